@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
-    CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType, OpenOptions, Reserve,
-    VarId,
+    AttPut, CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType, OpenOptions,
+    Reserve, Values, VarId,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -98,9 +98,12 @@ fn call(file: &Dataset, call: &Call) {
         }
         Call::PutAtt(owner, name, ty, n, mem) => {
             let owner = VarId((*owner).into());
-            let _ = file.put_att(owner, name, (*ty).into(), (*n).into(), mem_type(*mem), |len| {
-                Ok(&zeros[..len])
-            });
+            let (nc_type, n_values, mem) = ((*ty).into(), (*n).into(), mem_type(*mem));
+            let att = AttPut { owner: owner.into(), name, nc_type, n_values, mem };
+            if let Ok(put) = file.put_att_to(&att) {
+                let len = put.n_bytes();
+                let _ = put.write(Values::plain(&zeros[..len]));
+            }
         }
         Call::DelAtt(owner, name) => drop(file.del_att(VarId((*owner).into()), name)),
         Call::RenameAtt(owner, name, new) => {
@@ -113,14 +116,14 @@ fn call(file: &Dataset, call: &Call) {
             let (start, count, stride) = axes(slab);
             let stride = strided.then_some(&stride[..]);
             let slab = Hyperslab { start: &start, count: &count, stride };
-            let mut memory = Vec::new();
-            let result = file.put(VarId((*id).into()), &slab, mem_type(*mem), |len| {
-                memory.resize(len, 0x11);
-                Ok(&[])
-            });
-            // The first call only told the length; a second one may write.
-            if result.is_err() && !memory.is_empty() {
-                let _ = file.put(VarId((*id).into()), &slab, mem_type(*mem), |_| Ok(&memory));
+            let id = VarId((*id).into());
+            let Ok(mut put) = file.put_to(id) else { return };
+            let Ok(len) = put.check(&slab, mem_type(*mem)) else { return };
+            // Memory of another length is refused; then it is put as it should be.
+            let refused = put.write(Values::plain(&[]));
+            assert!(refused.is_err() || len == 0);
+            if len > 0 {
+                let _ = file.put(id, &slab, mem_type(*mem), &vec![0x11; len]);
             }
         }
         Call::Get(id, slab, strided, mem) => {
@@ -128,10 +131,8 @@ fn call(file: &Dataset, call: &Call) {
             let stride = strided.then_some(&stride[..]);
             let slab = Hyperslab { start: &start, count: &count, stride };
             let mut memory = Vec::new();
-            let _ = file.get(VarId((*id).into()), &slab, mem_type(*mem), |len| {
-                memory.resize(len, 0);
-                Ok(&mut memory)
-            });
+            let list = (&mut memory, None);
+            let _ = file.get_list(VarId((*id).into()), &slab, mem_type(*mem), list);
         }
         Call::Reopen => {}
     }

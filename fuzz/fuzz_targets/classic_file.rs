@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
-use zonda::{Dataset, DimId, Hyperslab, MemType, OpenOptions, Reserve, VarId};
+use zonda::{Dataset, DimId, Hyperslab, MemType, OpenOptions, Reserve, Room, VarId};
 
 /// Elements read of one variable: damaged files may claim any size.
 const MOST: usize = 1 << 12;
@@ -28,10 +28,7 @@ fn look(file: &Dataset) {
             let name = file.meta(|meta| meta.att(owner, index).expect("counted").name.into_owned());
             for mem in [None, Some(MemType::F64), Some(MemType::I8), Some(MemType::Text)] {
                 let mut memory = Vec::new();
-                let _ = file.get_att(owner, &name, mem, |len| {
-                    memory.resize(len, 0);
-                    Ok(&mut memory)
-                });
+                let _ = file.get_att_list(owner, &name, mem, (&mut memory, None));
             }
         }
     }
@@ -58,12 +55,10 @@ fn read(file: &Dataset, var: VarId) {
         for mem in [None, Some(MemType::F64), Some(MemType::U8)] {
             for stride in [None, Some(vec![1isize; rank]), Some(vec![2; rank])] {
                 let slab = Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
-                let mut memory = Vec::new();
-                let _ = file.get(var, &slab, mem, |len| {
-                    assert!(len <= MOST * 8);
-                    memory.resize(len, 0);
-                    Ok(&mut memory)
-                });
+                let Ok(mut get) = file.get_from(var) else { continue };
+                let Ok(len) = get.check(&slab, mem) else { continue };
+                assert!(len <= MOST * 8);
+                let _ = get.read(Room::plain(&mut vec![0; len]));
             }
         }
     }
@@ -93,7 +88,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     if file.redef().is_ok() {
-        let _ = file.put_att(VarId::GLOBAL, b"fuzz", 2, 300, None, |_| Ok(&[b'x'; 300]));
+        let _ = file.put_att(VarId::GLOBAL, b"fuzz", 2, 300, None, &[b'x'; 300]);
         let dim = file.def_dim(b"fuzz_dim", 3);
         let dims: Vec<i32> = dim.iter().map(|dim| dim.0).collect();
         let _ = file.def_var(b"fuzz_var", 5, &dims);

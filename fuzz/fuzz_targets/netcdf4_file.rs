@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
+use zonda_format::{Access, AttAccess, Place, Room, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_nc4::{GroupId, Nc4File, OpenHow, VarRef, Place, Target};
+use zonda_nc4::{GroupId, Nc4File, OpenHow};
 use zonda_storage::backend::Memory;
 
 /// Elements read of one variable: damaged files may claim any size.
@@ -31,11 +32,11 @@ fn attributes(file: &Nc4File, owner: VarRef) {
         let _ = file.find_att(owner, &att.name);
         let mut memory = Vec::new();
         let mut place = Counted::default();
-        for target in [Target::Natural(&mut place), Target::Atomic(MemType::F64)] {
-            let _ = file.get_att::<zonda_nc4::Nc4Error>(owner, &att.name, target, |len| {
-                memory.resize(len, 0);
-                Ok(&mut memory[..len])
-            });
+        for mem in [None, Some(MemType::F64)] {
+            let att = AttAccess { owner, name: &att.name, mem };
+            let Ok(len) = file.check_get_att(&att) else { continue };
+            memory.resize(len, 0);
+            let _ = file.get_att(&att, Room { bytes: &mut memory, place: Some(&mut place) });
         }
     }
 }
@@ -71,20 +72,15 @@ fuzz_target!(|bytes: &[u8]| {
                     let slab =
                         Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
                     let (mut memory, mut place) = (Vec::new(), Counted::default());
-                    for target in [Target::Natural(&mut place), Target::Atomic(MemType::I16)] {
-                        let _ = file.get::<zonda_nc4::Nc4Error>(
-                            id,
-                            var_id,
-                            |_| slab,
-                            target,
-                            |len| {
-                                memory.resize(len.min(1 << 26), 0);
-                                memory.get_mut(..len).ok_or(zonda_nc4::Nc4Error::Refused {
-                                    object: String::new(),
-                                    code: zonda_model::NcError::NoMem,
-                                })
-                            },
-                        );
+                    for mem in [None, Some(MemType::I16)] {
+                        let get = Access { var: VarRef { group: id, var: var_id }, slab, mem };
+                        let Ok(checked) = file.check_get(&get) else { continue };
+                        if checked.n_bytes > 1 << 26 {
+                            continue;
+                        }
+                        memory.resize(checked.n_bytes, 0);
+                        let room = Room { bytes: &mut memory, place: Some(&mut place) };
+                        let _ = file.get(&get, &checked, room);
                     }
                 }
             }

@@ -261,15 +261,8 @@ impl Run {
         self.log.push(format!("put {index} {start:?} {count:?} {stride:?}"));
         let slab =
             if stride.iter().all(|&s| s == 1) { Hyperslab { stride: None, ..slab } } else { slab };
-        let converted = self
-            .file
-            .put(
-                VarId(index as i32),
-                |_| slab,
-                Some(MemType::F64),
-                |_| Ok::<_, ClassicError>(&bytes),
-            )
-            .expect("put");
+        let put = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
+        let converted = self.file.put(&put, &bytes).expect("put");
         assert_eq!(converted.out_of_range, 0);
         if shape.first() == Some(&0) {
             let to = start[0] + (count[0] - 1) * stride[0] as usize + 1;
@@ -301,12 +294,8 @@ impl Run {
             let start = vec![0; shape.len()];
             let slab = Hyperslab { start: &start, count: &shape, stride: None };
             let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
-            let converted = file.get(
-                VarId(index as i32),
-                |_| slab,
-                Some(MemType::F64),
-                |len| Ok::<_, ClassicError>(&mut bytes[..len]),
-            );
+            let get = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
+            let converted = file.get(&get, &mut bytes);
             assert_eq!(converted.expect("get").out_of_range, 0);
             for (at, bytes) in indices(&shape).into_iter().zip(bytes.chunks_exact(8)) {
                 let got = f64::from_ne_bytes(bytes.try_into().expect("eight"));
@@ -342,12 +331,8 @@ impl Run {
             (0..shape.len()).map(|d| (shape[d] - start[d]).div_ceil(stride[d] as usize)).collect();
         let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
         let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
-        let converted = file.get(
-            id,
-            |_| slab,
-            Some(MemType::F64),
-            |len| Ok::<_, ClassicError>(&mut bytes[..len]),
-        );
+        let get = Access { var: id.into(), slab, mem: Some(MemType::F64) };
+        let converted = file.get(&get, &mut bytes);
         assert_eq!(converted.expect("strided get").out_of_range, 0);
         for (at, got) in indices(&count).into_iter().zip(bytes.chunks_exact(8)) {
             let flat = (0..at.len())

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use zonda_classic::{ClassicError, ClassicFile, Reserve, Version};
+use zonda_classic::{ClassicFile, Reserve, Version};
 use zonda_format::{Access, AttPut};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;

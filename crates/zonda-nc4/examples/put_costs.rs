@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_format::{Access, Values};
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_nc4::{CreateHow, GroupId, Nc4Error, Nc4File, OpenHow, Source, StorageRequest};
+use zonda_nc4::{CreateHow, GroupId, Nc4File, OpenHow, StorageRequest};
 use zonda_storage::backend::Memory;
 
 const ROOT: GroupId = GroupId::ROOT;
@@ -37,8 +38,9 @@ fn var(file: &mut Nc4File, name: &str, dims: &[i32], chunks: Option<&[usize]>) -
 }
 
 fn put(file: &mut Nc4File, id: VarId, start: &[usize], count: &[usize], mem: MemType, src: &[u8]) {
-    let slab = |_| Hyperslab { start, count, stride: None };
-    let put = file.put::<Nc4Error>(ROOT, id, slab, Source::Atomic(mem), |_| Ok(src));
+    let slab = Hyperslab { start, count, stride: None };
+    let put = Access { var: id.into(), slab, mem: Some(mem) };
+    let put = file.put_now(&put, Values::plain(src));
     assert_eq!(put.unwrap().out_of_range, 0);
 }
 

@@ -294,14 +294,24 @@ impl Nc4File {
         Some(Written { writing, store, extent: &var.extent })
     }
 
-    /// Fill value of a variable of any type in memory form (`nc_inq_var_fill`).
+    /// Fill value of a variable of any type, in memory form (`nc_inq_var_fill`) or as type `mem`.
     ///
     /// # Errors
-    /// As [`Nc4File::var_info`]; `NC_ECHAR`, `NC_EBADTYPE`.
-    pub fn fill_value(
+    /// As [`Nc4File::var_info`]; `NC_ECHAR`, `NC_EBADTYPE`, `NC_EINVAL` for memory that is too short.
+    pub fn fill_value(&self, of: VarRef, mem: Option<MemType>, room: Room<'_>) -> Result<()> {
+        let mut none = NoPlace::default();
+        let target = match (mem, room.place) {
+            (Some(mem), _) => Target::Atomic(mem),
+            (None, Some(place)) => Target::Natural(place),
+            (None, None) => Target::Natural(&mut none),
+        };
+        let done = self.fill_element(of, target, room.bytes);
+        if none.is_asked { Err(none.refused(self.path_of(of))) } else { done }
+    }
+
+    fn fill_element(
         &self,
-        group: GroupId,
-        var: VarId,
+        VarRef { group, var }: VarRef,
         target: Target<'_>,
         out: &mut [u8],
     ) -> Result<()> {

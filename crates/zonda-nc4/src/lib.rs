@@ -41,10 +41,9 @@ mod write;
 pub use error::Nc4Error;
 pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow};
 pub use model::{AttInfo, Dim, Gap, Group, Model, Passed, TypeEntry, Var, WhyPassed};
-pub use place::Target;
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
-pub use write::{CreateHow, Held, NeverWritten, Source, View, recover, recover_of};
+pub use write::{CreateHow, Held, NeverWritten, View, recover, recover_of};
 pub use zonda_format::{
     Endianness, Fetch, Field, GroupId, Member, Place, Quantize, QuantizeMode, StorageKind,
     StorageRequest, UserClass, UserType, VarInfo, VarRef,

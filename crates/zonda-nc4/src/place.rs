@@ -7,7 +7,7 @@ use zonda_model::{MemType, NcError};
 use crate::Nc4Error;
 
 /// What the caller's memory holds.
-pub enum Target<'a> {
+pub(crate) enum Target<'a> {
     /// Numbers or text of this type.
     Atomic(MemType),
     /// The variable's or attribute's own type in memory form: C layout with native byte order,

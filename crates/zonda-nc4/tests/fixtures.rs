@@ -5,11 +5,10 @@ mod support;
 
 use std::path::Path;
 
-use support::{Kept, lend};
+use support::{Kept, got, got_att};
+use zonda_format::{Access, AttAccess, Room, VarRef};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
-use zonda_nc4::{
-    Endianness, GroupId, Model, Nc4Error, Nc4File, StorageKind, Target, UserClass, VarRef,
-};
+use zonda_nc4::{Endianness, GroupId, Model, Nc4File, StorageKind, UserClass};
 
 fn fixture(name: &str) -> Nc4File {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
@@ -35,10 +34,8 @@ fn doubles(
     slab: Hyperslab<'_>,
 ) -> Result<Vec<f64>, NcError> {
     let id = var(file.model().unwrap(), group, name);
-    let mut memory = Vec::new();
-    let target = Target::Atomic(MemType::F64);
-    let read = file.get(group, id, |_| slab, target, |len| lend(&mut memory, len));
-    let _ = read.map_err(|error: Nc4Error| error.nc_error())?;
+    let get = Access { var: VarRef { group, var: id }, slab, mem: Some(MemType::F64) };
+    let (memory, _) = got(file, &get, &mut Kept::default()).map_err(|error| error.nc_error())?;
     let numbers = memory.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap()));
     Ok(numbers.collect())
 }
@@ -92,23 +89,11 @@ fn reads_beyond_a_variable_are_fill_values() {
 fn values_that_do_not_fit_are_counted() {
     let file = fixture("model.nc");
     let model = file.model().unwrap();
-    let mut memory = Vec::new();
-    let id = var(model, ROOT, "b");
-    let (start, count) = ([2], [4]);
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let converted: Result<_, Nc4Error> = file.get(
-        ROOT,
-        id,
-        |rank| {
-            assert_eq!(rank, 1);
-            slab
-        },
-        Target::Atomic(MemType::I8),
-        |len| lend(&mut memory, len),
-    );
+    let var = VarRef { group: ROOT, var: var(model, ROOT, "b") };
+    assert_eq!(file.rank(var), 1);
+    let get = Access { var, slab: slab(&[2], &[4], None), mem: Some(MemType::I8) };
     // 2, 3, 4, and the default fill value, which leaves its place alone.
-    assert_eq!(converted.unwrap().out_of_range, 1);
-    assert_eq!(memory, [2, 3, 4, 0]);
+    assert_eq!(got(&file, &get, &mut Kept::default()).unwrap(), (vec![2, 3, 4, 0], 1));
 }
 
 #[test]
@@ -124,7 +109,8 @@ fn storage_and_fill() {
     let mut kept = Kept::default();
     let mut out = [1; 8];
     let text = var(model, ROOT, "s");
-    file.fill_value(ROOT, text, Target::Natural(&mut kept), &mut out).unwrap();
+    let room = Room { bytes: &mut out, place: Some(&mut kept) };
+    file.fill_value(text.into(), None, room).unwrap();
     let address = u64::from_ne_bytes(out);
     assert!(address == 0 || kept.0[address as usize - 1].is_empty());
     assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (1 << 20, 521, 0.75));
@@ -168,13 +154,9 @@ fn user_defined_types() {
 fn strings(file: &Nc4File, name: &str, n: usize) -> Vec<Option<Vec<u8>>> {
     let id = var(file.model().unwrap(), ROOT, name);
     let mut kept = Kept::default();
-    let mut memory = Vec::new();
-    let target = Target::Natural(&mut kept);
-    let (start, count) = ([0], [n]);
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let read: Result<_, Nc4Error> =
-        file.get(ROOT, id, |_| slab, target, |len| lend(&mut memory, len));
-    let _ = read.unwrap();
+    let count = [n];
+    let get = Access { var: id.into(), slab: slab(&[0], &count, None), mem: None };
+    let (memory, _) = got(file, &get, &mut kept).unwrap();
     let address = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
     let addresses = memory.chunks_exact(8).map(address);
     addresses.map(|at| (at > 0).then(|| kept.0[at as usize - 1].clone())).collect()
@@ -205,10 +187,8 @@ fn attributes() {
     ];
     assert_eq!(names, expected);
     let get = |name: &[u8], mem| -> Result<(Vec<u8>, u64), NcError> {
-        let mut memory = Vec::new();
-        let read = file.get_att(owner, name, Target::Atomic(mem), |len| lend(&mut memory, len));
-        let read = read.map_err(|error: Nc4Error| error.nc_error())?;
-        Ok((memory, read.out_of_range))
+        let att = AttAccess { owner, name, mem: Some(mem) };
+        got_att(&file, &att, &mut Kept::default()).map_err(|error| error.nc_error())
     };
     assert_eq!(get(b"title", MemType::Text).unwrap().0, b"a model");
     assert_eq!(get(b"title", MemType::I8), Err(NcError::Char));
@@ -311,10 +291,8 @@ fn attributes_of_plain_hdf5() {
     // One of two dimensions spoils the list.
     let line = VarRef { group: ROOT, var: var(file.model().unwrap(), ROOT, "line") };
     assert_eq!(file.n_atts(line).unwrap_err().nc_error(), NcError::AttMeta);
-    let mut memory = Vec::new();
-    let zero: Result<_, Nc4Error> =
-        file.get_att(owner, b"nothing", Target::Atomic(MemType::F64), |len| lend(&mut memory, len));
-    assert_eq!((zero.unwrap().out_of_range, memory.len()), (0, 0));
+    let att = AttAccess { owner, name: b"nothing", mem: Some(MemType::F64) };
+    assert_eq!(got_att(&file, &att, &mut Kept::default()).unwrap(), (Vec::new(), 0));
 }
 
 #[test]
@@ -355,10 +333,7 @@ fn a_missing_filter_hinders_nothing_but_its_data() {
 #[test]
 fn a_text_of_variable_length_says_who_wrote_the_file() {
     let file = fixture("foreign.h5");
-    let mut memory = Vec::new();
     let owner = VarRef { group: ROOT, var: VarId::GLOBAL };
-    let target = Target::Atomic(MemType::Text);
-    let read = file.get_att(owner, b"_NCProperties", target, |len| lend(&mut memory, len));
-    let _ = read.unwrap();
-    assert_eq!(memory, b"version=2,h5lib=1.14.0");
+    let att = AttAccess { owner, name: b"_NCProperties", mem: Some(MemType::Text) };
+    assert_eq!(got_att(&file, &att, &mut Kept::default()).unwrap().0, b"version=2,h5lib=1.14.0");
 }

@@ -112,6 +112,10 @@ mod memory {
     pub(crate) fn budget() -> u64 {
         1 << 20
     }
+
+    pub(crate) fn little() -> u64 {
+        0
+    }
 }
 
 use lock::{Mutex, Rank};

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use zonda_format::{Ending, Format, GroupId, Place, VarInfo, VarRef};
+use zonda_format::{Ending, Format, GroupId, Place, Room, VarInfo, VarRef};
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda_chunk::ChunkAt;
 use zonda_model::{Answer, NcError};
-use zonda_nc4::{CreateHow, Damaged, Model, Nc4File, ObjectUsage, OpenHow, Stored, Target, Usage};
+use zonda_nc4::{CreateHow, Damaged, Model, Nc4File, ObjectUsage, OpenHow, Stored, Usage};
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
 use crate::dataset::Dataset;
@@ -499,8 +499,8 @@ impl Dataset {
     /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
     pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
         let nc4 = self.here(self.nc4())?;
-        let target = Target::Natural(place);
-        self.here(self.look(nc4, |file| file.fill_value(var.group, var.var, target, out)))
+        let room = Room { bytes: out, place: Some(place) };
+        self.here(self.look(nc4, |file| file.fill_value(var, None, room)))
     }
 
     /// Chunk cache of a variable: bytes, slots, preemption.

@@ -52,10 +52,7 @@ fn get(file: &Dataset, var: VarRef) -> Vec<f32> {
     let start = vec![0; shape.len()];
     let slab = Hyperslab { start: &start, count: &shape, stride: None };
     let mut bytes = Vec::new();
-    let got = file.get(var, &slab, Some(MemType::F32), |len| {
-        bytes.resize(len, 0);
-        Ok(&mut bytes)
-    });
+    let got = file.get_list(var, &slab, Some(MemType::F32), (&mut bytes, None));
     got.map(drop).expect("get");
     bytes.as_chunks::<4>().0.iter().map(|four| f32::from_ne_bytes(*four)).collect()
 }

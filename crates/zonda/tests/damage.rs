@@ -71,10 +71,7 @@ fn get(file: &Dataset, name: &[u8]) -> Vec<f32> {
     let var = file.meta(|meta| meta.find_var(name)).unwrap();
     let slab = Hyperslab { start: &[0, 0], count: &SHAPE, stride: None };
     let mut bytes = Vec::new();
-    let got = file.get(var, &slab, Some(MemType::F32), |len| {
-        bytes.resize(len, 0);
-        Ok(&mut bytes)
-    });
+    let got = file.get_list(var, &slab, Some(MemType::F32), (&mut bytes, None));
     got.map(drop).unwrap();
     bytes.as_chunks::<4>().0.iter().map(|four| f32::from_ne_bytes(*four)).collect()
 }

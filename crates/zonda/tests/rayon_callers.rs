@@ -78,9 +78,9 @@ fn tasks_may_be_nested_and_may_panic() {
             || {
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     let slab = Hyperslab { start: &[0, 0], count: &[1, LEN], stride: None };
-                    file.put(VAR, &slab, Some(MemType::F32), |_| {
-                        std::panic::resume_unwind(Box::new("on purpose"))
-                    })
+                    let mut put = file.put_to(VAR).unwrap();
+                    assert_eq!(put.check(&slab, Some(MemType::F32)).unwrap(), 4 * LEN);
+                    std::panic::resume_unwind(Box::new("on purpose"));
                 }))
             },
         );

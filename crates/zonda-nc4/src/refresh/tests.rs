@@ -8,7 +8,7 @@ use zonda_storage::layer::Count;
 
 use super::*;
 use crate::OpenHow;
-use crate::write::testing::{GLOBAL, ROOT, created, of, put_ints};
+use crate::write::testing::{GLOBAL, ROOT, created, get_data, of, put_data, put_ints};
 
 const INT: i32 = 4;
 
@@ -28,17 +28,11 @@ fn written() -> (Nc4File, Arc<Memory>, VarId) {
 
 fn put(file: &mut Nc4File, var: VarId, at: usize, values: &[i32]) {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-    let (start, count) = ([at], [values.len()]);
-    let slab = zonda_model::Hyperslab { start: &start, count: &count, stride: None };
-    let source = crate::Source::Atomic(MemType::I32);
-    let _ = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&bytes)).unwrap();
+    put_data(file, var, (&[at], &[values.len()]), MemType::I32, &bytes);
 }
 
 fn get(file: &Nc4File, var: VarId, n: usize) -> Vec<i32> {
-    let mut bytes = vec![0; 4 * n];
-    let slab = zonda_model::Hyperslab { start: &[0], count: &[n], stride: None };
-    let target = crate::Target::Atomic(MemType::I32);
-    let _ = file.get::<Nc4Error>(ROOT, var, |_| slab, target, |_| Ok(&mut bytes)).unwrap();
+    let bytes = get_data(file, var, (&[0], &[n]), MemType::I32);
     bytes.chunks_exact(4).map(|b| i32::from_ne_bytes(b.try_into().unwrap())).collect()
 }
 

@@ -12,7 +12,7 @@ use super::contiguous::{Contiguous, take_run};
 use super::linear;
 use super::own::FillCopies;
 use super::store::{Keep, Room, Stores, VarStore};
-use super::{Source, Writing, element, grow, quantize};
+use super::{Writing, element, grow, quantize};
 use crate::form::{Form, NC_STRING};
 use crate::get::{GetFault, bytes_of, is_copy, tolerated};
 use crate::model::{GroupId, Model};
@@ -59,12 +59,10 @@ impl Nc4File {
         }
         self.commit_if_due(group, var, put.slab.start)?;
         let mut none = NoPlace::default();
-        let source = match (put.mem, values.fetch) {
-            (Some(mem), _) => Source::Atomic(mem),
-            (None, Some(fetch)) => Source::Natural(fetch),
-            (None, None) => Source::Natural(&mut none),
+        let done = match values.fetch {
+            Some(fetch) => self.put_ready(put, checked, fetch, values.bytes),
+            None => self.put_ready(put, checked, &mut none, values.bytes),
         };
-        let done = self.put_ready(put, checked, source, values.bytes);
         if none.is_asked {
             return Err(none.refused(self.path_of(put.var)));
         }
@@ -237,7 +235,7 @@ impl Nc4File {
         &mut self,
         put: &Access<'_>,
         checked: &Checked,
-        source: Source<'_>,
+        fetch: &mut dyn super::Fetch,
         data: &[u8],
     ) -> Result<Converted> {
         let Nc4File { files, model, writing, .. } = self;
@@ -259,8 +257,8 @@ impl Nc4File {
         let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
         let heap = heap.get_mut();
         let mut to = Destination { number, extent, slab, stores, space, heap, file };
-        match (mem, source) {
-            (Some(mem), _) => {
+        match mem {
+            Some(mem) => {
                 let store = to.store()?;
                 let converted = match store.quantize {
                     Some(how) => {
@@ -277,8 +275,7 @@ impl Nc4File {
                 let nc_type = model.var(group, id).map_or(0, |var| var.nc_type);
                 Ok(tolerated(model.is_classic, nc_type, Some(mem), converted))
             }
-            (None, Source::Natural(fetch)) => to.put_natural(fetch, data),
-            (None, Source::Atomic(_)) => Err(refused(NcError::BadType)),
+            None => to.put_natural(fetch, data),
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_model::{MemType, NcError, VarId};
+use zonda_format::{Access, AttAccess, AttPut, Fetch, Place, Room, Values};
+use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::{CreateHow, Fetch, Source};
-use crate::{GroupId, Nc4Error, Nc4File, OpenHow, Place, Result, Target, VarRef};
+use super::CreateHow;
+use crate::{GroupId, Nc4File, OpenHow, Result, VarRef};
 
 /// Addresses are places in a list, from 1 on, on the way out as on the way in.
 #[derive(Clone, Default)]
@@ -54,6 +55,43 @@ pub(crate) fn of(var: VarId) -> VarRef {
     VarRef { group: ROOT, var }
 }
 
+/// Elements side by side of a variable of the root group.
+pub(crate) fn access<'a>(
+    var: VarId,
+    start: &'a [usize],
+    count: &'a [usize],
+    mem: Option<MemType>,
+) -> Access<'a> {
+    Access { var: of(var), slab: Hyperslab { start, count, stride: None }, mem }
+}
+
+/// Puts such elements, all of which fit.
+pub(crate) fn put_data(
+    file: &mut Nc4File,
+    var: VarId,
+    (start, count): (&[usize], &[usize]),
+    mem: MemType,
+    bytes: &[u8],
+) {
+    let put = file.put_now(&access(var, start, count, Some(mem)), Values::plain(bytes));
+    assert_eq!(put.unwrap().out_of_range, 0);
+}
+
+/// Reads such elements, all of which fit.
+pub(crate) fn get_data(
+    file: &Nc4File,
+    var: VarId,
+    (start, count): (&[usize], &[usize]),
+    mem: MemType,
+) -> Vec<u8> {
+    let get = access(var, start, count, Some(mem));
+    let checked = file.check_get(&get).unwrap();
+    let mut out = vec![0; checked.n_bytes];
+    let got = file.get(&get, &checked, Room::plain(&mut out));
+    assert_eq!(got.unwrap().out_of_range, 0);
+    out
+}
+
 fn how(classic: bool) -> CreateHow {
     let properties = b"version=2,zonda=0".to_vec();
     CreateHow { classic, attribute_order: true, attach_scales: true, properties }
@@ -91,13 +129,10 @@ pub(crate) fn put(
     mem: MemType,
     bytes: &[u8],
 ) -> Result<u64> {
-    let n = bytes.len() / mem.size();
-    let source = Source::Atomic(mem);
-    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
-        assert_eq!(len, bytes.len());
-        Ok::<_, Nc4Error>(bytes)
-    })?;
-    Ok(converted.out_of_range)
+    let n_values = bytes.len() / mem.size();
+    let att = AttPut { owner, name: name.as_bytes(), nc_type, n_values, mem: Some(mem) };
+    assert_eq!(file.check_put_att(&att)?, bytes.len());
+    Ok(file.put_att(&att, Values::plain(bytes))?.out_of_range)
 }
 
 pub(crate) fn put_ints(
@@ -125,12 +160,9 @@ pub(crate) fn put_natural(
     bytes: &[u8],
     n: usize,
 ) -> Result<u64> {
-    let refused = || Nc4Error::Refused { object: String::new(), code: NcError::Inval };
-    let source = Source::Natural(list);
-    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
-        bytes.get(..len).ok_or_else(refused)
-    })?;
-    Ok(converted.out_of_range)
+    let att = AttPut { owner, name: name.as_bytes(), nc_type, n_values: n, mem: None };
+    file.check_put_att(&att)?;
+    Ok(file.put_att(&att, Values { bytes, fetch: Some(list) })?.out_of_range)
 }
 
 pub(crate) fn put_strings(
@@ -147,23 +179,16 @@ pub(crate) fn put_strings(
 
 /// The values of an attribute in natural form.
 pub(crate) fn get(file: &Nc4File, owner: VarRef, name: &str) -> Result<(Vec<u8>, List)> {
-    let (mut out, mut list) = (Vec::new(), List::default());
-    let memory = &mut out;
-    let _all_fit = file.get_att(owner, name.as_bytes(), Target::Natural(&mut list), |len| {
-        memory.resize(len, 0);
-        Ok::<_, Nc4Error>(&mut memory[..])
-    })?;
+    let att = AttAccess { owner, name: name.as_bytes(), mem: None };
+    let (mut out, mut list) = (vec![0; file.check_get_att(&att)?], List::default());
+    let _all_fit = file.get_att(&att, Room { bytes: &mut out, place: Some(&mut list) })?;
     Ok((out, list))
 }
 
 pub(crate) fn get_ints(file: &Nc4File, owner: VarRef, name: &str) -> Vec<i32> {
-    let mut out = Vec::new();
-    let memory = &mut out;
-    let target = Target::Atomic(MemType::I32);
-    let read = file.get_att(owner, name.as_bytes(), target, |len| {
-        memory.resize(len, 0);
-        Ok::<_, Nc4Error>(&mut memory[..])
-    });
+    let att = AttAccess { owner, name: name.as_bytes(), mem: Some(MemType::I32) };
+    let mut out = vec![0; file.check_get_att(&att).unwrap()];
+    let read = file.get_att(&att, Room::plain(&mut out));
     assert_eq!(read.unwrap().out_of_range, 0);
     out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
 }

@@ -10,15 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_format::{Access, AttAccess, Room, Values};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::{CreateHow, Source};
+use super::CreateHow;
+use super::testing::put;
 use crate::hidden;
 use crate::model::{AttInfo, Dim, GroupId, Var};
-use crate::place::Target;
-use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
+use crate::{Nc4File, OpenHow, VarRef};
 
 fn how() -> CreateHow {
     CreateHow {
@@ -95,9 +96,8 @@ fn seen_data(file: &Nc4File, group: GroupId, var: &Var) -> u32 {
     let start = vec![0; count.len()];
     let mut data = vec![0; count.iter().product::<usize>() * 4];
     let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let into = &mut data[..];
-    let target = Target::Atomic(MemType::I32);
-    let read = file.get::<Nc4Error>(group, id, |_| slab, target, |_| Ok(into));
+    let get = Access { var: VarRef { group, var: id }, slab, mem: Some(MemType::I32) };
+    let read = file.get_now(&get, Room::plain(&mut data));
     // Some files of other writers are damaged there, or need filters that are nowhere.
     if read.is_err() {
         return 1;
@@ -116,9 +116,12 @@ fn seen_atts(file: &Nc4File, owner: VarRef, path: &str) -> Vec<String> {
         let AttInfo { name, nc_type, len } = file.att(owner, index).unwrap();
         let mem = if nc_type == 2 { MemType::Text } else { MemType::I32 };
         let mut value = vec![0; usize::try_from(len).unwrap() * mem.size()];
-        let into = &mut value[..];
+        let att = AttAccess { owner, name: &name, mem: Some(mem) };
         // Strings and user-defined types have no numbers.
-        drop(file.get_att::<Nc4Error>(owner, &name, Target::Atomic(mem), |_| Ok(into)));
+        if let Ok(n_bytes) = file.check_get_att(&att) {
+            assert_eq!(n_bytes, value.len());
+            drop(file.get_att(&att, Room::plain(&mut value)));
+        }
         let name = String::from_utf8_lossy(&name);
         let value = zonda_hdf5::checksum::lookup3(&value, 0);
         out.push(format!("att {path} {name} {nc_type} {len} {value}"));
@@ -317,8 +320,8 @@ fn random_put(file: &mut Nc4File, group: GroupId, random: &mut Random) {
     let values: Vec<u8> = (0..n * 4).map(|_| random.below(256) as u8).collect();
     let var = VarId(i32::try_from(index).unwrap());
     let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let source = Source::Atomic(MemType::I32);
-    let put = file.put::<Nc4Error>(group, var, |_| slab, source, |_| Ok(&values));
+    let put = Access { var: VarRef { group, var }, slab, mem: Some(MemType::I32) };
+    let put = file.put_now(&put, Values::plain(&values));
     assert!(put.unwrap().out_of_range == 0);
 }
 
@@ -344,10 +347,7 @@ fn random_attribute(file: &mut Nc4File, group: GroupId, random: &mut Random) {
     let (nc_type, mem) = if random.below(2) == 0 { (2, MemType::Text) } else { (4, MemType::I32) };
     let n = if random.below(20) == 0 { random.below(20_000) } else { random.below(10) };
     let value: Vec<u8> = (0..n * mem.size()).map(|_| random.below(100) as u8 + 1).collect();
-    let source = Source::Atomic(mem);
-    let put = file
-        .put_att::<Nc4Error>(owner, name.as_bytes(), nc_type, n, source, |len| Ok(&value[..len]));
-    assert_eq!(put.unwrap().out_of_range, 0);
+    assert_eq!(put(file, owner, &name, nc_type, mem, &value).unwrap(), 0);
 }
 
 #[test]

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_format::{Access, AttAccess, Place, Room, VarRef};
 use zonda_model::{Hyperslab, VarId};
-use zonda_nc4::{
-    GroupId, Model, Nc4Error, Nc4File, OpenHow, Place, Target, UserClass, UserType, VarRef,
-};
+use zonda_nc4::{GroupId, Model, Nc4Error, Nc4File, OpenHow, UserClass, UserType};
 
 /// Keeps strings and sequences in a list; an address is a place in it.
 #[derive(Default)]
@@ -97,9 +96,27 @@ pub(crate) fn canonical(
     }
 }
 
-pub(crate) fn lend(memory: &mut Vec<u8>, len: usize) -> Result<&mut [u8], Nc4Error> {
-    memory.resize(len, 0);
-    Ok(memory)
+/// The elements of a hyperslab in memory, and how many values did not fit.
+pub(crate) fn got(
+    file: &Nc4File,
+    get: &Access<'_>,
+    kept: &mut Kept,
+) -> Result<(Vec<u8>, u64), Nc4Error> {
+    let checked = file.check_get(get)?;
+    let mut memory = vec![0; checked.n_bytes];
+    let converted = file.get(get, &checked, Room { bytes: &mut memory, place: Some(kept) })?;
+    Ok((memory, converted.out_of_range))
+}
+
+/// The values of an attribute in memory, and how many did not fit.
+pub(crate) fn got_att(
+    file: &Nc4File,
+    att: &AttAccess<'_>,
+    kept: &mut Kept,
+) -> Result<(Vec<u8>, u64), Nc4Error> {
+    let mut memory = vec![0; file.check_get_att(att)?];
+    let converted = file.get_att(att, Room { bytes: &mut memory, place: Some(kept) })?;
+    Ok((memory, converted.out_of_range))
 }
 
 /// The canonical bytes of a hyperslab.
@@ -113,10 +130,9 @@ pub(crate) fn read(
     let model = file.model()?;
     let nc_type = model.groups[usize::from(group.0)].vars[var as usize].nc_type;
     let mut kept = Kept::default();
-    let mut memory = Vec::new();
     let slab = Hyperslab { start, count, stride: None };
-    let target = Target::Natural(&mut kept);
-    let _ = file.get(group, VarId(var), |_| slab, target, |len| lend(&mut memory, len))?;
+    let get = Access { var: VarRef { group, var: VarId(var) }, slab, mem: None };
+    let (memory, _) = got(file, &get, &mut kept)?;
     let mut bytes = Vec::new();
     canonical(model, nc_type, &kept, &memory, &mut bytes);
     Ok(bytes)
@@ -130,8 +146,7 @@ pub(crate) fn read_att(
     nc_type: i32,
 ) -> Result<Vec<u8>, Nc4Error> {
     let mut kept = Kept::default();
-    let mut memory = Vec::new();
-    let _ = file.get_att(owner, name, Target::Natural(&mut kept), |len| lend(&mut memory, len))?;
+    let (memory, _) = got_att(file, &AttAccess { owner, name, mem: None }, &mut kept)?;
     let mut bytes = Vec::new();
     canonical(file.model()?, nc_type, &kept, &memory, &mut bytes);
     Ok(bytes)

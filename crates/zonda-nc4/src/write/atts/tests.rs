@@ -1,12 +1,13 @@
 //! Codes and orders are those that netCDF-C 4.9.0 gives for the same calls.
 
+use zonda_format::{AttAccess, Room};
 use zonda_model::MemType;
 
 use super::*;
 use crate::StorageRequest;
 use crate::write::testing::{
-    GLOBAL, List, ROOT, code, create, created, get, get_ints, get_strings, listed, names, of, put,
-    put_ints, put_natural, put_strings, put_text, reopened,
+    GLOBAL, List, ROOT, code, create, created, get, get_data, get_ints, get_strings, listed, names,
+    of, put, put_data, put_ints, put_natural, put_strings, put_text, reopened,
 };
 
 /// `int v`, `float f`, `string s`, `char c`
@@ -33,10 +34,8 @@ fn codes_of_puts() {
     assert_eq!(code(put_text(&mut file, v, &"n".repeat(257), "x")), -59, "this code, indeed");
     assert_eq!(code(put_text(&mut file, v, "a/", "x")), -59);
     let many = 1 << 31;
-    let put = file.put_att(v, b"a", 4, many, Source::Atomic(MemType::I32), |_| {
-        Err::<&[u8], _>(Nc4Error::Refused { object: String::new(), code: NcError::Internal })
-    });
-    assert_eq!(code(put), -36);
+    let att = AttPut { owner: v, name: b"a", nc_type: 4, n_values: many, mem: Some(MemType::I32) };
+    assert_eq!(code(file.check_put_att(&att)), -36, "without its values");
     put_text(&mut file, v, "t", "").unwrap();
     put_ints(&mut file, v, "z", 4, &[]).unwrap();
     put_strings(&mut file, v, "st", &[Some("eins"), None, Some("")]).unwrap();
@@ -153,10 +152,12 @@ fn codes_of_fill_values() {
     assert_eq!(code(put_strings(&mut file, of(s), fill, &[Some("eins")])), 0);
     assert_eq!(code(put_ints(&mut file, GLOBAL, fill, 4, &[1, 2, 3])), 0, "means nothing there");
     let (mut out, mut list) = ([0; 8], List::default());
-    file.fill_value(ROOT, s, Target::Natural(&mut list), &mut out).unwrap();
+    let room = Room { bytes: &mut out, place: Some(&mut list) };
+    file.fill_value(of(s), None, room).unwrap();
     assert_eq!(list.at(u64::from_ne_bytes(out)), Some(&b"eins"[..]));
-    assert_eq!(code(file.fill_value(ROOT, s, Target::Atomic(MemType::I32), &mut out)), -45);
-    assert_eq!(code(file.fill_value(ROOT, v, Target::Atomic(MemType::Text), &mut out)), -56);
+    let mut found = |var, mem| code(file.fill_value(of(var), mem, Room::plain(&mut out)));
+    assert_eq!(found(s, None), -45, "no place for it");
+    assert_eq!((found(s, Some(MemType::I32)), found(v, Some(MemType::Text))), (-45, -56));
     file.enddef().unwrap();
     assert_eq!(code(put_ints(&mut file, of(v), fill, 4, &[1])), -122);
     assert_eq!(code(put_ints(&mut file, of(v), fill, 3, &[1])), -122);
@@ -165,26 +166,18 @@ fn codes_of_fill_values() {
 
 #[test]
 fn a_fill_value_may_come_late_but_not_after_data() {
-    use zonda_model::Hyperslab;
     let (mut file, memory) = created(false);
     file.def_dim(ROOT, b"x", 2).unwrap();
     let [chunked, compact, other] = ["chunked", "compact", "other"]
         .map(|name| file.def_var(ROOT, name.as_bytes(), 4, &[0]).unwrap());
     file.def_var_deflate(ROOT, chunked, true, true, 1).unwrap();
     file.def_var_chunking(ROOT, compact, StorageRequest::Compact, None).unwrap();
-    let whole = |_| Hyperslab { start: &[0], count: &[2], stride: None };
+    let whole: (&[usize], &[usize]) = (&[0], &[2]);
     let put = |file: &mut Nc4File, var| {
-        let put = file.put(ROOT, var, whole, Source::Atomic(MemType::I32), |_| {
-            Ok::<_, Nc4Error>(&[1, 0, 0, 0, 2, 0, 0, 0][..])
-        });
-        assert_eq!(put.unwrap().out_of_range, 0);
+        put_data(file, var, whole, MemType::I32, &[1, 0, 0, 0, 2, 0, 0, 0]);
     };
     let get = |file: &Nc4File, var| {
-        let mut out = [0; 8];
-        let read = file.get(ROOT, var, whole, Target::Atomic(MemType::I32), |_| {
-            Ok::<_, Nc4Error>(&mut out[..])
-        });
-        assert_eq!(read.unwrap().out_of_range, 0);
+        let out = get_data(file, var, whole, MemType::I32);
         out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect::<Vec<_>>()
     };
     // A put ends definitions without a word.
@@ -252,10 +245,8 @@ fn user_types() {
         let strings = [Some("a".to_owned()), None, Some(String::new())];
         assert_eq!(get_strings(file, GLOBAL, "s"), strings);
         assert_eq!(code(get(file, GLOBAL, "x")), -43);
-        let read = file.get_att(GLOBAL, b"o", Target::Atomic(MemType::I32), |_| {
-            Ok::<&mut [u8], Nc4Error>(&mut [])
-        });
-        assert_eq!(code(read), -45);
+        let att = AttAccess { owner: GLOBAL, name: b"o", mem: Some(MemType::I32) };
+        assert_eq!(code(file.check_get_att(&att)), -45);
     };
     check(&file);
     file.enddef().unwrap();

@@ -1,3 +1,4 @@
+use zonda_format::Values;
 use zonda_model::NcError;
 
 use super::*;
@@ -168,8 +169,7 @@ fn a_fill_value_that_no_message_has_room_for_is_refused() {
     let opaque = file.def_opaque(ROOT, 70_000, b"o").unwrap();
     let v = file.def_var(ROOT, b"v", opaque, &[]).unwrap();
     let value = vec![1u8; 70_000];
-    let fetch = &mut crate::write::testing::List::default();
-    let refused = file.def_var_fill(ROOT, v, false, Some((&value, fetch)));
+    let refused = file.def_var_fill(ROOT, v, false, Some(Values::plain(&value)));
     assert_eq!(code(refused), NcError::HdfErr.code());
     let file = reopened(file, memory);
     assert_eq!(file.model().unwrap().types.len(), 1);

@@ -7,10 +7,12 @@ mod reference;
 mod user_types;
 
 use zonda_chunk::{FilterSpec, StoredChunks};
-use zonda_model::{ExtType, Hyperslab, MemType, NcError};
+use zonda_format::Values;
+use zonda_model::{ExtType, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};
-use crate::{Nc4Error, NeverWritten, Source, Target};
+use crate::NeverWritten;
+use crate::write::testing::access;
 
 fn bytes<const N: usize, T>(values: &[T], to: impl Fn(&T) -> [u8; N]) -> Vec<u8> {
     values.iter().flat_map(to).collect()
@@ -103,7 +105,7 @@ fn what_does_not_fit_is_counted_after_all_is_stored() {
     for kind in [Kind::Contiguous, Kind::Compact, Kind::Chunked(&[2])] {
         let v = lab.var(Made::new(&format!("{kind:?}"), 3, &[x]).kind(kind));
         let values = ints(&[1, 70_000, 3]);
-        let found = lab.put(v, &[0], &[3], None, Source::Atomic(MemType::I32), &values).unwrap();
+        let found = lab.put(v, &[0], &[3], None, MemType::I32, &values).unwrap();
         assert_eq!(found, 1);
         assert_eq!(lab.get_ints(v, &[0], &[3]), [1, i32::from(70_000_i32 as i16), 3]);
     }
@@ -116,7 +118,7 @@ fn refusals_come_in_order() {
     let v = lab.var(Made::new("v", 4, &[t, x]).kind(Kind::Chunked(&[1, 3])));
     let text = lab.var(Made::new("text", 2, &[x]));
     let code = |lab: &mut Lab, var, start: &[usize], count: &[usize], stride, mem| {
-        let put = lab.put(var, start, count, stride, Source::Atomic(mem), &[]);
+        let put = lab.put(var, start, count, stride, mem, &[]);
         put.err().map(|error| error.nc_error())
     };
     let int = MemType::I32;
@@ -143,25 +145,25 @@ fn a_classic_model_is_not_put_to_in_define_mode() {
     assert_eq!(error.nc_error(), NcError::InDefine);
     lab.file.enddef().unwrap();
     // Bytes that change their sign are tolerated.
-    let source = Source::Atomic(MemType::U8);
-    let found = lab.put(v, &[0], &[2], None, source, &[200, 5]).unwrap();
+    let found = lab.put(v, &[0], &[2], None, MemType::U8, &[200, 5]).unwrap();
     assert_eq!(found, 0);
-    let found = lab.put(v, &[0], &[1], None, Source::Atomic(MemType::I32), &ints(&[200])).unwrap();
+    let found = lab.put(v, &[0], &[1], None, MemType::I32, &ints(&[200])).unwrap();
     assert_eq!(found, 1);
 }
 
 #[test]
-fn an_error_of_the_caller_puts_nothing() {
+fn memory_of_another_length_puts_nothing() {
     let mut lab = Lab::new();
     let t = lab.dim("t", 0);
     let v = lab.var(Made::new("v", 4, &[t]).kind(Kind::Chunked(&[2])));
-    let slab = |_| Hyperslab { start: &[3], count: &[1], stride: None };
-    let refused = Nc4Error::Refused { object: String::new(), code: NcError::Inval };
-    let put = lab.file.put(crate::GroupId::ROOT, v, slab, Source::Atomic(MemType::I32), |len| {
-        assert_eq!(len, 4);
-        Err(refused)
-    });
-    assert_eq!(put.unwrap_err().nc_error(), NcError::Inval);
+    let put = access(v, &[3], &[1], Some(MemType::I32));
+    let checked = lab.file.check_put(&put).unwrap();
+    assert_eq!((checked.n_bytes, checked.n_elems), (4, 1));
+    for len in [0, 3, 5] {
+        let refused = lab.file.put(&put, &checked, Values::plain(&[1; 5][..len])).unwrap_err();
+        assert_eq!(refused.nc_error(), NcError::Inval, "{len}");
+    }
+    // A caller may also end after the check.
     assert_eq!(lab.file.model().unwrap().dim(t).unwrap().len, 0);
 }
 
@@ -171,14 +173,14 @@ fn scalars_and_text() {
     let x = lab.dim("x", 5);
     let s = lab.var(Made::new("s", 6, &[]));
     let c = lab.var(Made::new("c", 2, &[x]));
-    lab.put(s, &[], &[], None, Source::Atomic(MemType::F64), &2.5f64.to_ne_bytes()).unwrap();
-    lab.put(c, &[1], &[3], None, Source::Atomic(MemType::Text), b"abc").unwrap();
+    lab.put(s, &[], &[], None, MemType::F64, &2.5f64.to_ne_bytes()).unwrap();
+    lab.put(c, &[1], &[3], None, MemType::Text, b"abc").unwrap();
     for _ in 0..2 {
         let mut out = [0; 8];
-        lab.get(s, &[], &[], Target::Atomic(MemType::F64), &mut out).unwrap();
+        lab.get(s, &[], &[], MemType::F64, &mut out).unwrap();
         assert_eq!(f64::from_ne_bytes(out), 2.5);
         let mut out = [9; 5];
-        lab.get(c, &[0], &[5], Target::Atomic(MemType::Text), &mut out).unwrap();
+        lab.get(c, &[0], &[5], MemType::Text, &mut out).unwrap();
         assert_eq!(out, *b"\0abc\0");
         lab.reopen();
     }
@@ -275,16 +277,16 @@ fn fewer_bits_are_stored() {
     let mem = MemType::F64;
     let get = |lab: &Lab| {
         let mut out = [0; 24];
-        lab.get(v, &[0], &[3], Target::Atomic(mem), &mut out).unwrap();
+        lab.get(v, &[0], &[3], mem, &mut out).unwrap();
         out.as_chunks::<8>().0.iter().map(|value| f64::from_ne_bytes(*value)).collect::<Vec<_>>()
     };
     let values = bytes(&[1.1, 1.2, 3.3], |value: &f64| value.to_ne_bytes());
-    lab.put(v, &[0], &[3], None, Source::Atomic(mem), &values).unwrap();
+    lab.put(v, &[0], &[3], None, mem, &values).unwrap();
     assert_eq!(get(&lab), [1.125, 1.25, 3.25]);
     lab.reopen();
     // The attribute says so.
     let values = bytes(&[7.7], |value: &f64| value.to_ne_bytes());
-    lab.put(v, &[0], &[1], None, Source::Atomic(mem), &values).unwrap();
+    lab.put(v, &[0], &[1], None, mem, &values).unwrap();
     assert_eq!(get(&lab), [7.5, 1.25, 3.25]);
 }
 

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::StorageKind;
-use crate::write::testing::{List, ROOT, code, create, created, names, of, put_ints, reopened};
+use crate::write::testing::{ROOT, code, create, created, names, of, put_ints, reopened};
 
 /// A file with dimensions x = 4, y = 6 and u, and variables of many kinds.
 struct Vars {
@@ -301,16 +301,15 @@ fn codes_of_precision() {
 fn fill(file: &Nc4File, var: VarId) -> (bool, i32) {
     let info = file.var_info(ROOT, var).unwrap();
     let mut out = [0; 4];
-    let target = crate::Target::Atomic(zonda_model::MemType::I32);
-    file.fill_value(ROOT, var, target, &mut out).unwrap();
+    let mem = Some(zonda_model::MemType::I32);
+    file.fill_value(of(var), mem, Room::plain(&mut out)).unwrap();
     assert_eq!(info.fill_value, out);
     (info.no_fill, i32::from_ne_bytes(out))
 }
 
 fn set_fill(file: &mut Nc4File, var: VarId, no_fill: bool, value: Option<i32>) -> i32 {
     let bytes = value.map(i32::to_ne_bytes);
-    let mut list = List::default();
-    let value = bytes.as_ref().map(|bytes| (&bytes[..], &mut list as &mut dyn Fetch));
+    let value = bytes.as_ref().map(|bytes| Values::plain(bytes));
     code(file.def_var_fill(ROOT, var, no_fill, value))
 }
 

@@ -4,22 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_model::{MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use super::{create, def_dim, def_var};
 use crate::model::GroupId;
-use crate::write::Source;
-use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
+use crate::write::testing::{of, put_data, put_text};
+use crate::{Nc4File, OpenHow};
 
 const ROOT: GroupId = GroupId::ROOT;
 
 fn put(file: &mut Nc4File, var: VarId, start: &[usize], count: &[usize], data: &[u8]) {
-    let slab = Hyperslab { start, count, stride: None };
-    let source = Source::Atomic(MemType::I32);
-    let converted = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(data)).unwrap();
-    assert_eq!(converted.out_of_range, 0);
+    put_data(file, var, (start, count), MemType::I32, data);
 }
 
 /// Nanoseconds that this thread was running, whatever else the machine does.
@@ -51,14 +48,7 @@ fn many_variables() {
     time("attributes", 4 * n, || {
         for (var, name) in vars.iter().flat_map(|var| ["a", "b", "c", "d"].map(|name| (var, name)))
         {
-            let owner = VarRef { group: ROOT, var: *var };
-            let source = Source::Atomic(MemType::Text);
-            let text = b"some text";
-            let put = |len: usize| Ok::<_, Nc4Error>(&text[..len]);
-            assert_eq!(
-                file.put_att(owner, name.as_bytes(), 2, 9, source, put).unwrap().out_of_range,
-                0
-            );
+            put_text(&mut file, of(*var), name, "some text").unwrap();
         }
     });
     time("enddef", n, || file.enddef().unwrap());

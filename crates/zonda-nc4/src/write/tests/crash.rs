@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use zonda_model::{DimId, Hyperslab, MemType, VarId};
+use zonda_format::{Room, Values};
+use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
@@ -12,10 +13,9 @@ use super::{
     Random, check_lists, contents, create, def_dim, def_group, def_var, open, random_step, seen,
 };
 use crate::model::{GroupId, Var};
-use crate::place::Target;
-use crate::write::testing::List;
-use crate::write::{Source, StorageRequest};
-use crate::{Nc4Error, Nc4File, OpenHow};
+use crate::write::StorageRequest;
+use crate::write::testing::{List, access, put_data};
+use crate::{Nc4File, OpenHow};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -205,10 +205,7 @@ fn filtered_chunks_are_never_written_over() {
             let var = vars[random.below(2)];
             let (start, count) = ([random.below(50 * (round + 1))], [1 + random.below(150)]);
             let values: Vec<u8> = (0..count[0] * 4).map(|_| random.below(256) as u8).collect();
-            let slab = Hyperslab { start: &start, count: &count, stride: None };
-            let source = Source::Atomic(MemType::I32);
-            let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&values));
-            assert_eq!(put.unwrap().out_of_range, 0);
+            put_data(&mut file, var, (&start, &count), MemType::I32, &values);
         }
         file.sync().unwrap();
         states.push((handle.len(), State::of(&file)));
@@ -221,9 +218,8 @@ fn strings(file: &Nc4File) -> Option<Vec<Vec<Vec<u8>>>> {
     let of = |(id, var): (VarId, &Var)| {
         let n = usize::try_from(var.extent[0]).unwrap();
         let (mut list, mut out) = (List::default(), vec![0; 8 * n]);
-        let slab = Hyperslab { start: &[0], count: &[n], stride: None };
-        let (into, target) = (&mut out[..], Target::Natural(&mut list));
-        let _all_fit = file.get::<Nc4Error>(ROOT, id, |_| slab, target, |_| Ok(into)).ok()?;
+        let room = Room { bytes: &mut out, place: Some(&mut list) };
+        let _all_fit = file.get_now(&access(id, &[0], &[n], None), room).ok()?;
         let address = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
         let texts = out.as_chunks().0.iter().map(address);
         Some(texts.map(|at| list.at(at).unwrap().to_vec()).collect())
@@ -253,9 +249,8 @@ fn strings_are_never_written_over() {
             // Long ones, which soon need another collection of the heap.
             let text = format!("{round} {}", "text ".repeat(random.below(400)));
             let value = list.add(text.as_bytes()).to_ne_bytes();
-            let slab = Hyperslab { start: &start, count: &[1], stride: None };
-            let source = Source::Natural(&mut list);
-            let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&value));
+            let values = Values { bytes: &value, fetch: Some(&mut list) };
+            let put = file.put_now(&access(var, &start, &[1], None), values);
             assert_eq!(put.unwrap().out_of_range, 0);
         }
         file.sync().unwrap();

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_format::{Room, Values};
+use zonda_model::{MemType, VarId};
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Log, WriteLog};
 
 use super::{create, def_dim, def_group, def_var, open};
 use crate::model::GroupId;
-use crate::write::testing::{List, listed, put_natural};
-use crate::write::{Source, StorageRequest};
-use crate::{Nc4Error, Nc4File, Target, VarRef};
+use crate::write::StorageRequest;
+use crate::write::testing::{List, access, get_data, listed, put_data, put_natural};
+use crate::{Nc4File, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 const STRING: i32 = 12;
@@ -21,14 +22,8 @@ fn put_strings(file: &mut Nc4File, var: VarId, start: &[usize], count: &[usize],
     let n = count.iter().product();
     let text = |i| format!("{round}").repeat(1 + (i + round) % 9);
     let bytes: Vec<u8> = (0..n).flat_map(|i| list.add(text(i).as_bytes()).to_ne_bytes()).collect();
-    let slab = Hyperslab { start, count, stride: None };
-    let put = file.put(
-        ROOT,
-        var,
-        |_| slab,
-        Source::Natural(&mut list),
-        |_| Ok::<_, Nc4Error>(&bytes[..]),
-    );
+    let values = Values { bytes: &bytes, fetch: Some(&mut list) };
+    let put = file.put_now(&access(var, start, count, None), values);
     assert_eq!(put.unwrap().out_of_range, 0);
 }
 
@@ -38,11 +33,10 @@ fn strings(file: &Nc4File, name: &str) -> Vec<String> {
     let (_, of) = file.var(ROOT, var).unwrap();
     let count: Vec<_> = of.extent.iter().map(|len| *len as usize).collect();
     let start = vec![0; count.len()];
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
     let mut out = vec![0; 8 * count.iter().product::<usize>()];
-    let (mut list, into) = (List::default(), &mut out[..]);
-    let target = Target::Natural(&mut list);
-    let read = file.get(ROOT, var, |_| slab, target, |_| Ok::<_, Nc4Error>(into));
+    let mut list = List::default();
+    let room = Room { bytes: &mut out, place: Some(&mut list) };
+    let read = file.get_now(&access(var, &start, &count, None), room);
     assert_eq!(read.unwrap().out_of_range, 0, "{name}");
     let text = |at: &[u8; 8]| list.at(u64::from_ne_bytes(*at)).unwrap_or_default();
     out.as_chunks().0.iter().map(|at| String::from_utf8(text(at).to_vec()).unwrap()).collect()
@@ -131,11 +125,7 @@ fn much_that_was_put_is_committed_when_a_record_begins() {
     file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&[3, n])).unwrap();
     let data = vec![7; 4 * n];
     let put = |file: &mut Nc4File, record: usize| {
-        let (start, count) = ([record, 0], [1, n]);
-        let slab = Hyperslab { start: &start, count: &count, stride: None };
-        let source = Source::Atomic(MemType::I32);
-        let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&data));
-        assert_eq!(put.unwrap().out_of_range, 0);
+        put_data(file, var, (&[record, 0], &[1, n]), MemType::I32, &data);
     };
     // The chunk stays incomplete: nothing but a commit writes it.
     for _ in 0..16 {
@@ -215,11 +205,7 @@ fn a_variable_that_is_placed_unfilled_is_written_once() {
         }
         // The last half first: what comes before it is not there yet.
         for (i, half) in halves.iter().enumerate().rev() {
-            let (start, count) = ([i * LEN / 2], [LEN / 2]);
-            let slab = Hyperslab { start: &start, count: &count, stride: None };
-            let source = Source::Atomic(MemType::I32);
-            let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(half));
-            assert_eq!(put.unwrap().out_of_range, 0);
+            put_data(&mut file, var, (&[i * LEN / 2], &[LEN / 2]), MemType::I32, half);
         }
         // It is where it is: to place it again changes nothing.
         file.place_unfilled(ROOT, var).unwrap();
@@ -229,12 +215,7 @@ fn a_variable_that_is_placed_unfilled_is_written_once() {
         let all: usize = handle.entries().iter().map(written).sum();
         assert_eq!(all < 4 * LEN + 10_000, unfilled, "{all} bytes");
         let file = open(Arc::new(Memory::from_slice(&handle.replay(handle.len(), 0))));
-        let mut out = vec![0; 4 * LEN];
-        let slab = Hyperslab { start: &[0], count: &[LEN], stride: None };
-        let target = Target::Atomic(MemType::I32);
-        let got = file.get(ROOT, var, |_| slab, target, |_| Ok::<_, Nc4Error>(&mut out[..]));
-        assert_eq!(got.unwrap().out_of_range, 0);
-        assert!(out == halves.concat());
+        assert!(get_data(&file, var, (&[0], &[LEN]), MemType::I32) == halves.concat());
     }
 }
 
@@ -244,21 +225,12 @@ const COLUMNS: usize = 5;
 fn put_records(file: &mut Nc4File, var: VarId, r: usize, n: usize) {
     let values = (r * COLUMNS..(r + n) * COLUMNS).flat_map(|value| (value as i32).to_ne_bytes());
     let bytes: Vec<u8> = values.collect();
-    let (start, count) = ([r, 0], [n, COLUMNS]);
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let source = Source::Atomic(MemType::I32);
-    let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&bytes));
-    assert_eq!(put.unwrap().out_of_range, 0);
+    put_data(file, var, (&[r, 0], &[n, COLUMNS]), MemType::I32, &bytes);
 }
 
 fn records(file: &Nc4File, var: VarId) -> Vec<i32> {
     let n = file.var(ROOT, var).unwrap().1.extent[0] as usize;
-    let mut out = vec![0; 4 * n * COLUMNS];
-    let (start, count) = ([0, 0], [n, COLUMNS]);
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let (target, into) = (Target::Atomic(MemType::I32), &mut out[..]);
-    let got = file.get::<Nc4Error>(ROOT, var, |_| slab, target, |_| Ok(into));
-    assert_eq!(got.unwrap().out_of_range, 0);
+    let out = get_data(file, var, (&[0, 0], &[n, COLUMNS]), MemType::I32);
     out.as_chunks().0.iter().map(|value| i32::from_ne_bytes(*value)).collect()
 }
 

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zonda_hdf5::Resolved;
-use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
+use zonda_model::{DimId, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use super::{check_lists, def_dim, def_var, open, seen};
 use crate::model::GroupId;
-use crate::write::Source;
-use crate::write::testing::List;
+use crate::write::testing::{access, put_ints};
 use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
@@ -22,9 +21,7 @@ fn reopen(storage: &Arc<dyn Storage>) -> Result<Nc4File, Nc4Error> {
 
 fn put_int(file: &mut Nc4File, var: VarId, name: &str, value: i32) -> Result<(), Nc4Error> {
     let owner = VarRef { group: ROOT, var };
-    let value = value.to_ne_bytes();
-    let source = Source::Atomic(MemType::I32);
-    file.put_att(owner, name.as_bytes(), 4, 1, source, |_| Ok(&value[..])).map(drop)
+    put_ints(file, owner, name, 4, &[value]).map(drop)
 }
 
 /// Makes a change, and checks that a reader finds all as it then should be. Gives the reason where
@@ -166,15 +163,8 @@ fn numbers_that_are_not_written_are_refused_with_a_reason() {
     let vars = &file.model().unwrap().groups[0].vars;
     let half = vars.iter().position(|var| *var.name == *b"half").unwrap();
     let half = VarId(i32::try_from(half).unwrap());
-    let mut none = List::default();
     for mem in [None, Some(MemType::F32), Some(MemType::I32)] {
-        let source = match mem {
-            Some(mem) => Source::Atomic(mem),
-            None => Source::Natural(&mut none),
-        };
-        let slab = Hyperslab { start: &[0], count: &[2], stride: None };
-        let put = file.put(ROOT, half, |_| slab, source, |_| Ok::<_, Nc4Error>(&[0; 8][..]));
-        let error = put.unwrap_err();
+        let error = file.check_put(&access(half, &[0], &[2], mem)).unwrap_err();
         assert_eq!(error.nc_error(), NcError::NotBuilt);
         let said = error.to_string();
         assert!(said.contains("/half: cannot be changed: numbers of its type are read"), "{said}");

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_model::{MemType, VarId};
+use zonda_model::VarId;
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
 
 use super::{Random, contents, create, def_var, open, seen_atts};
 use crate::model::GroupId;
-use crate::write::Source;
-use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
+use crate::write::testing::put_ints;
+use crate::{Nc4File, OpenHow, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -20,11 +20,7 @@ fn owner(var: VarId) -> VarRef {
 }
 
 fn put(file: &mut Nc4File, owner: VarRef, name: &str, values: &[i32]) {
-    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-    let source = Source::Atomic(MemType::I32);
-    let put = |len: usize| Ok::<_, Nc4Error>(&bytes[..len]);
-    let put = file.put_att(owner, name.as_bytes(), 4, values.len(), source, put);
-    assert_eq!(put.unwrap().out_of_range, 0);
+    assert_eq!(put_ints(file, owner, name, 4, values).unwrap(), 0);
 }
 
 /// A variable with attributes a0, a1 and so on, and as many of the file.

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_format::{Access, Room, Values};
 use zonda_model::{DimId, Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 
-use crate::write::{CreateHow, Held};
-use crate::{
-    Endianness, GroupId, Nc4Error, Nc4File, OpenHow, Quantize, Source, StorageRequest, Target,
-};
+use crate::write::CreateHow;
+use crate::write::testing::{access, of};
+use crate::{Endianness, GroupId, Nc4Error, Nc4File, OpenHow, Quantize, StorageRequest};
 
 pub(super) struct Lab {
     pub(super) memory: Arc<Memory>,
@@ -127,8 +127,7 @@ impl Lab {
             file.def_var_fill(root, id, true, None).unwrap();
         }
         if let Some(fill) = made.fill {
-            let mut none = &Held::default();
-            file.def_var_fill(root, id, false, Some((&fill, &mut none))).unwrap();
+            file.def_var_fill(root, id, false, Some(Values::plain(&fill))).unwrap();
         }
         if let Some(Quantize { mode, kept }) = made.quantize {
             file.def_var_quantize(root, id, mode.number(), kept as i32).unwrap();
@@ -136,22 +135,29 @@ impl Lab {
         id
     }
 
-    /// Puts values, and says how many did not fit.
+    /// Puts numbers or text, and says how many did not fit.
     pub(super) fn put(
         &mut self,
         var: VarId,
         start: &[usize],
         count: &[usize],
         stride: Option<&[isize]>,
-        source: Source<'_>,
+        mem: MemType,
         values: &[u8],
     ) -> Result<u64, Nc4Error> {
-        let slab = |_| Hyperslab { start, count, stride };
-        let put = self.file.put(GroupId::ROOT, var, slab, source, |len| {
-            assert_eq!(len, values.len());
-            Ok(values)
-        });
-        put.map(|converted| converted.out_of_range)
+        let slab = Hyperslab { start, count, stride };
+        let put = Access { var: of(var), slab, mem: Some(mem) };
+        self.put_values(&put, Values::plain(values))
+    }
+
+    pub(super) fn put_values(
+        &mut self,
+        put: &Access<'_>,
+        values: Values<'_>,
+    ) -> Result<u64, Nc4Error> {
+        let checked = self.file.check_put(put)?;
+        assert_eq!(checked.n_bytes, values.bytes.len());
+        Ok(self.file.put(put, &checked, values)?.out_of_range)
     }
 
     pub(super) fn get(
@@ -159,15 +165,16 @@ impl Lab {
         var: VarId,
         start: &[usize],
         count: &[usize],
-        target: Target<'_>,
+        mem: MemType,
         out: &mut [u8],
     ) -> Result<u64, Nc4Error> {
-        let slab = |_| Hyperslab { start, count, stride: None };
-        let get = self.file.get(GroupId::ROOT, var, slab, target, |len| {
-            assert_eq!(len, out.len());
-            Ok(out)
-        });
-        get.map(|converted| converted.out_of_range)
+        self.get_values(&access(var, start, count, Some(mem)), Room::plain(out))
+    }
+
+    pub(super) fn get_values(&self, get: &Access<'_>, room: Room<'_>) -> Result<u64, Nc4Error> {
+        let checked = self.file.check_get(get)?;
+        assert_eq!(checked.n_bytes, room.bytes.len());
+        Ok(self.file.get(get, &checked, room)?.out_of_range)
     }
 
     pub(super) fn put_ints(
@@ -178,12 +185,12 @@ impl Lab {
         values: &[i32],
     ) -> Result<u64, Nc4Error> {
         let values: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        self.put(var, start, count, None, Source::Atomic(MemType::I32), &values)
+        self.put(var, start, count, None, MemType::I32, &values)
     }
 
     pub(super) fn get_ints(&self, var: VarId, start: &[usize], count: &[usize]) -> Vec<i32> {
         let mut out = vec![0; 4 * count.iter().product::<usize>()];
-        self.get(var, start, count, Target::Atomic(MemType::I32), &mut out).unwrap();
+        self.get(var, start, count, MemType::I32, &mut out).unwrap();
         out.as_chunks::<4>().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
     }
 

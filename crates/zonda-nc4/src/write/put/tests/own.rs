@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use zonda_chunk::StoredChunks;
+use zonda_format::Values;
 use zonda_hdf5::message::DataLayout;
 use zonda_model::VarId;
 
@@ -56,7 +57,7 @@ fn no_two_elements_point_to_one_string() {
                 if fill.is_some() {
                     let fill = caller.texts(&[fill]);
                     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
-                    let set = Some((&fill[..], &mut fetch as _));
+                    let set = Some(Values { bytes: &fill, fetch: Some(&mut fetch) });
                     lab.file.def_var_fill(GroupId::ROOT, v, false, set).unwrap();
                 }
                 put(&mut lab, &caller, v, &[1], &[1], &caller.texts(&[Some(b"one")]));

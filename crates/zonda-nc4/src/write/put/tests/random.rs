@@ -5,7 +5,7 @@ use zonda_model::{DimId, ExtType, MemType, VarId, default_fill};
 
 use super::lab::{Kind, Lab, Made};
 use super::reference::{digest, digests};
-use crate::{GroupId, Source, Target};
+use crate::GroupId;
 
 /// What a variable should hold: bytes of its type in memory, by coordinates.
 struct Plain {
@@ -50,7 +50,7 @@ fn check(lab: &Lab, plain: &Plain, lens: &[usize]) {
     let n: usize = lens.iter().product();
     let mut out = vec![0; n * mem.size()];
     if n > 0 {
-        lab.get(plain.id, &start, lens, Target::Atomic(mem), &mut out).unwrap();
+        lab.get(plain.id, &start, lens, mem, &mut out).unwrap();
     }
     let all = places(&start, lens, &vec![1; lens.len()]);
     for (at, got) in all.iter().zip(out.chunks(mem.size())) {
@@ -201,7 +201,7 @@ fn put(lab: &mut Lab, random: &mut Random, plain: &mut Plain) {
             }
         })
         .collect();
-    let found = lab.put(plain.id, &start, &count, Some(&stride), Source::Atomic(mem), &values);
+    let found = lab.put(plain.id, &start, &count, Some(&stride), mem, &values);
     assert_eq!(found.unwrap(), 0);
     let natural = plain.ext.natural_mem();
     for (at, value) in places.into_iter().zip(values.chunks(mem.size())) {

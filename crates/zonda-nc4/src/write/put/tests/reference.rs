@@ -12,7 +12,7 @@ use zonda_storage::backend::Memory;
 
 use super::lab::Lab;
 use super::user_types::{Caller, put};
-use crate::{GroupId, Nc4File, OpenHow, Source};
+use crate::{GroupId, Nc4File, OpenHow};
 
 /// A file of this test.
 pub(super) fn place(name: &str) -> PathBuf {
@@ -81,7 +81,7 @@ fn variables_of_other_writers_are_changed() {
     let caller = Caller::default();
     let src = caller.texts(&[Some(b"four"), None]);
     put(&mut lab, &caller, texts, &[1], &[2], &src);
-    let refused = lab.put(texts, &[1], &[1], None, Source::Atomic(MemType::I32), &[0; 4]);
+    let refused = lab.put(texts, &[1], &[1], None, MemType::I32, &[0; 4]);
     assert!(refused.is_err());
     lab.file.close().unwrap();
     std::fs::write(&path, lab.memory.to_vec().unwrap()).unwrap();

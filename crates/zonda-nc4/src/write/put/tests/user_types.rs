@@ -3,13 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use zonda_format::{AttPut, Fetch, Place, Room, Values};
 use zonda_model::{MemType, NcError, VarId};
 
 use super::lab::{Kind, Lab, Made};
 use super::reference::{digest, digests};
 use crate::write::ObjectKey;
 use crate::write::store::Keep;
-use crate::{Fetch, GroupId, Place, Source, StorageRequest, Target};
+use crate::write::testing::{access, of};
+use crate::{GroupId, StorageRequest};
 
 /// The caller's memory: addresses are numbers from 1 on.
 #[derive(Clone, Default)]
@@ -69,14 +71,16 @@ pub(super) fn put(
     src: &[u8],
 ) {
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
-    let found = lab.put(var, start, count, None, Source::Natural(&mut fetch), src).unwrap();
+    let values = Values { bytes: src, fetch: Some(&mut fetch) };
+    let found = lab.put_values(&access(var, start, count, None), values).unwrap();
     assert_eq!(found, 0);
 }
 
 fn get(lab: &Lab, caller: &mut Caller, var: VarId, count: &[usize], len: usize) -> Vec<u8> {
     let mut out = vec![7; len];
     let start = vec![0; count.len()];
-    let found = lab.get(var, &start, count, Target::Natural(caller), &mut out).unwrap();
+    let room = Room { bytes: &mut out, place: Some(caller) };
+    let found = lab.get_values(&access(var, &start, count, None), room).unwrap();
     assert_eq!(found, 0);
     out
 }
@@ -146,7 +150,7 @@ fn numbers_are_not_put_into_strings() {
     let x = lab.dim("x", 2);
     let s = lab.var(Made::new("s", 12, &[x]));
     let code = |lab: &mut Lab, mem, start: &[usize]| {
-        lab.put(s, start, &[1], None, Source::Atomic(mem), &[]).unwrap_err().nc_error()
+        lab.put(s, start, &[1], None, mem, &[]).unwrap_err().nc_error()
     };
     assert_eq!(code(&mut lab, MemType::I32, &[0]), NcError::BadType);
     assert_eq!(code(&mut lab, MemType::I32, &[9]), NcError::InvalidCoords);
@@ -261,7 +265,8 @@ fn fill_values_of_strings() {
     let caller = Caller::default();
     let fill = caller.texts(&[Some(b"none")]);
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
-    lab.file.def_var_fill(GroupId::ROOT, v, false, Some((&fill, &mut fetch))).unwrap();
+    let fill = Values { bytes: &fill, fetch: Some(&mut fetch) };
+    lab.file.def_var_fill(GroupId::ROOT, v, false, Some(fill)).unwrap();
     let some = |text: &[u8]| Some(text.to_vec());
     assert_eq!(texts(&lab, v, 4), vec![some(b"none"); 4]);
     // Until something is put it may be another one, also after a commit that nobody asked for.
@@ -269,14 +274,9 @@ fn fill_values_of_strings() {
     lab.file.commit().unwrap();
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
     let other = caller.texts(&[Some(b"nothing")]);
-    let set = lab.file.put_att::<crate::Nc4Error>(
-        crate::VarRef { group: GroupId::ROOT, var: v },
-        b"_FillValue",
-        12,
-        1,
-        Source::Natural(&mut fetch),
-        |_| Ok(&other),
-    );
+    let att = AttPut { owner: of(v), name: b"_FillValue", nc_type: 12, n_values: 1, mem: None };
+    assert_eq!(lab.file.check_put_att(&att).unwrap(), other.len());
+    let set = lab.file.put_att(&att, Values { bytes: &other, fetch: Some(&mut fetch) });
     assert_eq!(set.unwrap().out_of_range, 0);
     assert_eq!(texts(&lab, v, 4), vec![some(b"nothing"); 4]);
     put(&mut lab, &caller, v, &[1], &[1], &caller.texts(&[Some(b"one")]));
