@@ -6,6 +6,7 @@ mod support;
 use std::path::Path;
 
 use support::{Kept, lend};
+use zonda_format::FormatError as _;
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_nc4::{
     Endianness, GroupId, Model, Nc4Error, Nc4File, StorageKind, Target, UserClass, VarRef,

@@ -7,6 +7,7 @@ mod reference;
 mod user_types;
 
 use zonda_chunk::{FilterSpec, StoredChunks};
+use zonda_format::FormatError as _;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};

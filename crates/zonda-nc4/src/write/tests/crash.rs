@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use zonda_format::FormatError as _;
 use zonda_model::{DimId, Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
