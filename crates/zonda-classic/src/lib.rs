@@ -35,6 +35,7 @@ mod recover;
 mod rewrite;
 mod select;
 mod transfer;
+mod view;
 
 pub use atts::{Att, AttRef, Atts};
 pub use codec::{DecodeLimits, decode_header, encode_header};
@@ -44,4 +45,5 @@ pub use header::{Dim, Header, Var, Version};
 pub use left::Passed;
 pub use records::set_records;
 pub use recover::{Recovery, recover, recover_of};
+pub use view::HeaderView;
 pub use zonda_format::{Ending, FillMode, Layout, Reserve};

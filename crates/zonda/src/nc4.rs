@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use zonda_format::{Ending, Fetch, Format, GroupId, Place, VarInfo, VarRef};
+use zonda_format::{Definitions, Ending, Fetch, Format, GroupId, Place, VarInfo, VarRef};
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 
@@ -392,19 +392,14 @@ impl<'f> Asked<'f> {
         }
     }
 
-    fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {
-        let vars = &self.group(group)?.groups[usize::from(group.0)].vars;
-        let found = usize::try_from(var.0).ok().and_then(|id| vars.get(id));
-        Ok(found.ok_or_else(|| crate::meta::no_var(var))?.nc_type)
+    fn nc_type(&self, var: VarRef) -> Result<i32> {
+        Ok(Definitions::var(self.0, var)?.nc_type)
     }
 
     /// The error of a get of text as numbers, or of numbers as text.
     #[cold]
-    fn mix(&self, VarRef { group, var }: VarRef) -> Error {
-        let group = self.group(group).ok().map(|model| &model.groups[usize::from(group.0)]);
-        let index = usize::try_from(var.0).ok();
-        let name = group.zip(index).and_then(|(group, index)| Some(&*group.vars.get(index)?.name));
-        mixed("variable", name.unwrap_or_default())
+    fn mix(&self, var: VarRef) -> Error {
+        mixed("variable", Definitions::var(self.0, var).map_or(b"", |var| var.name))
     }
 
     pub(crate) fn get<'a, 's>(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
-use zonda_format::{Fetch, NC_STRING, VarRef};
+use zonda_format::{Fetch, Meta, NC_STRING, VarRef};
 use zonda_model::{Hyperslab, MemType};
 use zonda_runtime::callout;
 use zonda_shared::NoRoom;
@@ -16,7 +16,6 @@ use super::rules::{Fit, Rules};
 use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
-use crate::meta::Meta;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
 const SMALL: usize = 64 << 10;
@@ -108,7 +107,7 @@ impl Behind {
             NC_STRING => size_of::<u64>(),
             nc_type => view.elem_bytes(nc_type).ok()?,
         };
-        let meta = Meta::of_nc4(view, var.group);
+        let meta = Meta::new(&**view, var.group);
         if self.is_watched()
             && let Ok(found) = meta.var(var.var)
         {
