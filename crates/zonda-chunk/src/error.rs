@@ -12,11 +12,11 @@ use crate::table::TableError;
 #[derive(Debug, thiserror::Error)]
 pub enum ChunkError {
     /// The storage failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Storage(#[from] StorageError),
     /// The chunk index could not be read or changed, or there is no space.
     #[error("{0}")]
-    Table(TableError),
+    Table(#[source] TableError),
     /// A filter failed or is not known.
     #[error("chunk {chunk:?} at byte {at}: {error}")]
     Filter {
@@ -25,6 +25,7 @@ pub enum ChunkError {
         /// Where its bytes begin.
         at: u64,
         /// What the filter says.
+        #[source]
         error: FilterError,
     },
     /// A filter cannot be applied to a chunk on its way into the file.
@@ -33,6 +34,7 @@ pub enum ChunkError {
         /// Coordinates in the chunk grid.
         chunk: Vec<u64>,
         /// What the filter says.
+        #[source]
         error: FilterError,
     },
     /// A chunk lies outside the file.
@@ -68,7 +70,7 @@ pub enum ChunkError {
     /// Bytes that cannot be had, for a reason that was known before they were asked for
     /// ([`SegmentBytes::Failed`](crate::SegmentBytes::Failed)).
     #[error("{0}")]
-    Source(Arc<dyn std::error::Error + Send + Sync>),
+    Source(#[source] Arc<dyn std::error::Error + Send + Sync>),
     /// No array can have this shape.
     #[error("{what}")]
     Shape {
@@ -88,6 +90,7 @@ pub enum ChunkError {
         /// Coordinates in the chunk grid.
         chunk: Vec<u64>,
         /// What the file's storage says; `None` where it has become too short.
+        #[source]
         error: Option<StorageError>,
     },
     /// There is no memory for it.

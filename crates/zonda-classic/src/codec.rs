@@ -530,7 +530,7 @@ mod tests {
     use super::*;
     use crate::atts::Att;
     use crate::layout;
-    use zonda_format::Reserve;
+    use zonda_format::{FormatError as _, Reserve};
     use zonda_model::VarId;
 
     fn sample(version: Version) -> Header {

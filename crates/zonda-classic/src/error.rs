@@ -1,12 +1,13 @@
 //! What can go wrong with a classic file, each cause with the values that explain it.
 
+use zonda_format::FormatError;
 use zonda_model::memory::NoMemory;
 use zonda_model::{Answer, NcError};
 use zonda_storage::StorageError;
 
 /// A failed operation on a classic file.
 ///
-/// [`ClassicError::nc_error`] gives the code that the reference gives for the same cause.
+/// Its code ([`FormatError::nc_error`]) is the one that the reference gives for the same cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClassicError {
@@ -287,10 +288,8 @@ pub enum ClassicError {
     },
 }
 
-impl ClassicError {
-    /// The code that C sees, which is the reference's for the same cause.
-    #[must_use]
-    pub fn nc_error(&self) -> NcError {
+impl FormatError for ClassicError {
+    fn nc_error(&self) -> NcError {
         match self {
             ClassicError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
             ClassicError::Storage(error) => NcError::System(error.raw_os_error()),
@@ -334,9 +333,7 @@ impl ClassicError {
         }
     }
 
-    /// What kind of answer it is.
-    #[must_use]
-    pub fn answer(&self) -> Answer {
+    fn answer(&self) -> Answer {
         match self {
             ClassicError::Storage(error) if error.is_refused() => Answer::Refused,
             ClassicError::Storage(error) => Answer::of_errno(error.raw_os_error()),
@@ -360,15 +357,7 @@ impl ClassicError {
         }
     }
 
-    /// Whether a sync failed ([`StorageError::is_lost_sync`]).
-    #[must_use]
-    pub fn is_lost_sync(&self) -> bool {
-        matches!(self, ClassicError::Storage(error) if error.is_lost_sync())
-    }
-
-    /// The byte of the file that it is about, where it is about one.
-    #[must_use]
-    pub fn offset(&self) -> Option<u64> {
+    fn offset(&self) -> Option<u64> {
         match self {
             ClassicError::Storage(error) => error.offset(),
             ClassicError::Truncated { at, .. }
@@ -379,6 +368,17 @@ impl ClassicError {
             ClassicError::BadOffset { begin, .. } => Some(*begin),
             _ => None,
         }
+    }
+
+    fn storage(&self) -> Option<&StorageError> {
+        match self {
+            ClassicError::Storage(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn names_object(&self) -> bool {
+        false
     }
 }
 

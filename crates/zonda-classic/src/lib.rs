@@ -35,6 +35,7 @@ mod recover;
 mod rewrite;
 mod select;
 mod transfer;
+mod view;
 
 pub use attribute::Alone;
 pub use atts::{Att, AttRef, Atts};
@@ -46,4 +47,5 @@ pub use left::Passed;
 pub use records::set_records;
 pub use recover::{Recovery, recover, recover_of};
 pub use transfer::Held;
+pub use view::HeaderView;
 pub use zonda_format::{Ending, FillMode, Layout, Reserve};

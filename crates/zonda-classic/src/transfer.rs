@@ -114,8 +114,7 @@ pub struct Held<'f> {
     pub(crate) state: RwLockReadGuard<'f, State>,
 }
 
-/// What the second step of a transfer is to do, as `Checked::found` has it: this, and a place in the file.
-const NOTHING: u64 = 0;
+/// What the second step of a transfer is to do, as `Checked::found` has it: this, and a place in the file. Nothing is 0.
 /// A few elements side by side, from a place on.
 pub(crate) const PLAIN: u64 = 1;
 /// Runs and the loops around them.
@@ -166,16 +165,23 @@ impl Held<'_> {
     /// [`ClassicError::ReadOnly`], [`ClassicError::InDefineMode`], [`ClassicError::GlobalNotVar`],
     /// [`ClassicError::NoVar`], [`ClassicError::TextNumberMix`], [`ClassicError::InvalidCoords`],
     /// [`ClassicError::Edge`], [`ClassicError::BadStride`].
-    #[inline]
+    // Inlined, as the other short ways: an error of many words makes each result a copy.
+    #[inline(always)]
     pub fn check_put(&self, put: &Access<'_>) -> Result<Checked, ClassicError> {
-        let (file, state) = (self.file, &*self.state);
-        let Access { var: VarRef { var: id, .. }, slab, mem } = put;
-        if let Some((run, mem)) = PlainRun::find(file, state, *id, slab, *mem)
+        let file = self.file;
+        if let Some((run, mem)) = PlainRun::find(file, &self.state, put.var.var, &put.slab, put.mem)
             && !file.share
             && file.require_writable().is_ok()
         {
             return Ok(run.checked(mem));
         }
+        self.check_put_plan(put)
+    }
+
+    #[inline(never)]
+    fn check_put_plan(&self, put: &Access<'_>) -> Result<Checked, ClassicError> {
+        let (file, state) = (self.file, &*self.state);
+        let Access { var: VarRef { var: id, .. }, slab, mem } = put;
         let Some((var, mem)) = file.check_put(state, *id, slab, *mem)? else {
             return Ok(Checked::default());
         };
@@ -193,8 +199,31 @@ impl Held<'_> {
     /// # Errors
     /// [`ClassicError::InvalidArgument`] for memory of another length than the check said; what the storage
     /// reports. Values that do not fit the variable's type are written as the reference does and counted.
-    #[inline]
+    #[inline(always)]
     pub fn put(
+        &self,
+        put: &Access<'_>,
+        checked: &Checked,
+        data: &[u8],
+    ) -> Result<Converted, ClassicError> {
+        match self.plain(put, checked, data.len()) {
+            Some((run, mem)) => run.write(&*self.file.storage, mem, data),
+            None => self.put_plan(put, checked, data),
+        }
+    }
+
+    /// The run that a check found, for memory of the right length.
+    #[inline(always)]
+    fn plain(&self, of: &Access<'_>, checked: &Checked, len: usize) -> Option<(PlainRun, MemType)> {
+        let [PLAIN, at] = checked.found else { return None };
+        let header = &self.state.header;
+        let var = header.vars.get(usize::try_from(of.var.var.0).ok()?)?;
+        let run = PlainRun::again(header, var, at, checked.n_elems);
+        (len == checked.n_bytes).then_some((run, checked.mem?))
+    }
+
+    #[inline(never)]
+    fn put_plan(
         &self,
         put: &Access<'_>,
         checked: &Checked,
@@ -203,28 +232,12 @@ impl Held<'_> {
         if data.len() != checked.n_bytes {
             return Err(wrong_len());
         }
-        let header = &self.state.header;
-        let [what, at] = checked.found;
-        if what == NOTHING {
+        let (file, header, slab) = (self.file, &self.state.header, &put.slab);
+        if checked.found[0] != PLAN {
             return Ok(Converted::default());
         }
         let var = header.var(put.var.var)?;
         let mem = checked.mem.unwrap_or(var.ty.natural_mem());
-        if what == PLAIN {
-            let run = PlainRun::again(header, var, at, checked.n_elems);
-            return run.write(&*self.file.storage, mem, data);
-        }
-        self.put_plan(put, (var, mem), data)
-    }
-
-    #[inline(never)]
-    fn put_plan(
-        &self,
-        put: &Access<'_>,
-        (var, mem): (&Var, MemType),
-        data: &[u8],
-    ) -> Result<Converted, ClassicError> {
-        let (file, header, slab) = (self.file, &self.state.header, &put.slab);
         let plan = Plan::new(header, var, slab)?;
         let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
             .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
@@ -246,14 +259,19 @@ impl Held<'_> {
     ///
     /// # Errors
     /// As [`Held::check_put`], but for [`ClassicError::ReadOnly`].
-    #[inline]
+    #[inline(always)]
     pub fn check_get(&self, get: &Access<'_>) -> Result<Checked, ClassicError> {
-        let (file, state) = (self.file, &*self.state);
-        let Access { var: VarRef { var: id, .. }, slab, mem } = get;
-        if let Some((run, mem)) = PlainRun::find(file, state, *id, slab, *mem) {
-            return Ok(run.checked(mem));
+        let found = PlainRun::find(self.file, &self.state, get.var.var, &get.slab, get.mem);
+        match found {
+            Some((run, mem)) => Ok(run.checked(mem)),
+            None => self.check_get_plan(get),
         }
-        let Some((var, mem)) = file.check_get(state, *id, slab, *mem)? else {
+    }
+
+    #[inline(never)]
+    fn check_get_plan(&self, get: &Access<'_>) -> Result<Checked, ClassicError> {
+        let Access { var: VarRef { var: id, .. }, slab, mem } = get;
+        let Some((var, mem)) = self.file.check_get(&self.state, *id, slab, *mem)? else {
             return Ok(Checked::default());
         };
         match n_elems(var, slab)? {
@@ -266,8 +284,21 @@ impl Held<'_> {
     ///
     /// # Errors
     /// As [`Held::put`].
-    #[inline]
+    #[inline(always)]
     pub fn get(
+        &self,
+        get: &Access<'_>,
+        checked: &Checked,
+        out: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
+        match self.plain(get, checked, out.len()) {
+            Some((run, mem)) => run.read(&*self.file.storage, mem, out),
+            None => self.get_plan(get, checked, out),
+        }
+    }
+
+    #[inline(never)]
+    fn get_plan(
         &self,
         get: &Access<'_>,
         checked: &Checked,
@@ -276,20 +307,16 @@ impl Held<'_> {
         if out.len() != checked.n_bytes {
             return Err(wrong_len());
         }
-        let (header, storage) = (&self.state.header, &*self.file.storage);
-        let [what, at] = checked.found;
-        if what == NOTHING {
+        if checked.found[0] != PLAN {
             return Ok(Converted::default());
         }
+        let header = &self.state.header;
         let var = header.var(get.var.var)?;
         let mem = checked.mem.unwrap_or(var.ty.natural_mem());
-        if what == PLAIN {
-            return PlainRun::again(header, var, at, checked.n_elems).read(storage, mem, out);
-        }
         let plan = Plan::new(header, var, &get.slab)?;
         let decoder = Decoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
             .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
-        read_plan(storage, &plan, &decoder, out)
+        read_plan(&*self.file.storage, &plan, &decoder, out)
     }
 }
 

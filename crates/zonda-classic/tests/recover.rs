@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
+use zonda_format::FormatError as _;
 use zonda_format::{Access, AttPut};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::neighbour::Refusal;

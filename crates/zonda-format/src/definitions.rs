@@ -168,6 +168,17 @@ pub trait Definitions: std::fmt::Debug {
     /// `NC_EBADDIM`; `NC_EINVAL` for a path where there are groups.
     fn find_dim(&self, group: GroupId, name: &[u8]) -> Result<DimId>;
 
+    /// How many dimensions of a group can be unlimited. Where there may be no more than one, and a file has
+    /// more all the same, the first is it.
+    fn most_unlimited(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Number of records, where the file counts them for all variables; else it is the length of a dimension.
+    fn n_records(&self) -> Option<u64> {
+        None
+    }
+
     /// A variable.
     ///
     /// # Errors
@@ -219,11 +230,6 @@ pub trait Definitions: std::fmt::Debug {
         Err(NcError::NoGrp.into())
     }
 
-    /// Number of groups; ids are below it.
-    fn n_groups(&self) -> usize {
-        1
-    }
-
     /// A user-defined type, of whichever group.
     ///
     /// # Errors
@@ -249,6 +255,12 @@ pub trait Definitions: std::fmt::Debug {
     /// Whether netCDF has words for all of a user-defined type.
     fn is_whole_type(&self, _nc_type: i32) -> bool {
         true
+    }
+
+    /// Bytes of the text in each field of a compound, which netCDF shows as one character; 1 for fields that
+    /// are something else. Empty where no field is text.
+    fn text_lens(&self, _nc_type: i32) -> Vec<usize> {
+        Vec::new()
     }
 
     /// Why the definition of a variable is not whole; `None` where it is.

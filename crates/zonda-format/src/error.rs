@@ -8,7 +8,8 @@ use zonda_model::{Answer, NcError};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{SpecError, Storage, StorageError};
 
-/// What a format says of a failure of its own.
+/// What a format says of a failure of its own. Its text and its cause are those of
+/// [`std::error::Error`].
 pub trait FormatError: std::error::Error + Send + Sync + 'static {
     /// The code that C sees.
     fn nc_error(&self) -> NcError;
@@ -25,11 +26,6 @@ pub trait FormatError: std::error::Error + Send + Sync + 'static {
     /// Whether a sync failed.
     fn is_lost_sync(&self) -> bool {
         self.storage().is_some_and(StorageError::is_lost_sync)
-    }
-
-    /// Whether data that are there were not read, as their file is not to be trusted.
-    fn is_refused(&self) -> bool {
-        self.storage().is_some_and(StorageError::is_refused)
     }
 
     /// Whether its text names an object in the file, which the path of the file is to precede; else what the
@@ -182,12 +178,7 @@ impl Error {
     /// is not allowed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        match &self.0.cause {
-            Cause::Format(error) => error.is_refused(),
-            Cause::Storage(error) => error.is_refused(),
-            Cause::Told(told) => told.answer == Answer::Refused,
-            _ => false,
-        }
+        self.answer() == Answer::Refused
     }
 
     /// The byte of the file that it is about, where it is about one: of what is damaged, or of what the
@@ -277,7 +268,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.cause {
-            Cause::Format(error) => error.source(),
+            Cause::Format(error) => Some(&**error),
             Cause::Storage(error) => Some(error),
             Cause::Spec(error) => Some(error),
             Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
@@ -313,5 +304,24 @@ impl From<NoMemory> for Error {
 impl From<NcError> for Error {
     fn from(code: NcError) -> Error {
         Error::new(Cause::Refused(code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_follows_a_colon_and_no_full_stop() {
+        let text = |code| Error::explained(code, "why").to_string();
+        assert!(NcError::NotBuilt.to_string().ends_with('.'));
+        assert!(text(NcError::NotBuilt).ends_with("netCDF was built: why"));
+        assert_eq!(text(NcError::NotNc), format!("{}: why", NcError::NotNc));
+        assert_eq!(Error::from(NcError::NotBuilt).to_string(), NcError::NotBuilt.to_string());
+    }
+
+    #[test]
+    fn a_result_is_one_word() {
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
     }
 }

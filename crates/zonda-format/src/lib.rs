@@ -22,7 +22,7 @@ pub use dispatch::{
 };
 pub use error::{Error, FormatError, Result};
 pub use kind::Format;
-pub use meta::{Meta, no_such};
+pub use meta::{Meta, no_such, no_var};
 pub use refs::{GroupId, VarRef};
 pub use rules::{Fit, PutRules};
 pub use storage::{

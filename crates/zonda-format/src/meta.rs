@@ -23,12 +23,6 @@ impl<'a> Meta<'a> {
         Meta { all, group }
     }
 
-    /// All definitions of the file.
-    #[must_use]
-    pub fn all(&self) -> &'a dyn Definitions {
-        self.all
-    }
-
     fn of(&self, var: VarId) -> VarRef {
         VarRef { group: self.group, var }
     }
@@ -75,13 +69,15 @@ impl<'a> Meta<'a> {
     /// The unlimited dimensions of this group, ascending.
     pub fn unlimited_dims(&self) -> impl Iterator<Item = DimId> + use<'a> {
         let all = self.all;
-        self.dims().ids().filter(move |&id| all.dim(id).is_ok_and(|dim| dim.is_unlimited))
+        let unlimited = move |&id: &DimId| all.dim(id).is_ok_and(|dim| dim.is_unlimited);
+        self.dims().ids().filter(unlimited).take(all.most_unlimited())
     }
 
     /// Number of records: the length of the first unlimited dimension.
     #[must_use]
     pub fn n_records(&self) -> u64 {
-        self.unlimited().and_then(|id| self.dim(id).ok()).map_or(0, |dim| dim.len)
+        let len = || self.unlimited().and_then(|id| self.dim(id).ok()).map_or(0, |dim| dim.len);
+        self.all.n_records().unwrap_or_else(len)
     }
 
     /// Where things lie in a classic file.
@@ -149,10 +145,12 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`.
     pub fn is_record(&self, id: VarId) -> Result<bool> {
-        match self.var(id)?.dims.first() {
-            Some(&dim) => Ok(self.dim(dim)?.is_unlimited),
-            None => Ok(false),
-        }
+        let var = self.var(id)?;
+        Ok(match (var.classic, var.dims.first()) {
+            (Some(classic), _) => classic.is_record,
+            (None, Some(&dim)) => self.dim(dim)?.is_unlimited,
+            (None, None) => false,
+        })
     }
 
     /// Number of attributes of a variable of this group, or of the group for [`VarId::GLOBAL`].
@@ -250,6 +248,13 @@ impl<'a> Meta<'a> {
         numbers.map_while(move |number| all.user_type(number).ok())
     }
 
+    /// Bytes of the text in each field of a compound, which netCDF shows as one character; 1 for
+    /// fields that are something else.
+    #[must_use]
+    pub fn text_lens(&self, nc_type: i32) -> Vec<usize> {
+        self.all.text_lens(nc_type)
+    }
+
     /// The user-defined type with that number, of whichever group.
     ///
     /// # Errors
@@ -288,9 +293,16 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// What does not exist, in words.
+/// What has no such name, in words.
 #[cold]
 #[must_use]
 pub fn no_such(code: NcError, what: &str, name: &[u8]) -> Error {
     Error::told(code, format!("no {what} {:?}", zonda_model::shown_name(name)))
+}
+
+/// No variable has that number.
+#[cold]
+#[must_use]
+pub fn no_var(id: VarId) -> Error {
+    Error::told(NcError::NotVar, format!("no variable {}", id.0))
 }

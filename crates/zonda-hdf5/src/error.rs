@@ -11,7 +11,7 @@ const NEXT_VERSIONS: u32 = 2;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HdfError {
     /// The storage below failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Storage(#[from] StorageError),
     /// There is no superblock.
     #[error("not an HDF5 file: no signature at byte 0 or at 512 times a power of two")]
@@ -146,6 +146,7 @@ pub enum HdfError {
         /// The name, as it is in the file.
         name: Box<str>,
         /// What is wrong.
+        #[source]
         cause: Box<HdfError>,
     },
     /// What is in the file, or is to be, does not fit into memory.

@@ -1,6 +1,7 @@
 //! Why an operation on a netCDF-4 file failed.
 
 use zonda_chunk::ChunkError;
+use zonda_format::FormatError;
 use zonda_hdf5::HdfError;
 use zonda_model::{Answer, NcError};
 use zonda_storage::StorageError;
@@ -14,6 +15,7 @@ pub enum Nc4Error {
         /// Path of the object in the file, `/` for the root group.
         object: String,
         /// What HDF5 says.
+        #[source]
         error: HdfError,
     },
     /// Data could not be read.
@@ -22,6 +24,7 @@ pub enum Nc4Error {
         /// Path of the variable.
         object: String,
         /// What the chunk pipeline says.
+        #[source]
         error: ChunkError,
     },
     /// Something that is sound, and that the model of netCDF has no words for.
@@ -56,19 +59,6 @@ pub enum Nc4Error {
 }
 
 impl Nc4Error {
-    /// What the storage said, where that is the cause.
-    #[must_use]
-    pub fn storage(&self) -> Option<&StorageError> {
-        match self {
-            Nc4Error::Hdf { error: HdfError::Storage(error), .. } => Some(error),
-            Nc4Error::Hdf { .. }
-            | Nc4Error::Chunk { .. }
-            | Nc4Error::NoWords { .. }
-            | Nc4Error::Refused { .. }
-            | Nc4Error::Explained { .. } => None,
-        }
-    }
-
     /// The same about another object.
     pub(crate) fn about(mut self, other: String) -> Nc4Error {
         match &mut self {
@@ -81,9 +71,21 @@ impl Nc4Error {
         self
     }
 
-    /// The code that C sees.
-    #[must_use]
-    pub fn nc_error(&self) -> NcError {
+    /// What HDF5 says, where that is the cause, if only of what the chunk pipeline says.
+    fn hdf(&self) -> Option<&HdfError> {
+        match self {
+            Nc4Error::Hdf { error, .. } => Some(error),
+            Nc4Error::Chunk { error: ChunkError::Table(error), .. } => error.downcast_ref(),
+            Nc4Error::Chunk { .. }
+            | Nc4Error::NoWords { .. }
+            | Nc4Error::Refused { .. }
+            | Nc4Error::Explained { .. } => None,
+        }
+    }
+}
+
+impl FormatError for Nc4Error {
+    fn nc_error(&self) -> NcError {
         match self {
             Nc4Error::Hdf { error, .. } => error.nc_error(),
             Nc4Error::Chunk { error, .. } => error.nc_error(),
@@ -93,9 +95,7 @@ impl Nc4Error {
         }
     }
 
-    /// What kind of answer it is.
-    #[must_use]
-    pub fn answer(&self) -> Answer {
+    fn answer(&self) -> Answer {
         match self {
             Nc4Error::Hdf { error, .. } => error.answer(),
             Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
@@ -114,33 +114,64 @@ impl Nc4Error {
         }
     }
 
-    /// Whether a sync failed ([`HdfError::is_lost_sync`]).
-    #[must_use]
-    pub fn is_lost_sync(&self) -> bool {
+    fn offset(&self) -> Option<u64> {
         match self {
-            Nc4Error::Hdf { error, .. } => error.is_lost_sync(),
-            Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
-                error.downcast_ref().is_some_and(HdfError::is_lost_sync)
-            }
-            Nc4Error::Chunk { .. }
-            | Nc4Error::NoWords { .. }
-            | Nc4Error::Refused { .. }
-            | Nc4Error::Explained { .. } => false,
+            Nc4Error::Chunk { error, .. } if self.hdf().is_none() => error.offset(),
+            _ => self.hdf()?.offset(),
         }
     }
 
-    /// The byte of the file that it is about, where it is about one.
-    #[must_use]
-    pub fn offset(&self) -> Option<u64> {
+    fn storage(&self) -> Option<&StorageError> {
         match self {
-            Nc4Error::Hdf { error, .. } => error.offset(),
-            Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
-                error.downcast_ref().and_then(HdfError::offset)
-            }
-            Nc4Error::Chunk { error, .. } => error.offset(),
-            Nc4Error::NoWords { .. } | Nc4Error::Refused { .. } | Nc4Error::Explained { .. } => {
-                None
-            }
+            Nc4Error::Hdf { error: HdfError::Storage(error), .. } => Some(error),
+            _ => None,
         }
+    }
+
+    fn is_lost_sync(&self) -> bool {
+        self.hdf().is_some_and(HdfError::is_lost_sync)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use zonda_storage::Op;
+
+    use super::*;
+
+    /// Whether a cause of an error is a `T`.
+    fn has_cause<T: Error + 'static>(error: &Nc4Error) -> bool {
+        let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
+        causes.any(<dyn Error>::is::<T>)
+    }
+
+    #[test]
+    fn causes_lead_to_where_it_began() {
+        let object = || String::from("/g/v");
+        let far = || StorageError::TooFar { op: Op::Read, at: 7, len: 1 };
+        let hdf = |error| Nc4Error::Hdf { object: object(), error };
+        let chunk = |error| Nc4Error::Chunk { object: object(), error };
+        let elsewhere = HdfError::Elsewhere {
+            what: "external file",
+            name: "x".into(),
+            cause: Box::new(far().into()),
+        };
+        let by_table = ChunkError::Table(Box::new(HdfError::from(far())));
+        for (error, is_hdf, is_chunk) in [
+            (hdf(far().into()), true, false),
+            (hdf(elsewhere), true, false),
+            (chunk(far().into()), false, true),
+            (chunk(by_table), true, true),
+        ] {
+            assert_eq!(has_cause::<HdfError>(&error), is_hdf, "{error:?}");
+            assert_eq!(has_cause::<ChunkError>(&error), is_chunk, "{error:?}");
+            assert!(has_cause::<StorageError>(&error), "{error:?}");
+            // Its text has all of theirs.
+            assert!(error.to_string().ends_with(&far().to_string()), "{error}");
+            assert!(error.to_string().starts_with("/g/v: "), "{error}");
+        }
+        assert!(Nc4Error::Refused { object: object(), code: NcError::Inval }.source().is_none());
     }
 }

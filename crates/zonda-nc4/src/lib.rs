@@ -14,6 +14,7 @@
 mod attribute;
 mod bits;
 mod data;
+mod definitions;
 mod details;
 mod dims;
 mod elsewhere;

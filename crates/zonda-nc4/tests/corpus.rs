@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use zonda_format::FormatError as _;
 use zonda_model::{NcError, VarId};
 use zonda_nc4::{GroupId, Nc4File, StorageKind, UserClass, VarRef};
 

@@ -5,7 +5,9 @@ mod support;
 
 use std::path::Path;
 
+use support::lend;
 use support::{Kept, got, got_att};
+use zonda_format::FormatError as _;
 use zonda_format::{Access, AttAccess, Room, VarRef};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_nc4::{Endianness, GroupId, Model, Nc4File, StorageKind, UserClass};

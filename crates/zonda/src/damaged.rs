@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use zonda_format::FormatError as _;
 use zonda_format::VarRef;
 use zonda_model::Answer;
 use zonda_nc4::{Damaged, Nc4Error, WhyPassed};

@@ -111,7 +111,7 @@ impl Dataset {
     ///
     /// # Errors
     /// What went wrong with puts that were accepted before; `ECHILD` in a forked child.
-    #[inline]
+    #[inline(always)]
     pub fn put_to(&self, var: impl Into<VarRef>) -> Result<Put<'_>> {
         let var = var.into();
         let by = match self.behind() {
@@ -125,7 +125,7 @@ impl Dataset {
     ///
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
-    #[inline]
+    #[inline(always)]
     pub fn get_from(&self, var: impl Into<VarRef>) -> Result<Get<'_>> {
         let var = var.into();
         let from = match self.behind() {
@@ -136,7 +136,7 @@ impl Dataset {
         Ok(Get { dataset: self, var, from })
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_from(&self, var: VarRef) -> Result<From<'_>> {
         match &*self.inner {
             Inner::Classic(classic) if var.group == GroupId::ROOT => {
@@ -195,7 +195,7 @@ impl<'a> Put<'a> {
     ///
     /// # Errors
     /// As [`Dataset::put`].
-    #[inline]
+    #[inline(always)]
     pub fn check(&mut self, put: &Access<'a>) -> Result<Checked> {
         match &mut self.by {
             By::File(file) => match file.check(put) {
@@ -241,7 +241,7 @@ impl<'a> Put<'a> {
     ///
     /// # Errors
     /// As [`Dataset::put`].
-    #[inline]
+    #[inline(always)]
     pub fn write(
         self,
         put: &Access<'a>,
@@ -324,7 +324,7 @@ impl<'a> Get<'a> {
     ///
     /// # Errors
     /// As [`Dataset::get`].
-    #[inline]
+    #[inline(always)]
     pub fn check(&mut self, get: &Access<'_>) -> Result<Checked> {
         match &self.from {
             From::Classic(classic) => match classic.check_get(get) {
@@ -438,7 +438,7 @@ pub(crate) enum InFile<'a> {
 }
 
 impl InFile<'_> {
-    #[inline]
+    #[inline(always)]
     fn rank(&self, var: VarRef) -> usize {
         match self {
             InFile::Classic(classic) => classic.rank(var.var),
@@ -446,7 +446,7 @@ impl InFile<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn check(&mut self, put: &Access<'_>) -> Result<Checked> {
         match self {
             InFile::Classic(classic) => Ok(classic.check_put(put)?),
@@ -454,7 +454,7 @@ impl InFile<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(
         &mut self,
         put: &Access<'_>,
@@ -470,7 +470,7 @@ impl InFile<'_> {
 
 impl Inner {
     /// Takes the file for a put.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_to(&self, var: VarRef) -> Result<InFile<'_>> {
         match self {
             Inner::Classic(classic) if var.group == GroupId::ROOT => {

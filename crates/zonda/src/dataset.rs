@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use zonda_classic::{ClassicFile, Version};
-use zonda_format::{Ending, Format, GroupId, Reserve, VarRef};
+use zonda_classic::{ClassicFile, HeaderView, Version};
+use zonda_format::{Ending, Format, GroupId, Meta, Reserve, VarRef};
 use zonda_model::NcError;
 use zonda_nc4::{Damaged, Nc4File, View};
 use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard, RwLockWriteGuard};
@@ -16,7 +16,6 @@ use zonda_storage::{Opened, Stack, Storage};
 use crate::behind::{Behind, Hold, WriteBehind};
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
-use crate::meta::{Meta, Of};
 use crate::nc4::{Asked, Nc4};
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
 
@@ -471,7 +470,7 @@ impl Dataset {
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
         match &*self.inner {
             Inner::Classic(classic) => self.in_classic(classic, f),
-            Inner::Nc4(nc4) => self.look_anyway(nc4, |file| f(&Meta::of_nc4(file, GroupId::ROOT))),
+            Inner::Nc4(nc4) => self.look_anyway(nc4, |file| f(&Meta::new(file, GroupId::ROOT))),
         }
     }
 
@@ -486,7 +485,7 @@ impl Dataset {
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
             Inner::Nc4(nc4) => self.here(self.look(nc4, |file| {
                 Asked(file).group(group)?;
-                Ok::<_, Error>(f(&Meta::of_nc4(file, group)))
+                Ok::<_, Error>(f(&Meta::new(file, group)))
             })),
         }
     }
@@ -495,7 +494,7 @@ impl Dataset {
     fn in_classic<R>(&self, classic: &ClassicFile, f: impl FnOnce(&Meta<'_>) -> R) -> R {
         classic.with_header(|header, n_records| {
             let n_records = self.behind().map_or(n_records, |behind| behind.n_records(n_records));
-            f(&Meta { of: Of::Classic { header, n_records } })
+            f(&Meta::new(&HeaderView { header, n_records }, GroupId::ROOT))
         })
     }
 

@@ -37,7 +37,6 @@ pub mod diff;
 mod error;
 mod format;
 mod gaps;
-mod meta;
 mod nc4;
 mod open;
 mod recovery;
@@ -51,7 +50,6 @@ pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, detect, detect_in};
 pub use gaps::tell_of_gaps;
-pub use meta::Meta;
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist, persist};
 pub use recovery::{Recovery, recover, recover_of, set_records};
@@ -60,7 +58,7 @@ pub use zonda_convert::Converted;
 pub use zonda_format::{Access, AttAccess, AttPut, Checked, Room, Values};
 pub use zonda_format::{
     AttView, ClassicVar, DimView, Endianness, FIRST_USER_TYPE, Fetch, Field, FillMode, FilterSpec,
-    Format, GroupId, Layout, Member, NC_STRING, Place, Quantize, QuantizeMode, Reserve,
+    Format, GroupId, Layout, Member, Meta, NC_STRING, Place, Quantize, QuantizeMode, Reserve,
     StorageKind, StorageRequest, UserClass, UserType, VarInfo, VarRef, VarView,
 };
 pub use zonda_model::{

@@ -15,6 +15,7 @@ mod tidy;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use zonda_format::FormatError as _;
 use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
 use zonda_model::{NcError, VarId};

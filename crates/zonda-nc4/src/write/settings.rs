@@ -19,7 +19,7 @@ use crate::model::{Endianness, GroupId, UserClass};
 use crate::place::NoPlace;
 use crate::write::datatypes::Typed;
 use crate::{Nc4Error, Result};
-use zonda_format::{AttAccess, Room, Values, VarRef};
+use zonda_format::{AttAccess, Room, Values};
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_format::FormatError as _;
 use zonda_format::{Access, AttAccess, Room, Values};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_storage::Storage;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
+use zonda_format::Meta;
 use zonda_format::VarRef;
 use zonda_format::{Access, Checked, Fetch, Fit, PutRules, Values};
 use zonda_model::Hyperslab;
@@ -17,7 +18,6 @@ use super::memory::Memory;
 use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
-use crate::meta::Meta;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
 const SMALL: usize = 64 << 10;
@@ -105,7 +105,7 @@ impl Behind {
         let front = self.front.read();
         let view = front.as_ref()?;
         let rules = view.put_rules(var.group, var.var).ok()??;
-        let meta = Meta::of_nc4(view, var.group);
+        let meta = Meta::new(&**view, var.group);
         if self.is_watched()
             && let Ok(found) = meta.var(var.var)
         {

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use zonda_format::VarRef;
+use zonda_format::{Meta, VarRef};
 use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use zonda_model::{Hyperslab, MemType};
@@ -19,7 +19,6 @@ use super::job::{Batch, job_bytes};
 use super::{Behind, State};
 use crate::dataset::Inner;
 use crate::error::{Error, Result};
-use crate::meta::Meta;
 use crate::nc4::Nc4;
 
 /// Bytes put to a classic file after which it is committed, which changes nothing but when. The
@@ -206,7 +205,7 @@ impl Behind {
             return;
         }
         let Ok(file) = nc4.read() else { return };
-        let meta = Meta::of_nc4(&file, var.group);
+        let meta = Meta::new(&*file, var.group);
         let is_there = meta.var(var.var).is_ok();
         if is_there && let Some(name) = file.committed_name(var.group, var.var) {
             let group = meta.group_path();

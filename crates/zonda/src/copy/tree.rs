@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zonda_format::{
-    FIRST_USER_TYPE, Field, GroupId, Member, NC_STRING, UserClass, VarInfo, VarRef,
+    FIRST_USER_TYPE, Field, GroupId, Member, Meta, NC_STRING, UserClass, VarInfo, VarRef,
 };
 use zonda_model::{Answer, DimId, ExtType, NcError, VarId};
 
@@ -14,7 +14,6 @@ use super::salvage::{Lost, is_ours};
 use crate::damaged::FaultKind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::meta::Meta;
 
 /// Attributes that name variables which say where values are.
 const NAMING: [&[u8]; 4] = [b"coordinates", b"bounds", b"climatology", b"grid_mapping"];

@@ -1,3 +1,4 @@
+use zonda_format::FormatError as _;
 use zonda_format::Values;
 use zonda_model::NcError;
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use zonda_format::FormatError as _;
 use zonda_format::{Room, Values};
+use zonda_model::Hyperslab;
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;

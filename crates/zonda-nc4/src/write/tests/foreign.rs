@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zonda_format::FormatError as _;
 use zonda_hdf5::Resolved;
 use zonda_model::{DimId, MemType, NcError, VarId};
 use zonda_storage::Storage;

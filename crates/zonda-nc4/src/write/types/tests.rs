@@ -1,6 +1,8 @@
 //! Codes are those that netCDF-C 4.9.0 gives for the same calls, or at the end of definitions where
 //! it takes at first what it refuses then (these are marked).
 
+use zonda_format::FormatError as _;
+
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, reopened};
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use zonda_format::FormatError as _;
 use zonda_format::{AttPut, Fetch, Place, Room, Values};
 use zonda_model::{MemType, NcError, VarId};
 
