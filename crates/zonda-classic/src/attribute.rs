@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_format::{AttAccess, AttPut, VarRef};
+use zonda_format::{AttAccess, AttPut, Checked, VarRef};
 use zonda_model::{ExtType, MemType, VarId, memory};
 use zonda_runtime::lock::RwLockWriteGuard;
 
@@ -73,8 +73,8 @@ impl ClassicFile {
     /// As [`Held::check_get_att`] and [`Held::get_att`].
     pub fn get_att(&self, att: &AttAccess<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
         let held = self.hold();
-        held.check_get_att(att)?;
-        held.get_att(att, out)
+        let checked = held.check_get_att(att)?;
+        held.get_att(att, &checked, out)
     }
 }
 
@@ -147,32 +147,35 @@ impl Held<'_> {
     ///
     /// # Errors
     /// In the reference's order: no such variable, no such attribute, text mixed with numbers.
-    pub fn check_get_att(&self, att: &AttAccess<'_>) -> Result<usize, ClassicError> {
+    pub fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked, ClassicError> {
         let header = self.state.require_open()?;
-        let (_, found) = header.att(att.owner.var, att.name)?;
+        let (index, found) = header.att(att.owner.var, att.name)?;
         if found.len == 0 {
-            return Ok(0);
+            return Ok(Checked { found: [index as u64, 0], ..Checked::default() });
         }
         let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
-        let n_values = found.bytes.len().checked_div(found.ty.size());
-        n_values.and_then(|n_values| n_values.checked_mul(mem.size())).ok_or(LENGTH)
+        let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or(LENGTH)?;
+        let n_bytes = n_elems.checked_mul(mem.size()).ok_or(LENGTH)?;
+        Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [index as u64, 0] })
     }
 
     /// Second step of reading an attribute.
     ///
     /// # Errors
     /// Memory of another length than the check said. Values that do not fit are counted, not refused.
-    pub fn get_att(&self, att: &AttAccess<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
-        let header = self.state.require_open()?;
-        let (_, found) = header.att(att.owner.var, att.name)?;
-        let mem = att.mem.unwrap_or(found.ty.natural_mem());
-        if found.len == 0 && out.is_empty() {
-            return Ok(Converted { out_of_range: 0 });
-        }
-        let n_values = found.bytes.len().checked_div(found.ty.size());
-        if n_values.and_then(|n_values| n_values.checked_mul(mem.size())) != Some(out.len()) {
+    pub fn get_att(
+        &self,
+        att: &AttAccess<'_>,
+        checked: &Checked,
+        out: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
+        if out.len() != checked.n_bytes {
             return Err(LENGTH);
         }
+        let Some(mem) = checked.mem else { return Ok(Converted { out_of_range: 0 }) };
+        let header = self.state.require_open()?;
+        let index = usize::try_from(checked.found[0]).map_err(|_| LENGTH)?;
+        let found = header.atts(att.owner.var)?.get(index).ok_or(LENGTH)?;
         let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
         match decoder {
             Ok(decoder) => Ok(decoder.decode(found.bytes, out)),

@@ -130,7 +130,6 @@ impl PutRules {
 
     /// What the caller is told of values of type `mem` that did not fit.
     #[inline]
-    #[must_use]
     pub fn told(&self, mem: Option<MemType>, converted: Converted) -> Converted {
         let is_byte = matches!(self.ext(), Some(ExtType::Byte | ExtType::UByte));
         let to_byte = matches!(mem, Some(MemType::I8 | MemType::U8));

@@ -250,7 +250,8 @@ impl Nc4File {
     #[inline]
     #[must_use]
     pub fn rank(&self, VarRef { group, var }: VarRef) -> usize {
-        self.var(group, var).map_or(0, |(_, var)| var.dims.len())
+        let known = self.model.get().or_else(|| self.model().ok());
+        known.and_then(|model| model.var(group, var)).map_or(0, |var| var.dims.len())
     }
 
     /// Both steps of reading.

@@ -5,7 +5,6 @@ mod support;
 
 use std::path::Path;
 
-use support::lend;
 use support::{Kept, got, got_att};
 use zonda_format::FormatError as _;
 use zonda_format::{Access, AttAccess, Room, VarRef};
@@ -80,7 +79,7 @@ fn reads_beyond_a_variable_are_fill_values() {
     assert_eq!(read("scalar", &[], &[], None).unwrap(), [-1_099_511_627_776.0]);
     assert_eq!(read("b", &[6], &[1], None), Err(NcError::InvalidCoords));
     assert_eq!(read("b", &[5], &[2], None), Err(NcError::Edge));
-    assert_eq!(read("b", &[6], &[0], None).unwrap(), []);
+    assert!(read("b", &[6], &[0], None).unwrap().is_empty());
     assert_eq!(read("a", &[0, 0], &[1, 2], Some(&[1, 0])), Err(NcError::Stride));
     assert_eq!(read("name", &[0, 0], &[1, 1], None), Err(NcError::Char));
     assert_eq!(read("s", &[0], &[1], None), Err(NcError::BadType));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use zonda_convert::Converted;
-use zonda_format::{AttAccess, AttPut, Place, Room, Values};
+use zonda_format::{AttAccess, AttPut, Checked, Place, Room, Values};
 use zonda_model::{MemType, NcError, memory};
 use zonda_nc4::{GroupId, Nc4File, View};
 use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
@@ -122,8 +122,8 @@ impl Dataset {
             }
             Inner::Classic(classic) => {
                 let held = classic.hold();
-                let n_bytes = self.here(held.check_get_att(att))?;
-                (From::Classic(held), n_bytes)
+                let checked = self.here(held.check_get_att(att))?;
+                (From::Classic(held, checked), checked.n_bytes)
             }
             Inner::Nc4(nc4) => {
                 let look = match self.view() {
@@ -182,7 +182,7 @@ pub struct GetAtt<'a> {
 }
 
 enum From<'a> {
-    Classic(zonda_classic::Held<'a>),
+    Classic(zonda_classic::Held<'a>, Checked),
     Nc4(Look<'a>),
 }
 
@@ -217,7 +217,9 @@ impl GetAtt<'_> {
     /// As [`Dataset::get_att`].
     pub fn read(self, room: Room<'_>) -> Result<Converted> {
         match self.from {
-            From::Classic(held) => self.dataset.here(held.get_att(&self.att, room.bytes)),
+            From::Classic(held, checked) => {
+                self.dataset.here(held.get_att(&self.att, &checked, room.bytes))
+            }
             From::Nc4(look) => {
                 self.dataset.here(look.file().and_then(|file| Ok(file.get_att(&self.att, room)?)))
             }

@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 use zonda::{
-    CreateOptions, Dataset, ExtType, Format, GroupId, Hyperslab, MemType, OpenOptions, Reserve,
-    StorageRequest, VarId, VarRef,
+    Access, CreateOptions, Dataset, ExtType, Format, GroupId, Hyperslab, MemType, OpenOptions,
+    Reserve, StorageRequest, VarId, VarRef,
 };
 use zonda_testkit::TempFolder;
 
@@ -79,7 +79,8 @@ fn tasks_may_be_nested_and_may_panic() {
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     let slab = Hyperslab { start: &[0, 0], count: &[1, LEN], stride: None };
                     let mut put = file.put_to(VAR).unwrap();
-                    assert_eq!(put.check(&slab, Some(MemType::F32)).unwrap(), 4 * LEN);
+                    let access = Access { var: VAR, slab, mem: Some(MemType::F32) };
+                    assert_eq!(put.check(&access).unwrap().n_bytes, 4 * LEN);
                     std::panic::resume_unwind(Box::new("on purpose"));
                 }))
             },

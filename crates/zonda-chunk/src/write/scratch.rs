@@ -30,7 +30,12 @@ pub fn give_room_beside(path: &Path) -> bool {
     let Some(device) = device_of(path) else { return false };
     let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     let here = all.iter().filter(|it| it.device == Some(device) && !it.is_inherited());
-    here.fold(false, |any, it| it.come_to_memory() || any)
+    let mut any = false;
+    // Each of them, also when one did.
+    for it in here {
+        any |= it.come_to_memory();
+    }
+    any
 }
 
 /// A file, or what was in it.

@@ -1,5 +1,6 @@
 //! Puts into elements that lie in one run: hyperslabs as rows of it.
 
+use smallvec::SmallVec;
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_model::memory;
@@ -155,7 +156,7 @@ pub(super) fn put(
     let mem = mem_size(encode, elem);
     let row_bytes = usize::try_from(run.n).ok().and_then(|n| n.checked_mul(mem)).ok_or(NO_ROWS)?;
     let mut rest = src.chunks_exact(row_bytes.max(1));
-    let mut block = Block { storage, encode, elem, mem, rows: Vec::new(), used: 0 };
+    let mut block = Block { storage, encode, elem, mem, rows: SmallVec::new(), used: 0 };
     let mut converted = Converted::default();
     let done = run.for_each(extent, slab, elem, |at| {
         let row = rest.next().ok_or(NO_ROWS)?;
@@ -173,7 +174,8 @@ struct Block<'a, 'e> {
     encode: &'a Encode<'e>,
     elem: usize,
     mem: usize,
-    rows: Vec<(u64, &'a [u8])>,
+    /// A single row takes no memory of its own.
+    rows: SmallVec<[(u64, &'a [u8]); 1]>,
     /// Bytes in the file that they have.
     used: usize,
 }

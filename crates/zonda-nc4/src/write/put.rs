@@ -17,7 +17,7 @@ use crate::form::{Form, NC_STRING};
 use crate::get::{GetFault, bytes_of, is_copy, tolerated};
 use crate::model::{GroupId, Model};
 use crate::place::NoPlace;
-use crate::{Nc4Error, Nc4File, select};
+use crate::{Nc4Error, Nc4File};
 
 type Result<T> = std::result::Result<T, GetFault>;
 
@@ -252,7 +252,7 @@ impl Nc4File {
         let Writing { stores, space, heap, .. } = writing;
         stores.put_bytes = stores.put_bytes.saturating_add(packed_bytes);
         let store = stores.get_mut(number).ok_or_else(no_store)?;
-        let slab = &select::ranked(&put.slab, store.fixed.len())?;
+        let slab = &put.slab.ranked(store.fixed.len()).ok_or_else(no_store)?;
         grow::grow(model, group, id, store, slab);
         let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
         let heap = heap.get_mut();

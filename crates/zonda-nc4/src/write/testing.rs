@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use zonda_format::FormatError as _;
 use zonda_format::{Access, AttAccess, AttPut, Fetch, Place, Room, Values};
-use zonda_model::NcError;
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;

@@ -9,7 +9,6 @@ mod user_types;
 use zonda_chunk::{FilterSpec, StoredChunks};
 use zonda_format::FormatError as _;
 use zonda_format::Values;
-use zonda_model::Hyperslab;
 use zonda_model::{ExtType, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use zonda_format::FormatError as _;
 use zonda_format::{Room, Values};
-use zonda_model::Hyperslab;
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
