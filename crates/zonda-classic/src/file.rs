@@ -244,6 +244,7 @@ impl ClassicFile {
         self.n_records.load(Ordering::Acquire)
     }
 
+    #[inline]
     pub(crate) fn require_writable(&self) -> Result<(), ClassicError> {
         if !self.writable {
             Err(ClassicError::ReadOnly)
