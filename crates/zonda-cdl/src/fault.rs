@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use zonda_model::memory::NoMemory;
+
 use crate::source::Source;
 
 /// Most bytes of a line that are shown.
@@ -78,6 +80,12 @@ impl Fault {
             self.message,
             text.trim_end()
         )
+    }
+}
+
+impl From<NoMemory> for Fault {
+    fn from(error: NoMemory) -> Fault {
+        Fault::nowhere(error.to_string())
     }
 }
 

@@ -192,7 +192,7 @@ impl<'s> Lexer<'s> {
                     self.cursor.take(1);
                     Ok(Token::Mark(first))
                 }
-                len => Ok(self.keyword_or_name(len)),
+                len => self.keyword_or_name(len),
             },
         }
     }
@@ -213,7 +213,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn keyword_or_name(&mut self, len: usize) -> Token {
+    fn keyword_or_name(&mut self, len: usize) -> Result<Token, Fault> {
         if self.cursor.peek(len) == Some(b':') {
             let section = match self.cursor.ahead(len) {
                 b"types" => Some(Token::Types),
@@ -225,7 +225,7 @@ impl<'s> Lexer<'s> {
             };
             if let Some(section) = section {
                 self.cursor.take(len + 1);
-                return section;
+                return Ok(section);
             }
         }
         let word = self.cursor.take(len);
@@ -233,9 +233,9 @@ impl<'s> Lexer<'s> {
         match token {
             Some(token) => {
                 self.word = Some(word.to_vec());
-                token
+                Ok(token)
             }
-            None => Token::Name(text::unescape_name(word)),
+            None => Ok(Token::Name(text::unescape_name(word)?)),
         }
     }
 
@@ -310,7 +310,7 @@ impl<'s> Lexer<'s> {
             }
         }
         let text = self.cursor.take(len + 1);
-        Ok(Token::Text(text::unescape(&text[1..len])))
+        Ok(Token::Text(text::unescape(&text[1..len])?))
     }
 
     /// A byte: `'x'`, `'\n'`, `'\033'`, `'\x1b'`.
@@ -326,7 +326,7 @@ impl<'s> Lexer<'s> {
             return Err(Fault::at(self.at, why));
         }
         let text = self.cursor.take(len + 1);
-        match text::unescape(&text[1..len])[..] {
+        match text::unescape(&text[1..len])?[..] {
             [byte] => Ok(Token::Number(Number::Byte(byte.cast_signed()))),
             _ => Err(Fault::at(self.at, "this character is no single byte").over(len + 1)),
         }
@@ -340,7 +340,7 @@ impl<'s> Lexer<'s> {
                 break;
             }
             let part = &self.cursor.take(1 + len)[1..];
-            parts.push(text::unescape_name(part));
+            parts.push(text::unescape_name(part)?);
             if len == 0 {
                 break;
             }

@@ -1,5 +1,7 @@
 //! Escapes in names, strings and characters.
 
+use zonda_model::memory::{self, NoMemory};
+
 /// What `\` and a letter stand for, in strings and characters alike.
 fn letter(byte: u8) -> u8 {
     match byte {
@@ -27,8 +29,11 @@ fn is_octal(text: &[u8]) -> bool {
 }
 
 /// A string without its escapes: `\n`, `\033`, `\x1b`, and `\` before anything else stands for it.
-pub(crate) fn unescape(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+///
+/// # Errors
+/// [`NoMemory`]: a string may be as long as the text.
+pub(crate) fn unescape(text: &[u8]) -> Result<Vec<u8>, NoMemory> {
+    let mut out = memory::room(text.len())?;
     let mut rest = text;
     while let Some((byte, after)) = rest.split_first() {
         rest = after;
@@ -47,12 +52,15 @@ pub(crate) fn unescape(text: &[u8]) -> Vec<u8> {
         out.extend(value);
         rest = if len == 1 { after } else { &rest[len..] };
     }
-    out
+    Ok(out)
 }
 
 /// A name without its escapes: `\` before anything stands for it.
-pub(crate) fn unescape_name(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+///
+/// # Errors
+/// [`NoMemory`].
+pub(crate) fn unescape_name(text: &[u8]) -> Result<Vec<u8>, NoMemory> {
+    let mut out = memory::room(text.len())?;
     let mut escaped = false;
     for byte in text {
         if *byte == b'\\' && !escaped {
@@ -62,7 +70,7 @@ pub(crate) fn unescape_name(text: &[u8]) -> Vec<u8> {
             escaped = false;
         }
     }
-    out
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -79,12 +87,12 @@ mod tests {
             ("é\\", "é".as_bytes()),
             ("", b""),
         ] {
-            assert_eq!(unescape(text.as_bytes()), value, "{text}");
+            assert_eq!(unescape(text.as_bytes()).unwrap(), value, "{text}");
         }
     }
 
     #[test]
     fn names() {
-        assert_eq!(unescape_name(br"a\ b\\c\n\4"), b"a b\\cn4");
+        assert_eq!(unescape_name(br"a\ b\\c\n\4").unwrap(), b"a b\\cn4");
     }
 }
