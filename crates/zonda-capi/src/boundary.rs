@@ -43,15 +43,19 @@ impl From<zonda::Error> for Failure {
 pub(crate) type CallResult = Result<(), Failure>;
 
 /// The answer for a conversion that delivered everything but met values that did not fit.
+#[inline]
 pub(crate) fn ranged(converted: zonda::Converted) -> CallResult {
     match converted.out_of_range {
         0 => Ok(()),
-        n => {
-            let values = if n == 1 { "value does" } else { "values do" };
-            let text = format!("{}: {n} {values} not fit, all others are there", NcError::Range);
-            Err(zonda::Error::told(NcError::Range, text).into())
-        }
+        n => Err(did_not_fit(n)),
     }
+}
+
+#[cold]
+fn did_not_fit(n: u64) -> Failure {
+    let values = if n == 1 { "value does" } else { "values do" };
+    let text = format!("{}: {n} {values} not fit, all others are there", NcError::Range);
+    zonda::Error::told(NcError::Range, text).into()
 }
 
 thread_local! {

@@ -122,8 +122,8 @@ impl Nc4File {
     /// (row-major, shape `count`, elements in memory form).
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE` in the classic model, `NC_ENOFILTER`, `NC_ESTRIDE`,
-    /// `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers asked of strings and user-defined types, in the order of the reference.
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EINDEFINE` in the
+    /// classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`.
     pub fn check_get(&self, get: &Access<'_>) -> Result<Checked> {
         let Access { var: VarRef { group, var: id }, slab, mem } = *get;
         let (model, var) = self.var(group, id)?;

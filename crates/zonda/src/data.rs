@@ -183,7 +183,7 @@ enum By<'a> {
 
 impl<'a> Put<'a> {
     /// Rank of the variable; 0 where there is none, which the check says.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> usize {
         match &self.by {
@@ -311,7 +311,7 @@ enum From<'a> {
 
 impl<'a> Get<'a> {
     /// Rank of the variable; 0 where there is none, which the check says.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> usize {
         match &self.from {

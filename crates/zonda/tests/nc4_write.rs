@@ -129,7 +129,7 @@ fn strings_go_where_they_are_fetched_from() {
     assert_eq!(code(none), Err(NcError::BadType), "without a way to fetch them");
     let owner = VarRef::group(GroupId::ROOT);
     let what = (NC_STRING, 2);
-    let values = Values { bytes: &addresses, fetch: Some(&mut texts) };
+    let values = Values { bytes: &addresses[..16], fetch: Some(&mut texts) };
     let att = file.put_att_values(owner, b"a", what, values);
     assert_eq!(code(att), Ok(()));
     let value = Values { bytes: &addresses[..8], fetch: Some(&mut texts) };
