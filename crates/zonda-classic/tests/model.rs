@@ -102,7 +102,7 @@ impl Run {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let version = [Version::Cdf1, Version::Cdf2, Version::Cdf5][random.below(3)];
         let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-        let mut file = ClassicFile::create(Arc::clone(&storage), None, version, random.chance(20));
+        let file = ClassicFile::create(Arc::clone(&storage), None, version, random.chance(20));
         Run {
             random,
             storage,
