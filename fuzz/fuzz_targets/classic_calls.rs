@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
-    AttPut, CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType, OpenOptions,
-    Reserve, Values, VarId,
+    Access, AttPut, CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType,
+    OpenOptions, Reserve, Values, VarId,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -117,10 +117,12 @@ fn call(file: &Dataset, call: &Call) {
             let stride = strided.then_some(&stride[..]);
             let slab = Hyperslab { start: &start, count: &count, stride };
             let id = VarId((*id).into());
+            let access = Access { var: id.into(), slab, mem: mem_type(*mem) };
             let Ok(mut put) = file.put_to(id) else { return };
-            let Ok(len) = put.check(&slab, mem_type(*mem)) else { return };
+            let Ok(checked) = put.check(&access) else { return };
+            let len = checked.n_bytes;
             // Memory of another length is refused; then it is put as it should be.
-            let refused = put.write(Values::plain(&[]));
+            let refused = put.write(&access, &checked, Values::plain(&[]));
             assert!(refused.is_err() || len == 0);
             if len > 0 {
                 let _ = file.put(id, &slab, mem_type(*mem), &vec![0x11; len]);
