@@ -239,6 +239,9 @@ impl Held<'_> {
         let var = header.var(put.var.var)?;
         let mem = checked.mem.unwrap_or(var.ty.natural_mem());
         let plan = Plan::new(header, var, slab)?;
+        if plan.n_elems != checked.n_elems {
+            return Err(wrong_len());
+        }
         let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
             .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
         let write = || write_plan(&*file.storage, &plan, &encoder, data);
@@ -314,6 +317,9 @@ impl Held<'_> {
         let var = header.var(get.var.var)?;
         let mem = checked.mem.unwrap_or(var.ty.natural_mem());
         let plan = Plan::new(header, var, &get.slab)?;
+        if plan.n_elems != checked.n_elems {
+            return Err(wrong_len());
+        }
         let decoder = Decoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
             .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
         read_plan(&*self.file.storage, &plan, &decoder, out)

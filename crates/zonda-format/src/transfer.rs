@@ -1,10 +1,9 @@
 //! Transfers in two steps: a check says how many bytes the caller's memory has to have, and the
 //! transfer moves them. Both happen while the caller has the file, so that nothing changes between.
 
-use zonda_model::{MemType, NcError};
+use zonda_model::MemType;
 use zonda_slab::Hyperslab;
 
-use crate::error::{Error, Result};
 use crate::refs::VarRef;
 
 /// What is to be moved: a hyperslab of a variable, and the type that elements have in memory, by default the
@@ -30,22 +29,6 @@ pub struct Checked {
     pub mem: Option<MemType>,
     /// What the format found out for the second step.
     pub found: [u64; 2],
-}
-
-impl Checked {
-    /// For the second step: memory is as long as was said.
-    ///
-    /// # Errors
-    /// `NC_EINVAL`: a shorter one would leave elements as they are, and nobody would know.
-    #[inline]
-    pub fn agrees(&self, len: usize) -> Result<()> {
-        if len == self.n_bytes { Ok(()) } else { Err(wrong_length()) }
-    }
-}
-
-#[cold]
-fn wrong_length() -> Error {
-    Error::told(NcError::Inval, "the memory given is not as long as its element count says")
 }
 
 /// What an attribute is to become.

@@ -193,6 +193,9 @@ impl Nc4File {
         }
         let slab =
             select::ranked(&get.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
+        if slab.n_elems() != Some(checked.n_elems) {
+            return Err(fail(GetFault::wrong_length()));
+        }
         let found = self.found(get.var, model, var).map_err(fail)?;
         let (data, mem) = (found.data(), get.mem);
         let form = &data.form;

@@ -248,6 +248,9 @@ impl<'a> Put<'a> {
         checked: &Checked,
         values: Values<'_>,
     ) -> Result<Converted> {
+        if put.var != self.var {
+            return Err(other_variable());
+        }
         match self.by {
             By::File(mut file) => match file.put(put, checked, values) {
                 Ok(converted) => Ok(converted),
@@ -355,6 +358,9 @@ impl<'a> Get<'a> {
     /// As [`Dataset::get`].
     #[inline]
     pub fn read(self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
+        if get.var != self.var {
+            return Err(other_variable());
+        }
         let got = match self.from {
             From::Classic(classic) => classic.get(get, checked, room.bytes).map_err(Error::from),
             From::Nc4(nc4, held) => read_nc4(nc4, held, (get, checked), room),
@@ -426,6 +432,12 @@ fn read_nc4<'a>(
             done => return done,
         }
     }
+}
+
+/// What is handed over with the second step is not what was checked.
+#[cold]
+fn other_variable() -> Error {
+    Error::explained(NcError::Inval, "the transfer was begun for another variable")
 }
 
 /// A get without its first step.

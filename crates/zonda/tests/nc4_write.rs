@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
-    AttAccess, CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId, Hyperslab,
-    MemType, NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, Room, Values, VarId, VarRef,
+    Access, AttAccess, CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId,
+    Hyperslab, MemType, NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, Room, Values,
+    VarId, VarRef,
 };
 use zonda_testkit::TempFolder;
 
@@ -329,4 +330,32 @@ fn threads_read_while_others_put() {
 fn a_call_within_a_call_is_found_out() {
     let file = created(&memory());
     file.meta(|_| file.meta(|meta| meta.n_vars()));
+}
+
+#[test]
+fn what_was_not_checked_is_not_moved() {
+    for format in [Format::NetCdf4, Format::Cdf5] {
+        let options = CreateOptions { format, ..CreateOptions::default() };
+        let file = Dataset::create_in(memory(), Path::new("steps"), &options).expect("create");
+        let (x, int) = (file.def_dim(b"x", 6).expect("x").0, ExtType::Int.nc_type());
+        let [a, b] = [&b"a"[..], b"b"].map(|name| file.def_var(name, int, &[x]).expect("var"));
+        file.enddef(Reserve::Default).expect("enddef");
+        let of = |var: VarId, count| {
+            let slab = Hyperslab { start: &[0], count, stride: Some(&[2]) };
+            Access { var: var.into(), slab, mem: None }
+        };
+        let (two, three) = (of(a, &[2]), of(a, &[3]));
+        // More elements than were checked, and another variable, with memory as long as was said.
+        for other in [three, of(b, &[2])] {
+            let mut put = file.put_to(a).expect("put_to");
+            let checked = put.check(&two).expect("check");
+            let put = put.write(&other, &checked, Values::plain(&[1; 8]));
+            assert_eq!(code(put), Err(NcError::Inval), "{format:?}");
+            let mut get = file.get_from(a).expect("get_from");
+            let checked = get.check(&two).expect("check");
+            let got = get.read(&other, &checked, Room::plain(&mut [0; 8]));
+            assert_eq!(code(got), Err(NcError::Inval), "{format:?}");
+        }
+        file.close().expect("close");
+    }
 }
