@@ -4,14 +4,12 @@ use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
 use zonda_format::{AttAccess, AttPut, Checked, VarRef};
 use zonda_model::{ExtType, MemType, VarId, memory};
-use zonda_runtime::lock::RwLockWriteGuard;
 
 use crate::atts::Att;
 use crate::define::valid_name;
 use crate::error::{ClassicError, shown};
-use crate::file::{ClassicFile, State};
+use crate::file::ClassicFile;
 use crate::header::{Version, round_up};
-use crate::transfer::Held;
 
 /// Most values of one attribute (the reference's limit in every format).
 const MAX_VALUES: usize = 0x7FFF_FFFF;
@@ -41,49 +39,13 @@ pub(crate) fn check_mix(
     }
 }
 
-/// A file that is had alone, to put an attribute in two steps.
-#[derive(Debug)]
-pub struct Alone<'f> {
-    state: RwLockWriteGuard<'f, State>,
-}
-
 impl ClassicFile {
-    /// Has the file alone, to put an attribute.
-    ///
-    /// # Errors
-    /// [`ClassicError::ReadOnly`].
-    pub fn hold_alone(&self) -> Result<Alone<'_>, ClassicError> {
-        self.require_writable()?;
-        Ok(Alone { state: self.state.write() })
-    }
-
-    /// Both steps of putting an attribute.
-    ///
-    /// # Errors
-    /// As [`ClassicFile::hold_alone`], [`Alone::check_put_att`] and [`Alone::put_att`].
-    pub fn put_att(&self, att: &AttPut<'_>, memory: &[u8]) -> Result<Converted, ClassicError> {
-        let mut alone = self.hold_alone()?;
-        alone.check_put_att(att)?;
-        alone.put_att(att, memory)
-    }
-
-    /// Both steps of reading an attribute.
-    ///
-    /// # Errors
-    /// As [`Held::check_get_att`] and [`Held::get_att`].
-    pub fn get_att(&self, att: &AttAccess<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
-        let held = self.hold();
-        let checked = held.check_get_att(att)?;
-        held.get_att(att, &checked, out)
-    }
-}
-
-impl Alone<'_> {
     /// First step of putting an attribute: bytes that its values take in memory.
     ///
     /// # Errors
-    /// In the reference's order: no such variable, type not in the format, text mixed with numbers, too many values.
+    /// In the reference's order: read-only, no such variable, type not in the format, text mixed with numbers, too many values.
     pub fn check_put_att(&self, att: &AttPut<'_>) -> Result<usize, ClassicError> {
+        self.base.require_writable()?;
         let (_, mem) = self.types_of(att)?;
         if att.n_values > MAX_VALUES {
             let what = "an attribute of more than 2147483647 values";
@@ -142,7 +104,7 @@ impl Alone<'_> {
     }
 }
 
-impl Held<'_> {
+impl ClassicFile {
     /// First step of reading an attribute: bytes that its values take in memory.
     ///
     /// # Errors
@@ -194,9 +156,8 @@ impl ClassicFile {
     ///
     /// # Errors
     /// In the reference's order: not in define mode, no such variable, no such attribute.
-    pub fn del_att(&self, owner: VarId, name: &[u8]) -> Result<(), ClassicError> {
-        let mut state = self.state.write();
-        let header = state.require_define()?;
+    pub fn del_att(&mut self, owner: VarId, name: &[u8]) -> Result<(), ClassicError> {
+        let header = self.state.require_define()?;
         let index = header.find_att(owner, name)?;
         let atts = header.atts_mut(owner)?;
         atts.remove(index);
@@ -209,13 +170,13 @@ impl ClassicFile {
     /// In the reference's order: read-only, no such variable, bad name, no such attribute, name in
     /// use, not in define mode.
     pub fn rename_att(
-        &self,
+        &mut self,
         owner: VarId,
         name: &[u8],
         new_name: &[u8],
     ) -> Result<(), ClassicError> {
-        self.require_writable()?;
-        let mut state = self.state.write();
+        self.base.require_writable()?;
+        let state = &mut self.state;
         state.require_open()?;
         let in_define = state.in_define();
         let header = &mut state.header;

@@ -13,7 +13,7 @@ use zonda_storage::{BLOCK_BYTES, Beside, Neighbour, Storage, write_journal};
 
 use crate::codec::{self, NUMRECS_AT, encode_header};
 use crate::error::ClassicError;
-use crate::file::{ClassicFile, State};
+use crate::file::{Base, State};
 use crate::header::{Header, Version};
 use crate::journal::{Body, Kind};
 use crate::moving::{Move, bytes_to_move, read_whole};
@@ -34,7 +34,7 @@ pub(crate) enum Unfinished {
     Renamed(Box<Header>),
 }
 
-impl ClassicFile {
+impl Base {
     /// Writes what the file lacks: data first, then what makes it visible.
     pub(crate) fn commit(&self, state: &mut State) -> Result<(), ClassicError> {
         let _span = zonda_trace::span(zonda_trace::Kind::Commit, zonda_trace::Args::default);

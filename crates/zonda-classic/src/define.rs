@@ -33,9 +33,8 @@ impl ClassicFile {
     /// # Errors
     /// In the reference's order: not in define mode, bad name, length beyond the format, a second
     /// record dimension, name in use.
-    pub fn def_dim(&self, name: &[u8], len: usize) -> Result<DimId, ClassicError> {
-        let mut state = self.state.write();
-        let header = state.require_define()?;
+    pub fn def_dim(&mut self, name: &[u8], len: usize) -> Result<DimId, ClassicError> {
+        let header = self.state.require_define()?;
         let stored = valid_name(name)?;
         let len = len as u64;
         let limit = match header.version {
@@ -64,7 +63,7 @@ impl ClassicFile {
     /// # Errors
     /// In the reference's order: read-only, bad name, name in use, no such dimension, not in
     /// define mode.
-    pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<(), ClassicError> {
+    pub fn rename_dim(&mut self, dim: DimId, name: &[u8]) -> Result<(), ClassicError> {
         self.rename(name, |header, name| {
             if header.dim_named(name).is_some() {
                 return Err(in_use(name));
@@ -78,7 +77,7 @@ impl ClassicFile {
     /// # Errors
     /// In the reference's order: read-only, bad name, name in use, no such variable, not in define
     /// mode.
-    pub fn rename_var(&self, var: VarId, name: &[u8]) -> Result<(), ClassicError> {
+    pub fn rename_var(&mut self, var: VarId, name: &[u8]) -> Result<(), ClassicError> {
         self.rename(name, |header, name| {
             if header.var_named(name).is_some() {
                 return Err(in_use(name));
@@ -91,12 +90,12 @@ impl ClassicFile {
     }
 
     fn rename(
-        &self,
+        &mut self,
         name: &[u8],
         find: impl for<'a> FnOnce(&'a Header, &[u8]) -> Result<Renamed<'a>, ClassicError>,
     ) -> Result<(), ClassicError> {
-        self.require_writable()?;
-        let mut state = self.state.write();
+        self.base.require_writable()?;
+        let state = &mut self.state;
         state.require_open()?;
         let in_define = state.in_define();
         let stored = valid_name(name)?;
@@ -116,10 +115,9 @@ impl ClassicFile {
     /// In the reference's order: not in define mode, bad name, type not in the format, too many
     /// dimensions, name in use, no such dimension, record dimension not first. Then more bytes than 63
     /// bits count, which the reference takes and computes with what is left of their number.
-    pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId, ClassicError> {
-        let mut state = self.state.write();
-        let fill = state.fill;
-        let header = state.require_define()?;
+    pub fn def_var(&mut self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId, ClassicError> {
+        let fill = self.state.fill;
+        let header = self.state.require_define()?;
         let stored = valid_name(name)?;
         let ty = header.version.type_of(nc_type)?;
         if dims.len() > MAX_VAR_DIMS {
@@ -162,14 +160,13 @@ impl ClassicFile {
     /// # Errors
     /// In the reference's order: read-only, not in define mode, no such variable.
     pub fn def_var_fill(
-        &self,
+        &mut self,
         var: VarId,
         no_fill: bool,
         value: Option<&[u8]>,
     ) -> Result<(), ClassicError> {
-        self.require_writable()?;
-        let mut state = self.state.write();
-        let var = state.require_define()?.var_mut(var)?;
+        self.base.require_writable()?;
+        let var = self.state.require_define()?.var_mut(var)?;
         var.no_fill = no_fill;
         let Some(value) = value.filter(|_| !no_fill) else { return Ok(()) };
         let Some(value) = value.get(..var.ty.size()) else {

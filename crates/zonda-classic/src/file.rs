@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
 use zonda_format::{Ending, FillMode, Reserve};
 use zonda_runtime::lock::Rank;
@@ -14,22 +13,27 @@ use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Version};
 use crate::layout;
-use crate::lock::{Mutex, RwLock};
+use crate::lock::Mutex;
 use crate::recover::{self, Pending};
+use crate::view::HeaderView;
 
-/// An open classic file. All methods may be called from any thread.
-///
-/// Transfers and inquiries share a lock that only a change of definitions or a commit takes
-/// exclusively, so they run in parallel with each other.
+/// An open classic file. It knows no lock: who has it by `&` shares it with others who read, and who put (records are added by
+/// one at a time); who has it by `&mut` has it alone.
 #[derive(Debug)]
 pub struct ClassicFile {
+    pub(crate) base: Base,
+    pub(crate) state: State,
+}
+
+/// What a file stands on, and the number of its records, which puts change that share it.
+#[derive(Debug)]
+pub(crate) struct Base {
     pub(crate) storage: Arc<dyn Storage>,
     /// What stands beside the file, for commits of more than one write.
     pub(crate) beside: Option<Arc<dyn Beside>>,
     pub(crate) writable: bool,
     /// `NC_SHARE`: the record count is written and re-read at once, for readers in other processes.
     pub(crate) share: bool,
-    pub(crate) state: RwLock<State>,
     /// Records there are, published after the growing put has filled them.
     pub(crate) n_records: AtomicU64,
     /// Whether the record count in the file is behind `n_records`.
@@ -39,7 +43,7 @@ pub struct ClassicFile {
     /// Held while records are added.
     pub(crate) growth: Mutex<()>,
     /// Set in a forked child: what was not yet written belongs to the parent.
-    forked: AtomicBool,
+    forked: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -100,18 +104,6 @@ impl State {
     }
 }
 
-/// Every lock of one file, held while a process forks.
-pub struct Frozen<'a> {
-    _state: zonda_runtime::lock::RwLockWriteGuard<'a, State>,
-    _growth: zonda_runtime::lock::MutexGuard<'a, ()>,
-}
-
-impl std::fmt::Debug for Frozen<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Frozen").finish_non_exhaustive()
-    }
-}
-
 impl ClassicFile {
     /// Starts a new file on an empty storage, in define mode.
     #[must_use]
@@ -166,8 +158,8 @@ impl ClassicFile {
         };
         let file = ClassicFile::with_state(storage, beside, writable, share, state, known);
         // A count that follows from the file's length is written before that changes.
-        file.n_records_dirty.store(known != n_records, Ordering::Relaxed);
-        file.advise(&file.state.read().header);
+        file.base.n_records_dirty.store(known != n_records, Ordering::Relaxed);
+        file.base.advise(&file.state.header);
         Ok(file)
     }
 
@@ -196,63 +188,66 @@ impl ClassicFile {
         state: State,
         n_records: u64,
     ) -> ClassicFile {
-        ClassicFile {
+        let base = Base {
             storage,
             beside,
             writable,
             share,
-            state: RwLock::new(state),
             n_records: AtomicU64::new(n_records),
             n_records_dirty: AtomicBool::new(false),
             n_committed: AtomicU64::new(n_records),
             growth: Mutex::new(Rank::Growth, ()),
-            forked: AtomicBool::new(false),
-        }
+            forked: Arc::default(),
+        };
+        ClassicFile { base, state }
     }
 
     /// The storage below.
     #[must_use]
     pub fn storage(&self) -> &Arc<dyn Storage> {
-        &self.storage
+        &self.base.storage
     }
 
     /// Whether the file was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        self.writable
+        self.base.writable
     }
 
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        self.state.read().in_define()
+        self.state.in_define()
     }
 
     /// Whether names or attributes were changed in data mode that no commit has yet.
     #[must_use]
     pub fn has_uncommitted_header(&self) -> bool {
-        self.state.read().header_dirty
+        self.state.header_dirty
     }
 
-    /// Runs `f` on the definitions as they are now and the number of records.
-    pub fn with_header<R>(&self, f: impl FnOnce(&Header, u64) -> R) -> R {
-        f(&self.state.read().header, self.n_records.load(Ordering::Acquire))
+    /// The definitions.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.state.header
     }
 
-    /// Records that there are. Takes no lock.
+    /// Records that there are.
+    #[must_use]
     pub fn n_records(&self) -> u64 {
-        self.n_records.load(Ordering::Acquire)
+        self.base.n_records.load(Ordering::Acquire)
     }
 
-    #[inline]
-    pub(crate) fn require_writable(&self) -> Result<(), ClassicError> {
-        if !self.writable {
-            Err(ClassicError::ReadOnly)
-        } else if self.forked.load(Ordering::Relaxed) {
-            Err(ClassicError::Forked)
-        } else {
-            Ok(())
-        }
+    /// The definitions and the number of records, as all formats show theirs.
+    #[must_use]
+    pub fn view(&self) -> HeaderView<'_> {
+        HeaderView { header: &self.state.header, n_records: self.n_records() }
+    }
+
+    /// What to set in a forked child: what was not yet written belongs to the parent then.
+    #[must_use]
+    pub fn fork_mark(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.base.forked)
     }
 
     /// Enters define mode.
@@ -262,15 +257,15 @@ impl ClassicFile {
     ///
     /// # Errors
     /// [`ClassicError::ReadOnly`], [`ClassicError::InDefineMode`], and what the storage reports.
-    pub fn redef(&self) -> Result<(), ClassicError> {
-        self.require_writable()?;
-        let mut state = self.state.write();
+    pub fn redef(&mut self) -> Result<(), ClassicError> {
+        let ClassicFile { base, state } = self;
+        base.require_writable()?;
         state.require_data()?;
         // What was put so far is committed under the definitions it was put with, so that an
         // abort of the redefinition loses nothing.
-        self.commit(&mut state)?;
-        if self.share {
-            self.reload(&mut state)?;
+        base.commit(state)?;
+        if base.share {
+            base.reload(state)?;
         }
         let header = state.header.clone();
         let redefined = Redefined { header, overwritten: false };
@@ -284,11 +279,130 @@ impl ClassicFile {
     /// # Errors
     /// [`ClassicError::NotInDefineMode`]; [`ClassicError::VarTooLarge`]; what the storage reports.
     /// The file is then still in define mode, and a repeated enddef goes on where this one stopped.
-    pub fn enddef(&self, reserve: Reserve) -> Result<(), ClassicError> {
-        let mut state = self.state.write();
+    pub fn enddef(&mut self, reserve: Reserve) -> Result<(), ClassicError> {
+        let ClassicFile { base, state } = self;
         state.require_define()?;
-        self.require_writable()?;
-        self.end_define(&mut state, reserve)
+        base.require_writable()?;
+        base.end_define(state, reserve)
+    }
+
+    /// Sets whether new space is filled, for the file and every variable that it has.
+    ///
+    /// # Errors
+    /// [`ClassicError::ReadOnly`].
+    pub fn set_fill(&mut self, fill: FillMode) -> Result<FillMode, ClassicError> {
+        let ClassicFile { base, state } = self;
+        base.require_writable()?;
+        state.require_open()?;
+        for var in &mut state.header.vars {
+            var.no_fill = fill == FillMode::NoFill;
+        }
+        Ok(std::mem::replace(&mut state.fill, fill))
+    }
+
+    /// For a writer: commits all puts and definitions. For a reader: sees what others committed.
+    ///
+    /// # Errors
+    /// [`ClassicError::InDefineMode`], and what the storage reports.
+    pub fn sync(&mut self) -> Result<(), ClassicError> {
+        let ClassicFile { base, state } = self;
+        state.require_data()?;
+        if base.writable {
+            base.require_writable()?;
+            base.commit(state)
+        } else {
+            base.reload(state)
+        }
+    }
+
+    /// Ends the file without its pending definitions. In data mode this is a close.
+    ///
+    /// Where an enddef failed after it had begun to move data or to write the header, there is no
+    /// way back: its work is completed instead.
+    ///
+    /// # Errors
+    /// [`ClassicError::Closed`], and what the storage reports. The file has ended all the same.
+    pub fn abort(&mut self) -> Result<Ending, ClassicError> {
+        let ClassicFile { base, state } = self;
+        let mode = std::mem::replace(&mut state.mode, Mode::Closed);
+        match mode {
+            Mode::Closed => Err(ClassicError::Closed),
+            Mode::Define { old: None } => Ok(Ending::Remove),
+            Mode::Define { old: Some(old) }
+                if (old.overwritten || state.unfinished.is_some())
+                    && base.require_writable().is_ok() =>
+            {
+                state.mode = Mode::Define { old: Some(old) };
+                let result = base.end_define(state, Reserve::Default);
+                state.mode = Mode::Closed;
+                result.map(|()| Ending::Keep)
+            }
+            // redef committed everything that was put before it.
+            Mode::Define { old: Some(_) } => Ok(Ending::Keep),
+            Mode::Data => {
+                if base.require_writable().is_ok() {
+                    base.commit(state)?;
+                }
+                Ok(Ending::Keep)
+            }
+        }
+    }
+
+    /// Ends the file: leaves define mode, commits, and gives the file its full length.
+    ///
+    /// Where the storage failed the file stays open, so that the caller may make room and close it
+    /// again; unless it was being created, or a sync of it was lost, which nothing can mend. For any
+    /// other reason it has ended all the same, one whose definitions were refused as by
+    /// [`ClassicFile::abort`].
+    ///
+    /// # Errors
+    /// As [`ClassicFile::enddef`] and [`ClassicFile::sync`], and how the file ended, if it did.
+    pub fn close(&mut self) -> Result<Ending, (ClassicError, Option<Ending>)> {
+        let ClassicFile { base, state } = self;
+        let Err(error) = base.finish(state) else {
+            state.mode = Mode::Closed;
+            return Ok(Ending::Keep);
+        };
+        let ending = match (&error, &state.mode) {
+            (_, Mode::Define { old: None }) => Some(Ending::Remove),
+            (ClassicError::Storage(error), _) if !base.has_lost_sync(error) => None,
+            _ => Some(Ending::Keep),
+        };
+        if ending.is_some() {
+            state.mode = Mode::Closed;
+        }
+        Err((error, ending))
+    }
+
+    /// Whether it has not ended.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state.require_open().is_ok()
+    }
+
+    /// Commits what was put when a process ends without closing. Files in define mode keep their
+    /// last committed state.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn drain(&mut self) -> Result<(), ClassicError> {
+        let ClassicFile { base, state } = self;
+        if matches!(state.mode, Mode::Data) && base.require_writable().is_ok() {
+            base.finish(state)?;
+        }
+        Ok(())
+    }
+}
+
+impl Base {
+    pub(crate) fn require_writable(&self) -> Result<(), ClassicError> {
+        if !self.writable {
+            Err(ClassicError::ReadOnly)
+        } else if self.forked.load(Ordering::Relaxed) {
+            Err(ClassicError::Forked)
+        } else {
+            Ok(())
+        }
     }
 
     fn end_define(&self, state: &mut State, reserve: Reserve) -> Result<(), ClassicError> {
@@ -339,104 +453,10 @@ impl ClassicFile {
         self.commit(state)
     }
 
-    /// Sets whether new space is filled, for the file and every variable that it has.
-    ///
-    /// # Errors
-    /// [`ClassicError::ReadOnly`].
-    pub fn set_fill(&self, fill: FillMode) -> Result<FillMode, ClassicError> {
-        self.require_writable()?;
-        let mut state = self.state.write();
-        state.require_open()?;
-        for var in &mut state.header.vars {
-            var.no_fill = fill == FillMode::NoFill;
-        }
-        Ok(std::mem::replace(&mut state.fill, fill))
-    }
-
-    /// For a writer: commits all puts and definitions. For a reader: sees what others committed.
-    ///
-    /// # Errors
-    /// [`ClassicError::InDefineMode`], and what the storage reports.
-    pub fn sync(&self) -> Result<(), ClassicError> {
-        let mut state = self.state.write();
-        state.require_data()?;
-        if self.writable {
-            self.require_writable()?;
-            self.commit(&mut state)
-        } else {
-            self.reload(&mut state)
-        }
-    }
-
-    /// Ends the file without its pending definitions. In data mode this is a close.
-    ///
-    /// Where an enddef failed after it had begun to move data or to write the header, there is no
-    /// way back: its work is completed instead.
-    ///
-    /// # Errors
-    /// [`ClassicError::Closed`], and what the storage reports. The file has ended all the same.
-    pub fn abort(&self) -> Result<Ending, ClassicError> {
-        let mut state = self.state.write();
-        let mode = std::mem::replace(&mut state.mode, Mode::Closed);
-        match mode {
-            Mode::Closed => Err(ClassicError::Closed),
-            Mode::Define { old: None } => Ok(Ending::Remove),
-            Mode::Define { old: Some(old) }
-                if (old.overwritten || state.unfinished.is_some())
-                    && self.require_writable().is_ok() =>
-            {
-                state.mode = Mode::Define { old: Some(old) };
-                let result = self.end_define(&mut state, Reserve::Default);
-                state.mode = Mode::Closed;
-                result.map(|()| Ending::Keep)
-            }
-            // redef committed everything that was put before it.
-            Mode::Define { old: Some(_) } => Ok(Ending::Keep),
-            Mode::Data => {
-                if self.require_writable().is_ok() {
-                    self.commit(&mut state)?;
-                }
-                Ok(Ending::Keep)
-            }
-        }
-    }
-
-    /// Ends the file: leaves define mode, commits, and gives the file its full length.
-    ///
-    /// Where the storage failed the file stays open, so that the caller may make room and close it
-    /// again; unless it was being created, or a sync of it was lost, which nothing can mend. For any
-    /// other reason it has ended all the same, one whose definitions were refused as by
-    /// [`ClassicFile::abort`].
-    ///
-    /// # Errors
-    /// As [`ClassicFile::enddef`] and [`ClassicFile::sync`], and how the file ended, if it did.
-    pub fn close(&self) -> Result<Ending, (ClassicError, Option<Ending>)> {
-        let mut state = self.state.write();
-        let Err(error) = self.finish(&mut state) else {
-            state.mode = Mode::Closed;
-            return Ok(Ending::Keep);
-        };
-        let ending = match (&error, &state.mode) {
-            (_, Mode::Define { old: None }) => Some(Ending::Remove),
-            (ClassicError::Storage(error), _) if !self.has_lost_sync(error) => None,
-            _ => Some(Ending::Keep),
-        };
-        if ending.is_some() {
-            state.mode = Mode::Closed;
-        }
-        Err((error, ending))
-    }
-
     /// Whether no sync of this file can succeed any more, `error` being what one met. The sync of a
     /// journal or of a copy can be lost too: the next one is another file.
     fn has_lost_sync(&self, error: &StorageError) -> bool {
         error.is_lost_sync() && self.storage.sync().is_err_and(|error| error.is_lost_sync())
-    }
-
-    /// Whether it has not ended.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.state.read().require_open().is_ok()
     }
 
     fn finish(&self, state: &mut State) -> Result<(), ClassicError> {
@@ -458,42 +478,6 @@ impl ClassicFile {
             self.storage.sync()?;
         }
         Ok(())
-    }
-
-    /// Commits what was put when a process ends without closing. Files in define mode keep their
-    /// last committed state.
-    ///
-    /// # Errors
-    /// What the storage reports.
-    pub fn drain(&self) -> Result<(), ClassicError> {
-        self.drain_telling(&|_| ())
-    }
-
-    /// [`ClassicFile::drain`] that tells whether it waits for another thread.
-    ///
-    /// # Errors
-    /// What the storage reports.
-    pub fn drain_telling(&self, waits: &dyn Fn(bool)) -> Result<(), ClassicError> {
-        waits(true);
-        let mut state = self.state.write();
-        waits(false);
-        if matches!(state.mode, Mode::Data) && self.require_writable().is_ok() {
-            self.finish(&mut state)?;
-        }
-        Ok(())
-    }
-
-    /// Takes every lock of this file, for a fork; `None` where that is not to be had until the time
-    /// that is said.
-    #[must_use]
-    pub fn freeze(&self, until: Instant) -> Option<Frozen<'_>> {
-        let _state = self.state.write_until(until)?;
-        Some(Frozen { _state, _growth: self.growth.lock_until(until)? })
-    }
-
-    /// To be called in a forked child.
-    pub fn mark_forked(&self) {
-        self.forked.store(true, Ordering::Relaxed);
     }
 
     /// Reads the record count again, for `NC_SHARE`.

@@ -37,15 +37,13 @@ mod select;
 mod transfer;
 mod view;
 
-pub use attribute::Alone;
 pub use atts::{Att, AttRef, Atts};
 pub use codec::{DecodeLimits, decode_header, encode_header};
 pub use error::ClassicError;
-pub use file::{ClassicFile, Frozen};
+pub use file::ClassicFile;
 pub use header::{Dim, Header, Var, Version};
 pub use left::Passed;
 pub use records::set_records;
 pub use recover::{Recovery, recover, recover_of};
-pub use transfer::Held;
 pub use view::HeaderView;
 pub use zonda_format::{Ending, FillMode, Layout, Reserve};

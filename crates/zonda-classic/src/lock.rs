@@ -1,38 +1,6 @@
-//! The locks of a file: those of `zonda_runtime::lock`; a trace has the waits for them, and a fork can take
-//! them in a bounded time.
+//! The lock of a file that grows: that of `zonda_runtime::lock`; a trace has the waits for it. Who has the file alone needs not take it.
 
-use std::time::Instant;
-
-use zonda_runtime::callout::Mark;
-use zonda_runtime::lock::{
-    self, MutexGuard, Polite, Rank, RwLockReadGuard, RwLockWriteGuard, take_until,
-};
-
-/// A file's reader-writer lock.
-#[derive(Debug)]
-pub(crate) struct RwLock<T>(Polite<T>);
-
-impl<T> RwLock<T> {
-    pub(crate) fn new(value: T) -> RwLock<T> {
-        RwLock(Polite::ranked(Rank::File, value))
-    }
-
-    #[inline]
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.0.read_by(|lock| zonda_trace::lock(|| lock.try_read(), || lock.read_for(Mark::NONE)))
-    }
-
-    #[inline]
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.0
-            .write_by(|lock| zonda_trace::lock(|| lock.try_write(), || lock.write_for(Mark::NONE)))
-    }
-
-    /// The same, not beyond a time. Until then those who come anew are held back.
-    pub(crate) fn write_until(&self, until: Instant) -> Option<RwLockWriteGuard<'_, T>> {
-        self.0.write_until(until)
-    }
-}
+use zonda_runtime::lock::{self, MutexGuard, Rank};
 
 /// A mutual exclusion lock.
 #[derive(Debug)]
@@ -47,10 +15,5 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.check_order();
         zonda_trace::lock(|| self.0.try_lock(), || self.0.lock())
-    }
-
-    /// The same, not beyond a time.
-    pub(crate) fn lock_until(&self, until: Instant) -> Option<MutexGuard<'_, T>> {
-        take_until(until, || self.0.try_lock())
     }
 }

@@ -13,7 +13,7 @@ use zonda_storage::Storage;
 
 use crate::attribute::range_rule;
 use crate::error::ClassicError;
-use crate::file::{ClassicFile, Mode, State};
+use crate::file::{Base, Mode, State};
 use crate::header::{Header, Var};
 use crate::transfer::{BUFFER, PLAIN, read_or_zeros};
 
@@ -91,7 +91,7 @@ impl PlainRun {
     // and the processor waits for that.
     #[inline(always)]
     pub(crate) fn find(
-        file: &ClassicFile,
+        file: &Base,
         state: &State,
         id: VarId,
         slab: &Hyperslab<'_>,

@@ -10,14 +10,13 @@ use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
 use zonda_format::{Access, Checked, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId, memory};
-use zonda_runtime::lock::RwLockReadGuard;
 use zonda_slab::for_each_place;
 use zonda_storage::{Storage, WriteRange};
 use zonda_trace::{Args, Kind, Span};
 
 use crate::attribute::{check_mix, range_rule};
 use crate::error::{ClassicError, shown};
-use crate::file::{ClassicFile, State};
+use crate::file::{Base, ClassicFile, State};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var, Version};
 use crate::plain::{PlainRun, SMALL, on_stack};
@@ -106,49 +105,33 @@ impl Plan {
     }
 }
 
-/// A file whose definitions stay as they are while it is held, for transfers in two steps: a check, which says how long
-/// the caller's memory has to be, and the transfer. Those of other threads go on beside.
-#[derive(Debug)]
-pub struct Held<'f> {
-    file: &'f ClassicFile,
-    pub(crate) state: RwLockReadGuard<'f, State>,
-}
-
 /// What the second step of a transfer is to do, as `Checked::found` has it: this, and a place in the file. Nothing is 0.
 /// A few elements side by side, from a place on.
 pub(crate) const PLAIN: u64 = 1;
 /// Runs and the loops around them.
 const PLAN: u64 = 2;
 
+/// Transfers in two steps: a check, which says how long the caller's memory has to be, and the transfer. The file does not change
+/// between, but for the number of its records.
 impl ClassicFile {
-    /// Holds the definitions for a transfer.
-    #[inline]
-    pub fn hold(&self) -> Held<'_> {
-        Held { file: self, state: self.state.read() }
-    }
-
     /// Both steps of writing a hyperslab.
     ///
     /// # Errors
-    /// As [`Held::check_put`] and [`Held::put`].
-    pub fn put(&self, put: &Access<'_>, data: &[u8]) -> Result<Converted, ClassicError> {
-        let held = self.hold();
-        let checked = held.check_put(put)?;
-        held.put(put, &checked, data)
+    /// As [`ClassicFile::check_put`] and [`ClassicFile::put`].
+    pub fn put_now(&self, put: &Access<'_>, data: &[u8]) -> Result<Converted, ClassicError> {
+        let checked = self.check_put(put)?;
+        self.put(put, &checked, data)
     }
 
     /// Both steps of reading a hyperslab.
     ///
     /// # Errors
-    /// As [`Held::check_get`] and [`Held::get`].
-    pub fn get(&self, get: &Access<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
-        let held = self.hold();
-        let checked = held.check_get(get)?;
-        held.get(get, &checked, out)
+    /// As [`ClassicFile::check_get`] and [`ClassicFile::get`].
+    pub fn get_now(&self, get: &Access<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
+        let checked = self.check_get(get)?;
+        self.get(get, &checked, out)
     }
-}
 
-impl Held<'_> {
     /// Rank of a variable; 0 where there is none, which a check says.
     #[inline]
     #[must_use]
@@ -168,7 +151,7 @@ impl Held<'_> {
     // Inlined, as the other short ways: an error of many words makes each result a copy.
     #[inline(always)]
     pub fn check_put(&self, put: &Access<'_>) -> Result<Checked, ClassicError> {
-        let file = self.file;
+        let file = &self.base;
         if let Some((run, mem)) = PlainRun::find(file, &self.state, put.var.var, &put.slab, put.mem)
             && !file.share
             && file.require_writable().is_ok()
@@ -180,7 +163,7 @@ impl Held<'_> {
 
     #[inline(never)]
     fn check_put_plan(&self, put: &Access<'_>) -> Result<Checked, ClassicError> {
-        let (file, state) = (self.file, &*self.state);
+        let (file, state) = (&self.base, &self.state);
         let Access { var: VarRef { var: id, .. }, slab, mem } = put;
         let Some((var, mem)) = file.check_put(state, *id, slab, *mem)? else {
             return Ok(Checked::default());
@@ -207,7 +190,7 @@ impl Held<'_> {
         data: &[u8],
     ) -> Result<Converted, ClassicError> {
         match self.plain(put, checked, data.len()) {
-            Some((run, mem)) => run.write(&*self.file.storage, mem, data),
+            Some((run, mem)) => run.write(&*self.base.storage, mem, data),
             None => self.put_plan(put, checked, data),
         }
     }
@@ -232,7 +215,7 @@ impl Held<'_> {
         if data.len() != checked.n_bytes {
             return Err(wrong_len());
         }
-        let (file, header, slab) = (self.file, &self.state.header, &put.slab);
+        let (file, header, slab) = (&self.base, &self.state.header, &put.slab);
         if checked.found[0] != PLAN {
             return Ok(Converted::default());
         }
@@ -261,10 +244,10 @@ impl Held<'_> {
     /// those of `nc_get_vars`.
     ///
     /// # Errors
-    /// As [`Held::check_put`], but for [`ClassicError::ReadOnly`].
+    /// As [`ClassicFile::check_put`], but for [`ClassicError::ReadOnly`].
     #[inline(always)]
     pub fn check_get(&self, get: &Access<'_>) -> Result<Checked, ClassicError> {
-        let found = PlainRun::find(self.file, &self.state, get.var.var, &get.slab, get.mem);
+        let found = PlainRun::find(&self.base, &self.state, get.var.var, &get.slab, get.mem);
         match found {
             Some((run, mem)) => Ok(run.checked(mem)),
             None => self.check_get_plan(get),
@@ -274,7 +257,7 @@ impl Held<'_> {
     #[inline(never)]
     fn check_get_plan(&self, get: &Access<'_>) -> Result<Checked, ClassicError> {
         let Access { var: VarRef { var: id, .. }, slab, mem } = get;
-        let Some((var, mem)) = self.file.check_get(&self.state, *id, slab, *mem)? else {
+        let Some((var, mem)) = self.base.check_get(&self.state, *id, slab, *mem)? else {
             return Ok(Checked::default());
         };
         match n_elems(var, slab)? {
@@ -286,7 +269,7 @@ impl Held<'_> {
     /// Second step of reading: fills `out`. What lies behind the end of a short file reads as zeros, as in the reference.
     ///
     /// # Errors
-    /// As [`Held::put`].
+    /// As [`ClassicFile::put`].
     #[inline(always)]
     pub fn get(
         &self,
@@ -295,7 +278,7 @@ impl Held<'_> {
         out: &mut [u8],
     ) -> Result<Converted, ClassicError> {
         match self.plain(get, checked, out.len()) {
-            Some((run, mem)) => run.read(&*self.file.storage, mem, out),
+            Some((run, mem)) => run.read(&*self.base.storage, mem, out),
             None => self.get_plan(get, checked, out),
         }
     }
@@ -322,11 +305,11 @@ impl Held<'_> {
         }
         let decoder = Decoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
             .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
-        read_plan(&*self.file.storage, &plan, &decoder, out)
+        read_plan(&*self.base.storage, &plan, &decoder, out)
     }
 }
 
-impl ClassicFile {
+impl Base {
     /// Everything that may refuse a put; `None` when there is nothing to do.
     fn check_put<'s>(
         &self,

@@ -5,6 +5,7 @@ use std::fmt;
 use zonda_convert::Converted;
 use zonda_format::{AttAccess, AttPut, Checked, Place, Room, Values};
 use zonda_model::{MemType, NcError, memory};
+use zonda_classic::ClassicFile;
 use zonda_nc4::{GroupId, Nc4File, View};
 use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
 
@@ -96,7 +97,7 @@ impl Dataset {
             }
             Inner::Classic(classic) => {
                 hold = self.before_change()?;
-                let alone = self.here(classic.hold_alone())?;
+                let alone = classic.write();
                 let n_bytes = self.here(alone.check_put_att(att))?;
                 (To::Classic(alone), n_bytes)
             }
@@ -121,7 +122,7 @@ impl Dataset {
                 return Err(Error::from(NcError::BadGrpId).at(self.path()));
             }
             Inner::Classic(classic) => {
-                let held = classic.hold();
+                let held = classic.read();
                 let checked = self.here(held.check_get_att(att))?;
                 (From::Classic(held, checked), checked.n_bytes)
             }
@@ -150,7 +151,7 @@ pub struct PutAtt<'a> {
 }
 
 enum To<'a> {
-    Classic(zonda_classic::Alone<'a>),
+    Classic(RwLockWriteGuard<'a, ClassicFile>),
     Nc4(RwLockWriteGuard<'a, Nc4File>),
 }
 
@@ -182,7 +183,7 @@ pub struct GetAtt<'a> {
 }
 
 enum From<'a> {
-    Classic(zonda_classic::Held<'a>, Checked),
+    Classic(RwLockReadGuard<'a, ClassicFile>, Checked),
     Nc4(Look<'a>),
 }
 

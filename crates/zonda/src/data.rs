@@ -10,6 +10,7 @@ use zonda_convert::Converted;
 use zonda_format::VarRef;
 use zonda_format::{Access, Checked, Place, Room, Values};
 use zonda_model::{Answer, Hyperslab, MemType, NcError, memory};
+use zonda_classic::ClassicFile;
 use zonda_nc4::{GroupId, Nc4File};
 use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
 
@@ -140,7 +141,7 @@ impl Dataset {
     fn read_from(&self, var: VarRef) -> Result<From<'_>> {
         match &*self.inner {
             Inner::Classic(classic) if var.group == GroupId::ROOT => {
-                Ok(From::Classic(classic.hold()))
+                Ok(From::Classic(classic.read()))
             }
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(self.path())),
             Inner::Nc4(nc4) => Ok(From::Nc4(nc4, Some(self.here(nc4.read())?))),
@@ -304,7 +305,7 @@ pub struct Get<'a> {
 
 /// Where values come from.
 enum From<'a> {
-    Classic(zonda_classic::Held<'a>),
+    Classic(RwLockReadGuard<'a, ClassicFile>),
     /// None while it is taken anew.
     Nc4(&'a Nc4, Option<RwLockReadGuard<'a, Nc4File>>),
     /// The file, when puts were carried out that touch what is read.
@@ -445,7 +446,7 @@ const NOT_CHECKED: NcError = NcError::Inval;
 
 /// A put into the file itself, which was taken for it.
 pub(crate) enum InFile<'a> {
-    Classic(zonda_classic::Held<'a>),
+    Classic(RwLockReadGuard<'a, ClassicFile>),
     Nc4(RwLockWriteGuard<'a, Nc4File>),
 }
 
@@ -486,7 +487,7 @@ impl Inner {
     pub(crate) fn put_to(&self, var: VarRef) -> Result<InFile<'_>> {
         match self {
             Inner::Classic(classic) if var.group == GroupId::ROOT => {
-                Ok(InFile::Classic(classic.hold()))
+                Ok(InFile::Classic(classic.read()))
             }
             Inner::Classic(_) => Err(NcError::BadGrpId.into()),
             Inner::Nc4(nc4) => Ok(InFile::Nc4(nc4.write_anew()?)),

@@ -13,6 +13,7 @@ use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard, RwLockWriteGuard};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
+use crate::classic::Classic;
 use crate::behind::{Behind, Hold, WriteBehind};
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
@@ -50,7 +51,7 @@ pub struct Dataset {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
 pub(crate) enum Inner {
-    Classic(ClassicFile),
+    Classic(Classic),
     /// An HDF5 file.
     Nc4(Box<Nc4>),
 }
@@ -67,7 +68,7 @@ impl Inner {
     /// The storage below.
     pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
         match self {
-            Inner::Classic(classic) => classic.storage(),
+            Inner::Classic(classic) => &classic.storage,
             Inner::Nc4(nc4) => &nc4.storage,
         }
     }
@@ -76,7 +77,7 @@ impl Inner {
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
 pub struct Frozen<'a> {
-    _classic: Option<zonda_classic::Frozen<'a>>,
+    _classic: Option<RwLockWriteGuard<'a, ClassicFile>>,
     _nc4: Option<zonda_runtime::lock::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
     _behind: Option<crate::behind::Frozen<'a>>,
     is_whole: bool,
@@ -126,7 +127,8 @@ impl Dataset {
         let Opened { storage, beside, lock, .. } = opened;
         let inner = match Version::of(options.format) {
             Some(version) => {
-                Inner::Classic(ClassicFile::create(storage, beside, version, options.share))
+                let file = ClassicFile::create(storage, beside, version, options.share);
+                Inner::Classic(Classic::new(file))
             }
             None => {
                 let path = beside.is_some().then_some(name);
@@ -197,13 +199,14 @@ impl Dataset {
                     let (file, found) = ClassicFile::open_damaged(opened.storage)
                         .map_err(|error| Error::from(error).in_a_header())?;
                     passed = found;
-                    Inner::Classic(file)
+                    Inner::Classic(Classic::new(file))
                 }
                 Detected::Classic(_) => {
                     let (write, share) = (options.write, options.share);
                     let Opened { storage, beside, .. } = opened;
                     let file = ClassicFile::open(storage, beside, write, share);
-                    Inner::Classic(file.map_err(|error| Error::from(error).in_a_header())?)
+                    let file = file.map_err(|error| Error::from(error).in_a_header())?;
+                    Inner::Classic(Classic::new(file))
                 }
                 Detected::Hdf5 => {
                     let lock = if options.write { open::lock(&opened)? } else { None };
@@ -285,7 +288,7 @@ impl Dataset {
     pub(crate) fn to_change(
         &self,
         var: VarRef,
-    ) -> Result<(Option<Hold<'_>>, std::result::Result<&ClassicFile, &Nc4>)> {
+    ) -> Result<(Option<Hold<'_>>, std::result::Result<&Classic, &Nc4>)> {
         let found = self.classic_of(var)?;
         let hold = if found.is_ok() { self.before_change()? } else { None };
         Ok((hold, found))
@@ -412,7 +415,7 @@ impl Dataset {
     pub(crate) fn classic_of(
         &self,
         var: VarRef,
-    ) -> Result<std::result::Result<&ClassicFile, &Nc4>> {
+    ) -> Result<std::result::Result<&Classic, &Nc4>> {
         match &*self.inner {
             Inner::Classic(classic) if var.group == GroupId::ROOT => Ok(Ok(classic)),
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
@@ -436,7 +439,7 @@ impl Dataset {
     #[must_use]
     pub fn is_writable(&self) -> bool {
         match &*self.inner {
-            Inner::Classic(classic) => classic.is_writable(),
+            Inner::Classic(classic) => classic.is_writable,
             Inner::Nc4(nc4) => nc4.is_writable(),
         }
     }
@@ -445,7 +448,7 @@ impl Dataset {
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
         match &*self.inner {
-            Inner::Classic(classic) => classic.in_define_mode(),
+            Inner::Classic(classic) => classic.read().in_define_mode(),
             Inner::Nc4(nc4) => self.look_anyway(nc4, Nc4File::in_define_mode),
         }
     }
@@ -491,11 +494,13 @@ impl Dataset {
     }
 
     #[inline]
-    fn in_classic<R>(&self, classic: &ClassicFile, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        classic.with_header(|header, n_records| {
-            let n_records = self.behind().map_or(n_records, |behind| behind.n_records(n_records));
-            f(&Meta::new(&HeaderView { header, n_records }, GroupId::ROOT))
-        })
+    fn in_classic<R>(&self, classic: &Classic, f: impl FnOnce(&Meta<'_>) -> R) -> R {
+        let file = classic.read();
+        let mut view = file.view();
+        if let Some(behind) = self.behind() {
+            view.n_records = behind.n_records(view.n_records);
+        }
+        f(&Meta::new(&view, GroupId::ROOT))
     }
 
     /// Whether there is a group of that number.
@@ -517,7 +522,7 @@ impl Dataset {
                 let _hold = self.before_change()?;
                 // It commits. What follows may put another file in the place of this one, where a helper
                 // process is to have nothing left to do.
-                self.committing(|| self.here(classic.redef()))
+                self.committing(|| self.here(classic.write().redef()))
             }
             Inner::Nc4(nc4) => self.steer(nc4, Nc4File::redef),
         }
@@ -532,7 +537,7 @@ impl Dataset {
             Inner::Classic(classic) => {
                 // It may put another file in the place of this one.
                 let _hold = self.before_change()?;
-                self.here(classic.enddef(reserve))
+                self.here(classic.write().enddef(reserve))
             }
             Inner::Nc4(nc4) => self.steer(nc4, |file| {
                 file.enddef()?;
@@ -549,7 +554,7 @@ impl Dataset {
     pub fn sync(&self) -> Result<()> {
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(true));
         let done = self.committing(|| match &*self.inner {
-            Inner::Classic(classic) => self.here(classic.sync()),
+            Inner::Classic(classic) => self.here(classic.write().sync()),
             Inner::Nc4(nc4) if !nc4.is_writable() => self.here(nc4.refresh()),
             Inner::Nc4(nc4) => self
                 .complete(nc4, Nc4File::sync)
@@ -582,7 +587,7 @@ impl Dataset {
         }
         match &*self.inner {
             Inner::Classic(classic) => {
-                let ending = self.here(classic.abort())?;
+                let ending = self.here(classic.write().abort())?;
                 self.finish(ending).and_then(|()| self.check_end(ending))
             }
             Inner::Nc4(nc4) => self.finish(self.here(nc4.abort(|| self.check_close()))?),
@@ -637,7 +642,8 @@ impl Dataset {
             Inner::Classic(classic) => classic,
             Inner::Nc4(nc4) => return self.finish(self.here(nc4.close(|| self.check_close()))?),
         };
-        match classic.close() {
+        let closed = classic.write().close();
+        match closed {
             Ok(ending) => self.finish(ending).and_then(|()| self.check_end(ending)),
             Err((error, ending)) => {
                 if ending == Some(Ending::Remove) {
@@ -653,7 +659,7 @@ impl Dataset {
     #[must_use]
     pub fn is_open(&self) -> bool {
         match &*self.inner {
-            Inner::Classic(classic) => classic.is_open(),
+            Inner::Classic(classic) => classic.read().is_open(),
             Inner::Nc4(nc4) => nc4.is_open(),
         }
     }
@@ -777,7 +783,12 @@ impl Dataset {
         }
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(false));
         self.committing(|| match &*self.inner {
-            Inner::Classic(classic) => self.here(classic.drain_telling(waits)),
+            Inner::Classic(classic) => {
+                waits(true);
+                let mut file = classic.write();
+                waits(false);
+                self.here(file.drain())
+            }
             Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
                 waits(true);
                 let done = self.complete(nc4, |file| {

@@ -18,7 +18,7 @@ impl Dataset {
         let nc4 = match &*self.inner {
             Inner::Classic(classic) => {
                 let _hold = self.before_change()?;
-                return self.here(classic.set_fill(mode));
+                return self.here(classic.write().set_fill(mode));
             }
             Inner::Nc4(nc4) => nc4,
         };
@@ -42,7 +42,7 @@ impl Dataset {
     pub fn def_dim_in(&self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
         let (_hold, found) = self.to_change(VarRef::group(group))?;
         match found {
-            Ok(classic) => self.here(classic.def_dim(name, len)),
+            Ok(classic) => self.here(classic.write().def_dim(name, len)),
             Err(nc4) => self.change(nc4, |file| file.def_dim(group, name, len)),
         }
     }
@@ -64,7 +64,7 @@ impl Dataset {
     pub fn rename_dim_in(&self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
         let (_hold, found) = self.to_change(VarRef::group(group))?;
         match found {
-            Ok(classic) => self.here(classic.rename_dim(dim, name)),
+            Ok(classic) => self.here(classic.write().rename_dim(dim, name)),
             Err(nc4) => self.change(nc4, |file| file.rename_dim(group, dim, name)),
         }
     }
@@ -91,7 +91,7 @@ impl Dataset {
     ) -> Result<VarId> {
         let (_hold, found) = self.to_change(VarRef::group(group))?;
         match found {
-            Ok(classic) => self.here(classic.def_var(name, nc_type, dims)),
+            Ok(classic) => self.here(classic.write().def_var(name, nc_type, dims)),
             Err(nc4) => self.change(nc4, |file| file.def_var(group, name, nc_type, dims)),
         }
     }
@@ -106,7 +106,7 @@ impl Dataset {
         self.renaming(|| {
             let (_hold, found) = self.to_change(var)?;
             match found {
-                Ok(classic) => self.here(classic.rename_var(var.var, name)),
+                Ok(classic) => self.here(classic.write().rename_var(var.var, name)),
                 Err(nc4) => self.change(nc4, |file| file.rename_var(var.group, var.var, name)),
             }
         })
@@ -133,7 +133,7 @@ impl Dataset {
         let owner = owner.into();
         let (_hold, found) = self.to_change(owner)?;
         match found {
-            Ok(classic) => self.here(classic.del_att(owner.var, name)),
+            Ok(classic) => self.here(classic.write().del_att(owner.var, name)),
             Err(nc4) => self.change(nc4, |file| file.del_att(owner, name)),
         }
     }
@@ -147,7 +147,7 @@ impl Dataset {
         let owner = owner.into();
         let (_hold, found) = self.to_change(owner)?;
         match found {
-            Ok(classic) => self.here(classic.rename_att(owner.var, name, new_name)),
+            Ok(classic) => self.here(classic.write().rename_att(owner.var, name, new_name)),
             Err(nc4) => self.change(nc4, |file| file.rename_att(owner, name, new_name)),
         }
     }
@@ -168,7 +168,7 @@ impl Dataset {
         match found {
             Ok(classic) => {
                 let value = value.map(|value| value.bytes);
-                self.here(classic.def_var_fill(var.var, no_fill, value))
+                self.here(classic.write().def_var_fill(var.var, no_fill, value))
             }
             Err(nc4) => {
                 self.change(nc4, |file| file.def_var_fill(var.group, var.var, no_fill, value))

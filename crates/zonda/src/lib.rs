@@ -27,6 +27,7 @@
 mod attributes;
 mod behind;
 pub mod check;
+mod classic;
 pub mod copy;
 mod damaged;
 mod data;

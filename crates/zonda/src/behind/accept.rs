@@ -35,10 +35,6 @@ impl Behind {
         if callout::is_within() {
             return None;
         }
-        let n_records = match &*self.inner {
-            Inner::Classic(classic) => classic.n_records(),
-            Inner::Nc4(_) => 0,
-        };
         let state = self.lock();
         let (group, id) = (usize::from(var.group.0), usize::try_from(var.var.0).ok()?);
         let epoch = state.epoch;
@@ -46,7 +42,7 @@ impl Behind {
             return None;
         }
         if let Some(rules) = super::rules_of(&state.rules, var) {
-            return Some(Known { rules: Arc::clone(rules), epoch, n_records });
+            return Some(Known { rules: Arc::clone(rules), epoch });
         }
         drop(state);
         let rules = Arc::new(self.find_rules(var, epoch)?);
@@ -63,24 +59,29 @@ impl Behind {
             vars.resize_with(id + 1, || None);
         }
         vars[id] = Some(Arc::clone(&rules));
-        Some(Known { rules, epoch, n_records })
+        Some(Known { rules, epoch })
     }
 
     fn find_rules(&self, var: VarRef, epoch: u64) -> Option<PutRules> {
         self.begin_watch(epoch);
         let nc4 = match &*self.inner {
             Inner::Classic(classic) => {
-                if !classic.is_writable() || classic.in_define_mode() {
+                let mut file = classic.read();
+                if !classic.is_writable || file.in_define_mode() {
                     return None;
                 }
                 // By names that only this process knows the helper would find nothing.
-                if self.is_watched() && classic.has_uncommitted_header() && self.commit().is_err() {
-                    return None;
+                if self.is_watched() && file.has_uncommitted_header() {
+                    drop(file);
+                    self.commit().ok()?;
+                    file = classic.read();
                 }
-                let (rules, name) = classic.with_header(|header, _| {
-                    let name = header.var(var.var).ok()?.name.to_vec();
-                    Some((header.put_rules(var.var)?, name))
-                })?;
+                let header = file.header();
+                let rules = header.put_rules(var.var)?;
+                let name = header.var(var.var).ok()?.name.to_vec();
+                // Those that are accepted count from here on; others tell of themselves.
+                self.n_records.fetch_max(file.n_records(), Ordering::AcqRel);
+                drop(file);
                 self.tell_of_var(var, b"/", &name);
                 return Some(rules);
             }
@@ -318,8 +319,7 @@ impl Behind {
             return front.as_mut()?.grow(var.group, var.var, &known.rules, &fit.slab);
         }
         let records = known.rules.reach(&fit.slab);
-        let before = self.n_records(known.n_records);
-        self.n_records.fetch_max(records, Ordering::AcqRel);
+        let before = self.n_records.fetch_max(records, Ordering::AcqRel);
         (records > before).then_some(before)
     }
 

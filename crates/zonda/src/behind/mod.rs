@@ -163,8 +163,6 @@ impl Failure {
 pub(crate) struct Known {
     rules: Arc<PutRules>,
     epoch: u64,
-    /// Records in a classic file.
-    n_records: u64,
 }
 
 /// Held for a fork.

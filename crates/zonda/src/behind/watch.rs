@@ -257,8 +257,10 @@ impl Behind {
     /// Commits what was carried out, so that the helper needs it no longer.
     pub(crate) fn commit(&self) -> Result<()> {
         self.committing(|| match &*self.inner {
-            Inner::Classic(classic) if classic.in_define_mode() => Ok(()),
-            Inner::Classic(classic) => Ok(classic.sync()?),
+            Inner::Classic(classic) => {
+                let mut file = classic.write();
+                if file.in_define_mode() { Ok(()) } else { Ok(file.sync()?) }
+            }
             Inner::Nc4(nc4) => {
                 nc4.change(
                     |file| {
