@@ -115,7 +115,12 @@ impl ClassicFile {
     /// In the reference's order: not in define mode, bad name, type not in the format, too many
     /// dimensions, name in use, no such dimension, record dimension not first. Then more bytes than 63
     /// bits count, which the reference takes and computes with what is left of their number.
-    pub fn def_var(&mut self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId, ClassicError> {
+    pub fn def_var(
+        &mut self,
+        name: &[u8],
+        nc_type: i32,
+        dims: &[i32],
+    ) -> Result<VarId, ClassicError> {
         let fill = self.state.fill;
         let header = self.state.require_define()?;
         let stored = valid_name(name)?;

@@ -186,7 +186,7 @@ mod tests {
         for n_vars in 1..=4 {
             for width in [1, 3, 50] {
                 let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-                let file = ClassicFile::create(storage, None, Version::Cdf2, false);
+                let mut file = ClassicFile::create(storage, None, Version::Cdf2, false);
                 let dims = [file.def_dim(b"t", 0).unwrap().0, file.def_dim(b"x", width).unwrap().0];
                 for (n, ty) in types.iter().take(n_vars).enumerate() {
                     file.def_var(format!("v{n}").as_bytes(), ty.nc_type(), &dims).unwrap();

@@ -117,19 +117,19 @@ fn put(file: &ClassicFile, var: VarId, record: usize, n: usize, width: usize) {
 fn a_record_count_comes_behind_its_records() {
     for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
         let log = Arc::new(Log::default());
-        let file = ClassicFile::create(log.clone(), None, version, false);
+        let mut file = ClassicFile::create(log.clone(), None, version, false);
         file.def_dim(b"t", 0).expect("def_dim");
         file.def_dim(b"x", WIDE).expect("def_dim");
         file.def_dim(b"y", 10).expect("def_dim");
         let wide = file.def_var(b"wide", 4, &[0, 1]).expect("def_var");
         let small = file.def_var(b"small", 4, &[0, 2]).expect("def_var");
-        let put_att = |text: &'static [u8]| {
+        let put_att = |file: &mut ClassicFile, text: &'static [u8]| {
             let owner = VarId::GLOBAL.into();
             let att = AttPut { owner, name: b"title", nc_type: 2, n_values: 5, mem: None };
             let put = file.put_att(&att, text);
             put.map(drop).expect("put_att");
         };
-        put_att(b"early");
+        put_att(&mut file, b"early");
         file.enddef(Reserve::Default).expect("enddef");
         let header_len = file.with_header(|header, _| header.layout.begin_rec);
         let what = format!("{version:?}");
@@ -146,7 +146,7 @@ fn a_record_count_comes_behind_its_records() {
         assert!(log.told.lock().unwrap().len() > n_before);
         // A header that is written again, with data before it.
         put(&file, small, 23, 1, 10);
-        put_att(b"later");
+        put_att(&mut file, b"later");
         file.sync().expect("sync");
         put(&file, small, 24, 1, 10);
         file.close().expect("close");

@@ -190,7 +190,7 @@ fn value(var: usize, index: usize) -> i32 {
 
 /// `n_vars` variables of both kinds with all their records, without room in the header.
 fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
-    let file = ClassicFile::create(folder.main(), Some(folder.beside()), version, false);
+    let mut file = ClassicFile::create(folder.main(), Some(folder.beside()), version, false);
     let time = file.def_dim(b"time", 0).unwrap();
     let x = file.def_dim(b"x", width).unwrap();
     let int = ExtType::Int.nc_type();
@@ -215,7 +215,7 @@ fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
 }
 
 fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
-    let file = ClassicFile::open(folder.main(), Some(folder.beside()), true, false)?;
+    let mut file = ClassicFile::open(folder.main(), Some(folder.beside()), true, false)?;
     file.redef()?;
     match what {
         Redefinition::Attribute(len) => {

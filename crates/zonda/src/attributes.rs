@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use zonda_classic::ClassicFile;
 use zonda_convert::Converted;
 use zonda_format::{AttAccess, AttPut, Checked, Place, Room, Values};
 use zonda_model::{MemType, NcError, memory};
-use zonda_classic::ClassicFile;
 use zonda_nc4::{GroupId, Nc4File, View};
 use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
 

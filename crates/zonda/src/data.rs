@@ -6,11 +6,11 @@
 
 use std::fmt;
 
+use zonda_classic::ClassicFile;
 use zonda_convert::Converted;
 use zonda_format::VarRef;
 use zonda_format::{Access, Checked, Place, Room, Values};
 use zonda_model::{Answer, Hyperslab, MemType, NcError, memory};
-use zonda_classic::ClassicFile;
 use zonda_nc4::{GroupId, Nc4File};
 use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
 

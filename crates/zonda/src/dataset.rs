@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use zonda_classic::{ClassicFile, HeaderView, Version};
+use zonda_classic::{ClassicFile, Version};
 use zonda_format::{Ending, Format, GroupId, Meta, Reserve, VarRef};
 use zonda_model::NcError;
 use zonda_nc4::{Damaged, Nc4File, View};
@@ -13,8 +13,8 @@ use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard, RwLockWriteGuard};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
-use crate::classic::Classic;
 use crate::behind::{Behind, Hold, WriteBehind};
+use crate::classic::Classic;
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
 use crate::nc4::{Asked, Nc4};
@@ -412,10 +412,7 @@ impl Dataset {
 
     /// What serves a call about `var`.
     #[inline]
-    pub(crate) fn classic_of(
-        &self,
-        var: VarRef,
-    ) -> Result<std::result::Result<&Classic, &Nc4>> {
+    pub(crate) fn classic_of(&self, var: VarRef) -> Result<std::result::Result<&Classic, &Nc4>> {
         match &*self.inner {
             Inner::Classic(classic) if var.group == GroupId::ROOT => Ok(Ok(classic)),
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
