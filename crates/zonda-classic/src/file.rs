@@ -395,6 +395,7 @@ impl ClassicFile {
 }
 
 impl Base {
+    #[inline]
     pub(crate) fn require_writable(&self) -> Result<(), ClassicError> {
         if !self.writable {
             Err(ClassicError::ReadOnly)

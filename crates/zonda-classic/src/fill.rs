@@ -195,12 +195,13 @@ mod tests {
                 let (from, to) = (7, 7 + 3 * MANY_RECORDS);
                 for covered in [None, Some(Covered { var: n_vars - 1, from: to - 5 })] {
                     let (together, apart) = (Memory::new(), Memory::new());
-                    file.with_header(|header, _| {
+                    {
+                        let header = file.header();
                         records(&together, header, 0, from, to, covered).unwrap();
                         for record in from..to {
                             records(&apart, header, 0, record, record + 1, covered).unwrap();
                         }
-                    });
+                    }
                     let (together, apart) = (together.to_vec().unwrap(), apart.to_vec().unwrap());
                     assert!(together == apart && !apart.is_empty(), "{n_vars} of {width}");
                 }

@@ -269,17 +269,17 @@ mod tests {
     fn numbers_of_the_files_own_type_are_turned_one_by_one() {
         for ty in ExtType::ALL {
             let storage = Arc::new(Memory::new());
-            let file = ClassicFile::create(storage.clone(), None, Version::Cdf5, false);
+            let mut file = crate::ClassicFile::create(storage.clone(), None, Version::Cdf5, false);
             let dim = file.def_dim(b"x", 40).unwrap();
             let id = file.def_var(b"v", ty.nc_type(), &[dim.0]).unwrap();
             file.enddef(Reserve::default()).unwrap();
-            let begin = file.with_header(|header, _| header.vars[0].begin);
+            let begin = file.header().vars[0].begin;
             for n in 1..40 {
                 let len = n * ty.size();
                 let memory: Vec<u8> = (0..len).map(|i| (i * 7 + n) as u8).collect();
                 let slab = Hyperslab { start: &[1], count: &[n], stride: None };
                 let access = Access { var: id.into(), slab, mem: None };
-                let put = file.put(&access, &memory);
+                let put = file.put_now(&access, &memory);
                 assert_eq!(put.unwrap().out_of_range, 0);
                 let mut stored = vec![0; len];
                 storage.read_at(begin + ty.size() as u64, &mut stored).unwrap();
@@ -288,7 +288,7 @@ mod tests {
                 }
                 assert_eq!(stored, memory, "{n} of {}", ty.name());
                 let mut back = vec![0; len];
-                let got = file.get(&access, &mut back);
+                let got = file.get_now(&access, &mut back);
                 assert_eq!(got.unwrap().out_of_range, 0);
                 assert_eq!(back, memory, "{n} of {}", ty.name());
             }

@@ -262,7 +262,7 @@ impl Run {
         let slab =
             if stride.iter().all(|&s| s == 1) { Hyperslab { stride: None, ..slab } } else { slab };
         let put = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
-        let converted = self.file.put(&put, &bytes).expect("put");
+        let converted = self.file.put_now(&put, &bytes).expect("put");
         assert_eq!(converted.out_of_range, 0);
         if shape.first() == Some(&0) {
             let to = start[0] + (count[0] - 1) * stride[0] as usize + 1;
@@ -280,12 +280,10 @@ impl Run {
 
     fn check(&self, file: &ClassicFile) {
         let story = || self.log.join("\n");
-        file.with_header(|header, n_records| {
-            assert_eq!(n_records as usize, self.model.n_records, "records\n{}", story());
-            assert_eq!(header.vars.len(), self.model.vars.len());
-        });
+        assert_eq!(file.n_records() as usize, self.model.n_records, "records\n{}", story());
+        assert_eq!(file.header().vars.len(), self.model.vars.len());
         for (index, var) in self.model.vars.iter().enumerate() {
-            let id = file.with_header(|header, _| header.find_var(var.name.as_bytes()));
+            let id = file.header().find_var(var.name.as_bytes());
             assert_eq!(id.expect("by name"), VarId(index as i32), "{}", story());
             let mut shape = var.shape.clone();
             if var.is_record() {
@@ -295,7 +293,7 @@ impl Run {
             let slab = Hyperslab { start: &start, count: &shape, stride: None };
             let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
             let get = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
-            let converted = file.get(&get, &mut bytes);
+            let converted = file.get_now(&get, &mut bytes);
             assert_eq!(converted.expect("get").out_of_range, 0);
             for (at, bytes) in indices(&shape).into_iter().zip(bytes.chunks_exact(8)) {
                 let got = f64::from_ne_bytes(bytes.try_into().expect("eight"));
@@ -309,7 +307,8 @@ impl Run {
             let mut bytes = vec![0u8; values.len() * 4];
             let owner = VarId::GLOBAL.into();
             let att = AttAccess { owner, name: name.as_bytes(), mem: None };
-            let converted = file.get_att(&att, &mut bytes);
+            let checked = file.check_get_att(&att).expect("check");
+            let converted = file.get_att(&att, &checked, &mut bytes);
             assert_eq!(converted.expect("get_att").out_of_range, 0);
             let got: Vec<i32> = bytes
                 .chunks_exact(4)
@@ -332,7 +331,7 @@ impl Run {
         let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
         let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
         let get = Access { var: id.into(), slab, mem: Some(MemType::F64) };
-        let converted = file.get(&get, &mut bytes);
+        let converted = file.get_now(&get, &mut bytes);
         assert_eq!(converted.expect("strided get").out_of_range, 0);
         for (at, got) in indices(&count).into_iter().zip(bytes.chunks_exact(8)) {
             let flat = (0..at.len())
@@ -396,7 +395,8 @@ impl Run {
             self.check(&self.file);
         }
         self.file.close().expect("close");
-        let full = self.reopened().with_header(|header, n| header.file_len(n));
+        let reopened = self.reopened();
+        let full = reopened.header().file_len(reopened.n_records());
         assert!(self.storage.len().expect("len") >= full);
         self.check(&self.reopened());
     }
@@ -437,7 +437,7 @@ fn random_sequences_match_the_model() {
 #[test]
 fn dimension_ids_are_positions() {
     let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-    let file = ClassicFile::create(storage, None, Version::Cdf1, false);
+    let mut file = ClassicFile::create(storage, None, Version::Cdf1, false);
     for i in 0..100 {
         assert_eq!(file.def_dim(format!("d{i}").as_bytes(), 1).expect("def_dim"), DimId(i));
     }
@@ -447,14 +447,14 @@ fn dimension_ids_are_positions() {
 
 #[test]
 fn more_records_than_can_be_counted_are_refused_wherever_they_start() {
-    let file = ClassicFile::create(Arc::new(Memory::new()), None, Version::Cdf5, false);
+    let mut file = ClassicFile::create(Arc::new(Memory::new()), None, Version::Cdf5, false);
     let DimId(dim) = file.def_dim(b"t", 0).expect("def_dim");
     let var = file.def_var(b"v", ExtType::Byte.nc_type(), &[dim]).expect("def_var");
     file.enddef(Reserve::Default).expect("enddef");
     for start in [[0], [5]] {
         let slab = Hyperslab { start: &start, count: &[usize::MAX], stride: None };
         // Memory for as many values cannot be there, so that the check has to refuse it.
-        let put = file.hold().check_put(&Access { var: var.into(), slab, mem: None });
+        let put = file.check_put(&Access { var: var.into(), slab, mem: None });
         assert!(matches!(put, Err(ClassicError::InvalidCoords { .. })), "{start:?}: {put:?}");
     }
 }

@@ -110,7 +110,7 @@ fn put(file: &ClassicFile, var: VarId, record: usize, n: usize, width: usize) {
     let (start, count) = ([record, 0], [n, width]);
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let access = Access { var: var.into(), slab, mem: Some(MemType::I32) };
-    file.put(&access, &bytes).map(drop).expect("put");
+    file.put_now(&access, &bytes).map(drop).expect("put");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_record_count_comes_behind_its_records() {
         };
         put_att(&mut file, b"early");
         file.enddef(Reserve::Default).expect("enddef");
-        let header_len = file.with_header(|header, _| header.layout.begin_rec);
+        let header_len = file.header().layout.begin_rec;
         let what = format!("{version:?}");
         // More than what is committed by itself, then few, with syncs between.
         (0..20).for_each(|record| put(&file, wide, record, 1, WIDE));

@@ -207,7 +207,7 @@ fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
             let from = usize::from(var % 2 == 0);
             let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
             let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
-            let put = file.put(&access, &values);
+            let put = file.put_now(&access, &values);
             assert_eq!(put.unwrap().out_of_range, 0);
         }
     }
@@ -252,16 +252,15 @@ fn check(folder: &Folder, n_vars: usize, width: usize, shown: &str) -> bool {
         let from = usize::from(var % 2 == 0);
         let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
         let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
-        let got = file.get(&access, &mut bytes);
+        let got = file.get_now(&access, &mut bytes);
         let got = got.unwrap_or_else(|error| panic!("{shown}: {error}"));
         assert_eq!(got.out_of_range, 0);
         for (index, found) in bytes.as_chunks::<4>().0.iter().enumerate() {
             assert_eq!(i32::from_ne_bytes(*found), value(var, index), "{shown}: {var} {index}");
         }
     }
-    file.with_header(|header, _| {
-        header.find_att(VarId::GLOBAL, b"more").is_ok() || header.find_var(b"more").is_ok()
-    })
+    let header = file.header();
+    header.find_att(VarId::GLOBAL, b"more").is_ok() || header.find_var(b"more").is_ok()
 }
 
 #[test]
