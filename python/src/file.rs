@@ -260,8 +260,10 @@ impl File {
 
     /// Ends a file that was created in memory, and gives its bytes.
     fn take_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let storage = Arc::clone(self.dataset.storage());
+        let storage = self.dataset.storage().map(Arc::clone);
         self.close(py)?;
+        let none = || errors::of_code(py, NcError::NotBuilt, "the format has no bytes of its own");
+        let storage = storage.ok_or_else(none)?;
         let len = storage.len().map_err(zonda::Error::from).or_raise(py)?;
         let len = usize::try_from(len).map_err(|_| errors::of_code(py, NcError::NoMem, ""))?;
         PyBytes::new_with(py, len, |out| {

@@ -275,11 +275,6 @@ pub enum ClassicError {
     /// An operation on a closed file.
     #[error("the file is closed")]
     Closed,
-    /// A write in a forked child, whose parent holds the data not yet written.
-    #[error(
-        "this process was forked while the file was open for writing: only the parent may go on"
-    )]
-    Forked,
     /// Two lengths that are the same by construction are not: a bug, and nothing of it was written.
     #[error("{what} is not as long as its place, which is a bug in Zonda")]
     Length {
@@ -328,7 +323,6 @@ impl FormatError for ClassicError {
             ClassicError::HalfMoved { in_use } => {
                 NcError::System(if *in_use { EBUSY } else { EUCLEAN })
             }
-            ClassicError::Forked => NcError::System(ECHILD),
             ClassicError::Length { .. } => NcError::Internal,
         }
     }
@@ -388,8 +382,6 @@ const EINVAL: i32 = 22;
 const EBUSY: i32 = 16;
 /// `EUCLEAN`, "structure needs cleaning".
 const EUCLEAN: i32 = 117;
-/// `ECHILD` of Linux on every architecture.
-const ECHILD: i32 = 10;
 
 /// A name for messages: bytes that are no UTF-8 are shown as replacement characters.
 pub(crate) fn shown(name: &[u8]) -> String {

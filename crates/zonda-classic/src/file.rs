@@ -15,7 +15,6 @@ use crate::header::{Header, Version};
 use crate::layout;
 use crate::lock::Mutex;
 use crate::recover::{self, Pending};
-use crate::view::HeaderView;
 
 /// An open classic file. It knows no lock: who has it by `&` shares it with others who read, and who put (records are added by
 /// one at a time); who has it by `&mut` has it alone.
@@ -42,8 +41,8 @@ pub(crate) struct Base {
     pub(crate) n_committed: AtomicU64,
     /// Held while records are added.
     pub(crate) growth: Mutex<()>,
-    /// Set in a forked child: what was not yet written belongs to the parent.
-    forked: Arc<AtomicBool>,
+    /// Records that there are with all puts that were accepted and not yet carried out; 0 where none were.
+    pub(crate) n_accepted: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -197,7 +196,7 @@ impl ClassicFile {
             n_records_dirty: AtomicBool::new(false),
             n_committed: AtomicU64::new(n_records),
             growth: Mutex::new(Rank::Growth, ()),
-            forked: Arc::default(),
+            n_accepted: Arc::default(),
         };
         ClassicFile { base, state }
     }
@@ -236,18 +235,6 @@ impl ClassicFile {
     #[must_use]
     pub fn n_records(&self) -> u64 {
         self.base.n_records.load(Ordering::Acquire)
-    }
-
-    /// The definitions and the number of records, as all formats show theirs.
-    #[must_use]
-    pub fn view(&self) -> HeaderView<'_> {
-        HeaderView { header: &self.state.header, n_records: self.n_records() }
-    }
-
-    /// What to set in a forked child: what was not yet written belongs to the parent then.
-    #[must_use]
-    pub fn fork_mark(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.base.forked)
     }
 
     /// Enters define mode.
@@ -397,13 +384,7 @@ impl ClassicFile {
 impl Base {
     #[inline]
     pub(crate) fn require_writable(&self) -> Result<(), ClassicError> {
-        if !self.writable {
-            Err(ClassicError::ReadOnly)
-        } else if self.forked.load(Ordering::Relaxed) {
-            Err(ClassicError::Forked)
-        } else {
-            Ok(())
-        }
+        if self.writable { Ok(()) } else { Err(ClassicError::ReadOnly) }
     }
 
     fn end_define(&self, state: &mut State, reserve: Reserve) -> Result<(), ClassicError> {
@@ -463,7 +444,6 @@ impl Base {
     fn finish(&self, state: &mut State) -> Result<(), ClassicError> {
         state.require_open()?;
         if self.require_writable().is_err() {
-            // A reader, or a forked child whose parent does the rest.
             return Ok(());
         }
         if state.in_define() {

@@ -2,17 +2,21 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use zonda_convert::Converted;
 use zonda_model::{DimId, NcError, VarId};
+use zonda_slab::Hyperslab;
 use zonda_storage::Storage;
 
 use crate::capabilities::Capabilities;
 use crate::definitions::Definitions;
 use crate::error::{Error, Result};
+use crate::held::Held;
 use crate::refs::{GroupId, VarRef};
+use crate::rules::PutRules;
 use crate::storage::{Endianness, FilterSpec, Quantize, StorageRequest, VarInfo};
-use crate::transfer::{Access, AttAccess, AttPut, Checked, Room, Values};
+use crate::transfer::{Access, AttAccess, AttPut, Checked, Fetch, Room, Values};
 
 /// Whether elements never written hold the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +70,11 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// Its definitions.
     fn definitions(&self) -> &dyn Definitions;
 
+    /// Whether it was opened for writing.
+    fn is_writable(&self) -> bool {
+        false
+    }
+
     /// Whether definitions may be changed now.
     fn in_define_mode(&self) -> bool {
         false
@@ -88,33 +97,29 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// fit are counted.
     fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted>;
 
-    /// First step of reading an attribute: bytes that its values take in memory.
+    /// First step of reading an attribute: how many bytes its values take in memory.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, `NC_EBADTYPE`.
-    fn check_get_att(&self, att: &AttAccess<'_>) -> Result<usize>;
+    fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked>;
 
     /// Second step of reading an attribute.
     ///
     /// # Errors
     /// As for a get.
-    fn get_att(&self, att: &AttAccess<'_>, room: Room<'_>) -> Result<Converted>;
+    fn get_att(&self, att: &AttAccess<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted>;
 
-    /// What a get wants to be done first by who has the file alone: some formats end define mode by it.
+    /// What a get wants to be done first by who has the file alone: some formats end define mode by it
+    /// ([`DispatchWrite::end_definitions`]).
+    ///
+    /// # Errors
+    /// What a get is refused for that must not end it.
     fn is_get_ready(&self, _get: &Access<'_>) -> Result<bool> {
         Ok(true)
     }
 
-    /// Does that.
-    ///
-    /// # Errors
-    /// Those of a commit.
-    fn make_get_ready(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Whether to try a get again that failed: another program may have been writing what it read.
-    fn may_try_again(&mut self, _error: &Error, _tries: &mut u32) -> bool {
+    /// Whether to try again what failed on damage: another program may have been writing what was read.
+    fn read_again(&mut self, _tries: &mut u32) -> bool {
         false
     }
 
@@ -136,13 +141,38 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Its definitions for who puts into a queue, while another thread has the file to carry out what is in the queue. Formats
+    /// with shared puts, or that can only be read, have no need of it.
+    ///
+    /// # Errors
+    /// `NC_EINDEFINE` in define mode; what reading the definitions meets.
+    fn view(&self) -> Result<Option<Box<dyn View>>> {
+        Ok(None)
+    }
+
+    /// What a variable is called in the file as it was last committed; `None` where it is not in it, or where a name on the way
+    /// to it was changed.
+    fn committed_name(&self, _var: VarRef) -> Option<Box<[u8]>> {
+        None
+    }
+
+    /// How many commits are known to be in the file, where the format counts them by itself.
+    fn n_confirmed(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether [`DispatchWrite::end_definitions`] may be called now.
+    fn may_end_definitions(&self) -> bool {
+        !self.in_define_mode()
+    }
+
     /// The writing half. `None` where the format, or this file, can only be read.
     fn writer(&mut self) -> Option<&mut dyn DispatchWrite> {
         None
     }
 
-    /// To be called in a forked child: what was not yet written belongs to the parent.
-    fn mark_forked(&mut self) {}
+    /// In a child of a fork, when the file was closed there: gives up what takes memory.
+    fn leave(&mut self) {}
 
     /// For tools that know the format.
     fn as_any(&self) -> &dyn Any;
@@ -153,6 +183,13 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
 
 /// Puts that need not have the file alone.
 pub trait SharedPuts {
+    /// What puts to a variable certainly fit; `None` where only the put itself can say.
+    fn put_rules(&self, var: VarRef) -> Option<PutRules>;
+
+    /// Records that inquiries are to show, where those are more than were put: with all puts that were accepted and not yet
+    /// carried out. Whoever accepts them keeps it true without having the file.
+    fn n_accepted(&self) -> &Arc<AtomicU64>;
+
     /// First step of a put, as [`DispatchWrite::check_put`].
     ///
     /// # Errors
@@ -164,6 +201,27 @@ pub trait SharedPuts {
     /// # Errors
     /// As there.
     fn put(&self, put: &Access<'_>, checked: &Checked, values: Values<'_>) -> Result<Converted>;
+}
+
+/// A second look at the definitions of a file, with lengths of its own.
+pub trait View: std::fmt::Debug + Send + Sync {
+    /// The file as it is with all that was accepted, for who asks and changes nothing.
+    fn file(&self) -> &dyn Dispatch;
+
+    /// What puts to a variable certainly fit; `None` where only the put itself can say.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`; what keeps attributes from being read.
+    fn put_rules(&self, var: VarRef) -> Result<Option<PutRules>>;
+
+    /// Makes lengths what a put makes them that was accepted. Gives the smallest length that there was before and is longer now.
+    fn grow(&mut self, var: VarRef, rules: &PutRules, slab: &Hyperslab<'_>) -> Option<u64>;
+
+    /// A copy of elements of a type in the caller's memory, and of what they point to.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE` for what is no type, `NC_ENOMEM` for sequences of impossible lengths.
+    fn hold(&self, nc_type: i32, fetch: &mut dyn Fetch, elems: &[u8]) -> Result<Held>;
 }
 
 /// An open file that can be changed.
@@ -273,6 +331,25 @@ pub trait DispatchWrite: Dispatch {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     fn sync(&mut self) -> Result<()>;
+
+    /// Ends define mode where a get would end it, and commits.
+    ///
+    /// # Errors
+    /// Those of a commit.
+    fn end_definitions(&mut self) -> Result<()> {
+        self.sync()
+    }
+
+    /// Reads anew what another writer of the process has changed.
+    ///
+    /// # Errors
+    /// What reading meets.
+    fn reread(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether the file keeps the end that it has, as another id of the process may have written behind what is used.
+    fn keep_end(&mut self, _keeps: bool) {}
 
     /// Commits what can be, for a process that ends without closing.
     ///

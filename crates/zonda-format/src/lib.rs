@@ -5,6 +5,7 @@ mod capabilities;
 mod definitions;
 mod dispatch;
 mod error;
+mod held;
 mod kind;
 mod meta;
 mod refs;
@@ -19,8 +20,10 @@ pub use definitions::{
 };
 pub use dispatch::{
     Dispatch, DispatchWrite, Ending, FillMode, Reserve, SharedPuts, StoreVars, TypeDefinitions,
+    View,
 };
 pub use error::{Error, FormatError, Result};
+pub use held::Held;
 pub use kind::Format;
 pub use meta::{Meta, no_such, no_var};
 pub use refs::{GroupId, VarRef};

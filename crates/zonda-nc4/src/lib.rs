@@ -17,6 +17,7 @@ mod data;
 mod definitions;
 mod details;
 mod dims;
+mod dispatch;
 mod elsewhere;
 mod error;
 mod file;
@@ -44,7 +45,7 @@ pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow};
 pub use model::{AttInfo, Dim, Gap, Group, Model, Passed, TypeEntry, Var, WhyPassed};
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
-pub use write::{CreateHow, Held, NeverWritten, View, recover, recover_of};
+pub use write::{CreateHow, NeverWritten, View, recover, recover_of};
 pub use zonda_format::{
     Endianness, Fetch, Field, GroupId, Member, Place, Quantize, QuantizeMode, StorageKind,
     StorageRequest, UserClass, UserType, VarInfo, VarRef,

@@ -2,18 +2,13 @@
 
 use std::fmt;
 
-use zonda_classic::ClassicFile;
 use zonda_convert::Converted;
-use zonda_format::{AttAccess, AttPut, Checked, Place, Room, Values};
-use zonda_model::{MemType, NcError, memory};
-use zonda_nc4::{GroupId, Nc4File, View};
-use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
+use zonda_format::{AttAccess, AttPut, Checked, Place, Room, Values, VarRef};
+use zonda_model::{MemType, memory};
 
-use crate::behind::Hold;
 use crate::data::shorter;
-use crate::dataset::{Dataset, Inner};
-use crate::error::{Error, Result};
-use zonda_format::VarRef;
+use crate::dataset::{Dataset, Look, Steering};
+use crate::error::Result;
 
 /// Attributes.
 impl Dataset {
@@ -90,25 +85,10 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::put_att`].
     pub fn put_att_to<'a>(&'a self, att: &AttPut<'a>) -> Result<PutAtt<'a>> {
-        let hold;
-        let (to, n_bytes) = match &*self.inner {
-            Inner::Classic(_) if att.owner.group != GroupId::ROOT => {
-                return Err(Error::from(NcError::BadGrpId).at(self.path()));
-            }
-            Inner::Classic(classic) => {
-                hold = self.before_change()?;
-                let alone = classic.write();
-                let n_bytes = self.here(alone.check_put_att(att))?;
-                (To::Classic(alone), n_bytes)
-            }
-            Inner::Nc4(nc4) => {
-                hold = None;
-                let mut file = self.changing(nc4)?;
-                let n_bytes = self.here(file.check_put_att(att))?;
-                (To::Nc4(file), n_bytes)
-            }
-        };
-        Ok(PutAtt { dataset: self, _hold: hold, to, att: *att, n_bytes })
+        self.check_group(att.owner.group)?;
+        let mut to = self.changing()?;
+        let n_bytes = self.here(to.writer().and_then(|file| file.check_put_att(att)))?;
+        Ok(PutAtt { dataset: self, to, att: *att, n_bytes })
     }
 
     /// First step of reading an attribute. Until it is done or dropped, the thread must not call the dataset in
@@ -117,42 +97,19 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::get_att`].
     pub fn get_att_from<'a>(&'a self, att: &AttAccess<'a>) -> Result<GetAtt<'a>> {
-        let (from, n_bytes) = match &*self.inner {
-            Inner::Classic(_) if att.owner.group != GroupId::ROOT => {
-                return Err(Error::from(NcError::BadGrpId).at(self.path()));
-            }
-            Inner::Classic(classic) => {
-                let held = classic.read();
-                let checked = self.here(held.check_get_att(att))?;
-                (From::Classic(held, checked), checked.n_bytes)
-            }
-            Inner::Nc4(nc4) => {
-                let look = match self.view() {
-                    Some(view) if view.is_some() => Look::View(view),
-                    _ => Look::File(self.here(nc4.read())?),
-                };
-                let n_bytes =
-                    self.here(look.file().and_then(|file| Ok(file.check_get_att(att)?)))?;
-                (From::Nc4(look), n_bytes)
-            }
-        };
-        Ok(GetAtt { dataset: self, from, att: *att, n_bytes })
+        self.check_group(att.owner.group)?;
+        let from = self.look()?;
+        let checked = self.here(from.file().and_then(|file| file.check_get_att(att)))?;
+        Ok(GetAtt { dataset: self, from, att: *att, checked })
     }
 }
 
 /// An attribute that is being written: [`Dataset::put_att_to`].
 pub struct PutAtt<'a> {
     dataset: &'a Dataset,
-    /// Keeps puts from being accepted.
-    _hold: Option<Hold<'a>>,
-    to: To<'a>,
+    to: Steering<'a>,
     att: AttPut<'a>,
     n_bytes: usize,
-}
-
-enum To<'a> {
-    Classic(RwLockWriteGuard<'a, ClassicFile>),
-    Nc4(RwLockWriteGuard<'a, Nc4File>),
 }
 
 impl PutAtt<'_> {
@@ -166,50 +123,25 @@ impl PutAtt<'_> {
     ///
     /// # Errors
     /// As [`Dataset::put_att`].
-    pub fn write(self, values: Values<'_>) -> Result<Converted> {
-        match self.to {
-            To::Classic(mut alone) => self.dataset.here(alone.put_att(&self.att, values.bytes)),
-            To::Nc4(mut file) => self.dataset.here(file.put_att(&self.att, values)),
-        }
+    pub fn write(mut self, values: Values<'_>) -> Result<Converted> {
+        let put = self.to.writer().and_then(|file| file.put_att(&self.att, values));
+        self.dataset.here(put)
     }
 }
 
 /// An attribute that is being read: [`Dataset::get_att_from`].
 pub struct GetAtt<'a> {
     dataset: &'a Dataset,
-    from: From<'a>,
+    from: Look<'a>,
     att: AttAccess<'a>,
-    n_bytes: usize,
-}
-
-enum From<'a> {
-    Classic(RwLockReadGuard<'a, ClassicFile>, Checked),
-    Nc4(Look<'a>),
-}
-
-/// The definitions of a netCDF-4 file: while puts wait, as they are with all that was accepted.
-enum Look<'a> {
-    View(RwLockReadGuard<'a, Option<View>>),
-    File(RwLockReadGuard<'a, Nc4File>),
-}
-
-impl Look<'_> {
-    fn file(&self) -> Result<&Nc4File> {
-        match self {
-            Look::File(file) => Ok(file),
-            Look::View(view) => match view.as_ref() {
-                Some(view) => Ok(view),
-                None => Err(Error::explained(NcError::Internal, "a view that is gone")),
-            },
-        }
-    }
+    checked: Checked,
 }
 
 impl GetAtt<'_> {
     /// Bytes that the values take in the caller's memory.
     #[must_use]
     pub fn n_bytes(&self) -> usize {
-        self.n_bytes
+        self.checked.n_bytes
     }
 
     /// Reads it.
@@ -217,14 +149,8 @@ impl GetAtt<'_> {
     /// # Errors
     /// As [`Dataset::get_att`].
     pub fn read(self, room: Room<'_>) -> Result<Converted> {
-        match self.from {
-            From::Classic(held, checked) => {
-                self.dataset.here(held.get_att(&self.att, &checked, room.bytes))
-            }
-            From::Nc4(look) => {
-                self.dataset.here(look.file().and_then(|file| Ok(file.get_att(&self.att, room)?)))
-            }
-        }
+        let file = self.from.file();
+        self.dataset.here(file.and_then(|file| file.get_att(&self.att, &self.checked, room)))
     }
 }
 

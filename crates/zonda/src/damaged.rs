@@ -52,10 +52,10 @@ impl Dataset {
     /// # Errors
     /// As the first inquiry of definitions.
     pub fn faults(&self) -> Result<Vec<Fault>> {
-        let Some(nc4) = self.as_nc4() else {
+        if !self.is_hdf5() {
             return Ok(self.passed.iter().map(of_classic).collect());
-        };
-        let passed = self.here(nc4.read().and_then(|file| Ok(file.faults()?)))?;
+        }
+        let passed = self.hdf5(|file| Ok(file.faults()?))?;
         Ok(passed
             .into_iter()
             .map(|passed| {
@@ -82,8 +82,10 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::var_info`].
     pub fn att_faults(&self, owner: VarRef) -> Result<Vec<Error>> {
-        let Some(nc4) = self.as_nc4() else { return Ok(Vec::new()) };
-        let faults = self.here(nc4.read().and_then(|file| Ok(file.att_faults(owner)?)))?;
+        if !self.is_hdf5() {
+            return Ok(Vec::new());
+        }
+        let faults = self.hdf5(|file| Ok(file.att_faults(owner)?))?;
         Ok(faults.into_iter().map(Error::from).collect())
     }
 }

@@ -6,18 +6,14 @@
 
 use std::fmt;
 
-use zonda_classic::ClassicFile;
 use zonda_convert::Converted;
-use zonda_format::VarRef;
-use zonda_format::{Access, Checked, Place, Room, Values};
+use zonda_format::{Access, Checked, DefineMode, GroupId, Place, Room, SharedPuts, Values, VarRef};
 use zonda_model::{Answer, Hyperslab, MemType, NcError, memory};
-use zonda_nc4::{GroupId, Nc4File};
-use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
 
 use crate::behind::{Behind, Queued, Went};
-use crate::dataset::{Dataset, Inner};
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::nc4::Nc4;
+use crate::open_file::{Alone, OpenFile, Shared, writer};
 
 /// Variables.
 impl Dataset {
@@ -116,7 +112,7 @@ impl Dataset {
     pub fn put_to(&self, var: impl Into<VarRef>) -> Result<Put<'_>> {
         let var = var.into();
         let by = match self.behind() {
-            None => By::File(self.here(self.inner.put_to(var))?),
+            None => By::File(self.here(self.inner.put_to(var.group))?),
             Some(behind) => By::Queue(behind.put_to(var)?),
         };
         Ok(Put { dataset: self, var, by })
@@ -139,13 +135,8 @@ impl Dataset {
 
     #[inline(always)]
     fn read_from(&self, var: VarRef) -> Result<From<'_>> {
-        match &*self.inner {
-            Inner::Classic(classic) if var.group == GroupId::ROOT => {
-                Ok(From::Classic(classic.read()))
-            }
-            Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(self.path())),
-            Inner::Nc4(nc4) => Ok(From::Nc4(nc4, Some(self.here(nc4.read())?))),
-        }
+        self.check_group(var.group)?;
+        Ok(From::File(Some(self.here(self.inner.read())?)))
     }
 
     /// Rank of a variable, 0 where there is none.
@@ -221,7 +212,7 @@ impl<'a> Put<'a> {
         queued.let_go();
         behind.finish(false)?;
         let begin = || {
-            let mut file = dataset.inner.put_to(self.var)?;
+            let mut file = dataset.inner.put_to(self.var.group)?;
             let checked = file.check(put)?;
             Ok::<_, Error>((file, checked))
         };
@@ -305,9 +296,8 @@ pub struct Get<'a> {
 
 /// Where values come from.
 enum From<'a> {
-    Classic(RwLockReadGuard<'a, ClassicFile>),
     /// None while it is taken anew.
-    Nc4(&'a Nc4, Option<RwLockReadGuard<'a, Nc4File>>),
+    File(Option<Shared<'a>>),
     /// The file, when puts were carried out that touch what is read.
     Later(&'a Behind),
 }
@@ -318,8 +308,7 @@ impl<'a> Get<'a> {
     #[must_use]
     pub fn rank(&self) -> usize {
         match &self.from {
-            From::Classic(classic) => classic.rank(self.var.var),
-            From::Nc4(_, file) => file.as_ref().map_or(0, |file| file.rank(self.var)),
+            From::File(file) => file.as_ref().map_or(0, |file| file.rank(self.var)),
             From::Later(_) => self.dataset.rank(self.var),
         }
     }
@@ -330,13 +319,15 @@ impl<'a> Get<'a> {
     /// As [`Dataset::get`].
     #[inline(always)]
     pub fn check(&mut self, get: &Access<'_>) -> Result<Checked> {
-        match &self.from {
-            From::Classic(classic) => match classic.check_get(get) {
+        if let From::File(Some(file)) = &self.from
+            && self.dataset.capabilities().define_mode == DefineMode::Needed
+        {
+            return match file.check_get(get) {
                 Ok(checked) => Ok(checked),
-                Err(error) => Err(Error::from(error).at(self.dataset.path())),
-            },
-            _ => self.check_more(get),
+                Err(error) => Err(error.at(self.dataset.path())),
+            };
         }
+        self.check_more(get)
     }
 
     #[inline(never)]
@@ -346,8 +337,7 @@ impl<'a> Get<'a> {
             self.from = self.dataset.read_from(self.var)?;
         }
         let checked = match &mut self.from {
-            From::Nc4(nc4, held) => check_nc4(nc4, held, get),
-            From::Classic(classic) => classic.check_get(get).map_err(Error::from),
+            From::File(held) => check_again(&self.dataset.inner, held, get),
             From::Later(_) => Err(NOT_CHECKED.into()),
         };
         self.dataset.here(checked)
@@ -363,8 +353,7 @@ impl<'a> Get<'a> {
             return Err(other_variable());
         }
         let got = match self.from {
-            From::Classic(classic) => classic.get(get, checked, room.bytes).map_err(Error::from),
-            From::Nc4(nc4, held) => read_nc4(nc4, held, (get, checked), room),
+            From::File(held) => read_held(&self.dataset.inner, held, (get, checked), room),
             From::Later(_) => Err(NOT_CHECKED.into()),
         };
         match got {
@@ -375,28 +364,28 @@ impl<'a> Get<'a> {
 }
 
 /// Takes the file where it is not held, and lets it go where another program may have been writing what was read.
-fn check_nc4<'a>(
-    nc4: &'a Nc4,
-    held: &mut Option<RwLockReadGuard<'a, Nc4File>>,
+fn check_again<'a>(
+    file: &'a OpenFile,
+    held: &mut Option<Shared<'a>>,
     get: &Access<'_>,
 ) -> Result<Checked> {
     let mut tries = 0;
     loop {
-        let file = match held {
-            Some(file) => file,
-            None => held.insert(nc4.read()?),
+        let shared = match held {
+            Some(shared) => shared,
+            None => held.insert(file.read()?),
         };
-        if !file.is_get_ready(get)? {
+        if !shared.is_get_ready(get)? {
             *held = None;
-            nc4.write()?.end_definitions()?;
+            writer(&mut file.write()?)?.end_definitions()?;
             // Another thread may close the file just now.
             continue;
         }
-        match file.check_get(get).map_err(Error::from) {
+        match shared.check_get(get) {
             Ok(checked) => return Ok(checked),
             Err(error) => {
                 *held = None;
-                if !nc4.read_again(&error, &mut tries) {
+                if !file.read_again(&error, &mut tries) {
                     return Err(error);
                 }
             }
@@ -404,35 +393,47 @@ fn check_nc4<'a>(
     }
 }
 
-#[inline(never)]
-fn read_nc4<'a>(
-    nc4: &'a Nc4,
-    mut held: Option<RwLockReadGuard<'a, Nc4File>>,
+#[inline]
+fn read_held<'a>(
+    file: &'a OpenFile,
+    held: Option<Shared<'a>>,
     (get, checked): (&Access<'_>, &Checked),
     room: Room<'_>,
 ) -> Result<Converted> {
-    let file = held.take().ok_or(NOT_CHECKED)?;
+    let Some(shared) = held else { return Err(NOT_CHECKED.into()) };
     if room.place.is_some() {
         // What was placed stays with the caller, so that it cannot be tried again.
-        return Ok(file.get(get, checked, room)?);
+        return shared.get(get, checked, room);
     }
-    let mut got = file.get(get, checked, Room::plain(&mut *room.bytes)).map_err(Error::from);
-    drop(file);
-    let mut tries = 0;
-    loop {
-        match got {
-            Err(error) if nc4.read_again(&error, &mut tries) => {
-                let again = check_nc4(nc4, &mut held, get)?;
-                if again.n_bytes != checked.n_bytes {
-                    let why = "another program changed the type of the variable";
-                    return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
-                }
-                let file = held.take().ok_or(NOT_CHECKED)?;
-                got = file.get(get, &again, Room::plain(&mut *room.bytes)).map_err(Error::from);
-            }
-            done => return done,
+    let got = shared.get(get, checked, Room::plain(&mut *room.bytes));
+    drop(shared);
+    match got {
+        Err(error) => get_again(file, error, (get, checked), room.bytes),
+        got => got,
+    }
+}
+
+#[cold]
+fn get_again(
+    file: &OpenFile,
+    mut error: Error,
+    (get, checked): (&Access<'_>, &Checked),
+    bytes: &mut [u8],
+) -> Result<Converted> {
+    let (mut held, mut tries) = (None, 0);
+    while file.read_again(&error, &mut tries) {
+        let again = check_again(file, &mut held, get)?;
+        if again.n_bytes != checked.n_bytes {
+            let why = "another program changed the type of the variable";
+            return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
+        }
+        let Some(shared) = held.take() else { return Err(NOT_CHECKED.into()) };
+        match shared.get(get, &again, Room::plain(&mut *bytes)) {
+            Ok(converted) => return Ok(converted),
+            Err(other) => error = other,
         }
     }
+    Err(error)
 }
 
 /// What is handed over with the second step is not what was checked.
@@ -446,24 +447,25 @@ const NOT_CHECKED: NcError = NcError::Inval;
 
 /// A put into the file itself, which was taken for it.
 pub(crate) enum InFile<'a> {
-    Classic(RwLockReadGuard<'a, ClassicFile>),
-    Nc4(RwLockWriteGuard<'a, Nc4File>),
+    /// With others who put.
+    Shared(Shared<'a>),
+    Alone(Alone<'a>),
 }
 
 impl InFile<'_> {
     #[inline(always)]
     fn rank(&self, var: VarRef) -> usize {
         match self {
-            InFile::Classic(classic) => classic.rank(var.var),
-            InFile::Nc4(file) => file.rank(var),
+            InFile::Shared(file) => file.rank(var),
+            InFile::Alone(file) => file.rank(var),
         }
     }
 
     #[inline(always)]
     fn check(&mut self, put: &Access<'_>) -> Result<Checked> {
         match self {
-            InFile::Classic(classic) => Ok(classic.check_put(put)?),
-            InFile::Nc4(file) => Ok(file.check_put(put)?),
+            InFile::Shared(file) => shared_puts(file)?.check_put(put),
+            InFile::Alone(file) => writer(file)?.check_put(put),
         }
     }
 
@@ -475,38 +477,44 @@ impl InFile<'_> {
         values: Values<'_>,
     ) -> Result<Converted> {
         match self {
-            InFile::Classic(classic) => Ok(classic.put(put, checked, values.bytes)?),
-            InFile::Nc4(file) => Ok(file.put(put, checked, values)?),
+            InFile::Shared(file) => shared_puts(file)?.put(put, checked, values),
+            InFile::Alone(file) => writer(file)?.put(put, checked, values),
         }
     }
 }
 
-impl Inner {
+#[inline]
+fn shared_puts<'f>(file: &'f Shared<'_>) -> Result<&'f dyn SharedPuts> {
+    file.shared_puts().ok_or_else(|| NcError::Internal.into())
+}
+
+impl OpenFile {
     /// Takes the file for a put.
     #[inline(always)]
-    pub(crate) fn put_to(&self, var: VarRef) -> Result<InFile<'_>> {
-        match self {
-            Inner::Classic(classic) if var.group == GroupId::ROOT => {
-                Ok(InFile::Classic(classic.read()))
-            }
-            Inner::Classic(_) => Err(NcError::BadGrpId.into()),
-            Inner::Nc4(nc4) => Ok(InFile::Nc4(nc4.write_anew()?)),
+    pub(crate) fn put_to(&self, group: GroupId) -> Result<InFile<'_>> {
+        if !self.capabilities.shared_puts {
+            return Ok(InFile::Alone(self.write_anew()?));
         }
+        if group != GroupId::ROOT && !self.capabilities.groups {
+            return Err(NcError::BadGrpId.into());
+        }
+        self.check_not_forked()?;
+        Ok(InFile::Shared(self.read()?))
     }
 
     /// Puts into the file itself.
     pub(crate) fn put(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
-        let mut file = self.put_to(put.var)?;
+        let mut file = self.put_to(put.var.group)?;
         let checked = file.check(put)?;
         file.put(put, &checked, values)
     }
 
     /// Stores what waits in memory only for more to come; what fails stays there.
     pub(crate) fn store_complete(&self) -> Result<()> {
-        match self {
-            Inner::Classic(_) => Ok(()),
-            Inner::Nc4(nc4) => nc4.change(|file| Ok(file.store_complete()?)),
+        if self.capabilities.shared_puts {
+            return Ok(());
         }
+        self.change(|file| file.store_complete())
     }
 }
 

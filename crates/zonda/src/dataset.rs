@@ -6,19 +6,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use zonda_classic::{ClassicFile, Version};
-use zonda_format::{Ending, Format, GroupId, Meta, Reserve, VarRef};
+use zonda_format::{
+    Capabilities, Dispatch, DispatchWrite, Ending, Format, GroupId, Meta, Reserve, View,
+};
 use zonda_model::NcError;
-use zonda_nc4::{Damaged, Nc4File, View};
-use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard, RwLockWriteGuard};
+use zonda_nc4::Damaged;
+use zonda_runtime::callout::Mark;
+use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::behind::{Behind, Hold, WriteBehind};
-use crate::classic::Classic;
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
-use crate::nc4::{Asked, Nc4};
+use crate::nc4;
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
+use crate::open_file::{self, OpenFile};
 
 /// An open dataset. All methods may be called from any thread.
 ///
@@ -40,7 +43,7 @@ pub struct Dataset {
     forked: AtomicBool,
     /// Set in a forked child that has not all locks of the file, and never will.
     out_of_reach: AtomicBool,
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<OpenFile>,
     /// Whether puts are carried out behind the program's back.
     is_behind: AtomicBool,
     behind: OnceLock<Arc<Behind>>,
@@ -48,28 +51,38 @@ pub struct Dataset {
     pub(crate) passed: Vec<zonda_classic::Passed>,
 }
 
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
-pub(crate) enum Inner {
-    Classic(Classic),
-    /// An HDF5 file.
-    Nc4(Box<Nc4>),
+/// The file, for one who changes it.
+pub(crate) struct Steering<'a> {
+    pub(crate) file: open_file::Alone<'a>,
+    /// Keeps puts from being accepted.
+    _hold: Option<Hold<'a>>,
 }
 
-impl Inner {
-    /// Whether this thread is in a filter plugin that is at work for the file.
-    pub(crate) fn is_in_plugin(&self) -> bool {
-        match self {
-            Inner::Classic(_) => false,
-            Inner::Nc4(nc4) => nc4.is_in_plugin(),
-        }
+impl Steering<'_> {
+    /// Its half that can be written.
+    ///
+    /// # Errors
+    /// `NC_EPERM` where it has none.
+    pub(crate) fn writer(&mut self) -> Result<&mut dyn DispatchWrite> {
+        open_file::writer(&mut self.file)
     }
+}
 
-    /// The storage below.
-    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+/// The file, for one who asks: while puts wait, as it is with all that was accepted.
+pub(crate) enum Look<'a> {
+    View(RwLockReadGuard<'a, Option<Box<dyn View>>>),
+    File(open_file::Shared<'a>),
+}
+
+impl Look<'_> {
+    #[inline]
+    pub(crate) fn file(&self) -> Result<&dyn Dispatch> {
         match self {
-            Inner::Classic(classic) => &classic.storage,
-            Inner::Nc4(nc4) => &nc4.storage,
+            Look::File(file) => Ok(&***file),
+            Look::View(view) => match view.as_ref() {
+                Some(view) => Ok(view.file()),
+                None => Err(Error::explained(NcError::Internal, "a view that is gone")),
+            },
         }
     }
 }
@@ -77,8 +90,7 @@ impl Inner {
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
 pub struct Frozen<'a> {
-    _classic: Option<RwLockWriteGuard<'a, ClassicFile>>,
-    _nc4: Option<zonda_runtime::lock::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
+    _file: Option<open_file::Alone<'a>>,
     _behind: Option<crate::behind::Frozen<'a>>,
     is_whole: bool,
 }
@@ -128,18 +140,17 @@ impl Dataset {
         let inner = match Version::of(options.format) {
             Some(version) => {
                 let file = ClassicFile::create(storage, beside, version, options.share);
-                Inner::Classic(Classic::new(file))
+                OpenFile::new(Box::new(file), Mark::NONE, None)
             }
             None => {
                 let path = beside.is_some().then_some(name);
-                let nc4 = Nc4::create(storage, path, lock, options);
-                Inner::Nc4(Box::new(nc4.map_err(|error| error.at(name))?))
+                nc4::create(storage, path, lock, options).map_err(|error| error.at(name))?
             }
         };
         Ok(Dataset::new(name, inner, file))
     }
 
-    fn new(name: &Path, inner: Inner, file: Option<Arc<File>>) -> Dataset {
+    fn new(name: &Path, inner: OpenFile, file: Option<Arc<File>>) -> Dataset {
         Dataset {
             path: name.to_owned(),
             file,
@@ -199,28 +210,27 @@ impl Dataset {
                     let (file, found) = ClassicFile::open_damaged(opened.storage)
                         .map_err(|error| Error::from(error).in_a_header())?;
                     passed = found;
-                    Inner::Classic(Classic::new(file))
+                    OpenFile::new(Box::new(file), Mark::NONE, None)
                 }
                 Detected::Classic(_) => {
                     let (write, share) = (options.write, options.share);
                     let Opened { storage, beside, .. } = opened;
                     let file = ClassicFile::open(storage, beside, write, share);
                     let file = file.map_err(|error| Error::from(error).in_a_header())?;
-                    Inner::Classic(Classic::new(file))
+                    OpenFile::new(Box::new(file), Mark::NONE, None)
                 }
                 Detected::Hdf5 => {
                     let lock = if options.write { open::lock(&opened)? } else { None };
                     let Opened { storage, beside, .. } = opened;
-                    let nc4 = Nc4::open(storage, beside, lock, path, options, damaged)?;
-                    Inner::Nc4(Box::new(nc4))
+                    nc4::open(storage, beside, lock, path, options, damaged)?
                 }
                 Detected::Unknown if damaged == Damaged::Search => {
                     let Opened { storage, beside, .. } = opened;
-                    let nc4 = Nc4::open(storage, beside, None, path, options, damaged)?;
-                    if nc4.read()?.model()?.faults.iter().all(|fault| !fault.is_found()) {
+                    let file = nc4::open(storage, beside, None, path, options, damaged)?;
+                    if nc4::found_nothing(&file)? {
                         return Err(Detected::Unknown.refused());
                     }
-                    Inner::Nc4(Box::new(nc4))
+                    file
                 }
                 other @ (Detected::Hdf4 | Detected::Unknown) => return Err(other.refused()),
             };
@@ -235,63 +245,66 @@ impl Dataset {
         result.map_err(|error| error.into().at(&self.path))
     }
 
-    pub(crate) fn as_nc4(&self) -> Option<&Nc4> {
-        match &*self.inner {
-            Inner::Classic(_) => None,
-            Inner::Nc4(nc4) => Some(nc4),
+    /// Changes what is in the file, which other writers of the process may do by turns.
+    pub(crate) fn change<T>(
+        &self,
+        f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
+    ) -> Result<T> {
+        let mut file = self.changing()?;
+        self.here(file.writer().and_then(f))
+    }
+
+    /// The same in a group, which has to be the root where there are no others.
+    pub(crate) fn change_in<T>(
+        &self,
+        group: GroupId,
+        f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
+    ) -> Result<T> {
+        self.check_group(group)?;
+        self.change(f)
+    }
+
+    /// Changes the mode of the file, or completes changes of it.
+    pub(crate) fn steer<T>(
+        &self,
+        f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
+    ) -> Result<T> {
+        let mut file = self.steering()?;
+        self.here(file.writer().and_then(f))
+    }
+
+    /// The file, for one who changes its mode: puts that were accepted came before, and those to come go the ordinary way
+    /// while it is held.
+    fn steering(&self) -> Result<Steering<'_>> {
+        if self.inner.capabilities.shared_puts {
+            let hold = self.before_change()?;
+            return Ok(Steering { file: self.here(self.inner.write())?, _hold: hold });
         }
-    }
-
-    /// Changes what is in a netCDF-4 file, which other writers of the process may do by turns.
-    pub(crate) fn change<T, E: Into<Error>>(
-        &self,
-        nc4: &Nc4,
-        f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
-    ) -> Result<T> {
-        let mut file = self.changing(nc4)?;
-        self.here(f(&mut file))
-    }
-
-    /// Changes the mode of a netCDF-4 file, or completes changes of it. Puts that were accepted come
-    /// before.
-    pub(crate) fn steer<T, E: Into<Error>>(
-        &self,
-        nc4: &Nc4,
-        f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
-    ) -> Result<T> {
-        let mut file = self.steering(nc4)?;
-        self.here(f(&mut file))
-    }
-
-    fn steering<'a>(&self, nc4: &'a Nc4) -> Result<RwLockWriteGuard<'a, Nc4File>> {
         let behind = self.behind();
         loop {
             if let Some(behind) = behind {
                 behind.finish(false)?;
             }
-            let file = self.here(nc4.write())?;
+            let file = self.here(self.inner.write())?;
             if behind.is_none_or(Behind::begin_change) {
-                return Ok(file);
+                return Ok(Steering { file, _hold: None });
             }
         }
     }
 
-    /// A netCDF-4 file, for one who changes what is in it, which other writers of the process may do by turns.
-    pub(crate) fn changing<'a>(&self, nc4: &'a Nc4) -> Result<RwLockWriteGuard<'a, Nc4File>> {
-        let mut file = self.steering(nc4)?;
-        self.here(nc4.begin(&mut file))?;
-        Ok(file)
+    /// The same for one who changes what is in it, which other writers of the process may do by turns.
+    pub(crate) fn changing(&self) -> Result<Steering<'_>> {
+        let mut steering = self.steering()?;
+        self.here(self.inner.begin(&mut steering.file))?;
+        Ok(steering)
     }
 
-    /// What changes definitions of a file, after the puts that were accepted; those to come go the ordinary way while
-    /// the hold is kept that comes with it.
-    pub(crate) fn to_change(
-        &self,
-        var: VarRef,
-    ) -> Result<(Option<Hold<'_>>, std::result::Result<&Classic, &Nc4>)> {
-        let found = self.classic_of(var)?;
-        let hold = if found.is_ok() { self.before_change()? } else { None };
-        Ok((hold, found))
+    /// Of formats without groups only the root is asked for.
+    pub(crate) fn check_group(&self, group: GroupId) -> Result<()> {
+        if group == GroupId::ROOT || self.inner.capabilities.groups {
+            return Ok(());
+        }
+        Err(Error::from(NcError::BadGrpId).at(&self.path))
     }
 
     /// Carries out the puts that were accepted, and forgets what was known for those to come. Nothing is found out anew
@@ -314,20 +327,6 @@ impl Dataset {
         behind.commit()?;
         rename()?;
         behind.commit()
-    }
-
-    /// Completes changes of a netCDF-4 file, after which another writer of the process may have its
-    /// turn.
-    fn complete<E: Into<Error>>(
-        &self,
-        nc4: &Nc4,
-        f: impl FnOnce(&mut Nc4File) -> std::result::Result<(), E>,
-    ) -> Result<()> {
-        self.here(nc4.write().and_then(|mut file| {
-            f(&mut file).map_err(Into::into)?;
-            nc4.is_done();
-            Ok(())
-        }))
     }
 
     /// Does what commits all that was put.
@@ -376,48 +375,47 @@ impl Dataset {
         self.behind().map_or((0, None), |behind| behind.status())
     }
 
-    /// A netCDF-4 file, for those who ask about it and change nothing. While puts wait they see the
+    /// The file, for those who ask about it and change nothing. While puts wait they see the
     /// definitions that it has with all that was accepted, and nobody is waited for.
     ///
     /// # Errors
-    /// That of `f`; `NC_EBADID` where another thread has closed the file.
-    pub(crate) fn look<R, E: Into<Error>>(
-        &self,
-        nc4: &Nc4,
-        f: impl FnOnce(&Nc4File) -> std::result::Result<R, E>,
-    ) -> Result<R> {
+    /// `NC_EBADID` where another thread has closed the file.
+    #[inline]
+    pub(crate) fn look(&self) -> Result<Look<'_>> {
+        match self.view() {
+            Some(view) => Ok(Look::View(view)),
+            None => Ok(Look::File(self.here(self.inner.read())?)),
+        }
+    }
+
+    /// Has `f` look at the same.
+    #[inline]
+    pub(crate) fn ask<R>(&self, f: impl FnOnce(&dyn Dispatch) -> Result<R>) -> Result<R> {
         if let Some(view) = self.view().as_deref().and_then(Option::as_ref) {
-            return f(view).map_err(Into::into);
+            return self.here(f(view.file()));
         }
-        f(&*nc4.read()?).map_err(Into::into)
+        let file = self.here(self.inner.read())?;
+        self.here(f(&**file))
     }
 
-    /// The same for those who ask only about definitions in memory: they stay when the file is closed.
-    fn look_anyway<R>(&self, nc4: &Nc4, f: impl FnOnce(&Nc4File) -> R) -> R {
+    /// The same about definitions in memory alone: they stay when the file is closed.
+    #[inline]
+    fn ask_anyway<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
         match self.view().as_deref().and_then(Option::as_ref) {
-            Some(view) => f(view),
-            None => f(&nc4.even_closed()),
+            Some(view) => f(view.file()),
+            None => f(&**self.inner.even_closed()),
         }
     }
 
-    pub(crate) fn view(&self) -> Option<RwLockReadGuard<'_, Option<View>>> {
+    #[inline]
+    fn view(&self) -> Option<RwLockReadGuard<'_, Option<Box<dyn View>>>> {
         self.behind().and_then(Behind::front)
     }
 
-    /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
+    /// What files of its format can have, and how they behave.
     #[must_use]
-    pub fn is_hdf5(&self) -> bool {
-        self.as_nc4().is_some()
-    }
-
-    /// What serves a call about `var`.
-    #[inline]
-    pub(crate) fn classic_of(&self, var: VarRef) -> Result<std::result::Result<&Classic, &Nc4>> {
-        match &*self.inner {
-            Inner::Classic(classic) if var.group == GroupId::ROOT => Ok(Ok(classic)),
-            Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
-            Inner::Nc4(nc4) => Ok(Err(nc4)),
-        }
+    pub fn capabilities(&self) -> &'static Capabilities {
+        self.inner.capabilities
     }
 
     /// The path it was opened with.
@@ -435,31 +433,31 @@ impl Dataset {
     /// Whether it was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        match &*self.inner {
-            Inner::Classic(classic) => classic.is_writable,
-            Inner::Nc4(nc4) => nc4.is_writable(),
-        }
+        self.inner.is_writable()
     }
 
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        match &*self.inner {
-            Inner::Classic(classic) => classic.read().in_define_mode(),
-            Inner::Nc4(nc4) => self.look_anyway(nc4, Nc4File::in_define_mode),
-        }
+        self.ask_anyway(|file| file.in_define_mode())
     }
 
-    /// The layer stack in spec form, such as `cache,file`.
+    /// The layer stack in spec form, such as `cache,file`; empty for a dataset without bytes.
     #[must_use]
     pub fn stack(&self) -> String {
-        Stack(&**self.storage()).to_string()
+        self.storage().map_or_else(String::new, |storage| Stack(&**storage).to_string())
     }
 
-    /// The storage below.
+    /// The storage below, where its format stands on one.
     #[must_use]
-    pub fn storage(&self) -> &Arc<dyn Storage> {
+    pub fn storage(&self) -> Option<&Arc<dyn Storage>> {
         self.inner.storage()
+    }
+
+    /// The same for what is about bytes of a file.
+    pub(crate) fn bytes(&self) -> Result<&Arc<dyn Storage>> {
+        let none = "files of this format are not one file's bytes";
+        self.storage().ok_or_else(|| Error::explained(NcError::NotBuilt, none).at(&self.path))
     }
 
     /// Runs `f` on the definitions of the root group as they are now; nothing is copied. `f` must
@@ -468,45 +466,26 @@ impl Dataset {
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        match &*self.inner {
-            Inner::Classic(classic) => self.in_classic(classic, f),
-            Inner::Nc4(nc4) => self.look_anyway(nc4, |file| f(&Meta::new(file, GroupId::ROOT))),
-        }
+        self.ask_anyway(|file| f(&Meta::new(file.definitions(), GroupId::ROOT)))
     }
 
     /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
     ///
     /// # Errors
-    /// `NC_EBADGRPID`; what reading the definitions of a netCDF-4 file meets.
+    /// `NC_EBADGRPID`; what reading the definitions meets.
     #[inline]
     pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
-        match &*self.inner {
-            Inner::Classic(classic) if group == GroupId::ROOT => Ok(self.in_classic(classic, f)),
-            Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
-            Inner::Nc4(nc4) => self.here(self.look(nc4, |file| {
-                Asked(file).group(group)?;
-                Ok::<_, Error>(f(&Meta::new(file, group)))
-            })),
-        }
-    }
-
-    #[inline]
-    fn in_classic<R>(&self, classic: &Classic, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        let file = classic.read();
-        let mut view = file.view();
-        if let Some(behind) = self.behind() {
-            view.n_records = behind.n_records(view.n_records);
-        }
-        f(&Meta::new(&view, GroupId::ROOT))
+        self.ask(|file| {
+            let all = file.definitions();
+            all.group(group)?;
+            Ok(f(&Meta::new(all, group)))
+        })
     }
 
     /// Whether there is a group of that number.
     #[must_use]
     pub fn has_group(&self, group: GroupId) -> bool {
-        match &*self.inner {
-            Inner::Classic(_) => group == GroupId::ROOT,
-            Inner::Nc4(nc4) => self.look_anyway(nc4, |file| Asked(file).group(group).is_ok()),
-        }
+        self.ask_anyway(|file| file.definitions().group(group).is_ok())
     }
 
     /// Enters define mode.
@@ -514,15 +493,10 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
     pub fn redef(&self) -> Result<()> {
-        match &*self.inner {
-            Inner::Classic(classic) => {
-                let _hold = self.before_change()?;
-                // It commits. What follows may put another file in the place of this one, where a helper
-                // process is to have nothing left to do.
-                self.committing(|| self.here(classic.write().redef()))
-            }
-            Inner::Nc4(nc4) => self.steer(nc4, Nc4File::redef),
-        }
+        // It commits. What follows may put another file in the place of this one, where a helper
+        // process is to have nothing left to do.
+        let _hold = self.before_change()?;
+        self.committing(|| self.steer(|file| file.redef()))
     }
 
     /// Leaves define mode and commits.
@@ -530,18 +504,11 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTINDEFINE`; `NC_EVARSIZE`, after which define mode goes on; what the storage reports.
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
-        match &*self.inner {
-            Inner::Classic(classic) => {
-                // It may put another file in the place of this one.
-                let _hold = self.before_change()?;
-                self.here(classic.write().enddef(reserve))
-            }
-            Inner::Nc4(nc4) => self.steer(nc4, |file| {
-                file.enddef()?;
-                nc4.is_done();
-                Ok::<_, Error>(())
-            }),
-        }
+        self.steer(|file| {
+            file.enddef(reserve)?;
+            self.inner.is_done();
+            Ok(())
+        })
     }
 
     /// For a writer: commits all puts and definitions. For a reader: sees what others committed.
@@ -550,18 +517,20 @@ impl Dataset {
     /// `NC_EINDEFINE`, and what the storage reports.
     pub fn sync(&self) -> Result<()> {
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(true));
-        let done = self.committing(|| match &*self.inner {
-            Inner::Classic(classic) => self.here(classic.write().sync()),
-            Inner::Nc4(nc4) if !nc4.is_writable() => self.here(nc4.refresh()),
-            Inner::Nc4(nc4) => self
-                .complete(nc4, Nc4File::sync)
-                .and_then(|()| self.here(nc4.write().and_then(|mut file| nc4.catch_up(&mut file))))
-                .map(|has_read| {
-                    if let Some(behind) = self.behind().filter(|_| has_read) {
-                        behind.begin_change();
-                    }
-                }),
-        });
+        let file = &*self.inner;
+        let sync = || {
+            if !file.is_writable() {
+                return file.refresh();
+            }
+            file.complete(|file| file.sync())?;
+            if file.catch_up(&mut file.write()?)?
+                && let Some(behind) = self.behind()
+            {
+                behind.begin_change();
+            }
+            Ok(())
+        };
+        let done = self.committing(|| self.here(sync()));
         told.and(done)
     }
 
@@ -582,13 +551,7 @@ impl Dataset {
             let _ = behind.finish(true);
             behind.end();
         }
-        match &*self.inner {
-            Inner::Classic(classic) => {
-                let ending = self.here(classic.write().abort())?;
-                self.finish(ending).and_then(|()| self.check_end(ending))
-            }
-            Inner::Nc4(nc4) => self.finish(self.here(nc4.abort(|| self.check_close()))?),
-        }
+        self.finish_after(self.inner.abort(|| self.check_close()))
     }
 
     /// Ends the dataset: leaves define mode, commits, writes a persistent dataset in memory to its
@@ -628,26 +591,28 @@ impl Dataset {
         if let Some(behind) = self.behind.get() {
             behind.leave_to_parent();
         }
-        if let Inner::Nc4(nc4) = &*self.inner {
-            nc4.leave();
+        self.inner.leave();
+        if let Some(storage) = self.storage() {
+            storage.rest();
         }
-        self.storage().rest();
     }
 
     fn close_now(&self) -> Result<()> {
-        let classic = match &*self.inner {
-            Inner::Classic(classic) => classic,
-            Inner::Nc4(nc4) => return self.finish(self.here(nc4.close(|| self.check_close()))?),
-        };
-        let closed = classic.write().close();
-        match closed {
-            Ok(ending) => self.finish(ending).and_then(|()| self.check_end(ending)),
+        self.finish_after(self.inner.close(|| self.check_close()))
+    }
+
+    fn finish_after(
+        &self,
+        ended: std::result::Result<Ending, (Error, Option<Ending>)>,
+    ) -> Result<()> {
+        match ended {
+            Ok(ending) => self.finish(ending),
             Err((error, ending)) => {
                 if ending == Some(Ending::Remove) {
                     // The definitions were refused; the file never was one.
                     let _ = self.finish(Ending::Remove);
                 }
-                Err(Error::from(error).at(&self.path))
+                Err(error.at(&self.path))
             }
         }
     }
@@ -655,10 +620,7 @@ impl Dataset {
     /// Whether it has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        match &*self.inner {
-            Inner::Classic(classic) => classic.read().is_open(),
-            Inner::Nc4(nc4) => nc4.is_open(),
-        }
+        self.inner.is_open()
     }
 
     fn finish(&self, ending: Ending) -> Result<()> {
@@ -678,13 +640,11 @@ impl Dataset {
         if *is_done {
             return Ok(());
         }
-        self.here(open::persist(&**self.storage(), &self.path))?;
+        if let Some(storage) = self.storage() {
+            self.here(open::persist(&**storage, &self.path))?;
+        }
         *is_done = closes;
         Ok(())
-    }
-
-    fn check_end(&self, ending: Ending) -> Result<()> {
-        if ending == Ending::Keep { self.check_close() } else { Ok(()) }
     }
 
     /// What the system says of the file only where it is closed, after everything was written and before
@@ -702,20 +662,17 @@ impl Dataset {
     /// one. What it has not got then is not held ([`Frozen::is_whole`]).
     #[must_use]
     pub fn freeze(&self, until: Instant) -> Frozen<'_> {
-        let (mut _classic, mut _nc4, mut is_whole) = (None, None, !self.is_out_of_reach());
+        let (mut _file, mut is_whole) = (None, !self.is_out_of_reach());
         if is_whole {
-            match &*self.inner {
-                Inner::Classic(classic) => _classic = classic.freeze(until),
-                Inner::Nc4(nc4) => _nc4 = nc4.freeze(until),
-            }
-            is_whole = _classic.is_some() || _nc4.is_some();
+            _file = self.inner.freeze(until);
+            is_whole = _file.is_some();
         }
         let mut _behind = None;
         if let Some(behind) = self.behind().filter(|_| is_whole) {
             _behind = behind.freeze(until);
             is_whole = _behind.is_some();
         }
-        Frozen { _classic, _nc4, _behind, is_whole }
+        Frozen { _file, _behind, is_whole }
     }
 
     /// Whether no other call is at work with it at this moment.
@@ -754,10 +711,7 @@ impl Dataset {
             self.is_behind.store(false, Ordering::Relaxed);
             behind.mark_forked();
         }
-        match &*self.inner {
-            Inner::Classic(classic) => classic.mark_forked(),
-            Inner::Nc4(nc4) => nc4.mark_forked(),
-        }
+        self.inner.mark_forked();
     }
 
     /// Commits what was put, for a process that ends without closing. In define mode the dataset
@@ -779,24 +733,9 @@ impl Dataset {
             return Ok(());
         }
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(false));
-        self.committing(|| match &*self.inner {
-            Inner::Classic(classic) => {
-                waits(true);
-                let mut file = classic.write();
-                waits(false);
-                self.here(file.drain())
-            }
-            Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
-                waits(true);
-                let done = self.complete(nc4, |file| {
-                    waits(false);
-                    nc4.drain(file)
-                });
-                // Another thread may have closed it meanwhile, which commits.
-                if nc4.is_open() { done } else { Ok(()) }
-            }
-            Inner::Nc4(_) => Ok(()),
-        })?;
+        if self.inner.is_writable() {
+            self.committing(|| self.here(self.inner.drain(waits)))?;
+        }
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.persist(false)?;
         }

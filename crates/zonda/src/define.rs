@@ -1,9 +1,23 @@
-//! Definitions that only netCDF-4 has: groups, types, and how variables are stored. A classic
+//! Definitions that not every format has: groups, types, and how variables are stored. A classic
 //! dataset answers `NC_ENOTNC4`.
 
+use zonda_format::{
+    Endianness, FilterSpec, GroupId, Quantize, StorageRequest, TypeDefinitions, VarRef,
+};
+use zonda_model::NcError;
+
 use crate::dataset::Dataset;
-use crate::error::Result;
-use zonda_format::{Endianness, FilterSpec, GroupId, Quantize, StorageRequest, VarRef};
+use crate::error::{Error, Result};
+
+impl Dataset {
+    fn change_types<T>(&self, f: impl FnOnce(&mut dyn TypeDefinitions) -> Result<T>) -> Result<T> {
+        let capabilities = self.capabilities();
+        if !(capabilities.groups || capabilities.user_types || capabilities.storage) {
+            return Err(Error::from(NcError::NotNc4).at(self.path()));
+        }
+        self.change(|file| f(file.types()?))
+    }
+}
 
 /// Groups and types.
 impl Dataset {
@@ -13,7 +27,7 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_EPERM`, `NC_ESTRICTNC3`, `NC_EBADNAME`, `NC_EMAXNAME`,
     /// `NC_ENAMEINUSE`.
     pub fn def_group(&self, parent: GroupId, name: &[u8]) -> Result<GroupId> {
-        self.change_nc4(|file| file.def_group(parent, name))
+        self.change_types(|file| file.def_group(parent, name))
     }
 
     /// Renames a group; the root has no name to change (`NC_EBADGRPID`).
@@ -21,7 +35,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_group`].
     pub fn rename_group(&self, group: GroupId, name: &[u8]) -> Result<()> {
-        self.renaming(|| self.change_nc4(|file| file.rename_group(group, name)))
+        self.renaming(|| self.change_types(|file| file.rename_group(group, name)))
     }
 
     /// Defines a compound type of `size` bytes in memory and gives its number; fields follow by
@@ -30,7 +44,7 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_EPERM`, `NC_ESTRICTNC3`, `NC_EINVAL`, `NC_EBADNAME`, `NC_ENAMEINUSE`.
     pub fn def_compound(&self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
-        self.change_nc4(|file| file.def_compound(group, size, name))
+        self.change_types(|file| file.def_compound(group, size, name))
     }
 
     /// Adds a field at `offset` to a compound type that nothing uses yet; `dims` is its shape, empty
@@ -40,13 +54,13 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_EBADTYPE`, `NC_ETYPDEFINED`, `NC_EBADNAME`, `NC_EINVAL`.
     pub fn insert_field(
         &self,
-        (group, compound): (GroupId, i32),
+        of: (GroupId, i32),
         name: &[u8],
         offset: usize,
         field_type: i32,
         dims: &[i32],
     ) -> Result<()> {
-        self.change_nc4(|file| file.insert_field(group, compound, name, offset, field_type, dims))
+        self.change_types(|file| file.insert_field(of, name, offset, field_type, dims))
     }
 
     /// Defines a type of sequences of any length of `base`, and gives its number.
@@ -54,7 +68,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_compound`]; `NC_EBADTYPE`.
     pub fn def_vlen(&self, group: GroupId, name: &[u8], base: i32) -> Result<i32> {
-        self.change_nc4(|file| file.def_vlen(group, name, base))
+        self.change_types(|file| file.def_vlen(group, name, base))
     }
 
     /// Defines a type of so many bytes without meaning, and gives its number.
@@ -62,7 +76,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_compound`].
     pub fn def_opaque(&self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
-        self.change_nc4(|file| file.def_opaque(group, size, name))
+        self.change_types(|file| file.def_opaque(group, size, name))
     }
 
     /// Defines a type of named integers, and gives its number; members follow by
@@ -71,20 +85,15 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_compound`]; `NC_EBADTYPE`.
     pub fn def_enum(&self, group: GroupId, base: i32, name: &[u8]) -> Result<i32> {
-        self.change_nc4(|file| file.def_enum(group, base, name))
+        self.change_types(|file| file.def_enum(group, base, name))
     }
 
     /// Adds a member, whose value is in native bytes of the integer type.
     ///
     /// # Errors
     /// As [`Dataset::insert_field`].
-    pub fn insert_member(
-        &self,
-        (group, enumeration): (GroupId, i32),
-        name: &[u8],
-        value: &[u8],
-    ) -> Result<()> {
-        self.change_nc4(|file| file.insert_member(group, enumeration, name, value))
+    pub fn insert_member(&self, of: (GroupId, i32), name: &[u8], value: &[u8]) -> Result<()> {
+        self.change_types(|file| file.insert_member(of, name, value))
     }
 }
 
@@ -95,9 +104,7 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EPERM`, `NC_ELATEDEF`, `NC_EINVAL`, `NC_EFILTER`.
     pub fn def_var_deflate(&self, var: VarRef, shuffle: bool, level: Option<i32>) -> Result<()> {
-        let VarRef { group, var } = var;
-        let (deflate, level) = (level.is_some(), level.unwrap_or(0));
-        self.change_nc4(|file| file.def_var_deflate(group, var, shuffle, deflate, level))
+        self.change_types(|file| file.def_var_deflate(var, shuffle, level))
     }
 
     /// Gives each chunk of a variable a checksum.
@@ -105,7 +112,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_var_deflate`].
     pub fn def_var_fletcher32(&self, var: VarRef, on: bool) -> Result<()> {
-        self.change_nc4(|file| file.def_var_fletcher32(var.group, var.var, on))
+        self.change_types(|file| file.def_var_fletcher32(var, on))
     }
 
     /// Adds a filter to those of a variable.
@@ -113,7 +120,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_var_deflate`]; `NC_ENOFILTER`.
     pub fn def_var_filter(&self, var: VarRef, filter: FilterSpec) -> Result<()> {
-        self.change_nc4(|file| file.def_var_filter(var.group, var.var, filter))
+        self.change_types(|file| file.def_var_filter(var, filter))
     }
 
     /// Chooses the layout; `sizes` are elements of a chunk along each dimension, by default chosen.
@@ -126,7 +133,7 @@ impl Dataset {
         storage: StorageRequest,
         sizes: Option<&[usize]>,
     ) -> Result<()> {
-        self.change_nc4(|file| file.def_var_chunking(var.group, var.var, storage, sizes))
+        self.change_types(|file| file.def_var_chunking(var, storage, sizes))
     }
 
     /// Chooses the byte order in the file.
@@ -134,7 +141,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_var_deflate`].
     pub fn def_var_endian(&self, var: VarRef, endianness: Endianness) -> Result<()> {
-        self.change_nc4(|file| file.def_var_endian(var.group, var.var, endianness))
+        self.change_types(|file| file.def_var_endian(var, endianness))
     }
 
     /// Gives up precision for better compression: the number that C has for a way to do so (see
@@ -143,7 +150,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_var_deflate`].
     pub fn def_var_quantize(&self, var: VarRef, mode: i32, kept: i32) -> Result<()> {
-        self.change_nc4(|file| file.def_var_quantize(var.group, var.var, mode, kept))
+        self.change_types(|file| file.def_var_quantize(var, mode, kept))
     }
 
     /// The precision that is given up, if any is.
@@ -151,7 +158,6 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_ENOTVAR`.
     pub fn var_quantize(&self, var: VarRef) -> Result<Option<Quantize>> {
-        let nc4 = self.here(self.nc4())?;
-        self.here(self.look(nc4, |file| file.var_quantize(var.group, var.var)))
+        self.ask_stored(|stored| stored.var_quantize(var))
     }
 }

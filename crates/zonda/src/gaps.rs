@@ -43,9 +43,9 @@ impl Dataset {
     /// # Errors
     /// What reading the definitions meets.
     pub fn gaps(&self) -> Result<Vec<Gap>> {
-        match self.as_nc4() {
-            Some(nc4) => self.here(nc4.read().and_then(|file| Ok(file.model()?.gaps.clone()))),
-            None => Ok(Vec::new()),
+        if !self.is_hdf5() {
+            return Ok(Vec::new());
         }
+        self.hdf5(|file| Ok(file.model()?.gaps.clone()))
     }
 }

@@ -27,7 +27,6 @@
 mod attributes;
 mod behind;
 pub mod check;
-mod classic;
 pub mod copy;
 mod damaged;
 mod data;
@@ -40,6 +39,7 @@ mod format;
 mod gaps;
 mod nc4;
 mod open;
+mod open_file;
 mod recovery;
 
 pub use attributes::{GetAtt, PutAtt};

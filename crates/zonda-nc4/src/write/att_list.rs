@@ -18,8 +18,8 @@ use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
 use zonda_model::memory;
 use zonda_model::{ExtType, NcError, Ranks};
 
+use super::Held;
 use super::datatypes::{self, Typed};
-use super::held::Held;
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
 use crate::form::{Form, NC_STRING};
 use crate::hidden;

@@ -11,9 +11,9 @@ use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::{Definer, Stop, stored_name};
 use super::draft::VarDraft;
-use super::held::Held;
 use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
+use super::{Held, held};
 use crate::details::native_fill;
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
@@ -88,8 +88,8 @@ impl Nc4File {
                     match (att.mem, values.fetch) {
                         // Nothing to convert.
                         (Some(_), _) => Held::default(),
-                        (None, Some(fetch)) => Held::take(&typed.form, fetch, bytes)?,
-                        (None, None) => Held::take(&typed.form, &mut none, bytes)?,
+                        (None, Some(fetch)) => held::take(&typed.form, fetch, bytes)?,
+                        (None, None) => held::take(&typed.form, &mut none, bytes)?,
                     }
                 }
                 Some(ext) => {
@@ -318,7 +318,7 @@ pub(crate) fn get_held(
         };
         let typed = Typed::of(model, info.nc_type, Endianness::Native).map_err(refused)?;
         has(typed.form.size)?;
-        held.give(&typed.form, place, out).map_err(refused)?;
+        held::give(held, &typed.form, place, out).map_err(refused)?;
         return Ok(Converted::default());
     };
     let mem = match target {
@@ -363,7 +363,7 @@ pub(crate) fn draft_fill(
         Target::Natural(place) => {
             let out = out.get_mut(..typed.form.size).ok_or(refused(NcError::Inval))?;
             match &draft.fill_value {
-                Some(held) => held.give(&typed.form, place, out).map_err(refused),
+                Some(held) => held::give(held, &typed.form, place, out).map_err(refused),
                 None => default_element(model, var.nc_type, &typed.form, place, out),
             }
         }

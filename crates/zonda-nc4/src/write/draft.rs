@@ -3,7 +3,7 @@
 use zonda_format::{Quantize, StorageRequest};
 use zonda_hdf5::message::{Datatype, FilterDescription};
 
-use super::held::Held;
+use super::Held;
 use crate::model::Endianness;
 
 /// A variable that was defined since the file was opened, or changed.

@@ -45,12 +45,12 @@ pub(crate) use att_list::EditedAtts;
 pub(crate) use atts::{draft_fill, get_held};
 pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
-pub use held::Held;
 pub use raw::NeverWritten;
 pub use reopen::{recover, recover_of};
 pub use settings::MOST_FILTER_PARAMS;
 pub(crate) use store::{Stores, VarStore};
 pub use view::View;
+pub(crate) use zonda_format::Held;
 pub(crate) use zonda_format::{Fetch, Quantize, QuantizeMode, StorageRequest};
 
 use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use zonda_chunk::ArrayId;
 use zonda_hdf5::{File, HdfError, HeapWriter, Space};
 
 use super::element;
-use super::held::Held;
+use super::{Held, held};
 use crate::form::Form;
 use crate::values::Fault;
 
@@ -55,7 +55,7 @@ impl FillCopies {
                 if heap.pending() > 0 {
                     heap.flush(file)?;
                 }
-                let read = Held::read(&self.form, file, &self.element).map_err(fault)?;
+                let read = held::read(&self.form, file, &self.element).map_err(fault)?;
                 self.held.get_or_init(|| read)
             }
         };

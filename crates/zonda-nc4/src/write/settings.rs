@@ -10,7 +10,7 @@ use zonda_model::{ExtType, NcError, VarId};
 use super::define::{Definer, Stop};
 use super::draft::VarDraft;
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
-use super::held::Held;
+use super::held;
 use super::measure::check_fill;
 use super::{Quantize, QuantizeMode, StorageRequest};
 use crate::file::Nc4File;
@@ -292,8 +292,8 @@ impl Nc4File {
                     let bytes = value.bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
                     let mut none = NoPlace::default();
                     let held = match value.fetch {
-                        Some(fetch) => Held::take(&typed.form, fetch, bytes)?,
-                        None => Held::take(&typed.form, &mut none, bytes)?,
+                        Some(fetch) => held::take(&typed.form, fetch, bytes)?,
+                        None => held::take(&typed.form, &mut none, bytes)?,
                     };
                     if none.is_asked {
                         return Err(NcError::BadType.into());

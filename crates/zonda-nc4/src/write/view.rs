@@ -12,6 +12,7 @@ use zonda_model::{ExtType, Hyperslab, NcError, VarId};
 
 use super::datatypes::Typed;
 use super::grow;
+use super::held;
 use super::store::fixed;
 use super::{Fetch, Held};
 use crate::details::Details;
@@ -127,7 +128,7 @@ impl View {
         let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
         let typed = Typed::of(self.definitions()?, nc_type, Endianness::Native);
         let form = typed.map_err(refused)?.form;
-        Held::take(&form, fetch, src).map_err(refused)
+        held::take(&form, fetch, src).map_err(refused)
     }
 
     /// Bytes of an element of a type in memory.

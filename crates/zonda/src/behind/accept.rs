@@ -16,7 +16,6 @@ use zonda_trace::{Args, Kind};
 use super::job::{Batch, job_bytes};
 use super::memory::Memory;
 use super::{Behind, Known, State, args_of};
-use crate::dataset::Inner;
 use crate::error::Result;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
@@ -64,37 +63,17 @@ impl Behind {
 
     fn find_rules(&self, var: VarRef, epoch: u64) -> Option<PutRules> {
         self.begin_watch(epoch);
-        let nc4 = match &*self.inner {
-            Inner::Classic(classic) => {
-                let mut file = classic.read();
-                if !classic.is_writable || file.in_define_mode() {
-                    return None;
-                }
-                // By names that only this process knows the helper would find nothing.
-                if self.is_watched() && file.has_uncommitted_header() {
-                    drop(file);
-                    self.commit().ok()?;
-                    file = classic.read();
-                }
-                let header = file.header();
-                let rules = header.put_rules(var.var)?;
-                let name = header.var(var.var).ok()?.name.to_vec();
-                // Those that are accepted count from here on; others tell of themselves.
-                self.n_records.fetch_max(file.n_records(), Ordering::AcqRel);
-                drop(file);
-                self.tell_of_var(var, b"/", &name);
-                return Some(rules);
-            }
-            Inner::Nc4(nc4) => nc4,
-        };
-        self.commit_definitions(nc4, var);
+        if self.inner.capabilities.shared_puts {
+            return self.find_shared(var);
+        }
+        self.commit_definitions(var);
         let is_there = self.front.read().is_some();
         if !is_there {
-            let file = nc4.read().ok()?;
+            let file = self.inner.read().ok()?;
             if !file.is_writable() {
                 return None;
             }
-            let view = file.view().ok()?;
+            let view = file.view().ok()??;
             drop(file);
             // In this order everywhere: the file, what is here, the view.
             let state = self.lock();
@@ -105,12 +84,41 @@ impl Behind {
         }
         let front = self.front.read();
         let view = front.as_ref()?;
-        let rules = view.put_rules(var.group, var.var).ok()??;
-        let meta = Meta::new(&**view, var.group);
+        let rules = view.put_rules(var).ok()??;
+        let meta = Meta::new(view.file().definitions(), var.group);
         if self.is_watched()
             && let Ok(found) = meta.var(var.var)
         {
             self.tell_of_var(var, &meta.group_path(), found.name);
+        }
+        Some(rules)
+    }
+
+    /// The same of a file that is shared with those who put.
+    fn find_shared(&self, var: VarRef) -> Option<PutRules> {
+        let mut file = self.inner.read().ok()?;
+        if !file.is_writable() || file.in_define_mode() {
+            return None;
+        }
+        let mut name = None;
+        if self.is_watched() {
+            name = file.committed_name(var);
+            if name.is_none() {
+                // By names that only this process knows the helper would find nothing.
+                drop(file);
+                self.commit().ok()?;
+                file = self.inner.read().ok()?;
+                name = file.committed_name(var);
+            }
+        }
+        let rules = file.shared_puts()?.put_rules(var)?;
+        if let (Some(there), Some(n_records)) = (file.definitions().n_records(), &self.n_records) {
+            // Those that are accepted count from here on; others tell of themselves.
+            n_records.fetch_max(there, Ordering::AcqRel);
+        }
+        drop(file);
+        if let Some(name) = name {
+            self.tell_of_var(var, b"/", &name);
         }
         Some(rules)
     }
@@ -314,13 +322,12 @@ impl Behind {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
         }
-        if let Inner::Nc4(_) = &*self.inner {
-            let mut front = self.front.write();
-            return front.as_mut()?.grow(var.group, var.var, &known.rules, &fit.slab);
+        if let Some(n_records) = &self.n_records {
+            let to = known.rules.reach(&fit.slab);
+            let before = n_records.fetch_max(to, Ordering::AcqRel);
+            return (to > before).then_some(before);
         }
-        let records = known.rules.reach(&fit.slab);
-        let before = self.n_records.fetch_max(records, Ordering::AcqRel);
-        (records > before).then_some(before)
+        self.front.write().as_mut()?.grow(var, &known.rules, &fit.slab)
     }
 
     /// The same for a put that went the ordinary way.

@@ -9,9 +9,9 @@ use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::lock::MutexGuard;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Values};
+use zonda_format::{Access, Held, Values};
 use zonda_model::NcError;
-use zonda_nc4::Held;
+use zonda_storage::Storage;
 use zonda_trace::{Args, Kind};
 
 use super::job::{self, Batch, Given};
@@ -121,7 +121,9 @@ impl Behind {
         if zonda_trace::on() {
             zonda_trace::set_current_file(zonda_trace::file(&self.path));
         }
-        self.inner.storage().rest();
+        if let Some(storage) = self.inner.storage() {
+            storage.rest();
+        }
     }
 
     /// Carries out the first batch.
@@ -142,7 +144,9 @@ impl Behind {
                 Ok(())
             };
             if let Err(error) = unpanicked(put) {
-                let stops = is_refusal(&error) && !error.is_of_lost_file(&**self.inner.storage());
+                let storage = self.inner.storage();
+                let is_lost = |it: &Arc<dyn Storage>| error.is_of_lost_file(&**it);
+                let stops = is_refusal(&error) && !storage.is_some_and(is_lost);
                 failure = Some((stops, error.at(&self.path)));
                 if stops {
                     break;
@@ -250,7 +254,9 @@ impl Behind {
         if !stops {
             // Lengths may not become what was expected.
             self.forget(&mut state);
-            self.n_records.store(0, Ordering::Release);
+            if let Some(n_records) = &self.n_records {
+                n_records.store(0, Ordering::Release);
+            }
         }
         self.has_failed.store(true, Ordering::Release);
     }

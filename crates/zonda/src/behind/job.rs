@@ -2,9 +2,8 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use zonda_format::VarRef;
+use zonda_format::{Held, VarRef};
 use zonda_model::{Hyperslab, MemType};
-use zonda_nc4::Held;
 use zonda_shared::NoRoom;
 
 use super::memory::Memory;

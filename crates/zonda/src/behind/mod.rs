@@ -42,13 +42,12 @@ use zonda_runtime::lock::{
 use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
-use zonda_format::PutRules;
+use zonda_format::{PutRules, View};
 use zonda_model::{Hyperslab, NcError};
-use zonda_nc4::View;
 use zonda_storage::backend::File;
 
-use crate::dataset::Inner;
 use crate::error::{Error, Result};
+use crate::open_file::OpenFile;
 
 pub(crate) use accept::Queued;
 use budget::Budget;
@@ -60,7 +59,7 @@ pub(crate) use watch::Went;
 #[derive(Debug)]
 pub(crate) struct Behind {
     this: Weak<Behind>,
-    inner: Arc<Inner>,
+    inner: Arc<OpenFile>,
     path: PathBuf,
     file: Option<Arc<File>>,
     budget: ArcSwap<Budget>,
@@ -79,12 +78,12 @@ pub(crate) struct Behind {
     wake_at: Count,
     /// There is something to be told.
     has_failed: AtomicBool,
-    /// Records that a classic file has with all that was accepted.
-    n_records: AtomicU64,
+    /// Records that inquiries are to show, of a file that is shared with those who put.
+    n_records: Option<Arc<AtomicU64>>,
     /// The helper process.
     watch: watch::Watch,
-    /// The definitions of a netCDF-4 file, for those who ask while a thread has the file.
-    front: RwLock<Option<View>>,
+    /// The definitions of a file that one has alone who puts, for those who ask meanwhile.
+    front: RwLock<Option<Box<dyn View>>>,
 }
 
 #[derive(Debug, Default)]
@@ -168,7 +167,7 @@ pub(crate) struct Known {
 /// Held for a fork.
 pub(crate) struct Frozen<'a> {
     _state: MutexGuard<'a, State>,
-    _front: RwLockWriteGuard<'a, Option<View>>,
+    _front: RwLockWriteGuard<'a, Option<Box<dyn View>>>,
 }
 
 impl std::fmt::Debug for Frozen<'_> {
@@ -179,7 +178,12 @@ impl std::fmt::Debug for Frozen<'_> {
 
 impl Behind {
     /// `file` is the file of the operating system, if it is one.
-    pub(crate) fn new(inner: &Arc<Inner>, path: PathBuf, file: Option<Arc<File>>) -> Arc<Behind> {
+    pub(crate) fn new(
+        inner: &Arc<OpenFile>,
+        path: PathBuf,
+        file: Option<Arc<File>>,
+    ) -> Arc<Behind> {
+        let n_records = inner.even_closed().shared_puts().map(|it| Arc::clone(it.n_accepted()));
         Arc::new_cyclic(|this| Behind {
             this: Weak::clone(this),
             is_over: AtomicBool::new(false),
@@ -195,7 +199,7 @@ impl Behind {
             n_done: Count::default(),
             wake_at: Count(AtomicU64::new(u64::MAX)),
             has_failed: AtomicBool::new(false),
-            n_records: AtomicU64::new(0),
+            n_records,
             watch: watch::Watch::default(),
             front: RwLock::ranked(Rank::View, None),
         })
@@ -249,13 +253,8 @@ impl Behind {
         (state.pending_bytes, state.failure.as_ref().map(Failure::error))
     }
 
-    /// Records that there are with all that was accepted.
-    pub(crate) fn n_records(&self, in_file: u64) -> u64 {
-        in_file.max(self.n_records.load(Ordering::Acquire))
-    }
-
     /// The definitions while puts wait; `None` where the file itself can be asked.
-    pub(crate) fn front(&self) -> Option<RwLockReadGuard<'_, Option<View>>> {
+    pub(crate) fn front(&self) -> Option<RwLockReadGuard<'_, Option<Box<dyn View>>>> {
         if !self.is_busy() {
             return None;
         }
@@ -264,9 +263,9 @@ impl Behind {
     }
 
     /// Shows the view to `f`, if there is one.
-    pub(crate) fn with_view(&self, f: impl FnOnce(&View) -> Result<()>) -> Result<()> {
+    pub(crate) fn with_view(&self, f: impl FnOnce(&dyn View) -> Result<()>) -> Result<()> {
         let front = self.front.read();
-        front.as_ref().map_or(Ok(()), f)
+        front.as_deref().map_or(Ok(()), f)
     }
 
     /// For a put: what went wrong with those before it.
@@ -438,6 +437,10 @@ impl Behind {
     /// To be called in a forked child, where no lock is to be taken.
     pub(crate) fn mark_forked(&self) {
         self.is_over.store(true, Ordering::SeqCst);
+        if let Some(n_records) = &self.n_records {
+            // Those that wait are the parent's.
+            n_records.store(0, Ordering::Release);
+        }
     }
 }
 

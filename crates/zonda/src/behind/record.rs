@@ -20,7 +20,7 @@ const TYPE: u32 = 8;
 pub(super) enum Form {
     /// Elements of a type; `None` is the one that the variable has in memory.
     Of(Option<MemType>),
-    /// As [`zonda_nc4::Held`] writes them.
+    /// As [`zonda_format::Held`] writes them.
     Held,
 }
 

@@ -17,12 +17,10 @@ use zonda_model::{Hyperslab, MemType};
 use super::helper::{Helper, Message};
 use super::job::{Batch, job_bytes};
 use super::{Behind, State};
-use crate::dataset::Inner;
 use crate::error::{Error, Result};
-use crate::nc4::Nc4;
 
-/// Bytes put to a classic file after which it is committed, which changes nothing but when. The
-/// netCDF-4 format does so by itself, and to do so more often would change the file.
+/// Bytes put to a file after which it is committed, which changes nothing but when. Formats that count their commits
+/// (netCDF-4) do so by themselves, and to do so more often would change the file.
 const COMMIT_BYTES: usize = 64 << 20;
 
 /// The helper of a file.
@@ -34,7 +32,7 @@ pub(super) struct Watch {
     /// Where the file is, whatever the folder of the process is later.
     path: OnceLock<PathBuf>,
     with: Mutex<Option<With>>,
-    /// Commits of a classic file that were begun, and the last one of those that succeeded.
+    /// Commits of a file that does not count them by itself that were begun, and the last one of those that succeeded.
     n_begun: AtomicU64,
     n_done: AtomicU64,
 }
@@ -147,10 +145,7 @@ impl Behind {
     /// What keeps the locks of the file, or else the file itself: by it the helper finds the file whatever it
     /// is called by then.
     fn open_for_helper(&self) -> Option<OwnedFd> {
-        let lock = match &*self.inner {
-            Inner::Nc4(nc4) => nc4.lock_for_another_process(),
-            Inner::Classic(_) => None,
-        };
+        let lock = self.inner.lock_for_another_process();
         lock.or_else(|| self.file.as_ref()?.for_another_process().ok())
     }
 
@@ -200,26 +195,26 @@ impl Behind {
     }
 
     /// Commits definitions that nobody ended, which the helper could not find, for a put to `var`.
-    pub(super) fn commit_definitions(&self, nc4: &Nc4, var: VarRef) {
+    pub(super) fn commit_definitions(&self, var: VarRef) {
         if !self.is_watched() {
             return;
         }
-        let Ok(file) = nc4.read() else { return };
-        let meta = Meta::new(&*file, var.group);
+        let Ok(file) = self.inner.read() else { return };
+        let meta = Meta::new(file.definitions(), var.group);
         let is_there = meta.var(var.var).is_ok();
-        if is_there && let Some(name) = file.committed_name(var.group, var.var) {
+        if is_there && let Some(name) = file.committed_name(var) {
             let group = meta.group_path();
             drop(file);
             return self.tell_of_var(var, &group, &name);
         }
-        let may_end = !file.in_define_mode() || file.get_ends_define_mode();
+        let may_end = file.may_end_definitions();
         let is_writable = file.is_writable();
         drop(file);
         if is_there && may_end && is_writable {
             // In the same order as ever: what was accepted before comes first.
             self.wait_until(self.n_accepted.load(Ordering::SeqCst));
             // Whoever puts meets the same error.
-            let _ = nc4.change(|file| Ok(file.end_definitions()?));
+            let _ = self.inner.change(|file| file.end_definitions());
         }
     }
 
@@ -234,19 +229,18 @@ impl Behind {
             self.lose_watch();
             return None;
         }
-        match &*self.inner {
-            Inner::Nc4(nc4) => Some(nc4.read().ok()?.n_confirmed()),
-            Inner::Classic(_) => {
-                let most = COMMIT_BYTES.min(self.budget().limit() / 2);
-                let kept = self.lock().kept_bytes;
-                let mark = self.watch.n_begun.load(Ordering::SeqCst);
-                if kept >= most {
-                    // What goes wrong is met again, and told then.
-                    let _ = self.commit();
-                }
-                Some(mark)
-            }
+        let n_confirmed = self.inner.read().ok()?.n_confirmed();
+        if n_confirmed.is_some() {
+            return n_confirmed;
         }
+        let most = COMMIT_BYTES.min(self.budget().limit() / 2);
+        let kept = self.lock().kept_bytes;
+        let mark = self.watch.n_begun.load(Ordering::SeqCst);
+        if kept >= most {
+            // What goes wrong is met again, and told then.
+            let _ = self.commit();
+        }
+        Some(mark)
     }
 
     /// Whether values are kept for the helper that a commit would free.
@@ -256,18 +250,12 @@ impl Behind {
 
     /// Commits what was carried out, so that the helper needs it no longer.
     pub(crate) fn commit(&self) -> Result<()> {
-        self.committing(|| match &*self.inner {
-            Inner::Classic(classic) => {
-                let mut file = classic.write();
-                if file.in_define_mode() { Ok(()) } else { Ok(file.sync()?) }
-            }
-            Inner::Nc4(nc4) => {
-                nc4.change(
-                    |file| {
-                        if file.in_define_mode() { Ok(()) } else { Ok(file.end_definitions()?) }
-                    },
-                )
-            }
+        self.committing(|| {
+            self.inner.change(
+                |file| {
+                    if file.in_define_mode() { Ok(()) } else { file.end_definitions() }
+                },
+            )
         })
         .map_err(|error: Error| error.at(&self.path))
     }
@@ -305,12 +293,9 @@ impl Behind {
         let rank = slab.start.len();
         let is_plain =
             slab.count.len() == rank && slab.stride.is_none_or(|list| list.len() == rank);
-        let is_found = match &*self.inner {
-            Inner::Classic(_) => true,
-            Inner::Nc4(nc4) => {
-                nc4.read().is_ok_and(|file| file.committed_name(var.group, var.var).is_some())
-            }
-        };
+        // A name that a shared file does not have yet is committed when it is told of.
+        let is_found = self.inner.capabilities.shared_puts
+            || self.inner.read().is_ok_and(|file| file.committed_name(var).is_some());
         // It is to be told how the variable is called, too.
         if !is_plain || !is_found || self.known(var).is_none() {
             return false;
@@ -338,11 +323,12 @@ impl Behind {
         if !is_watched && self.lock().kept.is_empty() {
             return;
         }
-        let n_commits = match &*self.inner {
-            _ if !is_watched => u64::MAX,
+        let n_commits = match is_watched {
+            false => u64::MAX,
             // Who has closed it gives all back.
-            Inner::Nc4(nc4) => nc4.read().map_or(0, |file| file.n_confirmed()),
-            Inner::Classic(_) => self.watch.n_done.load(Ordering::SeqCst),
+            true => self.inner.read().map_or(0, |file| {
+                file.n_confirmed().unwrap_or_else(|| self.watch.n_done.load(Ordering::SeqCst))
+            }),
         };
         // Also where nothing is kept any more: another thread may be about to give it back.
         let _in_order = self.releasing.lock();

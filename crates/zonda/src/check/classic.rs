@@ -90,7 +90,7 @@ impl Dataset {
         if self.is_hdf5() {
             return Ok(0);
         }
-        let len = self.storage().len()?;
+        let len = self.bytes()?.len()?;
         self.meta(|meta| {
             let record_len = meta.layout().unwrap_or_default().record_len;
             let mut end = 0;
@@ -166,10 +166,11 @@ fn read_all(
     notes: &mut Notes,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
+    let storage = file.bytes()?;
     let mut block = vec![0; BLOCK];
     let mut at = 0u64;
     while at < len {
-        match file.storage().read_at(at, &mut block) {
+        match storage.read_at(at, &mut block) {
             Ok(0) => break,
             Ok(got) => at = at.saturating_add(got as u64),
             Err(error) => {

@@ -146,7 +146,7 @@ impl Transfer<'_> {
         if self.target.is_hdf5() && var.axes.iter().any(|axis| axis.is_unlimited) {
             // At once, so that records are not committed one by one.
             let (group, id) = (made.target.group, made.target.var);
-            self.target.change_nc4(|file| file.extend(group, id, &lens))?;
+            self.target.change_hdf5(|file| file.extend(group, id, &lens))?;
         }
         // To salvage chunks they have to be looked into, where that can be done.
         let looks_inside = self.options.salvage && self.is_decodable(made);
@@ -162,15 +162,15 @@ impl Transfer<'_> {
         let (from, to) =
             (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
         let is_plain = from.is_some() && {
-            let file = self.source.nc4()?.read()?;
-            file.pipeline(var.source.group, var.source.var)?.is_empty()
+            let (group, var) = (var.source.group, var.source.var);
+            self.source.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
         };
         let array = Array { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
         let sparse = self.sparse(made)?;
         if sparse.is_none() && self.target.is_hdf5() && !self.options.salvage {
             // Each element is put: fill values would be written over.
             let (group, id) = (made.target.group, made.target.var);
-            self.target.change_nc4(|file| file.place_unfilled(group, id))?;
+            self.target.change_hdf5(|file| file.place_unfilled(group, id))?;
         }
         let most = self.most();
         if let Some(chunks) = sparse {
@@ -199,13 +199,12 @@ impl Transfer<'_> {
         if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
             return Ok(None);
         }
-        let file = self.source.nc4()?.read()?;
         let var = made.var.source;
-        if *file.extent(var.group, var.var)? != made.var.lens()[..] {
-            return Ok(None);
-        }
-        let chunks = Chunks::of(&file, var);
-        drop(file);
+        let chunks = self.source.hdf5(|file| {
+            let is_whole = *file.extent(var.group, var.var)? == made.var.lens()[..];
+            Ok(is_whole.then(|| Chunks::of(file, var)))
+        })?;
+        let Some(chunks) = chunks else { return Ok(None) };
         match chunks {
             // Then each box shows what is there.
             Err(error) if self.options.salvage && !is_ours(&error) => {
@@ -222,8 +221,8 @@ impl Transfer<'_> {
         if made.var.has_pointers {
             return Ok(false);
         }
-        let old = self.source.nc4()?.read()?.never_written(from.group, from.var)?;
-        let new = self.target.nc4()?.read()?.never_written(to.group, to.var)?;
+        let old = self.source.hdf5(|file| Ok(file.never_written(from.group, from.var)?))?;
+        let new = self.target.hdf5(|file| Ok(file.never_written(to.group, to.var)?))?;
         let mut a = memory::filled(made.var.elem, 0)?;
         let mut b = a.clone();
         match (old, new) {
@@ -248,9 +247,7 @@ impl Transfer<'_> {
     }
 
     fn pass_through(&mut self, made: &Made<'_>) -> Result<()> {
-        let file = self.source.nc4()?.read()?;
-        let chunks = Chunks::of(&file, made.var.source)?;
-        drop(file);
+        let chunks = self.source.hdf5(|file| Chunks::of(file, made.var.source))?;
         let Some(chunks) = chunks else { return Err(NcError::Internal.into()) };
         let (source, target) = (self.source, self.target);
         raw::copy(source, made, target, &chunks, &mut |bytes| self.step(made, bytes))?;

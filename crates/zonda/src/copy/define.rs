@@ -78,7 +78,7 @@ pub(super) fn all<'t>(
         let _before = target.set_fill(FillMode::NoFill)?;
     }
     if format.is_hdf5() && source.is_hdf5() {
-        target.change_nc4(zonda_nc4::Nc4File::take_any_name)?;
+        target.change_hdf5(zonda_nc4::Nc4File::take_any_name)?;
     }
     for group in tree.groups.iter().skip(1) {
         let parent = definer.groups[group.parent.unwrap_or(0)];
@@ -378,7 +378,7 @@ impl Definer<'_> {
     fn fill(&mut self, made: &Made<'_>, info: &VarInfo) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let from = var.source;
-        let of_source = self.source.nc4()?.read()?.never_written(from.group, from.var)?;
+        let of_source = self.source.hdf5(|file| Ok(file.never_written(from.group, from.var)?))?;
         let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, Pieces::default());
         match of_source {
             NeverWritten::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
@@ -436,12 +436,12 @@ impl Definer<'_> {
             _ => false,
         };
         if same_chunks && super::raw::same_type(self.source, made, self.target)? {
-            let pipeline = self.source.nc4()?.read()?.pipeline(from.group, from.var)?;
+            let pipeline = self.source.hdf5(|file| Ok(file.pipeline(from.group, from.var)?))?;
             if !pipeline.is_empty() {
                 let def = |file: &mut zonda_nc4::Nc4File| {
                     file.def_var_pipeline(to.group, to.var, pipeline)
                 };
-                self.target.change_nc4(def)?;
+                self.target.change_hdf5(def)?;
             }
             return Ok(());
         }

@@ -24,8 +24,8 @@ pub(super) fn same_type(source: &Dataset, made: &Made<'_>, target: &Dataset) -> 
         return Ok(false);
     }
     let (from, to) = (made.var.source, made.target);
-    let old = source.nc4()?.read()?.stored_type(from.group, from.var)?;
-    let new = target.nc4()?.read()?.stored_type(to.group, to.var)?;
+    let old = source.hdf5(|file| Ok(file.stored_type(from.group, from.var)?))?;
+    let new = target.hdf5(|file| Ok(file.stored_type(to.group, to.var)?))?;
     Ok(old == new)
 }
 
@@ -119,12 +119,11 @@ pub(super) fn fits(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Resul
         Ok::<_, zonda_nc4::Nc4Error>((storage, parts.collect::<Vec<_>>()))
     };
     // One file after the other: nobody has two.
-    let new = stored(&*target.nc4()?.read()?, to)?;
-    let (old, is_complete) = {
-        let file = source.nc4()?.read()?;
+    let new = target.hdf5(|file| Ok(stored(file, to)?))?;
+    let (old, is_complete) = source.hdf5(|file| {
         let is_complete = *file.extent(from.group, from.var)? == made.var.lens()[..];
-        (stored(&file, from)?, is_complete)
-    };
+        Ok((stored(file, from)?, is_complete))
+    })?;
     if !matches!(old.0, StorageKind::Chunked(_)) || old != new || !is_complete {
         return Ok(false);
     }
@@ -148,11 +147,11 @@ pub(super) fn copy(
     let mut batches = chunks.batches();
     let read = |stored: &mut StoredChunks| {
         let Some(keys) = batches.next() else { return Ok(false) };
-        source.nc4()?.read()?.stored_chunks(from.group, from.var, keys, stored)?;
+        source.hdf5(|file| Ok(file.stored_chunks(from.group, from.var, keys, stored)?))?;
         Ok(true)
     };
     let write = |stored: &mut StoredChunks| {
-        target.nc4()?.write()?.put_stored_chunks(to.group, to.var, stored)?;
+        target.change_hdf5(|file| file.put_stored_chunks(to.group, to.var, stored))?;
         step(chunk_bytes.saturating_mul(stored.iter().count() as u64))
     };
     let mut buffers: [StoredChunks; BATCHES] = Default::default();

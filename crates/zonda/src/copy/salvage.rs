@@ -156,7 +156,7 @@ impl Transfer<'_> {
         let index = (first_inner..start.len())
             .fold(0u64, |index, d| index.saturating_mul(var.axes[d].len).saturating_add(last(d)));
         let end = index.saturating_add(1).saturating_mul(var.elem as u64).saturating_add(begin);
-        let len = self.source.storage().len()?;
+        let len = self.source.bytes()?.len()?;
         if end <= len {
             return Ok(());
         }
@@ -226,7 +226,8 @@ impl Transfer<'_> {
             return Ok(true);
         }
         let (group, var) = (made.target.group, made.target.var);
-        Ok(self.target.nc4()?.read()?.never_written(group, var)? != NeverWritten::Value)
+        let never = self.target.hdf5(|file| Ok(file.never_written(group, var)?))?;
+        Ok(never != NeverWritten::Value)
     }
 
     /// Gives a variable fill values, since nothing of it can be read.

@@ -442,11 +442,10 @@ fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
         if !matches!(storage, StorageKind::Chunked(_) | StorageKind::Contiguous) {
             return Ok(false);
         }
-        let unwritten = {
-            let nc4 = file.nc4()?.read()?;
-            extents[side] = nc4.extent(var.group, var.var)?.to_vec();
-            nc4.never_written(var.group, var.var)?
-        };
+        let unwritten = file.hdf5(|file| {
+            extents[side] = file.extent(var.group, var.var)?.to_vec();
+            Ok(file.never_written(var.group, var.var)?)
+        })?;
         match unwritten {
             NeverWritten::Value if pair.form.has_pointers() => return Ok(false),
             NeverWritten::Value => {

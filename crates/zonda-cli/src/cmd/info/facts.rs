@@ -252,14 +252,15 @@ impl Source<'_> {
 }
 
 fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
-    let file_bytes = file.storage().len()?;
+    let file_bytes = file.storage().map(|storage| storage.len()).transpose()?;
     if file.is_hdf5() {
-        return hdf5::describe(file, Facts { file_bytes: Some(file_bytes), ..blank });
+        return hdf5::describe(file, Facts { file_bytes, ..blank });
     }
     let facts = file.meta(|meta| {
         let variables = variables(meta)?;
-        let layout = layout(meta, &variables, file_bytes)?;
-        let missing = layout.missing_bytes;
+        let of = |bytes| layout(meta, &variables, bytes);
+        let layout = file_bytes.filter(|_| meta.layout().is_some()).map(of).transpose()?;
+        let missing = layout.as_ref().map_or(0, |layout| layout.missing_bytes);
         let mut dimensions = Vec::with_capacity(meta.n_dims());
         for id in meta.dim_ids() {
             let dim = meta.dim(id)?;
@@ -272,9 +273,9 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
         let mut facts = Facts {
             format: Some(meta.format().kind()),
             version: Some(version(meta.format())),
-            file_bytes: Some(file_bytes),
+            file_bytes,
             stack: Some(file.stack()),
-            layout: Some(layout),
+            layout,
             records: records(meta)?,
             dimensions,
             global_attributes: Some(meta.n_atts(VarId::GLOBAL)?),

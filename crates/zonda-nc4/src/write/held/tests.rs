@@ -41,11 +41,11 @@ fn copies_own_what_they_point_to_at_every_depth() {
     element.extend(list.add(b"eins").to_ne_bytes());
     element.extend([0; 8]);
     element.extend(list.sequence(3, &inner));
-    let held = Held::take(&whole, &mut list.clone(), &element).unwrap();
+    let held = take(&whole, &mut list.clone(), &element).unwrap();
     // What was pointed to may change now.
     list.0.iter_mut().for_each(|bytes| bytes.fill(0xff));
     let (mut out, mut place) = (vec![0; 40], List::default());
-    held.give(&whole, &mut place, &mut out).unwrap();
+    give(&held, &whole, &mut place, &mut out).unwrap();
     assert_eq!(out[..8], element[..8], "padding is kept");
     assert_eq!(place.at(load(&out, 8)), Some(&b"eins"[..]));
     assert_eq!(load(&out, 16), 0, "a null pointer stays one");
@@ -55,7 +55,7 @@ fn copies_own_what_they_point_to_at_every_depth() {
     assert_eq!((load(items, 16), load(items, 24)), (0, 0), "an empty sequence");
     assert_eq!((load(items, 32), place.at(load(items, 40))), (1, Some(&[3, 0][..])));
     // It is a source itself.
-    let again = Held::take(&whole, &mut { &held }, held.bytes()).unwrap();
+    let again = take(&whole, &mut { &held }, held.bytes()).unwrap();
     assert_eq!(again, held);
 }
 
@@ -63,7 +63,7 @@ fn copies_own_what_they_point_to_at_every_depth() {
 fn items_at_no_address_are_none() {
     let mut element = 5u64.to_ne_bytes().to_vec();
     element.extend([0; 8]);
-    let held = Held::take(&sequence(short()), &mut List::default(), &element).unwrap();
+    let held = take(&sequence(short()), &mut List::default(), &element).unwrap();
     assert_eq!(held.bytes(), [0; 16]);
 }
 
@@ -77,8 +77,8 @@ fn a_caller_without_memory_is_told_so() {
     }
     let mut list = List::default();
     let element = list.add(b"x").to_ne_bytes();
-    let held = Held::take(&text(), &mut list, &element).unwrap();
-    assert_eq!(held.give(&text(), &mut Full, &mut [0; 8]), Err(NcError::NoMem));
+    let held = take(&text(), &mut list, &element).unwrap();
+    assert_eq!(give(&held, &text(), &mut Full, &mut [0; 8]), Err(NcError::NoMem));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn what_is_written_is_read_again() {
     let mut list = List::default();
     let (x, empty) = (list.add(b"some text"), list.add(b""));
     let elements: Vec<u8> = [x, 0, empty].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let held = Held::take(&text(), &mut list, &elements).unwrap();
+    let held = take(&text(), &mut list, &elements).unwrap();
     let mut bytes = vec![0xff; held.written_bytes()];
     held.write_to(&mut bytes).unwrap();
     assert_eq!(held.write_to(&mut vec![0; held.written_bytes() - 1]), None);

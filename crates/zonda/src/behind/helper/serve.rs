@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
+use zonda_format::Held;
 use zonda_format::Values;
 use zonda_format::{GroupId, VarRef};
 use zonda_model::{Hyperslab, NcError};
-use zonda_nc4::Held;
 use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 use zonda_storage::Neighbour;
 
