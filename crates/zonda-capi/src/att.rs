@@ -229,7 +229,7 @@ unsafe fn put_att(
     boundary(|| {
         let file = handles::file(ncid)?;
         let owner = VarId(varid);
-        if file.dataset.is_hdf5() {
+        if file.dataset.capabilities().dialect.is_netcdf4() {
             check_owner(&file, owner)?;
         }
         // SAFETY: the contract above is that of `bytes`.
@@ -240,7 +240,7 @@ unsafe fn put_att(
             check_owner(&file, owner)?;
             return Err(NcError::BadName.into());
         };
-        if values.is_null() && !file.dataset.is_hdf5() {
+        if values.is_null() && !file.dataset.capabilities().dialect.is_netcdf4() {
             without_values(&file, owner, (xtype, len, mem))?;
         }
         let (owner, n_values) = (file.var(varid), len);

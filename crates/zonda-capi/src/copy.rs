@@ -98,7 +98,7 @@ fn copy_att(
     let (nc_type, len) = from.in_group(owner_in.group, |meta| {
         meta.find_att(owner_in.var, name).map(|(_, att)| (att.nc_type, att.len))
     })??;
-    if ExtType::from_nc_type(nc_type).is_none() && !to.is_hdf5() {
+    if ExtType::from_nc_type(nc_type).is_none() && !to.capabilities().user_types {
         // No classic file holds strings or values of user-defined types.
         return Err(NcError::BadType.into());
     }
@@ -253,7 +253,10 @@ impl Source {
         // The target takes a row as a whole or not at all.
         let mut target = vec![0; rank];
         to.in_group(id.group, |meta| meta.var_shape(id.var, &mut target))??;
-        if !to.is_hdf5() && !to.in_define_mode() && (1..rank).any(|d| target[d] < self.shape[d]) {
+        if !to.capabilities().dialect.is_netcdf4()
+            && !to.in_define_mode()
+            && (1..rank).any(|d| target[d] < self.shape[d])
+        {
             return Err(NcError::Edge.into());
         }
         let mut blocks = Blocks::of_shape(&self.shape, BLOCK_BYTES / self.element_bytes.max(1));

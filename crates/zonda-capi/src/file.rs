@@ -12,9 +12,6 @@ use crate::user_format::{self, member, to_user_format};
 use crate::var::c_count;
 
 const NOFILL: c_int = 0x100;
-/// `NC_FORMATX_NC3` and `NC_FORMATX_NC_HDF5`: the implementation behind a file.
-const FORMATX_NC3: c_int = 1;
-const FORMATX_NC_HDF5: c_int = 2;
 
 /// `int nc_redef(int ncid);`
 #[unsafe(no_mangle)]
@@ -111,7 +108,9 @@ pub unsafe extern "C" fn nc_set_fill(ncid: c_int, fillmode: c_int, old_modep: *m
     boundary(|| {
         let file = handles::file(ncid)?;
         let mode = match fillmode {
-            _ if file.dataset.is_hdf5() && !file.dataset.is_writable() => {
+            _ if file.dataset.capabilities().dialect.is_netcdf4()
+                && !file.dataset.is_writable() =>
+            {
                 return Err(NcError::Perm.into());
             }
             0 => FillMode::Fill,
@@ -189,7 +188,7 @@ pub unsafe extern "C" fn nc_inq_format_extended(
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
-            put(formatp, if file.dataset.is_hdf5() { FORMATX_NC_HDF5 } else { FORMATX_NC3 });
+            put(formatp, file.dataset.capabilities().formatx);
             put(modep, file.mode);
         }
         Ok(())

@@ -36,7 +36,7 @@ pub(crate) fn check_var(ncid: c_int, varid: c_int) -> Result<FileRef, Failure> {
 
 /// How a variable of a netCDF-4 file is stored; `None` for classic files.
 pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo>>, Failure> {
-    if !file.dataset.is_hdf5() {
+    if !file.dataset.capabilities().storage {
         return Ok(None);
     }
     Ok(Some(file.dataset.var_info(file.var(varid))?))
@@ -45,7 +45,7 @@ pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo
 /// A netCDF-4 file whose variables get properties; of a classic one the answer is `NC_ENOTNC4`.
 pub(crate) fn file_for_setting(ncid: c_int) -> Result<FileRef, Failure> {
     let file = handles::file(ncid)?;
-    if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4.into()) }
+    if file.dataset.capabilities().storage { Ok(file) } else { Err(NcError::NotNc4.into()) }
 }
 
 fn find(info: &VarInfo, id: u32) -> Option<&FilterSpec> {
@@ -90,7 +90,7 @@ pub extern "C" fn nc_def_var_fletcher32(ncid: c_int, varid: c_int, fletcher32: c
 /// mode, the code is `NC_EINDEFINE`, as in the reference.
 fn add_filter(ncid: c_int, varid: c_int, id: u32, params: &[u32]) -> CallResult {
     let file = check_var(ncid, varid)?;
-    if !file.dataset.is_hdf5() {
+    if !file.dataset.capabilities().storage {
         return Err(NcError::NotNc4.into());
     }
     if !file.dataset.in_define_mode() {
@@ -324,7 +324,7 @@ pub extern "C" fn nc_inq_filter_avail(ncid: c_int, id: c_uint) -> c_int {
     to_user_format!(ncid, inq_filter_avail(ncid, id));
     boundary(|| {
         let file = handles::any_group(ncid)?;
-        if !file.dataset.is_hdf5() {
+        if !file.dataset.capabilities().storage {
             return Err(NcError::NoFilter.into());
         }
         if id > LAST_FILTER {
@@ -353,7 +353,7 @@ fn add_named_filter((ncid, varid): (c_int, c_int), id: u32, valid: bool, params:
     });
     boundary(|| {
         let file = handles::file(ncid)?;
-        if !file.dataset.is_hdf5() {
+        if !file.dataset.capabilities().storage {
             return Err(NcError::NoFilter.into());
         }
         if !valid {

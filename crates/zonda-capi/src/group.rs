@@ -58,7 +58,7 @@ pub unsafe extern "C" fn nc_inq_ncid(
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let group = match unsafe { bytes(name) } {
-            Some(name) if file.dataset.is_hdf5() => child(&file, file.group, name)?,
+            Some(name) if file.dataset.capabilities().groups => child(&file, file.group, name)?,
             _ => GroupId::ROOT,
         };
         // SAFETY: the contract above is `put`'s contract.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn nc_inq_grp_full_ncid(
     to_user_format!(ncid, inq_grp_full_ncid(ncid, full_name, grp_ncid));
     boundary(|| {
         let found = handles::any_group(ncid)?;
-        if !found.dataset.is_hdf5() {
+        if !found.dataset.capabilities().groups {
             return Err(NcError::NoGrp.into());
         }
         // SAFETY: the contract above is that of `bytes`.
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn nc_def_grp(
     to_user_format!(parent_ncid, def_grp(parent_ncid, name, new_ncid));
     boundary(|| {
         let file = handles::file(parent_ncid)?;
-        if !file.dataset.is_hdf5() {
+        if !file.dataset.capabilities().groups {
             return Err(NcError::NotNc4.into());
         }
         // SAFETY: the contract above is that of `bytes`.
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, name: *const c_char) -> c_i
     to_user_format!(grpid, rename_grp(grpid, name));
     boundary(|| {
         let file = handles::file(grpid)?;
-        if !file.dataset.is_hdf5() {
+        if !file.dataset.capabilities().groups {
             return Err(NcError::NotNc4.into());
         }
         if !file.dataset.is_writable() {

@@ -149,7 +149,7 @@ fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     let group = GroupId((id & 0xffff) as u16);
     match &*file {
         Some(open) if open.dataset.is_out_of_reach() => Err(NcError::System(libc::ECHILD)),
-        Some(open) if group == GroupId::ROOT || open.dataset.is_hdf5() => {
+        Some(open) if group == GroupId::ROOT || open.dataset.capabilities().groups => {
             Ok(FileRef { file, group })
         }
         _ => Err(NcError::BadId),

@@ -50,7 +50,7 @@ pub(crate) fn size_in_memory(ncid: c_int, xtype: NcType) -> Result<usize, NcErro
 /// The file whose user-defined types are meant.
 fn user_file(ncid: c_int) -> Result<FileRef, NcError> {
     let file = handles::file(ncid)?;
-    if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4) }
+    if file.dataset.capabilities().user_types { Ok(file) } else { Err(NcError::NotNc4) }
 }
 
 /// Runs `f` with what walks through values of a type, and its kind.

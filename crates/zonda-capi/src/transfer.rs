@@ -105,7 +105,7 @@ impl Transfer<'_> {
             }
         };
         let dataset = &self.file.dataset;
-        if !matches!(self.mem, Mem::Number(_)) && dataset.is_hdf5() {
+        if !matches!(self.mem, Mem::Number(_)) && dataset.capabilities().user_types {
             // SAFETY: same contract.
             return unsafe { self.slab_of_nc4(slab) };
         }

@@ -209,7 +209,7 @@ pub(crate) fn alignment() -> Option<(u64, u64)> {
 /// A netCDF-4 file; of a classic one the answer is `refused`.
 fn nc4_file(ncid: c_int, refused: NcError) -> Result<FileRef, NcError> {
     let file = handles::file(ncid)?;
-    if file.dataset.is_hdf5() { Ok(file) } else { Err(refused) }
+    if file.dataset.capabilities().storage { Ok(file) } else { Err(refused) }
 }
 
 /// `int nc_set_var_chunk_cache(int ncid, int varid, size_t size, size_t nelems, float preemption);`
@@ -227,7 +227,7 @@ pub extern "C" fn nc_set_var_chunk_cache(
     to_user_format!(ncid, set_var_chunk_cache(ncid, varid, size, nelems, preemption));
     boundary(|| {
         let found = handles::any_group(ncid)?;
-        if !found.dataset.is_hdf5() {
+        if !found.dataset.capabilities().storage {
             return Err(NcError::NotNc4.into());
         }
         if preemption < 0.0 || preemption > 1.0 {
@@ -567,7 +567,7 @@ fn quantized_file(ncid: c_int, varid: c_int) -> Result<FileRef, NcError> {
         return Err(NcError::Global);
     }
     let file = handles::file(ncid)?;
-    if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4) }
+    if file.dataset.capabilities().storage { Ok(file) } else { Err(NcError::NotNc4) }
 }
 
 /// `int nc_def_var_quantize(int ncid, int varid, int quantize_mode, int nsd);`

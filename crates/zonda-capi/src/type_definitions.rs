@@ -17,7 +17,7 @@ const MAX_FIELD_DIMS: usize = zonda::MAX_VAR_DIMS;
 /// A netCDF-4 file.
 fn nc4_file(ncid: c_int) -> Result<FileRef, Failure> {
     let file = handles::file(ncid)?;
-    if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4.into()) }
+    if file.dataset.capabilities().user_types { Ok(file) } else { Err(NcError::NotNc4.into()) }
 }
 
 /// Defines a type by `define`, which gets its group and name, and tells its number.

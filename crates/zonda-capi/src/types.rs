@@ -66,7 +66,7 @@ pub unsafe extern "C" fn nc_inq_type(
             return Ok(());
         }
         let Ok(found) = handles::any_group(ncid) else { return Err(NcError::BadType.into()) };
-        if xtype <= NAT || !found.dataset.is_hdf5() {
+        if xtype <= NAT || !found.dataset.capabilities().user_types {
             return Err(NcError::BadType.into());
         }
         handles::file(ncid)?.meta(|meta| {
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn nc_inq_type_equal(
         if typeid1 <= NAT || typeid2 <= NAT {
             return Err(NcError::Inval.into());
         }
-        let same = if !first.dataset.is_hdf5() {
+        let same = if !first.dataset.capabilities().user_types {
             typeid1 == typeid2 && typeid1 <= ExtType::Double.nc_type()
         } else if typeid1 <= VLEN || typeid2 <= STRING {
             typeid1 == typeid2
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn nc_inq_typeid(
         let found = handles::any_group(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        let code = if found.dataset.is_hdf5() {
+        let code = if found.dataset.capabilities().user_types {
             let named =
                 |&code: &NcType| atomic(code).is_some_and(|(text, _)| text.as_bytes() == name);
             match (1..=STRING).find(named) {

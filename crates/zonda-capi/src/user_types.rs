@@ -42,7 +42,7 @@ fn with_type(
     f: impl FnOnce(&UserType) -> Result<(), NcError>,
 ) -> CallResult {
     let file = handles::file(ncid)?;
-    if !file.dataset.is_hdf5() {
+    if !file.dataset.capabilities().user_types {
         return Err(NcError::NotNc4.into());
     }
     file.meta(|meta| match meta.user_type(xtype) {
@@ -372,7 +372,7 @@ pub unsafe extern "C" fn nc_put_vlen_element(
 ) -> c_int {
     to_user_format!(ncid, put_vlen_element(ncid, type_id, vlen_element, len, data));
     boundary(|| {
-        if !handles::file(ncid)?.dataset.is_hdf5() {
+        if !handles::file(ncid)?.dataset.capabilities().user_types {
             return Err(NcError::NotNc4.into());
         }
         // SAFETY: the contract above is `put`'s contract.
@@ -402,7 +402,7 @@ pub unsafe extern "C" fn nc_get_vlen_element(
     const FIXED: usize = 4;
     boundary(|| {
         let file = handles::file(ncid)?;
-        if !file.dataset.is_hdf5() {
+        if !file.dataset.capabilities().user_types {
             return Err(NcError::NotNc4.into());
         }
         if vlen_element.is_null() {

@@ -43,7 +43,7 @@ pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType>
 /// the list comes first.
 fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> Failure {
     let refused = || {
-        if dataset.is_hdf5() {
+        if dataset.capabilities().dialect.is_netcdf4() {
             if dataset.format() == Format::NetCdf4Classic && !dataset.in_define_mode() {
                 return Err(NcError::NotInDefine);
             }
@@ -169,13 +169,14 @@ pub unsafe extern "C" fn nc_inq_varid(
 ) -> c_int {
     to_user_format!(ncid, inq_varid(ncid, name, varidp));
     boundary(|| {
-        if varidp.is_null() && handles::any_group(ncid)?.dataset.is_hdf5() {
+        if varidp.is_null() && handles::any_group(ncid)?.dataset.capabilities().dialect.is_netcdf4()
+        {
             return Ok(());
         }
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        if file.dataset.is_hdf5() && name.len() > MAX_NAME_BYTES {
+        if file.dataset.capabilities().dialect.is_netcdf4() && name.len() > MAX_NAME_BYTES {
             return Err(NcError::MaxName.into());
         }
         let var = file.meta(|meta| meta.find_var(name))??;
@@ -212,7 +213,10 @@ pub unsafe extern "C" fn nc_inq_var(
         file.meta(|meta| {
             // SAFETY: the contract above covers each of these.
             unsafe {
-                if id == VarId::GLOBAL && file.dataset.is_hdf5() && !nattsp.is_null() {
+                if id == VarId::GLOBAL
+                    && file.dataset.capabilities().dialect.is_netcdf4()
+                    && !nattsp.is_null()
+                {
                     // The reference then answers with the attributes of the group, and nothing else.
                     nattsp.write(c_count(meta.n_atts(id)?));
                     return Ok(());
@@ -330,7 +334,7 @@ pub unsafe extern "C" fn nc_inq_var_fill(
     to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let file = handles::file(ncid)?;
-        if file.dataset.is_hdf5() {
+        if file.dataset.capabilities().storage {
             // SAFETY: same contract.
             return unsafe { fill_of_nc4(&file, varid, no_fill, fill_value) };
         }

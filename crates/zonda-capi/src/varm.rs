@@ -81,7 +81,7 @@ impl Transfer<'_> {
         if !selected.strides_are(is_stride) {
             return Err(NcError::Stride.into());
         }
-        if self.file.dataset.is_hdf5() {
+        if self.file.dataset.capabilities().dialect.is_netcdf4() {
             self.check_strided(&var, &selected)?;
         }
         let Some(imap) = imap else {

@@ -14,6 +14,10 @@ pub struct Capabilities {
     pub storage: bool,
     /// What define mode is.
     pub define_mode: DefineMode,
+    /// Whose habits it has.
+    pub dialect: Dialect,
+    /// What `nc_inq_format_extended` calls it: a number of `NC_FORMATX_*`.
+    pub formatx: i32,
     /// Puts do not need the file alone: [`Dispatch::shared_puts`](crate::Dispatch::shared_puts) is there.
     pub shared_puts: bool,
 }
@@ -38,6 +42,24 @@ pub enum DefineMode {
     Implied,
 }
 
+/// Whose habits a format has where those of the reference differ: the order of its errors, what it takes null pointers for, and what
+/// attributes without values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Those of its classic formats.
+    Classic,
+    /// Those of netCDF-4.
+    NetCdf4,
+}
+
+impl Dialect {
+    /// Whether it has those of netCDF-4.
+    #[must_use]
+    pub fn is_netcdf4(self) -> bool {
+        self == Dialect::NetCdf4
+    }
+}
+
 impl Capabilities {
     /// The classic formats.
     pub const CLASSIC: Capabilities = Capabilities {
@@ -46,6 +68,8 @@ impl Capabilities {
         unlimited: Unlimited::First,
         storage: false,
         define_mode: DefineMode::Needed,
+        dialect: Dialect::Classic,
+        formatx: 1,
         shared_puts: true,
     };
 
@@ -56,6 +80,8 @@ impl Capabilities {
         unlimited: Unlimited::Any,
         storage: true,
         define_mode: DefineMode::Implied,
+        dialect: Dialect::NetCdf4,
+        formatx: 2,
         shared_puts: false,
     };
 }

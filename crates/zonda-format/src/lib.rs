@@ -14,7 +14,7 @@ mod storage;
 mod transfer;
 mod types;
 
-pub use capabilities::{Capabilities, DefineMode, Unlimited};
+pub use capabilities::{Capabilities, DefineMode, Dialect, Unlimited};
 pub use definitions::{
     AttView, ClassicVar, Definitions, DimView, Dims, GroupView, Layout, VarView,
 };

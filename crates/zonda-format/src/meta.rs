@@ -14,27 +14,32 @@ use crate::types::{FIRST_USER_TYPE, NC_STRING, UserType};
 pub struct Meta<'a> {
     all: &'a dyn Definitions,
     group: GroupId,
+    /// What is in the group, where it can be had: a count of a damaged file is 0, and what asks for a
+    /// thing by its number says why.
+    view: Option<GroupView<'a>>,
 }
 
 impl<'a> Meta<'a> {
     /// Those of a group, which need not be there.
     #[must_use]
     pub fn new(all: &'a dyn Definitions, group: GroupId) -> Meta<'a> {
-        Meta { all, group }
+        Meta { all, group, view: all.group(group).ok() }
     }
 
-    fn of(&self, var: VarId) -> VarRef {
+    /// Those of a group that is there.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`; what reading the definitions meets.
+    pub fn of(all: &'a dyn Definitions, group: GroupId) -> Result<Meta<'a>> {
+        Ok(Meta { all, group, view: Some(all.group(group)?) })
+    }
+
+    fn var_ref(&self, var: VarId) -> VarRef {
         VarRef { group: self.group, var }
     }
 
-    /// What is in the group, where it can be had: a count of a damaged file is 0, and what asks for a
-    /// thing by its number says why.
-    fn view(&self) -> Option<GroupView<'a>> {
-        self.all.group(self.group).ok()
-    }
-
     fn dims(&self) -> Dims<'a> {
-        self.view().map_or(Dims::First(0), |group| group.dims)
+        self.view.as_ref().map_or(Dims::First(0), |group| group.dims)
     }
 
     /// The format.
@@ -57,7 +62,7 @@ impl<'a> Meta<'a> {
     /// Number of variables of this group.
     #[must_use]
     pub fn n_vars(&self) -> usize {
-        self.view().map_or(0, |group| group.n_vars)
+        self.view.as_ref().map_or(0, |group| group.n_vars)
     }
 
     /// The first unlimited dimension of this group.
@@ -108,7 +113,7 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`.
     pub fn var(&self, id: VarId) -> Result<VarView<'a>> {
-        self.all.var(self.of(id))
+        self.all.var(self.var_ref(id))
     }
 
     /// Id of the variable of this group with that name, which is normalised first.
@@ -124,14 +129,14 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`.
     pub fn var_shape(&self, id: VarId, out: &mut [usize]) -> Result<usize> {
-        self.all.var_shape(self.of(id), out)
+        self.all.var_shape(self.var_ref(id), out)
     }
 
     /// Elements that a variable has itself along each dimension, where that may be fewer than the
     /// dimensions have.
     #[must_use]
     pub fn extent(&self, id: VarId) -> Option<&'a [u64]> {
-        self.all.extent(self.of(id))
+        self.all.extent(self.var_ref(id))
     }
 
     /// Whether netCDF has words for all of a user-defined type.
@@ -158,7 +163,7 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`; what decoding them meets.
     pub fn n_atts(&self, owner: VarId) -> Result<usize> {
-        self.all.n_atts(self.of(owner))
+        self.all.n_atts(self.var_ref(owner))
     }
 
     /// Attribute number `index` of a variable, or of the group for [`VarId::GLOBAL`].
@@ -166,7 +171,7 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`.
     pub fn att(&self, owner: VarId, index: usize) -> Result<AttView<'a>> {
-        self.all.att(self.of(owner), index)
+        self.all.att(self.var_ref(owner), index)
     }
 
     /// The attribute with that name, which is normalised first, and its number; one that is found
@@ -175,7 +180,7 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`.
     pub fn find_att(&self, owner: VarId, name: &[u8]) -> Result<(i32, AttView<'a>)> {
-        self.all.find_att(self.of(owner), name)
+        self.all.find_att(self.var_ref(owner), name)
     }
 
     /// The group looked at.
@@ -189,21 +194,20 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_EBADGRPID`.
     pub fn group(&self, group: GroupId) -> Result<Meta<'a>> {
-        self.all.group(group)?;
-        Ok(Meta { all: self.all, group })
+        Meta::of(self.all, group)
     }
 
     /// Name of the group, `/` for the root.
     #[must_use]
     pub fn group_name(&self) -> &'a [u8] {
-        self.view().map_or(b"/", |group| group.name)
+        self.view.as_ref().map_or(b"/", |group| group.name)
     }
 
     /// Path of the group from the root, which is `/`.
     #[must_use]
     pub fn group_path(&self) -> Vec<u8> {
         let mut names: Vec<&[u8]> = Vec::new();
-        let mut at = self.view();
+        let mut at = self.view;
         while let Some((group, parent)) = at.and_then(|group| Some((group, group.parent?))) {
             names.push(group.name);
             // A parent has a lower number, so that the way ends.
@@ -218,13 +222,13 @@ impl<'a> Meta<'a> {
     /// The group around this one; the root has none.
     #[must_use]
     pub fn group_parent(&self) -> Option<GroupId> {
-        self.view()?.parent
+        self.view.as_ref()?.parent
     }
 
     /// The groups in this one.
     #[must_use]
     pub fn groups(&self) -> &'a [GroupId] {
-        self.view().map_or(&[], |group| group.children)
+        self.view.as_ref().map_or(&[], |group| group.children)
     }
 
     /// The group in this one with that name, which is normalised first.
@@ -238,7 +242,7 @@ impl<'a> Meta<'a> {
     /// Numbers of the types defined in this group.
     #[must_use]
     pub fn type_ids(&self) -> &'a [i32] {
-        self.view().map_or(&[], |group| group.types)
+        self.view.as_ref().map_or(&[], |group| group.types)
     }
 
     /// All user-defined types of the file; the first has number [`FIRST_USER_TYPE`].
@@ -267,7 +271,7 @@ impl<'a> Meta<'a> {
     /// for, or a dimension of it is none that its group can have. `None` where it is whole.
     #[must_use]
     pub fn var_fault(&self, id: VarId) -> Option<Error> {
-        self.all.var_fault(self.of(id))
+        self.all.var_fault(self.var_ref(id))
     }
 
     /// Number of the user-defined type with that name, which is normalised first: in this group, in

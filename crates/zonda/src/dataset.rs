@@ -475,11 +475,7 @@ impl Dataset {
     /// `NC_EBADGRPID`; what reading the definitions meets.
     #[inline]
     pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
-        self.ask(|file| {
-            let all = file.definitions();
-            all.group(group)?;
-            Ok(f(&Meta::new(all, group)))
-        })
+        self.ask(|file| Ok(f(&Meta::of(file.definitions(), group)?)))
     }
 
     /// Whether there is a group of that number.

@@ -472,7 +472,7 @@ pub(super) fn chunks_of(
     made: &Made<'_>,
     is_source: bool,
 ) -> Result<Option<Vec<u64>>> {
-    if !file.is_hdf5() {
+    if !file.capabilities().storage {
         return Ok(None);
     }
     let info = file.var_info(if is_source { made.var.source } else { made.target })?;

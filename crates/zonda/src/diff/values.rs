@@ -475,7 +475,7 @@ fn place(index: u64, start: &[u64], count: &[u64]) -> Vec<u64> {
 }
 
 fn chunks_of(pair: &Pair<'_>, side: usize) -> Result<Option<Vec<u64>>> {
-    if !pair.files[side].is_hdf5() {
+    if !pair.files[side].capabilities().storage {
         return Ok(None);
     }
     let info = pair.files[side].var_info(pair.vars[side].source)?;
