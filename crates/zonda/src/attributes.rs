@@ -6,8 +6,9 @@ use zonda_convert::Converted;
 use zonda_format::{AttAccess, AttPut, Checked, Place, Room, Values, VarRef};
 use zonda_model::{MemType, memory};
 
+use crate::behind::{Look, Steering};
 use crate::data::shorter;
-use crate::dataset::{Dataset, Look, Steering};
+use crate::dataset::Dataset;
 use crate::error::Result;
 
 /// Attributes.
@@ -98,7 +99,7 @@ impl Dataset {
     /// As [`Dataset::get_att`].
     pub fn get_att_from<'a>(&'a self, att: &AttAccess<'a>) -> Result<GetAtt<'a>> {
         self.check_group(att.owner.group)?;
-        let from = self.look()?;
+        let from = self.here(self.door.look())?;
         let checked = self.here(from.file().and_then(|file| file.check_get_att(att)))?;
         Ok(GetAtt { dataset: self, from, att: *att, checked })
     }

@@ -1,27 +1,25 @@
 //! An open dataset of any format.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use zonda_classic::{ClassicFile, Version};
-use zonda_format::{
-    Capabilities, Dispatch, DispatchWrite, Ending, Format, GroupId, Meta, Reserve, View,
-};
+use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending, Format, GroupId, Meta, Reserve};
 use zonda_model::NcError;
 use zonda_nc4::Damaged;
 use zonda_runtime::callout::Mark;
-use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard};
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
-use crate::behind::{Behind, Hold, WriteBehind};
+use crate::behind::{Door, Steering, WriteBehind};
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
 use crate::nc4;
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
-use crate::open_file::{self, OpenFile};
+use crate::open_file::OpenFile;
 
 /// An open dataset. All methods may be called from any thread.
 ///
@@ -43,56 +41,16 @@ pub struct Dataset {
     forked: AtomicBool,
     /// Set in a forked child that has not all locks of the file, and never will.
     out_of_reach: AtomicBool,
-    pub(crate) inner: Arc<OpenFile>,
-    /// Whether puts are carried out behind the program's back.
-    is_behind: AtomicBool,
-    behind: OnceLock<Arc<Behind>>,
+    /// The file of some format, and its queue, where puts are carried out behind the program's back.
+    pub(crate) door: Door,
     /// What was passed over in a damaged classic file.
     pub(crate) passed: Vec<zonda_classic::Passed>,
-}
-
-/// The file, for one who changes it.
-pub(crate) struct Steering<'a> {
-    pub(crate) file: open_file::Alone<'a>,
-    /// Keeps puts from being accepted.
-    _hold: Option<Hold<'a>>,
-}
-
-impl Steering<'_> {
-    /// Its half that can be written.
-    ///
-    /// # Errors
-    /// `NC_EPERM` where it has none.
-    pub(crate) fn writer(&mut self) -> Result<&mut dyn DispatchWrite> {
-        open_file::writer(&mut self.file)
-    }
-}
-
-/// The file, for one who asks: while puts wait, as it is with all that was accepted.
-pub(crate) enum Look<'a> {
-    View(RwLockReadGuard<'a, Option<Box<dyn View>>>),
-    File(open_file::Shared<'a>),
-}
-
-impl Look<'_> {
-    #[inline]
-    pub(crate) fn file(&self) -> Result<&dyn Dispatch> {
-        match self {
-            Look::File(file) => Ok(&***file),
-            Look::View(view) => match view.as_ref() {
-                Some(view) => Ok(view.file()),
-                None => Err(Error::explained(NcError::Internal, "a view that is gone")),
-            },
-        }
-    }
 }
 
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
 pub struct Frozen<'a> {
-    _file: Option<open_file::Alone<'a>>,
-    _behind: Option<crate::behind::Frozen<'a>>,
-    is_whole: bool,
+    held: Option<crate::behind::Frozen<'a>>,
 }
 
 impl Frozen<'_> {
@@ -100,7 +58,7 @@ impl Frozen<'_> {
     /// ([`Dataset::mark_out_of_reach`]).
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.is_whole
+        self.held.is_some()
     }
 }
 
@@ -159,9 +117,7 @@ impl Dataset {
             on_disk: false,
             forked: AtomicBool::new(false),
             out_of_reach: AtomicBool::new(false),
-            inner: Arc::new(inner),
-            is_behind: AtomicBool::new(false),
-            behind: OnceLock::new(),
+            door: Door::new(inner),
             passed: Vec::new(),
         }
     }
@@ -250,8 +206,7 @@ impl Dataset {
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
-        let mut file = self.changing()?;
-        self.here(file.writer().and_then(f))
+        self.here(self.door.changing().and_then(|mut file| f(file.writer()?)))
     }
 
     /// The same in a group, which has to be the root where there are no others.
@@ -269,81 +224,21 @@ impl Dataset {
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
-        let mut file = self.steering()?;
-        self.here(file.writer().and_then(f))
+        self.here(self.door.steering().and_then(|mut file| f(file.writer()?)))
     }
 
-    /// The file, for one who changes its mode: puts that were accepted came before, and those to come go the ordinary way
-    /// while it is held.
-    fn steering(&self) -> Result<Steering<'_>> {
-        if self.inner.capabilities.shared_puts {
-            let hold = self.before_change()?;
-            return Ok(Steering { file: self.here(self.inner.write())?, _hold: hold });
-        }
-        let behind = self.behind();
-        loop {
-            if let Some(behind) = behind {
-                behind.finish(false)?;
-            }
-            let file = self.here(self.inner.write())?;
-            if behind.is_none_or(Behind::begin_change) {
-                return Ok(Steering { file, _hold: None });
-            }
-        }
-    }
-
-    /// The same for one who changes what is in it, which other writers of the process may do by turns.
+    /// The file, for one who changes what is in it, which other writers of the process may do by turns: puts that were
+    /// accepted came before.
     pub(crate) fn changing(&self) -> Result<Steering<'_>> {
-        let mut steering = self.steering()?;
-        self.here(self.inner.begin(&mut steering.file))?;
-        Ok(steering)
+        self.here(self.door.changing())
     }
 
     /// Of formats without groups only the root is asked for.
     pub(crate) fn check_group(&self, group: GroupId) -> Result<()> {
-        if group == GroupId::ROOT || self.inner.capabilities.groups {
+        if group == GroupId::ROOT || self.capabilities().groups {
             return Ok(());
         }
         Err(Error::from(NcError::BadGrpId).at(&self.path))
-    }
-
-    /// Carries out the puts that were accepted, and forgets what was known for those to come. Nothing is found out anew
-    /// while the answer is kept: definitions, names, and which file it is may be other ones then.
-    pub(crate) fn before_change(&self) -> Result<Option<Hold<'_>>> {
-        let Some(behind) = self.behind() else { return Ok(None) };
-        let hold = behind.hold();
-        behind.finish(false)?;
-        Ok(Some(hold))
-    }
-
-    /// Changes a name by which a helper process finds variables: at no moment it has puts by a name that the file may not
-    /// have, or by one that another variable has.
-    pub(crate) fn renaming(&self, rename: impl FnOnce() -> Result<()>) -> Result<()> {
-        let Some(behind) = self.behind().filter(|behind| behind.is_watched()) else {
-            return rename();
-        };
-        let _hold = behind.hold();
-        behind.finish(false)?;
-        behind.commit()?;
-        rename()?;
-        behind.commit()
-    }
-
-    /// Does what commits all that was put.
-    fn committing(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
-        match self.behind() {
-            Some(behind) => behind.committing(commit),
-            None => commit(),
-        }
-    }
-
-    /// The queue, where puts are carried out behind the program's back.
-    #[inline]
-    pub(crate) fn behind(&self) -> Option<&Behind> {
-        if !self.is_behind.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.behind.get().map(|behind| &**behind)
     }
 
     /// Whether puts return when they are accepted, from now on.
@@ -351,71 +246,29 @@ impl Dataset {
     /// # Errors
     /// What went wrong with puts that were accepted before.
     pub fn set_write_behind(&self, how: WriteBehind) -> Result<()> {
-        let _hold = self.behind().map(Behind::hold);
-        if let Some(behind) = self.behind() {
-            behind.finish(true)?;
-            behind.leave()?;
-        }
-        let WriteBehind::On(how) = how else {
-            self.is_behind.store(false, Ordering::Relaxed);
-            return Ok(());
-        };
-        if self.is_writable() && !self.is_forked() {
-            let new = || Behind::new(&self.inner, self.path.clone(), self.file.clone());
-            let behind = self.behind.get_or_init(new);
-            behind.set(how);
-            self.is_behind.store(true, Ordering::Relaxed);
-        }
-        Ok(())
+        self.door.set_write_behind(how, &self.path, self.file.as_ref())
     }
 
     /// Bytes of puts that were accepted and wait, and what went wrong with any of them. Never waits.
     #[must_use]
     pub fn write_behind_status(&self) -> (usize, Option<Error>) {
-        self.behind().map_or((0, None), |behind| behind.status())
+        self.door.write_behind_status()
     }
 
-    /// The file, for those who ask about it and change nothing. While puts wait they see the
-    /// definitions that it has with all that was accepted, and nobody is waited for.
+    /// Has `f` look at the file, and change nothing. While puts wait it sees the definitions that there are with all that
+    /// was accepted, and nobody is waited for.
     ///
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
     #[inline]
-    pub(crate) fn look(&self) -> Result<Look<'_>> {
-        match self.view() {
-            Some(view) => Ok(Look::View(view)),
-            None => Ok(Look::File(self.here(self.inner.read())?)),
-        }
-    }
-
-    /// Has `f` look at the same.
-    #[inline]
     pub(crate) fn ask<R>(&self, f: impl FnOnce(&dyn Dispatch) -> Result<R>) -> Result<R> {
-        if let Some(view) = self.view().as_deref().and_then(Option::as_ref) {
-            return self.here(f(view.file()));
-        }
-        let file = self.here(self.inner.read())?;
-        self.here(f(&**file))
-    }
-
-    /// The same about definitions in memory alone: they stay when the file is closed.
-    #[inline]
-    fn ask_anyway<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
-        match self.view().as_deref().and_then(Option::as_ref) {
-            Some(view) => f(view.file()),
-            None => f(&**self.inner.even_closed()),
-        }
-    }
-
-    #[inline]
-    fn view(&self) -> Option<RwLockReadGuard<'_, Option<Box<dyn View>>>> {
-        self.behind().and_then(Behind::front)
+        self.here(self.door.ask(f))
     }
 
     /// What files of its format can have, and how they behave.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
-        self.inner.capabilities
+        self.door.file().capabilities
     }
 
     /// The path it was opened with.
@@ -433,13 +286,13 @@ impl Dataset {
     /// Whether it was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        self.inner.is_writable()
+        self.door.file().is_writable()
     }
 
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        self.ask_anyway(|file| file.in_define_mode())
+        self.door.ask_anyway(|file| file.in_define_mode())
     }
 
     /// The layer stack in spec form, such as `cache,file`; empty for a dataset without bytes.
@@ -451,7 +304,7 @@ impl Dataset {
     /// The storage below, where its format stands on one.
     #[must_use]
     pub fn storage(&self) -> Option<&Arc<dyn Storage>> {
-        self.inner.storage()
+        self.door.file().storage()
     }
 
     /// The same for what is about bytes of a file.
@@ -466,7 +319,7 @@ impl Dataset {
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        self.ask_anyway(|file| f(&Meta::new(file.definitions(), GroupId::ROOT)))
+        self.door.ask_anyway(|file| f(&Meta::new(file.definitions(), GroupId::ROOT)))
     }
 
     /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
@@ -481,7 +334,7 @@ impl Dataset {
     /// Whether there is a group of that number.
     #[must_use]
     pub fn has_group(&self, group: GroupId) -> bool {
-        self.ask_anyway(|file| file.definitions().group(group).is_ok())
+        self.door.ask_anyway(|file| file.definitions().group(group).is_ok())
     }
 
     /// Enters define mode.
@@ -489,10 +342,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
     pub fn redef(&self) -> Result<()> {
-        // It commits. What follows may put another file in the place of this one, where a helper
-        // process is to have nothing left to do.
-        let _hold = self.before_change()?;
-        self.committing(|| self.steer(|file| file.redef()))
+        self.here(self.door.redef())
     }
 
     /// Leaves define mode and commits.
@@ -502,7 +352,7 @@ impl Dataset {
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
         self.steer(|file| {
             file.enddef(reserve)?;
-            self.inner.is_done();
+            self.door.file().is_done();
             Ok(())
         })
     }
@@ -512,22 +362,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     pub fn sync(&self) -> Result<()> {
-        let told = self.behind().map_or(Ok(()), |behind| behind.finish(true));
-        let file = &*self.inner;
-        let sync = || {
-            if !file.is_writable() {
-                return file.refresh();
-            }
-            file.complete(|file| file.sync())?;
-            if file.catch_up(&mut file.write()?)?
-                && let Some(behind) = self.behind()
-            {
-                behind.begin_change();
-            }
-            Ok(())
-        };
-        let done = self.committing(|| self.here(sync()));
-        told.and(done)
+        self.here(self.door.sync())
     }
 
     /// Ends the dataset without its pending definitions, and removes a file that was being created.
@@ -535,19 +370,10 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; what the operating system reports.
     pub fn abort(&self) -> Result<()> {
-        let done = self.abort_now();
+        let end = || self.finish_after(self.door.file().abort(|| self.check_close()));
+        let done = self.door.abort(end);
         self.leave_to_parent();
         done
-    }
-
-    fn abort_now(&self) -> Result<()> {
-        let _hold = self.behind().map(Behind::hold);
-        if let Some(behind) = self.behind() {
-            // What went wrong is lost with the definitions.
-            let _ = behind.finish(true);
-            behind.end();
-        }
-        self.finish_after(self.inner.abort(|| self.check_close()))
     }
 
     /// Ends the dataset: leaves define mode, commits, writes a persistent dataset in memory to its
@@ -561,21 +387,10 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
     pub fn close(&self) -> Result<()> {
-        let Some(behind) = self.behind() else {
-            let done = self.close_now();
-            self.leave_to_parent();
-            return done;
-        };
-        let _hold = behind.hold();
-        let told = behind.finish(true);
-        if behind.is_stopped() {
-            return told;
-        }
-        let done = self.close_now();
-        if !self.is_open() {
-            behind.end();
-        }
-        told.and(done)
+        let end = || self.finish_after(self.door.file().close(|| self.check_close()));
+        let done = self.door.close(end);
+        self.leave_to_parent();
+        done
     }
 
     /// In a child of a fork: gives up the memory of a file that has ended. To be dropped is not enough, since threads that the
@@ -584,17 +399,10 @@ impl Dataset {
         if !self.is_forked() || self.is_out_of_reach() || self.is_open() {
             return;
         }
-        if let Some(behind) = self.behind.get() {
-            behind.leave_to_parent();
-        }
-        self.inner.leave();
+        self.door.leave_to_parent();
         if let Some(storage) = self.storage() {
             storage.rest();
         }
-    }
-
-    fn close_now(&self) -> Result<()> {
-        self.finish_after(self.inner.close(|| self.check_close()))
     }
 
     fn finish_after(
@@ -616,7 +424,7 @@ impl Dataset {
     /// Whether it has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.inner.is_open()
+        self.door.file().is_open()
     }
 
     fn finish(&self, ending: Ending) -> Result<()> {
@@ -658,24 +466,14 @@ impl Dataset {
     /// one. What it has not got then is not held ([`Frozen::is_whole`]).
     #[must_use]
     pub fn freeze(&self, until: Instant) -> Frozen<'_> {
-        let (mut _file, mut is_whole) = (None, !self.is_out_of_reach());
-        if is_whole {
-            _file = self.inner.freeze(until);
-            is_whole = _file.is_some();
-        }
-        let mut _behind = None;
-        if let Some(behind) = self.behind().filter(|_| is_whole) {
-            _behind = behind.freeze(until);
-            is_whole = _behind.is_some();
-        }
-        Frozen { _file, _behind, is_whole }
+        let is_within_reach = !self.is_out_of_reach();
+        Frozen { held: is_within_reach.then(|| self.door.freeze(until)).flatten() }
     }
 
     /// Whether no other call is at work with it at this moment.
     #[must_use]
     pub fn is_free(&self) -> bool {
-        self.freeze(Instant::now()).is_whole()
-            && self.behind().is_none_or(|behind| !behind.is_busy())
+        self.freeze(Instant::now()).is_whole() && !self.door.is_busy()
     }
 
     /// Whether [`Dataset::mark_out_of_reach`] was called.
@@ -703,11 +501,7 @@ impl Dataset {
     /// puts and definitions answer `ECHILD` and close writes nothing. Reading goes on.
     pub fn mark_forked(&self) {
         self.forked.store(true, Ordering::Relaxed);
-        if let Some(behind) = self.behind() {
-            self.is_behind.store(false, Ordering::Relaxed);
-            behind.mark_forked();
-        }
-        self.inner.mark_forked();
+        self.door.mark_forked();
     }
 
     /// Commits what was put, for a process that ends without closing. In define mode the dataset
@@ -728,22 +522,11 @@ impl Dataset {
             // All that was put is the parent's.
             return Ok(());
         }
-        let told = self.behind().map_or(Ok(()), |behind| behind.finish(false));
-        if self.inner.is_writable() {
-            self.committing(|| self.here(self.inner.drain(waits)))?;
-        }
+        let told = self.here(self.door.drain(waits))?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.persist(false)?;
         }
         self.check_close()?;
         told
-    }
-}
-
-impl Drop for Dataset {
-    fn drop(&mut self) {
-        if let Some(behind) = self.behind() {
-            behind.end();
-        }
     }
 }

@@ -11,7 +11,6 @@ use zonda_nc4::{CreateHow, Damaged, Nc4File, ObjectUsage, OpenHow, Stored, Usage
 use zonda_runtime::callout::Mark;
 use zonda_storage::{Beside, Storage, Writer, WriterLock};
 
-use crate::behind::Behind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{CreateOptions, OpenOptions};
@@ -184,11 +183,7 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
     pub fn set_chunk_cache(&self, var: VarRef, cache: (usize, usize, f32)) -> Result<()> {
         self.here(self.check_storage())?;
-        let set = |file: &dyn Dispatch| stored_in(file)?.set_chunk_cache(var, cache);
-        self.here(self.inner.read().and_then(|file| set(&**file)))?;
-        // Inquiries ask the view while puts wait.
-        let in_view = |behind: &Behind| behind.with_view(|view| self.here(set(view.file())));
-        self.behind().map_or(Ok(()), in_view)
+        self.here(self.door.tell_both(|file| stored_in(file)?.set_chunk_cache(var, cache)))
     }
 }
 
@@ -201,12 +196,12 @@ impl Dataset {
     /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
     #[must_use]
     pub fn is_hdf5(&self) -> bool {
-        self.inner.is::<Nc4File>()
+        self.door.file().is::<Nc4File>()
     }
 
     /// Has `f` look at the file itself, and not at what it is with puts that wait.
     pub(crate) fn hdf5<T>(&self, f: impl FnOnce(&Nc4File) -> Result<T>) -> Result<T> {
-        let file = self.here(self.inner.read())?;
+        let file = self.here(self.door.file().read())?;
         self.here(of(&**file).and_then(f))
     }
 
@@ -263,12 +258,13 @@ impl Dataset {
     /// [`Dataset::usage`] finds.
     #[must_use]
     pub fn object_paths(&self) -> BTreeMap<u64, String> {
-        of(&**self.inner.even_closed()).map_or_else(|_| BTreeMap::new(), Nc4File::object_paths)
+        of(&**self.door.file().even_closed())
+            .map_or_else(|_| BTreeMap::new(), Nc4File::object_paths)
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
     #[must_use]
     pub fn superblock(&self) -> Option<(u8, u64)> {
-        Some(of(&**self.inner.even_closed()).ok()?.superblock())
+        Some(of(&**self.door.file().even_closed()).ok()?.superblock())
     }
 }

@@ -241,6 +241,10 @@ impl OpenFile {
         callout::is_for(self.mark)
     }
 
+    pub(crate) fn is_forked(&self) -> bool {
+        self.forked.load(Ordering::Relaxed)
+    }
+
     /// To be called in a forked child.
     pub(crate) fn mark_forked(&self) {
         self.forked.store(true, Ordering::Relaxed);

@@ -22,12 +22,14 @@
 mod accept;
 mod budget;
 mod carry;
+mod door;
 pub(crate) mod helper;
 mod job;
 mod memory;
 mod record;
 mod settings;
 mod threads;
+mod transfer;
 mod watch;
 
 use std::collections::VecDeque;
@@ -49,11 +51,12 @@ use zonda_storage::backend::File;
 use crate::error::{Error, Result};
 use crate::open_file::OpenFile;
 
-pub(crate) use accept::Queued;
 use budget::Budget;
+pub(crate) use door::{Door, Frozen, Look, Steering};
 use job::Batch;
 pub use settings::{BehindHow, NotWriteBehind, WriteBehind};
-pub(crate) use watch::Went;
+pub(crate) use transfer::{Get, Put};
+use watch::Went;
 
 /// The queue of a file.
 #[derive(Debug)]
@@ -165,14 +168,14 @@ pub(crate) struct Known {
 }
 
 /// Held for a fork.
-pub(crate) struct Frozen<'a> {
+pub(crate) struct FrozenQueue<'a> {
     _state: MutexGuard<'a, State>,
     _front: RwLockWriteGuard<'a, Option<Box<dyn View>>>,
 }
 
-impl std::fmt::Debug for Frozen<'_> {
+impl std::fmt::Debug for FrozenQueue<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Frozen").finish_non_exhaustive()
+        f.debug_struct("FrozenQueue").finish_non_exhaustive()
     }
 }
 
@@ -429,9 +432,9 @@ impl Behind {
     }
 
     /// For a fork; `None` where the locks are not to be had until the time that is said.
-    pub(crate) fn freeze(&self, until: Instant) -> Option<Frozen<'_>> {
+    pub(crate) fn freeze(&self, until: Instant) -> Option<FrozenQueue<'_>> {
         let state = self.state.lock_until(until)?;
-        Some(Frozen { _state: state, _front: self.front.write_until(until)? })
+        Some(FrozenQueue { _state: state, _front: self.front.write_until(until)? })
     }
 
     /// To be called in a forked child, where no lock is to be taken.

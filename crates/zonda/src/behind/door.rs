@@ -1,0 +1,338 @@
+//! A file, with its queue where it has one: what a dataset does goes through here, and comes after the puts that were
+//! accepted before, as far as it has to.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use zonda_format::{Dispatch, DispatchWrite, View};
+use zonda_model::NcError;
+use zonda_runtime::lock::RwLockReadGuard;
+use zonda_storage::backend::File;
+
+use super::{Behind, Hold, WriteBehind};
+use crate::error::{Error, Result};
+use crate::open_file::{Alone, OpenFile, Shared, writer};
+
+/// An open file and its queue. Errors do not name the file, but for those of the queue.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(super) file: Arc<OpenFile>,
+    /// Whether puts are carried out behind the program's back.
+    is_on: AtomicBool,
+    queue: OnceLock<Arc<Behind>>,
+}
+
+/// The file, for one who changes it: puts that were accepted came before.
+pub(crate) struct Steering<'a> {
+    pub(crate) file: Alone<'a>,
+    /// Keeps puts from being accepted.
+    _hold: Option<Hold<'a>>,
+}
+
+impl Steering<'_> {
+    /// Its half that can be written.
+    ///
+    /// # Errors
+    /// `NC_EPERM` where it has none.
+    pub(crate) fn writer(&mut self) -> Result<&mut dyn DispatchWrite> {
+        writer(&mut self.file)
+    }
+}
+
+/// The file, for one who asks: while puts wait, as it is with all that was accepted.
+pub(crate) enum Look<'a> {
+    View(RwLockReadGuard<'a, Option<Box<dyn View>>>),
+    File(Shared<'a>),
+}
+
+impl Look<'_> {
+    #[inline]
+    pub(crate) fn file(&self) -> Result<&dyn Dispatch> {
+        match self {
+            Look::File(file) => Ok(&***file),
+            Look::View(view) => match view.as_ref() {
+                Some(view) => Ok(view.file()),
+                None => Err(Error::explained(NcError::Internal, "a view that is gone")),
+            },
+        }
+    }
+}
+
+/// All locks, held while a process forks.
+#[derive(Debug)]
+pub(crate) struct Frozen<'a> {
+    _file: Alone<'a>,
+    _queue: Option<super::FrozenQueue<'a>>,
+}
+
+impl Door {
+    pub(crate) fn new(file: OpenFile) -> Door {
+        Door { file: Arc::new(file), is_on: AtomicBool::new(false), queue: OnceLock::new() }
+    }
+
+    /// The file itself, without regard to the queue.
+    #[inline]
+    pub(crate) fn file(&self) -> &OpenFile {
+        &self.file
+    }
+
+    /// The queue, where puts are carried out behind the program's back.
+    #[inline]
+    pub(super) fn queue(&self) -> Option<&Behind> {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.queue.get().map(|queue| &**queue)
+    }
+
+    /// Whether puts return when they are accepted, from now on. `path` and `file` are those of the file.
+    ///
+    /// # Errors
+    /// What went wrong with puts that were accepted before.
+    pub(crate) fn set_write_behind(
+        &self,
+        how: WriteBehind,
+        path: &Path,
+        file: Option<&Arc<File>>,
+    ) -> Result<()> {
+        let _hold = self.queue().map(Behind::hold);
+        if let Some(queue) = self.queue() {
+            queue.finish(true)?;
+            queue.leave()?;
+        }
+        let WriteBehind::On(how) = how else {
+            self.is_on.store(false, Ordering::Relaxed);
+            return Ok(());
+        };
+        if self.file.is_writable() && !self.file.is_forked() {
+            let new = || Behind::new(&self.file, path.to_owned(), file.cloned());
+            self.queue.get_or_init(new).set(how);
+            self.is_on.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Bytes of puts that were accepted and wait, and what went wrong with any of them. Never waits.
+    pub(crate) fn write_behind_status(&self) -> (usize, Option<Error>) {
+        self.queue().map_or((0, None), Behind::status)
+    }
+
+    /// Whether puts wait.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.queue().is_some_and(Behind::is_busy)
+    }
+
+    /// The file, for one who changes its mode: puts that were accepted came before, and those to come go the ordinary way
+    /// while it is held.
+    pub(crate) fn steering(&self) -> Result<Steering<'_>> {
+        if self.file.capabilities.shared_puts {
+            let hold = self.before_change()?;
+            return Ok(Steering { file: self.file.write()?, _hold: hold });
+        }
+        let queue = self.queue();
+        loop {
+            if let Some(queue) = queue {
+                queue.finish(false)?;
+            }
+            let file = self.file.write()?;
+            if queue.is_none_or(Behind::begin_change) {
+                return Ok(Steering { file, _hold: None });
+            }
+        }
+    }
+
+    /// The same for one who changes what is in it, which other writers of the process may do by turns.
+    pub(crate) fn changing(&self) -> Result<Steering<'_>> {
+        let mut steering = self.steering()?;
+        self.file.begin(&mut steering.file)?;
+        Ok(steering)
+    }
+
+    /// Carries out the puts that were accepted, and forgets what was known for those to come. Nothing is found out anew
+    /// while the answer is kept: definitions, names, and which file it is may be other ones then.
+    fn before_change(&self) -> Result<Option<Hold<'_>>> {
+        let Some(queue) = self.queue() else { return Ok(None) };
+        let hold = queue.hold();
+        queue.finish(false)?;
+        Ok(Some(hold))
+    }
+
+    /// Changes a name by which a helper process finds variables: at no moment it has puts by a name that the file may not
+    /// have, or by one that another variable has.
+    pub(crate) fn renaming(&self, rename: impl FnOnce() -> Result<()>) -> Result<()> {
+        let Some(queue) = self.queue().filter(|queue| queue.is_watched()) else {
+            return rename();
+        };
+        let _hold = queue.hold();
+        queue.finish(false)?;
+        queue.commit()?;
+        rename()?;
+        queue.commit()
+    }
+
+    /// Does what commits all that was put.
+    fn committing(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.queue() {
+            Some(queue) => queue.committing(commit),
+            None => commit(),
+        }
+    }
+
+    /// The file, for those who ask about it and change nothing. While puts wait they see the
+    /// definitions that it has with all that was accepted, and nobody is waited for.
+    ///
+    /// # Errors
+    /// `NC_EBADID` where another thread has closed the file.
+    pub(crate) fn look(&self) -> Result<Look<'_>> {
+        match self.view() {
+            Some(view) => Ok(Look::View(view)),
+            None => Ok(Look::File(self.file.read()?)),
+        }
+    }
+
+    /// Has `f` look at the same.
+    ///
+    /// # Errors
+    /// As [`Door::look`], and that of `f`.
+    #[inline]
+    pub(crate) fn ask<R>(&self, f: impl FnOnce(&dyn Dispatch) -> Result<R>) -> Result<R> {
+        match self.view().as_deref().and_then(Option::as_ref) {
+            Some(view) => f(view.file()),
+            None => f(&**self.file.read()?),
+        }
+    }
+
+    /// The same about definitions in memory alone: they stay when the file is closed.
+    #[inline]
+    pub(crate) fn ask_anyway<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
+        match self.view().as_deref().and_then(Option::as_ref) {
+            Some(view) => f(view.file()),
+            None => f(&**self.file.even_closed()),
+        }
+    }
+
+    #[inline]
+    fn view(&self) -> Option<RwLockReadGuard<'_, Option<Box<dyn View>>>> {
+        self.queue().and_then(Behind::front)
+    }
+
+    /// Has `f` change what inquiries answer and no file has: in the file, and in what is asked while puts wait.
+    ///
+    /// # Errors
+    /// That of `f`; `NC_EBADID` where another thread has closed the file.
+    pub(crate) fn tell_both(&self, f: impl Fn(&dyn Dispatch) -> Result<()>) -> Result<()> {
+        f(&**self.file.read()?)?;
+        self.queue().map_or(Ok(()), |queue| queue.with_view(|view| f(view.file())))
+    }
+
+    /// Enters define mode.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EINDEFINE`.
+    pub(crate) fn redef(&self) -> Result<()> {
+        // It commits. What follows may put another file in the place of this one, where a helper
+        // process is to have nothing left to do.
+        let _hold = self.before_change()?;
+        self.committing(|| self.steering()?.writer()?.redef())
+    }
+
+    /// For a writer: commits all puts and definitions. For a reader: sees what others committed.
+    ///
+    /// # Errors
+    /// `NC_EINDEFINE`, and what the storage reports.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let told = self.queue().map_or(Ok(()), |queue| queue.finish(true));
+        let done = self.committing(|| {
+            if !self.file.is_writable() {
+                return self.file.refresh();
+            }
+            self.file.complete(|file| file.sync())?;
+            if self.file.catch_up(&mut self.file.write()?)?
+                && let Some(queue) = self.queue()
+            {
+                queue.begin_change();
+            }
+            Ok(())
+        });
+        told.and(done)
+    }
+
+    /// Commits what was put, for a process that ends without closing; `waits` is told of waiting for a call of another
+    /// thread. The other result is what went wrong with puts that were accepted before.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn drain(&self, waits: &dyn Fn(bool)) -> Result<Result<()>> {
+        let told = self.queue().map_or(Ok(()), |queue| queue.finish(false));
+        if self.file.is_writable() {
+            self.committing(|| self.file.drain(waits))?;
+        }
+        Ok(told)
+    }
+
+    /// Has `end` give the file up, without regard to what went wrong with puts.
+    pub(crate) fn abort(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
+        let _hold = self.queue().map(Behind::hold);
+        if let Some(queue) = self.queue() {
+            // What went wrong is lost with the definitions.
+            let _ = queue.finish(true);
+            queue.end();
+        }
+        end()
+    }
+
+    /// Has `end` close the file, after all puts; it stays open while the storage refuses one of them.
+    ///
+    /// # Errors
+    /// What went wrong with puts that were accepted before, else that of `end`.
+    pub(crate) fn close(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
+        let Some(queue) = self.queue() else { return end() };
+        let _hold = queue.hold();
+        let told = queue.finish(true);
+        if queue.is_stopped() {
+            return told;
+        }
+        let done = end();
+        if !self.file.is_open() {
+            queue.end();
+        }
+        told.and(done)
+    }
+
+    /// Takes every lock, for a fork, and not beyond `until`; `None` where one is not to be had.
+    pub(crate) fn freeze(&self, until: Instant) -> Option<Frozen<'_>> {
+        let file = self.file.freeze(until)?;
+        let queue = match self.queue() {
+            Some(queue) => Some(queue.freeze(until)?),
+            None => None,
+        };
+        Some(Frozen { _file: file, _queue: queue })
+    }
+
+    /// To be called in a forked child: what was not yet written belongs to the parent.
+    pub(crate) fn mark_forked(&self) {
+        if let Some(queue) = self.queue() {
+            self.is_on.store(false, Ordering::Relaxed);
+            queue.mark_forked();
+        }
+        self.file.mark_forked();
+    }
+
+    /// In a child of a fork, when the file was closed there: gives up its memory.
+    pub(crate) fn leave_to_parent(&self) {
+        if let Some(queue) = self.queue.get() {
+            queue.leave_to_parent();
+        }
+        self.file.leave();
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Some(queue) = self.queue() {
+            queue.end();
+        }
+    }
+}
