@@ -18,7 +18,7 @@ use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::worker::{self, Purpose};
 
 use crate::boundary::is_inside;
-use crate::handles::{self, OpenFile};
+use crate::handles::{self, Kept};
 
 /// How often the exiting thread looks.
 const STEP: Duration = Duration::from_millis(1);
@@ -77,8 +77,7 @@ extern "C" fn at_exit() {
     let is_inside = is_inside();
     // Other locks that it may have are seldom in the way.
     let _watch = if is_inside { Watch::begin(MOST_WAIT + 2 * TRACE_WAIT) } else { None };
-    let to_commit =
-        |file: &Arc<OpenFile>| file.dataset.is_writable() && !file.dataset.is_out_of_reach();
+    let to_commit = |file: &Kept| file.dataset.is_writable() && !file.dataset.is_out_of_reach();
     let mut files = handles::all();
     files.retain(to_commit);
     if !is_inside && files.iter().all(|file| file.dataset.is_free()) {
@@ -108,7 +107,7 @@ fn say(line: &str) {
 
 /// The work on one file, done by a thread.
 struct Work {
-    file: Arc<OpenFile>,
+    file: Kept,
     /// It waits for the call of another thread.
     waits: AtomicBool,
     is_done: AtomicBool,
@@ -118,7 +117,7 @@ struct Work {
 
 /// Has threads commit the files. Where the exiting thread may have locks itself, all of it has to be
 /// done in [`MOST_WAIT`]; else only the waiting counts.
-fn in_time(files: Vec<Arc<OpenFile>>, is_inside: bool) {
+fn in_time(files: Vec<Kept>, is_inside: bool) {
     let work: Vec<Arc<Work>> = files.into_iter().map(Work::begin).collect();
     // Where there are no threads to be had, as far as it goes without.
     let without_thread = work.iter().filter(|work| work.has_no_thread.load(Ordering::Relaxed));
@@ -163,7 +162,7 @@ fn start(body: impl FnOnce() + Send + 'static) -> bool {
 }
 
 impl Work {
-    fn begin(file: Arc<OpenFile>) -> Arc<Work> {
+    fn begin(file: Kept) -> Arc<Work> {
         let (waits, is_done) = (AtomicBool::new(true), AtomicBool::new(false));
         let work = Arc::new(Work { file, waits, is_done, has_no_thread: AtomicBool::new(false) });
         let mine = Arc::clone(&work);

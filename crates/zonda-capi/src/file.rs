@@ -207,9 +207,8 @@ pub unsafe extern "C" fn nc_inq_path(ncid: c_int, pathlen: *mut usize, path: *mu
             put(pathlen, text.len());
             put_text(path, text);
         };
-        match user_format::path_of(ncid) {
-            Some(text) => answer(text.to_bytes()),
-            None => answer(handles::any_group(ncid)?.path.to_bytes()),
+        if handles::user_file(ncid, |file| answer(file.path.to_bytes())).is_none() {
+            answer(handles::any_group(ncid)?.path.to_bytes());
         }
         Ok(())
     })

@@ -6,7 +6,6 @@
 //!
 //! An exit commits what was put ([`crate::ending`]).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use zonda_runtime::fork::{self, Child, Held, Part};
 use zonda_runtime::lock::Rank;
 
 use crate::ending;
-use crate::handles::{self, OpenFile};
+use crate::handles::{self, Kept};
 
 /// To be called before the first file opens.
 pub(crate) fn prepare_for_fork_and_exit() {
@@ -61,11 +60,11 @@ impl Part for Files {
 /// The locks of a file, and the file, which must outlive them: fields are dropped in this order.
 struct HeldFile {
     locks: Option<Frozen<'static>>,
-    file: Arc<OpenFile>,
+    file: Kept,
 }
 
 impl HeldFile {
-    fn new(file: Arc<OpenFile>, until: Instant) -> HeldFile {
+    fn new(file: Kept, until: Instant) -> HeldFile {
         let locks = file.dataset.freeze(until);
         // SAFETY: the locks lie in `file`, which does not move, and lives in the same `HeldFile`
         // until they are given back.
@@ -77,8 +76,8 @@ impl HeldFile {
 struct HeldFiles(Vec<HeldFile>);
 
 impl HeldFiles {
-    fn has(&self, file: &Arc<OpenFile>) -> bool {
-        self.0.iter().any(|held| Arc::ptr_eq(&held.file, file))
+    fn has(&self, file: &Kept) -> bool {
+        self.0.iter().any(|held| held.file.is(file))
     }
 }
 
@@ -97,7 +96,7 @@ impl Held for HeldFiles {
             } else {
                 file.dataset.mark_out_of_reach();
                 // Whoever drops it last would wait for ever.
-                std::mem::forget(Arc::clone(file));
+                std::mem::forget(file.clone());
             }
         }
     }

@@ -4,24 +4,26 @@
 //! print them, and the group half must be free for netCDF-4. Lookups take no lock; the slot table is
 //! zero-initialised static memory that costs nothing until used.
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
 
 use crate::boundary::{Failure, works_on};
+use crate::user_format::NcDispatch;
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
 pub(crate) const N_SLOTS: usize = 1 << 16;
 
-static SLOTS: [ArcSwapOption<OpenFile>; N_SLOTS] =
-    [const { ArcSwapOption::const_empty() }; N_SLOTS];
-/// A bit for each slot that has an owner: a file in [`SLOTS`], or one of a program's own format, which
-/// is kept in `user_format` so that lookups of ordinary files need not tell the two apart.
+static SLOTS: [ArcSwapOption<Entry>; N_SLOTS] = [const { ArcSwapOption::const_empty() }; N_SLOTS];
+/// Whether a file of a program's own format was ever opened. In most programs none is, and whether a
+/// call is about one is then this test and not a look at a slot.
+static HAS_USER_FILES: AtomicBool = AtomicBool::new(false);
+/// A bit for each slot that has an owner.
 static TAKEN: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
 /// Highest slot ever used plus one: what a walk over all open files has to look at.
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(1);
@@ -30,6 +32,23 @@ static FIRST: AtomicUsize = AtomicUsize::new(0);
 /// From when on another thread has taken slots: the word of [`TAKEN`] where to look for the next.
 static ROUND: AtomicUsize = AtomicUsize::new(LOWEST);
 const LOWEST: usize = usize::MAX;
+
+/// What an `ncid` stands for. It stays what it is as long as anybody has it.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // nearly all are datasets, and lookups are not to follow a second pointer
+enum Entry {
+    Dataset(OpenFile),
+    User(UserFile),
+}
+
+/// A file of a program's own format.
+#[derive(Debug)]
+pub(crate) struct UserFile {
+    /// What answers for it.
+    pub(crate) table: &'static NcDispatch,
+    /// Path as given.
+    pub(crate) path: Arc<CStr>,
+}
 
 /// A dataset as C opened it.
 #[derive(Debug)]
@@ -68,7 +87,7 @@ impl OpenFile {
 /// A file and a group of it, found by an `ncid`; keeps the file alive while a call uses it, even if
 /// another thread closes it.
 pub(crate) struct FileRef {
-    file: Guard<Option<Arc<OpenFile>>>,
+    file: Guard<Option<Arc<Entry>>>,
     /// The group that the `ncid` names.
     pub(crate) group: GroupId,
 }
@@ -94,11 +113,38 @@ impl FileRef {
 
 impl Deref for FileRef {
     type Target = OpenFile;
+    #[inline]
     fn deref(&self) -> &OpenFile {
-        match &*self.file {
-            Some(file) => file,
-            // `file` hands out no reference to an empty slot.
-            None => unreachable!("a FileRef is made from an occupied slot only"),
+        match self.file.as_deref() {
+            Some(Entry::Dataset(file)) => file,
+            // SAFETY: `look_up`, which alone makes a `FileRef`, has found a dataset in there, and an
+            // entry does not change. So that there are two kinds is asked once for each call.
+            _ => unsafe { std::hint::unreachable_unchecked() },
+        }
+    }
+}
+
+/// A dataset that is kept for longer than a call, or that the table has no more.
+#[derive(Clone)]
+pub(crate) struct Kept(Arc<Entry>);
+
+impl Kept {
+    fn new(entry: Arc<Entry>) -> Option<Kept> {
+        matches!(*entry, Entry::Dataset(_)).then_some(Kept(entry))
+    }
+
+    /// Whether both are one open file.
+    pub(crate) fn is(&self, other: &Kept) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Deref for Kept {
+    type Target = OpenFile;
+    fn deref(&self) -> &OpenFile {
+        match &*self.0 {
+            Entry::Dataset(file) => file,
+            Entry::User(_) => unreachable!("a Kept is made of a dataset only"),
         }
     }
 }
@@ -147,19 +193,40 @@ fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     }
     let file = SLOTS[slot].load();
     let group = GroupId((id & 0xffff) as u16);
-    match &*file {
-        Some(open) if open.dataset.is_out_of_reach() => Err(NcError::System(libc::ECHILD)),
-        Some(open) if group == GroupId::ROOT || open.dataset.capabilities().groups => {
+    match file.as_deref() {
+        Some(Entry::Dataset(open)) if open.dataset.is_out_of_reach() => {
+            Err(NcError::System(libc::ECHILD))
+        }
+        Some(Entry::Dataset(open))
+            if group == GroupId::ROOT || open.dataset.capabilities().groups =>
+        {
             Ok(FileRef { file, group })
         }
         _ => Err(NcError::BadId),
     }
 }
 
+/// Shows the file of a program's own format that `ncid` stands for; `None` if it stands for another one.
+#[inline(always)]
+pub(crate) fn user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
+    if HAS_USER_FILES.load(Ordering::Relaxed) { find_user_file(ncid, f) } else { None }
+}
+
+#[cold]
+fn find_user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
+    match SLOTS[slot_of(ncid)].load().as_deref() {
+        // The table is told which of its groups is meant, if it has any.
+        Some(Entry::User(file)) if ncid >= 0 && (ncid & 0xffff == 0 || file.table.has_groups()) => {
+            Some(f(file))
+        }
+        _ => None,
+    }
+}
+
 /// How messages name the file in a slot.
 #[cold]
 pub(crate) fn path_at(slot: usize) -> Option<Arc<Path>> {
-    let file = SLOTS.get(slot)?.load_full()?;
+    let file = Kept::new(SLOTS.get(slot)?.load_full()?)?;
     Some(Arc::clone(&file.name))
 }
 
@@ -171,7 +238,7 @@ pub(crate) fn path_at(slot: usize) -> Option<Arc<Path>> {
 ///
 /// # Errors
 /// `NC_ENFILE` when all slots are taken.
-pub(crate) fn take_slot() -> Result<(usize, c_int), NcError> {
+fn take_slot() -> Result<(usize, c_int), NcError> {
     let thread = thread_mark();
     let first = FIRST.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err_and(|first| first != thread) {
@@ -217,7 +284,7 @@ fn take_bit(index: usize) -> Option<usize> {
 }
 
 /// Gives a slot back, once nothing is found in it any more.
-pub(crate) fn free_slot(slot: usize) {
+fn free_slot(slot: usize) {
     TAKEN[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
 }
 
@@ -234,9 +301,38 @@ pub(crate) fn slot_of(ncid: c_int) -> usize {
 pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
     let (slot, ncid) = take_slot()?;
     crate::trace::opened(slot, &file);
-    SLOTS[slot].store(Some(Arc::new(file)));
-    HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
+    enter(slot, Entry::Dataset(file));
     Ok(ncid)
+}
+
+/// [`insert`] for a file of a program's own format.
+///
+/// # Errors
+/// `NC_ENFILE` when all slots are taken.
+pub(crate) fn insert_user_file(file: UserFile) -> Result<c_int, NcError> {
+    let (slot, ncid) = take_slot()?;
+    HAS_USER_FILES.store(true, Ordering::Relaxed);
+    enter(slot, Entry::User(file));
+    Ok(ncid)
+}
+
+fn enter(slot: usize, entry: Entry) {
+    SLOTS[slot].store(Some(Arc::new(entry)));
+    HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
+}
+
+/// Takes an entry out of its slot; of several threads that do, one gets it, and none gets what was
+/// opened there since.
+fn take_out(slot: usize, entry: Guard<Option<Arc<Entry>>>) -> Option<Arc<Entry>> {
+    let before = SLOTS[slot].compare_and_swap(&entry, None);
+    let taken = Guard::into_inner(entry)?;
+    if !before.as_ref().is_some_and(|before| Arc::ptr_eq(before, &taken)) {
+        return None;
+    }
+    // Another thread may open a file here at once: what this call fails at from now on names itself.
+    works_on(0);
+    free_slot(slot);
+    Some(taken)
 }
 
 /// Takes a file out of the table; later calls with its `ncid` get `NC_EBADID`.
@@ -245,14 +341,18 @@ pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number.
-pub(crate) fn remove(ncid: c_int) -> Result<Arc<OpenFile>, NcError> {
-    drop(any_group(ncid)?);
+pub(crate) fn remove(ncid: c_int) -> Result<Kept, NcError> {
+    let found = any_group(ncid)?;
+    take_out(slot_of(ncid), found.file).map(Kept).ok_or(NcError::BadId)
+}
+
+/// [`remove`] for a file of a program's own format.
+pub(crate) fn remove_user_file(ncid: c_int) {
     let slot = slot_of(ncid);
-    let file = SLOTS[slot].swap(None).ok_or(NcError::BadId)?;
-    // Another thread may open a file here at once: what this call fails at from now on names itself.
-    works_on(0);
-    free_slot(slot);
-    Ok(file)
+    let found = SLOTS[slot].load();
+    if matches!(found.as_deref(), Some(Entry::User(_))) {
+        drop(take_out(slot, found));
+    }
 }
 
 /// Before a file is closed: in a forked child that can do nothing with it, its number is given back.
@@ -261,29 +361,28 @@ pub(crate) fn remove(ncid: c_int) -> Result<Arc<OpenFile>, NcError> {
 /// `ECHILD` for such a file.
 pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
     let slot = slot_of(ncid);
-    let lost = |file: &Arc<OpenFile>| file.dataset.is_out_of_reach();
-    if !SLOTS[slot].load().as_ref().is_some_and(lost) {
-        return Ok(());
+    let found = SLOTS[slot].load();
+    match found.as_deref() {
+        Some(Entry::Dataset(file)) if file.dataset.is_out_of_reach() => {}
+        _ => return Ok(()),
     }
-    if let Some(file) = SLOTS[slot].swap(None) {
-        works_on(0);
-        // To drop it would be to wait for its locks.
-        std::mem::forget(file);
-        free_slot(slot);
-    }
+    // To drop it would be to wait for its locks.
+    std::mem::forget(take_out(slot, found));
     Err(NcError::System(libc::ECHILD))
 }
 
-/// Whether any file is open. Takes no memory.
+/// Whether any dataset is open. Takes no memory.
 pub(crate) fn is_any_open() -> bool {
     let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
-    SLOTS.iter().take(high).any(|slot| slot.load().is_some())
+    let is_dataset =
+        |slot: &ArcSwapOption<Entry>| matches!(slot.load().as_deref(), Some(Entry::Dataset(_)));
+    SLOTS.iter().take(high).any(is_dataset)
 }
 
-/// Every open file, for what concerns all of them: flushing at exit, fork.
-pub(crate) fn all() -> Vec<Arc<OpenFile>> {
+/// Every open dataset, for what concerns all of them: flushing at exit, fork.
+pub(crate) fn all() -> Vec<Kept> {
     let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
-    SLOTS[..high].iter().filter_map(ArcSwapOption::load_full).collect()
+    SLOTS[..high].iter().filter_map(|slot| Kept::new(slot.load_full()?)).collect()
 }
 
 #[cfg(test)]
@@ -339,5 +438,19 @@ mod tests {
             remove(*id).unwrap();
         }
         assert!(all().is_empty());
+
+        // A file of a program's own format is no dataset, and the other way round.
+        let table: &'static NcDispatch = Box::leak(Box::default());
+        let user = insert_user_file(UserFile { table, path: c"x".into() }).unwrap();
+        let dataset = insert(open_file()).unwrap();
+        let path = |id| user_file(id, |file| Arc::clone(&file.path));
+        assert_eq!(path(user).as_deref(), Some(c"x"));
+        assert_eq!(path(user + 1).as_deref(), Some(c"x"), "groups are the table's");
+        assert!(path(dataset).is_none() && all().len() == 1);
+        assert_eq!(remove(user).err(), Some(NcError::BadId));
+        remove_user_file(dataset);
+        remove(dataset).unwrap();
+        remove_user_file(user);
+        assert!(path(user).is_none() && !is_any_open());
     }
 }

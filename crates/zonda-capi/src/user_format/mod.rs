@@ -3,21 +3,17 @@
 //! A program registers a table of functions for one of ten mode flags, and perhaps the bytes that its
 //! files begin with. Files opened with that flag, or that begin so, are the table's: every call on
 //! them goes to it, with the arguments and in the terms of the reference, and what it answers is the
-//! answer. Such a file has an `ncid` of the one table in `handles`, but is kept here, so that calls on
-//! files of Zonda's own formats cost one test of a number that is zero.
+//! answer. Such a file has a slot of `handles` as any other.
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
-use arc_swap::ArcSwapOption;
 use zonda::NcError;
 
 use crate::boundary::{Failure, boundary, from_elsewhere, put};
 use crate::foreign::bytes;
-use crate::handles;
+use crate::handles::{self, UserFile};
 use crate::mem::NcMemio;
 use crate::mode::{CLASSIC_MODEL, DATA_64BIT, NETCDF4, OFFSET_64BIT};
 
@@ -37,8 +33,6 @@ const FLAGS: [c_int; 10] = [
 const DISPATCH_VERSION: c_int = 5;
 /// `NC_MAX_MAGIC_NUMBER_LEN`, in bytes; a number that long has no NUL.
 pub(crate) const MAX_MAGIC: usize = 8;
-/// `NC_FORMATX_NC3`: an `ncid` of such a file has no group half.
-const FORMATX_NC3: c_int = 1;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Registration {
@@ -164,66 +158,10 @@ pub(crate) fn table_of_content(
     known.iter().find(begins)?.table
 }
 
-/// A file of a program's own format.
-#[derive(Clone, Debug)]
-struct UserFile {
-    table: &'static NcDispatch,
-    path: Arc<CStr>,
-}
-
-type Files = BTreeMap<usize, UserFile>;
-
-/// How many there are; zero in most programs, and then [`FILES`] is not looked at.
-static N_OPEN: AtomicUsize = AtomicUsize::new(0);
-
-/// The open files by slot, if there are any. Lookups take no lock, so that a child of `fork` finds none
-/// taken.
-static FILES: ArcSwapOption<Files> = ArcSwapOption::const_empty();
-
 /// The table that answers for `ncid`; `None` if it is not of a program's own format.
 #[inline(always)]
 pub(crate) fn table_of(ncid: c_int) -> Option<&'static NcDispatch> {
-    if N_OPEN.load(Ordering::Relaxed) == 0 { None } else { find(ncid).map(|file| file.table) }
-}
-
-/// The path of such a file, as it was given.
-pub(crate) fn path_of(ncid: c_int) -> Option<Arc<CStr>> {
-    if N_OPEN.load(Ordering::Relaxed) == 0 { None } else { find(ncid).map(|file| file.path) }
-}
-
-#[cold]
-fn find(ncid: c_int) -> Option<UserFile> {
-    let file = FILES.load().as_ref()?.get(&handles::slot_of(ncid)).cloned()?;
-    // The table is told which of its groups is meant, if it has any.
-    let in_range = ncid >= 0 && (ncid & 0xffff == 0 || file.table.model != FORMATX_NC3);
-    in_range.then_some(file)
-}
-
-/// Replaces the list of open files by a changed copy; gives the old one back.
-fn change(f: impl Fn(&mut Files)) -> Option<Arc<Files>> {
-    FILES.rcu(|files| {
-        let mut files = files.as_deref().cloned().unwrap_or_default();
-        f(&mut files);
-        (!files.is_empty()).then(|| Arc::new(files))
-    })
-}
-
-fn enter(slot: usize, file: &UserFile) {
-    change(|files| {
-        files.insert(slot, file.clone());
-    });
-    N_OPEN.fetch_add(1, Ordering::AcqRel);
-}
-
-/// Forgets a file; of several threads that close it, one finds it.
-fn leave(slot: usize) {
-    let before = change(|files| {
-        files.remove(&slot);
-    });
-    if before.is_some_and(|files| files.contains_key(&slot)) {
-        N_OPEN.fetch_sub(1, Ordering::AcqRel);
-        handles::free_slot(slot);
-    }
+    handles::user_file(ncid, |file| file.table)
 }
 
 /// What the tables' `create` and `open` get to know.
@@ -251,9 +189,8 @@ pub(crate) unsafe fn open(
     how: &Opening,
     ncidp: *mut c_int,
 ) -> Result<c_int, Failure> {
-    let (slot, ncid) = handles::take_slot()?;
     let path: Arc<CStr> = path.into();
-    enter(slot, &UserFile { table, path: Arc::clone(&path) });
+    let ncid = handles::insert_user_file(UserFile { table, path: Arc::clone(&path) })?;
     let mode = how.mode | NETCDF4;
     let (hint, parameters) = (how.chunksizehintp, how.memory.cast::<c_void>());
     // SAFETY: the table is one that its program vouches for; the contract covers the arguments.
@@ -269,7 +206,7 @@ pub(crate) unsafe fn open(
     };
     let answer = answer.unwrap_or(NcError::NotBuilt.code());
     if answer != 0 {
-        leave(slot);
+        handles::remove_user_file(ncid);
     } else {
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(ncidp, ncid) };
@@ -285,7 +222,7 @@ pub(crate) unsafe fn close(table: &'static NcDispatch, ncid: c_int, memio: *mut 
     // SAFETY: same contract.
     let answer = table.close.map_or(0, |close| unsafe { close(ncid, memio) });
     if answer == 0 {
-        leave(handles::slot_of(ncid));
+        handles::remove_user_file(ncid);
     }
     from_elsewhere(answer)
 }
@@ -294,7 +231,7 @@ pub(crate) unsafe fn close(table: &'static NcDispatch, ncid: c_int, memio: *mut 
 pub(crate) fn abort(table: &'static NcDispatch, ncid: c_int) -> c_int {
     // SAFETY: the table is one that its program vouches for.
     let answer = table.abort.map_or(0, |abort| unsafe { abort(ncid) });
-    leave(handles::slot_of(ncid));
+    handles::remove_user_file(ncid);
     from_elsewhere(answer)
 }
 

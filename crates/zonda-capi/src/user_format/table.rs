@@ -5,11 +5,14 @@ use std::ffi::{c_char, c_float, c_int, c_longlong, c_uint, c_void};
 use crate::mem::NcMemio;
 use crate::types::NcType;
 
+/// `NC_FORMATX_NC3`: an `ncid` of such a file has no group half.
+const FORMATX_NC3: c_int = 1;
+
 /// The table, each member with the types of its arguments. C may leave a member null.
 macro_rules! table {
     ($($(#[$doc:meta])* $member:ident($($argument:ty),* $(,)?);)*) => {
         /// `NC_Dispatch`, as a program compiled it.
-        #[derive(Debug)]
+        #[derive(Debug, Default)]
         #[repr(C)]
         #[allow(missing_docs)] // the header says what each member does
         pub struct NcDispatch {
@@ -122,6 +125,13 @@ table! {
     def_var_quantize(Id, c_int, c_int, c_int);
     inq_var_quantize(Id, c_int, Int, Int);
     inq_filter_avail(Id, c_uint);
+}
+
+impl NcDispatch {
+    /// Whether the low half of an `ncid` says something to it.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.model != FORMATX_NC3
+    }
 }
 
 /// Two ints and 77 pointers, as `sizeof(struct NC_Dispatch)` of the header says.
