@@ -440,8 +440,8 @@ mod tests {
         assert!(all().is_empty());
 
         // A file of a program's own format is no dataset, and the other way round.
-        let table: &'static NcDispatch = Box::leak(Box::default());
-        let user = insert_user_file(UserFile { table, path: c"x".into() }).unwrap();
+        static TABLE: NcDispatch = NcDispatch::NONE;
+        let user = insert_user_file(UserFile { table: &TABLE, path: c"x".into() }).unwrap();
         let dataset = insert(open_file()).unwrap();
         let path = |id| user_file(id, |file| Arc::clone(&file.path));
         assert_eq!(path(user).as_deref(), Some(c"x"));

@@ -23,21 +23,14 @@ use crate::open;
 use crate::transfer::{slice, slice_mut};
 use crate::user_format::{self, Opening, to_user_format};
 
+pub use zonda_user_format::NcMemio;
+
 /// `NC_MEMIO_LOCKED`: the memory stays the caller's and where it is.
 const LOCKED: c_int = 1;
 /// Shortest memory that can be a file: a magic number.
 const MIN_BYTES: usize = 8;
 /// Memory grows in pages, so that a header written in pieces does not move it each time.
 pub(crate) const PAGE: usize = 4096;
-
-/// `NC_memio` of `netcdf_mem.h`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct NcMemio {
-    size: usize,
-    memory: *mut c_void,
-    flags: c_int,
-}
 
 /// Bytes between `start` and `start + capacity`; those from `len` on are zero if the memory may be
 /// written at all.

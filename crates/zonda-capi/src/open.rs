@@ -18,7 +18,7 @@ use crate::mode::{
 };
 use crate::target::Target;
 use crate::tuning::{alignment, chunk_cache};
-use crate::user_format::{self, NcDispatch, Opening, table_of_content, table_of_format};
+use crate::user_format::{self, NcDispatch, Opening, table_of_content, table_of_number};
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
@@ -74,7 +74,7 @@ fn quick_format(dataset: &Dataset) -> Format {
 /// The table of a program's own format that a target or a mode asks for.
 fn table_asked_for(target: &Target, mode: c_int) -> Result<Option<&'static NcDispatch>, NcError> {
     match target.user_format {
-        Some(format) => table_of_format(format).map(Some),
+        Some(format) => table_of_number(format).map(Some),
         None => user_format::table_of_mode(mode),
     }
 }

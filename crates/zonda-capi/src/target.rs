@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use zonda::{NcError, WriteBehind};
+use zonda_user_format::number_in_url;
 
 /// Where a path argument leads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -77,8 +78,8 @@ fn parse(argument: &[u8]) -> Result<Target, NcError> {
     }
     match split_url(text) {
         None => plain(text),
-        Some((.., fragment)) if user_format(fragment).is_some() => {
-            let user_format = user_format(fragment);
+        Some((.., fragment)) if number_in_url(fragment).is_some() => {
+            let user_format = number_in_url(fragment);
             Ok(Target { path: text.to_vec(), user_format, ..Target::default() })
         }
         Some((b"file", path, fragment)) => {
@@ -135,16 +136,6 @@ fn split_url(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     }
     let host = rest.strip_prefix(b"//")?;
     Some((protocol, host, fragment))
-}
-
-/// The format of a program's own that `mode=` names: `udf0` to `udf9`.
-fn user_format(fragment: &[u8]) -> Option<usize> {
-    let modes = fragment.split(|&byte| byte == b'&').filter_map(|pair| pair.strip_prefix(b"mode="));
-    let words = modes.flat_map(|value| value.split(|&byte| byte == b','));
-    words.into_iter().find_map(|word| match word {
-        [b'u' | b'U', b'd' | b'D', b'f' | b'F', digit @ b'0'..=b'9'] => Some((digit - b'0').into()),
-        _ => None,
-    })
 }
 
 /// Applies `key=value&...`. Keys of other libraries pass.

@@ -2,8 +2,22 @@
 
 use std::ffi::{c_char, c_float, c_int, c_longlong, c_uint, c_void};
 
-use crate::mem::NcMemio;
-use crate::types::NcType;
+use zonda_model::NcError;
+
+/// `nc_type`.
+pub type NcType = c_int;
+
+/// `NC_memio` of `netcdf_mem.h`: memory that holds a file.
+#[repr(C)]
+#[derive(Debug)]
+pub struct NcMemio {
+    /// Bytes of it.
+    pub size: usize,
+    /// Where it begins.
+    pub memory: *mut c_void,
+    /// `NC_MEMIO_LOCKED`.
+    pub flags: c_int,
+}
 
 /// `NC_FORMATX_NC3`: an `ncid` of such a file has no group half.
 const FORMATX_NC3: c_int = 1;
@@ -12,7 +26,7 @@ const FORMATX_NC3: c_int = 1;
 macro_rules! table {
     ($($(#[$doc:meta])* $member:ident($($argument:ty),* $(,)?);)*) => {
         /// `NC_Dispatch`, as a program compiled it.
-        #[derive(Debug, Default)]
+        #[derive(Debug)]
         #[repr(C)]
         #[allow(missing_docs)] // the header says what each member does
         pub struct NcDispatch {
@@ -21,6 +35,12 @@ macro_rules! table {
             /// Layout of the rest.
             pub dispatch_version: c_int,
             $($(#[$doc])* pub $member: Option<unsafe extern "C" fn($($argument),*) -> c_int>,)*
+        }
+
+        impl NcDispatch {
+            /// A table that has nothing.
+            pub const NONE: NcDispatch =
+                NcDispatch { model: 0, dispatch_version: 0, $($member: None,)* };
         }
     };
 }
@@ -129,10 +149,31 @@ table! {
 
 impl NcDispatch {
     /// Whether the low half of an `ncid` says something to it.
-    pub(crate) fn has_groups(&self) -> bool {
+    #[must_use]
+    pub fn has_groups(&self) -> bool {
         self.model != FORMATX_NC3
     }
 }
 
 /// Two ints and 77 pointers, as `sizeof(struct NC_Dispatch)` of the header says.
 const _: () = assert!(size_of::<NcDispatch>() == 8 + 77 * size_of::<usize>());
+
+/// What a call on a member answers that the program left null.
+#[must_use]
+pub fn lacking() -> c_int {
+    NcError::NotNc4.code()
+}
+
+/// Calls a member of a table. One that the program left null does what a format does that lacks the
+/// feature.
+#[macro_export]
+macro_rules! member {
+    ($table:expr, $member:ident($($argument:expr),* $(,)?)) => {
+        match $table.$member {
+            // SAFETY: the table is one that its program vouches for, and the arguments are those of
+            // the function of that name, whose contract the caller keeps.
+            Some(function) => unsafe { function($($argument),*) },
+            None => $crate::lacking(),
+        }
+    };
+}
