@@ -14,7 +14,7 @@ use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
-use crate::user_format::calls::{self, Part};
+use crate::user_format::settings::{self, Part};
 use crate::user_format::to_user_format;
 
 const DEFLATE: u32 = 1;
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn nc_def_var_filter(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe {
-        calls::def_filter(table, (ncid, varid), id, nparams, params)
+        settings::def_filter(table, (ncid, varid), id, nparams, params)
     });
     boundary(|| {
         if nparams != 0 && params.is_null() {
@@ -142,7 +142,7 @@ pub extern "C" fn nc_def_var_szip(
     let params = [options_mask.cast_unsigned(), pixels_per_block.cast_unsigned()];
     // SAFETY: two parameters.
     to_user_format!(ncid, |table| unsafe {
-        calls::def_filter(table, (ncid, varid), SZIP, params.len(), params.as_ptr())
+        settings::def_filter(table, (ncid, varid), SZIP, params.len(), params.as_ptr())
     });
     boundary(|| add_filter(ncid, varid, SZIP, &params))
 }
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn nc_inq_var_deflate(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe {
-        calls::deflate(table, (ncid, varid), shufflep, deflatep, deflate_levelp)
+        settings::deflate(table, (ncid, varid), shufflep, deflatep, deflate_levelp)
     });
     boundary(|| {
         let file = handles::file(ncid)?;
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn nc_inq_var_fletcher32(
 ) -> c_int {
     let part = Part::Fletcher32(fletcher32p);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let info = info_of(&check_var(ncid, varid)?, varid)?;
         let found = info.is_some_and(|info| find(&info, FLETCHER32).is_some());
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn nc_inq_var_szip(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |_| unsafe {
-        calls::szip((ncid, varid), options_maskp, pixels_per_blockp)
+        settings::szip((ncid, varid), options_maskp, pixels_per_blockp)
     });
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn nc_inq_var_filter(
     params: *mut c_uint,
 ) -> c_int {
     // SAFETY: same contract.
-    to_user_format!(ncid, |_| unsafe { calls::inq_filter((ncid, varid), idp, nparams, params) });
+    to_user_format!(ncid, |_| unsafe { settings::inq_filter((ncid, varid), idp, nparams, params) });
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
         let first = info.as_ref().and_then(|info| info.filters.first());
@@ -345,12 +345,13 @@ pub extern "C" fn nc_filter_path_query(id: c_int) -> c_int {
 /// Gives a variable one of the filters that have functions of their own; `valid` says whether its
 /// parameters are. A classic file has no filters: `NC_ENOFILTER`.
 fn add_named_filter((ncid, varid): (c_int, c_int), id: u32, valid: bool, params: &[u32]) -> c_int {
-    to_user_format!(ncid, |table| match nc_inq_filter_avail(ncid, id) {
-        0 if !valid => NcError::Inval.code(),
-        // SAFETY: as many parameters as there are.
-        0 => unsafe { calls::def_filter(table, (ncid, varid), id, params.len(), params.as_ptr()) },
-        code => code,
-    });
+    to_user_format!(ncid, |table| settings::def_named_filter(
+        table,
+        (ncid, varid),
+        id,
+        valid,
+        params
+    ));
     boundary(|| {
         let file = handles::file(ncid)?;
         if !file.dataset.capabilities().storage {
@@ -406,32 +407,18 @@ unsafe fn level_of(
 ) -> c_int {
     // Both results are written on failure too, as in the reference.
     // SAFETY: the contract above is `put`'s contract.
-    unsafe {
-        put(levelp, 0);
-        put(hasfilterp, 0);
-    }
-    to_user_format!(ncid, |_| match calls::named_filter::<1>((ncid, varid), id) {
-        Err(code) => code,
-        Ok(found) => {
-            let level = found.map_or(0, |[level]| level.cast_signed());
-            // SAFETY: as above.
-            unsafe {
-                put(hasfilterp, c_int::from(found.is_some()));
-                put(levelp, level);
-            }
-            0
-        }
-    });
+    let tell = |found: Option<[c_uint; 1]>| unsafe {
+        put(hasfilterp, c_int::from(found.is_some()));
+        put(levelp, found.map_or(0, |[level]| level.cast_signed()));
+    };
+    tell(None);
+    to_user_format!(ncid, |_| settings::named_filter((ncid, varid), id, tell));
     boundary(|| {
         let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
         };
         let found = find(&info, id);
-        // SAFETY: as above.
-        unsafe {
-            put(hasfilterp, c_int::from(found.is_some()));
-            put(levelp, param(found, 0));
-        }
+        tell(found.map(|_| [param(found, 0).cast_unsigned()]));
         Ok(())
     })
 }
@@ -498,13 +485,7 @@ pub unsafe extern "C" fn nc_inq_var_blosc(
         }
     };
     tell(None);
-    to_user_format!(ncid, |_| match calls::named_filter((ncid, varid), BLOSC) {
-        Err(code) => code,
-        Ok(found) => {
-            tell(found);
-            0
-        }
-    });
+    to_user_format!(ncid, |_| settings::named_filter((ncid, varid), BLOSC, tell));
     boundary(|| {
         let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());

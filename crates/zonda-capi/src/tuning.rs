@@ -13,12 +13,11 @@ use crate::filter::{check_var, file_for_setting, info_of};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
-use crate::user_format::calls::{self, Part};
+use crate::user_format::settings::{self, Part};
 use crate::user_format::{member, table_of, to_user_format};
-use crate::var::nc_inq_varndims;
 
 /// `NC_CHUNKED`
-const CHUNKED: c_int = 0;
+pub(crate) const CHUNKED: c_int = 0;
 /// `NC_CONTIGUOUS`
 const CONTIGUOUS: c_int = 1;
 /// `NC_COMPACT`
@@ -313,15 +312,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
         put(nelemsp, slots as c_int);
         put(preemptionp, (preemption * 100.0) as c_int);
     };
-    to_user_format!(ncid, |table| {
-        let (mut bytes, mut slots, mut preemption) = (0, 0, 0.0);
-        let to = (&raw mut bytes, &raw mut slots, &raw mut preemption);
-        let answer = member!(table, get_var_chunk_cache(ncid, varid, to.0, to.1, to.2));
-        if answer == 0 {
-            tell(bytes, slots, preemption);
-        }
-        answer
-    });
+    to_user_format!(ncid, |table| settings::chunk_cache(table, (ncid, varid), tell));
     boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
         let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
@@ -385,22 +376,9 @@ pub unsafe extern "C" fn nc_def_var_chunking_ints(
     storage: c_int,
     chunksizesp: *mut c_int,
 ) -> c_int {
-    to_user_format!(ncid, |table| {
-        let mut rank = 0;
-        // SAFETY: the result goes to a local.
-        let answer = unsafe { nc_inq_varndims(ncid, varid, &raw mut rank) };
-        let rank = usize::try_from(rank).unwrap_or(0);
-        if answer != 0 || chunksizesp.is_null() || rank == 0 {
-            let sizes = std::ptr::null();
-            return match answer {
-                0 => member!(table, def_var_chunking(ncid, varid, storage, sizes)),
-                code => code,
-            };
-        }
-        // SAFETY: the contract above.
-        let ints = unsafe { slice(chunksizesp.cast_const(), rank) };
-        let sizes: Vec<usize> = ints.iter().map(|&size| size as usize).collect();
-        member!(table, def_var_chunking(ncid, varid, storage, sizes.as_ptr()))
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe {
+        settings::def_chunking_ints(table, (ncid, varid), storage, chunksizesp)
     });
     boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
@@ -460,29 +438,9 @@ pub unsafe extern "C" fn nc_inq_var_chunking_ints(
     storagep: *mut c_int,
     chunksizesp: *mut c_int,
 ) -> c_int {
-    to_user_format!(ncid, |_| {
-        let mut rank = 0;
-        // SAFETY: the result goes to a local.
-        match unsafe { nc_inq_varndims(ncid, varid, &raw mut rank) } {
-            0 => {}
-            code => return code,
-        }
-        let mut sizes = vec![0; usize::try_from(rank).unwrap_or(0)];
-        let mut storage = 0;
-        // SAFETY: room for a size per dimension.
-        match unsafe { nc_inq_var_chunking(ncid, varid, &raw mut storage, sizes.as_mut_ptr()) } {
-            0 => {}
-            code => return code,
-        }
-        let ints = sizes.iter().map(|&len| c_int::try_from(len).unwrap_or(c_int::MAX));
-        // SAFETY: the contract above.
-        unsafe {
-            put(storagep, storage);
-            if storage == CHUNKED {
-                put_list(chunksizesp, ints);
-            }
-        }
-        0
+    // SAFETY: same contract.
+    to_user_format!(ncid, |_| unsafe {
+        settings::chunking_ints((ncid, varid), storagep, chunksizesp)
     });
     boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
@@ -515,7 +473,7 @@ pub unsafe extern "C" fn nc_inq_var_chunking(
 ) -> c_int {
     let part = Part::Chunking(storagep, chunksizesp);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let info = info_of(&check_var(ncid, varid)?, varid)?;
         let (storage, chunks) =
@@ -543,7 +501,7 @@ pub unsafe extern "C" fn nc_inq_var_endian(
 ) -> c_int {
     let part = Part::Endian(endianp);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let info = info_of(&check_var(ncid, varid)?, varid)?;
         if endianp.is_null() {

@@ -13,7 +13,7 @@ use crate::foreign::{bytes, put_list, put_text};
 use crate::handles;
 use crate::instances::NcVlen;
 use crate::types::{NcType, STRING, VLEN};
-use crate::user_format::{member, to_user_format};
+use crate::user_format::{calls, to_user_format};
 
 /// `NC_OPAQUE`
 const OPAQUE: c_int = 14;
@@ -53,12 +53,12 @@ fn with_type(
 }
 
 /// Where `nc_inq_user_type` puts its answers; all may be null.
-struct Answers {
-    name: *mut c_char,
-    size: *mut usize,
-    base: *mut NcType,
-    n_fields: *mut usize,
-    class: *mut c_int,
+pub(crate) struct Answers {
+    pub(crate) name: *mut c_char,
+    pub(crate) size: *mut usize,
+    pub(crate) base: *mut NcType,
+    pub(crate) n_fields: *mut usize,
+    pub(crate) class: *mut c_int,
 }
 
 const NOWHERE: Answers = Answers {
@@ -74,15 +74,8 @@ const NOWHERE: Answers = Answers {
 /// # Safety
 /// Each answer is null or valid for a write, `name` for `NC_MAX_NAME + 1` bytes.
 unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: Answers) -> c_int {
-    to_user_format!(ncid, |table| {
-        let mut its_class = 0;
-        let class_at = if class.is_some() { &raw mut its_class } else { to.class };
-        let (name, size, base, n) = (to.name, to.size, to.base, to.n_fields);
-        match member!(table, inq_user_type(ncid, xtype, name, size, base, n, class_at)) {
-            0 if class.is_some_and(|class| class != its_class) => NcError::BadType.code(),
-            answer => answer,
-        }
-    });
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe { calls::inq_user_type(table, (ncid, xtype), class, to) });
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {
             let (its_class, base, n_fields) = shape_of(ty);

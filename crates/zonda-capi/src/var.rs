@@ -14,8 +14,8 @@ use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text};
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
 use crate::types::NcType;
-use crate::user_format::calls::{self, Part};
-use crate::user_format::{member, to_user_format};
+use crate::user_format::settings::{self, Part};
+use crate::user_format::{calls, member, to_user_format};
 
 pub(crate) use crate::families::untyped::{
     get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn nc_inq_var_fill(
 ) -> c_int {
     let part = Part::Fill(no_fill, fill_value);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let file = handles::file(ncid)?;
         if file.dataset.capabilities().storage {

@@ -1,26 +1,22 @@
 //! Calls that are no single member of a table: said in terms of other calls, in the order in which the
 //! reference makes them, since a table may count or refuse any of them.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use zonda::{Field, MAX_NAME_BYTES, NcError, UserClass, UserType, memory};
 
 use crate::att::{nc_get_att, nc_inq_att, nc_inq_attname, nc_put_att};
-use crate::boundary::put;
 use crate::dim::{nc_inq_dim, nc_inq_dimid, nc_inq_dimlen};
 use crate::file::{nc_enddef, nc_inq_nvars, nc_inq_unlimdim, nc_redef};
-use crate::filter::{nc_inq_filter_avail, nc_inq_var_filter_ids, nc_inq_var_filter_info};
 use crate::instances::nc_reclaim_data;
-use crate::types::{FIRST_USER_TYPE, NcType, STRING, VLEN, nc_inq_type, nc_inq_typeid};
-use crate::user_types::{COMPOUND, nc_inq_compound_field, nc_inq_user_type};
+use crate::types::{FIRST_USER_TYPE, NcType, VLEN, nc_inq_type, nc_inq_typeid};
+use crate::user_types::{Answers, COMPOUND, nc_inq_compound_field, nc_inq_user_type};
 use crate::v2_data::RecordVar;
-use crate::var::{nc_def_var, nc_get_vara, nc_inq_var, nc_inq_vartype, nc_put_vara};
+use crate::var::{nc_def_var, nc_get_vara, nc_inq_var, nc_put_vara};
 
 use super::{NcDispatch, member};
 
-const DEFLATE: c_uint = 1;
-const SZIP: c_uint = 4;
 /// Bytes of a name with its NUL.
 const NAME_ROOM: usize = MAX_NAME_BYTES + 1;
 /// `NC_MAX_VAR_DIMS`: what callers make room for who do not ask.
@@ -52,45 +48,6 @@ pub(crate) unsafe fn get_att(
     member!(table, get_att(ncid, varid, name, values, xtype))
 }
 
-/// Parts of `inq_var_all` that are asked for one at a time.
-pub(crate) enum Part {
-    Shuffle(*mut c_int),
-    Fletcher32(*mut c_int),
-    Chunking(*mut c_int, *mut usize),
-    Fill(*mut c_int, *mut c_void),
-    Endian(*mut c_int),
-}
-
-/// What an inquiry about the storage of a variable asks of the table.
-///
-/// # Safety
-/// The pointers are null, or valid for what is asked.
-pub(crate) unsafe fn var_part(
-    table: &NcDispatch,
-    (ncid, varid): (c_int, c_int),
-    part: Part,
-) -> c_int {
-    let none = null_mut::<c_int>();
-    let (mut shuffle, mut fletcher32, mut storage, mut chunks) = (none, none, none, null_mut());
-    let (mut no_fill, mut fill, mut endian) = (none, null_mut(), none);
-    match part {
-        Part::Shuffle(to) => shuffle = to,
-        Part::Fletcher32(to) => fletcher32 = to,
-        Part::Chunking(to, sizes) => (storage, chunks) = (to, sizes),
-        Part::Fill(to, value) => (no_fill, fill) = (to, value),
-        Part::Endian(to) => endian = to,
-    }
-    let (name, xtype) = (null_mut(), null_mut());
-    let (id, n_params, params) = (null_mut(), null_mut(), null_mut());
-    member!(
-        table,
-        inq_var_all(
-            ncid, varid, name, xtype, none, none, none, shuffle, none, none, fletcher32, storage,
-            chunks, no_fill, fill, endian, id, n_params, params,
-        )
-    )
-}
-
 /// `nc_inq_var`.
 ///
 /// # Safety
@@ -114,164 +71,22 @@ pub(crate) unsafe fn inq_var(
     )
 }
 
-/// `nc_def_var_filter`: variables whose elements have no fixed size get none.
+/// `nc_inq_user_type` and the inquiries of one class, which say afterwards that a type is of another.
 ///
 /// # Safety
-/// `params` is null or holds `nparams` numbers.
-pub(crate) unsafe fn def_filter(
+/// That of `nc_inq_user_type`.
+pub(crate) unsafe fn inq_user_type(
     table: &NcDispatch,
-    (ncid, varid): (c_int, c_int),
-    id: c_uint,
-    nparams: usize,
-    params: *const c_uint,
+    (ncid, xtype): (c_int, NcType),
+    class: Option<c_int>,
+    to: Answers,
 ) -> c_int {
-    let (mut xtype, mut class) = (0, 0);
-    // SAFETY: the results go to locals; null ones are not asked for.
-    unsafe {
-        attempt!(nc_inq_vartype(ncid, varid, &raw mut xtype));
-        if xtype > STRING {
-            let none = null_mut();
-            let class = &raw mut class;
-            attempt!(nc_inq_user_type(
-                ncid,
-                xtype,
-                none,
-                null_mut(),
-                null_mut(),
-                null_mut(),
-                class
-            ));
-        }
-    }
-    if xtype == STRING || class == VLEN {
-        return NcError::Filter.code();
-    }
-    member!(table, def_var_filter(ncid, varid, id, nparams, params))
-}
-
-/// `nc_inq_var_filter`: the first filter.
-///
-/// # Safety
-/// Each pointer is null or valid for its result.
-pub(crate) unsafe fn inq_filter(
-    (ncid, varid): (c_int, c_int),
-    idp: *mut c_uint,
-    nparamsp: *mut usize,
-    params: *mut c_uint,
-) -> c_int {
-    let mut n = 0_usize;
-    // SAFETY: the results go to locals with room for them; the rest is the contract above.
-    unsafe {
-        attempt!(nc_inq_var_filter_ids(ncid, varid, &raw mut n, null_mut()));
-        let mut ids = vec![0; n];
-        if n != 0 {
-            attempt!(nc_inq_var_filter_ids(ncid, varid, &raw mut n, ids.as_mut_ptr()));
-            attempt!(nc_inq_var_filter_info(ncid, varid, ids[0], nparamsp, params));
-        }
-        put(idp, ids.first().copied().unwrap_or(0));
-    }
-    0
-}
-
-/// Number of the parameters of a filter, and the first `N`; `None` where the variable does not have it.
-/// As in the reference, those of deflate and szip are asked for at once, those of others after their
-/// number.
-///
-/// # Errors
-/// The code of the inquiry.
-fn params_of<const N: usize>(
-    (ncid, varid): (c_int, c_int),
-    id: c_uint,
-    at_once: bool,
-) -> Result<Option<(usize, [c_uint; N])>, c_int> {
-    /// More than any filter has.
-    const MANY: usize = 1024;
-    let mut n = 0_usize;
-    let mut params = vec![0; MANY];
-    if !at_once {
-        // SAFETY: the number goes to a local.
-        match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, null_mut()) } {
-            0 => memory::lengthen(&mut params, n.max(N), 0).map_err(|_| NcError::NoMem.code())?,
-            code if code == NcError::NoFilter.code() => return Ok(None),
-            code => return Err(code),
-        }
-    }
-    // SAFETY: room for as many as there are.
-    match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, params.as_mut_ptr()) } {
-        0 => Ok(params.first_chunk().map(|first| (n, *first))),
-        code if code == NcError::NoFilter.code() => Ok(None),
-        code => Err(code),
-    }
-}
-
-/// `nc_inq_var_deflate`.
-///
-/// # Safety
-/// Each pointer is null, or valid for a write.
-pub(crate) unsafe fn deflate(
-    table: &NcDispatch,
-    var: (c_int, c_int),
-    shufflep: *mut c_int,
-    deflatep: *mut c_int,
-    levelp: *mut c_int,
-) -> c_int {
-    let found = match params_of::<1>(var, DEFLATE, true) {
-        Ok(Some((n, _))) if n != 1 => return NcError::Filter.code(),
-        Ok(found) => found.map(|(_, [level])| level),
-        // No netCDF-4, no filters.
-        Err(code) if code == NcError::NotNc4.code() => {
-            // SAFETY: the contract above is `put`'s contract.
-            unsafe {
-                put(shufflep, 0);
-                put(deflatep, 0);
-                put(levelp, 0);
-            }
-            return 0;
-        }
-        Err(code) => return code,
-    };
-    // SAFETY: the contract above is `put`'s contract.
-    unsafe {
-        put(deflatep, c_int::from(found.is_some()));
-        put(levelp, found.unwrap_or(0).cast_signed());
-        if shufflep.is_null() { 0 } else { var_part(table, var, Part::Shuffle(shufflep)) }
-    }
-}
-
-/// `nc_inq_var_szip`.
-///
-/// # Safety
-/// Each pointer is null, or valid for a write.
-pub(crate) unsafe fn szip(var: (c_int, c_int), maskp: *mut c_int, pixelsp: *mut c_int) -> c_int {
-    let [mask, pixels] = match params_of::<2>(var, SZIP, true) {
-        Ok(Some((n, _))) if n < 2 => return NcError::Filter.code(),
-        Ok(found) => found.map_or([0; 2], |(_, params)| params),
-        Err(code) if code == NcError::NotNc4.code() => [0; 2],
-        Err(code) => return code,
-    };
-    // SAFETY: the contract above is `put`'s contract.
-    unsafe {
-        put(maskp, mask.cast_signed());
-        put(pixelsp, pixels.cast_signed());
-    }
-    0
-}
-
-/// Parameters of a filter that has a function of its own, and exactly `N` parameters.
-///
-/// # Errors
-/// The code of the inquiries; `NC_EFILTER` for another number of parameters.
-pub(crate) fn named_filter<const N: usize>(
-    (ncid, varid): (c_int, c_int),
-    id: c_uint,
-) -> Result<Option<[c_uint; N]>, c_int> {
-    match nc_inq_filter_avail(ncid, id) {
-        0 => {}
-        code => return Err(code),
-    }
-    match params_of::<N>((ncid, varid), id, false)? {
-        Some((n, _)) if n != N => Err(NcError::Filter.code()),
-        found => Ok(found.map(|(_, params)| params)),
+    let mut its_class = 0;
+    let class_at = if class.is_some() { &raw mut its_class } else { to.class };
+    let (name, size, base, n) = (to.name, to.size, to.base, to.n_fields);
+    match member!(table, inq_user_type(ncid, xtype, name, size, base, n, class_at)) {
+        0 if class.is_some_and(|class| class != its_class) => NcError::BadType.code(),
+        answer => answer,
     }
 }
 

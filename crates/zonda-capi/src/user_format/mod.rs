@@ -17,6 +17,7 @@ use crate::mem::NcMemio;
 use crate::mode::{CLASSIC_MODEL, DATA_64BIT, NETCDF4, OFFSET_64BIT};
 
 pub(crate) mod calls;
+pub(crate) mod settings;
 pub(crate) mod transfer;
 
 pub use zonda_user_format::NcDispatch;
