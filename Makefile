@@ -21,7 +21,7 @@ test: ## everything; one line per stage, and N passed, N failed at the end
 	@$(MAKE) --no-print-directory build
 	@scripts/test.sh
 
-check: ## the part of the tests that takes about a minute
+check: ## the part of the tests that takes about two minutes
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	@scripts/test.sh --quick

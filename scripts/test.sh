@@ -5,7 +5,7 @@
 # stage failed. Two stages run at a time, since most of them wait as much as they compute.
 #
 #   scripts/test.sh             every stage
-#   scripts/test.sh --quick     those that take about a minute together
+#   scripts/test.sh --quick     those that take about two minutes together
 #   scripts/test.sh STAGE...    the stages named
 #
 # ZONDA_TEST_JOBS (2) says how many stages run at a time: 1 is for timings of single stages.
@@ -14,20 +14,26 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=(lint unit abi headers prefix rig)
-all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model limits runtime async conformance scripts python suites)
+quick=(lint fast abi headers prefix rig)
+# The longest first, so that no long one is left alone at the end. `suites` uses what `python` installs.
+all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth cdl neighbours beside scripts model ends rig outside abi prefix salvage headers)
 
 # The command of each stage.
 stage() {
     case $1 in
         lint) scripts/lint.sh ;;
-        unit)
+        unit | fast)
             # The reference library's side of tests, where it was set up.
             local python=${ZONDA_PYTHON:-$PWD/out/venv/bin/python}
             if "$python" -c 'import h5py, hdf5plugin' 2>/dev/null; then
                 export ZONDA_PYTHON=$python
             fi
-            cargo test --workspace --exclude zonda-python --quiet --no-fail-fast
+            local skip=() status=0
+            [ "$1" = unit ] || mapfile -t skip < <(echo --exact && sed -n 's/^[a-z].*/--skip\n&/p' tests/slow-units.txt)
+            # Examples are compiled by the lints: nothing of them is run.
+            cargo test --workspace --exclude zonda-python --quiet --no-fail-fast --lib --bins --tests -- "${skip[@]}" || status=$?
+            [ "$1" = fast ] || cargo test --workspace --exclude zonda-python --quiet --no-fail-fast --doc || status=$?
+            return $status
             ;;
         abi)
             abi/check.py --preload dist/lib/libzonda-preload.so &&
@@ -83,7 +89,7 @@ stage() {
 
 # cargo prints a result per test program: their sum is the summary of that stage.
 summary() {
-    if [ "$1" = unit ]; then
+    if [ "$1" = unit ] || [ "$1" = fast ]; then
         awk '/^test result:/ { p += $4; f += $6; i += $8 }
              END { printf "%d passed, %d failed, %d ignored\n", p, f, i }' "$2"
     else
@@ -104,7 +110,7 @@ esac
 # What only one stage at a time can have: the build folder, the build of the reference's tests, the installed wheel.
 needs() {
     case $1 in
-        lint | unit) echo build ;;
+        lint | unit | fast) echo build ;;
         python) echo build wheel ;;
         suites) echo wheel ;;
         async | conformance | scripts) echo reference ;;
@@ -158,13 +164,16 @@ finish() {
     fi
 }
 
-# The first stage of those to come that can run beside those that do; empty if there is none.
+# The first stage of those to come that can run beside those that do; empty if there is none. What one has to wait for
+# goes to none that comes after it.
 next() {
     local name need free
+    local -A wanted=()
     for name in "${stages[@]}"; do
         free=yes
-        for need in $(needs "$name"); do [ -z "${taken[$need]-}" ] || free=; done
+        for need in $(needs "$name"); do [ -z "${taken[$need]-}${wanted[$need]-}" ] || free=; done
         [ -z "$free" ] || { echo "$name"; return; }
+        for need in $(needs "$name"); do wanted[$need]=$name; done
     done
 }
 

@@ -82,9 +82,9 @@ def faults(job, judge):
     for kind, on_error, sync in KINDS:
         n = 1
         while one(job, judge, n, kind, on_error, sync):
-            # Runs of many calls are sampled beyond the first fifty, and netCDF-4 files all along.
-            every = job.options.long or (n < 50 and job.version != lab.NETCDF4)
-            n += 1 if every else job.random.randint(1, 10)
+            # Runs of many calls are sampled beyond the first twenty, and netCDF-4 files all along.
+            every = job.options.long or (n < 20 and job.version != lab.NETCDF4)
+            n += 1 if every else job.random.randint(1, 20)
 
 
 def run(options, counts):

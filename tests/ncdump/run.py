@@ -46,7 +46,7 @@ OURS = rig.BIN / "ncdump"
 ENV = rig.environment()
 SECONDS = 20
 # One of so many files of the large corpus is looked at, unless all are asked for.
-SAMPLE = 10
+SAMPLE = 20
 BLOCK = 1 << 16
 # Above it the long forms of output are left out, which would take minutes each.
 LONG_FORMS_BYTES = 1 << 20

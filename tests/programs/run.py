@@ -6,6 +6,7 @@
     run.py [--only] REGEX   the cases whose name matches; of readers, the files
     run.py --parts LIST     of cases (compare.py), readers (readers.py)
     run.py --quick          every fourth case
+    run.py --long           each file of the corpus by each reader, not by three of them
 
 ZONDA_WHEEL_PYTHON is a Python with the netCDF4 wheel; without one it is made in out/programs. ZONDA_CORPUS
 is a folder of netCDF-4 files with MANIFEST.tsv, see readers.py. tests/rig/places.py has the other settings.

@@ -30,7 +30,7 @@ import rig  # noqa: E402
 
 SECONDS = 20
 # One of so many files of the corpus is copied, unless all are asked for.
-SAMPLE = 15
+SAMPLE = 30
 # Longer texts are not compared line by line.
 MOST_BYTES = 64 << 20
 

@@ -284,8 +284,12 @@ fn a_writer_may_die_at_any_change() {
         (40, NARROW, Redefinition::Attribute(80_000), false),
     ];
     let mut kinds = BTreeMap::new();
-    for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
-        for (n_vars, width, what, room) in cases.into_iter().chain(narrow) {
+    for (turn, version) in [Version::Cdf1, Version::Cdf2, Version::Cdf5].into_iter().enumerate() {
+        for (i, (n_vars, width, what, room)) in cases.into_iter().chain(narrow).enumerate() {
+            // In a short run each case in one of the versions.
+            if !zonda_testkit::by(i % 3 == turn, true) {
+                continue;
+            }
             let made = Folder(Arc::default());
             make(&made, version, n_vars, width);
             if room {

@@ -6,6 +6,12 @@ pub mod storage;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How much of what a test can do without end it does: the first, or with `ZONDA_LONG` set the second.
+#[must_use]
+pub fn by<N>(short: N, long: N) -> N {
+    if std::env::var_os("ZONDA_LONG").is_some() { long } else { short }
+}
+
 /// Seeded random numbers (splitmix64): the same seed gives the same test on every machine.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);

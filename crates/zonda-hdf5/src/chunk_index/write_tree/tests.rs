@@ -433,7 +433,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(zonda_testkit::by(50, 500)))]
     #[test]
     fn trees_are_maps(
         k in 1..4u16,

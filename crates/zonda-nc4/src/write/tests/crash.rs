@@ -90,7 +90,7 @@ fn scenario(storage: Arc<dyn Storage>, log: &WriteLog, seed: u64) -> Vec<(usize,
 
 #[test]
 fn every_prefix_of_the_writes_is_a_file() {
-    for seed in 100..106 {
+    for seed in 100..zonda_testkit::by(103, 106) {
         let log = Log::new(Memory::new()).unwrap();
         let handle = log.handle();
         let states = scenario(Arc::new(log), &handle, seed);
@@ -101,7 +101,7 @@ fn every_prefix_of_the_writes_is_a_file() {
 /// Each session ends with lists moved to what those before it left free.
 #[test]
 fn every_prefix_of_short_sessions_is_a_file() {
-    for seed in 300..303 {
+    for seed in 300..zonda_testkit::by(301, 303) {
         let random = &mut Random(seed);
         let log = Log::new(Memory::new()).unwrap();
         let handle = log.handle();
