@@ -228,8 +228,35 @@ impl Transfer<'_> {
     /// `index` is null or holds one value per dimension; memory for one element.
     #[inline]
     unsafe fn var1(&self, index: *const usize) -> CallResult {
-        // SAFETY: the contract above; ONES has a value for every dimension there can be.
-        unsafe { self.vara(index, ONES.as_ptr()) }
+        let is_null = match self.caller {
+            Caller::Put(from) => from.is_null(),
+            Caller::Get(to) => to.is_null(),
+        };
+        let (Mem::Number(mem), false) = (self.mem, is_null || index.is_null()) else {
+            // SAFETY: the contract above; ONES has a value for every dimension there can be.
+            return unsafe { self.vara(index, ONES.as_ptr()) };
+        };
+        // How long memory is does not have to be asked for, which saves half of a call.
+        let dataset = &self.file.dataset;
+        // SAFETY: the contract above.
+        let start = |rank| unsafe { slice(index, rank) };
+        let slab = |rank| Hyperslab { start: start(rank), count: &ONES, stride: None };
+        let moved = match self.caller {
+            Caller::Put(from) => {
+                // SAFETY: not null, and memory for one element.
+                let bytes = unsafe { slice(from, mem.size()) };
+                dataset.put_now(self.var, slab, Some(mem), bytes)
+            }
+            Caller::Get(to) => {
+                // SAFETY: as above; the engine writes to the memory and does not read it.
+                let bytes = unsafe { slice_mut(to, mem.size()) };
+                dataset.get_now(self.var, slab, Some(mem), bytes)
+            }
+        };
+        match moved {
+            Ok(converted) => ranged(converted),
+            Err(error) => Err(self.file.failure(error)),
+        }
     }
 
     /// `nc_put_var`, `nc_get_var`: all of the variable as it is now.

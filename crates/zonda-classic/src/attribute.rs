@@ -52,7 +52,7 @@ impl ClassicFile {
             return Err(ClassicError::InvalidArgument { what });
         }
         // In range: of at most 2147483647 values.
-        att.n_values.checked_mul(mem.size()).ok_or(LENGTH)
+        att.n_values.checked_mul(mem.size()).ok_or_else(|| LENGTH)
     }
 
     /// The type of an attribute, and that of its values in memory.
@@ -78,7 +78,7 @@ impl ClassicFile {
         let header = &mut self.state.header;
         let version = header.version;
         let existing = header.att_named(owner, name)?;
-        let len = n_values.checked_mul(ty.size()).ok_or(LENGTH)?;
+        let len = n_values.checked_mul(ty.size()).ok_or_else(|| LENGTH)?;
         let atts = header.atts_mut(owner)?;
         let old = existing.and_then(|i| atts.get_mut(i));
         let fits = old
@@ -116,8 +116,8 @@ impl ClassicFile {
             return Ok(Checked { found: [index as u64, 0], ..Checked::default() });
         }
         let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
-        let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or(LENGTH)?;
-        let n_bytes = n_elems.checked_mul(mem.size()).ok_or(LENGTH)?;
+        let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or_else(|| LENGTH)?;
+        let n_bytes = n_elems.checked_mul(mem.size()).ok_or_else(|| LENGTH)?;
         Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [index as u64, 0] })
     }
 
@@ -137,7 +137,7 @@ impl ClassicFile {
         let Some(mem) = checked.mem else { return Ok(Converted { out_of_range: 0 }) };
         let header = self.state.require_open()?;
         let index = usize::try_from(checked.found[0]).map_err(|_| LENGTH)?;
-        let found = header.atts(att.owner.var)?.get(index).ok_or(LENGTH)?;
+        let found = header.atts(att.owner.var)?.get(index).ok_or_else(|| LENGTH)?;
         let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
         match decoder {
             Ok(decoder) => Ok(decoder.decode(found.bytes, out)),

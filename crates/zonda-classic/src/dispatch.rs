@@ -57,6 +57,10 @@ impl Definitions for ClassicFile {
         1
     }
 
+    fn first_unlimited(&self, _group: &GroupView<'_>) -> Option<DimId> {
+        self.state.header.record_dim()
+    }
+
     fn n_records(&self) -> Option<u64> {
         Some(self.n_shown())
     }
@@ -137,6 +141,10 @@ impl Dispatch for ClassicFile {
         Ok(ClassicFile::get(self, get, checked, room.bytes)?)
     }
 
+    fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
+        Ok(ClassicFile::get_now(self, get, room.bytes)?)
+    }
+
     fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked> {
         Ok(ClassicFile::check_get_att(self, att)?)
     }
@@ -187,6 +195,10 @@ impl SharedPuts for ClassicFile {
 
     fn put(&self, put: &Access<'_>, checked: &Checked, values: Values<'_>) -> Result<Converted> {
         Ok(ClassicFile::put(self, put, checked, values.bytes)?)
+    }
+
+    fn put_now(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+        Ok(ClassicFile::put_now(self, put, values.bytes)?)
     }
 }
 

@@ -118,18 +118,43 @@ impl ClassicFile {
     ///
     /// # Errors
     /// As [`ClassicFile::check_put`] and [`ClassicFile::put`].
+    #[inline]
     pub fn put_now(&self, put: &Access<'_>, data: &[u8]) -> Result<Converted, ClassicError> {
-        let checked = self.check_put(put)?;
-        self.put(put, &checked, data)
+        let file = &self.base;
+        match PlainRun::find(file, &self.state, put.var.var, &put.slab, put.mem) {
+            Some((run, mem))
+                if !file.share && file.writable && run.checked(mem).n_bytes == data.len() =>
+            {
+                run.write(&*file.storage, mem, data)
+            }
+            _ => self.put_plan_now(put, data),
+        }
+    }
+
+    #[inline(never)]
+    fn put_plan_now(&self, put: &Access<'_>, data: &[u8]) -> Result<Converted, ClassicError> {
+        let checked = self.check_put_plan(put)?;
+        self.put_plan(put, &checked, data)
     }
 
     /// Both steps of reading a hyperslab.
     ///
     /// # Errors
     /// As [`ClassicFile::check_get`] and [`ClassicFile::get`].
+    #[inline]
     pub fn get_now(&self, get: &Access<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
-        let checked = self.check_get(get)?;
-        self.get(get, &checked, out)
+        match PlainRun::find(&self.base, &self.state, get.var.var, &get.slab, get.mem) {
+            Some((run, mem)) if run.checked(mem).n_bytes == out.len() => {
+                run.read(&*self.base.storage, mem, out)
+            }
+            _ => self.get_plan_now(get, out),
+        }
+    }
+
+    #[inline(never)]
+    fn get_plan_now(&self, get: &Access<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
+        let checked = self.check_get_plan(get)?;
+        self.get_plan(get, &checked, out)
     }
 
     /// Rank of a variable; 0 where there is none, which a check says.

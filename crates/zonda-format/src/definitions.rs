@@ -174,6 +174,11 @@ pub trait Definitions: std::fmt::Debug {
         usize::MAX
     }
 
+    /// The first dimension of a group that can grow.
+    fn first_unlimited(&self, group: &GroupView<'_>) -> Option<DimId> {
+        group.dims.ids().find(|&id| self.dim(id).is_ok_and(|dim| dim.is_unlimited))
+    }
+
     /// Number of records, where the file counts them for all variables; else it is the length of a dimension.
     fn n_records(&self) -> Option<u64> {
         None

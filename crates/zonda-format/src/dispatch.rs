@@ -97,6 +97,15 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// fit are counted.
     fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted>;
 
+    /// Both steps of a get, for who knows how long memory has to be.
+    ///
+    /// # Errors
+    /// As for both; `NC_EINVAL` for memory of another length.
+    fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
+        let checked = self.check_get(get)?;
+        self.get(get, &checked, room)
+    }
+
     /// First step of reading an attribute: how many bytes its values take in memory.
     ///
     /// # Errors
@@ -201,6 +210,15 @@ pub trait SharedPuts {
     /// # Errors
     /// As there.
     fn put(&self, put: &Access<'_>, checked: &Checked, values: Values<'_>) -> Result<Converted>;
+
+    /// Both steps of a put, as [`DispatchWrite::put_now`].
+    ///
+    /// # Errors
+    /// As there.
+    fn put_now(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+        let checked = self.check_put(put)?;
+        self.put(put, &checked, values)
+    }
 }
 
 /// A second look at the definitions of a file, with lengths of its own.
@@ -239,6 +257,15 @@ pub trait DispatchWrite: Dispatch {
     /// What the storage and filters report. Values that do not fit are counted.
     fn put(&mut self, put: &Access<'_>, checked: &Checked, values: Values<'_>)
     -> Result<Converted>;
+
+    /// Both steps of a put, for who knows how long memory has to be.
+    ///
+    /// # Errors
+    /// As for both; `NC_EINVAL` for memory of another length.
+    fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+        let checked = self.check_put(put)?;
+        self.put(put, &checked, values)
+    }
 
     /// Stores what waits in memory only for more to come; what fails stays there.
     ///

@@ -68,7 +68,7 @@ impl<'a> Meta<'a> {
     /// The first unlimited dimension of this group.
     #[must_use]
     pub fn unlimited(&self) -> Option<DimId> {
-        self.unlimited_dims().next()
+        self.all.first_unlimited(self.view.as_ref()?)
     }
 
     /// The unlimited dimensions of this group, ascending.

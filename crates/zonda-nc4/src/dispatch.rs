@@ -49,6 +49,10 @@ impl Dispatch for Nc4File {
         Ok(Nc4File::get(self, get, checked, room)?)
     }
 
+    fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
+        Ok(Nc4File::get_now(self, get, room)?)
+    }
+
     fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked> {
         let n_bytes = Nc4File::check_get_att(self, att)?;
         Ok(Checked { n_bytes, ..Checked::default() })
@@ -120,6 +124,10 @@ impl DispatchWrite for Nc4File {
         values: Values<'_>,
     ) -> Result<Converted> {
         Ok(Nc4File::put(self, put, checked, values)?)
+    }
+
+    fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+        Ok(Nc4File::put_now(self, put, values)?)
     }
 
     fn store_complete(&mut self) -> Result<()> {

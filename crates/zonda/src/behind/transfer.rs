@@ -2,7 +2,7 @@
 
 use zonda_convert::Converted;
 use zonda_format::{Access, Checked, DefineMode, GroupId, Meta, Room, SharedPuts, Values, VarRef};
-use zonda_model::{Answer, NcError};
+use zonda_model::{Answer, Hyperslab, MemType, NcError};
 
 use super::accept::Queued;
 use super::door::Door;
@@ -36,6 +36,65 @@ impl Door {
             _ => From::File(Some(self.file.read()?)),
         };
         Ok(Get { door: self, var, from })
+    }
+
+    /// Both steps of a put of values that are as long as the selection says; that may need the rank.
+    ///
+    /// # Errors
+    /// As for both.
+    #[inline(always)]
+    pub(crate) fn put_now<'s>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        bytes: &[u8],
+    ) -> Result<Converted> {
+        if self.queue().is_some() {
+            let mut put = self.put_to(var)?;
+            let access = Access { var, slab: slab(put.rank()), mem };
+            let checked = put.check(&access)?;
+            return put.write(&access, &checked, Values::plain(bytes));
+        }
+        let mut file = self.file.put_to(var.group)?;
+        let access = Access { var, slab: slab(file.rank(var)), mem };
+        file.put_now(&access, Values::plain(bytes))
+    }
+
+    /// Both steps of a get into memory that is as long as the selection says.
+    ///
+    /// # Errors
+    /// As for both.
+    #[inline(always)]
+    pub(crate) fn get_now<'s>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        bytes: &mut [u8],
+    ) -> Result<Converted> {
+        if self.queue().is_some() {
+            let get = self.get_from(var)?;
+            let access = Access { var, slab: slab(get.rank()), mem };
+            return get.in_steps(&access, bytes);
+        }
+        let file = self.file.read()?;
+        let access = Access { var, slab: slab(file.rank(var)), mem };
+        let is_simple = self.file.capabilities.define_mode == DefineMode::Needed;
+        if is_simple || file.is_get_ready(&access)? {
+            match file.get_now(&access, Room::plain(&mut *bytes)) {
+                Ok(converted) => return Ok(converted),
+                Err(error) => {
+                    drop(file);
+                    if !self.file.read_again(&error, &mut 0) {
+                        return Err(error);
+                    }
+                }
+            }
+        } else {
+            drop(file);
+        }
+        self.get_from(var)?.in_steps(&access, bytes)
     }
 
     /// Rank of a variable, 0 where there is none.
@@ -219,6 +278,12 @@ impl<'a> Get<'a> {
         }
     }
 
+    #[cold]
+    fn in_steps(mut self, get: &Access<'_>, bytes: &mut [u8]) -> Result<Converted> {
+        let checked = self.check(get)?;
+        self.read(get, &checked, Room::plain(bytes))
+    }
+
     /// Second step: moves the values.
     ///
     /// # Errors
@@ -347,6 +412,14 @@ impl InFile<'_> {
     }
 
     #[inline(always)]
+    fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+        match self {
+            InFile::Shared(file) => shared_puts(file)?.put_now(put, values),
+            InFile::Alone(file) => writer(file)?.put_now(put, values),
+        }
+    }
+
+    #[inline(always)]
     fn put(
         &mut self,
         put: &Access<'_>,
@@ -381,9 +454,7 @@ impl OpenFile {
 
     /// Puts into the file itself.
     pub(crate) fn put(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
-        let mut file = self.put_to(put.var.group)?;
-        let checked = file.check(put)?;
-        file.put(put, &checked, values)
+        self.put_to(put.var.group)?.put_now(put, values)
     }
 
     /// Stores what waits in memory only for more to come; what fails stays there.
