@@ -12,6 +12,8 @@ use crate::user_format::{self, member, to_user_format};
 use crate::var::c_count;
 
 const NOFILL: c_int = 0x100;
+/// `NC_FORMATX_UNDEFINED`: an implementation that the reference has no number for.
+const FORMATX_UNDEFINED: c_int = 0;
 /// `NC_FORMATX_NC3` and `NC_FORMATX_NC_HDF5`: the implementation behind a file.
 const FORMATX_NC3: c_int = 1;
 const FORMATX_NC_HDF5: c_int = 2;
@@ -189,7 +191,14 @@ pub unsafe extern "C" fn nc_inq_format_extended(
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
-            put(formatp, if file.dataset.is_hdf5() { FORMATX_NC_HDF5 } else { FORMATX_NC3 });
+            put(
+                formatp,
+                match file.dataset.storage() {
+                    None => FORMATX_UNDEFINED,
+                    Some(_) if file.dataset.is_hdf5() => FORMATX_NC_HDF5,
+                    Some(_) => FORMATX_NC3,
+                },
+            );
             put(modep, file.mode);
         }
         Ok(())
