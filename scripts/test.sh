@@ -15,7 +15,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix rig)
-all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model limits runtime async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours npy outside edit growth model limits runtime async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -53,6 +53,7 @@ stage() {
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py && tests/beside/late.py ;;
         neighbours) tests/neighbours/run.py ;;
+        npy) tests/npy/run.py ;;
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
         limits) tests/limits/run.py && tests/limits/foreign.py ;;

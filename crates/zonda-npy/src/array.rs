@@ -55,7 +55,7 @@ fn header(ty: ExtType, shape: &[u64], begin: Option<u64>) -> Option<Vec<u8>> {
     };
     let len = u16::try_from(total.checked_sub(PREFIX)?).ok()?;
     let mut bytes = [&MAGIC[..], &len.to_le_bytes(), text.as_bytes()].concat();
-    bytes.resize(total.checked_sub(1)?, b' ');
+    bytes.extend(std::iter::repeat_n(b' ', total.checked_sub(own)?));
     bytes.push(b'\n');
     Some(bytes)
 }

@@ -60,9 +60,10 @@ fn told(path: &Path, error: &io::Error) -> Error {
     Error::from(error.raw_os_error().map_or(NcError::Io, NcError::System)).at(path)
 }
 
-/// What is wrong with a file.
-fn damaged(path: &Path, code: NcError, what: impl Into<String>) -> Error {
-    Error::answered(code, Answer::Damaged, what).at(path)
+/// What is wrong with a file. Its folder is said by who opened that.
+fn damaged(path: &Path, code: NcError, what: impl std::fmt::Display) -> Error {
+    let file = path.file_name().unwrap_or_default().display();
+    Error::answered(code, Answer::Damaged, format!("{file}: {what}"))
 }
 
 /// Opens a file of the folder. What is none of its own is not used, followed or waited for.
