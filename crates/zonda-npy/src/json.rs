@@ -42,7 +42,6 @@ struct Variable {
     name: String,
     r#type: String,
     dimensions: Vec<i32>,
-    fill: bool,
     attributes: Vec<Attribute>,
 }
 
@@ -156,7 +155,7 @@ impl TryFrom<Definitions> for Model {
         model.atts = atts(own.attributes)?;
         for var in own.variables {
             let (ty, dims) = (type_named(&var.r#type)?, var.dimensions.into_iter().map(DimId));
-            let mut new = Var::new(var.name.into_bytes(), ty, dims.collect(), !var.fill);
+            let mut new = Var::new(var.name.into_bytes(), ty, dims.collect(), false);
             new.atts = atts(var.attributes)?;
             model.vars.push(new);
         }
@@ -172,7 +171,6 @@ impl From<&Model> for Definitions {
             name: text(&var.name),
             r#type: var.ty.name().to_owned(),
             dimensions: var.dims.iter().map(|dim| dim.0).collect(),
-            fill: !var.no_fill,
             attributes: atts(&var.atts),
         };
         Definitions {
