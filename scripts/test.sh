@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 quick=(lint fast abi headers prefix rig)
 # The longest first, so that no long one is left alone at the end. `suites` uses what `python` installs.
-all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth cdl neighbours beside scripts model ends rig outside abi prefix salvage headers)
+all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
 
 # The command of each stage.
 stage() {
@@ -59,6 +59,7 @@ stage() {
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py && tests/beside/late.py ;;
         neighbours) tests/neighbours/run.py ;;
+        npy) tests/npy/run.py ;;
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
         limits) tests/limits/run.py && tests/limits/foreign.py ;;

@@ -43,6 +43,16 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Place {
     }
 }
 
+impl Place {
+    /// The path, and the format that a URL names, where it is none of netCDF's own.
+    fn found(self) -> (PathBuf, Option<Format>) {
+        match zonda::of_url(&self.0) {
+            Some((path, format)) => (path, Some(format)),
+            None => (self.0, None),
+        }
+    }
+}
+
 /// What the keyword `write_behind` says.
 fn write_behind(text: Option<&str>) -> PyResult<Option<WriteBehind>> {
     text.map(str::parse)
@@ -61,7 +71,8 @@ pub(crate) fn format_of(name: &str) -> PyResult<Format> {
         "CDF-5" => Format::Cdf5,
         "NETCDF4" => Format::NetCdf4,
         "NETCDF4_CLASSIC" => Format::NetCdf4Classic,
-        other => return Err(PyValueError::new_err(format!("there is no format {other:?}"))),
+        other => zonda::format_named(other)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no format {other:?}")))?,
     })
 }
 
@@ -72,12 +83,13 @@ fn name_of(format: Format) -> &'static str {
         Format::Cdf5 => "CDF-5",
         Format::NetCdf4 => "NETCDF4",
         Format::NetCdf4Classic => "NETCDF4_CLASSIC",
+        Format::Other(other) => other.name,
     }
 }
 
 fn detected(found: Detected) -> Option<&'static str> {
     match found {
-        Detected::Classic(format) => Some(name_of(format)),
+        Detected::Classic(format) | Detected::Other(format) => Some(name_of(format)),
         Detected::Hdf5 => Some("HDF5"),
         // No engine of Python reads HDF4 through this library.
         Detected::Hdf4 | Detected::Unknown => None,
@@ -172,7 +184,8 @@ impl File {
         let (chunk_cache, alignment) = (settings.chunk_cache(), settings.alignment());
         let options =
             OpenOptions { write, share, io, in_memory, chunk_cache, alignment, write_behind };
-        File::made(py, None, || Dataset::open(&path.0, &options))
+        let (path, _) = path.found();
+        File::made(py, None, || Dataset::open(&path, &options))
     }
 
     /// Opens a file that is in memory: `bytes` are kept, other buffers are copied once.
@@ -225,10 +238,11 @@ impl File {
         write_behind: Option<&str>,
     ) -> PyResult<File> {
         let settings = Settings::now();
+        let (path, asked) = path.found();
         let options = CreateOptions {
             chunk_cache: settings.chunk_cache(),
             alignment: settings.alignment(),
-            format: format_of(format)?,
+            format: asked.map_or_else(|| format_of(format), Ok)?,
             exclusive,
             share,
             io,
@@ -236,7 +250,7 @@ impl File {
             write_behind: self::write_behind(write_behind)?,
             ..Default::default()
         };
-        File::made(py, None, || Dataset::create(&path.0, &options))
+        File::made(py, None, || Dataset::create(&path, &options))
     }
 
     /// Ends it. A second call does nothing.
@@ -368,7 +382,8 @@ impl Drop for File {
 /// The format of a file by its first bytes.
 #[pyfunction]
 pub(crate) fn detect(py: Python<'_>, path: Place) -> PyResult<Option<&'static str>> {
-    let found = py.detach(|| zonda::detect(&path.0)).or_raise(py)?;
+    let (path, _) = path.found();
+    let found = py.detach(|| zonda::detect(&path)).or_raise(py)?;
     Ok(detected(found))
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import NetCDFError as NetCDFError
 
-Format = Literal["CDF-1", "CDF-2", "CDF-5", "NETCDF4", "NETCDF4_CLASSIC"]
+Format = Literal["CDF-1", "CDF-2", "CDF-5", "NETCDF4", "NETCDF4_CLASSIC", "npy"]
 
 
 # Description of a group in one call (plain tuples: fast to make, nothing lazy).

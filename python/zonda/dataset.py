@@ -29,6 +29,7 @@ _FORMATS: dict[str, Format] = {
     "CDF-1": "CDF-1",
     "CDF-2": "CDF-2",
     "CDF-5": "CDF-5",
+    "npy": "npy",
 }
 # First bytes of files: what tells the bytes of a file from the bytes of a path.
 _MAGIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05", b"\x89HDF\r\n\x1a\n")
@@ -90,7 +91,7 @@ class Dataset(Group):
 
     @property
     def format(self) -> Format:
-        """CDF-1, CDF-2, CDF-5, NETCDF4 or NETCDF4_CLASSIC."""
+        """CDF-1, CDF-2, CDF-5, NETCDF4, NETCDF4_CLASSIC or npy."""
         return self._file.format
 
     @property

@@ -137,7 +137,7 @@ pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) 
         let out = handles::file(ncid_out)?;
         let (from_group, to_group) = (from.group, out.group);
         let (from, to) = (&from.dataset, &out.dataset);
-        let holds = match to.format() {
+        let holds = match to.format().model() {
             Format::NetCdf4 | Format::NetCdf4Classic => true,
             Format::Cdf5 => ExtType::from_nc_type(source.nc_type).is_some(),
             _ => source.nc_type <= ExtType::Double.nc_type(),

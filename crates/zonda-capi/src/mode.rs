@@ -100,6 +100,7 @@ pub(crate) fn shown_mode(mode: c_int, format: Format) -> c_int {
         Format::Cdf5 => DATA_64BIT,
         Format::NetCdf4 => NETCDF4,
         Format::NetCdf4Classic => NETCDF4 | CLASSIC_MODEL,
+        Format::Other(_) => 0,
     };
     mode & !NETCDF4 | flag
 }

@@ -103,7 +103,11 @@ pub(crate) unsafe fn create(
         // SAFETY: the contract above.
         return unsafe { user_format::open(table, shown, &how, ncidp) };
     }
-    let format = if target.netcdf4 { netcdf4_of(cmode) } else { format_asked_for(cmode) };
+    let format = match target.format {
+        Some(format) => format,
+        None if target.netcdf4 => netcdf4_of(cmode),
+        None => format_asked_for(cmode),
+    };
     if format.is_hdf5() && cmode & MMAP != 0 {
         return Err(NcError::Inval.into());
     }
@@ -405,7 +409,10 @@ pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_i
         }
         // SAFETY: not null, or it could not have been opened.
         let (target, _) = unsafe { Target::from_c(path)? };
-        std::fs::remove_file(target.os_path()).map_err(|_| NcError::Io)?;
+        match zonda::remove_on_path(target.os_path()) {
+            Some(removed) => removed?,
+            None => std::fs::remove_file(target.os_path()).map_err(|_| NcError::Io)?,
+        }
         Ok(0)
     })
 }

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use zonda::{NcError, WriteBehind};
+use zonda::{Format, NcError, WriteBehind};
 use zonda_user_format::number_in_url;
 
 /// Where a path argument leads.
@@ -18,6 +18,8 @@ pub(crate) struct Target {
     pub(crate) write_behind: Option<WriteBehind>,
     /// A URL that asks for netCDF-4 by its mode. What is opened is seen from the file itself.
     pub(crate) netcdf4: bool,
+    /// The same for a format that is none of netCDF's own.
+    pub(crate) format: Option<Format>,
     /// A URL whose mode names a format of the program's own, which gets the URL as it is.
     pub(crate) user_format: Option<usize>,
 }
@@ -157,6 +159,7 @@ fn apply(target: &mut Target, fragment: &[u8]) -> Result<(), NcError> {
                         return Err(NcError::NotBuilt);
                     }
                     target.netcdf4 |= NETCDF4_MODES.contains(&word.as_str());
+                    target.format = target.format.or_else(|| zonda::format_named(&word));
                 }
             }
             // Some modes may stand alone.
@@ -209,6 +212,8 @@ mod tests {
         assert_eq!(path("file:///tmp/a#mode=zarr"), Err(NcError::NotBuilt));
         assert_eq!(path("file:///tmp/a#dap2"), Err(NcError::NotBuilt));
         assert!(parse(b"file:///tmp/a#mode=netcdf-4").unwrap().netcdf4);
+        let npy = parse(b"file:///tmp/a#mode=npy").unwrap();
+        assert_eq!((npy.path, npy.format), (b"/tmp/a".to_vec(), zonda::format_named("npy")));
         for url in ["http://h/a.nc", "https://h/a#mode=bytes", "s3://b/k", "dods://h/a"] {
             assert_eq!(path(url), Err(NcError::NotBuilt), "{url}");
         }

@@ -36,7 +36,8 @@ pub(crate) fn c_count(n: usize) -> c_int {
 
 /// The type of that number, if files of that format have it.
 pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType> {
-    ExtType::from_nc_type(nc_type).filter(|&ty| format == Format::Cdf5 || ty <= ExtType::Double)
+    ExtType::from_nc_type(nc_type)
+        .filter(|&ty| format.model() == Format::Cdf5 || ty <= ExtType::Double)
 }
 
 /// What a definition gets whose dimension list cannot be read: everything that is checked before

@@ -51,7 +51,7 @@ impl Version {
             Format::Cdf1 => Some(Version::Cdf1),
             Format::Cdf2 => Some(Version::Cdf2),
             Format::Cdf5 => Some(Version::Cdf5),
-            Format::NetCdf4 | Format::NetCdf4Classic => None,
+            Format::NetCdf4 | Format::NetCdf4Classic | Format::Other(_) => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Files named on the command line; `-` is standard input.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +13,11 @@ use crate::failure::{Failure, Result};
 /// Whether a path stands for standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// The path in a URL that names a format which is none of netCDF's own (`file:///a/b#mode=npy`); others are paths.
+pub(crate) fn place(path: &Path) -> Cow<'_, Path> {
+    zonda::of_url(path).map_or(Cow::Borrowed(path), |(path, _)| Cow::Owned(path))
 }
 
 /// What a path is called in messages and output.
@@ -46,7 +52,7 @@ pub(crate) fn open(path: &Path) -> Result<Dataset> {
     let file = if is_stdin(path) {
         Dataset::open_in(stdin()?, label(path), &options)?
     } else {
-        Dataset::open(path, &options)?
+        Dataset::open(&place(path), &options)?
     };
     Ok(file)
 }

@@ -24,7 +24,7 @@ pub use dispatch::{
 };
 pub use error::{Error, FormatError, Result};
 pub use held::Held;
-pub use kind::Format;
+pub use kind::{Format, Other};
 pub use meta::{Meta, no_such, no_var};
 pub use refs::{GroupId, VarRef};
 pub use rules::{Fit, PutRules};

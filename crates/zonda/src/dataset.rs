@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use zonda_classic::{ClassicFile, Version};
 use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending, Format, GroupId, Meta, Reserve};
 use zonda_model::NcError;
 use zonda_nc4::Damaged;
@@ -16,8 +15,7 @@ use zonda_storage::{Opened, Stack, Storage};
 
 use crate::behind::{Door, Steering, WriteBehind};
 use crate::error::{Error, Result};
-use crate::format::{Detected, detect_in};
-use crate::nc4;
+use crate::format::{self, Opening};
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
 use crate::open_file::OpenFile;
 
@@ -47,6 +45,18 @@ pub struct Dataset {
     pub(crate) passed: Vec<zonda_classic::Passed>,
 }
 
+/// What stands on a path is not held in memory, and its layers are its own.
+fn check_path_alone(in_memory: Option<Persist>, io: Option<&str>) -> Result<()> {
+    if in_memory.is_some() {
+        let what = "datasets of this format are not held in memory";
+        return Err(Error::explained(NcError::Diskless, what));
+    }
+    match io {
+        Some(_) => Err(Error::explained(NcError::Inval, "files of this format take no layers")),
+        None => Ok(()),
+    }
+}
+
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
 pub struct Frozen<'a> {
@@ -69,6 +79,13 @@ impl Dataset {
     /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
     /// `EACCES` for an HDF5 file that somebody else has locked; `NC_EINVAL` for a bad layer spec.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
+        if format::stands_on_path(options.format) {
+            check_path_alone(options.in_memory, options.io.as_deref())
+                .map_err(|error| error.at(path))?;
+        }
+        if let Some(made) = format::create_path(path, options) {
+            return Dataset::on_path(path, made);
+        }
         let (opened, on_disk) =
             open::create_storage(path, options).map_err(|error| error.at(path))?;
         let mut dataset = Dataset::create_on(opened, path, options)?;
@@ -94,18 +111,14 @@ impl Dataset {
 
     fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Result<Dataset> {
         let file = opened.file().cloned();
-        let Opened { storage, beside, lock, .. } = opened;
-        let inner = match Version::of(options.format) {
-            Some(version) => {
-                let file = ClassicFile::create(storage, beside, version, options.share);
-                OpenFile::new(Box::new(file), Mark::NONE, None)
-            }
-            None => {
-                let path = beside.is_some().then_some(name);
-                nc4::create(storage, path, lock, options).map_err(|error| error.at(name))?
-            }
-        };
+        let inner = format::create(opened, name, options).map_err(|error| error.at(name))?;
         Ok(Dataset::new(name, inner, file))
+    }
+
+    /// A dataset that is not one file's bytes.
+    fn on_path(path: &Path, made: Result<Box<dyn Dispatch>>) -> Result<Dataset> {
+        let file = made.map_err(|error| error.at(path))?;
+        Ok(Dataset::new(path, OpenFile::new(file, Mark::NONE, None), None))
     }
 
     fn new(name: &Path, inner: OpenFile, file: Option<Arc<File>>) -> Dataset {
@@ -130,6 +143,22 @@ impl Dataset {
     /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EINVAL` for a
     /// bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
+        let opened = Dataset::open_bytes(path, options);
+        // A file costs no look at the path.
+        if !opened.as_ref().is_err_and(format::is_folder) {
+            return opened;
+        }
+        match format::open_path(path, options.write) {
+            Some(made) => {
+                check_path_alone(options.in_memory, options.io.as_deref())
+                    .map_err(|error| error.at(path))?;
+                Dataset::on_path(path, made)
+            }
+            None => opened,
+        }
+    }
+
+    fn open_bytes(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
         let mut dataset = Dataset::open_on(opened, path, Some(path), options, Damaged::Refuse)?;
         dataset.persists = options.write && options.in_memory == Some(Persist::Yes);
@@ -158,41 +187,10 @@ impl Dataset {
         options: &OpenOptions,
         damaged: Damaged,
     ) -> Result<Dataset> {
-        let mut passed = Vec::new();
         let file = opened.file().cloned();
-        let open = || {
-            let inner = match detect_in(&*opened.storage)? {
-                Detected::Classic(_) if damaged != Damaged::Refuse => {
-                    let (file, found) = ClassicFile::open_damaged(opened.storage)
-                        .map_err(|error| Error::from(error).in_a_header())?;
-                    passed = found;
-                    OpenFile::new(Box::new(file), Mark::NONE, None)
-                }
-                Detected::Classic(_) => {
-                    let (write, share) = (options.write, options.share);
-                    let Opened { storage, beside, .. } = opened;
-                    let file = ClassicFile::open(storage, beside, write, share);
-                    let file = file.map_err(|error| Error::from(error).in_a_header())?;
-                    OpenFile::new(Box::new(file), Mark::NONE, None)
-                }
-                Detected::Hdf5 => {
-                    let lock = if options.write { open::lock(&opened)? } else { None };
-                    let Opened { storage, beside, .. } = opened;
-                    nc4::open(storage, beside, lock, path, options, damaged)?
-                }
-                Detected::Unknown if damaged == Damaged::Search => {
-                    let Opened { storage, beside, .. } = opened;
-                    let file = nc4::open(storage, beside, None, path, options, damaged)?;
-                    if nc4::found_nothing(&file)? {
-                        return Err(Detected::Unknown.refused());
-                    }
-                    file
-                }
-                other @ (Detected::Hdf4 | Detected::Unknown) => return Err(other.refused()),
-            };
-            Ok(Dataset::new(name, inner, file))
-        };
-        let mut dataset = open().map_err(|error: Error| error.at(name))?;
+        let opening = Opening { path, options, damaged };
+        let (inner, passed) = format::open(opened, &opening).map_err(|error| error.at(name))?;
+        let mut dataset = Dataset::new(name, inner, file);
         dataset.passed = passed;
         Ok(dataset)
     }

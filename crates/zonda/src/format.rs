@@ -1,13 +1,236 @@
-//! Which format is this?
+//! Which format is this? The table of formats: how each is found, opened and created.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use zonda_format::Format;
+use zonda_classic::Passed;
+use zonda_format::{Dispatch, Format};
 use zonda_model::NcError;
-use zonda_storage::Storage;
+use zonda_nc4::Damaged;
+use zonda_storage::{Opened, Storage};
 
 use crate::error::{Error, Result};
-use crate::open;
+use crate::open::{self, CreateOptions, OpenOptions};
+use crate::open_file::OpenFile;
+use crate::{classic, nc4};
+
+/// All formats. A new one is its crate and a line here.
+static FORMATS: [Entry; 4] = [
+    Entry::on_bytes(
+        &[Format::Cdf1, Format::Cdf2, Format::Cdf5],
+        CLASSIC,
+        classic::open,
+        classic::create,
+    ),
+    Entry::known(HDF4),
+    Entry::on_bytes(&[Format::NetCdf4, Format::NetCdf4Classic], HDF5, nc4::open, nc4::create),
+    Entry::on_path(
+        &[zonda_npy::FORMAT],
+        zonda_npy::is_one,
+        zonda_npy::open,
+        zonda_npy::create,
+        zonda_npy::remove,
+    ),
+];
+
+/// A format of the table.
+struct Entry {
+    /// What is created is asked for by these.
+    makes: &'static [Format],
+    stands: Stands,
+}
+
+/// What files of a format are.
+enum Stands {
+    /// One file's bytes, which begin so.
+    OnBytes(&'static [Magic], Option<(OpenBytes, CreateBytes)>),
+    /// Something at a path, such as a folder, with a test whether it is one, and what removes it.
+    OnPath(fn(&Path) -> bool, OpenPath, CreatePath, fn(&Path) -> Result<()>),
+}
+
+type OpenBytes = fn(Opened, &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)>;
+type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
+/// Gets whether it is to be written, too.
+type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
+/// Gets whether there may be nothing yet.
+type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
+
+/// How bytes are opened.
+pub(crate) struct Opening<'a> {
+    /// The path, where they are a file's: names of other files in it count from its folder.
+    pub(crate) path: Option<&'a Path>,
+    pub(crate) options: &'a OpenOptions,
+    pub(crate) damaged: Damaged,
+}
+
+/// First bytes that say what a file is.
+struct Magic {
+    bytes: &'static [u8],
+    /// Bytes that the file has to have, of the first eight.
+    least: usize,
+    /// They may be behind a user block, too: at 512 times a power of two.
+    moves: bool,
+    means: Detected,
+}
+
+/// Of other versions of the classic formats nothing is known, whatever is in them further on.
+const CLASSIC: &[Magic] = &[
+    Magic::at_begin(b"CDF\x01", 4, Detected::Classic(Format::Cdf1)),
+    Magic::at_begin(b"CDF\x02", 4, Detected::Classic(Format::Cdf2)),
+    Magic::at_begin(b"CDF\x05", 4, Detected::Classic(Format::Cdf5)),
+    Magic::at_begin(b"CDF", 4, Detected::Unknown),
+];
+const HDF5: &[Magic] =
+    &[Magic { bytes: b"\x89HDF\r\n\x1a\n", least: 8, moves: true, means: Detected::Hdf5 }];
+/// Of files of at least 8 bytes, as the reference has it.
+const HDF4: &[Magic] = &[Magic::at_begin(b"\x0e\x03\x13\x01", 8, Detected::Hdf4)];
+/// Where the search behind user blocks ends. Those of more than 4 GiB are unheard of.
+const SEARCH_END: u64 = 4 << 30;
+
+impl Magic {
+    const fn at_begin(bytes: &'static [u8], least: usize, means: Detected) -> Magic {
+        Magic { bytes, least, moves: false, means }
+    }
+
+    fn is_in(&self, first: &[u8]) -> bool {
+        first.len() >= self.least && first.starts_with(self.bytes)
+    }
+}
+
+impl Entry {
+    const fn on_bytes(
+        makes: &'static [Format],
+        magic: &'static [Magic],
+        open: OpenBytes,
+        create: CreateBytes,
+    ) -> Entry {
+        Entry { makes, stands: Stands::OnBytes(magic, Some((open, create))) }
+    }
+
+    /// One that is known and not read.
+    const fn known(magic: &'static [Magic]) -> Entry {
+        Entry { makes: &[], stands: Stands::OnBytes(magic, None) }
+    }
+
+    const fn on_path(
+        makes: &'static [Format],
+        is: fn(&Path) -> bool,
+        open: OpenPath,
+        create: CreatePath,
+        remove: fn(&Path) -> Result<()>,
+    ) -> Entry {
+        Entry { makes, stands: Stands::OnPath(is, open, create, remove) }
+    }
+
+    fn magic(&self) -> &'static [Magic] {
+        if let Stands::OnBytes(magic, _) = self.stands { magic } else { &[] }
+    }
+}
+
+/// The entry of which files of a format are made.
+fn maker(format: Format) -> Option<&'static Stands> {
+    FORMATS.iter().find(|entry| entry.makes.contains(&format)).map(|entry| &entry.stands)
+}
+
+/// Opens bytes.
+///
+/// # Errors
+/// As [`Dataset::open_in`](crate::Dataset::open_in).
+pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+    let detected = detect_in(&*opened.storage)?;
+    // What is left of a file that lost its first bytes is searched for as objects of HDF5.
+    let searches = detected == Detected::Unknown && how.damaged == Damaged::Search;
+    let sought = if searches { Detected::Hdf5 } else { detected };
+    let opener = FORMATS.iter().find_map(|entry| match entry.stands {
+        Stands::OnBytes(magic, Some((open, _))) => {
+            magic.iter().any(|magic| magic.means == sought).then_some(open)
+        }
+        _ => None,
+    });
+    let opener =
+        opener.filter(|_| sought != Detected::Unknown).ok_or_else(|| detected.refused())?;
+    let (file, passed) = opener(opened, how)?;
+    if searches && nc4::found_nothing(&file)? {
+        return Err(detected.refused());
+    }
+    Ok((file, passed))
+}
+
+/// Creates a dataset of bytes.
+///
+/// # Errors
+/// `NC_EINVAL` for a format that does not stand on bytes; what the storage reports.
+pub(crate) fn create(opened: Opened, name: &Path, options: &CreateOptions) -> Result<OpenFile> {
+    match maker(options.format) {
+        Some(Stands::OnBytes(_, Some((_, create)))) => create(opened, name, options),
+        _ => Err(Error::explained(NcError::Inval, "files of this format are not one file's bytes")),
+    }
+}
+
+/// Opens what is at a path and is not one file; `None` where no format stands on it.
+pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispatch>>> {
+    FORMATS.iter().find_map(|entry| match entry.stands {
+        Stands::OnPath(is, open, ..) if is(path) => Some(open(path, write)),
+        _ => None,
+    })
+}
+
+/// Creates what is not one file; `None` for a format that is.
+pub(crate) fn create_path(
+    path: &Path,
+    options: &CreateOptions,
+) -> Option<Result<Box<dyn Dispatch>>> {
+    match maker(options.format)? {
+        Stands::OnPath(_, _, create, _) => Some(create(path, options.exclusive)),
+        Stands::OnBytes(..) => None,
+    }
+}
+
+/// The format that stands on what is at a path, where that is not one file.
+#[must_use]
+pub fn on_path(path: &Path) -> Option<Format> {
+    FORMATS.iter().find_map(|entry| match entry.stands {
+        Stands::OnPath(is, ..) if is(path) => entry.makes.first().copied(),
+        _ => None,
+    })
+}
+
+/// Removes a dataset that is not one file; `None` where no format stands on what is at the path.
+///
+/// # Errors
+/// What the operating system reports.
+#[must_use]
+pub fn remove_on_path(path: &Path) -> Option<Result<()>> {
+    FORMATS.iter().find_map(|entry| match entry.stands {
+        Stands::OnPath(is, _, _, remove) if is(path) => Some(remove(path)),
+        _ => None,
+    })
+}
+
+/// Whether files of a format are something else than one file.
+#[must_use]
+pub fn stands_on_path(format: Format) -> bool {
+    matches!(maker(format), Some(Stands::OnPath(..)))
+}
+
+/// The format of that name that is none of netCDF's own.
+#[must_use]
+pub fn format_named(name: &str) -> Option<Format> {
+    let mut all = FORMATS.iter().flat_map(|entry| entry.makes).copied();
+    all.find(
+        |format| matches!(format, Format::Other(other) if other.name.eq_ignore_ascii_case(name)),
+    )
+}
+
+/// The path and the format of a URL that names one that is none of netCDF's own, such as `file:///a/b#mode=npy`; `None`
+/// for everything else.
+#[must_use]
+pub fn of_url(text: &Path) -> Option<(PathBuf, Format)> {
+    let (place, fragment) = text.to_str()?.strip_prefix("file:")?.rsplit_once('#')?;
+    let path = place.strip_prefix("//").unwrap_or(place);
+    let modes = fragment.split('&').filter_map(|pair| pair.strip_prefix("mode="));
+    let format = modes.flat_map(|words| words.split(',')).find_map(format_named)?;
+    (!path.is_empty()).then(|| (PathBuf::from(path), format))
+}
 
 /// What the first bytes of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +241,8 @@ pub enum Detected {
     Hdf5,
     /// HDF4, which Zonda does not read.
     Hdf4,
+    /// No file, but what a format stands on that is none of netCDF's own.
+    Other(Format),
     /// Nothing Zonda knows.
     Unknown,
 }
@@ -29,7 +254,7 @@ impl Detected {
     /// `NC_ENOTBUILT` for HDF4, `NC_ENOTNC` for what is not known.
     pub(crate) fn readable(self) -> Result<()> {
         match self {
-            Detected::Classic(_) | Detected::Hdf5 => Ok(()),
+            Detected::Classic(_) | Detected::Hdf5 | Detected::Other(_) => Ok(()),
             Detected::Hdf4 | Detected::Unknown => Err(self.refused()),
         }
     }
@@ -48,48 +273,102 @@ impl Detected {
     }
 }
 
-/// The signature of HDF5, at byte 0 or, behind a user block, at 512 times a power of two.
-const HDF5_SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
-/// The signature of HDF4, at byte 0 only, and of files of at least 8 bytes, as the reference has it.
-const HDF4_SIGNATURE: &[u8; 4] = b"\x0e\x03\x13\x01";
-/// Where the search for the HDF5 signature ends. User blocks of more than 4 GiB are unheard of.
-const HDF5_SEARCH_END: u64 = 4 << 30;
-
-/// Looks at a file's first bytes.
+/// Looks at a file's first bytes, or at what else there is at a path.
 ///
 /// # Errors
 /// What the operating system reports on opening and reading.
 pub fn detect(path: &Path) -> Result<Detected> {
-    let storage = open::for_reading(path).map_err(|error| error.at(path))?;
-    detect_in(&*storage).map_err(|error| error.at(path))
+    let found = || detect_in(&*open::for_reading(path)?);
+    found().or_else(|error| match on_path(path).filter(|_| is_folder(&error)) {
+        Some(format) => Ok(Detected::Other(format)),
+        None => Err(error.at(path)),
+    })
 }
+
+/// Whether an error is that a path leads to a folder.
+pub(crate) fn is_folder(error: &Error) -> bool {
+    error.code() == NcError::System(EISDIR)
+}
+
+/// `EISDIR` of Linux on every architecture.
+const EISDIR: i32 = 21;
 
 /// Looks at a storage's first bytes, as [`detect`] does at a file's.
 ///
 /// # Errors
 /// What the storage reports on reading.
 pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
-    let mut magic = [0u8; 8];
-    let got = storage.read_at(0, &mut magic)?;
-    if got >= 4 && magic.starts_with(b"CDF") {
-        let format = match magic[3] {
-            1 => Some(Format::Cdf1),
-            2 => Some(Format::Cdf2),
-            5 => Some(Format::Cdf5),
-            _ => None,
-        };
-        return Ok(format.map_or(Detected::Unknown, Detected::Classic));
+    let mut buf = [0u8; 8];
+    let mut found = |at, moved: bool| {
+        let got = storage.read_at(at, &mut buf)?;
+        let first = buf.get(..got).unwrap_or_default();
+        let all = FORMATS.iter().flat_map(Entry::magic);
+        let mut fits = all.filter(|magic| !moved || magic.moves);
+        Ok::<_, Error>(fits.find(|magic| magic.is_in(first)).map(|magic| magic.means))
+    };
+    if let Some(means) = found(0, false)? {
+        return Ok(means);
     }
-    if got == magic.len() && magic.starts_with(HDF4_SIGNATURE) {
-        return Ok(Detected::Hdf4);
-    }
-    let len = storage.len()?;
-    let mut at = 0;
-    while at < len.min(HDF5_SEARCH_END) {
-        if storage.read_at(at, &mut magic)? == magic.len() && magic == *HDF5_SIGNATURE {
-            return Ok(Detected::Hdf5);
+    let (end, mut at) = (storage.len()?.min(SEARCH_END), 512);
+    while at < end {
+        if let Some(means) = found(at, true)? {
+            return Ok(means);
         }
-        at = if at == 0 { 512 } else { at * 2 };
+        at *= 2;
     }
     Ok(Detected::Unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zonda_storage::backend::Memory;
+
+    #[test]
+    fn first_bytes() {
+        let hdf5 = b"\x89HDF\r\n\x1a\n";
+        let moved = |at: usize| [&vec![7; at][..], hdf5].concat();
+        for (bytes, means) in [
+            (b"CDF\x01".to_vec(), Detected::Classic(Format::Cdf1)),
+            (b"CDF\x05abc".to_vec(), Detected::Classic(Format::Cdf5)),
+            (b"CDF\x03".to_vec(), Detected::Unknown),
+            (b"CDF".to_vec(), Detected::Unknown),
+            ([b"CDF\x03", &moved(512)[4..]].concat(), Detected::Unknown),
+            (b"\x0e\x03\x13\x01".to_vec(), Detected::Unknown),
+            (b"\x0e\x03\x13\x01abcd".to_vec(), Detected::Hdf4),
+            (hdf5.to_vec(), Detected::Hdf5),
+            (hdf5[..7].to_vec(), Detected::Unknown),
+            (moved(512), Detected::Hdf5),
+            (moved(2048), Detected::Hdf5),
+            (moved(1536), Detected::Unknown),
+            (moved(2048)[..2055].to_vec(), Detected::Unknown),
+            (Vec::new(), Detected::Unknown),
+        ] {
+            assert_eq!(detect_in(&Memory::from_slice(&bytes)).unwrap(), means, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn formats_in_urls() {
+        let npy = zonda_npy::FORMAT;
+        let of = |text: &str| of_url(Path::new(text));
+        for (url, path) in [
+            ("file:///a/b#mode=npy", "/a/b"),
+            ("file:/a/b#mode=bytes,NPY", "/a/b"),
+            ("file://a#x&mode=npy", "a"),
+            ("file:///a#b#mode=npy", "/a#b"),
+        ] {
+            assert_eq!(of(url), Some((path.into(), npy)), "{url}");
+        }
+        for other in [
+            "/a#mode=npy",
+            "file:///a",
+            "file:///a#mode=zarr",
+            "file://#mode=npy",
+            "http://a#mode=npy",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        assert!(stands_on_path(npy) && !stands_on_path(Format::Cdf5));
+    }
 }

@@ -27,6 +27,7 @@
 mod attributes;
 mod behind;
 pub mod check;
+mod classic;
 pub mod copy;
 mod damaged;
 mod data;
@@ -49,7 +50,9 @@ pub use damaged::{Fault, FaultKind};
 pub use data::{Get, Put};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
-pub use format::{Detected, detect, detect_in};
+pub use format::{
+    Detected, detect, detect_in, format_named, of_url, on_path, remove_on_path, stands_on_path,
+};
 pub use gaps::tell_of_gaps;
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist, persist};

@@ -5,26 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_chunk::ChunkAt;
+use zonda_classic::Passed;
 use zonda_format::{Dispatch, Format, Place, Room, StoreVars, VarInfo, VarRef};
 use zonda_model::NcError;
-use zonda_nc4::{CreateHow, Damaged, Nc4File, ObjectUsage, OpenHow, Stored, Usage};
+use zonda_nc4::{CreateHow, Nc4File, ObjectUsage, OpenHow, Stored, Usage};
 use zonda_runtime::callout::Mark;
-use zonda_storage::{Beside, Storage, Writer, WriterLock};
+use zonda_storage::{Opened, Writer, WriterLock};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::{CreateOptions, OpenOptions};
+use crate::format::Opening;
+use crate::open::{self, CreateOptions};
 use crate::open_file::OpenFile;
 
-/// Opens a file; `path` is that of a file, and names of other files in it count from its folder.
-pub(crate) fn open(
-    storage: Arc<dyn Storage>,
-    beside: Option<Arc<dyn Beside>>,
-    lock: Option<WriterLock>,
-    path: Option<&Path>,
-    options: &OpenOptions,
-    damaged: Damaged,
-) -> Result<OpenFile> {
+/// Opens a file.
+pub(crate) fn open(opened: Opened, opening: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+    let Opening { path, options, damaged, .. } = *opening;
+    let lock = if options.write { open::lock(&opened)? } else { None };
+    let Opened { storage, beside, .. } = opened;
     let mark = Mark::next();
     let how = how(path, options.chunk_cache, options.alignment, mark);
     let spills_beside = how.path.clone().filter(|_| beside.is_some());
@@ -41,16 +39,14 @@ pub(crate) fn open(
     if options.write && writer.as_ref().is_some_and(Writer::is_alone) {
         file.go_on_where_used()?;
     }
-    Ok(OpenFile::new(Box::new(file), mark, writer))
+    Ok((OpenFile::new(Box::new(file), mark, writer), Vec::new()))
 }
 
-/// Creates a file; `path` is that of a file, if it is not one in memory.
-pub(crate) fn create(
-    storage: Arc<dyn Storage>,
-    path: Option<&Path>,
-    lock: Option<WriterLock>,
-    options: &CreateOptions,
-) -> Result<OpenFile> {
+/// Creates a file, which errors call by its name.
+pub(crate) fn create(opened: Opened, name: &Path, options: &CreateOptions) -> Result<OpenFile> {
+    let Opened { storage, beside, lock, .. } = opened;
+    // One in memory has no folder.
+    let path = beside.is_some().then_some(name);
     let mark = Mark::next();
     let how = how(None, options.chunk_cache, options.alignment, mark);
     let spills_beside = path.and_then(|path| std::path::absolute(path).ok());

@@ -11,7 +11,7 @@ use zonda::check::{Checked, Finding, Grade, check};
 
 use super::info::grouped;
 use crate::failure::Result;
-use crate::progress;
+use crate::{input, progress};
 
 /// Findings that are shown of a file unless all are asked for.
 const MOST_SHOWN: usize = 20;
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut status = 0;
     for path in &args.files {
-        match progress::watched(args.quiet, |progress| check(path, progress))? {
+        match progress::watched(args.quiet, |progress| check(&input::place(path), progress))? {
             Ok(checked) => {
                 if args.json {
                     let report = Report::of(path, &checked);

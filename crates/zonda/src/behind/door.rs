@@ -106,7 +106,9 @@ impl Door {
             self.is_on.store(false, Ordering::Relaxed);
             return Ok(());
         };
-        if self.file.is_writable() && !self.file.is_forked() {
+        // Formats that stand on something else than bytes show no view of what is in the queue.
+        let may_wait = self.file.storage().is_some() && !self.file.is_forked();
+        if self.file.is_writable() && may_wait {
             let new = || Behind::new(&self.file, path.to_owned(), file.cloned());
             self.queue.get_or_init(new).set(how);
             self.is_on.store(true, Ordering::Relaxed);

@@ -87,10 +87,8 @@ impl Dataset {
     /// # Errors
     /// What the storage reports.
     pub fn missing_bytes(&self) -> Result<u64> {
-        if self.is_hdf5() {
-            return Ok(0);
-        }
-        let len = self.bytes()?.len()?;
+        let Some(storage) = self.storage().filter(|_| !self.is_hdf5()) else { return Ok(0) };
+        let len = storage.len()?;
         self.meta(|meta| {
             let record_len = meta.layout().unwrap_or_default().record_len;
             let mut end = 0;

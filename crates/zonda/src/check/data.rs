@@ -70,12 +70,17 @@ impl VarPlace {
             let elem = if is_plain { size } else { size.max(POINTER_BYTES) };
             Ok::<_, crate::Error>((path, lens, elem))
         })??;
-        let info = file.var_info(var)?;
-        let chunks = match &info.storage {
-            StorageKind::Chunked(dims) => Some(dims.iter().map(|&n| (n as u64).max(1)).collect()),
+        let storage = match file.capabilities().storage {
+            true => Some(file.var_info(var)?.storage.clone()),
+            false => None,
+        };
+        let chunks = match &storage {
+            Some(StorageKind::Chunked(dims)) => {
+                Some(dims.iter().map(|&n| (n as u64).max(1)).collect())
+            }
             _ => None,
         };
-        let is_run = matches!(info.storage, StorageKind::Contiguous);
+        let is_run = matches!(storage, Some(StorageKind::Contiguous));
         Ok(VarPlace { path, var, lens, is_run, chunks, elem, odd })
     }
 

@@ -10,6 +10,7 @@
 mod classic;
 mod data;
 mod hdf5;
+mod values;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -123,6 +124,11 @@ pub fn check(
     path: &Path,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Checked> {
+    if crate::format::on_path(path).is_some() {
+        let mut notes = Notes::default();
+        let checked = values::check(path, &mut notes, progress).map_err(|error| error.at(path))?;
+        return Ok(finished(checked, notes));
+    }
     // Whether the operating system gives it to us comes first.
     let opened = crate::open::for_a_look(path).map_err(|error| error.at(path))?;
     let file_bytes = opened.storage.len().map_err(|error| Error::from(error).at(path))?;
@@ -144,7 +150,7 @@ pub fn check(
     // Of a classic file everything hangs on the header, so what can be told of it is told by the whole.
     let opened = match detect(path)? {
         Detected::Hdf5 => Dataset::open_damaged(path, Damaged::PassOver),
-        Detected::Classic(_) | Detected::Hdf4 | Detected::Unknown => {
+        Detected::Classic(_) | Detected::Hdf4 | Detected::Other(_) | Detected::Unknown => {
             Dataset::open(path, &OpenOptions::default())
         }
     };

@@ -118,7 +118,7 @@ pub(super) fn att_type(att: &AttDef, format: Format) -> i32 {
 
 /// What is wrong with a type; `None` if nothing.
 fn type_misfit(nc_type: i32, format: Format) -> Option<String> {
-    let most = if format == Format::Cdf5 { ExtType::UInt64 } else { ExtType::Double };
+    let most = format.last_type();
     match ExtType::from_nc_type(nc_type) {
         Some(_) if nc_type <= most.nc_type() => None,
         Some(ext) => Some(format!("type {}", ext.name())),

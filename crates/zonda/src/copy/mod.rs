@@ -196,8 +196,11 @@ fn run(
         }
         source.sync()?;
     }
-    let temporary = Temporary::beside(target, source.path(), options.replace)?;
     let format = options.format.unwrap_or_else(|| source.format());
+    let temporary = match crate::format::stands_on_path(format) {
+        true => Temporary::folder_beside(target, source.path(), options.replace)?,
+        false => Temporary::beside(target, source.path(), options.replace)?,
+    };
     let at_source = |error: Error| error.at(source.path());
     let mut tree = Tree::read(source, options, rules).map_err(at_source)?;
     gaps(source, &mut tree, options, rules).map_err(at_source)?;

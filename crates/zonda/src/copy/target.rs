@@ -10,6 +10,7 @@ use zonda_storage::SyncLevel;
 use zonda_storage::temporary::{self, Held};
 
 use crate::error::{Error, Result};
+use crate::format;
 
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;
@@ -24,6 +25,8 @@ pub struct Temporary {
     /// Says to others that somebody is at work on it.
     _held: Held,
     replace: bool,
+    /// A dataset that is not one file is made in a folder.
+    is_folder: bool,
     finished: bool,
 }
 
@@ -67,9 +70,59 @@ impl Temporary {
         if path.file_name().is_none() {
             return Err(Error::told(NcError::Inval, "it has no name").at(target));
         }
+        Temporary::named(path, replace)
+    }
+
+    fn named(path: PathBuf, replace: bool) -> Result<Temporary> {
         let made = temporary::create_beside(&path);
         let (temporary, held) = made.map_err(|error| at(&path, &error))?;
-        Ok(Temporary { path, temporary, _held: held, replace, finished: false })
+        let (is_folder, finished) = (false, false);
+        Ok(Temporary { path, temporary, _held: held, replace, is_folder, finished })
+    }
+
+    /// The same for a target that is to be a folder. Where the process is killed, what was made of it stays.
+    ///
+    /// # Errors
+    /// As [`Temporary::beside`]; only a dataset that is a folder is replaced.
+    pub(crate) fn folder_beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
+        let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+        if path.exists() {
+            let is_source = fs::canonicalize(source).is_ok_and(|source| source == path);
+            let refused = match () {
+                () if is_source => Some((NcError::Inval, "it is the source, too")),
+                () if format::on_path(&path).is_none() => {
+                    Some((NcError::Exist, "it is something else, and stays"))
+                }
+                () if !replace => Some((NcError::Exist, "it exists")),
+                () => None,
+            };
+            if let Some((code, why)) = refused {
+                return Err(Error::told(code, why).at(target));
+            }
+        }
+        if path.file_name().is_none() {
+            return Err(Error::told(NcError::Inval, "it has no name").at(target));
+        }
+        let mut made = Temporary::named(path, replace)?;
+        // The name is ours; the format makes the folder.
+        fs::remove_file(&made.temporary).map_err(|error| at(&made.temporary, &error))?;
+        made.is_folder = true;
+        Ok(made)
+    }
+
+    /// Gives the folder its name. One that is replaced goes when that is done.
+    fn finish_folder(mut self) -> Result<()> {
+        let old = self.temporary.with_extension("old");
+        let is_there = self.path.exists();
+        if is_there && !self.replace {
+            return Err(Error::told(NcError::Exist, "it exists").at(&self.path));
+        }
+        if is_there {
+            fs::rename(&self.path, &old).map_err(|error| at(&self.path, &error))?;
+        }
+        fs::rename(&self.temporary, &self.path).map_err(|error| at(&self.path, &error))?;
+        self.finished = true;
+        if is_there { format::remove_on_path(&old).unwrap_or(Ok(())) } else { Ok(()) }
     }
 
     /// Where the file is to be written.
@@ -82,6 +135,9 @@ impl Temporary {
     /// # Errors
     /// What the operating system reports; `NC_EEXIST` for a target that was made meanwhile.
     pub fn finish(mut self) -> Result<()> {
+        if self.is_folder {
+            return self.finish_folder();
+        }
         if let Ok(old) = fs::metadata(&self.path) {
             // Who may read it stays as it was, or it is not replaced: a file system without permissions
             // shows the same ones for both.
@@ -126,7 +182,10 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.finished {
-            let _ = fs::remove_file(&self.temporary);
+            let _ = match self.is_folder {
+                true => fs::remove_dir_all(&self.temporary),
+                false => fs::remove_file(&self.temporary),
+            };
         }
     }
 }

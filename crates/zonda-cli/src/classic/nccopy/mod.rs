@@ -20,7 +20,7 @@ use zonda::{Dataset, Format, NcError, OpenOptions, Persist};
 
 use crate::classic::text_of;
 use crate::failure::Failure;
-use crate::progress;
+use crate::{input, progress};
 use options::Options;
 use rules::NcCopy;
 
@@ -100,7 +100,7 @@ fn copy(options: &Options, program: &str) -> Result<(), Refusal> {
     zonda_runtime::memory::limit(memory_bytes / CACHE_PART);
     let in_memory = options.read_whole.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
-    let source = Dataset::open(&options.source, &open)?;
+    let source = Dataset::open(&input::place(&options.source), &open)?;
     let kind = source.format();
     let tree = tree::groups(&source)?;
     let chunks = chunks::Chunks::read(&options.chunks, &tree)?;
@@ -109,8 +109,11 @@ fn copy(options: &Options, program: &str) -> Result<(), Refusal> {
     }
     let (groups, vars) = (options.groups.as_ref(), options.vars.as_ref());
     let selection = select::Selection::find(&tree, groups, vars)?;
+    let url = zonda::of_url(&options.target);
+    let path = url.as_ref().map_or(&options.target, |(path, _)| path);
+    let asked = options.kind.or(url.as_ref().map(|(_, format)| *format));
     let target = CopyOptions {
-        format: Some(options.kind.unwrap_or_else(|| options.kind_for(kind))),
+        format: Some(asked.unwrap_or_else(|| options.kind_for(kind))),
         fix_unlimited: options.fix_unlimited,
         memory_bytes,
         replace: true,
@@ -118,7 +121,7 @@ fn copy(options: &Options, program: &str) -> Result<(), Refusal> {
     };
     let rules = NcCopy { options, selection, chunks };
     let copied = progress::watched(false, |progress| {
-        copy_by_rules(&source, &options.target, &target, &rules, progress)
+        copy_by_rules(&source, path, &target, &rules, progress)
     })??;
     for note in &copied.notes {
         eprintln!("{program}: {}: {note}", options.target.display());

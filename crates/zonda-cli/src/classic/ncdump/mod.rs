@@ -19,7 +19,7 @@ use crate::cdl::select::{find_groups, missing_variable};
 use crate::cdl::{self, Selection};
 use crate::classic::text_of;
 use crate::failure::Failure;
-use crate::ncml;
+use crate::{input, ncml};
 use options::{Options, Output};
 
 /// Bytes collected before they are written.
@@ -127,7 +127,7 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
 fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Refusal> {
     let in_memory = options.in_memory.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
-    let file = Dataset::open(&options.file, &open).map_err(|error| {
+    let file = Dataset::open(&input::place(&options.file), &open).map_err(|error| {
         let said = format!("{}: {}", options.file.display(), text_of(error.code()));
         match error.code() {
             // How much it was is in no code.
@@ -191,6 +191,7 @@ fn extended_kind(format: Format) -> String {
         Format::Cdf2 => ("64-bit offset", 0x200),
         Format::Cdf5 => ("64-bit data", 0x20),
         Format::NetCdf4 | Format::NetCdf4Classic => ("HDF5", 0x1000),
+        Format::Other(other) => (other.name, 0),
     };
     format!("{name} mode={mode:08x}")
 }

@@ -41,8 +41,8 @@ const LEAST_MEMORY: u64 = 4 << 20;
   zonda copy --var 'T*' --format classic model.nc t.nc
   zonda copy --group /ocean --fix-unlimited --format cdf5 model.nc ocean.nc")]
 pub(crate) struct Args {
-    /// Kind of the target: classic, 64bit-offset, cdf5, netcdf4 or netcdf4-classic; by default that
-    /// of the source
+    /// Kind of the target: classic, 64bit-offset, cdf5, netcdf4, netcdf4-classic or npy; by default
+    /// that of the source
     #[arg(short = 'k', long, value_name = "KIND", value_parser = spec::format)]
     format: Option<Format>,
 
@@ -164,7 +164,12 @@ impl Args {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    let options = args.options();
+    let mut options = args.options();
+    let (target, asked) = match zonda::of_url(&args.target) {
+        Some((target, format)) => (target, Some(format)),
+        None => (args.target.clone(), None),
+    };
+    options.format = options.format.or(asked);
     zonda_runtime::memory::limit(options.memory_bytes / CACHE_PART);
     if args.memory < LEAST_MEMORY {
         eprintln!(
@@ -176,7 +181,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let source = input::open(&args.source)?;
     input::tell_of_missing(&source, &args.source)?;
     let copied = progress::watched(args.quiet, |progress| {
-        copy_dataset(&source, &args.target, &options, progress)
+        copy_dataset(&source, &target, &options, progress)
     })??;
     source.close()?;
     for note in &copied.notes {

@@ -51,7 +51,8 @@ const FLETCHER32: u32 = 3;
 pub(super) fn format(text: &str) -> Parsed<Format> {
     let found = KINDS.iter().find(|(name, _)| *name == text.to_ascii_lowercase());
     let meant = "classic, 64bit-offset, cdf5, netcdf4 or netcdf4-classic is meant";
-    found.map(|(_, format)| *format).ok_or_else(|| meant.to_owned())
+    let found = found.map(|(_, format)| *format).or_else(|| zonda::format_named(text));
+    found.ok_or_else(|| meant.to_owned())
 }
 
 /// `512M` and the like; without a letter bytes.

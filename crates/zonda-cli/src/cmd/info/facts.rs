@@ -221,7 +221,7 @@ impl Source<'_> {
     fn open(&self) -> zonda::Result<Dataset> {
         let options = OpenOptions::default();
         let file = match self {
-            Source::File(path) => Dataset::open(path, &options),
+            Source::File(path) => Dataset::open(&input::place(path), &options),
             Source::Stdin(bytes) => {
                 Dataset::open_in(Arc::clone(bytes) as _, input::label(Path::new("-")), &options)
             }
@@ -232,11 +232,11 @@ impl Source<'_> {
     /// The format by its first bytes, of what is perhaps no readable dataset.
     fn kind(&self) -> Option<&'static str> {
         let detected = match self {
-            Source::File(path) => zonda::detect(path),
+            Source::File(path) => zonda::detect(&input::place(path)),
             Source::Stdin(bytes) => zonda::detect_in(&**bytes),
         };
         match detected.ok()? {
-            Detected::Classic(format) => Some(format.kind()),
+            Detected::Classic(format) | Detected::Other(format) => Some(format.kind()),
             Detected::Hdf5 => Some("HDF5, perhaps netCDF-4"),
             Detected::Hdf4 => Some("HDF4"),
             Detected::Unknown => None,
@@ -298,6 +298,7 @@ pub(super) fn version(format: Format) -> &'static str {
         Format::Cdf2 => "CDF-2",
         Format::Cdf5 => "CDF-5",
         Format::NetCdf4 | Format::NetCdf4Classic => "HDF5",
+        Format::Other(other) => other.name,
     }
 }
 
@@ -325,7 +326,7 @@ fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
             dimensions: names,
             shape,
             part: Some(if classic.is_record { Part::Record } else { Part::Fixed }),
-            begin: Some(classic.begin),
+            begin: meta.layout().map(|_| classic.begin),
             bytes: classic.slab_bytes.saturating_mul(n_parts),
             percent: 0.0,
             stored: None,
@@ -374,7 +375,8 @@ fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Re
 
 fn records(meta: &Meta<'_>) -> zonda::Result<Option<Records>> {
     let Some(id) = meta.unlimited() else { return Ok(None) };
-    let layout = meta.layout().ok_or(zonda::NcError::NotNc3)?;
+    // Elsewhere each variable has its own.
+    let Some(layout) = meta.layout() else { return Ok(None) };
     Ok(Some(Records {
         dimension: text(meta.dim(id)?.name),
         count: meta.n_records(),

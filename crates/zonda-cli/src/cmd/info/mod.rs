@@ -72,7 +72,8 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     writeln!(out, "{}", facts.path)?;
     let mut line = |label: &str, text: String| writeln!(out, "  {label:<10} {text}");
     if let Some(format) = &facts.format {
-        let version = facts.version.map_or(String::new(), |version| format!(" ({version})"));
+        let version = facts.version.filter(|version| version != format);
+        let version = version.map_or(String::new(), |version| format!(" ({version})"));
         line("format", format!("{format}{version}"))?;
     }
     if let Some(bytes) = facts.file_bytes {
@@ -81,20 +82,14 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     if facts.superblock.is_some() {
         return hdf5::write_text(out, facts);
     }
-    let Some(layout) = &facts.layout else { return Ok(()) };
-    let stack = facts.stack.as_deref().unwrap_or_default();
-    line(
-        "header",
-        format!(
-            "{} bytes, room for {} more",
-            grouped(layout.header_bytes),
-            grouped(layout.room_bytes)
-        ),
-    )?;
-    line(
-        "data",
-        format!("from byte {} to {}", grouped(layout.data_begin), grouped(layout.data_end)),
-    )?;
+    // Nothing more is known of what could not be opened.
+    let Some(stack) = &facts.stack else { return Ok(()) };
+    if let Some(layout) = &facts.layout {
+        let (header, room) = (grouped(layout.header_bytes), grouped(layout.room_bytes));
+        line("header", format!("{header} bytes, room for {room} more"))?;
+        let (begin, end) = (grouped(layout.data_begin), grouped(layout.data_end));
+        line("data", format!("from byte {begin} to {end}"))?;
+    }
     if let Some(records) = &facts.records {
         let dimension = &records.dimension;
         let each = match records.variables {
@@ -108,7 +103,9 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
         };
         line("records", format!("{} along {dimension}, {each}", grouped(records.count)))?;
     }
-    line("layers", stack.to_owned())?;
+    if !stack.is_empty() {
+        line("layers", stack.clone())?;
+    }
     let dims: Vec<String> =
         facts.dimensions.iter().map(|dim| format!("{}={}", dim.name, dim.len)).collect();
     if !dims.is_empty() {
@@ -132,13 +129,14 @@ fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
             variable.name.clone(),
             variable.r#type.clone(),
             format!("({})", variable.shape_text()),
-            format!("{}{part}", grouped(variable.begin.unwrap_or(0))),
+            variable.begin.map_or(String::new(), |begin| format!("{}{part}", grouped(begin))),
             grouped(variable.bytes),
             format!("{:.1}", variable.percent),
         ]);
     }
     table.write(out)?;
-    if variables.iter().any(|variable| variable.part == Some(Part::Record)) {
+    let begins = |variable: &Variable| variable.begin.is_some();
+    if variables.iter().any(|variable| variable.part == Some(Part::Record) && begins(variable)) {
         writeln!(out, "    * in the first record")?;
     }
     Ok(())

@@ -1,0 +1,162 @@
+//! An open dataset: its modes, its records, its commits.
+
+use zonda_convert::{Converted, Decoder, Encoder, RangeRule};
+use zonda_format::{Access, Checked, Dispatch, Error, Format, Result};
+use zonda_model::NcError;
+
+use crate::arrays::{Arrays, Changes, MakeArrays};
+use crate::model::{Model, index};
+
+/// What becomes of numbers that do not fit: they are stored as a cast makes them, and counted.
+pub(crate) const RULE: RangeRule = RangeRule::Cast;
+
+/// An open dataset of a format that brings [`Arrays`].
+#[derive(Debug)]
+pub struct PlainFile {
+    pub(crate) arrays: Box<dyn Arrays>,
+    pub(crate) model: Model,
+    pub(crate) writable: bool,
+    pub(crate) in_define: bool,
+    /// Whether new variables are left as they are.
+    pub(crate) no_fill: bool,
+    /// How many variables have a place.
+    made: usize,
+    /// Until definitions end for the first time.
+    is_new: bool,
+    pub(crate) changes: Changes,
+}
+
+impl PlainFile {
+    /// Opens a dataset.
+    ///
+    /// # Errors
+    /// What keeps its definitions from being read.
+    pub fn open(mut arrays: impl Arrays + 'static, writable: bool) -> Result<Box<dyn Dispatch>> {
+        let model = arrays.read()?;
+        let (made, changes) = (model.vars.len(), Changes::default());
+        let new = PlainFile::new(arrays, model, changes);
+        Ok(Box::new(PlainFile { writable, made, is_new: false, in_define: false, ..new }))
+    }
+
+    /// A new dataset, in define mode.
+    pub fn create(arrays: impl Arrays + 'static, format: Format) -> Box<dyn Dispatch> {
+        let changes = Changes { definitions: true, records: false };
+        Box::new(PlainFile::new(arrays, Model::new(format), changes))
+    }
+
+    fn new(arrays: impl Arrays + 'static, model: Model, changes: Changes) -> PlainFile {
+        let (arrays, made, no_fill) = (Box::new(arrays), 0, false);
+        let (writable, in_define, is_new) = (true, true, true);
+        PlainFile { arrays, model, writable, in_define, no_fill, made, is_new, changes }
+    }
+
+    pub(crate) fn require_writable(&self) -> Result<()> {
+        if self.writable { Ok(()) } else { Err(NcError::Perm.into()) }
+    }
+
+    /// The definitions, for one who changes them.
+    pub(crate) fn require_define(&mut self) -> Result<&mut Model> {
+        self.require_room(false)?;
+        Ok(&mut self.model)
+    }
+
+    /// The same for what is changed in data mode, too, as long as it gets no longer.
+    pub(crate) fn require_room(&mut self, fits: bool) -> Result<()> {
+        if !self.in_define && !fits {
+            return Err(NcError::NotInDefine.into());
+        }
+        self.changes.definitions = true;
+        Ok(())
+    }
+
+    pub(crate) fn maker(&mut self) -> Result<(&mut dyn MakeArrays, &Model)> {
+        let what = "files of this format can only be read";
+        let maker = self.arrays.maker().ok_or_else(|| Error::explained(NcError::Perm, what))?;
+        Ok((maker, &self.model))
+    }
+
+    pub(crate) fn get_now(
+        &self,
+        get: &Access<'_>,
+        checked: &Checked,
+        out: &mut [u8],
+    ) -> Result<Converted> {
+        let var = self.model.var(get.var.var)?;
+        let Some(mem) = checked.mem.filter(|_| checked.n_elems > 0) else {
+            return Ok(Converted::default());
+        };
+        let slab = get.slab.ranked(var.dims.len()).filter(|_| out.len() == checked.n_bytes);
+        let slab = slab.ok_or(NcError::Inval)?;
+        let run = self.arrays.run(&self.model, index(get.var.var.0))?;
+        let decoder = Decoder::new(var.ty, run.order, mem, RULE).map_err(|_| NcError::Char)?;
+        run.get(&var.extent(self.model.records), &slab, &decoder, out)
+    }
+
+    pub(crate) fn put_now(
+        &mut self,
+        put: &Access<'_>,
+        checked: &Checked,
+        data: &[u8],
+    ) -> Result<Converted> {
+        let var = self.model.var(put.var.var)?;
+        let Some(mem) = checked.mem.filter(|_| checked.n_elems > 0) else {
+            return Ok(Converted::default());
+        };
+        let slab = put.slab.ranked(var.dims.len()).filter(|_| data.len() == checked.n_bytes);
+        let slab = slab.ok_or(NcError::Inval)?;
+        let from = self.model.records;
+        let to = if var.is_record() { slab.axis(0).end().max(from) } else { from };
+        if to > from {
+            for (index, var) in self.model.vars.iter().enumerate() {
+                if var.is_record() {
+                    self.arrays.run(&self.model, index)?.extend(var, from, to)?;
+                }
+            }
+        }
+        let run = self.arrays.run(&self.model, index(put.var.var.0))?;
+        let encoder = Encoder::new(var.ty, run.order, mem, RULE).map_err(|_| NcError::Char)?;
+        let converted = run.put(&var.extent(to), &slab, &encoder, data)?;
+        // They are there once their values are.
+        self.model.records = to;
+        self.changes.records |= to > from;
+        Ok(converted)
+    }
+
+    /// Ends define mode: new variables get their places.
+    pub(crate) fn end_define(&mut self) -> Result<()> {
+        self.require_define()?;
+        for var in self.model.vars.iter().skip(self.made).filter(|var| !var.no_fill) {
+            var.fill_value()?;
+        }
+        for index in self.made..self.model.vars.len() {
+            let (maker, model) = self.maker()?;
+            maker.make(model, index)?;
+            let run = self.arrays.run(&self.model, index)?;
+            if let Some(var) = self.model.vars.get(index) {
+                run.extend(var, 0, self.model.records)?;
+            }
+            self.made = index.saturating_add(1);
+        }
+        self.commit()?;
+        (self.in_define, self.is_new) = (false, false);
+        Ok(())
+    }
+
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        let changes = self.changes;
+        let (maker, model) = self.maker()?;
+        maker.commit(model, changes)?;
+        self.changes = Changes::default();
+        Ok(())
+    }
+
+    /// Ends a dataset whose definitions never ended. Whether it is gone.
+    pub(crate) fn give_up(&mut self) -> Result<bool> {
+        // Places may have been made before something was refused.
+        let is_new = self.in_define && self.is_new;
+        if is_new {
+            self.maker()?.0.remove()?;
+        }
+        Ok(is_new)
+    }
+}

@@ -1,0 +1,36 @@
+//! A classic file as a dataset.
+
+use std::path::Path;
+
+use zonda_classic::{ClassicFile, Passed, Version};
+use zonda_model::NcError;
+use zonda_nc4::Damaged;
+use zonda_runtime::callout::Mark;
+use zonda_storage::Opened;
+
+use crate::error::{Error, Result};
+use crate::format::Opening;
+use crate::open::CreateOptions;
+use crate::open_file::OpenFile;
+
+/// Opens a file, and says what was passed over in a damaged one.
+pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+    let Opened { storage, beside, .. } = opened;
+    let opened = match how.damaged {
+        Damaged::Refuse => {
+            let file = ClassicFile::open(storage, beside, how.options.write, how.options.share);
+            file.map(|file| (file, Vec::new()))
+        }
+        _ => ClassicFile::open_damaged(storage),
+    };
+    let (file, passed) = opened.map_err(|error| Error::from(error).in_a_header())?;
+    Ok((OpenFile::new(Box::new(file), Mark::NONE, None), passed))
+}
+
+/// Creates a file.
+pub(crate) fn create(opened: Opened, _name: &Path, options: &CreateOptions) -> Result<OpenFile> {
+    let Opened { storage, beside, .. } = opened;
+    let version = Version::of(options.format).ok_or(NcError::Internal)?;
+    let file = ClassicFile::create(storage, beside, version, options.share);
+    Ok(OpenFile::new(Box::new(file), Mark::NONE, None))
+}
