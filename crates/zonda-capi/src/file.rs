@@ -88,12 +88,14 @@ pub extern "C" fn nc_close(ncid: c_int) -> c_int {
             return Err(NcError::BadGrpId.into());
         }
         let closed = file.dataset.close().map_err(|error| file.failure(error));
-        if closed.is_err() && file.dataset.is_open() {
+        // Of several threads one closes it, and that one takes it out of the table.
+        let is_over = |failure: &Failure| failure.code() == NcError::BadId;
+        if closed.as_ref().is_err_and(|failure| file.dataset.is_open() || is_over(failure)) {
             return closed;
         }
-        drop(file);
-        let file = handles::remove(ncid)?;
+        let file = handles::take_closed(file, ncid);
         closed?;
+        let Some(file) = file else { return Ok(()) };
         Ok(file.persist_memory()?)
     })
 }

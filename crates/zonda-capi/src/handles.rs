@@ -346,6 +346,11 @@ pub(crate) fn remove(ncid: c_int) -> Result<Kept, NcError> {
     take_out(slot_of(ncid), found.file).map(Kept).ok_or(NcError::BadId)
 }
 
+/// Takes a file out of the table that was found there and was closed; `None` where another thread has given it up.
+pub(crate) fn take_closed(file: FileRef, ncid: c_int) -> Option<Kept> {
+    take_out(slot_of(ncid), file.file).map(Kept)
+}
+
 /// [`remove`] for a file of a program's own format.
 pub(crate) fn remove_user_file(ncid: c_int) {
     let slot = slot_of(ncid);

@@ -414,12 +414,14 @@ pub unsafe extern "C" fn nc_close_memio(ncid: c_int, memio: *mut NcMemio) -> c_i
         handles::unless_out_of_reach(ncid)?;
         let file = handles::any_group(ncid)?;
         let closed = file.dataset.close().map_err(|error| file.failure(error));
-        if closed.is_err() && file.dataset.is_open() {
+        // Of several threads one closes it, and that one takes it out of the table.
+        let is_over = |failure: &Failure| failure.code() == NcError::BadId;
+        if closed.as_ref().is_err_and(|failure| file.dataset.is_open() || is_over(failure)) {
             return closed;
         }
-        drop(file);
-        let file = handles::remove(ncid)?;
+        let file = handles::take_closed(file, ncid);
         closed?;
+        let Some(file) = file else { return Ok(()) };
         // SAFETY: null, or valid for a write by the contract above.
         match (&file.memory, unsafe { memio.as_mut() }) {
             (Some(memory), Some(memio)) => {

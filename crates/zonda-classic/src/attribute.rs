@@ -52,7 +52,7 @@ impl ClassicFile {
             return Err(ClassicError::InvalidArgument { what });
         }
         // In range: of at most 2147483647 values.
-        att.n_values.checked_mul(mem.size()).ok_or_else(|| LENGTH)
+        att.n_values.checked_mul(mem.size()).ok_or_else(wrong_length)
     }
 
     /// The type of an attribute, and that of its values in memory.
@@ -72,13 +72,13 @@ impl ClassicFile {
         let (ty, mem) = self.types_of(att)?;
         let AttPut { owner: VarRef { var: owner, .. }, name, n_values, .. } = *att;
         if n_values.checked_mul(mem.size()) != Some(memory.len()) {
-            return Err(LENGTH);
+            return Err(wrong_length());
         }
         let in_define = self.state.in_define();
         let header = &mut self.state.header;
         let version = header.version;
         let existing = header.att_named(owner, name)?;
-        let len = n_values.checked_mul(ty.size()).ok_or_else(|| LENGTH)?;
+        let len = n_values.checked_mul(ty.size()).ok_or_else(wrong_length)?;
         let atts = header.atts_mut(owner)?;
         let old = existing.and_then(|i| atts.get_mut(i));
         let fits = old
@@ -116,8 +116,8 @@ impl ClassicFile {
             return Ok(Checked { found: [index as u64, 0], ..Checked::default() });
         }
         let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
-        let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or_else(|| LENGTH)?;
-        let n_bytes = n_elems.checked_mul(mem.size()).ok_or_else(|| LENGTH)?;
+        let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or_else(wrong_length)?;
+        let n_bytes = n_elems.checked_mul(mem.size()).ok_or_else(wrong_length)?;
         Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [index as u64, 0] })
     }
 
@@ -132,12 +132,12 @@ impl ClassicFile {
         out: &mut [u8],
     ) -> Result<Converted, ClassicError> {
         if out.len() != checked.n_bytes {
-            return Err(LENGTH);
+            return Err(wrong_length());
         }
         let Some(mem) = checked.mem else { return Ok(Converted { out_of_range: 0 }) };
         let header = self.state.require_open()?;
-        let index = usize::try_from(checked.found[0]).map_err(|_| LENGTH)?;
-        let found = header.atts(att.owner.var)?.get(index).ok_or_else(|| LENGTH)?;
+        let index = usize::try_from(checked.found[0]).map_err(|_| wrong_length())?;
+        let found = header.atts(att.owner.var)?.get(index).ok_or_else(wrong_length)?;
         let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
         match decoder {
             Ok(decoder) => Ok(decoder.decode(found.bytes, out)),
@@ -147,9 +147,11 @@ impl ClassicFile {
 }
 
 /// The memory of an attribute is not as long as its values.
-const LENGTH: ClassicError = ClassicError::InvalidArgument {
-    what: "the memory given is not as long as its element count says",
-};
+#[cold]
+fn wrong_length() -> ClassicError {
+    let what = "the memory given is not as long as its element count says";
+    ClassicError::InvalidArgument { what }
+}
 
 impl ClassicFile {
     /// Deletes an attribute; those behind it move up.

@@ -481,6 +481,8 @@ impl Base {
     fn reload(&self, state: &mut State) -> Result<(), ClassicError> {
         self.storage.invalidate()?;
         let (mut header, n_records) = read_header(&*self.storage, DecodeLimits::default())?;
+        // Records that the header counts are in the file by now, and perhaps were not when its length was asked for.
+        self.storage.invalidate()?;
         let n_records = resolve_streaming(&*self.storage, &header, n_records)?;
         for (new, old) in header.vars.iter_mut().zip(&state.header.vars) {
             new.no_fill = old.no_fill;

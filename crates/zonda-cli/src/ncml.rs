@@ -131,7 +131,7 @@ impl Ncml<'_> {
             let other = if att.nc_type == NC_STRING { NcError::Char } else { NcError::BadType };
             let ty = att.ty().ok_or(zonda::Error::from(other))?;
             let at = VarRef { group: self.meta.group_id(), var: owner };
-            let (bytes, _) = placed::attribute(self.file, at, &att)?;
+            let (bytes, _) = placed::attribute(self.file, self.meta, at, &att)?;
             self.put(&[indent, b"  <attribute name=\"", &att.name, b"\""]);
             if ty == ExtType::Char {
                 self.put(&[b" value="]);

@@ -1,7 +1,7 @@
 //! Values of netCDF-4 types as the library hands them out: native bytes, with strings and sequences
 //! kept beside them.
 
-use zonda::{AttView, Dataset, ExtType, NC_STRING, Place, VarRef};
+use zonda::{AttAccess, AttView, Dataset, ExtType, Meta, NC_STRING, Place, Room, VarRef, memory};
 
 /// Strings and items of sequences, by the numbers that stand for them in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,25 +35,32 @@ impl Place for Pieces {
     }
 }
 
-/// Values of an attribute in native bytes.
+/// Values of an attribute in native bytes, of `file`, whose definitions are being looked at.
 ///
 /// # Errors
 /// What reading it meets in a netCDF-4 file.
 pub(crate) fn attribute(
     file: &Dataset,
+    meta: &Meta<'_>,
     owner: VarRef,
     att: &AttView<'_>,
 ) -> zonda::Result<(Vec<u8>, Pieces)> {
     let mut pieces = Pieces::default();
     if let Some(bytes) = att.bytes {
-        // Of a classic file, whose definitions are locked while they are looked at.
         let size = att.ty().map_or(1, ExtType::size);
         return Ok((native(bytes, size), pieces));
     }
     let mut out = Vec::new();
     if att.len > 0 {
         // In its own type nothing is out of range.
-        let _ = file.get_att_list(owner, &att.name, None, (&mut out, Some(&mut pieces)))?;
+        let access = AttAccess { owner, name: &att.name, mem: None };
+        let mut read = || {
+            let checked = meta.file().check_get_att(&access)?;
+            memory::resize(&mut out, checked.n_bytes, 0)?;
+            let room = Room { bytes: &mut out, place: Some(&mut pieces) };
+            meta.file().get_att(&access, &checked, room)
+        };
+        let _ = read().map_err(|error| error.at(file.path()))?;
     }
     Ok((out, pieces))
 }
@@ -68,12 +75,17 @@ fn native(bytes: &[u8], size: usize) -> Vec<u8> {
 }
 
 /// The text of an attribute of characters, or of one string; `None` for others.
-pub(crate) fn text(file: &Dataset, owner: VarRef, att: &AttView<'_>) -> Option<Vec<u8>> {
+pub(crate) fn text(
+    file: &Dataset,
+    meta: &Meta<'_>,
+    owner: VarRef,
+    att: &AttView<'_>,
+) -> Option<Vec<u8>> {
     let is_string = att.nc_type == NC_STRING && att.len == 1;
     if att.ty() != Some(ExtType::Char) && !is_string {
         return None;
     }
-    let (bytes, pieces) = attribute(file, owner, att).ok()?;
+    let (bytes, pieces) = attribute(file, meta, owner, att).ok()?;
     if !is_string {
         return Some(bytes);
     }

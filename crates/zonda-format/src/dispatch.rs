@@ -235,6 +235,9 @@ pub trait View: std::fmt::Debug + Send + Sync {
     /// Makes lengths what a put makes them that was accepted. Gives the smallest length that there was before and is longer now.
     fn grow(&mut self, var: VarRef, rules: &PutRules, slab: &Hyperslab<'_>) -> Option<u64>;
 
+    /// Makes lengths what a put has made them that is in the file.
+    fn grown(&mut self, var: VarRef, slab: &Hyperslab<'_>);
+
     /// A copy of elements of a type in the caller's memory, and of what they point to.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use zonda_model::{DimId, ExtType, NcError, VarId};
 
 use crate::definitions::{AttView, Definitions, DimView, Dims, GroupView, Layout, VarView};
+use crate::dispatch::Dispatch;
 use crate::error::{Error, Result};
 use crate::kind::Format;
 use crate::refs::{GroupId, VarRef};
@@ -12,6 +13,7 @@ use crate::types::{FIRST_USER_TYPE, NC_STRING, UserType};
 /// without groups is one root group.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta<'a> {
+    file: &'a dyn Dispatch,
     all: &'a dyn Definitions,
     group: GroupId,
     /// What is in the group, where it can be had: a count of a damaged file is 0, and what asks for a
@@ -22,16 +24,25 @@ pub struct Meta<'a> {
 impl<'a> Meta<'a> {
     /// Those of a group, which need not be there.
     #[must_use]
-    pub fn new(all: &'a dyn Definitions, group: GroupId) -> Meta<'a> {
-        Meta { all, group, view: all.group(group).ok() }
+    pub fn new(file: &'a dyn Dispatch, group: GroupId) -> Meta<'a> {
+        let all = file.definitions();
+        Meta { file, all, group, view: all.group(group).ok() }
     }
 
     /// Those of a group that is there.
     ///
     /// # Errors
     /// `NC_EBADGRPID`; what reading the definitions meets.
-    pub fn of(all: &'a dyn Definitions, group: GroupId) -> Result<Meta<'a>> {
-        Ok(Meta { all, group, view: Some(all.group(group)?) })
+    pub fn of(file: &'a dyn Dispatch, group: GroupId) -> Result<Meta<'a>> {
+        let all = file.definitions();
+        Ok(Meta { file, all, group, view: Some(all.group(group)?) })
+    }
+
+    /// The file itself, for values of attributes and how variables are stored: who looks at definitions has it, and must
+    /// not ask the dataset for it again.
+    #[must_use]
+    pub fn file(&self) -> &'a dyn Dispatch {
+        self.file
     }
 
     fn var_ref(&self, var: VarId) -> VarRef {
@@ -194,7 +205,7 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_EBADGRPID`.
     pub fn group(&self, group: GroupId) -> Result<Meta<'a>> {
-        Meta::of(self.all, group)
+        Meta::of(self.file, group)
     }
 
     /// Name of the group, `/` for the root.

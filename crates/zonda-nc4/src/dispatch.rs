@@ -342,7 +342,11 @@ impl FormatView for View {
     }
 
     fn grow(&mut self, var: VarRef, rules: &PutRules, slab: &Hyperslab<'_>) -> Option<u64> {
-        View::grow(self, var.group, var.var, rules, slab)
+        View::grow(self, var.group, var.var, &rules.fixed, slab)
+    }
+
+    fn grown(&mut self, var: VarRef, slab: &Hyperslab<'_>) {
+        View::grown(self, var.group, var.var, slab);
     }
 
     fn hold(&self, nc_type: i32, fetch: &mut dyn Fetch, elems: &[u8]) -> Result<Held> {

@@ -33,6 +33,8 @@ pub struct Dataset {
     /// Held while that is done: a thread may close it at the end of the process. True once it was closed: somebody may have
     /// opened the file since, and changed it.
     persisting: Mutex<bool>,
+    /// Set where it has ended, and its path did not take it: to be closed again, or given up.
+    is_unpersisted: AtomicBool,
     /// Set where aborting the creation has a file to remove.
     on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
@@ -127,6 +129,7 @@ impl Dataset {
             file,
             persists: false,
             persisting: Mutex::ranked(Rank::Persist, false),
+            is_unpersisted: AtomicBool::new(false),
             on_disk: false,
             forked: AtomicBool::new(false),
             out_of_reach: AtomicBool::new(false),
@@ -317,7 +320,7 @@ impl Dataset {
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        self.door.ask_anyway(|file| f(&Meta::new(file.definitions(), GroupId::ROOT)))
+        self.door.ask_anyway(|file| f(&Meta::new(file, GroupId::ROOT)))
     }
 
     /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
@@ -326,7 +329,7 @@ impl Dataset {
     /// `NC_EBADGRPID`; what reading the definitions meets.
     #[inline]
     pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
-        self.ask(|file| Ok(f(&Meta::of(file.definitions(), group)?)))
+        self.ask(|file| Ok(f(&Meta::of(file, group)?)))
     }
 
     /// Whether there is a group of that number.
@@ -368,6 +371,9 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; what the operating system reports.
     pub fn abort(&self) -> Result<()> {
+        if self.is_unpersisted.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
         let end = || self.finish_after(self.door.file().abort(|| self.check_close()));
         let done = self.door.abort(end);
         self.leave_to_parent();
@@ -385,6 +391,9 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
     pub fn close(&self) -> Result<()> {
+        if self.is_unpersisted.swap(false, Ordering::AcqRel) {
+            return self.persist_in_the_end();
+        }
         let end = || self.finish_after(self.door.file().close(|| self.check_close()));
         let done = self.door.close(end);
         self.leave_to_parent();
@@ -422,19 +431,28 @@ impl Dataset {
     /// Whether it has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.door.file().is_open()
+        self.door.file().is_open() || self.is_unpersisted.load(Ordering::Acquire)
     }
 
     fn finish(&self, ending: Ending) -> Result<()> {
         match ending {
             _ if self.is_forked() => Ok(()),
-            Ending::Keep if self.persists => self.persist(true),
+            Ending::Keep if self.persists => self.persist_in_the_end(),
             Ending::Remove if self.on_disk => match &self.file {
                 Some(file) => self.here(file.remove()),
                 None => self.here(open::remove_made(&self.path)),
             },
             Ending::Keep | Ending::Remove => Ok(()),
         }
+    }
+
+    /// Refused, it can be closed again.
+    fn persist_in_the_end(&self) -> Result<()> {
+        let done = self.persist(true);
+        if done.is_err() {
+            self.is_unpersisted.store(true, Ordering::Release);
+        }
+        done
     }
 
     fn persist(&self, closes: bool) -> Result<()> {

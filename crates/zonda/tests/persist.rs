@@ -52,3 +52,25 @@ fn what_cannot_be_written_is_refused_at_once() {
     assert_eq!(code(folder.path(), false), NcError::System(21));
     assert_eq!(fs::read(&there).expect("read"), b"what was there");
 }
+
+#[test]
+fn what_its_path_does_not_take_can_be_closed_again() {
+    let folder = TempFolder::new("persist");
+    let path = folder.path().join("away/there.nc");
+    fs::create_dir(folder.path().join("away")).expect("folder");
+    let file = Dataset::create(&path, &options(false)).expect("create");
+    file.def_dim(b"x", 3).expect("def_dim");
+    file.enddef(Reserve::Default).expect("enddef");
+    fs::remove_dir_all(folder.path().join("away")).expect("remove");
+    for _ in 0..2 {
+        assert_eq!(file.close().expect_err("refused").code(), NcError::System(2));
+        assert!(file.is_open(), "it can be closed again");
+    }
+    fs::create_dir(folder.path().join("away")).expect("folder");
+    file.close().expect("close");
+    assert!(!file.is_open());
+    assert_eq!(file.close().expect_err("ended").code(), NcError::BadId);
+    let file = Dataset::open(&path, &OpenOptions::default()).expect("open");
+    assert_eq!(file.meta(|meta| meta.n_dims()), 1);
+    file.close().expect("close");
+}

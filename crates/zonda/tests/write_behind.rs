@@ -126,6 +126,78 @@ fn inquiries_do_not_wait_and_gets_see_what_was_put() {
     }
 }
 
+/// What another thread waits for (define mode), or a put that goes the ordinary way beside it, takes nothing back of what
+/// inquiries showed.
+#[test]
+fn records_that_were_accepted_stay_in_sight() {
+    let folder = TempFolder::new("behind");
+    for format in FORMATS {
+        let path = folder.path().join(format!("sight-{format:?}.nc"));
+        let it = create(&path, format, "on", Some("throttle:400k,file"));
+        for step in 0..4 {
+            put_record(&it, step).expect("put");
+        }
+        std::thread::scope(|scope| {
+            let redef = scope.spawn(|| it.file.redef());
+            while !redef.is_finished() {
+                assert!(len_of(&it) >= 4, "{format:?}: {} records", len_of(&it));
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            redef.join().expect("no panic").expect("redef");
+        });
+        it.file.enddef(Reserve::Default).expect("enddef");
+        assert_eq!(len_of(&it), 4);
+        it.file.close().expect("close");
+    }
+}
+
+/// One thread puts a variable whose puts go the ordinary way, while others' wait: it sees what it put.
+#[test]
+fn a_put_that_did_not_wait_is_in_sight_at_once() {
+    let folder = TempFolder::new("behind");
+    let path = folder.path().join("beside.nc");
+    let options = CreateOptions {
+        format: Format::NetCdf4,
+        write_behind: said("on"),
+        ..CreateOptions::default()
+    };
+    let file = Dataset::create(&path, &options).expect("create");
+    let dims: Vec<DimId> =
+        [&b"t"[..], b"u"].into_iter().map(|name| file.def_dim(name, 0).expect("dim")).collect();
+    let waits: VarRef = file.def_var(b"waits", FLOAT, &[dims[0].0]).expect("def_var").into();
+    let other: VarRef = file.def_var(b"other", FLOAT, &[dims[1].0]).expect("def_var").into();
+    file.enddef(Reserve::Default).expect("enddef");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let order = std::sync::atomic::Ordering::Relaxed;
+    let value = 1f32.to_ne_bytes();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for step in 0.. {
+                if is_over.load(order) {
+                    break;
+                }
+                let slab = Hyperslab { start: &[step], count: &[1], stride: None };
+                file.put(waits, &slab, Some(MemType::F32), &value).map(drop).expect("put");
+                if step % 16 == 0 {
+                    // After a change of definitions puts go the ordinary way first.
+                    file.put_att(waits, b"at", 5, 1, Some(MemType::F32), &value).expect("put_att");
+                }
+            }
+        });
+        for step in 0..600 {
+            let slab = Hyperslab { start: &[step], count: &[1], stride: None };
+            file.put(other, &slab, Some(MemType::F32), &value).map(drop).expect("put");
+            let len = file.meta(|meta| meta.dim(dims[1]).map(|dim| dim.len)).expect("length");
+            if len <= step as u64 {
+                is_over.store(true, order);
+                panic!("{len} records after a put of number {step}");
+            }
+        }
+        is_over.store(true, order);
+    });
+    file.close().expect("close");
+}
+
 #[test]
 fn what_the_device_refuses_stays_and_is_tried_again() {
     let folder = TempFolder::new("behind");

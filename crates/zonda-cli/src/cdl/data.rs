@@ -90,7 +90,7 @@ impl Form {
         let nc_type = meta.var(var.var)?.nc_type;
         let att = |name: &[u8]| meta.find_att(var.var, name).ok().map(|(_, att)| att);
         let fill = att(b"_FillValue").filter(|att| att.nc_type == nc_type && att.len == 1);
-        let fill = fill.map(|att| placed::attribute(file, var, &att)).transpose()?;
+        let fill = fill.map(|att| placed::attribute(file, meta, var, &att)).transpose()?;
         let precision = options.precision;
         let Some(ty) = ExtType::from_nc_type(nc_type) else {
             let mut empty = Pieces::default();
@@ -106,7 +106,7 @@ impl Form {
         };
         let c_format = att(b"C_format")
             .filter(|att| att.ty() == Some(ExtType::Char) && (1..C_FORMAT_END).contains(&att.len))
-            .map(|att| placed::attribute(file, var, &att))
+            .map(|att| placed::attribute(file, meta, var, &att))
             .transpose()?;
         let c_format = c_format.as_ref().map(|(text, _)| &**text);
         let fill = fill.as_ref().map(|(bytes, _)| &**bytes);

@@ -174,7 +174,7 @@ impl Owner<'_> {
         text.clear();
         // Strings in lists are told apart by their quotes, so that no value may be cut into two.
         let cut = self.meta.format() != Format::NetCdf4;
-        let (bytes, pieces) = placed::attribute(self.file, self.var, &att)?;
+        let (bytes, pieces) = placed::attribute(self.file, self.meta, self.var, &att)?;
         let n = usize::try_from(att.len).unwrap_or(usize::MAX);
         match &ty.kind {
             _ if n == 0 => text.extend_from_slice(b"\"\""),

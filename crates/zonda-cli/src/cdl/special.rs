@@ -30,7 +30,8 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Opti
         }
         return Ok(());
     }
-    let info = owner.file.var_info(owner.var)?;
+    let Some(stored) = owner.meta.file().storage_of_vars() else { return Ok(()) };
+    let info = stored.var_info(owner.var).map_err(|error| error.at(owner.file.path()))?;
     let var = owner.meta.var(owner.var.var)?;
     let mut say = |name: &str, value: &str| write(lines, owner, name, value);
     let storage = match &info.storage {
@@ -70,7 +71,7 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Opti
         && att.ty() == Some(ExtType::Char)
         && att.len > 0
     {
-        let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
+        let (bytes, _) = placed::attribute(owner.file, owner.meta, owner.var, &att)?;
         say("_Codecs", &quoted(&bytes))?;
     }
     let order = match info.endianness {
@@ -135,7 +136,7 @@ pub(super) fn write_global(
             let Ok((_, att)) = owner.meta.find_att(owner.var.var, name.as_bytes()) else {
                 continue;
             };
-            let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
+            let (bytes, _) = placed::attribute(owner.file, owner.meta, owner.var, &att)?;
             let value = match bytes.first_chunk() {
                 Some(_) if options.exact && name == "_IsNetcdf4" && !is_marked(owner)? => {
                     "0".to_owned()

@@ -58,7 +58,9 @@ impl Times {
         let text = |name: &[u8]| {
             let found = group.find_att(var.var, name).ok().map(|(_, att)| att);
             let chars = found.filter(|att| att.ty() == Some(ExtType::Char));
-            chars.map(|att| placed::attribute(file, var, &att).map(|(text, _)| text)).transpose()
+            chars
+                .map(|att| placed::attribute(file, &group, var, &att).map(|(text, _)| text))
+                .transpose()
         };
         let Some(units) = text(b"units")? else { return Ok(None) };
         let calendar = text(b"calendar")?.unwrap_or_default();

@@ -144,19 +144,26 @@ impl View {
         Ok(typed.map_err(refused)?.form.size)
     }
 
+    /// Makes lengths what a put has made them that is in the file.
+    pub fn grown(&mut self, group: GroupId, id: VarId, slab: &Hyperslab<'_>) {
+        let Ok((model, var)) = self.0.var(group, id) else { return };
+        let fixed = fixed(model, var);
+        self.grow(group, id, &fixed, slab);
+    }
+
     /// Makes a variable, and the dimensions it has, as long as a put that was checked makes them.
-    /// `rules` are those of the variable. Gives the smallest length that a dimension had before
+    /// `fixed` are the lengths of its dimensions that cannot grow. Gives the smallest length that a dimension had before
     /// which is longer now.
     pub fn grow(
         &mut self,
         group: GroupId,
         var: VarId,
-        rules: &PutRules,
+        fixed: &[Option<u64>],
         slab: &Hyperslab<'_>,
     ) -> Option<u64> {
         let model = self.0.model.get_mut()?;
         let mut grown_from = None;
-        for (axis, len) in rules.fixed.iter().enumerate() {
+        for (axis, len) in fixed.iter().enumerate() {
             if len.is_some() {
                 continue;
             }

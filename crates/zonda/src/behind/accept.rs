@@ -85,7 +85,7 @@ impl Behind {
         let front = self.front.read();
         let view = front.as_ref()?;
         let rules = view.put_rules(var).ok()??;
-        let meta = Meta::new(view.file().definitions(), var.group);
+        let meta = Meta::new(view.file(), var.group);
         if self.is_watched()
             && let Ok(found) = meta.var(var.var)
         {
@@ -329,14 +329,6 @@ impl Behind {
         }
         self.front.write().as_mut()?.grow(var, &known.rules, &fit.slab)
     }
-
-    /// The same for a put that went the ordinary way.
-    pub(crate) fn grew(&self, var: VarRef, known: &Known, fit: &Fit<'_>) {
-        let state = self.lock();
-        if state.epoch == known.epoch {
-            self.grow(var, known, fit);
-        }
-    }
 }
 
 /// A put that the queue may accept.
@@ -456,10 +448,9 @@ impl<'a> Queued<'a> {
 
     /// The put went the ordinary way: lengths are those after it. Gives the selection with no more than the rank.
     pub(crate) fn grew<'s>(&self, put: &Access<'s>, checked: &Checked) -> Hyperslab<'s> {
+        self.behind.grew(self.var, &put.slab);
         let With::Known(known) = &self.with else { return put.slab };
-        let Some(fit) = known.rules.fit(put, checked) else { return put.slab };
-        self.behind.grew(self.var, known, &fit);
-        fit.slab
+        known.rules.fit(put, checked).map_or(put.slab, |fit| fit.slab)
     }
 }
 

@@ -158,6 +158,7 @@ impl Door {
         let Some(queue) = self.queue() else { return Ok(None) };
         let hold = queue.hold();
         queue.finish(false)?;
+        queue.begin_change();
         Ok(Some(hold))
     }
 
@@ -169,6 +170,7 @@ impl Door {
         };
         let _hold = queue.hold();
         queue.finish(false)?;
+        queue.begin_change();
         queue.commit()?;
         rename()?;
         queue.commit()
@@ -234,6 +236,9 @@ impl Door {
     /// # Errors
     /// `NC_EPERM`, `NC_EINDEFINE`.
     pub(crate) fn redef(&self) -> Result<()> {
+        if !self.file.capabilities.shared_puts {
+            return self.steering()?.writer()?.redef();
+        }
         // It commits. What follows may put another file in the place of this one, where a helper
         // process is to have nothing left to do.
         let _hold = self.before_change()?;
@@ -296,6 +301,7 @@ impl Door {
         if queue.is_stopped() {
             return told;
         }
+        queue.begin_change();
         let done = end();
         if !self.file.is_open() {
             queue.end();

@@ -295,8 +295,18 @@ impl Behind {
     pub(crate) fn hold(&self) -> Hold<'_> {
         let mut state = self.lock();
         state.n_holds += 1;
-        self.forget(&mut state);
+        // Inquiries look at the view until the queue is empty.
+        state.rules.clear();
+        state.epoch += 1;
+        drop(state);
         Hold(self)
+    }
+
+    /// After a put that did not wait: has inquiries see the lengths that there are by it, also while they look at the view.
+    pub(super) fn grew(&self, var: VarRef, slab: &Hyperslab<'_>) {
+        if let Some(view) = &mut *self.front.write() {
+            view.grown(var, slab);
+        }
     }
 
     /// Forgets what is known of definitions.

@@ -99,7 +99,7 @@ impl Door {
 
     /// Rank of a variable, 0 where there is none.
     fn rank(&self, VarRef { group, var }: VarRef) -> usize {
-        let rank = self.ask(|file| Ok(Meta::of(file.definitions(), group)?.var(var)?.dims.len()));
+        let rank = self.ask(|file| Ok(Meta::of(file, group)?.var(var)?.dims.len()));
         rank.unwrap_or(0)
     }
 }
@@ -208,8 +208,10 @@ fn write_behind<'a>(
         By::AfterQueue(behind, mut file) => {
             let done = file.put(put, checked, values);
             drop(file);
-            // Lengths may be other ones now.
-            behind.begin_change();
+            // Lengths may be other ones now; and puts of other threads may wait again.
+            if !behind.begin_change() && done.is_ok() {
+                behind.grew(var, &slab);
+            }
             behind.went_by(done, went(slab))
         }
         By::Queue(mut queued) => {

@@ -200,7 +200,7 @@ impl Behind {
             return;
         }
         let Ok(file) = self.inner.read() else { return };
-        let meta = Meta::new(file.definitions(), var.group);
+        let meta = Meta::new(&**file, var.group);
         let is_there = meta.var(var.var).is_ok();
         if is_there && let Some(name) = file.committed_name(var) {
             let group = meta.group_path();

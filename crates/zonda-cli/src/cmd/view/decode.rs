@@ -14,8 +14,8 @@ pub(super) fn decoder(file: &Dataset, id: VarRef, ty: ExtType) -> Result<Decoder
 fn attribute(file: &Dataset, id: VarRef, name: &str) -> Result<Attribute> {
     let found = file.in_group(id.group, |meta| {
         let Ok((_, att)) = meta.find_att(id.var, name.as_bytes()) else { return Ok(None) };
-        let text = placed::text(file, id, &att);
-        let (bytes, _) = placed::attribute(file, id, &att)?;
+        let text = placed::text(file, meta, id, &att);
+        let (bytes, _) = placed::attribute(file, meta, id, &att)?;
         Ok::<_, zonda::Error>(Some((att.ty(), text, bytes)))
     })??;
     Ok(match found {
