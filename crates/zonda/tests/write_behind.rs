@@ -180,7 +180,9 @@ fn a_put_that_did_not_wait_is_in_sight_at_once() {
                 file.put(waits, &slab, Some(MemType::F32), &value).map(drop).expect("put");
                 if step % 16 == 0 {
                     // After a change of definitions puts go the ordinary way first.
-                    file.put_att(waits, b"at", 5, 1, Some(MemType::F32), &value).expect("put_att");
+                    file.put_att(waits, b"at", 5, 1, Some(MemType::F32), &value)
+                        .map(drop)
+                        .expect("put_att");
                 }
             }
         });
