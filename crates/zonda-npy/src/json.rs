@@ -192,7 +192,7 @@ pub(crate) fn read(folder: &Path) -> Result<Model> {
     if len > MOST_BYTES {
         return Err(fault(format!("definitions at byte {MOST_BYTES}: {len} bytes are too many")));
     }
-    let mut text = memory::filled(usize::try_from(len).unwrap_or(0), 0u8)?;
+    let mut text = memory::filled(usize::try_from(len).map_err(|_| NcError::NoMem)?, 0u8)?;
     let got = storage.read_at(0, &mut text)?;
     text.truncate(got);
     let own: Definitions = serde_json::from_slice(&text).map_err(|error| {

@@ -75,12 +75,21 @@ impl PlainFile {
         Ok((maker, &self.model))
     }
 
+    /// What the second step of a transfer is handed has to be what the first one has seen: elements are placed by it.
+    fn require_checked(&self, now: &Checked, then: &Checked) -> Result<()> {
+        if (now.n_bytes, now.n_elems) == (then.n_bytes, then.n_elems) {
+            return Ok(());
+        }
+        Err(Error::explained(NcError::Inval, "the transfer is not the one that was checked"))
+    }
+
     pub(crate) fn get_now(
         &self,
         get: &Access<'_>,
         checked: &Checked,
         out: &mut [u8],
     ) -> Result<Converted> {
+        self.require_checked(&self.check(get, false)?, checked)?;
         let var = self.model.var(get.var.var)?;
         let Some(mem) = checked.mem.filter(|_| checked.n_elems > 0) else {
             return Ok(Converted::default());
@@ -98,6 +107,7 @@ impl PlainFile {
         checked: &Checked,
         data: &[u8],
     ) -> Result<Converted> {
+        self.require_checked(&self.check(put, true)?, checked)?;
         let var = self.model.var(put.var.var)?;
         let Some(mem) = checked.mem.filter(|_| checked.n_elems > 0) else {
             return Ok(Converted::default());
