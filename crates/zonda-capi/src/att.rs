@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use zonda::{AttAccess, AttPut, AttView, ExtType, MemType, NcError, Room, Values, VarId};
+use zonda::{AttAccess, AttPut, AttView, ExtType, MemType, NcError, Room, Transfer, Values, VarId};
 
 use crate::boundary::{CallResult, Failure, boundary, put, ranged};
 use crate::foreign::{CMemory, MallocPlace, bytes, put_text};
@@ -293,8 +293,8 @@ unsafe fn read(
     (name, mem): (&[u8], Option<MemType>),
     values: *mut u8,
 ) -> CallResult {
-    let att = AttAccess { owner: file.var(varid), name, mem };
-    let get = file.dataset.get_att_from(&att)?;
+    let mut att = Transfer::new(AttAccess { owner: file.var(varid), name, mem });
+    let get = file.dataset.get_att_from(&mut att)?;
     if values.is_null() && get.n_bytes() != 0 {
         return Err(NcError::Inval.into());
     }

@@ -7,7 +7,8 @@
 use std::ffi::c_int;
 
 use zonda::{
-    Access, ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Values, VarRef,
+    Access, ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Transfer, Values,
+    VarRef,
 };
 
 use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
@@ -43,14 +44,14 @@ pub(crate) enum Caller {
 
 /// One call of one of the `nc_put_var*` and `nc_get_var*` functions.
 #[derive(Clone, Copy)]
-pub(crate) struct Transfer<'f> {
+pub(crate) struct Call<'f> {
     pub(crate) file: &'f FileRef,
     pub(crate) var: VarRef,
     pub(crate) mem: Mem,
     pub(crate) caller: Caller,
 }
 
-impl Transfer<'_> {
+impl Call<'_> {
     /// Rank of the variable; of one that does not exist 0, since the engine refuses it before it
     /// looks at coordinates.
     fn rank(&self) -> usize {
@@ -111,22 +112,24 @@ impl Transfer<'_> {
         }
         let moved = || match self.caller {
             Caller::Put(from) => {
-                let mut put = dataset.put_to(self.var)?;
-                let access = Access { var: self.var, slab: slab(put.rank()), mem };
-                let checked = put.check(&access)?;
-                given(from.is_null(), checked.n_bytes)?;
+                let mut begun = dataset.put_to(self.var)?;
+                let access = Access { var: self.var, slab: slab(begun.rank()), mem };
+                let mut put = Transfer::new(access);
+                let put = begun.check(&mut put)?;
+                given(from.is_null(), put.n_bytes())?;
                 // SAFETY: the caller's contract, once null is excluded.
-                let bytes = unsafe { slice(from, checked.n_bytes) };
-                put.write(&access, &checked, Values::plain(bytes))
+                let bytes = unsafe { slice(from, put.n_bytes()) };
+                put.write(Values::plain(bytes))
             }
             Caller::Get(to) => {
-                let mut get = dataset.get_from(self.var)?;
-                let access = Access { var: self.var, slab: slab(get.rank()), mem };
-                let checked = get.check(&access)?;
-                given(to.is_null(), checked.n_bytes)?;
+                let mut begun = dataset.get_from(self.var)?;
+                let access = Access { var: self.var, slab: slab(begun.rank()), mem };
+                let mut get = Transfer::new(access);
+                let get = begun.check(&mut get)?;
+                given(to.is_null(), get.n_bytes())?;
                 // SAFETY: as above; the engine writes to the memory and does not read it.
-                let bytes = unsafe { slice_mut(to, checked.n_bytes) };
-                get.read(&access, &checked, Room::plain(bytes))
+                let bytes = unsafe { slice_mut(to, get.n_bytes()) };
+                get.read(Room::plain(bytes))
             }
         };
         match moved() {
@@ -164,29 +167,31 @@ impl Transfer<'_> {
                 // SAFETY: same contract: elements of the variable's type.
                 let mut memory = unsafe { CMemory::new() };
                 let moved = || {
-                    let mut put = dataset.put_to(self.var)?;
-                    let access = Access { var: self.var, slab: slab(put.rank()), mem: None };
-                    let checked = put.check(&access)?;
-                    if from.is_null() && checked.n_bytes != 0 {
+                    let mut begun = dataset.put_to(self.var)?;
+                    let access = Access { var: self.var, slab: slab(begun.rank()), mem: None };
+                    let mut put = Transfer::new(access);
+                    let put = begun.check(&mut put)?;
+                    if from.is_null() && put.n_bytes() != 0 {
                         return Err(NcError::Inval.into());
                     }
                     // SAFETY: the caller's contract, once null is excluded.
-                    let bytes = unsafe { slice(from, checked.n_bytes) };
-                    put.write(&access, &checked, Values { bytes, fetch: Some(&mut memory) })
+                    let bytes = unsafe { slice(from, put.n_bytes()) };
+                    put.write(Values { bytes, fetch: Some(&mut memory) })
                 };
                 return ranged(moved().map_err(|error| self.file.failure(error))?);
             }
         };
         let mut place = MallocPlace::default();
-        let mut get = dataset.get_from(self.var)?;
-        let access = Access { var: self.var, slab: slab(get.rank()), mem: None };
-        let checked = get.check(&access)?;
-        if to.is_null() && checked.n_bytes != 0 {
+        let mut begun = dataset.get_from(self.var)?;
+        let access = Access { var: self.var, slab: slab(begun.rank()), mem: None };
+        let mut get = Transfer::new(access);
+        let get = begun.check(&mut get)?;
+        if to.is_null() && get.n_bytes() != 0 {
             return Err(NcError::Inval.into());
         }
         // SAFETY: the caller's contract, once null is excluded.
-        let bytes = unsafe { slice_mut(to, checked.n_bytes) };
-        let converted = get.read(&access, &checked, Room { bytes, place: Some(&mut place) })?;
+        let bytes = unsafe { slice_mut(to, get.n_bytes()) };
+        let converted = get.read(Room { bytes, place: Some(&mut place) })?;
         place.keep();
         ranged(converted)
     }
@@ -422,7 +427,7 @@ pub(crate) unsafe fn transfer(
     let begin = zonda_trace::start();
     let code = unrecorded(move || {
         let file = handles::unnamed(ncid)?;
-        let call = Transfer { file: &file, var: file.var(varid), mem, caller };
+        let call = Call { file: &file, var: file.var(varid), mem, caller };
         // SAFETY: the contract above is that of each of these.
         let moved = unsafe {
             match which {

@@ -9,7 +9,7 @@ use zonda::slab::{Blocks, Order, Places, is_row_major, is_stride, place_of};
 use zonda::{ExtType, Hyperslab, MemType, NcError, memory};
 
 use crate::boundary::{CallResult, Failure};
-use crate::transfer::{Caller, Mem, Transfer, required, slice};
+use crate::transfer::{Call, Caller, Mem, required, slice};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING};
 
 pub(crate) use crate::families::untyped::{get_varm as nc_get_varm, put_varm as nc_put_varm};
@@ -29,7 +29,7 @@ struct Var {
     grows: Vec<bool>,
 }
 
-impl Transfer<'_> {
+impl Call<'_> {
     /// `nc_put_varm`, `nc_get_varm`.
     ///
     /// # Safety
@@ -182,7 +182,7 @@ impl Transfer<'_> {
                 }
                 Caller::Get(_) => Caller::Get(block.as_mut_ptr()),
             };
-            let call = Transfer { caller, ..*self };
+            let call = Call { caller, ..*self };
             // SAFETY: the block has room for the slab.
             let moved = unsafe { call.slab(part.slab.start, part.slab.count, part.slab.stride) };
             match moved {

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_format::{AttAccess, AttPut, Checked, VarRef};
+use zonda_format::{AttAccess, AttPut, Transfer, VarRef};
 use zonda_model::{ExtType, MemType, VarId, memory};
 
 use crate::atts::Att;
@@ -109,16 +109,18 @@ impl ClassicFile {
     ///
     /// # Errors
     /// In the reference's order: no such variable, no such attribute, text mixed with numbers.
-    pub fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked, ClassicError> {
+    pub fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<(), ClassicError> {
         let header = self.state.require_open()?;
+        let att = get.of();
         let (index, found) = header.att(att.owner.var, att.name)?;
         if found.len == 0 {
-            return Ok(Checked { found: [index as u64, 0], ..Checked::default() });
+            return Ok(());
         }
         let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
         let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or_else(wrong_length)?;
         let n_bytes = n_elems.checked_mul(mem.size()).ok_or_else(wrong_length)?;
-        Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [index as u64, 0] })
+        get.is_checked(n_bytes, n_elems, Some(mem), [index as u64, 0]);
+        Ok(())
     }
 
     /// Second step of reading an attribute.
@@ -127,16 +129,16 @@ impl ClassicFile {
     /// Memory of another length than the check said. Values that do not fit are counted, not refused.
     pub fn get_att(
         &self,
-        att: &AttAccess<'_>,
-        checked: &Checked,
+        get: &Transfer<AttAccess<'_>>,
         out: &mut [u8],
     ) -> Result<Converted, ClassicError> {
-        if out.len() != checked.n_bytes {
+        if out.len() != get.n_bytes {
             return Err(wrong_length());
         }
-        let Some(mem) = checked.mem else { return Ok(Converted { out_of_range: 0 }) };
+        let att = get.of();
+        let Some(mem) = get.mem else { return Ok(Converted { out_of_range: 0 }) };
         let header = self.state.require_open()?;
-        let index = usize::try_from(checked.found[0]).map_err(|_| wrong_length())?;
+        let index = usize::try_from(get.found[0]).map_err(|_| wrong_length())?;
         let found = header.atts(att.owner.var)?.get(index).ok_or_else(wrong_length)?;
         let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
         match decoder {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, AttPut, AttView, Capabilities, Checked, ClassicVar, Definitions, DimView,
-    Dims, Dispatch, DispatchWrite, Ending, Error, FillMode, Format, GroupId, GroupView, Layout,
-    PutRules, Reserve, Result, Room, SharedPuts, Values, VarRef, VarView,
+    Access, AttAccess, AttPut, AttView, Capabilities, ClassicVar, Definitions, DimView, Dims,
+    Dispatch, DispatchWrite, Ending, Error, FillMode, Format, GroupId, GroupView, Layout, PutRules,
+    Reserve, Result, Room, SharedPuts, Transfer, Values, VarRef, VarView,
 };
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
@@ -133,24 +133,24 @@ impl Dispatch for ClassicFile {
         ClassicFile::rank(self, var.var)
     }
 
-    fn check_get(&self, get: &Access<'_>) -> Result<Checked> {
+    fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
         Ok(ClassicFile::check_get(self, get)?)
     }
 
-    fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
-        Ok(ClassicFile::get(self, get, checked, room.bytes)?)
+    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+        Ok(ClassicFile::get(self, get, room.bytes)?)
     }
 
-    fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
+    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
         Ok(ClassicFile::get_now(self, get, room.bytes)?)
     }
 
-    fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked> {
-        Ok(ClassicFile::check_get_att(self, att)?)
+    fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
+        Ok(ClassicFile::check_get_att(self, get)?)
     }
 
-    fn get_att(&self, att: &AttAccess<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
-        Ok(ClassicFile::get_att(self, att, checked, room.bytes)?)
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+        Ok(ClassicFile::get_att(self, get, room.bytes)?)
     }
 
     fn refresh(&mut self) -> Result<()> {
@@ -189,31 +189,26 @@ impl SharedPuts for ClassicFile {
         &self.base.n_accepted
     }
 
-    fn check_put(&self, put: &Access<'_>) -> Result<Checked> {
+    fn check_put(&self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         Ok(ClassicFile::check_put(self, put)?)
     }
 
-    fn put(&self, put: &Access<'_>, checked: &Checked, values: Values<'_>) -> Result<Converted> {
-        Ok(ClassicFile::put(self, put, checked, values.bytes)?)
+    fn put(&self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        Ok(ClassicFile::put(self, put, values.bytes)?)
     }
 
-    fn put_now(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+    fn put_now(&self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         Ok(ClassicFile::put_now(self, put, values.bytes)?)
     }
 }
 
 impl DispatchWrite for ClassicFile {
-    fn check_put(&mut self, put: &Access<'_>) -> Result<Checked> {
+    fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         Ok(ClassicFile::check_put(self, put)?)
     }
 
-    fn put(
-        &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
-        values: Values<'_>,
-    ) -> Result<Converted> {
-        Ok(ClassicFile::put(self, put, checked, values.bytes)?)
+    fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        Ok(ClassicFile::put(self, put, values.bytes)?)
     }
 
     fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule, swap_in_place};
-use zonda_format::Checked;
+use zonda_format::{Access, Transfer};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 
@@ -141,10 +141,15 @@ impl PlainRun {
 
     /// For the second step of a transfer.
     #[inline(always)]
-    pub(crate) fn checked(&self, mem: MemType) -> Checked {
+    pub(crate) fn is_found(&self, mem: MemType, by: &mut Transfer<Access<'_>>) {
+        by.is_checked(self.n_bytes(mem), self.n_elems, Some(mem), [PLAIN, self.at]);
+    }
+
+    /// Bytes that it has in memory.
+    #[inline(always)]
+    pub(crate) fn n_bytes(&self, mem: MemType) -> usize {
         // At most SMALL elements.
-        let n_bytes = self.n_elems.wrapping_mul(mem.size());
-        Checked { n_bytes, n_elems: self.n_elems, mem: Some(mem), found: [PLAIN, self.at] }
+        self.n_elems.wrapping_mul(mem.size())
     }
 
     /// A run that was found before.
@@ -279,7 +284,7 @@ mod tests {
                 let memory: Vec<u8> = (0..len).map(|i| (i * 7 + n) as u8).collect();
                 let slab = Hyperslab { start: &[1], count: &[n], stride: None };
                 let access = Access { var: id.into(), slab, mem: None };
-                let put = file.put_now(&access, &memory);
+                let put = file.put_now(&mut Transfer::new(access), &memory);
                 assert_eq!(put.unwrap().out_of_range, 0);
                 let mut stored = vec![0; len];
                 storage.read_at(begin + ty.size() as u64, &mut stored).unwrap();
@@ -288,7 +293,7 @@ mod tests {
                 }
                 assert_eq!(stored, memory, "{n} of {}", ty.name());
                 let mut back = vec![0; len];
-                let got = file.get_now(&access, &mut back);
+                let got = file.get_now(&mut Transfer::new(access), &mut back);
                 assert_eq!(got.unwrap().out_of_range, 0);
                 assert_eq!(back, memory, "{n} of {}", ty.name());
             }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
-use zonda_format::{Access, Checked, VarRef};
+use zonda_format::{Access, Transfer, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId, memory};
 use zonda_slab::for_each_place;
 use zonda_storage::{Storage, WriteRange};
@@ -105,7 +105,7 @@ impl Plan {
     }
 }
 
-/// What the second step of a transfer is to do, as `Checked::found` has it: this, and a place in the file. Nothing is 0.
+/// What the second step of a transfer is to do, as `Transfer::found` has it: this, and a place in the file. Nothing is 0.
 /// A few elements side by side, from a place on.
 pub(crate) const PLAIN: u64 = 1;
 /// Runs and the loops around them.
@@ -119,12 +119,14 @@ impl ClassicFile {
     /// # Errors
     /// As [`ClassicFile::check_put`] and [`ClassicFile::put`].
     #[inline]
-    pub fn put_now(&self, put: &Access<'_>, data: &[u8]) -> Result<Converted, ClassicError> {
-        let file = &self.base;
-        match PlainRun::find(file, &self.state, put.var.var, &put.slab, put.mem) {
-            Some((run, mem))
-                if !file.share && file.writable && run.checked(mem).n_bytes == data.len() =>
-            {
+    pub fn put_now(
+        &self,
+        put: &mut Transfer<Access<'_>>,
+        data: &[u8],
+    ) -> Result<Converted, ClassicError> {
+        let (file, Access { var, slab, mem }) = (&self.base, put.of());
+        match PlainRun::find(file, &self.state, var.var, slab, *mem) {
+            Some((run, mem)) if !file.share && file.writable && run.n_bytes(mem) == data.len() => {
                 run.write(&*file.storage, mem, data)
             }
             _ => self.put_plan_now(put, data),
@@ -132,9 +134,13 @@ impl ClassicFile {
     }
 
     #[inline(never)]
-    fn put_plan_now(&self, put: &Access<'_>, data: &[u8]) -> Result<Converted, ClassicError> {
-        let checked = self.check_put_plan(put)?;
-        self.put_plan(put, &checked, data)
+    fn put_plan_now(
+        &self,
+        put: &mut Transfer<Access<'_>>,
+        data: &[u8],
+    ) -> Result<Converted, ClassicError> {
+        self.check_put_plan(put)?;
+        self.put_plan(put, data)
     }
 
     /// Both steps of reading a hyperslab.
@@ -142,9 +148,14 @@ impl ClassicFile {
     /// # Errors
     /// As [`ClassicFile::check_get`] and [`ClassicFile::get`].
     #[inline]
-    pub fn get_now(&self, get: &Access<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
-        match PlainRun::find(&self.base, &self.state, get.var.var, &get.slab, get.mem) {
-            Some((run, mem)) if run.checked(mem).n_bytes == out.len() => {
+    pub fn get_now(
+        &self,
+        get: &mut Transfer<Access<'_>>,
+        out: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
+        let Access { var, slab, mem } = get.of();
+        match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
+            Some((run, mem)) if run.n_bytes(mem) == out.len() => {
                 run.read(&*self.base.storage, mem, out)
             }
             _ => self.get_plan_now(get, out),
@@ -152,9 +163,13 @@ impl ClassicFile {
     }
 
     #[inline(never)]
-    fn get_plan_now(&self, get: &Access<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
-        let checked = self.check_get_plan(get)?;
-        self.get_plan(get, &checked, out)
+    fn get_plan_now(
+        &self,
+        get: &mut Transfer<Access<'_>>,
+        out: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
+        self.check_get_plan(get)?;
+        self.get_plan(get, out)
     }
 
     /// Rank of a variable; 0 where there is none, which a check says.
@@ -175,79 +190,69 @@ impl ClassicFile {
     /// [`ClassicError::Edge`], [`ClassicError::BadStride`].
     // Inlined, as the other short ways: an error of many words makes each result a copy.
     #[inline(always)]
-    pub fn check_put(&self, put: &Access<'_>) -> Result<Checked, ClassicError> {
-        let file = &self.base;
-        if let Some((run, mem)) = PlainRun::find(file, &self.state, put.var.var, &put.slab, put.mem)
+    pub fn check_put(&self, put: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
+        let (file, of) = (&self.base, put.of());
+        if let Some((run, mem)) = PlainRun::find(file, &self.state, of.var.var, &of.slab, of.mem)
             && !file.share
             && file.require_writable().is_ok()
         {
-            return Ok(run.checked(mem));
+            run.is_found(mem, put);
+            return Ok(());
         }
         self.check_put_plan(put)
     }
 
     #[inline(never)]
-    fn check_put_plan(&self, put: &Access<'_>) -> Result<Checked, ClassicError> {
+    fn check_put_plan(&self, put: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
         let (file, state) = (&self.base, &self.state);
-        let Access { var: VarRef { var: id, .. }, slab, mem } = put;
-        let Some((var, mem)) = file.check_put(state, *id, slab, *mem)? else {
-            return Ok(Checked::default());
-        };
+        let Access { var: VarRef { var: id, .. }, slab, mem } = put.of();
+        let Some((var, mem)) = file.check_put(state, *id, slab, *mem)? else { return Ok(()) };
         let to = records_needed(var, slab);
         let n_elems = n_elems(var, slab)?;
         if to > file.n_records.load(Ordering::Acquire) {
             select::check_n_records(&state.header, var, slab, to)?;
         }
-        planned(var, n_elems, mem)
+        planned(put, var, n_elems, mem)
     }
 
-    /// Second step of writing, with what the first one gave for the same elements: moves `data` (row-major, shape `count`)
+    /// Second step of writing, which the first one has checked: moves `data` (row-major, shape `count`)
     /// to the file. Puts beyond the last record add records, filled where the fill mode says so.
     ///
     /// # Errors
     /// [`ClassicError::InvalidArgument`] for memory of another length than the check said; what the storage
     /// reports. Values that do not fit the variable's type are written as the reference does and counted.
     #[inline(always)]
-    pub fn put(
-        &self,
-        put: &Access<'_>,
-        checked: &Checked,
-        data: &[u8],
-    ) -> Result<Converted, ClassicError> {
-        match self.plain(put, checked, data.len()) {
+    pub fn put(&self, put: &Transfer<Access<'_>>, data: &[u8]) -> Result<Converted, ClassicError> {
+        match self.plain(put, data.len()) {
             Some((run, mem)) => run.write(&*self.base.storage, mem, data),
-            None => self.put_plan(put, checked, data),
+            None => self.put_plan(put, data),
         }
     }
 
     /// The run that a check found, for memory of the right length.
     #[inline(always)]
-    fn plain(&self, of: &Access<'_>, checked: &Checked, len: usize) -> Option<(PlainRun, MemType)> {
-        let [PLAIN, at] = checked.found else { return None };
+    fn plain(&self, of: &Transfer<Access<'_>>, len: usize) -> Option<(PlainRun, MemType)> {
+        let [PLAIN, at] = of.found else { return None };
         let header = &self.state.header;
-        let var = header.vars.get(usize::try_from(of.var.var.0).ok()?)?;
-        let run = PlainRun::again(header, var, at, checked.n_elems);
-        (len == checked.n_bytes).then_some((run, checked.mem?))
+        let var = header.vars.get(usize::try_from(of.of().var.var.0).ok()?)?;
+        let run = PlainRun::again(header, var, at, of.n_elems);
+        (len == of.n_bytes).then_some((run, of.mem?))
     }
 
     #[inline(never)]
-    fn put_plan(
-        &self,
-        put: &Access<'_>,
-        checked: &Checked,
-        data: &[u8],
-    ) -> Result<Converted, ClassicError> {
-        if data.len() != checked.n_bytes {
+    fn put_plan(&self, put: &Transfer<Access<'_>>, data: &[u8]) -> Result<Converted, ClassicError> {
+        if data.len() != put.n_bytes {
             return Err(wrong_len());
         }
-        let (file, header, slab) = (&self.base, &self.state.header, &put.slab);
-        if checked.found[0] != PLAN {
+        let Access { var: VarRef { var: id, .. }, slab, .. } = put.of();
+        let (file, header) = (&self.base, &self.state.header);
+        if put.found[0] != PLAN {
             return Ok(Converted::default());
         }
-        let var = header.var(put.var.var)?;
-        let mem = checked.mem.unwrap_or(var.ty.natural_mem());
+        let var = header.var(*id)?;
+        let mem = put.mem.unwrap_or(var.ty.natural_mem());
         let plan = Plan::new(header, var, slab)?;
-        if plan.n_elems != checked.n_elems {
+        if plan.n_elems != put.n_elems {
             return Err(wrong_len());
         }
         let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
@@ -256,7 +261,7 @@ impl ClassicFile {
         let to = records_needed(var, slab);
         let grows = to > file.n_records.load(Ordering::Acquire);
         let converted = match grows {
-            true => file.grow(header, put.var.var, slab, to, write)?,
+            true => file.grow(header, *id, slab, to, write)?,
             false => write()?,
         };
         if file.share {
@@ -271,23 +276,24 @@ impl ClassicFile {
     /// # Errors
     /// As [`ClassicFile::check_put`], but for [`ClassicError::ReadOnly`].
     #[inline(always)]
-    pub fn check_get(&self, get: &Access<'_>) -> Result<Checked, ClassicError> {
-        let found = PlainRun::find(&self.base, &self.state, get.var.var, &get.slab, get.mem);
-        match found {
-            Some((run, mem)) => Ok(run.checked(mem)),
-            None => self.check_get_plan(get),
+    pub fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
+        let Access { var, slab, mem } = get.of();
+        match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
+            Some((run, mem)) => run.is_found(mem, get),
+            None => return self.check_get_plan(get),
         }
+        Ok(())
     }
 
     #[inline(never)]
-    fn check_get_plan(&self, get: &Access<'_>) -> Result<Checked, ClassicError> {
-        let Access { var: VarRef { var: id, .. }, slab, mem } = get;
+    fn check_get_plan(&self, get: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
+        let Access { var: VarRef { var: id, .. }, slab, mem } = get.of();
         let Some((var, mem)) = self.base.check_get(&self.state, *id, slab, *mem)? else {
-            return Ok(Checked::default());
+            return Ok(());
         };
         match n_elems(var, slab)? {
-            0 => Ok(Checked::default()),
-            n => planned(var, n, mem),
+            0 => Ok(()),
+            n => planned(get, var, n, mem),
         }
     }
 
@@ -298,34 +304,33 @@ impl ClassicFile {
     #[inline(always)]
     pub fn get(
         &self,
-        get: &Access<'_>,
-        checked: &Checked,
+        get: &Transfer<Access<'_>>,
         out: &mut [u8],
     ) -> Result<Converted, ClassicError> {
-        match self.plain(get, checked, out.len()) {
+        match self.plain(get, out.len()) {
             Some((run, mem)) => run.read(&*self.base.storage, mem, out),
-            None => self.get_plan(get, checked, out),
+            None => self.get_plan(get, out),
         }
     }
 
     #[inline(never)]
     fn get_plan(
         &self,
-        get: &Access<'_>,
-        checked: &Checked,
+        get: &Transfer<Access<'_>>,
         out: &mut [u8],
     ) -> Result<Converted, ClassicError> {
-        if out.len() != checked.n_bytes {
+        if out.len() != get.n_bytes {
             return Err(wrong_len());
         }
-        if checked.found[0] != PLAN {
+        if get.found[0] != PLAN {
             return Ok(Converted::default());
         }
         let header = &self.state.header;
-        let var = header.var(get.var.var)?;
-        let mem = checked.mem.unwrap_or(var.ty.natural_mem());
-        let plan = Plan::new(header, var, &get.slab)?;
-        if plan.n_elems != checked.n_elems {
+        let Access { var: VarRef { var: id, .. }, slab, .. } = get.of();
+        let var = header.var(*id)?;
+        let mem = get.mem.unwrap_or(var.ty.natural_mem());
+        let plan = Plan::new(header, var, slab)?;
+        if plan.n_elems != get.n_elems {
             return Err(wrong_len());
         }
         let decoder = Decoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
@@ -480,10 +485,16 @@ fn too_large(var: &Var) -> ClassicError {
     ClassicError::SelectionTooLarge { variable: shown(&var.name) }
 }
 
-fn planned(var: &Var, n_elems: usize, mem: MemType) -> Result<Checked, ClassicError> {
+fn planned(
+    by: &mut Transfer<Access<'_>>,
+    var: &Var,
+    n_elems: usize,
+    mem: MemType,
+) -> Result<(), ClassicError> {
     let n_bytes = n_elems.checked_mul(mem.size()).filter(|&n| isize::try_from(n).is_ok());
     let n_bytes = n_bytes.ok_or_else(|| too_large(var))?;
-    Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [PLAN, 0] })
+    by.is_checked(n_bytes, n_elems, Some(mem), [PLAN, 0]);
+    Ok(())
 }
 
 fn wrong_len() -> ClassicError {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use zonda_classic::{ClassicError, ClassicFile, FillMode, Reserve, Version};
-use zonda_format::{Access, AttAccess, AttPut};
+use zonda_format::{Access, AttAccess, AttPut, Transfer};
 use zonda_model::{DimId, ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -262,7 +262,7 @@ impl Run {
         let slab =
             if stride.iter().all(|&s| s == 1) { Hyperslab { stride: None, ..slab } } else { slab };
         let put = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
-        let converted = self.file.put_now(&put, &bytes).expect("put");
+        let converted = self.file.put_now(&mut Transfer::new(put), &bytes).expect("put");
         assert_eq!(converted.out_of_range, 0);
         if shape.first() == Some(&0) {
             let to = start[0] + (count[0] - 1) * stride[0] as usize + 1;
@@ -293,7 +293,7 @@ impl Run {
             let slab = Hyperslab { start: &start, count: &shape, stride: None };
             let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
             let get = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
-            let converted = file.get_now(&get, &mut bytes);
+            let converted = file.get_now(&mut Transfer::new(get), &mut bytes);
             assert_eq!(converted.expect("get").out_of_range, 0);
             for (at, bytes) in indices(&shape).into_iter().zip(bytes.chunks_exact(8)) {
                 let got = f64::from_ne_bytes(bytes.try_into().expect("eight"));
@@ -307,8 +307,9 @@ impl Run {
             let mut bytes = vec![0u8; values.len() * 4];
             let owner = VarId::GLOBAL.into();
             let att = AttAccess { owner, name: name.as_bytes(), mem: None };
-            let checked = file.check_get_att(&att).expect("check");
-            let converted = file.get_att(&att, &checked, &mut bytes);
+            let mut get = Transfer::new(att);
+            file.check_get_att(&mut get).expect("check");
+            let converted = file.get_att(&get, &mut bytes);
             assert_eq!(converted.expect("get_att").out_of_range, 0);
             let got: Vec<i32> = bytes
                 .chunks_exact(4)
@@ -331,7 +332,7 @@ impl Run {
         let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
         let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
         let get = Access { var: id.into(), slab, mem: Some(MemType::F64) };
-        let converted = file.get_now(&get, &mut bytes);
+        let converted = file.get_now(&mut Transfer::new(get), &mut bytes);
         assert_eq!(converted.expect("strided get").out_of_range, 0);
         for (at, got) in indices(&count).into_iter().zip(bytes.chunks_exact(8)) {
             let flat = (0..at.len())
@@ -454,7 +455,8 @@ fn more_records_than_can_be_counted_are_refused_wherever_they_start() {
     for start in [[0], [5]] {
         let slab = Hyperslab { start: &start, count: &[usize::MAX], stride: None };
         // Memory for as many values cannot be there, so that the check has to refuse it.
-        let put = file.check_put(&Access { var: var.into(), slab, mem: None });
+        let access = Access { var: var.into(), slab, mem: None };
+        let put = file.check_put(&mut Transfer::new(access));
         assert!(matches!(put, Err(ClassicError::InvalidCoords { .. })), "{start:?}: {put:?}");
     }
 }

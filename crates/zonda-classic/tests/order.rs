@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicFile, Reserve, Version};
-use zonda_format::{Access, AttPut};
+use zonda_format::{Access, AttPut, Transfer};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
@@ -110,7 +110,7 @@ fn put(file: &ClassicFile, var: VarId, record: usize, n: usize, width: usize) {
     let (start, count) = ([record, 0], [n, width]);
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let access = Access { var: var.into(), slab, mem: Some(MemType::I32) };
-    file.put_now(&access, &bytes).map(drop).expect("put");
+    file.put_now(&mut Transfer::new(access), &bytes).map(drop).expect("put");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicFile, Reserve, Version};
-use zonda_format::Access;
+use zonda_format::{Access, Transfer};
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
 use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
@@ -98,12 +98,12 @@ fn records_that_a_sync_shows_are_there() {
     let slab = Hyperslab { start: &[0, 0], count: &[1, 4096], stride: None };
     let values = record.clone();
     *cached.meanwhile.lock().unwrap() = Some(Box::new(move || {
-        writer.put_now(&access(0, slab), &values).map(drop).unwrap();
+        writer.put_now(&mut Transfer::new(access(0, slab)), &values).map(drop).unwrap();
         writer.sync().unwrap();
     }));
     reader.sync().unwrap();
     assert_eq!(reader.n_records(), 1, "the writer was at work in the middle of the sync");
     let mut got = vec![0; record.len()];
-    reader.get_now(&access(0, slab), &mut got).map(drop).unwrap();
+    reader.get_now(&mut Transfer::new(access(0, slab)), &mut got).map(drop).unwrap();
     assert!(got == record, "the record that the sync shows is not there");
 }

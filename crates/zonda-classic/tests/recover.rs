@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
 use zonda_format::FormatError as _;
-use zonda_format::{Access, AttPut};
+use zonda_format::{Access, AttPut, Transfer};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{
@@ -207,7 +207,7 @@ fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
             let from = usize::from(var % 2 == 0);
             let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
             let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
-            let put = file.put_now(&access, &values);
+            let put = file.put_now(&mut Transfer::new(access), &values);
             assert_eq!(put.unwrap().out_of_range, 0);
         }
     }
@@ -252,7 +252,7 @@ fn check(folder: &Folder, n_vars: usize, width: usize, shown: &str) -> bool {
         let from = usize::from(var % 2 == 0);
         let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
         let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
-        let got = file.get_now(&access, &mut bytes);
+        let got = file.get_now(&mut Transfer::new(access), &mut bytes);
         let got = got.unwrap_or_else(|error| panic!("{shown}: {error}"));
         assert_eq!(got.out_of_range, 0);
         for (index, found) in bytes.as_chunks::<4>().0.iter().enumerate() {

@@ -1,7 +1,9 @@
 //! Values of netCDF-4 types as the library hands them out: native bytes, with strings and sequences
 //! kept beside them.
 
-use zonda::{AttAccess, AttView, Dataset, ExtType, Meta, NC_STRING, Place, Room, VarRef, memory};
+use zonda::{
+    AttAccess, AttView, Dataset, ExtType, Meta, NC_STRING, Place, Room, Transfer, VarRef, memory,
+};
 
 /// Strings and items of sequences, by the numbers that stand for them in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,10 +57,11 @@ pub(crate) fn attribute(
         // In its own type nothing is out of range.
         let access = AttAccess { owner, name: &att.name, mem: None };
         let mut read = || {
-            let checked = meta.file().check_get_att(&access)?;
-            memory::resize(&mut out, checked.n_bytes, 0)?;
+            let mut get = Transfer::new(access);
+            meta.file().check_get_att(&mut get)?;
+            memory::resize(&mut out, get.n_bytes, 0)?;
             let room = Room { bytes: &mut out, place: Some(&mut pieces) };
-            meta.file().get_att(&access, &checked, room)
+            meta.file().get_att(&get, room)
         };
         let _ = read().map_err(|error| error.at(file.path()))?;
     }

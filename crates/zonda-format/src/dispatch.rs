@@ -16,7 +16,7 @@ use crate::held::Held;
 use crate::refs::{GroupId, VarRef};
 use crate::rules::PutRules;
 use crate::storage::{Endianness, FilterSpec, Quantize, StorageRequest, VarInfo};
-use crate::transfer::{Access, AttAccess, AttPut, Checked, Fetch, Room, Values};
+use crate::transfer::{Access, AttAccess, AttPut, Fetch, Room, Transfer, Values};
 
 /// Whether elements never written hold the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,40 +83,40 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// Rank of a variable; 0 where there is none, which the check says.
     fn rank(&self, var: VarRef) -> usize;
 
-    /// First step of a get: all that may refuse it.
+    /// First step of a get: all that may refuse it. Says in it how many bytes memory has to have.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_ESTRIDE`,
     /// `NC_EBADTYPE`.
-    fn check_get(&self, get: &Access<'_>) -> Result<Checked>;
+    fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()>;
 
-    /// Second step of a get, with what the first one gave.
+    /// Second step of a get, which the first one has checked.
     ///
     /// # Errors
     /// What the storage and filters report; `NC_ENOMEM` where a place has no memory. Values that do not
     /// fit are counted.
-    fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted>;
+    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted>;
 
     /// Both steps of a get, for who knows how long memory has to be.
     ///
     /// # Errors
     /// As for both; `NC_EINVAL` for memory of another length.
-    fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
-        let checked = self.check_get(get)?;
-        self.get(get, &checked, room)
+    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+        self.check_get(get)?;
+        self.get(get, room)
     }
 
     /// First step of reading an attribute: how many bytes its values take in memory.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, `NC_EBADTYPE`.
-    fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked>;
+    fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()>;
 
     /// Second step of reading an attribute.
     ///
     /// # Errors
     /// As for a get.
-    fn get_att(&self, att: &AttAccess<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted>;
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted>;
 
     /// What a get wants to be done first by who has the file alone: some formats end define mode by it
     /// ([`DispatchWrite::end_definitions`]).
@@ -203,21 +203,21 @@ pub trait SharedPuts {
     ///
     /// # Errors
     /// As there.
-    fn check_put(&self, put: &Access<'_>) -> Result<Checked>;
+    fn check_put(&self, put: &mut Transfer<Access<'_>>) -> Result<()>;
 
     /// Second step of a put, as [`DispatchWrite::put`].
     ///
     /// # Errors
     /// As there.
-    fn put(&self, put: &Access<'_>, checked: &Checked, values: Values<'_>) -> Result<Converted>;
+    fn put(&self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted>;
 
     /// Both steps of a put, as [`DispatchWrite::put_now`].
     ///
     /// # Errors
     /// As there.
-    fn put_now(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
-        let checked = self.check_put(put)?;
-        self.put(put, &checked, values)
+    fn put_now(&self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        self.check_put(put)?;
+        self.put(put, values)
     }
 }
 
@@ -247,27 +247,26 @@ pub trait View: std::fmt::Debug + Send + Sync {
 
 /// An open file that can be changed.
 pub trait DispatchWrite: Dispatch {
-    /// First step of a put: all that may refuse it.
+    /// First step of a put: all that may refuse it. Says in it how many bytes memory has to have.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`,
     /// `NC_EEDGE`, `NC_ESTRIDE`, `NC_EBADTYPE`.
-    fn check_put(&mut self, put: &Access<'_>) -> Result<Checked>;
+    fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()>;
 
-    /// Second step of a put, with what the first one gave.
+    /// Second step of a put, which the first one has checked.
     ///
     /// # Errors
     /// What the storage and filters report. Values that do not fit are counted.
-    fn put(&mut self, put: &Access<'_>, checked: &Checked, values: Values<'_>)
-    -> Result<Converted>;
+    fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted>;
 
     /// Both steps of a put, for who knows how long memory has to be.
     ///
     /// # Errors
     /// As for both; `NC_EINVAL` for memory of another length.
-    fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
-        let checked = self.check_put(put)?;
-        self.put(put, &checked, values)
+    fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        self.check_put(put)?;
+        self.put(put, values)
     }
 
     /// Stores what waits in memory only for more to come; what fails stays there.

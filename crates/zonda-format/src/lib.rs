@@ -31,5 +31,5 @@ pub use rules::{Fit, PutRules};
 pub use storage::{
     Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,
 };
-pub use transfer::{Access, AttAccess, AttPut, Checked, Fetch, Place, Room, Values};
+pub use transfer::{Access, AttAccess, AttPut, Fetch, Place, Room, Transfer, Values};
 pub use types::{FIRST_USER_TYPE, Field, Member, NC_STRING, UserClass, UserType};

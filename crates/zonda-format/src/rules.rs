@@ -4,7 +4,7 @@ use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
 use zonda_slab::is_stride;
 
-use crate::transfer::{Access, Checked};
+use crate::transfer::{Access, Transfer};
 
 /// What puts to one variable have to fit, as its format says it. What does not fit is put the ordinary way, where the
 /// format says what is wrong: so they may be narrower than what it takes, and never wider.
@@ -69,12 +69,16 @@ impl PutRules {
         self.ext().is_some()
     }
 
-    /// Whether a put certainly fits, and how long memory has to be for it.
+    /// Whether a put certainly fits; then it says how long memory has to be for it.
     #[inline]
     #[must_use]
-    pub fn check(&self, put: &Access<'_>) -> Option<Checked> {
-        let n_elems = self.slab(&put.slab)?.n_elems()?;
-        let (given_elem, mem) = match (put.mem, self.ext()) {
+    pub fn check(&self, put: &mut Transfer<Access<'_>>) -> bool {
+        self.find(put).is_some()
+    }
+
+    fn find(&self, put: &mut Transfer<Access<'_>>) -> Option<()> {
+        let n_elems = self.slab(&put.of().slab)?.n_elems()?;
+        let (given_elem, mem) = match (put.of().mem, self.ext()) {
             (None, _) => (self.elem, None),
             (Some(mem), Some(ext)) if (mem == MemType::Text) == (ext == ExtType::Char) => {
                 let natural = ext.natural_mem();
@@ -87,22 +91,24 @@ impl PutRules {
         };
         let kept = n_elems.checked_mul(self.elem).filter(|&kept| isize::try_from(kept).is_ok())?;
         let n_bytes = n_elems.checked_mul(given_elem).filter(|&n| isize::try_from(n).is_ok())?;
-        Some(Checked { n_bytes, n_elems, mem, found: [kept as u64, 0] })
+        put.is_checked(n_bytes, n_elems, mem, [kept as u64, 0]);
+        Some(())
     }
 
-    /// How a put is kept that fits: what [`PutRules::check`] gave for the same put.
+    /// How a put is kept that fits, as [`PutRules::check`] has said.
     #[inline]
     #[must_use]
-    pub fn fit<'s>(&self, put: &Access<'s>, checked: &Checked) -> Option<Fit<'s>> {
-        let encoder = match (put.mem, self.ext()) {
+    pub fn fit<'s>(&self, put: &Transfer<Access<'s>>) -> Option<Fit<'s>> {
+        let access = put.of();
+        let encoder = match (access.mem, self.ext()) {
             (Some(mem), Some(ext)) if mem != ext.natural_mem() => Some(self.encoder(ext, mem)?),
             _ => None,
         };
         Some(Fit {
-            slab: put.slab.ranked(self.fixed.len())?,
-            kept_bytes: usize::try_from(checked.found[0]).ok()?,
-            given: put.mem,
-            mem: checked.mem,
+            slab: access.slab.ranked(self.fixed.len())?,
+            kept_bytes: usize::try_from(put.found[0]).ok()?,
+            given: access.mem,
+            mem: put.mem,
             encoder,
         })
     }

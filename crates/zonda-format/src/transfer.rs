@@ -1,5 +1,6 @@
 //! Transfers in two steps: a check says how many bytes the caller's memory has to have, and the
-//! transfer moves them. Both happen while the caller has the file, so that nothing changes between.
+//! transfer moves them. Both happen while the caller has the file, so that nothing changes between,
+//! and both are handed the same [`Transfer`].
 
 use zonda_model::MemType;
 use zonda_slab::Hyperslab;
@@ -18,9 +19,11 @@ pub struct Access<'a> {
     pub mem: Option<MemType>,
 }
 
-/// A transfer that was checked: plain data, which the format that made it understands.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Checked {
+/// A transfer of elements of a variable, or of values of an attribute ([`AttAccess`]): what is to be moved, and what its
+/// check found. Before a check it moves nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer<A> {
+    of: A,
     /// Bytes that the caller's memory has to have.
     pub n_bytes: usize,
     /// Elements.
@@ -29,6 +32,34 @@ pub struct Checked {
     pub mem: Option<MemType>,
     /// What the format found out for the second step.
     pub found: [u64; 2],
+}
+
+impl<A> Transfer<A> {
+    /// A transfer that is to be checked.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(of: A) -> Transfer<A> {
+        Transfer { of, n_bytes: 0, n_elems: 0, mem: None, found: [0, 0] }
+    }
+
+    /// What is to be moved.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(&self) -> &A {
+        &self.of
+    }
+
+    /// Tells what the check found: bytes in memory, elements, their type in memory, and what the second step is to know.
+    #[inline(always)]
+    pub fn is_checked(
+        &mut self,
+        n_bytes: usize,
+        n_elems: usize,
+        mem: Option<MemType>,
+        found: [u64; 2],
+    ) {
+        (self.n_bytes, self.n_elems, self.mem, self.found) = (n_bytes, n_elems, mem, found);
+    }
 }
 
 /// What an attribute is to become.

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_format::{Access, Values};
+use zonda_format::{Access, Transfer, Values};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_nc4::{CreateHow, GroupId, Nc4File, OpenHow, StorageRequest};
 use zonda_storage::backend::Memory;
@@ -40,7 +40,7 @@ fn var(file: &mut Nc4File, name: &str, dims: &[i32], chunks: Option<&[usize]>) -
 fn put(file: &mut Nc4File, id: VarId, start: &[usize], count: &[usize], mem: MemType, src: &[u8]) {
     let slab = Hyperslab { start, count, stride: None };
     let put = Access { var: id.into(), slab, mem: Some(mem) };
-    let put = file.put_now(&put, Values::plain(src));
+    let put = file.put_now(&mut Transfer::new(put), Values::plain(src));
     assert_eq!(put.unwrap().out_of_range, 0);
 }
 

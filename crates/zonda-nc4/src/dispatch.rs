@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, AttPut, Capabilities, Checked, Definitions, Dispatch, DispatchWrite,
-    Endianness, Ending, Error, Fetch, FillMode, FilterSpec, GroupId, Held, PutRules, Quantize,
-    Reserve, Result, Room, StorageRequest, StoreVars, TypeDefinitions, Values, VarInfo, VarRef,
+    Access, AttAccess, AttPut, Capabilities, Definitions, Dispatch, DispatchWrite, Endianness,
+    Ending, Error, Fetch, FillMode, FilterSpec, GroupId, Held, PutRules, Quantize, Reserve, Result,
+    Room, StorageRequest, StoreVars, Transfer, TypeDefinitions, Values, VarInfo, VarRef,
     View as FormatView,
 };
 use zonda_model::{DimId, Hyperslab, VarId};
@@ -41,25 +41,24 @@ impl Dispatch for Nc4File {
         Nc4File::rank(self, var)
     }
 
-    fn check_get(&self, get: &Access<'_>) -> Result<Checked> {
+    fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
         Ok(Nc4File::check_get(self, get)?)
     }
 
-    fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
-        Ok(Nc4File::get(self, get, checked, room)?)
+    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+        Ok(Nc4File::get(self, get, room)?)
     }
 
-    fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
+    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
         Ok(Nc4File::get_now(self, get, room)?)
     }
 
-    fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked> {
-        let n_bytes = Nc4File::check_get_att(self, att)?;
-        Ok(Checked { n_bytes, ..Checked::default() })
+    fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
+        Ok(Nc4File::check_get_att(self, get)?)
     }
 
-    fn get_att(&self, att: &AttAccess<'_>, _: &Checked, room: Room<'_>) -> Result<Converted> {
-        Ok(Nc4File::get_att(self, att, room)?)
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+        Ok(Nc4File::get_att(self, get, room)?)
     }
 
     fn is_get_ready(&self, get: &Access<'_>) -> Result<bool> {
@@ -113,20 +112,15 @@ impl Dispatch for Nc4File {
 }
 
 impl DispatchWrite for Nc4File {
-    fn check_put(&mut self, put: &Access<'_>) -> Result<Checked> {
+    fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         Ok(Nc4File::check_put(self, put)?)
     }
 
-    fn put(
-        &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
-        values: Values<'_>,
-    ) -> Result<Converted> {
-        Ok(Nc4File::put(self, put, checked, values)?)
+    fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        Ok(Nc4File::put(self, put, values)?)
     }
 
-    fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+    fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         Ok(Nc4File::put_now(self, put, values)?)
     }
 

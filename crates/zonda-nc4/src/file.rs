@@ -7,8 +7,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::Found;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::VarRef;
-use zonda_format::{AttAccess, Room};
+use zonda_format::{AttAccess, Room, Transfer, VarRef};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
 use zonda_storage::{Beside, Storage};
@@ -117,6 +116,9 @@ pub struct Nc4File {
     /// What was read.
     pub(crate) read: Read,
 }
+
+/// The number of an attribute about the file, which has none, for the second step of reading it.
+const SPECIAL: u64 = u64::MAX;
 
 impl Nc4File {
     /// In a child of a fork, when the file was closed there: gives up what was put, which is the parent's, and what was read.
@@ -284,11 +286,14 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::att`]; `NC_ECHAR`, and `NC_EBADTYPE` for numbers asked of strings and user-defined types.
-    pub fn check_get_att(&self, att: &AttAccess<'_>) -> Result<usize> {
+    pub fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
+        let att = get.of();
         let (number, info) = self.find_att(att.owner, att.name)?;
         let refused = |code| Nc4Error::Refused { object: self.path(att.owner), code };
+        let found = [u64::try_from(number).unwrap_or(SPECIAL), 0];
         if info.len == 0 {
-            return Ok(0);
+            get.is_checked(0, 0, att.mem, found);
+            return Ok(());
         }
         let elem = match att.mem {
             Some(mem) => {
@@ -305,9 +310,10 @@ impl Nc4File {
             }
             None => self.size_of(self.model()?, info.nc_type),
         };
-        let n_values = usize::try_from(info.len).ok();
-        let n_bytes = n_values.and_then(|n_values| bytes_of(n_values, elem));
-        n_bytes.ok_or_else(|| refused(NcError::NoMem))
+        let n_values = usize::try_from(info.len).map_err(|_| refused(NcError::NoMem))?;
+        let n_bytes = bytes_of(n_values, elem).ok_or_else(|| refused(NcError::NoMem))?;
+        get.is_checked(n_bytes, n_values, att.mem, found);
+        Ok(())
     }
 
     /// Second step of reading an attribute, while the file did not change.
@@ -315,36 +321,43 @@ impl Nc4File {
     /// # Errors
     /// `NC_EINVAL` for memory of another length than the check said; as [`Nc4File::att`]; `NC_EBADTYPE` for strings and
     /// sequences where there is no place for them. Values that do not fit are counted.
-    pub fn get_att(&self, att: &AttAccess<'_>, room: Room<'_>) -> Result<Converted> {
+    pub fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+        let att = get.of();
         let mut none = NoPlace::default();
         let target = match (att.mem, room.place) {
             (Some(mem), _) => Target::Atomic(mem),
             (None, Some(place)) => Target::Natural(place),
             (None, None) => Target::Natural(&mut none),
         };
-        let got = self.att_values(att, target, room.bytes);
+        let got = self.att_values(get, target, room.bytes);
         if none.is_asked { Err(none.refused(self.path(att.owner))) } else { got }
     }
 
     fn att_values(
         &self,
-        &AttAccess { owner, name, .. }: &AttAccess<'_>,
+        get: &Transfer<AttAccess<'_>>,
         target: Target<'_>,
         out: &mut [u8],
     ) -> Result<Converted> {
+        let AttAccess { owner, name, .. } = *get.of();
         let list = self.att_list(owner)?;
-        let name = self.normalized(owner, name)?;
         let fail = |fault| self.value_fault(owner, fault);
-        if let Some((value, info)) = self.special(owner, &name)? {
+        if out.len() != get.n_bytes {
+            return Err(fail(GetFault::wrong_length()));
+        }
+        if get.n_elems == 0 {
+            return Ok(Converted::default());
+        }
+        let unread = |fault| self.att_fault(owner, fault);
+        let none = || unread(AttFault::None(name.into()));
+        if get.found[0] == SPECIAL {
+            let special = self.special(owner, &self.normalized(owner, name)?)?;
+            let (value, info) = special.ok_or_else(none)?;
             return special_values(&value, &info, &target, out).map_err(fail);
         }
         let model = self.model()?;
-        let unread = |fault| self.att_fault(owner, fault);
-        let number = list.find(&name).map_err(unread)?;
+        let number = usize::try_from(get.found[0]).map_err(|_| none())?;
         let info = list.info(number).map_err(unread)?;
-        if info.len == 0 && out.is_empty() {
-            return Ok(Converted::default());
-        }
         match list.value(number, &model.forms).map_err(unread)? {
             AttValue::Stored(stored) => {
                 let (attribute, meaning) = &*stored;

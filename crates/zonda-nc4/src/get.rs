@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use zonda_chunk::ChunkError;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::{Access, Checked, Place, Room, VarRef};
+use zonda_format::{Access, Place, Room, Transfer, VarRef};
 use zonda_hdf5::{Attribute, File, HdfError};
 use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
@@ -118,14 +118,15 @@ impl Found<'_> {
 }
 
 impl Nc4File {
-    /// First step of reading a hyperslab: all that may refuse it, and how many bytes the caller's memory has to have
+    /// First step of reading a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
     /// (row-major, shape `count`, elements in memory form).
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EINDEFINE` in the
     /// classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`.
-    pub fn check_get(&self, get: &Access<'_>) -> Result<Checked> {
-        let Access { var: VarRef { group, var: id }, slab, mem } = *get;
+    pub fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
+        let of = get.of();
+        let Access { var: VarRef { group, var: id }, slab, mem } = *of;
         let (model, var) = self.var(group, id)?;
         let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
         let refused = |code| fail(GetFault::Refused(code));
@@ -139,7 +140,7 @@ impl Nc4File {
         if self.writing.as_deref().is_some_and(defines) {
             return Err(refused(NcError::InDefine));
         }
-        let found = self.found(get.var, model, var).map_err(fail)?;
+        let found = self.found(of.var, model, var).map_err(fail)?;
         let data = found.data();
         if let Some(spec) = &data.missing {
             return Err(fail(GetFault::missing(spec)));
@@ -155,56 +156,57 @@ impl Nc4File {
         let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
         // The reference's own fill value is laid where the file knows of none.
         let is_cut = data.user_fill.is_none() && !select::exist(&axes, &slab);
-        Ok(Checked { n_bytes, n_elems, mem, found: [elem as u64, u64::from(is_cut)] })
+        get.is_checked(n_bytes, n_elems, mem, [elem as u64, u64::from(is_cut)]);
+        Ok(())
     }
 
-    /// Second step of reading, with what the first one gave for the same elements while the file did not change. Elements
+    /// Second step of reading, which the first one has checked and while the file did not change. Elements
     /// beyond the variable's extent but inside its dimensions, and those never written, are fill values.
     ///
     /// # Errors
     /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
     /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
-    pub fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
+    pub fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
         let mut none = NoPlace::default();
-        let target = match (get.mem, room.place) {
+        let target = match (get.of().mem, room.place) {
             (Some(mem), _) => Target::Atomic(mem),
             (None, Some(place)) => Target::Natural(place),
             (None, None) => Target::Natural(&mut none),
         };
-        let got = self.get_checked(get, checked, target, room.bytes);
-        if none.is_asked { Err(none.refused(self.path_of(get.var))) } else { got }
+        let got = self.get_checked(get, target, room.bytes);
+        if none.is_asked { Err(none.refused(self.path_of(get.of().var))) } else { got }
     }
 
     fn get_checked(
         &self,
-        get: &Access<'_>,
-        checked: &Checked,
+        get: &Transfer<Access<'_>>,
         target: Target<'_>,
         out: &mut [u8],
     ) -> Result<Converted> {
-        let VarRef { group, var: id } = get.var;
+        let of = get.of();
+        let VarRef { group, var: id } = of.var;
         let (model, var) = self.var(group, id)?;
         let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
-        if out.len() != checked.n_bytes {
+        if out.len() != get.n_bytes {
             return Err(fail(GetFault::wrong_length()));
         }
-        if checked.n_elems == 0 {
+        if get.n_elems == 0 {
             return Ok(Converted::default());
         }
         let slab =
-            select::ranked(&get.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
-        if slab.n_elems() != Some(checked.n_elems) {
+            select::ranked(&of.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
+        if slab.n_elems() != Some(get.n_elems) {
             return Err(fail(GetFault::wrong_length()));
         }
-        let found = self.found(get.var, model, var).map_err(fail)?;
-        let (data, mem) = (found.data(), get.mem);
+        let found = self.found(of.var, model, var).map_err(fail)?;
+        let (data, mem) = (found.data(), of.mem);
         let form = &data.form;
         if let (Found::Defined(_), Some(draft), true) =
             (&found, var.draft.as_deref(), form.has_pointers())
         {
             return unwritten(model, var, draft, target, out).map_err(fail);
         }
-        let work = (checked.n_elems as u64).saturating_mul(16).saturating_add(1 << 24);
+        let work = (get.n_elems as u64).saturating_mul(16).saturating_add(1 << 24);
         let work = std::cell::Cell::new(work);
         let nc_type = var.nc_type;
         let written = match &found {
@@ -218,7 +220,7 @@ impl Nc4File {
             let flushed = written.writing.flush_heap(self.files.main());
             flushed.map_err(|error| fail(GetFault::Hdf(error)))?;
         }
-        let [elem, is_cut] = checked.found;
+        let [elem, is_cut] = get.found;
         let elem = usize::try_from(elem).map_err(|_| fail(GetFault::Refused(NcError::NoMem)))?;
         let request =
             Request { nc4: self, model, nc_type, data, written, elem, level: 0, work: &work };
@@ -261,9 +263,9 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::check_get`] and [`Nc4File::get`].
-    pub fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
-        let checked = self.check_get(get)?;
-        self.get(get, &checked, room)
+    pub fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+        self.check_get(get)?;
+        self.get(get, room)
     }
 
     /// Where the elements of a variable are.

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use zonda_format::{Access, AttPut, Dispatch, DispatchWrite, GroupId, Reserve, Room, Values};
+use zonda_format::{
+    Access, AttPut, Dispatch, DispatchWrite, GroupId, Reserve, Room, Transfer, Values,
+};
 use zonda_model::{Answer, DimId, NcError, VarId};
 use zonda_slab::Hyperslab;
 use zonda_testkit::{Rng, TempFolder};
@@ -25,17 +27,19 @@ fn make(path: &Path) {
     let _all = file.put_att(&att, Values::plain(&values)).unwrap();
     file.enddef(Reserve::Default).unwrap();
     let put = Access { var: VarId(0).into(), slab: WHOLE, mem: None };
-    let checked = file.check_put(&put).unwrap();
+    let mut put = Transfer::new(put);
+    file.check_put(&mut put).unwrap();
     let values: Vec<u8> = (0..6i32).flat_map(i32::to_ne_bytes).collect();
-    let _all = file.put(&put, &checked, Values::plain(&values)).unwrap();
+    let _all = file.put(&put, Values::plain(&values)).unwrap();
     file.close().unwrap();
 }
 
 fn read(file: &dyn Dispatch, var: i32, slab: Hyperslab<'_>) -> zonda_format::Result<Vec<u8>> {
     let get = Access { var: VarId(var).into(), slab, mem: None };
-    let checked = file.check_get(&get)?;
-    let mut out = vec![0; checked.n_bytes];
-    let _all = file.get(&get, &checked, Room::plain(&mut out))?;
+    let mut get = Transfer::new(get);
+    file.check_get(&mut get)?;
+    let mut out = vec![0; get.n_bytes];
+    let _all = file.get(&get, Room::plain(&mut out))?;
     Ok(out)
 }
 

@@ -2,7 +2,7 @@
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
 use zonda_format::{
-    AttAccess, AttPut, Checked, Definitions, Error, GroupId, Result, Values, VarRef,
+    AttAccess, AttPut, Definitions, Error, GroupId, Result, Transfer, Values, VarRef,
 };
 use zonda_model::{
     DimId, ExtType, MAX_VAR_DIMS, MemType, NcError, VarId, check_name, memory, normalize_name,
@@ -180,28 +180,29 @@ impl PlainFile {
         Ok(converted)
     }
 
-    pub(crate) fn check_att(&self, att: &AttAccess<'_>) -> Result<Checked> {
+    pub(crate) fn check_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
+        let att = get.of();
         let (_, found) = self.model.att(att.owner.var, att.name)?;
         let n_elems = found.n_values();
         if n_elems == 0 {
-            return Ok(Checked::default());
+            return Ok(());
         }
         let mem = check_mix(found.ty, att.mem)?;
         let n_bytes = n_elems.checked_mul(mem.size()).ok_or(NcError::NoMem)?;
-        Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [0, 0] })
+        get.is_checked(n_bytes, n_elems, Some(mem), [0, 0]);
+        Ok(())
     }
 
-    pub(crate) fn get_att_now(
+    pub(crate) fn get_att_checked(
         &self,
-        att: &AttAccess<'_>,
-        checked: &Checked,
+        get: &Transfer<AttAccess<'_>>,
         out: &mut [u8],
     ) -> Result<Converted> {
-        let (_, found) = self.model.att(att.owner.var, att.name)?;
-        let Some(mem) = checked.mem else { return Ok(Converted::default()) };
+        let (_, found) = self.model.att(get.of().owner.var, get.of().name)?;
+        let Some(mem) = get.mem else { return Ok(Converted::default()) };
         let decoder =
             Decoder::new(found.ty, ByteOrder::Big, mem, RULE).map_err(|_| NcError::Char)?;
-        if out.len() != checked.n_bytes || found.n_values() != checked.n_elems {
+        if out.len() != get.n_bytes || found.n_values() != get.n_elems {
             return Err(NcError::Inval.into());
         }
         Ok(decoder.decode(&found.bytes, out))

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, AttPut, Capabilities, Checked, DefineMode, Definitions, Dialect, Dispatch,
-    DispatchWrite, Ending, Error, FillMode, GroupId, Reserve, Result, Room, Unlimited, Values,
-    VarRef,
+    Access, AttAccess, AttPut, Capabilities, DefineMode, Definitions, Dialect, Dispatch,
+    DispatchWrite, Ending, Error, FillMode, GroupId, Reserve, Result, Room, Transfer, Unlimited,
+    Values, VarRef,
 };
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
@@ -51,20 +51,20 @@ impl Dispatch for PlainFile {
         self.model.var(var.var).map_or(0, |var| var.dims.len())
     }
 
-    fn check_get(&self, get: &Access<'_>) -> Result<Checked> {
+    fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
         self.check(get, false)
     }
 
-    fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
-        self.get_now(get, checked, room.bytes)
+    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+        self.get_checked(get, room.bytes)
     }
 
-    fn check_get_att(&self, att: &AttAccess<'_>) -> Result<Checked> {
-        self.check_att(att)
+    fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
+        self.check_att(get)
     }
 
-    fn get_att(&self, att: &AttAccess<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
-        self.get_att_now(att, checked, room.bytes)
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+        self.get_att_checked(get, room.bytes)
     }
 
     fn refresh(&mut self) -> Result<()> {
@@ -86,17 +86,12 @@ impl Dispatch for PlainFile {
 }
 
 impl DispatchWrite for PlainFile {
-    fn check_put(&mut self, put: &Access<'_>) -> Result<Checked> {
+    fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         self.check(put, true)
     }
 
-    fn put(
-        &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
-        values: Values<'_>,
-    ) -> Result<Converted> {
-        self.put_now(put, checked, values.bytes)
+    fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        self.put_checked(put, values.bytes)
     }
 
     fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {

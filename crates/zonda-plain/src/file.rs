@@ -1,7 +1,7 @@
 //! An open dataset: its modes, its records, its commits.
 
 use zonda_convert::{Converted, Decoder, Encoder, RangeRule};
-use zonda_format::{Access, Checked, Dispatch, Error, Format, Result};
+use zonda_format::{Access, Dispatch, Error, Format, Result, Transfer};
 use zonda_model::NcError;
 
 use crate::arrays::{Arrays, Changes, MakeArrays};
@@ -75,45 +75,35 @@ impl PlainFile {
         Ok((maker, &self.model))
     }
 
-    /// What the second step of a transfer is handed has to be what the first one has seen: elements are placed by it.
-    fn require_checked(&self, now: &Checked, then: &Checked) -> Result<()> {
-        if (now.n_bytes, now.n_elems) == (then.n_bytes, then.n_elems) {
-            return Ok(());
-        }
-        Err(Error::explained(NcError::Inval, "the transfer is not the one that was checked"))
-    }
-
-    pub(crate) fn get_now(
+    pub(crate) fn get_checked(
         &self,
-        get: &Access<'_>,
-        checked: &Checked,
+        get: &Transfer<Access<'_>>,
         out: &mut [u8],
     ) -> Result<Converted> {
-        self.require_checked(&self.check(get, false)?, checked)?;
-        let var = self.model.var(get.var.var)?;
-        let Some(mem) = checked.mem.filter(|_| checked.n_elems > 0) else {
+        require_len(get, out.len())?;
+        let Some(mem) = get.mem.filter(|_| get.n_elems > 0) else {
             return Ok(Converted::default());
         };
-        let slab = get.slab.ranked(var.dims.len()).filter(|_| out.len() == checked.n_bytes);
-        let slab = slab.ok_or(NcError::Inval)?;
-        let run = self.arrays.run(&self.model, index(get.var.var.0))?;
+        let of = get.of();
+        let var = self.model.var(of.var.var)?;
+        let slab = of.slab.ranked(var.dims.len()).ok_or(NcError::Inval)?;
+        let run = self.arrays.run(&self.model, index(of.var.var.0))?;
         let decoder = Decoder::new(var.ty, run.order, mem, RULE).map_err(|_| NcError::Char)?;
         run.get(&var.extent(self.model.records), &slab, &decoder, out)
     }
 
-    pub(crate) fn put_now(
+    pub(crate) fn put_checked(
         &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
+        put: &Transfer<Access<'_>>,
         data: &[u8],
     ) -> Result<Converted> {
-        self.require_checked(&self.check(put, true)?, checked)?;
-        let var = self.model.var(put.var.var)?;
-        let Some(mem) = checked.mem.filter(|_| checked.n_elems > 0) else {
+        require_len(put, data.len())?;
+        let Some(mem) = put.mem.filter(|_| put.n_elems > 0) else {
             return Ok(Converted::default());
         };
-        let slab = put.slab.ranked(var.dims.len()).filter(|_| data.len() == checked.n_bytes);
-        let slab = slab.ok_or(NcError::Inval)?;
+        let of = put.of();
+        let var = self.model.var(of.var.var)?;
+        let slab = of.slab.ranked(var.dims.len()).ok_or(NcError::Inval)?;
         let from = self.model.records;
         let to = if var.is_record() { slab.axis(0).end().max(from) } else { from };
         if to > from {
@@ -123,7 +113,7 @@ impl PlainFile {
                 }
             }
         }
-        let run = self.arrays.run(&self.model, index(put.var.var.0))?;
+        let run = self.arrays.run(&self.model, index(of.var.var.0))?;
         let encoder = Encoder::new(var.ty, run.order, mem, RULE).map_err(|_| NcError::Char)?;
         let converted = run.put(&var.extent(to), &slab, &encoder, data)?;
         // They are there once their values are.
@@ -169,4 +159,9 @@ impl PlainFile {
         }
         Ok(is_new)
     }
+}
+
+/// Memory has to be as long as the check said.
+fn require_len<A>(of: &Transfer<A>, len: usize) -> Result<()> {
+    if len == of.n_bytes { Ok(()) } else { Err(NcError::Inval.into()) }
 }

@@ -1,6 +1,6 @@
 //! What a transfer is refused for, in the order of the classic formats.
 
-use zonda_format::{Access, Checked, Error, Result};
+use zonda_format::{Access, Error, Result, Transfer};
 use zonda_model::{ExtType, MemType, NcError, VarId, shown_name};
 use zonda_slab::{Axis, Hyperslab, Leaves, MAX_RECORD, Order, is_stride};
 
@@ -29,7 +29,8 @@ impl PlainFile {
     }
 
     /// First step of a transfer. Puts may go beyond the records there are.
-    pub(crate) fn check(&self, access: &Access<'_>, puts: bool) -> Result<Checked> {
+    pub(crate) fn check(&self, transfer: &mut Transfer<Access<'_>>, puts: bool) -> Result<()> {
+        let access = transfer.of();
         if access.slab.stride.is_some() {
             let (var, _, slab) = self.selected(access)?;
             let mut strides = (0..).map(|at| slab.stride_of(at));
@@ -41,7 +42,7 @@ impl PlainFile {
                 if strides.next().is_none_or(is_stride) { Ok(()) } else { Err(Leaves::ByStride) }
             })?;
             if slab.is_empty() && !(puts && slab.is_unit()) {
-                return Ok(Checked::default());
+                return Ok(());
             }
         }
         if puts {
@@ -66,7 +67,8 @@ impl PlainFile {
         }
         let n_bytes = n_elems.checked_mul(mem.size()).filter(|&n| isize::try_from(n).is_ok());
         let n_bytes = n_bytes.ok_or(NcError::NoMem)?;
-        Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [0, 0] })
+        transfer.is_checked(n_bytes, n_elems, Some(mem), [0, 0]);
+        Ok(())
     }
 
     /// Without strides: first all starts, then all edges, then that of the records. Readers and writers get

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use zonda_convert::Converted;
-use zonda_format::{AttAccess, AttPut, Checked, Place, Room, Values, VarRef};
+use zonda_format::{AttAccess, AttPut, Place, Room, Transfer, Values, VarRef};
 use zonda_model::{MemType, memory};
 
 use crate::behind::{Look, Steering};
@@ -59,8 +59,8 @@ impl Dataset {
         mem: Option<MemType>,
         out: &mut [u8],
     ) -> Result<Converted> {
-        let att = AttAccess { owner: owner.into(), name, mem };
-        self.get_att_from(&att)?.read(Room::plain(out))
+        let mut att = Transfer::new(AttAccess { owner: owner.into(), name, mem });
+        self.get_att_from(&mut att)?.read(Room::plain(out))
     }
 
     /// Reads an attribute to a list, which is made as long as its values; strings and sequences go to `place`.
@@ -74,8 +74,8 @@ impl Dataset {
         mem: Option<MemType>,
         (list, place): (&mut Vec<u8>, Option<&mut dyn Place>),
     ) -> Result<Converted> {
-        let att = AttAccess { owner: owner.into(), name, mem };
-        let got = self.get_att_from(&att)?;
+        let mut att = Transfer::new(AttAccess { owner: owner.into(), name, mem });
+        let got = self.get_att_from(&mut att)?;
         memory::resize(list, got.n_bytes(), 0)?;
         got.read(Room { bytes: list, place: shorter(place) })
     }
@@ -85,11 +85,11 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::put_att`].
-    pub fn put_att_to<'a>(&'a self, att: &AttPut<'a>) -> Result<PutAtt<'a>> {
+    pub fn put_att_to<'a>(&'a self, att: &'a AttPut<'a>) -> Result<PutAtt<'a>> {
         self.check_group(att.owner.group)?;
         let mut to = self.changing()?;
         let n_bytes = self.here(to.writer().and_then(|file| file.check_put_att(att)))?;
-        Ok(PutAtt { dataset: self, to, att: *att, n_bytes })
+        Ok(PutAtt { dataset: self, to, att, n_bytes })
     }
 
     /// First step of reading an attribute. Until it is done or dropped, the thread must not call the dataset in
@@ -97,11 +97,11 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::get_att`].
-    pub fn get_att_from<'a>(&'a self, att: &AttAccess<'a>) -> Result<GetAtt<'a>> {
-        self.check_group(att.owner.group)?;
+    pub fn get_att_from<'a>(&'a self, get: &'a mut Transfer<AttAccess<'_>>) -> Result<GetAtt<'a>> {
+        self.check_group(get.of().owner.group)?;
         let from = self.here(self.door.look())?;
-        let checked = self.here(from.file().and_then(|file| file.check_get_att(att)))?;
-        Ok(GetAtt { dataset: self, from, att: *att, checked })
+        self.here(from.file().and_then(|file| file.check_get_att(get)))?;
+        Ok(GetAtt { dataset: self, from, get })
     }
 }
 
@@ -109,7 +109,7 @@ impl Dataset {
 pub struct PutAtt<'a> {
     dataset: &'a Dataset,
     to: Steering<'a>,
-    att: AttPut<'a>,
+    att: &'a AttPut<'a>,
     n_bytes: usize,
 }
 
@@ -125,7 +125,7 @@ impl PutAtt<'_> {
     /// # Errors
     /// As [`Dataset::put_att`].
     pub fn write(mut self, values: Values<'_>) -> Result<Converted> {
-        let put = self.to.writer().and_then(|file| file.put_att(&self.att, values));
+        let put = self.to.writer().and_then(|file| file.put_att(self.att, values));
         self.dataset.here(put)
     }
 }
@@ -134,15 +134,14 @@ impl PutAtt<'_> {
 pub struct GetAtt<'a> {
     dataset: &'a Dataset,
     from: Look<'a>,
-    att: AttAccess<'a>,
-    checked: Checked,
+    get: &'a Transfer<AttAccess<'a>>,
 }
 
 impl GetAtt<'_> {
     /// Bytes that the values take in the caller's memory.
     #[must_use]
     pub fn n_bytes(&self) -> usize {
-        self.checked.n_bytes
+        self.get.n_bytes
     }
 
     /// Reads it.
@@ -151,7 +150,7 @@ impl GetAtt<'_> {
     /// As [`Dataset::get_att`].
     pub fn read(self, room: Room<'_>) -> Result<Converted> {
         let file = self.from.file();
-        self.dataset.here(file.and_then(|file| file.get_att(&self.att, &self.checked, room)))
+        self.dataset.here(file.and_then(|file| file.get_att(self.get, room)))
     }
 }
 
@@ -163,6 +162,6 @@ impl fmt::Debug for PutAtt<'_> {
 
 impl fmt::Debug for GetAtt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GetAtt").field("att", &self.att).finish_non_exhaustive()
+        f.debug_struct("GetAtt").field("att", self.get.of()).finish_non_exhaustive()
     }
 }

@@ -1,13 +1,13 @@
 //! Values of variables: transfers in two steps.
 //!
-//! [`Dataset::put_to`] and [`Dataset::get_from`] take the file and say the variable's rank; a check then says how long the
-//! caller's memory has to be, and the transfer moves the values. Nothing changes between. [`Dataset::put`] and [`Dataset::get`] are
-//! all of it in one call, for who knows the length.
+//! [`Dataset::put_to`] and [`Dataset::get_from`] take the file and say the variable's rank; [`Put::check`] and [`Get::check`] say how
+//! long the caller's memory has to be, and [`CheckedPut::write`] and [`CheckedGet::read`] move the values. Nothing changes
+//! between. [`Dataset::put`] and [`Dataset::get`] are all of it in one call, for who knows the length.
 
 use std::fmt;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Checked, Place, Room, Values, VarRef};
+use zonda_format::{Access, Place, Room, Transfer, Values, VarRef};
 use zonda_model::{Hyperslab, MemType, memory};
 
 use crate::behind;
@@ -29,7 +29,8 @@ impl Dataset {
         mem: Option<MemType>,
         bytes: &[u8],
     ) -> Result<Converted> {
-        self.put_access(&Access { var: var.into(), slab: *slab, mem }, Values::plain(bytes))
+        let mut put = Transfer::new(Access { var: var.into(), slab: *slab, mem });
+        self.put_in_steps(&mut put, Values::plain(bytes))
     }
 
     /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where `values` says that they
@@ -43,7 +44,8 @@ impl Dataset {
         slab: &Hyperslab<'_>,
         values: Values<'_>,
     ) -> Result<Converted> {
-        self.put_access(&Access { var: var.into(), slab: *slab, mem: None }, values)
+        let mut put = Transfer::new(Access { var: var.into(), slab: *slab, mem: None });
+        self.put_in_steps(&mut put, values)
     }
 
     /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one): row-major, shape `count`.
@@ -57,7 +59,8 @@ impl Dataset {
         mem: Option<MemType>,
         out: &mut [u8],
     ) -> Result<Converted> {
-        self.get_access(&Access { var: var.into(), slab: *slab, mem }, Room::plain(out))
+        let mut get = Transfer::new(Access { var: var.into(), slab: *slab, mem });
+        self.get_in_steps(&mut get, Room::plain(out))
     }
 
     /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences to where `room` has a place.
@@ -70,7 +73,8 @@ impl Dataset {
         slab: &Hyperslab<'_>,
         room: Room<'_>,
     ) -> Result<Converted> {
-        self.get_access(&Access { var: var.into(), slab: *slab, mem: None }, room)
+        let mut get = Transfer::new(Access { var: var.into(), slab: *slab, mem: None });
+        self.get_in_steps(&mut get, room)
     }
 
     /// Reads a hyperslab to a list, which is made as long as its values; strings and sequences go to `place`.
@@ -84,11 +88,11 @@ impl Dataset {
         mem: Option<MemType>,
         (list, place): (&mut Vec<u8>, Option<&mut dyn Place>),
     ) -> Result<Converted> {
-        let access = Access { var: var.into(), slab: *slab, mem };
-        let mut get = self.get_from(access.var)?;
-        let checked = get.check(&access)?;
-        memory::resize(list, checked.n_bytes, 0)?;
-        get.read(&access, &checked, Room { bytes: list, place: shorter(place) })
+        let mut get = Transfer::new(Access { var: var.into(), slab: *slab, mem });
+        let mut begun = self.get_from(get.of().var)?;
+        let get = begun.check(&mut get)?;
+        memory::resize(list, get.n_bytes(), 0)?;
+        get.read(Room { bytes: list, place: shorter(place) })
     }
 
     /// [`Dataset::put`] for a selection that needs the variable's rank, 0 where there is no such variable: saves hot calls an
@@ -129,16 +133,16 @@ impl Dataset {
         }
     }
 
-    fn put_access(&self, access: &Access<'_>, values: Values<'_>) -> Result<Converted> {
-        let mut put = self.put_to(access.var)?;
-        let checked = put.check(access)?;
-        put.write(access, &checked, values)
+    fn put_in_steps(
+        &self,
+        access: &mut Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        self.put_to(access.of().var)?.check(access)?.write(values)
     }
 
-    fn get_access(&self, access: &Access<'_>, room: Room<'_>) -> Result<Converted> {
-        let mut get = self.get_from(access.var)?;
-        let checked = get.check(access)?;
-        get.read(access, &checked, room)
+    fn get_in_steps(&self, access: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+        self.get_from(access.of().var)?.check(access)?.read(room)
     }
 
     /// Begins a put. Until it is done or dropped, the thread must not call the dataset in another way.
@@ -148,7 +152,7 @@ impl Dataset {
     #[inline(always)]
     pub fn put_to(&self, var: impl Into<VarRef>) -> Result<Put<'_>> {
         match self.door.put_to(var.into()) {
-            Ok(put) => Ok(Put { dataset: self, put }),
+            Ok(begun) => Ok(Put { dataset: self, begun }),
             Err(error) => Err(error.at(self.path())),
         }
     }
@@ -162,7 +166,7 @@ impl Dataset {
         let var = var.into();
         self.check_group(var.group)?;
         match self.door.get_from(var) {
-            Ok(get) => Ok(Get { dataset: self, get }),
+            Ok(begun) => Ok(Get { dataset: self, begun }),
             Err(error) => Err(error.at(self.path())),
         }
     }
@@ -178,10 +182,10 @@ pub(crate) fn shorter<'s, 'l: 's>(
     }
 }
 
-/// A put that was begun: [`Dataset::put_to`]. What is put, and what its check gave, the caller keeps and hands over.
+/// A put that was begun: [`Dataset::put_to`].
 pub struct Put<'a> {
     dataset: &'a Dataset,
-    put: behind::Put<'a>,
+    begun: behind::Put<'a>,
 }
 
 impl<'a> Put<'a> {
@@ -189,86 +193,131 @@ impl<'a> Put<'a> {
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.put.rank()
+        self.begun.rank()
     }
 
-    /// First step: all that may refuse it, of the variable that it was begun for. Says how many bytes the caller's memory has to have.
+    /// First step: all that may refuse it.
     ///
     /// # Errors
-    /// As [`Dataset::put`].
+    /// As [`Dataset::put`]; `NC_EINVAL` for another variable than it was begun for.
     #[inline(always)]
-    pub fn check(&mut self, put: &Access<'a>) -> Result<Checked> {
-        match self.put.check(put) {
-            Ok(checked) => Ok(checked),
+    pub fn check<'c>(
+        &'c mut self,
+        put: &'c mut Transfer<Access<'_>>,
+    ) -> Result<CheckedPut<'c, 'a>> {
+        match self.begun.check(put) {
+            Ok(()) => Ok(CheckedPut { begun: self, put }),
             Err(error) => Err(error.at(self.dataset.path())),
         }
+    }
+}
+
+/// A put that nothing refuses any more but the storage.
+pub struct CheckedPut<'c, 'a> {
+    begun: &'c mut Put<'a>,
+    put: &'c Transfer<Access<'c>>,
+}
+
+impl CheckedPut<'_, '_> {
+    /// Bytes that the caller's memory has to have.
+    #[inline(always)]
+    #[must_use]
+    pub fn n_bytes(&self) -> usize {
+        self.put.n_bytes
     }
 
     /// Second step: moves the values.
     ///
     /// # Errors
-    /// As [`Dataset::put`].
+    /// `NC_EINVAL` for memory of another length; what the storage and filters report. Values that do not fit are counted.
     #[inline(always)]
-    pub fn write(
-        self,
-        put: &Access<'a>,
-        checked: &Checked,
-        values: Values<'_>,
-    ) -> Result<Converted> {
-        match self.put.write(put, checked, values) {
+    pub fn write(self, values: Values<'_>) -> Result<Converted> {
+        let Put { dataset, begun } = self.begun;
+        match begun.write(self.put, values) {
             Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(self.dataset.path())),
+            Err(error) => Err(error.at(dataset.path())),
         }
     }
 }
 
-/// A get that was begun: [`Dataset::get_from`]. What is read, and what its check gave, the caller keeps and hands over.
+/// A get that was begun: [`Dataset::get_from`].
 pub struct Get<'a> {
     dataset: &'a Dataset,
-    get: behind::Get<'a>,
+    begun: behind::Get<'a>,
 }
 
-impl Get<'_> {
+impl<'a> Get<'a> {
     /// Rank of the variable; 0 where there is none, which the check says.
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.get.rank()
+        self.begun.rank()
     }
 
-    /// First step: all that may refuse it, of the variable that it was begun for. Says how many bytes the caller's memory has to have.
+    /// First step: all that may refuse it.
     ///
     /// # Errors
-    /// As [`Dataset::get`].
+    /// As [`Dataset::get`]; `NC_EINVAL` for another variable than it was begun for.
     #[inline(always)]
-    pub fn check(&mut self, get: &Access<'_>) -> Result<Checked> {
-        match self.get.check(get) {
-            Ok(checked) => Ok(checked),
+    pub fn check<'c>(
+        &'c mut self,
+        get: &'c mut Transfer<Access<'_>>,
+    ) -> Result<CheckedGet<'c, 'a>> {
+        match self.begun.check(get) {
+            Ok(()) => Ok(CheckedGet { begun: self, get }),
             Err(error) => Err(error.at(self.dataset.path())),
         }
+    }
+}
+
+/// A get that nothing refuses any more but the storage.
+pub struct CheckedGet<'c, 'a> {
+    begun: &'c mut Get<'a>,
+    get: &'c Transfer<Access<'c>>,
+}
+
+impl CheckedGet<'_, '_> {
+    /// Bytes that the caller's memory has to have.
+    #[inline(always)]
+    #[must_use]
+    pub fn n_bytes(&self) -> usize {
+        self.get.n_bytes
     }
 
     /// Second step: moves the values.
     ///
     /// # Errors
-    /// As [`Dataset::get`].
+    /// As [`CheckedPut::write`]; `NC_ENOMEM` where there is no memory for strings and sequences.
     #[inline(always)]
-    pub fn read(self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
-        match self.get.read(get, checked, room) {
+    pub fn read(self, room: Room<'_>) -> Result<Converted> {
+        let Get { dataset, begun } = self.begun;
+        match begun.read(self.get, room) {
             Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(self.dataset.path())),
+            Err(error) => Err(error.at(dataset.path())),
         }
     }
 }
 
 impl fmt::Debug for Put<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Put").field("var", &self.put.var).finish_non_exhaustive()
+        f.debug_struct("Put").field("var", &self.begun.var).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for CheckedPut<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckedPut").field("put", self.put).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Get<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Get").field("var", &self.get.var).finish_non_exhaustive()
+        f.debug_struct("Get").field("var", &self.begun.var).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for CheckedGet<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckedGet").field("get", self.get).finish_non_exhaustive()
     }
 }

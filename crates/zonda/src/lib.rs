@@ -47,7 +47,7 @@ pub use attributes::{GetAtt, PutAtt};
 pub use behind::helper::serve as serve_as_helper;
 pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
 pub use damaged::{Fault, FaultKind};
-pub use data::{Get, Put};
+pub use data::{CheckedGet, CheckedPut, Get, Put};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{
@@ -59,7 +59,7 @@ pub use open::{CreateOptions, OpenOptions, Persist, persist};
 pub use recovery::{Recovery, recover, recover_of, set_records};
 pub use zonda_chunk::ChunkAt;
 pub use zonda_convert::Converted;
-pub use zonda_format::{Access, AttAccess, AttPut, Checked, Room, Values};
+pub use zonda_format::{Access, AttAccess, AttPut, Room, Transfer, Values};
 pub use zonda_format::{
     AttView, ClassicVar, DimView, Endianness, FIRST_USER_TYPE, Fetch, Field, FillMode, FilterSpec,
     Format, GroupId, Layout, Member, Meta, NC_STRING, Place, Quantize, QuantizeMode, Reserve,

@@ -8,8 +8,8 @@ use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
     Access, AttAccess, CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId,
-    Hyperslab, MemType, NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, Room, Values,
-    VarId, VarRef,
+    Hyperslab, MemType, NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, Room, Transfer,
+    Values, VarId, VarRef,
 };
 use zonda_testkit::TempFolder;
 
@@ -139,9 +139,9 @@ fn strings_go_where_they_are_fetched_from() {
 
     let file = opened(&storage, false);
     let (mut back, mut places) = (Texts(Vec::new()), [0; 16]);
-    let att = AttAccess { owner, name: b"a", mem: None };
+    let mut att = Transfer::new(AttAccess { owner, name: b"a", mem: None });
     let room = Room { bytes: &mut places, place: Some(&mut back) };
-    let got = file.get_att_from(&att).and_then(|get| get.read(room));
+    let got = file.get_att_from(&mut att).and_then(|get| get.read(room));
     assert_eq!(code(got), Ok(()));
     assert_eq!(back.0, [b"one".to_vec(), Vec::new()]);
 }
@@ -342,18 +342,26 @@ fn what_was_not_checked_is_not_moved() {
         file.enddef(Reserve::Default).expect("enddef");
         let of = |var: VarId, count| {
             let slab = Hyperslab { start: &[0], count, stride: Some(&[2]) };
-            Access { var: var.into(), slab, mem: None }
+            Transfer::new(Access { var: var.into(), slab, mem: None })
         };
-        let (two, three) = (of(a, &[2]), of(a, &[3]));
-        // More elements than were checked, and another variable, with memory as long as was said.
-        for other in [three, of(b, &[2])] {
-            let mut put = file.put_to(a).expect("put_to");
-            let checked = put.check(&two).expect("check");
-            let put = put.write(&other, &checked, Values::plain(&[1; 8]));
+        let (mut two, mut other) = (of(a, &[2]), of(b, &[2]));
+        let put = file.put_to(a).expect("put_to").check(&mut other).map(drop);
+        assert_eq!(code(put), Err(NcError::Inval), "{format:?}");
+        let got = file.get_from(a).expect("get_from").check(&mut other).map(drop);
+        assert_eq!(code(got), Err(NcError::Inval), "{format:?}");
+        // Two elements have eight bytes.
+        for len in [0, 4, 12] {
+            let put = {
+                let mut begun = file.put_to(a).expect("put_to");
+                let put = begun.check(&mut two).expect("check");
+                put.write(Values::plain(&[1; 12][..len]))
+            };
             assert_eq!(code(put), Err(NcError::Inval), "{format:?}");
-            let mut get = file.get_from(a).expect("get_from");
-            let checked = get.check(&two).expect("check");
-            let got = get.read(&other, &checked, Room::plain(&mut [0; 8]));
+            let got = {
+                let mut begun = file.get_from(a).expect("get_from");
+                let get = begun.check(&mut two).expect("check");
+                get.read(Room::plain(&mut [0; 12][..len]))
+            };
             assert_eq!(code(got), Err(NcError::Inval), "{format:?}");
         }
         file.close().expect("close");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zonda::{
     Access, CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType, NcError,
-    OpenOptions, Reserve, Values, VarId,
+    OpenOptions, Reserve, Transfer, Values, VarId,
 };
 use zonda_testkit::{Rng, TempFolder};
 
@@ -78,18 +78,14 @@ fn call(file: &Dataset, rng: &mut Rng) -> Answer {
         13 | 14 => unit(file.enddef(Reserve::Default)),
         15 => unit(file.sync()),
         16 => {
-            let mut put = match file.put_to(var) {
-                Ok(put) => put,
-                Err(error) => return Err(error.code()),
+            let mut put = Transfer::new(Access { var: var.into(), slab, mem });
+            let mut put = || {
+                let mut begun = file.put_to(var)?;
+                let put = begun.check(&mut put)?;
+                let bytes = vec![0; put.n_bytes()];
+                put.write(Values::plain(&bytes))
             };
-            let access = Access { var: var.into(), slab, mem };
-            match put.check(&access) {
-                Ok(checked) => {
-                    let bytes = vec![0; checked.n_bytes];
-                    unit(put.write(&access, &checked, Values::plain(&bytes)))
-                }
-                Err(error) => Err(error.code()),
-            }
+            unit(put())
         }
         _ => {
             let mut out = Vec::new();

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 use zonda::{
     Access, CreateOptions, Dataset, ExtType, Format, GroupId, Hyperslab, MemType, OpenOptions,
-    Reserve, StorageRequest, VarId, VarRef,
+    Reserve, StorageRequest, Transfer, VarId, VarRef,
 };
 use zonda_testkit::TempFolder;
 
@@ -78,9 +78,10 @@ fn tasks_may_be_nested_and_may_panic() {
             || {
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     let slab = Hyperslab { start: &[0, 0], count: &[1, LEN], stride: None };
-                    let mut put = file.put_to(VAR).unwrap();
-                    let access = Access { var: VAR, slab, mem: Some(MemType::F32) };
-                    assert_eq!(put.check(&access).unwrap().n_bytes, 4 * LEN);
+                    let mut begun = file.put_to(VAR).unwrap();
+                    let mut put = Transfer::new(Access { var: VAR, slab, mem: Some(MemType::F32) });
+                    let put = begun.check(&mut put).unwrap();
+                    assert_eq!(put.n_bytes(), 4 * LEN);
                     std::panic::resume_unwind(Box::new("on purpose"));
                 }))
             },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
-use zonda_format::{Access, Checked, Values, VarRef};
+use zonda_format::{Access, Transfer, Values, VarRef};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::{Rows, Span};
 
@@ -22,7 +22,7 @@ use crate::{Nc4Error, Nc4File};
 type Result<T> = std::result::Result<T, GetFault>;
 
 impl Nc4File {
-    /// First step of writing a hyperslab: all that may refuse it, and how many bytes the caller's memory has to have
+    /// First step of writing a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
     /// (row-major, shape `count`, elements in memory form).
     ///
     /// A file in define mode leaves it, unless it keeps to the classic model. The variable's storage is made where it is
@@ -33,11 +33,11 @@ impl Nc4File {
     /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
     /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
     /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet.
-    pub fn check_put(&mut self, put: &Access<'_>) -> crate::Result<Checked> {
-        self.ready(put).map_err(|fault| self.put_fault(put.var, fault))
+    pub fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> crate::Result<()> {
+        self.ready(put).map_err(|fault| self.put_fault(put.of().var, fault))
     }
 
-    /// Second step of writing, with what the first one gave for the same elements while the file did not change.
+    /// Second step of writing, which the first one has checked and while the file did not change.
     ///
     /// Dimensions that can grow do. What was put is in the file after the next commit; reads see it at once.
     ///
@@ -46,36 +46,39 @@ impl Nc4File {
     /// which nobody says where they are; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
     pub fn put(
         &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
+        put: &Transfer<Access<'_>>,
         values: Values<'_>,
     ) -> crate::Result<Converted> {
-        let VarRef { group, var } = put.var;
-        if values.bytes.len() != checked.n_bytes {
-            return Err(self.put_fault(put.var, GetFault::wrong_length()));
+        let of = put.of();
+        if values.bytes.len() != put.n_bytes {
+            return Err(self.put_fault(of.var, GetFault::wrong_length()));
         }
-        if checked.n_elems == 0 {
+        if put.n_elems == 0 {
             return Ok(Converted::default());
         }
-        self.commit_if_due(group, var, put.slab.start)?;
+        self.commit_if_due(of.var.group, of.var.var, of.slab.start)?;
         let mut none = NoPlace::default();
         let done = match values.fetch {
-            Some(fetch) => self.put_ready(put, checked, fetch, values.bytes),
-            None => self.put_ready(put, checked, &mut none, values.bytes),
+            Some(fetch) => self.put_ready(put, fetch, values.bytes),
+            None => self.put_ready(put, &mut none, values.bytes),
         };
         if none.is_asked {
-            return Err(none.refused(self.path_of(put.var)));
+            return Err(none.refused(self.path_of(of.var)));
         }
-        done.map_err(|fault| self.put_fault(put.var, fault))
+        done.map_err(|fault| self.put_fault(of.var, fault))
     }
 
     /// Both steps of writing.
     ///
     /// # Errors
     /// As [`Nc4File::check_put`] and [`Nc4File::put`].
-    pub fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> crate::Result<Converted> {
-        let checked = self.check_put(put)?;
-        self.put(put, &checked, values)
+    pub fn put_now(
+        &mut self,
+        put: &mut Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> crate::Result<Converted> {
+        self.check_put(put)?;
+        self.put(put, values)
     }
 
     /// Stores chunks that are complete and wait for others, so that filtering them keeps all threads
@@ -96,10 +99,10 @@ impl Nc4File {
     }
 
     /// Checks the arguments, and makes the variable's storage where it is not there.
-    fn ready(&mut self, put: &Access<'_>) -> Result<Checked> {
-        let Access { var: VarRef { group, var: id }, slab, mem: given } = *put;
+    fn ready(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
+        let Access { var: VarRef { group, var: id }, slab, mem: given } = *put.of();
         if self.writing.is_none() {
-            return Err(self.read_only(put));
+            return Err(self.read_only(put.of()));
         }
         let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
         let known = known.and_then(|writing| writing.stores.number(group, id));
@@ -141,7 +144,8 @@ impl Nc4File {
         let n_elems = slab.n_elems();
         let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
         let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
-        Ok(Checked { n_bytes, n_elems, mem, found: [number as u64, 0] })
+        put.is_checked(n_bytes, n_elems, mem, [number as u64, 0]);
+        Ok(())
     }
 
     /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
@@ -233,8 +237,7 @@ impl Nc4File {
     /// Puts elements.
     fn put_ready(
         &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
+        put: &Transfer<Access<'_>>,
         fetch: &mut dyn super::Fetch,
         data: &[u8],
     ) -> Result<Converted> {
@@ -243,8 +246,8 @@ impl Nc4File {
             return Err(refused(NcError::Internal));
         };
         let file = files.main();
-        let VarRef { group, var: id } = put.var;
-        let Checked { n_elems, mem, found: [number, _], .. } = *checked;
+        let Access { var: VarRef { group, var: id }, slab, .. } = *put.of();
+        let Transfer { n_elems, mem, found: [number, _], .. } = *put;
         let number = usize::try_from(number).map_err(|_| refused(NcError::Internal))?;
         let no_store = || refused(NcError::Internal);
         let store = writing.stores.get_mut(number).ok_or_else(no_store)?;
@@ -252,7 +255,7 @@ impl Nc4File {
         let Writing { stores, space, heap, .. } = writing;
         stores.put_bytes = stores.put_bytes.saturating_add(packed_bytes);
         let store = stores.get_mut(number).ok_or_else(no_store)?;
-        let slab = &put.slab.ranked(store.fixed.len()).ok_or_else(no_store)?;
+        let slab = &slab.ranked(store.fixed.len()).ok_or_else(no_store)?;
         if slab.n_elems() != Some(n_elems) {
             return Err(GetFault::wrong_length());
         }

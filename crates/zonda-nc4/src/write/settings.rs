@@ -19,7 +19,7 @@ use crate::model::{Endianness, GroupId, UserClass};
 use crate::place::NoPlace;
 use crate::write::datatypes::Typed;
 use crate::{Nc4Error, Result};
-use zonda_format::{AttAccess, Room, Values};
+use zonda_format::{AttAccess, Room, Transfer, Values};
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
@@ -367,7 +367,9 @@ impl Nc4File {
             let mut kept = [0; 4];
             let name = mode.attribute().as_bytes();
             let att = AttAccess { owner, name, mem: Some(zonda_model::MemType::I32) };
-            let read = self.get_att(&att, Room::plain(&mut kept));
+            let mut get = Transfer::new(att);
+            let read = self.check_get_att(&mut get);
+            let read = read.and_then(|()| self.get_att(&get, Room::plain(&mut kept)));
             if let (Ok(_), Ok(kept)) = (read, u32::try_from(i32::from_ne_bytes(kept))) {
                 return Ok(Some(Quantize { mode, kept }));
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_format::FormatError as _;
-use zonda_format::{Access, AttAccess, AttPut, Fetch, Place, Room, Values};
+use zonda_format::{Access, AttAccess, AttPut, Fetch, Place, Room, Transfer, Values};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -74,7 +74,8 @@ pub(crate) fn put_data(
     mem: MemType,
     bytes: &[u8],
 ) {
-    let put = file.put_now(&access(var, start, count, Some(mem)), Values::plain(bytes));
+    let put = file
+        .put_now(&mut Transfer::new(access(var, start, count, Some(mem))), Values::plain(bytes));
     assert_eq!(put.unwrap().out_of_range, 0);
 }
 
@@ -86,9 +87,10 @@ pub(crate) fn get_data(
     mem: MemType,
 ) -> Vec<u8> {
     let get = access(var, start, count, Some(mem));
-    let checked = file.check_get(&get).unwrap();
-    let mut out = vec![0; checked.n_bytes];
-    let got = file.get(&get, &checked, Room::plain(&mut out));
+    let mut get = Transfer::new(get);
+    file.check_get(&mut get).unwrap();
+    let mut out = vec![0; get.n_bytes];
+    let got = file.get(&get, Room::plain(&mut out));
     assert_eq!(got.unwrap().out_of_range, 0);
     out
 }
@@ -181,15 +183,19 @@ pub(crate) fn put_strings(
 /// The values of an attribute in natural form.
 pub(crate) fn get(file: &Nc4File, owner: VarRef, name: &str) -> Result<(Vec<u8>, List)> {
     let att = AttAccess { owner, name: name.as_bytes(), mem: None };
-    let (mut out, mut list) = (vec![0; file.check_get_att(&att)?], List::default());
-    let _all_fit = file.get_att(&att, Room { bytes: &mut out, place: Some(&mut list) })?;
+    let mut get = Transfer::new(att);
+    file.check_get_att(&mut get)?;
+    let (mut out, mut list) = (vec![0; get.n_bytes], List::default());
+    let _all_fit = file.get_att(&get, Room { bytes: &mut out, place: Some(&mut list) })?;
     Ok((out, list))
 }
 
 pub(crate) fn get_ints(file: &Nc4File, owner: VarRef, name: &str) -> Vec<i32> {
     let att = AttAccess { owner, name: name.as_bytes(), mem: Some(MemType::I32) };
-    let mut out = vec![0; file.check_get_att(&att).unwrap()];
-    let read = file.get_att(&att, Room::plain(&mut out));
+    let mut get = Transfer::new(att);
+    file.check_get_att(&mut get).unwrap();
+    let mut out = vec![0; get.n_bytes];
+    let read = file.get_att(&get, Room::plain(&mut out));
     assert_eq!(read.unwrap().out_of_range, 0);
     out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_format::FormatError as _;
-use zonda_format::{Access, AttAccess, Room, Values};
+use zonda_format::{Access, AttAccess, Room, Transfer, Values};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -98,7 +98,7 @@ fn seen_data(file: &Nc4File, group: GroupId, var: &Var) -> u32 {
     let mut data = vec![0; count.iter().product::<usize>() * 4];
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let get = Access { var: VarRef { group, var: id }, slab, mem: Some(MemType::I32) };
-    let read = file.get_now(&get, Room::plain(&mut data));
+    let read = file.get_now(&mut Transfer::new(get), Room::plain(&mut data));
     // Some files of other writers are damaged there, or need filters that are nowhere.
     if read.is_err() {
         return 1;
@@ -119,9 +119,10 @@ fn seen_atts(file: &Nc4File, owner: VarRef, path: &str) -> Vec<String> {
         let mut value = vec![0; usize::try_from(len).unwrap() * mem.size()];
         let att = AttAccess { owner, name: &name, mem: Some(mem) };
         // Strings and user-defined types have no numbers.
-        if let Ok(n_bytes) = file.check_get_att(&att) {
-            assert_eq!(n_bytes, value.len());
-            drop(file.get_att(&att, Room::plain(&mut value)));
+        let mut get = Transfer::new(att);
+        if file.check_get_att(&mut get).is_ok() {
+            assert_eq!(get.n_bytes, value.len());
+            drop(file.get_att(&get, Room::plain(&mut value)));
         }
         let name = String::from_utf8_lossy(&name);
         let value = zonda_hdf5::checksum::lookup3(&value, 0);
@@ -322,7 +323,7 @@ fn random_put(file: &mut Nc4File, group: GroupId, random: &mut Random) {
     let var = VarId(i32::try_from(index).unwrap());
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let put = Access { var: VarRef { group, var }, slab, mem: Some(MemType::I32) };
-    let put = file.put_now(&put, Values::plain(&values));
+    let put = file.put_now(&mut Transfer::new(put), Values::plain(&values));
     assert!(put.unwrap().out_of_range == 0);
 }
 

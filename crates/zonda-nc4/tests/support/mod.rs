@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_format::{Access, AttAccess, Place, Room, VarRef};
+use zonda_format::{Access, AttAccess, Place, Room, Transfer, VarRef};
 use zonda_model::{Hyperslab, VarId};
 use zonda_nc4::{GroupId, Model, Nc4Error, Nc4File, OpenHow, UserClass, UserType};
 
@@ -102,9 +102,10 @@ pub(crate) fn got(
     get: &Access<'_>,
     kept: &mut Kept,
 ) -> Result<(Vec<u8>, u64), Nc4Error> {
-    let checked = file.check_get(get)?;
-    let mut memory = vec![0; checked.n_bytes];
-    let converted = file.get(get, &checked, Room { bytes: &mut memory, place: Some(kept) })?;
+    let mut get = Transfer::new(*get);
+    file.check_get(&mut get)?;
+    let mut memory = vec![0; get.n_bytes];
+    let converted = file.get(&get, Room { bytes: &mut memory, place: Some(kept) })?;
     Ok((memory, converted.out_of_range))
 }
 
@@ -114,8 +115,10 @@ pub(crate) fn got_att(
     att: &AttAccess<'_>,
     kept: &mut Kept,
 ) -> Result<(Vec<u8>, u64), Nc4Error> {
-    let mut memory = vec![0; file.check_get_att(att)?];
-    let converted = file.get_att(att, Room { bytes: &mut memory, place: Some(kept) })?;
+    let mut get = Transfer::new(*att);
+    file.check_get_att(&mut get)?;
+    let mut memory = vec![0; get.n_bytes];
+    let converted = file.get_att(&get, Room { bytes: &mut memory, place: Some(kept) })?;
     Ok((memory, converted.out_of_range))
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use zonda_convert::Converted;
 use zonda_format::Meta;
 use zonda_format::VarRef;
-use zonda_format::{Access, Checked, Fetch, Fit, PutRules, Values};
+use zonda_format::{Access, Fetch, Fit, PutRules, Transfer, Values};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
@@ -367,22 +367,20 @@ impl<'a> Queued<'a> {
         self.rules().map(PutRules::rank)
     }
 
-    /// Whether it certainly fits. `None` where the file has to say.
+    /// Whether it certainly fits. If not, the file has to say.
     #[inline]
-    pub(crate) fn check(&mut self, put: &Access<'_>) -> Option<Checked> {
+    pub(crate) fn check(&mut self, put: &mut Transfer<Access<'_>>) -> bool {
         if let With::AtOnce(state) = &self.with {
-            let checked = super::rules_of(&state.rules, self.var)?.check(put);
-            let fits = checked.filter(|checked| {
-                let kept = usize::try_from(checked.found[0]).unwrap_or(usize::MAX);
-                let has_room = |open: &Batch| open.has_room(kept, put.slab.start.len());
-                kept <= SMALL && state.open.as_ref().is_some_and(has_room)
-            });
-            if fits.is_some() {
-                return fits;
+            let fits =
+                super::rules_of(&state.rules, self.var).is_some_and(|rules| rules.check(put));
+            let kept = usize::try_from(put.found[0]).unwrap_or(usize::MAX);
+            let has_room = |open: &Batch| open.has_room(kept, put.of().slab.start.len());
+            if fits && kept <= SMALL && state.open.as_ref().is_some_and(has_room) {
+                return true;
             }
             self.find_out();
         }
-        self.rules()?.check(put)
+        self.rules().is_some_and(|rules| rules.check(put))
     }
 
     /// Without the lock.
@@ -407,15 +405,14 @@ impl<'a> Queued<'a> {
     #[inline]
     pub(crate) fn accept(
         &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
+        put: &Transfer<Access<'_>>,
         values: &mut Values<'_>,
     ) -> Result<Option<Converted>> {
         if let With::AtOnce(state) = &mut self.with {
             let State { rules, open, pending_bytes, .. } = &mut **state;
             let kept =
                 super::rules_of(rules, self.var).zip(open.as_mut()).and_then(|(rules, open)| {
-                    let fit = rules.fit(put, checked)?;
+                    let fit = rules.fit(put)?;
                     let converted = keep(&fit, values.bytes, &mut open.bytes).ok()?;
                     open.add(self.var, &fit.slab, fit.mem, fit.kept_bytes, None).ok()?;
                     *pending_bytes += fit.kept_bytes;
@@ -430,13 +427,14 @@ impl<'a> Queued<'a> {
             }
             self.find_out();
             // Another thread may have changed what is known.
-            let again = self.rules().and_then(|rules| rules.check(put));
-            if again.is_none_or(|again| again.n_bytes != checked.n_bytes) {
+            let mut again = Transfer::new(*put.of());
+            let fits = self.rules().is_some_and(|rules| rules.check(&mut again));
+            if !fits || again.n_bytes != put.n_bytes {
                 return Ok(None);
             }
         }
         let With::Known(known) = &self.with else { return Ok(None) };
-        let Some(fit) = known.rules.fit(put, checked) else { return Ok(None) };
+        let Some(fit) = known.rules.fit(put) else { return Ok(None) };
         if known.rules.is_atomic() {
             return self.behind.accept(self.var, known, &fit, values.bytes);
         }
@@ -447,10 +445,11 @@ impl<'a> Queued<'a> {
     }
 
     /// The put went the ordinary way: lengths are those after it. Gives the selection with no more than the rank.
-    pub(crate) fn grew<'s>(&self, put: &Access<'s>, checked: &Checked) -> Hyperslab<'s> {
-        self.behind.grew(self.var, &put.slab);
-        let With::Known(known) = &self.with else { return put.slab };
-        known.rules.fit(put, checked).map_or(put.slab, |fit| fit.slab)
+    pub(crate) fn grew<'s>(&self, put: &Transfer<Access<'s>>) -> Hyperslab<'s> {
+        let slab = put.of().slab;
+        self.behind.grew(self.var, &slab);
+        let With::Known(known) = &self.with else { return slab };
+        known.rules.fit(put).map_or(slab, |fit| fit.slab)
     }
 }
 

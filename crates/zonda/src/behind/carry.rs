@@ -9,7 +9,7 @@ use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::lock::MutexGuard;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Held, Values};
+use zonda_format::{Access, Held, Transfer, Values};
 use zonda_model::NcError;
 use zonda_storage::Storage;
 use zonda_trace::{Args, Kind};
@@ -226,7 +226,7 @@ impl Behind {
         match put.given {
             Given::Packed(bytes) => {
                 let access = Access { var: put.var, slab: put.slab, mem: put.mem };
-                self.inner.put(&access, Values::plain(bytes))
+                self.inner.put(&mut Transfer::new(access), Values::plain(bytes))
             }
             Given::Held(held) => self.put_held(put, held),
             Given::Written(bytes) => {
@@ -239,7 +239,10 @@ impl Behind {
     fn put_held(&self, put: &job::Put<'_>, held: &Held) -> Result<Converted> {
         let mut fetch: &Held = held;
         let access = Access { var: put.var, slab: put.slab, mem: None };
-        self.inner.put(&access, Values { bytes: held.bytes(), fetch: Some(&mut fetch) })
+        self.inner.put(
+            &mut Transfer::new(access),
+            Values { bytes: held.bytes(), fetch: Some(&mut fetch) },
+        )
     }
 
     /// Keeps the first failure: of a put that is given up, or, where it `stops` the queue, of one that

@@ -1,7 +1,7 @@
 //! Puts and gets of variables: by the queue, or by the file itself.
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Checked, DefineMode, GroupId, Meta, Room, SharedPuts, Values, VarRef};
+use zonda_format::{Access, DefineMode, GroupId, Meta, Room, SharedPuts, Transfer, Values, VarRef};
 use zonda_model::{Answer, Hyperslab, MemType, NcError};
 
 use super::accept::Queued;
@@ -51,14 +51,14 @@ impl Door {
         bytes: &[u8],
     ) -> Result<Converted> {
         if self.queue().is_some() {
-            let mut put = self.put_to(var)?;
-            let access = Access { var, slab: slab(put.rank()), mem };
-            let checked = put.check(&access)?;
-            return put.write(&access, &checked, Values::plain(bytes));
+            let mut begun = self.put_to(var)?;
+            let mut put = Transfer::new(Access { var, slab: slab(begun.rank()), mem });
+            begun.check(&mut put)?;
+            return begun.write(&put, Values::plain(bytes));
         }
         let mut file = self.file.put_to(var.group)?;
-        let access = Access { var, slab: slab(file.rank(var)), mem };
-        file.put_now(&access, Values::plain(bytes))
+        let mut put = Transfer::new(Access { var, slab: slab(file.rank(var)), mem });
+        file.put_now(&mut put, Values::plain(bytes))
     }
 
     /// Both steps of a get into memory that is as long as the selection says.
@@ -74,15 +74,15 @@ impl Door {
         bytes: &mut [u8],
     ) -> Result<Converted> {
         if self.queue().is_some() {
-            let get = self.get_from(var)?;
-            let access = Access { var, slab: slab(get.rank()), mem };
-            return get.in_steps(&access, bytes);
+            let begun = self.get_from(var)?;
+            let get = Access { var, slab: slab(begun.rank()), mem };
+            return in_steps(begun, get, bytes);
         }
         let file = self.file.read()?;
-        let access = Access { var, slab: slab(file.rank(var)), mem };
+        let mut get = Transfer::new(Access { var, slab: slab(file.rank(var)), mem });
         let is_simple = self.file.capabilities.define_mode == DefineMode::Needed;
-        if is_simple || file.is_get_ready(&access)? {
-            match file.get_now(&access, Room::plain(&mut *bytes)) {
+        if is_simple || file.is_get_ready(get.of())? {
+            match file.get_now(&mut get, Room::plain(&mut *bytes)) {
                 Ok(converted) => return Ok(converted),
                 Err(error) => {
                     drop(file);
@@ -94,7 +94,7 @@ impl Door {
         } else {
             drop(file);
         }
-        self.get_from(var)?.in_steps(&access, bytes)
+        in_steps(self.get_from(var)?, *get.of(), bytes)
     }
 
     /// Rank of a variable, 0 where there is none.
@@ -104,7 +104,14 @@ impl Door {
     }
 }
 
-/// A put that was begun.
+#[cold]
+fn in_steps(mut begun: Get<'_>, get: Access<'_>, bytes: &mut [u8]) -> Result<Converted> {
+    let mut get = Transfer::new(get);
+    begun.check(&mut get)?;
+    begun.read(&get, Room::plain(bytes))
+}
+
+/// A put that was begun. The second step is for what the first one has checked.
 pub(crate) struct Put<'a> {
     door: &'a Door,
     pub(crate) var: VarRef,
@@ -117,24 +124,31 @@ enum By<'a> {
     /// The file, after puts that were accepted.
     AfterQueue(&'a Behind, InFile<'a>),
     Queue(Queued<'a>),
+    /// Nobody any more.
+    Over,
 }
 
-impl<'a> Put<'a> {
+impl Put<'_> {
     /// Rank of the variable; 0 where there is none, which the check says.
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
         match &self.by {
             By::File(file) | By::AfterQueue(_, file) => file.rank(self.var),
             By::Queue(queued) => queued.rank().unwrap_or_else(|| self.door.rank(self.var)),
+            By::Over => 0,
         }
     }
 
-    /// First step: all that may refuse it, of the variable that it was begun for. Says how many bytes the caller's memory has to have.
+    /// First step: all that may refuse it.
     ///
     /// # Errors
-    /// As [`DispatchWrite::check_put`](zonda_format::DispatchWrite::check_put); what went wrong with puts that were accepted before.
+    /// As [`DispatchWrite::check_put`](zonda_format::DispatchWrite::check_put); `NC_EINVAL` for another variable; what went
+    /// wrong with puts that were accepted before.
     #[inline(always)]
-    pub(crate) fn check(&mut self, put: &Access<'a>) -> Result<Checked> {
+    pub(crate) fn check(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
+        if put.of().var != self.var {
+            return Err(other_variable());
+        }
         match &mut self.by {
             By::File(file) => file.check(put),
             _ => self.check_behind(put),
@@ -142,27 +156,28 @@ impl<'a> Put<'a> {
     }
 
     #[inline(never)]
-    fn check_behind(&mut self, put: &Access<'a>) -> Result<Checked> {
+    fn check_behind(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         let file_here = &self.door.file;
         let queued = match &mut self.by {
             By::File(file) | By::AfterQueue(_, file) => return file.check(put),
             By::Queue(queued) => queued,
+            By::Over => return Err(is_over()),
         };
-        if let Some(checked) = queued.check(put) {
-            return Ok(checked);
+        if queued.check(put) {
+            return Ok(());
         }
         let behind = queued.behind();
         queued.let_go();
         behind.finish(false)?;
-        let begin = || {
-            let mut file = file_here.put_to(self.var.group)?;
-            let checked = file.check(put)?;
-            Ok::<_, Error>((file, checked))
-        };
-        match begin() {
-            Ok((file, checked)) => {
+        *put = Transfer::new(*put.of());
+        let checked = file_here.put_to(self.var.group).and_then(|mut file| {
+            file.check(put)?;
+            Ok(file)
+        });
+        match checked {
+            Ok(file) => {
                 self.by = By::AfterQueue(behind, file);
-                Ok(checked)
+                Ok(())
             }
             Err(error) => {
                 // Modes may be other ones now.
@@ -175,61 +190,57 @@ impl<'a> Put<'a> {
     /// Second step: moves the values.
     ///
     /// # Errors
-    /// As [`DispatchWrite::check_put`](zonda_format::DispatchWrite::check_put); what went wrong with puts that were accepted before.
+    /// As [`DispatchWrite::put`](zonda_format::DispatchWrite::put); what went wrong with puts that were accepted before.
     #[inline(always)]
     pub(crate) fn write(
-        self,
-        put: &Access<'a>,
-        checked: &Checked,
+        &mut self,
+        put: &Transfer<Access<'_>>,
         values: Values<'_>,
     ) -> Result<Converted> {
-        if put.var != self.var {
-            return Err(other_variable());
+        match &mut self.by {
+            By::File(file) => file.put(put, values),
+            _ => self.write_behind(put, values),
         }
-        match self.by {
-            By::File(mut file) => file.put(put, checked, values),
-            by => write_behind(self.door, by, (put, checked), values),
+    }
+
+    #[inline(never)]
+    fn write_behind(
+        &mut self,
+        put: &Transfer<Access<'_>>,
+        mut values: Values<'_>,
+    ) -> Result<Converted> {
+        let Access { var, slab, mem } = *put.of();
+        let (given, is_plain) = (values.bytes, values.fetch.is_none());
+        let went = |slab| is_plain.then_some(Went { var, slab, mem, values: given });
+        match std::mem::replace(&mut self.by, By::Over) {
+            By::File(mut file) => file.put(put, values),
+            By::AfterQueue(behind, mut file) => {
+                let done = file.put(put, values);
+                drop(file);
+                // Lengths may be other ones now; and puts of other threads may wait again.
+                if !behind.begin_change() && done.is_ok() {
+                    behind.grew(var, &slab);
+                }
+                behind.went_by(done, went(slab))
+            }
+            By::Queue(mut queued) => {
+                let behind = queued.behind();
+                if given.len() == put.n_bytes
+                    && let Some(converted) = queued.accept(put, &mut values)?
+                {
+                    return Ok(converted);
+                }
+                queued.let_go();
+                behind.finish(false)?;
+                let converted = self.door.file.put(&mut Transfer::new(*put.of()), values)?;
+                behind.went_by(Ok(converted), went(queued.grew(put)))
+            }
+            By::Over => Err(is_over()),
         }
     }
 }
 
-#[inline(never)]
-fn write_behind<'a>(
-    door: &Door,
-    by: By<'a>,
-    (put, checked): (&Access<'a>, &Checked),
-    mut values: Values<'_>,
-) -> Result<Converted> {
-    let Access { var, slab, mem } = *put;
-    let (given, is_plain) = (values.bytes, values.fetch.is_none());
-    let went = |slab| is_plain.then_some(Went { var, slab, mem, values: given });
-    match by {
-        By::File(mut file) => file.put(put, checked, values),
-        By::AfterQueue(behind, mut file) => {
-            let done = file.put(put, checked, values);
-            drop(file);
-            // Lengths may be other ones now; and puts of other threads may wait again.
-            if !behind.begin_change() && done.is_ok() {
-                behind.grew(var, &slab);
-            }
-            behind.went_by(done, went(slab))
-        }
-        By::Queue(mut queued) => {
-            let behind = queued.behind();
-            if given.len() == checked.n_bytes
-                && let Some(converted) = queued.accept(put, checked, &mut values)?
-            {
-                return Ok(converted);
-            }
-            queued.let_go();
-            behind.finish(false)?;
-            let converted = door.file.put(put, values)?;
-            behind.went_by(Ok(converted), went(queued.grew(put, checked)))
-        }
-    }
-}
-
-/// A get that was begun.
+/// A get that was begun. The second step is for what the first one has checked.
 pub(crate) struct Get<'a> {
     door: &'a Door,
     pub(crate) var: VarRef,
@@ -238,13 +249,13 @@ pub(crate) struct Get<'a> {
 
 /// Where values come from.
 enum From<'a> {
-    /// None while it is taken anew.
+    /// None while it is taken anew, and when all is done.
     File(Option<Shared<'a>>),
     /// The file, when puts were carried out that touch what is read.
     Later(&'a Behind),
 }
 
-impl<'a> Get<'a> {
+impl Get<'_> {
     /// Rank of the variable; 0 where there is none, which the check says.
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
@@ -254,12 +265,15 @@ impl<'a> Get<'a> {
         }
     }
 
-    /// First step: all that may refuse it, of the variable that it was begun for. Says how many bytes the caller's memory has to have.
+    /// First step: all that may refuse it.
     ///
     /// # Errors
-    /// As [`Dispatch::check_get`](zonda_format::Dispatch::check_get).
+    /// As [`Dispatch::check_get`](zonda_format::Dispatch::check_get); `NC_EINVAL` for another variable.
     #[inline(always)]
-    pub(crate) fn check(&mut self, get: &Access<'_>) -> Result<Checked> {
+    pub(crate) fn check(&mut self, get: &mut Transfer<Access<'_>>) -> Result<()> {
+        if get.of().var != self.var {
+            return Err(other_variable());
+        }
         if let From::File(Some(file)) = &self.from
             && self.door.file.capabilities.define_mode == DefineMode::Needed
         {
@@ -269,41 +283,58 @@ impl<'a> Get<'a> {
     }
 
     #[inline(never)]
-    fn check_more(&mut self, get: &Access<'_>) -> Result<Checked> {
+    fn check_more(&mut self, get: &mut Transfer<Access<'_>>) -> Result<()> {
         if let From::Later(behind) = self.from {
-            behind.before_get(self.var, &get.slab)?;
+            behind.before_get(self.var, &get.of().slab)?;
             self.from = From::File(Some(self.door.file.read()?));
         }
         match &mut self.from {
             From::File(held) => check_again(&self.door.file, held, get),
-            From::Later(_) => Err(NOT_CHECKED.into()),
+            From::Later(_) => Err(is_over()),
         }
-    }
-
-    #[cold]
-    fn in_steps(mut self, get: &Access<'_>, bytes: &mut [u8]) -> Result<Converted> {
-        let checked = self.check(get)?;
-        self.read(get, &checked, Room::plain(bytes))
     }
 
     /// Second step: moves the values.
     ///
     /// # Errors
-    /// As [`Dispatch::check_get`](zonda_format::Dispatch::check_get).
-    #[inline]
-    pub(crate) fn read(
-        self,
-        get: &Access<'_>,
-        checked: &Checked,
-        room: Room<'_>,
+    /// As [`Dispatch::get`](zonda_format::Dispatch::get).
+    #[inline(always)]
+    pub(crate) fn read(&mut self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+        let From::File(Some(file)) = &self.from else { return Err(is_over()) };
+        if room.place.is_some() {
+            // What was placed stays with the caller, so that it cannot be tried again.
+            return file.get(get, room);
+        }
+        match file.get(get, Room::plain(&mut *room.bytes)) {
+            Err(error) => self.read_again(error, get, room.bytes),
+            got => got,
+        }
+    }
+
+    #[cold]
+    fn read_again(
+        &mut self,
+        mut error: Error,
+        get: &Transfer<Access<'_>>,
+        bytes: &mut [u8],
     ) -> Result<Converted> {
-        if get.var != self.var {
-            return Err(other_variable());
+        self.from = From::File(None);
+        let file = &*self.door.file;
+        let (mut held, mut tries) = (None, 0);
+        while file.read_again(&error, &mut tries) {
+            let mut again = Transfer::new(*get.of());
+            check_again(file, &mut held, &mut again)?;
+            if again.n_bytes != get.n_bytes {
+                let why = "another program changed the type of the variable";
+                return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
+            }
+            let Some(shared) = held.take() else { return Err(is_over()) };
+            match shared.get(&again, Room::plain(&mut *bytes)) {
+                Ok(converted) => return Ok(converted),
+                Err(other) => error = other,
+            }
         }
-        match self.from {
-            From::File(held) => read_held(&self.door.file, held, (get, checked), room),
-            From::Later(_) => Err(NOT_CHECKED.into()),
-        }
+        Err(error)
     }
 }
 
@@ -311,22 +342,22 @@ impl<'a> Get<'a> {
 fn check_again<'a>(
     file: &'a OpenFile,
     held: &mut Option<Shared<'a>>,
-    get: &Access<'_>,
-) -> Result<Checked> {
+    get: &mut Transfer<Access<'_>>,
+) -> Result<()> {
     let mut tries = 0;
     loop {
         let shared = match held {
             Some(shared) => shared,
             None => held.insert(file.read()?),
         };
-        if !shared.is_get_ready(get)? {
+        if !shared.is_get_ready(get.of())? {
             *held = None;
             writer(&mut file.write()?)?.end_definitions()?;
             // Another thread may close the file just now.
             continue;
         }
         match shared.check_get(get) {
-            Ok(checked) => return Ok(checked),
+            Ok(()) => return Ok(()),
             Err(error) => {
                 *held = None;
                 if !file.read_again(&error, &mut tries) {
@@ -337,57 +368,17 @@ fn check_again<'a>(
     }
 }
 
-#[inline]
-fn read_held<'a>(
-    file: &'a OpenFile,
-    held: Option<Shared<'a>>,
-    (get, checked): (&Access<'_>, &Checked),
-    room: Room<'_>,
-) -> Result<Converted> {
-    let Some(shared) = held else { return Err(NOT_CHECKED.into()) };
-    if room.place.is_some() {
-        // What was placed stays with the caller, so that it cannot be tried again.
-        return shared.get(get, checked, room);
-    }
-    let got = shared.get(get, checked, Room::plain(&mut *room.bytes));
-    drop(shared);
-    match got {
-        Err(error) => get_again(file, error, (get, checked), room.bytes),
-        got => got,
-    }
-}
-
+/// A transfer that has had its second step.
 #[cold]
-fn get_again(
-    file: &OpenFile,
-    mut error: Error,
-    (get, checked): (&Access<'_>, &Checked),
-    bytes: &mut [u8],
-) -> Result<Converted> {
-    let (mut held, mut tries) = (None, 0);
-    while file.read_again(&error, &mut tries) {
-        let again = check_again(file, &mut held, get)?;
-        if again.n_bytes != checked.n_bytes {
-            let why = "another program changed the type of the variable";
-            return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
-        }
-        let Some(shared) = held.take() else { return Err(NOT_CHECKED.into()) };
-        match shared.get(get, &again, Room::plain(&mut *bytes)) {
-            Ok(converted) => return Ok(converted),
-            Err(other) => error = other,
-        }
-    }
-    Err(error)
+fn is_over() -> Error {
+    Error::explained(NcError::Inval, "the transfer was not checked, or has ended")
 }
 
-/// What is handed over with the second step is not what was checked.
+/// What is checked is not what was begun.
 #[cold]
 fn other_variable() -> Error {
     Error::explained(NcError::Inval, "the transfer was begun for another variable")
 }
-
-/// A get without its first step.
-const NOT_CHECKED: NcError = NcError::Inval;
 
 /// A put into the file itself, which was taken for it.
 pub(crate) enum InFile<'a> {
@@ -406,7 +397,7 @@ impl InFile<'_> {
     }
 
     #[inline(always)]
-    fn check(&mut self, put: &Access<'_>) -> Result<Checked> {
+    fn check(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         match self {
             InFile::Shared(file) => shared_puts(file)?.check_put(put),
             InFile::Alone(file) => writer(file)?.check_put(put),
@@ -414,7 +405,7 @@ impl InFile<'_> {
     }
 
     #[inline(always)]
-    fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+    fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
             InFile::Shared(file) => shared_puts(file)?.put_now(put, values),
             InFile::Alone(file) => writer(file)?.put_now(put, values),
@@ -422,15 +413,10 @@ impl InFile<'_> {
     }
 
     #[inline(always)]
-    fn put(
-        &mut self,
-        put: &Access<'_>,
-        checked: &Checked,
-        values: Values<'_>,
-    ) -> Result<Converted> {
+    fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::Shared(file) => shared_puts(file)?.put(put, checked, values),
-            InFile::Alone(file) => writer(file)?.put(put, checked, values),
+            InFile::Shared(file) => shared_puts(file)?.put(put, values),
+            InFile::Alone(file) => writer(file)?.put(put, values),
         }
     }
 }
@@ -455,8 +441,12 @@ impl OpenFile {
     }
 
     /// Puts into the file itself.
-    pub(crate) fn put(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
-        self.put_to(put.var.group)?.put_now(put, values)
+    pub(crate) fn put(
+        &self,
+        put: &mut Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        self.put_to(put.of().var.group)?.put_now(put, values)
     }
 
     /// Stores what waits in memory only for more to come; what fails stays there.

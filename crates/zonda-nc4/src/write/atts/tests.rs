@@ -1,6 +1,6 @@
 //! Codes and orders are those that netCDF-C 4.9.0 gives for the same calls.
 
-use zonda_format::{AttAccess, Room};
+use zonda_format::{AttAccess, Room, Transfer};
 use zonda_model::MemType;
 
 use super::*;
@@ -246,7 +246,7 @@ fn user_types() {
         assert_eq!(get_strings(file, GLOBAL, "s"), strings);
         assert_eq!(code(get(file, GLOBAL, "x")), -43);
         let att = AttAccess { owner: GLOBAL, name: b"o", mem: Some(MemType::I32) };
-        assert_eq!(code(file.check_get_att(&att)), -45);
+        assert_eq!(code(file.check_get_att(&mut Transfer::new(att))), -45);
     };
     check(&file);
     file.enddef().unwrap();

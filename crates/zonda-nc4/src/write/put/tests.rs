@@ -8,7 +8,7 @@ mod user_types;
 
 use zonda_chunk::{FilterSpec, StoredChunks};
 use zonda_format::FormatError as _;
-use zonda_format::Values;
+use zonda_format::{Transfer, Values};
 use zonda_model::{ExtType, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};
@@ -158,10 +158,11 @@ fn memory_of_another_length_puts_nothing() {
     let t = lab.dim("t", 0);
     let v = lab.var(Made::new("v", 4, &[t]).kind(Kind::Chunked(&[2])));
     let put = access(v, &[3], &[1], Some(MemType::I32));
-    let checked = lab.file.check_put(&put).unwrap();
-    assert_eq!((checked.n_bytes, checked.n_elems), (4, 1));
+    let mut put = Transfer::new(put);
+    lab.file.check_put(&mut put).unwrap();
+    assert_eq!((put.n_bytes, put.n_elems), (4, 1));
     for len in [0, 3, 5] {
-        let refused = lab.file.put(&put, &checked, Values::plain(&[1; 5][..len])).unwrap_err();
+        let refused = lab.file.put(&put, Values::plain(&[1; 5][..len])).unwrap_err();
         assert_eq!(refused.nc_error(), NcError::Inval, "{len}");
     }
     // A caller may also end after the check.

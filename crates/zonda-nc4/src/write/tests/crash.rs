@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zonda_format::FormatError as _;
-use zonda_format::{Room, Values};
+use zonda_format::{Room, Transfer, Values};
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -220,7 +220,7 @@ fn strings(file: &Nc4File) -> Option<Vec<Vec<Vec<u8>>>> {
         let n = usize::try_from(var.extent[0]).unwrap();
         let (mut list, mut out) = (List::default(), vec![0; 8 * n]);
         let room = Room { bytes: &mut out, place: Some(&mut list) };
-        let _all_fit = file.get_now(&access(id, &[0], &[n], None), room).ok()?;
+        let _all_fit = file.get_now(&mut Transfer::new(access(id, &[0], &[n], None)), room).ok()?;
         let address = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
         let texts = out.as_chunks().0.iter().map(address);
         Some(texts.map(|at| list.at(at).unwrap().to_vec()).collect())
@@ -251,7 +251,7 @@ fn strings_are_never_written_over() {
             let text = format!("{round} {}", "text ".repeat(random.below(400)));
             let value = list.add(text.as_bytes()).to_ne_bytes();
             let values = Values { bytes: &value, fetch: Some(&mut list) };
-            let put = file.put_now(&access(var, &start, &[1], None), values);
+            let put = file.put_now(&mut Transfer::new(access(var, &start, &[1], None)), values);
             assert_eq!(put.unwrap().out_of_range, 0);
         }
         file.sync().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zonda_format::{Room, Values};
+use zonda_format::{Room, Transfer, Values};
 use zonda_model::{MemType, VarId};
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Log, WriteLog};
@@ -23,7 +23,7 @@ fn put_strings(file: &mut Nc4File, var: VarId, start: &[usize], count: &[usize],
     let text = |i| format!("{round}").repeat(1 + (i + round) % 9);
     let bytes: Vec<u8> = (0..n).flat_map(|i| list.add(text(i).as_bytes()).to_ne_bytes()).collect();
     let values = Values { bytes: &bytes, fetch: Some(&mut list) };
-    let put = file.put_now(&access(var, start, count, None), values);
+    let put = file.put_now(&mut Transfer::new(access(var, start, count, None)), values);
     assert_eq!(put.unwrap().out_of_range, 0);
 }
 
@@ -36,7 +36,7 @@ fn strings(file: &Nc4File, name: &str) -> Vec<String> {
     let mut out = vec![0; 8 * count.iter().product::<usize>()];
     let mut list = List::default();
     let room = Room { bytes: &mut out, place: Some(&mut list) };
-    let read = file.get_now(&access(var, &start, &count, None), room);
+    let read = file.get_now(&mut Transfer::new(access(var, &start, &count, None)), room);
     assert_eq!(read.unwrap().out_of_range, 0, "{name}");
     let text = |at: &[u8; 8]| list.at(u64::from_ne_bytes(*at)).unwrap_or_default();
     out.as_chunks().0.iter().map(|at| String::from_utf8(text(at).to_vec()).unwrap()).collect()

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use zonda_format::Transfer;
 
 use zonda_format::FormatError as _;
 use zonda_hdf5::Resolved;
@@ -165,7 +166,8 @@ fn numbers_that_are_not_written_are_refused_with_a_reason() {
     let half = vars.iter().position(|var| *var.name == *b"half").unwrap();
     let half = VarId(i32::try_from(half).unwrap());
     for mem in [None, Some(MemType::F32), Some(MemType::I32)] {
-        let error = file.check_put(&access(half, &[0], &[2], mem)).unwrap_err();
+        let put = access(half, &[0], &[2], mem);
+        let error = file.check_put(&mut Transfer::new(put)).unwrap_err();
         assert_eq!(error.nc_error(), NcError::NotBuilt);
         let said = error.to_string();
         assert!(said.contains("/half: cannot be changed: numbers of its type are read"), "{said}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_format::{Access, Room, Values};
+use zonda_format::{Access, Room, Transfer, Values};
 use zonda_model::{DimId, Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 
@@ -155,9 +155,10 @@ impl Lab {
         put: &Access<'_>,
         values: Values<'_>,
     ) -> Result<u64, Nc4Error> {
-        let checked = self.file.check_put(put)?;
-        assert_eq!(checked.n_bytes, values.bytes.len());
-        Ok(self.file.put(put, &checked, values)?.out_of_range)
+        let mut put = Transfer::new(*put);
+        self.file.check_put(&mut put)?;
+        assert_eq!(put.n_bytes, values.bytes.len());
+        Ok(self.file.put(&put, values)?.out_of_range)
     }
 
     pub(super) fn get(
@@ -172,9 +173,10 @@ impl Lab {
     }
 
     pub(super) fn get_values(&self, get: &Access<'_>, room: Room<'_>) -> Result<u64, Nc4Error> {
-        let checked = self.file.check_get(get)?;
-        assert_eq!(checked.n_bytes, room.bytes.len());
-        Ok(self.file.get(get, &checked, room)?.out_of_range)
+        let mut get = Transfer::new(*get);
+        self.file.check_get(&mut get)?;
+        assert_eq!(get.n_bytes, room.bytes.len());
+        Ok(self.file.get(&get, room)?.out_of_range)
     }
 
     pub(super) fn put_ints(
