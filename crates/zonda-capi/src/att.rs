@@ -5,9 +5,9 @@ use std::ffi::{c_char, c_int, c_void};
 use zonda::{AttAccess, AttPut, AttView, ExtType, MemType, NcError, Room, Transfer, Values, VarId};
 
 use crate::boundary::{CallResult, Failure, boundary, put, ranged};
-use crate::foreign::{CMemory, MallocPlace, bytes, put_text};
+use crate::foreign::{CMemory, MallocPlace, bytes, put_text, slice, slice_mut};
 use crate::handles::{self, FileRef};
-use crate::transfer::{slice, slice_mut};
+
 use crate::types::{NcType, STRING};
 use crate::user_format::{calls, member, to_user_format, transfer};
 use crate::var::type_of_format;

@@ -235,3 +235,8 @@ pub(crate) unsafe fn put<T>(to: *mut T, value: T) {
         unsafe { to.write(value) };
     }
 }
+
+/// A count as C holds it.
+pub(crate) fn c_count(n: usize) -> c_int {
+    c_int::try_from(n).unwrap_or(c_int::MAX)
+}

@@ -5,11 +5,10 @@ use std::ptr::null_mut as null;
 
 use zonda::{FillMode, GroupId, NcError, Reserve, VarId};
 
-use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::boundary::{CallResult, Failure, boundary, c_count, put};
 use crate::foreign::put_text;
 use crate::handles;
 use crate::user_format::{self, member, to_user_format};
-use crate::var::c_count;
 
 const NOFILL: c_int = 0x100;
 

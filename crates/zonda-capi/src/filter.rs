@@ -11,9 +11,8 @@ use std::sync::Arc;
 use zonda::{FilterSpec, NcError, VarId, VarInfo};
 
 use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::put_list;
+use crate::foreign::{put_list, slice};
 use crate::handles::{self, FileRef};
-use crate::transfer::slice;
 use crate::user_format::settings::{self, Part};
 use crate::user_format::to_user_format;
 

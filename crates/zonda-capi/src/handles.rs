@@ -62,7 +62,7 @@ pub(crate) struct OpenFile {
     /// Path as messages name it.
     pub(crate) name: Arc<Path>,
     /// Caller memory behind an in-memory file, handed back by `nc_close_memio`.
-    pub(crate) memory: Option<Arc<crate::mem::MallocMemory>>,
+    pub(crate) memory: Option<Arc<crate::memory::MallocMemory>>,
     /// Whether that memory is written to `path` when the file is closed (`NC_PERSIST`).
     pub(crate) persists_memory: bool,
 }
@@ -77,7 +77,7 @@ impl OpenFile {
     /// One that lies in `memory`, which is written to its path in the end where it `persists`.
     pub(crate) fn in_memory(
         self,
-        memory: Option<Arc<crate::mem::MallocMemory>>,
+        memory: Option<Arc<crate::memory::MallocMemory>>,
         persists: bool,
     ) -> OpenFile {
         OpenFile { memory, persists_memory: persists, ..self }

@@ -20,6 +20,7 @@ mod handles;
 mod instances;
 mod library;
 mod mem;
+mod memory;
 mod mode;
 mod ncaux;
 mod nested;

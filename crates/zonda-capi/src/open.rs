@@ -10,7 +10,7 @@ use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
 use crate::boundary::{CallResult, Failure, answering, put};
 use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenFile};
-use crate::mem::{self, MallocMemory, PAGE};
+use crate::memory::{MallocMemory, PAGE};
 use crate::mode::{
     DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, PERSIST, SHARE,
     WRITE, check_create_mode, check_memory_flags, format_asked_for, held_in_memory, netcdf4_of,
@@ -129,7 +129,8 @@ pub(crate) unsafe fn create(
     };
     let (dataset, memory) = if cmode & INMEMORY != 0 {
         // The size is that of a classic file from the start; HDF5 files are as long as they are.
-        let memory = mem::for_new_file(if format.is_hdf5() { 0 } else { initialsz })?;
+        let memory = MallocMemory::zeroed(if format.is_hdf5() { 0 } else { initialsz })?;
+        let memory = Arc::new(memory);
         (Dataset::create_in(memory.clone(), target.os_path(), &options)?, Some(memory))
     } else {
         let made = Dataset::create(target.os_path(), &options).map_err(Failure::from);

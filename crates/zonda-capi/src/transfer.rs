@@ -12,7 +12,7 @@ use zonda::{
 };
 
 use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
-use crate::foreign::{CMemory, MallocPlace};
+use crate::foreign::{CMemory, MallocPlace, slice, slice_mut};
 use crate::handles::{self, FileRef};
 use crate::trace::Moved;
 use crate::types::STRING;
@@ -331,32 +331,6 @@ pub(crate) unsafe fn required<'a>(
     }
     // SAFETY: null only with rank 0, which `slice` takes.
     Ok(unsafe { slice(start, rank) })
-}
-
-/// A slice of C memory; null is fine when it is empty.
-///
-/// # Safety
-/// `from` holds `len` values that stay unchanged for `'a`, or `len` is 0.
-#[inline]
-pub(crate) unsafe fn slice<'a, T>(from: *const T, len: usize) -> &'a [T] {
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: the contract above; C has no arrays beyond isize::MAX bytes.
-    unsafe { std::slice::from_raw_parts(from, len) }
-}
-
-/// A slice of C memory to be written; null is fine when it is empty.
-///
-/// # Safety
-/// `to` is valid for writes of `len` values, used by nobody else for `'a`, or `len` is 0.
-#[inline]
-pub(crate) unsafe fn slice_mut<'a, T>(to: *mut T, len: usize) -> &'a mut [T] {
-    if len == 0 {
-        return &mut [];
-    }
-    // SAFETY: the contract above.
-    unsafe { std::slice::from_raw_parts_mut(to, len) }
 }
 
 /// Which elements a C function asks for.

@@ -10,9 +10,8 @@ use zonda::{Endianness, NcError, Quantize, StorageKind, StorageRequest, VarId};
 
 use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::filter::{check_var, file_for_setting, info_of};
-use crate::foreign::put_list;
+use crate::foreign::{put_list, slice};
 use crate::handles::{self, FileRef};
-use crate::transfer::slice;
 use crate::user_format::settings::{self, Part};
 use crate::user_format::{member, table_of, to_user_format};
 

@@ -5,9 +5,8 @@ use std::ffi::{c_char, c_int, c_void};
 use zonda::{GroupId, NcError, UserClass};
 
 use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::bytes;
+use crate::foreign::{bytes, slice};
 use crate::handles::{self, FileRef};
-use crate::transfer::slice;
 use crate::types::NcType;
 use crate::user_format::to_user_format;
 

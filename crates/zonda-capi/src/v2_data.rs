@@ -10,7 +10,8 @@ use zonda::{NcError, VarId};
 use crate::boundary::{boundary, put};
 use crate::handles;
 use crate::types::{NcType, nctypelen};
-use crate::user_format::{self, calls};
+use crate::user_format;
+use crate::user_format::calls::{self, RecordVar};
 use crate::v2::{answer, fail};
 use crate::var::{
     nc_get_var1, nc_get_vara, nc_get_vars, nc_inq_varndims, nc_inq_vartype, nc_put_var1,
@@ -239,13 +240,6 @@ pub unsafe extern "C" fn ncvargetg(
             nc_get_varm(ncid, varid, start, count, stride, imap, value)
         })
     }
-}
-
-/// A record variable: its id, the shape of one record (first length 1), bytes of one record.
-pub(crate) struct RecordVar {
-    pub(crate) id: c_int,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) bytes: usize,
 }
 
 /// The record variables of a file in order of definition; `None` without a record dimension.

@@ -8,11 +8,10 @@ use zonda::{
     check_name, default_fill, memory,
 };
 
-use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::boundary::{CallResult, Failure, boundary, c_count, put};
 use crate::file::nc_inq_natts;
-use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text};
+use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text, slice};
 use crate::handles::{self, FileRef};
-use crate::transfer::slice;
 use crate::types::NcType;
 use crate::user_format::settings::{self, Part};
 use crate::user_format::{calls, member, to_user_format};
@@ -27,11 +26,6 @@ fn with_var(ncid: c_int, varid: c_int, f: impl FnOnce(&VarView<'_>)) -> CallResu
     let file = handles::file(ncid)?;
     file.meta(|meta| meta.var(VarId(varid)).map(|var| f(&var)))??;
     Ok(())
-}
-
-/// A count as C holds it.
-pub(crate) fn c_count(n: usize) -> c_int {
-    c_int::try_from(n).unwrap_or(c_int::MAX)
 }
 
 /// The type of that number, if files of that format have it.

@@ -3,13 +3,14 @@
 //! The elements travel through a block of temporary memory in row-major order, so that the engine
 //! sees ordinary hyperslabs. Where the map says row-major, there is no detour.
 
+use crate::foreign::slice;
 use std::convert::Infallible;
 
 use zonda::slab::{Blocks, Order, Places, is_row_major, is_stride, place_of};
 use zonda::{ExtType, Hyperslab, MemType, NcError, memory};
 
 use crate::boundary::{CallResult, Failure};
-use crate::transfer::{Call, Caller, Mem, required, slice};
+use crate::transfer::{Call, Caller, Mem, required};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING};
 
 pub(crate) use crate::families::untyped::{get_varm as nc_get_varm, put_varm as nc_put_varm};

@@ -25,7 +25,7 @@ use zonda_storage::Storage;
 
 use crate::error::ClassicError;
 use crate::header::round_up;
-use crate::transfer::read_or_zeros;
+use crate::short::read_or_zeros;
 
 const MAGIC: [u8; 8] = *b"ZNDJRNL\x02";
 /// Of the former version, which had no id.

@@ -35,6 +35,7 @@ mod records;
 mod recover;
 mod rewrite;
 mod select;
+mod short;
 mod transfer;
 
 pub use atts::{Att, AttRef, Atts};

@@ -21,7 +21,7 @@ use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Var};
 use crate::journal::{Body, Kind, SLOT_FIXED, SLOT_PAYLOAD, Slots};
-use crate::transfer::read_or_zeros;
+use crate::short::read_or_zeros;
 
 /// The most pieces in a batch: small records would make long lists.
 const PIECES: usize = 16 << 10;

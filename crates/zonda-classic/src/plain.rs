@@ -15,8 +15,11 @@ use crate::attribute::range_rule;
 use crate::error::ClassicError;
 use crate::file::{Base, Mode, State};
 use crate::header::{Header, Var};
-use crate::transfer::{BUFFER, PLAIN, read_or_zeros};
+use crate::short::{BUFFER, read_or_zeros};
 
+/// What the second step of a transfer is to do, as `Transfer::found` has it with a place in the file; nothing is 0. Here a few
+/// elements side by side, from that place on.
+pub(crate) const PLAIN: u64 = 1;
 /// Runs up to this many bytes are converted on the stack: a latitude of a climate model's grid.
 pub(crate) const SMALL: usize = 1024;
 /// Shorter ones do without clearing so much of it.

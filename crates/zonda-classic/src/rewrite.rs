@@ -13,7 +13,7 @@ use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
 use crate::moving::{common_distance, pairs};
-use crate::transfer::read_or_zeros;
+use crate::short::read_or_zeros;
 
 /// Bytes copied at a time.
 const BLOCK: usize = 1 << 20;

@@ -19,8 +19,9 @@ use crate::error::{ClassicError, shown};
 use crate::file::{Base, ClassicFile, State};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var, Version};
-use crate::plain::{PlainRun, SMALL, on_stack};
+use crate::plain::{PLAIN, PlainRun, SMALL, on_stack};
 use crate::select::{self, Direction};
+use crate::short::{BUFFER, read_or_zeros};
 
 /// Bytes converted at a time: a block and its converted form fit the second-level cache together.
 const BLOCK: usize = 256 << 10;
@@ -105,10 +106,7 @@ impl Plan {
     }
 }
 
-/// What the second step of a transfer is to do, as `Transfer::found` has it: this, and a place in the file. Nothing is 0.
-/// A few elements side by side, from a place on.
-pub(crate) const PLAIN: u64 = 1;
-/// Runs and the loops around them.
+/// In `Transfer::found`, as [`PLAIN`]: runs and the loops around them.
 const PLAN: u64 = 2;
 
 /// Transfers in two steps: a check, which says how long the caller's memory has to be, and the transfer. The file does not change
@@ -532,7 +530,6 @@ fn with_buffer<R>(
 
 /// Values and their places are as many by construction; where they are not, no value may go unnoticed.
 const VALUES: ClassicError = ClassicError::Length { what: "a run of values" };
-pub(crate) const BUFFER: ClassicError = ClassicError::Length { what: "a buffer for values" };
 
 /// Nothing is left when all is delivered.
 fn all_delivered<T>(mut rest: impl Iterator<Item = T>) -> Result<(), ClassicError> {
@@ -695,18 +692,4 @@ fn read_strided(
         })
     })?;
     all_delivered(rows).map(|()| Converted { out_of_range: total })
-}
-
-/// Reads; what lies behind the end of the file is zero.
-#[inline]
-pub(crate) fn read_or_zeros(
-    storage: &dyn Storage,
-    at: u64,
-    out: &mut [u8],
-) -> Result<(), ClassicError> {
-    let got = storage.read_at(at, out)?;
-    if got < out.len() {
-        out.get_mut(got..).ok_or(BUFFER)?.fill(0);
-    }
-    Ok(())
 }

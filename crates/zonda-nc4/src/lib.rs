@@ -16,7 +16,6 @@ mod bits;
 mod data;
 mod definitions;
 mod details;
-mod dims;
 mod dispatch;
 mod elsewhere;
 mod error;

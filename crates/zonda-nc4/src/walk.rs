@@ -7,17 +7,19 @@
 //! A group that is in itself is left out there. What is damaged is listed with type 0, so that its
 //! neighbours can be read and whoever asks for it gets the error.
 
+mod dims;
+
 use zonda_hdf5::message::{Link, LinkTarget, SpaceKind};
 use zonda_hdf5::{Ahead, File, FileAddr, HdfError, Object, ObjectKind};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
 use crate::Damaged;
-use crate::dims::{self, Unmatched};
 use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::hidden;
 use crate::model::{Dim, Gap, Group, GroupId, Model, Passed, Var, WhyPassed};
 use crate::types::Types;
+use dims::Unmatched;
 
 /// Variables whose name is also that of a dimension they do not begin with have this before it.
 pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";

@@ -9,8 +9,7 @@ use zonda_runtime::callout::Mark;
 use zonda_storage::Opened;
 
 use crate::error::{Error, Result};
-use crate::format::Opening;
-use crate::open::CreateOptions;
+use crate::open::{CreateOptions, Opening};
 use crate::open_file::OpenFile;
 
 /// Opens a file, and says what was passed over in a damaged one.

@@ -15,8 +15,8 @@ use zonda_storage::{Opened, Stack, Storage};
 
 use crate::behind::{Door, Steering, WriteBehind};
 use crate::error::{Error, Result};
-use crate::format::{self, Opening};
-use crate::open::{self, CreateOptions, OpenOptions, Persist};
+use crate::format;
+use crate::open::{self, CreateOptions, OpenOptions, Opening, Persist};
 use crate::open_file::OpenFile;
 
 /// An open dataset. All methods may be called from any thread.

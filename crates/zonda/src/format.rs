@@ -9,7 +9,7 @@ use zonda_nc4::Damaged;
 use zonda_storage::{Opened, Storage};
 
 use crate::error::{Error, Result};
-use crate::open::{self, CreateOptions, OpenOptions};
+use crate::open::{self, CreateOptions, Opening};
 use crate::open_file::OpenFile;
 use crate::{classic, nc4};
 
@@ -53,14 +53,6 @@ type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
 type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 /// Gets whether there may be nothing yet.
 type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
-
-/// How bytes are opened.
-pub(crate) struct Opening<'a> {
-    /// The path, where they are a file's: names of other files in it count from its folder.
-    pub(crate) path: Option<&'a Path>,
-    pub(crate) options: &'a OpenOptions,
-    pub(crate) damaged: Damaged,
-}
 
 /// First bytes that say what a file is.
 struct Magic {

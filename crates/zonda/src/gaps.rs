@@ -9,8 +9,7 @@ use zonda_model::{Answer, NcError};
 use zonda_nc4::Gap;
 use zonda_runtime::Settled;
 
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// Told of what definitions lack, in the thread whose call reads them.
 static TOLD: Settled<fn(Error)> = Settled::new();
@@ -34,18 +33,4 @@ pub(crate) fn tell(path: &Path, gaps: &[Gap]) {
         text.push_str(&format!("; and {more} more"));
     }
     told(Error::answered(NcError::HdfErr, Answer::Missing, text).at(path));
-}
-
-impl Dataset {
-    /// What the definitions lack: external links whose files are not there, refused or not to be read,
-    /// and virtual datasets whose length depends on such files. A classic file lacks nothing.
-    ///
-    /// # Errors
-    /// What reading the definitions meets.
-    pub fn gaps(&self) -> Result<Vec<Gap>> {
-        if !self.is_hdf5() {
-            return Ok(Vec::new());
-        }
-        self.hdf5(|file| Ok(file.model()?.gaps.clone()))
-    }
 }

@@ -42,6 +42,7 @@ mod nc4;
 mod open;
 mod open_file;
 mod recovery;
+mod stored;
 
 pub use attributes::{GetAtt, PutAtt};
 pub use behind::helper::serve as serve_as_helper;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use zonda_format::Format;
 use zonda_model::{Answer, NcError};
+use zonda_nc4::Damaged;
 use zonda_storage::backend::Memory;
 use zonda_storage::{
     Beside, Create, Locking, Neighbour, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock,
@@ -70,6 +71,14 @@ pub struct OpenOptions {
     /// Whether puts return when they are accepted; `None` takes what the environment says. A file that
     /// is shared, or held in memory, is written at once.
     pub write_behind: Option<WriteBehind>,
+}
+
+/// How bytes are opened.
+pub(crate) struct Opening<'a> {
+    /// The path, where they are a file's: names of other files in it count from its folder.
+    pub(crate) path: Option<&'a Path>,
+    pub(crate) options: &'a OpenOptions,
+    pub(crate) damaged: Damaged,
 }
 
 fn spec_of(io: Option<&str>) -> Result<Option<Spec>> {

@@ -12,7 +12,6 @@ use crate::file::{nc_enddef, nc_inq_nvars, nc_inq_unlimdim, nc_redef};
 use crate::instances::nc_reclaim_data;
 use crate::types::{FIRST_USER_TYPE, NcType, VLEN, nc_inq_type, nc_inq_typeid};
 use crate::user_types::{Answers, COMPOUND, nc_inq_compound_field, nc_inq_user_type};
-use crate::v2_data::RecordVar;
 use crate::var::{nc_def_var, nc_get_vara, nc_inq_var, nc_put_vara};
 
 use super::{NcDispatch, member};
@@ -300,6 +299,13 @@ pub(crate) fn copy_var((ncid, varid): (c_int, c_int), ncid_out: c_int) -> c_int 
         }
     }
     0
+}
+
+/// A record variable: its id, the shape of one record (first length 1), bytes of one record.
+pub(crate) struct RecordVar {
+    pub(crate) id: c_int,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) bytes: usize,
 }
 
 /// The record variables of a file; `None` without a record dimension.

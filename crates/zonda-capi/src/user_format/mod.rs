@@ -13,8 +13,8 @@ use zonda::NcError;
 use crate::boundary::{Failure, boundary, from_elsewhere, put};
 use crate::foreign::bytes;
 use crate::handles::{self, UserFile};
-use crate::mem::NcMemio;
 use crate::mode::{CLASSIC_MODEL, DATA_64BIT, NETCDF4, OFFSET_64BIT};
+use zonda_user_format::NcMemio;
 
 pub(crate) mod calls;
 pub(crate) mod settings;

@@ -8,8 +8,7 @@ use zonda::{NcError, memory};
 
 use crate::boundary::put;
 use crate::filter::{nc_inq_filter_avail, nc_inq_var_filter_ids, nc_inq_var_filter_info};
-use crate::foreign::put_list;
-use crate::transfer::slice;
+use crate::foreign::{put_list, slice};
 use crate::tuning::{CHUNKED, nc_inq_var_chunking};
 use crate::types::{STRING, VLEN};
 use crate::user_types::nc_inq_user_type;

@@ -1,6 +1,7 @@
 //! Data of variables in files of a program's own format: null rules, and the members for strided and
 //! mapped access that tables name when they have only `get_vara` and `put_vara`.
 
+use crate::foreign::slice;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -13,7 +14,7 @@ use crate::boundary::from_elsewhere;
 use crate::dim::nc_inq_dimlen;
 use crate::file::nc_inq_unlimdim;
 use crate::group::nc_inq_unlimdims;
-use crate::transfer::{Caller, Mem, ONES, Which, ZEROS, slice};
+use crate::transfer::{Caller, Mem, ONES, Which, ZEROS};
 use crate::types::{NcType, STRING, nc_inq_type, nctypelen};
 use crate::var::{nc_inq_vardimid, nc_inq_varndims, nc_inq_vartype};
 

@@ -13,13 +13,11 @@ mod writes;
 
 pub(crate) use order::{COLD, Left, Order};
 pub(crate) use pace::{Call, Score, TOLD_BY_BYTES, TOLD_BY_PIECES};
-pub(crate) use reads::{
-    Fill, GRANULE_BYTES, Miss, READ_BEHIND_BYTES, ahead_bytes, block_pages, goes_by_pages,
-};
+pub(crate) use reads::{Fill, Miss, READ_BEHIND_BYTES, ahead_bytes, block_pages, goes_by_pages};
 pub(crate) use room::Another;
 pub use shape::CacheShape;
 pub(crate) use shape::{
-    FIRST_PAGES, LEAST_PAGES, MAX_CACHE_BYTES, MAX_PAGE_BYTES, MAX_PAGES, Straight,
+    FIRST_PAGES, GRANULE_BYTES, LEAST_PAGES, MAX_CACHE_BYTES, MAX_PAGE_BYTES, MAX_PAGES, Straight,
 };
 pub(crate) use visits::{Returns, Visit, Visits};
 pub(crate) use writes::{

@@ -3,11 +3,8 @@
 //! A read that goes on where one ended is kept ahead of; a scattered one brings in a part of its page, and more each time it
 //! comes back to it.
 
-use super::shape::CacheShape;
+use super::shape::{CacheShape, GRANULE_BYTES};
 
-/// A first, scattered miss reads this much around what was asked; the rest of the page is read when
-/// the next miss shows that reading goes on there.
-pub(crate) const GRANULE_BYTES: usize = 16 << 10;
 /// Each further scattered miss in a page reads twice as much, up to this many times: a page that is
 /// asked for again and again is read whole in a few steps.
 const GRANULE_DOUBLINGS: u32 = 4;

@@ -1,7 +1,6 @@
 //! How large the pages of a cache are, and how many there are: what a spec says, or what follows from what is known of
 //! the file.
 
-use super::reads::GRANULE_BYTES;
 use crate::BLOCK_BYTES;
 use crate::storage::Advice;
 use std::fmt;
@@ -14,6 +13,9 @@ pub(crate) const MAX_CACHE_BYTES: u64 = 64 << 30;
 pub(crate) const MAX_PAGES: u64 = 1 << 20;
 /// Until it has more pages, a cache makes do with a small hint table.
 pub(crate) const FIRST_PAGES: u64 = 256;
+/// A first, scattered miss reads this much around what was asked; the rest of the page is read when
+/// the next miss shows that reading goes on there.
+pub(crate) const GRANULE_BYTES: usize = 16 << 10;
 /// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
 const READ_STRAIGHT_BYTES: u64 = GRANULE_BYTES as u64;
 /// What a cache within the memory of the process may have however little of that is left: enough to

@@ -3,9 +3,9 @@
 use hashbrown::HashMap;
 use zonda_model::DimId;
 
+use super::Walk;
 use crate::files::ObjectAt;
 use crate::model::{Dim, GroupId, Model};
-use crate::walk::Walk;
 
 /// A variable that does not name its dimensions by id.
 pub(crate) struct Unmatched {

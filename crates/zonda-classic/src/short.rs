@@ -1,0 +1,21 @@
+//! Reading files that are shorter than their header says.
+
+use zonda_storage::Storage;
+
+use crate::error::ClassicError;
+
+pub(crate) const BUFFER: ClassicError = ClassicError::Length { what: "a buffer for values" };
+
+/// Reads; what lies behind the end of the file is zero.
+#[inline]
+pub(crate) fn read_or_zeros(
+    storage: &dyn Storage,
+    at: u64,
+    out: &mut [u8],
+) -> Result<(), ClassicError> {
+    let got = storage.read_at(at, out)?;
+    if got < out.len() {
+        out.get_mut(got..).ok_or(BUFFER)?.fill(0);
+    }
+    Ok(())
+}
