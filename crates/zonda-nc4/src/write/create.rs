@@ -84,7 +84,6 @@ impl Writing {
             is_defining: false,
             is_redefining: false,
             has_defined: true,
-            is_forked: false,
             is_new: false,
             takes_any_name: false,
             no_fill: false,

@@ -35,7 +35,7 @@ impl Nc4File {
         let Nc4File { files, model, writing, .. } = self;
         let refused = |code| Nc4Error::Refused { object: shown_name(name), code };
         let model = model.get_mut().ok_or_else(|| refused(NcError::Internal))?;
-        let writing = writing.as_deref_mut().filter(|writing| !writing.is_forked);
+        let writing = writing.as_deref_mut();
         let done = work(&mut Definer { files, model: &mut *model, writing });
         done.map_err(|stop| {
             let mut object = model.group_path(group);

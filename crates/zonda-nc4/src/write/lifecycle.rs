@@ -34,10 +34,9 @@ impl Nc4File {
     /// What a writer keeps.
     ///
     /// # Errors
-    /// `NC_EPERM` for a file that is open for reading, or that a forked process got from another.
+    /// `NC_EPERM` for a file that is open for reading.
     pub(crate) fn writing_mut(&mut self) -> Result<&mut Writing> {
-        let writing = self.writing.as_deref_mut().filter(|writing| !writing.is_forked);
-        writing.ok_or_else(|| refused(NcError::Perm))
+        self.writing.as_deref_mut().ok_or_else(|| refused(NcError::Perm))
     }
 
     /// Enters define mode. To enter it twice is an error in the classic model only.
@@ -112,7 +111,7 @@ impl Nc4File {
     /// classic model, which refuses the get, is not kept to.
     #[must_use]
     pub fn get_ends_define_mode(&self) -> bool {
-        let defines = |it: &Writing| it.is_defining && !it.how.classic && !it.is_forked;
+        let defines = |it: &Writing| it.is_defining && !it.how.classic;
         self.writing.as_deref().is_some_and(defines)
     }
 
@@ -131,9 +130,7 @@ impl Nc4File {
     /// # Errors
     /// `NC_EINDEFINE` in define mode where the classic model is kept to; those of the commit.
     pub fn sync(&mut self) -> Result<()> {
-        let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
-            return Ok(());
-        };
+        let Some(writing) = self.writing.as_deref() else { return Ok(()) };
         if writing.is_defining && writing.how.classic {
             return Err(refused(NcError::InDefine));
         }
@@ -150,7 +147,7 @@ impl Nc4File {
     /// # Errors
     /// Those of the commit.
     pub fn close(&mut self) -> Result<()> {
-        if self.writing.as_deref().is_some_and(|writing| !writing.is_forked) {
+        if self.writing.is_some() {
             self.settle()?;
         }
         let result = self.drain();
@@ -187,7 +184,7 @@ impl Nc4File {
     /// # Errors
     /// Those of the commit, after which the mode is what it was.
     pub fn drain(&mut self) -> Result<()> {
-        match self.writing.as_deref().filter(|writing| !writing.is_forked) {
+        match self.writing.as_deref() {
             Some(writing) => {
                 let modes = (writing.is_defining, writing.is_redefining, writing.has_defined);
                 self.leave_define_mode()?;
@@ -201,13 +198,6 @@ impl Nc4File {
                 done
             }
             None => Ok(()),
-        }
-    }
-
-    /// To be called in a forked child, which must not write what its parent writes.
-    pub fn mark_forked(&mut self) {
-        if let Some(writing) = &mut self.writing {
-            writing.is_forked = true;
         }
     }
 }

@@ -106,8 +106,6 @@ pub(crate) struct Writing {
     pub(crate) is_redefining: bool,
     /// Definitions were ended once, if only since data were put.
     pub(crate) has_defined: bool,
-    /// This is a child of the process that opened the file: it must not write.
-    pub(crate) is_forked: bool,
     /// Being created: no commit was made.
     pub(crate) is_new: bool,
     /// Names that netCDF does not allow are taken: those of another HDF5 file.

@@ -29,7 +29,7 @@ impl Nc4File {
     /// not there.
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM` for a forked child, `NC_ECHAR`, `NC_EINDEFINE`,
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE`,
     /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
     /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
     /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet.
@@ -114,9 +114,6 @@ impl Nc4File {
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
             return Err(refused(NcError::Internal));
         };
-        if writing.is_forked {
-            return Err(refused(NcError::Perm));
-        }
         let var = model.var(group, id).ok_or_else(|| refused(NcError::NotVar))?;
         let store = writing.stores.get_mut(number).ok_or_else(|| refused(NcError::Internal))?;
         if let Some(spec) = &store.data.missing {
@@ -180,7 +177,7 @@ impl Nc4File {
         mem: Option<MemType>,
     ) -> Result<usize> {
         let (model, var) = self.var(group, id).map_err(code_of)?;
-        let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
+        let Some(writing) = self.writing.as_deref() else {
             return Err(refused(NcError::Perm));
         };
         if let Some(mem) = mem {

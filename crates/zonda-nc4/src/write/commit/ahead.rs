@@ -81,7 +81,7 @@ impl Nc4File {
     pub(crate) fn end_where_used(&mut self) -> Result<()> {
         let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
         let is_whole = !writing.is_new && writing.decided.is_none();
-        if !is_whole || writing.keeps_end || writing.is_forked {
+        if !is_whole || writing.keeps_end {
             return Ok(());
         }
         // Who committed seldom has nothing ahead, but may have given the last of the file back, or found

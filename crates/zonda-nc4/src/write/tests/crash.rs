@@ -1,6 +1,7 @@
 //! Files whose writer was stopped anywhere, and writes that fail.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use zonda_format::FormatError as _;
@@ -257,15 +258,50 @@ fn strings_are_never_written_over() {
         file.sync().unwrap();
         states.push((handle.len(), strings(&file).unwrap()));
     }
-    for prefix in states[0].0..=handle.len() {
-        let file = open(Arc::new(Memory::from_slice(&handle.replay(prefix, 0))));
-        let at = states.partition_point(|(len, _)| *len <= prefix);
-        let old = &states[at - 1].1;
+    let check = |bytes: &[u8], n_entries: usize, what: &str| {
+        let at = states.partition_point(|(len, _)| *len <= n_entries);
+        let Some((_, old)) = at.checked_sub(1).map(|at| &states[at]) else { return };
         let new = states.get(at).map_or(old, |(_, state)| state);
-        let found = strings(&file).unwrap_or_else(|| panic!("{prefix}: strings cannot be read"));
+        let file = open(Arc::new(Memory::from_slice(bytes)));
+        let found = strings(&file).unwrap_or_else(|| panic!("{what}: strings cannot be read"));
         for (i, found) in found.iter().enumerate() {
-            assert!([&old[i], &new[i]].contains(&found), "{prefix}: variable {i}");
+            assert!([&old[i], &new[i]].contains(&found), "{what}: variable {i}");
         }
+    };
+    for prefix in states[0].0..=handle.len() {
+        check(&handle.replay(prefix, 0), prefix, &format!("{prefix} entries"));
+    }
+    in_any_order(&handle, random, |bytes, span| {
+        check(bytes, span.start, &format!("some of entries {span:?}"));
+    });
+}
+
+/// Makes files of what is before a barrier and some of what is before the next one, whose places in the log are told.
+fn in_any_order(log: &WriteLog, random: &mut Random, mut check: impl FnMut(&[u8], Range<usize>)) {
+    let entries = log.entries();
+    let mut start = 0;
+    while start < entries.len() {
+        let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+        let end = entries[start..].iter().position(is_end).map_or(entries.len(), |n| start + n);
+        for _ in 0..4 {
+            let mut bytes = log.replay(start, 0);
+            for entry in &entries[start..end] {
+                if random.below(2) == 0 {
+                    continue;
+                }
+                match entry {
+                    Entry::Write { at, data } => {
+                        let at = usize::try_from(*at).unwrap();
+                        bytes.resize(bytes.len().max(at + data.len()), 0);
+                        bytes[at..at + data.len()].copy_from_slice(data);
+                    }
+                    Entry::SetLen(len) => bytes.resize(usize::try_from(*len).unwrap(), 0),
+                    Entry::Barrier | Entry::Sync => {}
+                }
+            }
+            check(&bytes, start..end);
+        }
+        start = end + 1;
     }
 }
 
@@ -276,37 +312,14 @@ fn writes_between_barriers_may_land_in_any_order() {
         let log = Log::new(Memory::new()).unwrap();
         let handle = log.handle();
         let states = scenario(Arc::new(log), &handle, seed);
-        let entries = handle.entries();
-        let mut start = 0;
-        while start < entries.len() {
-            let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
-            let end = entries[start..].iter().position(is_end).map_or(entries.len(), |n| start + n);
-            for _ in 0..4 {
-                let mut bytes = handle.replay(start, 0);
-                for entry in &entries[start..end] {
-                    if random.below(2) == 0 {
-                        continue;
-                    }
-                    match entry {
-                        Entry::Write { at, data } => {
-                            let at = usize::try_from(*at).unwrap();
-                            bytes.resize(bytes.len().max(at + data.len()), 0);
-                            bytes[at..at + data.len()].copy_from_slice(data);
-                        }
-                        Entry::SetLen(len) => bytes.resize(usize::try_from(*len).unwrap(), 0),
-                        Entry::Barrier | Entry::Sync => {}
-                    }
-                }
-                let at = states.partition_point(|(len, _)| *len <= start);
-                if at > 0 {
-                    let old = &states[at - 1].1;
-                    let new = states.get(at).map_or(old, |(_, state)| state);
-                    let what = format!("seed {seed}, {start} to {end}");
-                    check_between(&bytes, old, new, &what);
-                }
+        in_any_order(&handle, random, |bytes, span| {
+            let at = states.partition_point(|(len, _)| *len <= span.start);
+            if at > 0 {
+                let old = &states[at - 1].1;
+                let new = states.get(at).map_or(old, |(_, state)| state);
+                check_between(bytes, old, new, &format!("seed {seed}, some of entries {span:?}"));
             }
-            start = end + 1;
-        }
+        });
     }
 }
 
