@@ -25,6 +25,8 @@ fn what_is_read_is_given_back() {
         ),
         ("cache:1M:4", "cache:256:4,file"),
         ("cache:1G:4", "cache:262144:4,file"),
+        // As many as fit.
+        ("cache:1G", "cache:262144:64,file"),
         ("passthrough,count", "passthrough,count,file"),
         ("fault:write:3", "fault:write:3:eio,file"),
         ("fault:any:3+:enospc", "fault:any:3+:enospc,file"),

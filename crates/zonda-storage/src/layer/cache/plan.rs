@@ -41,6 +41,8 @@ impl CacheShape {
             if !(BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&page_bytes) {
                 return Err(args.out_of_range(argument, "the page size", "4096 bytes to 1G"));
             }
+            // Of the largest pages fewer fit than there are by default.
+            pages = pages.min(MAX_CACHE_BYTES / page_bytes);
         }
         if let Some(argument) = args.next() {
             pages = args.number(argument)?;
