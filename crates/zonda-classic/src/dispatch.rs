@@ -8,7 +8,7 @@ use zonda_convert::Converted;
 use zonda_format::{
     Access, AttAccess, AttPut, AttView, Capabilities, ClassicVar, Definitions, DimView, Dims,
     Dispatch, DispatchWrite, Ending, Error, FillMode, Format, GroupId, GroupView, Layout, PutRules,
-    Reserve, Result, Room, SharedPuts, Transfer, Values, VarRef, VarView,
+    Reserve, Result, Room, Transfer, Values, VarRef, VarView,
 };
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
@@ -157,8 +157,28 @@ impl Dispatch for ClassicFile {
         Ok(ClassicFile::sync(self)?)
     }
 
-    fn shared_puts(&self) -> Option<&dyn SharedPuts> {
-        Some(self)
+    fn check_shared_put(&self, put: &mut Transfer<Access<'_>>) -> Result<()> {
+        Ok(ClassicFile::check_put(self, put)?)
+    }
+
+    fn shared_put(&self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        Ok(ClassicFile::put(self, put, values.bytes)?)
+    }
+
+    fn shared_put_now(
+        &self,
+        put: &mut Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        Ok(ClassicFile::put_now(self, put, values.bytes)?)
+    }
+
+    fn put_rules(&self, var: VarRef) -> Option<PutRules> {
+        self.state.header.put_rules(var.var)
+    }
+
+    fn n_accepted(&self) -> Option<&Arc<AtomicU64>> {
+        Some(&self.base.n_accepted)
     }
 
     /// None where a name was changed that no commit has yet.
@@ -177,28 +197,6 @@ impl Dispatch for ClassicFile {
 
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
-    }
-}
-
-impl SharedPuts for ClassicFile {
-    fn put_rules(&self, var: VarRef) -> Option<PutRules> {
-        self.state.header.put_rules(var.var)
-    }
-
-    fn n_accepted(&self) -> &Arc<AtomicU64> {
-        &self.base.n_accepted
-    }
-
-    fn check_put(&self, put: &mut Transfer<Access<'_>>) -> Result<()> {
-        Ok(ClassicFile::check_put(self, put)?)
-    }
-
-    fn put(&self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
-        Ok(ClassicFile::put(self, put, values.bytes)?)
-    }
-
-    fn put_now(&self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
-        Ok(ClassicFile::put_now(self, put, values.bytes)?)
     }
 }
 

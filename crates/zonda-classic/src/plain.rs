@@ -69,6 +69,26 @@ fn native_endian(numbers: &mut [u8], size: usize) {
     }
 }
 
+/// Native numbers of `size` bytes as the file has them, both of one length.
+#[inline(always)]
+fn to_big_endian(native: &[u8], external: &mut [u8], size: usize) {
+    fn each<const N: usize>(native: &[u8], external: &mut [u8]) {
+        let both = external.as_chunks_mut::<N>().0.iter_mut().zip(native.as_chunks::<N>().0);
+        both.for_each(|(external, native)| {
+            *external = *native;
+            if ByteOrder::NATIVE == ByteOrder::Little {
+                external.reverse();
+            }
+        });
+    }
+    match size {
+        8 => each::<8>(native, external),
+        4 => each::<4>(native, external),
+        2 => each::<2>(native, external),
+        _ => external.copy_from_slice(native),
+    }
+}
+
 #[inline(always)]
 fn write_one<const N: usize>(
     storage: &dyn Storage,
@@ -168,7 +188,10 @@ impl PlainRun {
         mem: MemType,
         memory: &[u8],
     ) -> Result<Converted, ClassicError> {
-        if self.n_elems == 1 && mem == self.ty.natural_mem() {
+        if mem != self.ty.natural_mem() {
+            return self.write_converted(storage, mem, memory);
+        }
+        if self.n_elems == 1 {
             // One element of the file's own type stays in a register.
             if let Some(external) = big_endian::<8>(memory) {
                 return write_one(storage, self.at, external);
@@ -177,7 +200,14 @@ impl PlainRun {
                 return write_one(storage, self.at, external);
             }
         }
-        self.write_converted(storage, mem, memory)
+        match [0u8; TINY].get_mut(..memory.len()) {
+            Some(external) => {
+                to_big_endian(memory, external, self.ty.size());
+                storage.write_at(self.at, external)?;
+                Ok(Converted { out_of_range: 0 })
+            }
+            None => self.write_converted(storage, mem, memory),
+        }
     }
 
     fn write_converted(

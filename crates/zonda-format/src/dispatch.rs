@@ -145,8 +145,44 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Puts that need not have the file alone.
-    fn shared_puts(&self) -> Option<&dyn SharedPuts> {
+    /// First step of a put by who shares the file, as [`DispatchWrite::check_put`]. Formats whose puts need not have the file
+    /// alone ([`Capabilities::shared_puts`]) have this and the four below; nobody asks others for them.
+    ///
+    /// # Errors
+    /// As there.
+    fn check_shared_put(&self, _put: &mut Transfer<Access<'_>>) -> Result<()> {
+        Err(NcError::Internal.into())
+    }
+
+    /// Second step of a put by who shares the file, as [`DispatchWrite::put`].
+    ///
+    /// # Errors
+    /// As there.
+    fn shared_put(&self, _put: &Transfer<Access<'_>>, _values: Values<'_>) -> Result<Converted> {
+        Err(NcError::Internal.into())
+    }
+
+    /// Both steps of a put by who shares the file, as [`DispatchWrite::put_now`].
+    ///
+    /// # Errors
+    /// As there.
+    fn shared_put_now(
+        &self,
+        put: &mut Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        self.check_shared_put(put)?;
+        self.shared_put(put, values)
+    }
+
+    /// What puts to a variable certainly fit; `None` where only the put itself can say.
+    fn put_rules(&self, _var: VarRef) -> Option<PutRules> {
+        None
+    }
+
+    /// Records that inquiries are to show, where those are more than were put: with all puts that were accepted and not yet
+    /// carried out. Whoever accepts them keeps it true without having the file.
+    fn n_accepted(&self) -> Option<&Arc<AtomicU64>> {
         None
     }
 
@@ -188,37 +224,6 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
 
     /// The same, for one who changes it.
     fn as_any_mut(&mut self) -> &mut dyn Any;
-}
-
-/// Puts that need not have the file alone.
-pub trait SharedPuts {
-    /// What puts to a variable certainly fit; `None` where only the put itself can say.
-    fn put_rules(&self, var: VarRef) -> Option<PutRules>;
-
-    /// Records that inquiries are to show, where those are more than were put: with all puts that were accepted and not yet
-    /// carried out. Whoever accepts them keeps it true without having the file.
-    fn n_accepted(&self) -> &Arc<AtomicU64>;
-
-    /// First step of a put, as [`DispatchWrite::check_put`].
-    ///
-    /// # Errors
-    /// As there.
-    fn check_put(&self, put: &mut Transfer<Access<'_>>) -> Result<()>;
-
-    /// Second step of a put, as [`DispatchWrite::put`].
-    ///
-    /// # Errors
-    /// As there.
-    fn put(&self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted>;
-
-    /// Both steps of a put, as [`DispatchWrite::put_now`].
-    ///
-    /// # Errors
-    /// As there.
-    fn put_now(&self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
-        self.check_put(put)?;
-        self.put(put, values)
-    }
 }
 
 /// A second look at the definitions of a file, with lengths of its own.

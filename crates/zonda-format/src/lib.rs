@@ -19,8 +19,7 @@ pub use definitions::{
     AttView, ClassicVar, Definitions, DimView, Dims, GroupView, Layout, VarView,
 };
 pub use dispatch::{
-    Dispatch, DispatchWrite, Ending, FillMode, Reserve, SharedPuts, StoreVars, TypeDefinitions,
-    View,
+    Dispatch, DispatchWrite, Ending, FillMode, Reserve, StoreVars, TypeDefinitions, View,
 };
 pub use error::{Error, FormatError, Result};
 pub use held::Held;

@@ -195,9 +195,6 @@ impl Nc4File {
         }
         let slab =
             select::ranked(&of.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
-        if slab.n_elems() != Some(get.n_elems) {
-            return Err(fail(GetFault::wrong_length()));
-        }
         let found = self.found(of.var, model, var).map_err(fail)?;
         let (data, mem) = (found.data(), of.mem);
         let form = &data.form;

@@ -111,7 +111,7 @@ impl Behind {
                 name = file.committed_name(var);
             }
         }
-        let rules = file.shared_puts()?.put_rules(var)?;
+        let rules = file.put_rules(var)?;
         if let (Some(there), Some(n_records)) = (file.definitions().n_records(), &self.n_records) {
             // Those that are accepted count from here on; others tell of themselves.
             n_records.fetch_max(there, Ordering::AcqRel);

@@ -186,7 +186,7 @@ impl Behind {
         path: PathBuf,
         file: Option<Arc<File>>,
     ) -> Arc<Behind> {
-        let n_records = inner.even_closed().shared_puts().map(|it| Arc::clone(it.n_accepted()));
+        let n_records = inner.even_closed().n_accepted().cloned();
         Arc::new_cyclic(|this| Behind {
             this: Weak::clone(this),
             is_over: AtomicBool::new(false),

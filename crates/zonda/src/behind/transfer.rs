@@ -1,7 +1,7 @@
 //! Puts and gets of variables: by the queue, or by the file itself.
 
 use zonda_convert::Converted;
-use zonda_format::{Access, DefineMode, GroupId, Meta, Room, SharedPuts, Transfer, Values, VarRef};
+use zonda_format::{Access, DefineMode, GroupId, Meta, Room, Transfer, Values, VarRef};
 use zonda_model::{Answer, Hyperslab, MemType, NcError};
 
 use super::accept::Queued;
@@ -399,7 +399,7 @@ impl InFile<'_> {
     #[inline(always)]
     fn check(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         match self {
-            InFile::Shared(file) => shared_puts(file)?.check_put(put),
+            InFile::Shared(file) => file.check_shared_put(put),
             InFile::Alone(file) => writer(file)?.check_put(put),
         }
     }
@@ -407,7 +407,7 @@ impl InFile<'_> {
     #[inline(always)]
     fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::Shared(file) => shared_puts(file)?.put_now(put, values),
+            InFile::Shared(file) => file.shared_put_now(put, values),
             InFile::Alone(file) => writer(file)?.put_now(put, values),
         }
     }
@@ -415,15 +415,10 @@ impl InFile<'_> {
     #[inline(always)]
     fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::Shared(file) => shared_puts(file)?.put(put, values),
+            InFile::Shared(file) => file.shared_put(put, values),
             InFile::Alone(file) => writer(file)?.put(put, values),
         }
     }
-}
-
-#[inline]
-fn shared_puts<'f>(file: &'f Shared<'_>) -> Result<&'f dyn SharedPuts> {
-    file.shared_puts().ok_or_else(|| NcError::Internal.into())
 }
 
 impl OpenFile {
