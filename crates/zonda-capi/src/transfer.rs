@@ -7,8 +7,8 @@
 use std::ffi::c_int;
 
 use zonda::{
-    Access, ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Transfer, Values,
-    VarRef,
+    Access, Converted, ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Transfer,
+    Values, VarRef,
 };
 
 use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
@@ -96,46 +96,60 @@ impl Call<'_> {
             // Numbers and strings are refused alike for text; what passes is refused below.
             Mem::Strings => (Some(MemType::I64), true),
         };
-        let given = |null: bool, n_bytes: usize| {
-            if strings {
-                Err(NcError::BadType)
-            } else if null && n_bytes != 0 {
-                Err(NcError::Inval)
-            } else {
-                Ok(())
-            }
-        };
         let dataset = &self.file.dataset;
         if !matches!(self.mem, Mem::Number(_)) && dataset.capabilities().user_types {
             // SAFETY: same contract.
             return unsafe { self.slab_of_nc4(slab) };
         }
-        let moved = || match self.caller {
-            Caller::Put(from) => {
-                let mut begun = dataset.put_to(self.var)?;
-                let access = Access { var: self.var, slab: slab(begun.rank()), mem };
-                let mut put = Transfer::new(access);
-                let put = begun.check(&mut put)?;
-                given(from.is_null(), put.n_bytes())?;
-                // SAFETY: the caller's contract, once null is excluded.
-                let bytes = unsafe { slice(from, put.n_bytes()) };
-                put.write(Values::plain(bytes))
-            }
-            Caller::Get(to) => {
-                let mut begun = dataset.get_from(self.var)?;
-                let access = Access { var: self.var, slab: slab(begun.rank()), mem };
-                let mut get = Transfer::new(access);
-                let get = begun.check(&mut get)?;
-                given(to.is_null(), get.n_bytes())?;
-                // SAFETY: as above; the engine writes to the memory and does not read it.
-                let bytes = unsafe { slice_mut(to, get.n_bytes()) };
-                get.read(Room::plain(bytes))
+        // SAFETY: same contract.
+        let moved = unsafe {
+            match self.caller {
+                Caller::Put(from) => self.put_slab(from, slab, mem, strings),
+                Caller::Get(to) => self.get_slab(to, slab, mem, strings),
             }
         };
-        match moved() {
+        match moved {
             Ok(converted) => ranged(converted),
             Err(error) => Err(self.file.failure(error)),
         }
+    }
+
+    /// # Safety
+    /// As for [`Self::slab`].
+    #[inline(never)]
+    unsafe fn put_slab<'s>(
+        &self,
+        from: *const u8,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        strings: bool,
+    ) -> zonda::Result<Converted> {
+        let mut begun = self.file.dataset.put_to(self.var)?;
+        let mut put = Transfer::new(Access { var: self.var, slab: slab(begun.rank()), mem });
+        let put = begun.check(&mut put)?;
+        check_given(from.is_null(), put.n_bytes(), strings)?;
+        // SAFETY: the caller's contract, once null is excluded.
+        let bytes = unsafe { slice(from, put.n_bytes()) };
+        put.write(Values::plain(bytes))
+    }
+
+    /// # Safety
+    /// As for [`Self::slab`].
+    #[inline(never)]
+    unsafe fn get_slab<'s>(
+        &self,
+        to: *mut u8,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        strings: bool,
+    ) -> zonda::Result<Converted> {
+        let mut begun = self.file.dataset.get_from(self.var)?;
+        let mut get = Transfer::new(Access { var: self.var, slab: slab(begun.rank()), mem });
+        let get = begun.check(&mut get)?;
+        check_given(to.is_null(), get.n_bytes(), strings)?;
+        // SAFETY: as above; the engine writes to the memory and does not read it.
+        let bytes = unsafe { slice_mut(to, get.n_bytes()) };
+        get.read(Room::plain(bytes))
     }
 
     /// [`Self::slab_of`] for a netCDF-4 file and memory that is not of one type of number: strings,
@@ -207,7 +221,7 @@ impl Call<'_> {
             return unsafe { self.vara_with_nulls(start, count) };
         }
         // SAFETY: the contract gives one value per dimension, and there are `rank` of these.
-        let slab = |rank| unsafe {
+        let slab = move |rank| unsafe {
             Hyperslab { start: slice(start, rank), count: slice(count, rank), stride: None }
         };
         // SAFETY: same contract.
@@ -315,6 +329,18 @@ impl Call<'_> {
             Mem::Number(mem) => mem.size(),
             Mem::Strings => size_of::<*const u8>(),
         }
+    }
+}
+
+/// What is wrong with the memory of a transfer that is right else.
+#[inline(always)]
+fn check_given(null: bool, n_bytes: usize, strings: bool) -> Result<(), NcError> {
+    if strings {
+        Err(NcError::BadType)
+    } else if null && n_bytes != 0 {
+        Err(NcError::Inval)
+    } else {
+        Ok(())
     }
 }
 

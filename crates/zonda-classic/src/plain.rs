@@ -18,14 +18,16 @@ use crate::header::{Header, Var};
 use crate::short::{BUFFER, read_or_zeros};
 
 /// What the second step of a transfer is to do, as `Transfer::found` has it with a place in the file; nothing is 0. Here a few
-/// elements side by side, from that place on.
+/// elements side by side, from that place on, which are converted.
 pub(crate) const PLAIN: u64 = 1;
+/// The same of the file's own type, with the bytes of an element added.
+pub(crate) const NATURAL: u64 = 16;
 /// Runs up to this many bytes are converted on the stack: a latitude of a climate model's grid.
 pub(crate) const SMALL: usize = 1024;
 /// Shorter ones do without clearing so much of it.
 const LITTLE: usize = 256;
 /// These need no frame of their own either.
-const TINY: usize = 64;
+pub(crate) const TINY: usize = 64;
 
 /// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack.
 #[inline(always)]
@@ -89,13 +91,50 @@ fn to_big_endian(native: &[u8], external: &mut [u8], size: usize) {
     }
 }
 
+/// Reads up to [`SMALL`] bytes of elements of `size` bytes in the file's own type.
 #[inline(always)]
-fn write_one<const N: usize>(
+pub(crate) fn read_natural(
     storage: &dyn Storage,
     at: u64,
-    external: [u8; N],
+    memory: &mut [u8],
+    size: usize,
 ) -> Result<Converted, ClassicError> {
-    storage.write_at(at, &external)?;
+    // They are turned round where they are to be.
+    read_or_zeros(storage, at, memory)?;
+    native_endian(memory, size);
+    Ok(Converted { out_of_range: 0 })
+}
+
+/// Writes up to [`TINY`] bytes of elements of `size` bytes in the file's own type.
+#[inline(always)]
+pub(crate) fn write_natural(
+    storage: &dyn Storage,
+    at: u64,
+    memory: &[u8],
+    size: usize,
+) -> Result<Converted, ClassicError> {
+    if memory.len() == size {
+        // One stays in a register.
+        if let Some(external) = big_endian::<8>(memory) {
+            return write_external(storage, at, &external);
+        }
+        if let Some(external) = big_endian::<4>(memory) {
+            return write_external(storage, at, &external);
+        }
+    }
+    let mut tiny = [0u8; TINY];
+    let external = tiny.get_mut(..memory.len()).ok_or(BUFFER)?;
+    to_big_endian(memory, external, size);
+    write_external(storage, at, external)
+}
+
+#[inline(always)]
+fn write_external(
+    storage: &dyn Storage,
+    at: u64,
+    external: &[u8],
+) -> Result<Converted, ClassicError> {
+    storage.write_at(at, external)?;
     Ok(Converted { out_of_range: 0 })
 }
 
@@ -162,10 +201,13 @@ impl PlainRun {
         Some((PlainRun { at, n_elems, ty: var.ty, rule }, mem))
     }
 
-    /// For the second step of a transfer.
+    /// For the second step of a transfer; up to so many bytes of the file's own type go without a converter.
     #[inline(always)]
-    pub(crate) fn is_found(&self, mem: MemType, by: &mut Transfer<Access<'_>>) {
-        by.is_checked(self.n_bytes(mem), self.n_elems, Some(mem), [PLAIN, self.at]);
+    pub(crate) fn is_found(&self, mem: MemType, most: usize, by: &mut Transfer<Access<'_>>) {
+        let (natural, n_bytes) = (NATURAL | self.ty.size() as u64, self.n_bytes(mem));
+        let is_natural = mem == self.ty.natural_mem() && n_bytes <= most;
+        let kind = if is_natural { natural } else { PLAIN };
+        by.is_checked(n_bytes, self.n_elems, Some(mem), [kind, self.at]);
     }
 
     /// Bytes that it has in memory.
@@ -188,26 +230,10 @@ impl PlainRun {
         mem: MemType,
         memory: &[u8],
     ) -> Result<Converted, ClassicError> {
-        if mem != self.ty.natural_mem() {
-            return self.write_converted(storage, mem, memory);
+        if mem == self.ty.natural_mem() && memory.len() <= TINY {
+            return write_natural(storage, self.at, memory, self.ty.size());
         }
-        if self.n_elems == 1 {
-            // One element of the file's own type stays in a register.
-            if let Some(external) = big_endian::<8>(memory) {
-                return write_one(storage, self.at, external);
-            }
-            if let Some(external) = big_endian::<4>(memory) {
-                return write_one(storage, self.at, external);
-            }
-        }
-        match [0u8; TINY].get_mut(..memory.len()) {
-            Some(external) => {
-                to_big_endian(memory, external, self.ty.size());
-                storage.write_at(self.at, external)?;
-                Ok(Converted { out_of_range: 0 })
-            }
-            None => self.write_converted(storage, mem, memory),
-        }
+        self.write_converted(storage, mem, memory)
     }
 
     fn write_converted(
@@ -249,10 +275,7 @@ impl PlainRun {
         memory: &mut [u8],
     ) -> Result<Converted, ClassicError> {
         if mem == self.ty.natural_mem() {
-            // The file's own type is turned round where it is to be.
-            read_or_zeros(storage, self.at, memory)?;
-            native_endian(memory, self.ty.size());
-            return Ok(Converted { out_of_range: 0 });
+            return read_natural(storage, self.at, memory, self.ty.size());
         }
         self.read_converted(storage, mem, memory)
     }

@@ -19,7 +19,7 @@ use crate::error::{ClassicError, shown};
 use crate::file::{Base, ClassicFile, State};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var, Version};
-use crate::plain::{PLAIN, PlainRun, SMALL, on_stack};
+use crate::plain::{NATURAL, PLAIN, PlainRun, SMALL, TINY, on_stack, read_natural, write_natural};
 use crate::select::{self, Direction};
 use crate::short::{BUFFER, read_or_zeros};
 
@@ -194,7 +194,7 @@ impl ClassicFile {
             && !file.share
             && file.require_writable().is_ok()
         {
-            run.is_found(mem, put);
+            run.is_found(mem, TINY, put);
             return Ok(());
         }
         self.check_put_plan(put)
@@ -221,6 +221,18 @@ impl ClassicFile {
     /// reports. Values that do not fit the variable's type are written as the reference does and counted.
     #[inline(always)]
     pub fn put(&self, put: &Transfer<Access<'_>>, data: &[u8]) -> Result<Converted, ClassicError> {
+        match natural(put, data.len()) {
+            Some((at, size)) => write_natural(&*self.base.storage, at, data, size),
+            None => self.put_found(put, data),
+        }
+    }
+
+    #[inline(never)]
+    fn put_found(
+        &self,
+        put: &Transfer<Access<'_>>,
+        data: &[u8],
+    ) -> Result<Converted, ClassicError> {
         match self.plain(put, data.len()) {
             Some((run, mem)) => run.write(&*self.base.storage, mem, data),
             None => self.put_plan(put, data),
@@ -277,7 +289,7 @@ impl ClassicFile {
     pub fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
         let Access { var, slab, mem } = get.of();
         match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
-            Some((run, mem)) => run.is_found(mem, get),
+            Some((run, mem)) => run.is_found(mem, SMALL, get),
             None => return self.check_get_plan(get),
         }
         Ok(())
@@ -301,6 +313,18 @@ impl ClassicFile {
     /// As [`ClassicFile::put`].
     #[inline(always)]
     pub fn get(
+        &self,
+        get: &Transfer<Access<'_>>,
+        out: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
+        match natural(get, out.len()) {
+            Some((at, size)) => read_natural(&*self.base.storage, at, out, size),
+            None => self.get_found(get, out),
+        }
+    }
+
+    #[inline(never)]
+    fn get_found(
         &self,
         get: &Transfer<Access<'_>>,
         out: &mut [u8],
@@ -481,6 +505,14 @@ fn n_elems(var: &Var, slab: &Hyperslab<'_>) -> Result<usize, ClassicError> {
 #[cold]
 fn too_large(var: &Var) -> ClassicError {
     ClassicError::SelectionTooLarge { variable: shown(&var.name) }
+}
+
+/// Where the elements are that a check found in the file's own type, and the bytes of one; for memory of the right length.
+#[inline(always)]
+fn natural(of: &Transfer<Access<'_>>, len: usize) -> Option<(u64, usize)> {
+    let [kind, at] = of.found;
+    let size = usize::try_from(kind ^ NATURAL).ok()?;
+    (kind & NATURAL != 0 && len == of.n_bytes).then_some((at, size))
 }
 
 fn planned(

@@ -72,7 +72,7 @@ impl OpenFile {
     /// The file, for those who change nothing, while it is open: what is put and not yet in the file is
     /// to be found no more when another thread has closed it. A thread must not ask again while it has
     /// it: one who waits to change it would come in between.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&self) -> Result<Shared<'_>> {
         let file = self.even_closed();
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
