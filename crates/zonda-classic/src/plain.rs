@@ -27,7 +27,7 @@ pub(crate) const SMALL: usize = 1024;
 /// Shorter ones do without clearing so much of it.
 const LITTLE: usize = 256;
 /// These need no frame of their own either.
-pub(crate) const TINY: usize = 64;
+pub(crate) const TINY: usize = 128;
 
 /// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack.
 #[inline(always)]

@@ -210,6 +210,22 @@ impl<'a> Put<'a> {
             Err(error) => Err(error.at(self.dataset.path())),
         }
     }
+
+    /// Both steps in one call, for who knows how long memory has to be.
+    ///
+    /// # Errors
+    /// As [`Put::check`]; `NC_EINVAL` for memory of another length.
+    #[inline(always)]
+    pub fn write_now(
+        &mut self,
+        put: &mut Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        match self.begun.write_now(put, values) {
+            Ok(converted) => Ok(converted),
+            Err(error) => Err(error.at(self.dataset.path())),
+        }
+    }
 }
 
 /// A put that nothing refuses any more but the storage.
@@ -265,6 +281,22 @@ impl<'a> Get<'a> {
     ) -> Result<CheckedGet<'c, 'a>> {
         match self.begun.check(get) {
             Ok(()) => Ok(CheckedGet { begun: self, get }),
+            Err(error) => Err(error.at(self.dataset.path())),
+        }
+    }
+
+    /// Both steps in one call, for who knows how long memory has to be.
+    ///
+    /// # Errors
+    /// As [`Get::check`]; `NC_EINVAL` for memory of another length.
+    #[inline(always)]
+    pub fn read_now(
+        &mut self,
+        get: &mut Transfer<Access<'_>>,
+        out: &mut [u8],
+    ) -> Result<Converted> {
+        match self.begun.read_now(get, out) {
+            Ok(converted) => Ok(converted),
             Err(error) => Err(error.at(self.dataset.path())),
         }
     }

@@ -155,6 +155,25 @@ impl Put<'_> {
         }
     }
 
+    /// Both steps, of values that are as long as the selection says.
+    ///
+    /// # Errors
+    /// As for both.
+    #[inline(always)]
+    pub(crate) fn write_now(
+        &mut self,
+        put: &mut Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        if let By::File(file) = &mut self.by
+            && put.of().var == self.var
+        {
+            return file.put_now(put, values);
+        }
+        self.check(put)?;
+        self.write(put, values)
+    }
+
     #[inline(never)]
     fn check_behind(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         let file_here = &self.door.file;
@@ -280,6 +299,26 @@ impl Get<'_> {
             return file.check_get(get);
         }
         self.check_more(get)
+    }
+
+    /// Both steps, into memory that is as long as the selection says.
+    ///
+    /// # Errors
+    /// As for both.
+    #[inline(always)]
+    pub(crate) fn read_now(
+        &mut self,
+        get: &mut Transfer<Access<'_>>,
+        bytes: &mut [u8],
+    ) -> Result<Converted> {
+        if let From::File(Some(file)) = &self.from
+            && get.of().var == self.var
+            && self.door.file.capabilities.define_mode == DefineMode::Needed
+        {
+            return file.get_now(get, Room::plain(bytes));
+        }
+        self.check_more(get)?;
+        self.read(get, Room::plain(bytes))
     }
 
     #[inline(never)]
