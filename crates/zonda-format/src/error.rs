@@ -87,6 +87,12 @@ impl Error {
         Error::new(Cause::Explained(code, why))
     }
 
+    /// What those are told who want to write a file of a format that can only be read.
+    #[must_use]
+    pub fn only_read() -> Error {
+        Error::explained(NcError::Perm, "files of this format can only be read")
+    }
+
     /// A refusal in other words than those of its code.
     #[must_use]
     pub fn told(code: NcError, text: impl Into<String>) -> Error {

@@ -70,8 +70,7 @@ impl PlainFile {
     }
 
     pub(crate) fn maker(&mut self) -> Result<(&mut dyn MakeArrays, &Model)> {
-        let what = "files of this format can only be read";
-        let maker = self.arrays.maker().ok_or_else(|| Error::explained(NcError::Perm, what))?;
+        let maker = self.arrays.maker().ok_or_else(Error::only_read)?;
         Ok((maker, &self.model))
     }
 

@@ -13,46 +13,57 @@ use crate::open::{self, CreateOptions, Opening};
 use crate::open_file::OpenFile;
 use crate::{classic, nc4};
 
+#[cfg(test)]
+pub(crate) mod trial;
+
 /// All formats. A new one is its crate and a line here.
-static FORMATS: [Entry; 4] = [
+static FORMATS: &[Entry] = &[
     Entry::on_bytes(
         &[Format::Cdf1, Format::Cdf2, Format::Cdf5],
         CLASSIC,
         classic::open,
-        classic::create,
+        Some(classic::create),
     ),
     Entry::known(HDF4),
-    Entry::on_bytes(&[Format::NetCdf4, Format::NetCdf4Classic], HDF5, nc4::open, nc4::create),
+    Entry::on_bytes(&[Format::NetCdf4, Format::NetCdf4Classic], HDF5, nc4::open, Some(nc4::create)),
     Entry::on_path(
         &[zonda_npy::FORMAT],
         zonda_npy::is_one,
         zonda_npy::open,
-        zonda_npy::create,
+        Some(zonda_npy::create),
         zonda_npy::remove,
     ),
+    #[cfg(test)]
+    trial::ENTRY,
 ];
 
 /// A format of the table.
 struct Entry {
-    /// What is created is asked for by these.
-    makes: &'static [Format],
+    /// What its files are, by which they are asked for.
+    formats: &'static [Format],
     stands: Stands,
 }
 
-/// What files of a format are.
+/// What files of a format are. Those of one without a function that creates them can only be read.
 enum Stands {
-    /// One file's bytes, which begin so.
-    OnBytes(&'static [Magic], Option<(OpenBytes, CreateBytes)>),
+    /// One file's bytes, which begin so. Those without a function that opens them are known and not read.
+    OnBytes(&'static [Magic], Option<OpenBytes>, Option<CreateBytes>),
     /// Something at a path, such as a folder, with a test whether it is one, and what removes it.
-    OnPath(fn(&Path) -> bool, OpenPath, CreatePath, fn(&Path) -> Result<()>),
+    OnPath(fn(&Path) -> bool, OpenPath, Option<CreatePath>, fn(&Path) -> Result<()>),
+}
+
+/// What makes files of a format.
+pub(crate) enum Maker {
+    OnBytes(CreateBytes),
+    OnPath(CreatePath),
 }
 
 type OpenBytes = fn(Opened, &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)>;
-type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
+pub(crate) type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
 /// Gets whether it is to be written, too.
 type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 /// Gets whether there may be nothing yet.
-type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
+pub(crate) type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 
 /// First bytes that say what a file is.
 struct Magic {
@@ -90,37 +101,63 @@ impl Magic {
 
 impl Entry {
     const fn on_bytes(
-        makes: &'static [Format],
+        formats: &'static [Format],
         magic: &'static [Magic],
         open: OpenBytes,
-        create: CreateBytes,
+        create: Option<CreateBytes>,
     ) -> Entry {
-        Entry { makes, stands: Stands::OnBytes(magic, Some((open, create))) }
+        Entry { formats, stands: Stands::OnBytes(magic, Some(open), create) }
     }
 
     /// One that is known and not read.
     const fn known(magic: &'static [Magic]) -> Entry {
-        Entry { makes: &[], stands: Stands::OnBytes(magic, None) }
+        Entry { formats: &[], stands: Stands::OnBytes(magic, None, None) }
     }
 
     const fn on_path(
-        makes: &'static [Format],
+        formats: &'static [Format],
         is: fn(&Path) -> bool,
         open: OpenPath,
-        create: CreatePath,
+        create: Option<CreatePath>,
         remove: fn(&Path) -> Result<()>,
     ) -> Entry {
-        Entry { makes, stands: Stands::OnPath(is, open, create, remove) }
+        Entry { formats, stands: Stands::OnPath(is, open, create, remove) }
     }
 
     fn magic(&self) -> &'static [Magic] {
-        if let Stands::OnBytes(magic, _) = self.stands { magic } else { &[] }
+        if let Stands::OnBytes(magic, ..) = self.stands { magic } else { &[] }
+    }
+
+    fn maker(&self) -> Option<Maker> {
+        match self.stands {
+            Stands::OnBytes(_, _, create) => create.map(Maker::OnBytes),
+            Stands::OnPath(_, _, create, _) => create.map(Maker::OnPath),
+        }
     }
 }
 
-/// The entry of which files of a format are made.
-fn maker(format: Format) -> Option<&'static Stands> {
-    FORMATS.iter().find(|entry| entry.makes.contains(&format)).map(|entry| &entry.stands)
+fn entry_of(format: Format) -> Option<&'static Entry> {
+    FORMATS.iter().find(|entry| entry.formats.contains(&format))
+}
+
+/// What makes files of a format. To be asked for before anything is touched: what is at the path stays where the new file
+/// cannot be made.
+///
+/// # Errors
+/// `NC_EPERM` for a format that can only be read, `NC_EINVAL` for one that is not in the table.
+pub(crate) fn maker(format: Format) -> Result<Maker> {
+    let entry = entry_of(format).ok_or_else(|| {
+        let made: Vec<_> = formats_made().map(Format::kind).collect();
+        let (kind, made) = (format.kind(), made.join(", "));
+        Error::told(NcError::Inval, format!("no format is called {kind:?}; known: {made}"))
+    })?;
+    entry.maker().ok_or_else(Error::only_read)
+}
+
+/// The formats of which files can be made.
+pub fn formats_made() -> impl Iterator<Item = Format> {
+    let makers = FORMATS.iter().filter(|entry| entry.maker().is_some());
+    makers.flat_map(|entry| entry.formats).copied()
 }
 
 /// Opens bytes.
@@ -133,7 +170,7 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
     let searches = detected == Detected::Unknown && how.damaged == Damaged::Search;
     let sought = if searches { Detected::Hdf5 } else { detected };
     let opener = FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnBytes(magic, Some((open, _))) => {
+        Stands::OnBytes(magic, Some(open), _) => {
             magic.iter().any(|magic| magic.means == sought).then_some(open)
         }
         _ => None,
@@ -147,17 +184,6 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
     Ok((file, passed))
 }
 
-/// Creates a dataset of bytes.
-///
-/// # Errors
-/// `NC_EINVAL` for a format that does not stand on bytes; what the storage reports.
-pub(crate) fn create(opened: Opened, name: &Path, options: &CreateOptions) -> Result<OpenFile> {
-    match maker(options.format) {
-        Some(Stands::OnBytes(_, Some((_, create)))) => create(opened, name, options),
-        _ => Err(Error::explained(NcError::Inval, "files of this format are not one file's bytes")),
-    }
-}
-
 /// Opens what is at a path and is not one file; `None` where no format stands on it.
 pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispatch>>> {
     FORMATS.iter().find_map(|entry| match entry.stands {
@@ -166,22 +192,11 @@ pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispa
     })
 }
 
-/// Creates what is not one file; `None` for a format that is.
-pub(crate) fn create_path(
-    path: &Path,
-    options: &CreateOptions,
-) -> Option<Result<Box<dyn Dispatch>>> {
-    match maker(options.format)? {
-        Stands::OnPath(_, _, create, _) => Some(create(path, options.exclusive)),
-        Stands::OnBytes(..) => None,
-    }
-}
-
 /// The format that stands on what is at a path, where that is not one file.
 #[must_use]
 pub fn on_path(path: &Path) -> Option<Format> {
     FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnPath(is, ..) if is(path) => entry.makes.first().copied(),
+        Stands::OnPath(is, ..) if is(path) => entry.formats.first().copied(),
         _ => None,
     })
 }
@@ -201,13 +216,13 @@ pub fn remove_on_path(path: &Path) -> Option<Result<()>> {
 /// Whether files of a format are something else than one file.
 #[must_use]
 pub fn stands_on_path(format: Format) -> bool {
-    matches!(maker(format), Some(Stands::OnPath(..)))
+    entry_of(format).is_some_and(|entry| matches!(entry.stands, Stands::OnPath(..)))
 }
 
 /// The format of that name that is none of netCDF's own.
 #[must_use]
 pub fn format_named(name: &str) -> Option<Format> {
-    let mut all = FORMATS.iter().flat_map(|entry| entry.makes).copied();
+    let mut all = FORMATS.iter().flat_map(|entry| entry.formats).copied();
     all.find(
         |format| matches!(format, Format::Other(other) if other.name.eq_ignore_ascii_case(name)),
     )

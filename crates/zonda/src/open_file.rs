@@ -325,8 +325,7 @@ impl OpenFile {
 /// # Errors
 /// `NC_EPERM` where it has none.
 pub(crate) fn writer<'f>(file: &'f mut Alone<'_>) -> Result<&'f mut dyn DispatchWrite> {
-    let why = "files of this format can only be read";
-    file.writer().ok_or_else(|| Error::explained(NcError::Perm, why))
+    file.writer().ok_or_else(Error::only_read)
 }
 
 #[cold]

@@ -1,0 +1,102 @@
+//! A format of the tests, which can only be read: `TRIAL`, and the bytes of one variable. What formats that can only be read
+//! are to callers is tried by it.
+
+use std::sync::Arc;
+
+use zonda_classic::Passed;
+use zonda_convert::ByteOrder;
+use zonda_format::{Format, Other};
+use zonda_model::{DimId, ExtType, NcError};
+use zonda_plain::{Arrays, Dim, Model, PlainFile, Run, Var};
+use zonda_runtime::callout::Mark;
+use zonda_storage::{Opened, Storage};
+
+use super::{Detected, Entry, Magic};
+use crate::error::{Error, Result};
+use crate::open::Opening;
+use crate::open_file::OpenFile;
+
+pub(crate) const FORMAT: Format = Format::Other(&Other { name: "trial", model: Format::Cdf5 });
+const BEGIN: &[u8] = b"TRIAL";
+const MAGIC: &[Magic] = &[Magic::at_begin(BEGIN, BEGIN.len(), Detected::Other(FORMAT))];
+pub(super) const ENTRY: Entry = Entry::on_bytes(&[FORMAT], MAGIC, open, None);
+
+#[derive(Debug)]
+struct Bytes(Arc<dyn Storage>);
+
+impl Arrays for Bytes {
+    fn read(&mut self) -> Result<Model> {
+        let mut model = Model::new(FORMAT);
+        let len = self.0.len()?.saturating_sub(BEGIN.len() as u64);
+        model.dims.push(Dim { name: b"x".to_vec(), len });
+        model.vars.push(Var::new(b"v".to_vec(), ExtType::Byte, vec![DimId(0)], false));
+        model.complete().map_err(|what| Error::told(NcError::NotNc, what))
+    }
+
+    fn run(&self, _model: &Model, _index: usize) -> Result<Run<'_>> {
+        Ok(Run { storage: &*self.0, begin: BEGIN.len() as u64, order: ByteOrder::Big })
+    }
+}
+
+fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+    let file = PlainFile::open(Bytes(opened.storage), how.options.write)?;
+    Ok((OpenFile::new(file, Mark::NONE, None), Vec::new()))
+}
+
+mod tests {
+    use super::*;
+    use crate::format::{formats_made, on_path};
+    use crate::open::{CreateOptions, Persist};
+    use crate::{Dataset, OpenOptions};
+    use zonda_storage::backend::Memory;
+    use zonda_testkit::TempFolder;
+
+    const UNKNOWN: Format = Format::Other(&Other { name: "nowhere", model: Format::Cdf5 });
+
+    #[test]
+    fn what_cannot_be_created_replaces_nothing() {
+        let folder = TempFolder::new("create-refused");
+        let path = folder.path().join("old.nc");
+        std::fs::write(&path, "what somebody needs").unwrap();
+        let all = [
+            (FORMAT, NcError::Perm, "files of this format can only be read"),
+            (UNKNOWN, NcError::Inval, "no format is called \"nowhere\"; known: classic, "),
+        ];
+        for (format, code, why) in all {
+            let ways = [(None, false), (None, true), (Some(Persist::Yes), false)];
+            for (in_memory, share) in ways {
+                let options =
+                    CreateOptions { format, in_memory, share, ..CreateOptions::default() };
+                let error = Dataset::create(&path, &options).unwrap_err();
+                assert_eq!((error.code(), error.path()), (code, Some(&*path)), "{error}");
+                assert!(error.to_string().contains(why), "{error}");
+                let new = folder.path().join("new.nc");
+                assert_eq!(Dataset::create(&new, &options).unwrap_err().code(), code);
+                assert!(!new.exists());
+                let memory = Arc::new(Memory::new());
+                let error = Dataset::create_in(memory, &path, &options).unwrap_err();
+                assert_eq!(error.code(), code, "{error}");
+            }
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"what somebody needs");
+    }
+
+    #[test]
+    fn a_folder_is_not_created_in_bytes() {
+        let options = CreateOptions { format: zonda_npy::FORMAT, ..CreateOptions::default() };
+        let error =
+            Dataset::create_in(Arc::new(Memory::new()), "a".as_ref(), &options).unwrap_err();
+        assert_eq!(error.code(), NcError::Inval, "{error}");
+    }
+
+    #[test]
+    fn what_can_only_be_read_is_read() {
+        let folder = TempFolder::new("only-read");
+        let path = folder.path().join("a.trial");
+        std::fs::write(&path, "TRIALabc").unwrap();
+        let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+        assert_eq!((file.format(), on_path(&path)), (FORMAT, None));
+        assert!(!formats_made().any(|format| format == FORMAT));
+        file.close().unwrap();
+    }
+}
