@@ -30,8 +30,11 @@ impl PlainFile {
     /// Opens a dataset.
     ///
     /// # Errors
-    /// What keeps its definitions from being read.
+    /// `NC_EPERM` for one that is to be written and can only be read; what keeps its definitions from being read.
     pub fn open(mut arrays: impl Arrays + 'static, writable: bool) -> Result<Box<dyn Dispatch>> {
+        if writable && arrays.maker().is_none() {
+            return Err(Error::only_read());
+        }
         let model = arrays.read()?;
         let (made, changes) = (model.vars.len(), Changes::default());
         let new = PlainFile::new(arrays, model, changes);
@@ -163,4 +166,44 @@ impl PlainFile {
 /// Memory has to be as long as the check said.
 fn require_len<A>(of: &Transfer<A>, len: usize) -> Result<()> {
     if len == of.n_bytes { Ok(()) } else { Err(NcError::Inval.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use zonda_convert::ByteOrder;
+    use zonda_model::{DimId, ExtType};
+    use zonda_storage::backend::Memory;
+
+    use super::*;
+    use crate::model::{Dim, Var};
+    use crate::run::Run;
+
+    const FORMAT: Format = Format::Cdf5;
+
+    /// One variable of bytes, which can only be read.
+    #[derive(Debug)]
+    struct OnlyRead(Memory);
+
+    impl Arrays for OnlyRead {
+        fn read(&mut self) -> Result<Model> {
+            let mut model = Model::new(FORMAT);
+            model.dims.push(Dim { name: b"x".to_vec(), len: 3 });
+            model.vars.push(Var::new(b"v".to_vec(), ExtType::Byte, vec![DimId(0)], false));
+            model.complete().map_err(|what| Error::told(NcError::NotNc, what))
+        }
+
+        fn run(&self, _model: &Model, _index: usize) -> Result<Run<'_>> {
+            Ok(Run { storage: &self.0, begin: 0, order: ByteOrder::Big })
+        }
+    }
+
+    #[test]
+    fn what_can_only_be_read_is_not_opened_for_writing() {
+        let arrays = || OnlyRead(Memory::from_slice(b"abc"));
+        let error = PlainFile::open(arrays(), true).unwrap_err();
+        assert_eq!(error.code(), NcError::Perm);
+        assert!(error.to_string().ends_with("files of this format can only be read"), "{error}");
+        let mut file = PlainFile::open(arrays(), false).unwrap();
+        assert!(!file.is_writable() && file.writer().is_none());
+    }
 }

@@ -157,8 +157,8 @@ impl Dataset {
     /// # Errors
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
     /// `NC_EHDFERR` for HDF5 files that are to be written and that another program writes;
-    /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EINVAL` for a
-    /// bad layer spec.
+    /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EPERM` for those that are to be
+    /// written and of a format that can only be read; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = Dataset::open_bytes(path, options);
         // A file costs no look at the path.

@@ -178,6 +178,9 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
     let opener =
         opener.filter(|_| sought != Detected::Unknown).ok_or_else(|| detected.refused())?;
     let (file, passed) = opener(opened, how)?;
+    if how.options.write && !file.is_writable() {
+        return Err(Error::only_read());
+    }
     if searches && nc4::found_nothing(&file)? {
         return Err(detected.refused());
     }
@@ -187,7 +190,10 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
 /// Opens what is at a path and is not one file; `None` where no format stands on it.
 pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispatch>>> {
     FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnPath(is, open, ..) if is(path) => Some(open(path, write)),
+        Stands::OnPath(is, open, ..) if is(path) => Some(open(path, write).and_then(|mut file| {
+            let is_refused = write && file.writer().is_none();
+            if is_refused { Err(Error::only_read()) } else { Ok(file) }
+        })),
         _ => None,
     })
 }

@@ -38,8 +38,9 @@ impl Arrays for Bytes {
     }
 }
 
-fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
-    let file = PlainFile::open(Bytes(opened.storage), how.options.write)?;
+/// Does not look whether it is to be written: that it cannot be is said by who calls.
+fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+    let file = PlainFile::open(Bytes(opened.storage), false)?;
     Ok((OpenFile::new(file, Mark::NONE, None), Vec::new()))
 }
 
@@ -90,6 +91,23 @@ mod tests {
     }
 
     #[test]
+    fn what_can_only_be_read_is_not_opened_for_writing() {
+        let folder = TempFolder::new("only-read-write");
+        let path = folder.path().join("a.trial");
+        std::fs::write(&path, "TRIALabc").unwrap();
+        for in_memory in [None, Some(Persist::Yes)] {
+            let options = OpenOptions { write: true, in_memory, ..OpenOptions::default() };
+            let error = Dataset::open(&path, &options).unwrap_err();
+            assert_eq!((error.code(), error.path()), (NcError::Perm, Some(&*path)), "{error}");
+            assert!(
+                error.to_string().ends_with("files of this format can only be read"),
+                "{error}"
+            );
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"TRIALabc");
+    }
+
+    #[test]
     fn what_can_only_be_read_is_read() {
         let folder = TempFolder::new("only-read");
         let path = folder.path().join("a.trial");
@@ -97,6 +115,9 @@ mod tests {
         let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
         assert_eq!((file.format(), on_path(&path)), (FORMAT, None));
         assert!(!formats_made().any(|format| format == FORMAT));
+        assert!(!file.is_writable());
+        assert_eq!(file.redef().unwrap_err().code(), NcError::Perm);
+        file.sync().unwrap();
         file.close().unwrap();
     }
 }
