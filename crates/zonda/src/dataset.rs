@@ -324,7 +324,7 @@ impl Dataset {
 
     /// The same for what is about bytes of a file.
     pub(crate) fn bytes(&self) -> Result<&Arc<dyn Storage>> {
-        let none = "files of this format are not one file's bytes";
+        let none = "the bytes of a file of this format cannot be asked for";
         self.storage().ok_or_else(|| Error::explained(NcError::NotBuilt, none).at(&self.path))
     }
 

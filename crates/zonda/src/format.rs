@@ -160,6 +160,13 @@ pub fn formats_made() -> impl Iterator<Item = Format> {
     makers.flat_map(|entry| entry.formats).copied()
 }
 
+/// The format that a copy of a file has where nobody asks for another one: that of the file, or where no files of that are made
+/// the one of netCDF's own with the same data model.
+#[must_use]
+pub fn format_of_copy(source: Format) -> Format {
+    if maker(source).is_ok() { source } else { source.model() }
+}
+
 /// Opens bytes.
 ///
 /// # Errors

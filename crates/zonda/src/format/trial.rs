@@ -46,9 +46,13 @@ fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
 
 mod tests {
     use super::*;
+    use std::ops::ControlFlow;
+
+    use crate::copy::{CopyOptions, Pattern, copy};
     use crate::format::{formats_made, on_path};
     use crate::open::{CreateOptions, Persist};
     use crate::{Dataset, OpenOptions};
+    use zonda_model::{Hyperslab, VarId};
     use zonda_storage::backend::Memory;
     use zonda_testkit::TempFolder;
 
@@ -80,6 +84,31 @@ mod tests {
             }
         }
         assert_eq!(std::fs::read(&path).unwrap(), b"what somebody needs");
+    }
+
+    #[test]
+    fn what_can_only_be_read_is_copied_to_its_data_model() {
+        let folder = TempFolder::new("only-read-copy");
+        let [source, target] = ["a.trial", "a.nc"].map(|name| folder.path().join(name));
+        std::fs::write(&source, "TRIALabc").unwrap();
+        let copy = |options| copy(&source, &target, &options, &mut |_| ControlFlow::Continue(()));
+        for (format, code) in [(FORMAT, NcError::Perm), (UNKNOWN, NcError::Inval)] {
+            let error = copy(CopyOptions { format: Some(format), ..CopyOptions::default() });
+            let error = error.unwrap_err();
+            assert_eq!((error.code(), error.path()), (code, Some(&*target)), "{error}");
+        }
+        // What a format cannot have is said of that, and not of classic files.
+        let (format, contiguous) = (Some(zonda_npy::FORMAT), vec![Pattern::new("v")]);
+        let options = CopyOptions { format, contiguous, ..CopyOptions::default() };
+        let error = copy(options).unwrap_err();
+        assert!(error.to_string().contains("npy files have no chunks"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
+        assert_eq!(copy(CopyOptions::default()).unwrap().format, Format::Cdf5);
+        let file = Dataset::open(&target, &OpenOptions::default()).unwrap();
+        let slab = Hyperslab { start: &[0], count: &[3], stride: None };
+        let mut out = Vec::new();
+        let _ = file.get_list(VarId(0), &slab, None, (&mut out, None)).unwrap();
+        assert_eq!((file.format(), &*out), (Format::Cdf5, &b"abc"[..]));
     }
 
     #[test]
