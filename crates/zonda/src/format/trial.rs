@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zonda_classic::Passed;
 use zonda_convert::ByteOrder;
 use zonda_format::{Format, Other};
-use zonda_model::{DimId, ExtType, NcError};
+use zonda_model::{Answer, DimId, ExtType, NcError};
 use zonda_plain::{Arrays, Dim, Model, PlainFile, Run, Var};
 use zonda_runtime::callout::Mark;
 use zonda_storage::{Opened, Storage};
@@ -34,7 +34,13 @@ impl Arrays for Bytes {
     }
 
     fn run(&self, _model: &Model, _index: usize) -> Result<Run<'_>> {
-        Ok(Run { storage: &*self.0, begin: BEGIN.len() as u64, order: ByteOrder::Big })
+        let mut first = [0];
+        let begin = BEGIN.len() as u64;
+        if self.0.read_at(begin, &mut first)? == 1 && first == [0xff] {
+            let what = "value at byte 5: it is damaged";
+            return Err(Error::answered(NcError::NotNc, Answer::Damaged, what));
+        }
+        Ok(Run { storage: &*self.0, begin, order: ByteOrder::Big })
     }
 }
 
@@ -48,6 +54,7 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
 
+    use crate::check::{Grade, check};
     use crate::copy::{CopyOptions, Pattern, copy};
     use crate::format::{formats_made, on_path};
     use crate::open::{CreateOptions, Persist};
@@ -109,6 +116,21 @@ mod tests {
         let mut out = Vec::new();
         let _ = file.get_list(VarId(0), &slab, None, (&mut out, None)).unwrap();
         assert_eq!((file.format(), &*out), (Format::Cdf5, &b"abc"[..]));
+    }
+
+    #[test]
+    fn a_format_of_whose_bytes_nothing_is_known_is_checked_by_its_values() {
+        let folder = TempFolder::new("only-read-check");
+        let path = folder.path().join("a.trial");
+        let check = || check(&path, &mut |_| ControlFlow::Continue(())).unwrap();
+        std::fs::write(&path, "TRIALabc").unwrap();
+        let checked = check();
+        assert_eq!((&checked.findings[..], checked.format), (&[][..], Some(FORMAT)));
+        assert_eq!((checked.n_vars, checked.data_bytes, checked.file_bytes), (1, 3, 8));
+        std::fs::write(&path, b"TRIAL\xffbc").unwrap();
+        let checked = check();
+        assert_eq!(checked.worst(), Some(Grade::Damage), "{checked:?}");
+        assert_eq!(checked.findings[0].object.as_deref(), Some("/v"));
     }
 
     #[test]
