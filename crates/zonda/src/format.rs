@@ -19,13 +19,20 @@ pub(crate) mod trial;
 /// All formats. A new one is its crate and a line here.
 static FORMATS: &[Entry] = &[
     Entry::on_bytes(
+        "a classic netCDF file",
         &[Format::Cdf1, Format::Cdf2, Format::Cdf5],
         CLASSIC,
         classic::open,
         Some(classic::create),
     ),
-    Entry::known(HDF4),
-    Entry::on_bytes(&[Format::NetCdf4, Format::NetCdf4Classic], HDF5, nc4::open, Some(nc4::create)),
+    Entry::known("HDF4", HDF4),
+    Entry::on_bytes(
+        "HDF5",
+        &[Format::NetCdf4, Format::NetCdf4Classic],
+        HDF5,
+        nc4::open,
+        Some(nc4::create),
+    ),
     Entry::on_path(
         &[zonda_npy::FORMAT],
         zonda_npy::is_one,
@@ -46,8 +53,9 @@ struct Entry {
 
 /// What files of a format are. Those of one without a function that creates them can only be read.
 enum Stands {
-    /// One file's bytes, which begin so. Those without a function that opens them are known and not read.
-    OnBytes(&'static [Magic], Option<OpenBytes>, Option<CreateBytes>),
+    /// One file's bytes, which begin so, and what they are called. Without a function that opens them they are known and
+    /// not read.
+    OnBytes(&'static str, &'static [Magic], Option<OpenBytes>, Option<CreateBytes>),
     /// Something at a path, such as a folder, with a test whether it is one, and what removes it.
     OnPath(fn(&Path) -> bool, OpenPath, Option<CreatePath>, fn(&Path) -> Result<()>),
 }
@@ -100,18 +108,20 @@ impl Magic {
 }
 
 impl Entry {
+    /// `called` is said of files that are none: `neither HDF5 nor ...`.
     const fn on_bytes(
+        called: &'static str,
         formats: &'static [Format],
         magic: &'static [Magic],
         open: OpenBytes,
         create: Option<CreateBytes>,
     ) -> Entry {
-        Entry { formats, stands: Stands::OnBytes(magic, Some(open), create) }
+        Entry { formats, stands: Stands::OnBytes(called, magic, Some(open), create) }
     }
 
     /// One that is known and not read.
-    const fn known(magic: &'static [Magic]) -> Entry {
-        Entry { formats: &[], stands: Stands::OnBytes(magic, None, None) }
+    const fn known(called: &'static str, magic: &'static [Magic]) -> Entry {
+        Entry { formats: &[], stands: Stands::OnBytes(called, magic, None, None) }
     }
 
     const fn on_path(
@@ -125,12 +135,12 @@ impl Entry {
     }
 
     fn magic(&self) -> &'static [Magic] {
-        if let Stands::OnBytes(magic, ..) = self.stands { magic } else { &[] }
+        if let Stands::OnBytes(_, magic, ..) = self.stands { magic } else { &[] }
     }
 
     fn maker(&self) -> Option<Maker> {
         match self.stands {
-            Stands::OnBytes(_, _, create) => create.map(Maker::OnBytes),
+            Stands::OnBytes(_, _, _, create) => create.map(Maker::OnBytes),
             Stands::OnPath(_, _, create, _) => create.map(Maker::OnPath),
         }
     }
@@ -177,7 +187,7 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
     let searches = detected == Detected::Unknown && how.damaged == Damaged::Search;
     let sought = if searches { Detected::Hdf5 } else { detected };
     let opener = FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnBytes(magic, Some(open), _) => {
+        Stands::OnBytes(_, magic, Some(open), _) => {
             magic.iter().any(|magic| magic.means == sought).then_some(open)
         }
         _ => None,
@@ -286,7 +296,12 @@ impl Detected {
                 Error::told(NcError::NotBuilt, "an HDF4 file, a format that is not read")
             }
             _ => {
-                let why = "neither a classic netCDF file nor HDF5, by its first bytes";
+                let read = FORMATS.iter().filter_map(|entry| match entry.stands {
+                    Stands::OnBytes(called, _, Some(_), _) => Some(called),
+                    _ => None,
+                });
+                let read: Vec<_> = read.collect();
+                let why = format!("neither {}, by its first bytes", read.join(" nor "));
                 Error::told(NcError::NotNc, why)
             }
         }

@@ -19,7 +19,7 @@ use crate::open_file::OpenFile;
 pub(crate) const FORMAT: Format = Format::Other(&Other { name: "trial", model: Format::Cdf5 });
 const BEGIN: &[u8] = b"TRIAL";
 const MAGIC: &[Magic] = &[Magic::at_begin(BEGIN, BEGIN.len(), Detected::Other(FORMAT))];
-pub(super) const ENTRY: Entry = Entry::on_bytes(&[FORMAT], MAGIC, open, None);
+pub(super) const ENTRY: Entry = Entry::on_bytes("a trial", &[FORMAT], MAGIC, open, None);
 
 #[derive(Debug)]
 struct Bytes(Arc<dyn Storage>);
@@ -131,6 +131,14 @@ mod tests {
         let checked = check();
         assert_eq!(checked.worst(), Some(Grade::Damage), "{checked:?}");
         assert_eq!(checked.findings[0].object.as_deref(), Some("/v"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_none_of_the_table() {
+        let storage = Arc::new(Memory::from_slice(b"something else"));
+        let opened = Dataset::open_in(storage, "a".as_ref(), &OpenOptions::default());
+        let text = "a: neither a classic netCDF file nor HDF5 nor a trial, by its first bytes";
+        assert_eq!(opened.unwrap_err().to_string(), text);
     }
 
     #[test]
