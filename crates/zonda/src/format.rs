@@ -73,10 +73,13 @@ type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 /// Gets whether there may be nothing yet.
 pub(crate) type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 
+/// How many of the first bytes of a file are looked at.
+const LOOKED_AT: usize = 8;
+
 /// First bytes that say what a file is.
 struct Magic {
     bytes: &'static [u8],
-    /// Bytes that the file has to have, of the first eight.
+    /// Bytes that the file has to have, of those that are looked at.
     least: usize,
     /// They may be behind a user block, too: at 512 times a power of two.
     moves: bool,
@@ -91,14 +94,20 @@ const CLASSIC: &[Magic] = &[
     Magic::at_begin(b"CDF", 4, Detected::Unknown),
 ];
 const HDF5: &[Magic] =
-    &[Magic { bytes: b"\x89HDF\r\n\x1a\n", least: 8, moves: true, means: Detected::Hdf5 }];
+    &[Magic { moves: true, ..Magic::at_begin(b"\x89HDF\r\n\x1a\n", 8, Detected::Hdf5) }];
 /// Of files of at least 8 bytes, as the reference has it.
 const HDF4: &[Magic] = &[Magic::at_begin(b"\x0e\x03\x13\x01", 8, Detected::Hdf4)];
 /// Where the search behind user blocks ends. Those of more than 4 GiB are unheard of.
 const SEARCH_END: u64 = 4 << 30;
 
 impl Magic {
+    /// `bytes` at the begin of files that have `least` bytes at least. More than are looked at would never be found, which
+    /// shows when this is compiled.
     const fn at_begin(bytes: &'static [u8], least: usize, means: Detected) -> Magic {
+        assert!(
+            bytes.len() <= LOOKED_AT && least <= LOOKED_AT,
+            "only the first bytes are looked at"
+        );
         Magic { bytes, least, moves: false, means }
     }
 
@@ -333,7 +342,7 @@ const EISDIR: i32 = 21;
 /// # Errors
 /// What the storage reports on reading.
 pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
-    let mut buf = [0u8; 8];
+    let mut buf = [0u8; LOOKED_AT];
     let mut found = |at, moved: bool| {
         let got = storage.read_at(at, &mut buf)?;
         let first = buf.get(..got).unwrap_or_default();
@@ -381,6 +390,12 @@ mod tests {
         ] {
             assert_eq!(detect_in(&Memory::from_slice(&bytes)).unwrap(), means, "{bytes:?}");
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "only the first bytes are looked at")]
+    fn first_bytes_that_are_never_found() {
+        let _ = Magic::at_begin(b"NINEBYTES", 4, Detected::Unknown);
     }
 
     #[test]
