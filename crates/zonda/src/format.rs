@@ -271,7 +271,7 @@ pub fn of_url(text: &Path) -> Option<(PathBuf, Format)> {
     (!path.is_empty()).then(|| (PathBuf::from(path), format))
 }
 
-/// What the first bytes of a file say.
+/// What the first bytes of a file say, or what else there is at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
     /// A classic format.
@@ -280,7 +280,7 @@ pub enum Detected {
     Hdf5,
     /// HDF4, which Zonda does not read.
     Hdf4,
-    /// No file, but what a format stands on that is none of netCDF's own.
+    /// A format that is none of netCDF's own, in a file or, as a folder is, at a path.
     Other(Format),
     /// Nothing Zonda knows.
     Unknown,
