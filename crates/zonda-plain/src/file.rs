@@ -220,13 +220,17 @@ mod tests {
         OnlyRead { bytes: Memory::from_slice(b"abc"), dim: Arc::new(AtomicI32::new(dim)) }
     }
 
-    fn values(file: &dyn Dispatch) -> Vec<u8> {
+    fn get(file: &dyn Dispatch) -> Result<Vec<u8>> {
         let slab = Hyperslab { start: &[0], count: &[3], stride: None };
         let mut get = Transfer::new(Access { var: VarId(0).into(), slab, mem: None });
-        file.check_get(&mut get).unwrap();
+        file.check_get(&mut get)?;
         let mut out = vec![0; get.n_bytes];
-        let _ = file.get(&get, Room::plain(&mut out)).unwrap();
-        out
+        let _ = file.get(&get, Room::plain(&mut out))?;
+        Ok(out)
+    }
+
+    fn values(file: &dyn Dispatch) -> Vec<u8> {
+        get(file).unwrap()
     }
 
     #[test]
@@ -256,6 +260,14 @@ mod tests {
         dim.store(0, Ordering::Relaxed);
         file.refresh().unwrap();
         assert_eq!(values(&*file), b"abc");
+    }
+
+    #[test]
+    fn a_file_that_ends_before_its_values_says_where() {
+        let short = OnlyRead { bytes: Memory::from_slice(b"a"), ..arrays(0) };
+        let file = PlainFile::open(short, false).unwrap();
+        let error = get(&*file).unwrap_err();
+        assert_eq!((error.code(), error.offset()), (NcError::Trunc, Some(1)), "{error}");
     }
 
     #[test]
