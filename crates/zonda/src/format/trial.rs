@@ -104,6 +104,12 @@ mod tests {
             let error = error.unwrap_err();
             assert_eq!((error.code(), error.path()), (code, Some(&*target)), "{error}");
         }
+        // A kind that cannot be made is refused before anybody looks for a place for it.
+        let options = CopyOptions { format: Some(FORMAT), ..CopyOptions::default() };
+        let nowhere = folder.path().join("no folder/a.nc");
+        let refused =
+            crate::copy::copy(&source, &nowhere, &options, &mut |_| ControlFlow::Continue(()));
+        assert_eq!(refused.unwrap_err().code(), NcError::Perm);
         // What a format cannot have is said of that, and not of classic files.
         let (format, contiguous) = (Some(zonda_npy::FORMAT), vec![Pattern::new("v")]);
         let options = CopyOptions { format, contiguous, ..CopyOptions::default() };
