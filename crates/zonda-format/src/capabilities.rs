@@ -18,7 +18,7 @@ pub struct Capabilities {
     pub dialect: Dialect,
     /// What `nc_inq_format_extended` calls it: a number of `NC_FORMATX_*`.
     pub formatx: i32,
-    /// Puts do not need the file alone: [`Dispatch::shared_puts`](crate::Dispatch::shared_puts) is there.
+    /// Puts do not need the file alone: [`Dispatch::shared_put`](crate::Dispatch::shared_put) is there.
     pub shared_puts: bool,
 }
 

@@ -87,6 +87,12 @@ impl Error {
         Error::new(Cause::Explained(code, why))
     }
 
+    /// What those are told who want to write a file of a format that can only be read.
+    #[must_use]
+    pub fn only_read() -> Error {
+        Error::explained(NcError::Perm, "files of this format can only be read")
+    }
+
     /// A refusal in other words than those of its code.
     #[must_use]
     pub fn told(code: NcError, text: impl Into<String>) -> Error {
@@ -97,6 +103,16 @@ impl Error {
     pub fn answered(code: NcError, answer: Answer, text: impl Into<String>) -> Error {
         let text = text.into();
         Error::new(Cause::Told(Told { code, text, answer, offset: None }))
+    }
+
+    /// Says which byte of the file an error in words of its own is about, which the words are to say, too. Other errors know it
+    /// from their cause.
+    #[must_use]
+    pub fn about_byte(mut self, at: u64) -> Error {
+        if let Cause::Told(told) = &mut self.0.cause {
+            told.offset = Some(at);
+        }
+        self
     }
 
     /// The same error in other words: of the same code, about the same byte, as bad as it was.
@@ -318,6 +334,13 @@ mod tests {
         assert!(text(NcError::NotBuilt).ends_with("netCDF was built: why"));
         assert_eq!(text(NcError::NotNc), format!("{}: why", NcError::NotNc));
         assert_eq!(Error::from(NcError::NotBuilt).to_string(), NcError::NotBuilt.to_string());
+    }
+
+    #[test]
+    fn an_error_in_words_of_its_own_knows_its_byte() {
+        let error = Error::told(NcError::Trunc, "values at byte 7: no more").about_byte(7);
+        assert_eq!((error.offset(), error.retold("other words").offset()), (Some(7), Some(7)));
+        assert_eq!(Error::from(NcError::Trunc).about_byte(7).offset(), None);
     }
 
     #[test]

@@ -7,10 +7,11 @@ use crate::run::Run;
 
 /// Where a dataset's definitions and values are.
 pub trait Arrays: std::fmt::Debug + Send + Sync {
-    /// Reads the definitions; what was known of values is not, any more.
+    /// Reads the definitions, when the dataset is opened and again for each refresh; what was known of values is not, any more.
+    /// They are completed by who calls ([`Model::complete`]), or before that by a format that has more to say of what is wrong.
     ///
     /// # Errors
-    /// What keeps them from being read.
+    /// What keeps them from being read. What was known before stays, since the old definitions do.
     fn read(&mut self) -> Result<Model>;
 
     /// Where the values of variable number `index` are, which has all its records.

@@ -68,8 +68,7 @@ impl Dispatch for PlainFile {
     }
 
     fn refresh(&mut self) -> Result<()> {
-        self.model = self.arrays.read()?;
-        Ok(())
+        self.reread()
     }
 
     fn writer(&mut self) -> Option<&mut dyn DispatchWrite> {

@@ -2,7 +2,7 @@
 
 use zonda_convert::{Converted, Decoder, Encoder, RangeRule};
 use zonda_format::{Access, Dispatch, Error, Format, Result, Transfer};
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 
 use crate::arrays::{Arrays, Changes, MakeArrays};
 use crate::model::{Model, index};
@@ -30,9 +30,12 @@ impl PlainFile {
     /// Opens a dataset.
     ///
     /// # Errors
-    /// What keeps its definitions from being read.
+    /// `NC_EPERM` for one that is to be written and can only be read; what keeps its definitions from being read.
     pub fn open(mut arrays: impl Arrays + 'static, writable: bool) -> Result<Box<dyn Dispatch>> {
-        let model = arrays.read()?;
+        if writable && arrays.maker().is_none() {
+            return Err(Error::only_read());
+        }
+        let model = read(&mut arrays)?;
         let (made, changes) = (model.vars.len(), Changes::default());
         let new = PlainFile::new(arrays, model, changes);
         Ok(Box::new(PlainFile { writable, made, is_new: false, in_define: false, ..new }))
@@ -48,6 +51,12 @@ impl PlainFile {
         let (arrays, made, no_fill) = (Box::new(arrays), 0, false);
         let (writable, in_define, is_new) = (true, true, true);
         PlainFile { arrays, model, writable, in_define, no_fill, made, is_new, changes }
+    }
+
+    /// Reads the definitions again. Where that fails, those that there were stay.
+    pub(crate) fn reread(&mut self) -> Result<()> {
+        self.model = read(&mut *self.arrays)?;
+        Ok(())
     }
 
     pub(crate) fn require_writable(&self) -> Result<()> {
@@ -70,8 +79,7 @@ impl PlainFile {
     }
 
     pub(crate) fn maker(&mut self) -> Result<(&mut dyn MakeArrays, &Model)> {
-        let what = "files of this format can only be read";
-        let maker = self.arrays.maker().ok_or_else(|| Error::explained(NcError::Perm, what))?;
+        let maker = self.arrays.maker().ok_or_else(Error::only_read)?;
         Ok((maker, &self.model))
     }
 
@@ -161,7 +169,113 @@ impl PlainFile {
     }
 }
 
+/// Reads the definitions, and finds what follows from them, which a format may have done already: shapes of variables are known
+/// in no other way.
+fn read(arrays: &mut dyn Arrays) -> Result<Model> {
+    let damaged = |what| Error::answered(NcError::NotNc, Answer::Damaged, what);
+    arrays.read()?.complete().map_err(damaged)
+}
+
 /// Memory has to be as long as the check said.
 fn require_len<A>(of: &Transfer<A>, len: usize) -> Result<()> {
     if len == of.n_bytes { Ok(()) } else { Err(NcError::Inval.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    use zonda_convert::ByteOrder;
+    use zonda_format::Room;
+    use zonda_model::{DimId, ExtType, Hyperslab, VarId};
+    use zonda_storage::backend::Memory;
+
+    use super::*;
+    use crate::model::{Dim, Var};
+    use crate::run::Run;
+
+    /// One variable of bytes along dimension number `dim`, which can only be read.
+    #[derive(Debug)]
+    struct OnlyRead {
+        bytes: Memory,
+        dim: Arc<AtomicI32>,
+    }
+
+    impl Arrays for OnlyRead {
+        fn read(&mut self) -> Result<Model> {
+            let mut model = Model::new(Format::Cdf5);
+            model.dims.push(Dim { name: b"x".to_vec(), len: 3 });
+            let dims = vec![DimId(self.dim.load(Ordering::Relaxed))];
+            model.vars.push(Var::new(b"v".to_vec(), ExtType::Byte, dims, false));
+            Ok(model)
+        }
+
+        fn run(&self, _model: &Model, _index: usize) -> Result<Run<'_>> {
+            Ok(Run { storage: &self.bytes, begin: 0, order: ByteOrder::Big })
+        }
+    }
+
+    fn arrays(dim: i32) -> OnlyRead {
+        OnlyRead { bytes: Memory::from_slice(b"abc"), dim: Arc::new(AtomicI32::new(dim)) }
+    }
+
+    fn get(file: &dyn Dispatch) -> Result<Vec<u8>> {
+        let slab = Hyperslab { start: &[0], count: &[3], stride: None };
+        let mut get = Transfer::new(Access { var: VarId(0).into(), slab, mem: None });
+        file.check_get(&mut get)?;
+        let mut out = vec![0; get.n_bytes];
+        let _ = file.get(&get, Room::plain(&mut out))?;
+        Ok(out)
+    }
+
+    fn values(file: &dyn Dispatch) -> Vec<u8> {
+        get(file).unwrap()
+    }
+
+    #[test]
+    fn what_can_only_be_read_is_not_opened_for_writing() {
+        let error = PlainFile::open(arrays(0), true).unwrap_err();
+        assert_eq!(error.code(), NcError::Perm);
+        assert!(error.to_string().ends_with("files of this format can only be read"), "{error}");
+        let mut file = PlainFile::open(arrays(0), false).unwrap();
+        assert!(!file.is_writable() && file.writer().is_none());
+    }
+
+    #[test]
+    fn definitions_are_completed_for_a_format() {
+        assert_eq!(values(&*PlainFile::open(arrays(0), false).unwrap()), b"abc");
+        let error = PlainFile::open(arrays(1), false).unwrap_err();
+        assert_eq!((error.code(), error.answer()), (NcError::NotNc, Answer::Damaged), "{error}");
+    }
+
+    #[test]
+    fn definitions_that_cannot_be_read_again_leave_the_old_ones() {
+        let arrays = arrays(0);
+        let dim = Arc::clone(&arrays.dim);
+        let mut file = PlainFile::open(arrays, false).unwrap();
+        dim.store(1, Ordering::Relaxed);
+        assert_eq!(file.refresh().unwrap_err().answer(), Answer::Damaged);
+        assert_eq!(values(&*file), b"abc");
+        dim.store(0, Ordering::Relaxed);
+        file.refresh().unwrap();
+        assert_eq!(values(&*file), b"abc");
+    }
+
+    #[test]
+    fn a_file_that_ends_before_its_values_says_where() {
+        let short = OnlyRead { bytes: Memory::from_slice(b"a"), ..arrays(0) };
+        let file = PlainFile::open(short, false).unwrap();
+        let error = get(&*file).unwrap_err();
+        assert_eq!((error.code(), error.offset()), (NcError::Trunc, Some(1)), "{error}");
+    }
+
+    #[test]
+    fn definitions_may_be_completed_twice() {
+        let model = arrays(0).read().unwrap().complete().unwrap();
+        let shape = |model: &Model| model.vars.iter().map(|var| var.extent(0)).collect::<Vec<_>>();
+        let again = model.clone().complete().unwrap();
+        assert_eq!(shape(&model), [[3]]);
+        assert_eq!(shape(&again), [[3]]);
+    }
 }

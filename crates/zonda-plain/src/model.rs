@@ -107,7 +107,7 @@ impl Att {
 }
 
 impl Var {
-    /// A variable without attributes.
+    /// A variable without attributes. Its lengths are known once the definitions are [complete](Model::complete).
     #[must_use]
     pub fn new(name: Vec<u8>, ty: ExtType, dims: Vec<DimId>, no_fill: bool) -> Var {
         Var { name, ty, dims, no_fill, atts: Vec::new(), shape: Vec::new() }
@@ -174,7 +174,7 @@ impl Model {
         Model { format, records: 0, dims: Vec::new(), vars: Vec::new(), atts: Vec::new() }
     }
 
-    /// Finds what follows from definitions that were read.
+    /// Finds what follows from definitions that were read. `PlainFile` does so with those that a format gives; a second time changes nothing.
     ///
     /// # Errors
     /// What is wrong with them, in words.

@@ -112,7 +112,7 @@ impl Run<'_> {
         }
         let end = at.saturating_add(got as u64);
         let text = format!("values at byte {end}: the file ends before they do");
-        Err(Error::answered(NcError::Trunc, Answer::Damaged, text))
+        Err(Error::answered(NcError::Trunc, Answer::Damaged, text).about_byte(end))
     }
 
     /// Writes a hyperslab of a variable with these lengths, inside of which it is, from `data`, which is as long as it.

@@ -15,7 +15,7 @@ use zonda_storage::{Opened, Stack, Storage};
 
 use crate::behind::{Door, Steering, WriteBehind};
 use crate::error::{Error, Result};
-use crate::format;
+use crate::format::{self, CreateBytes, Maker};
 use crate::open::{self, CreateOptions, OpenOptions, Opening, Persist};
 use crate::open_file::OpenFile;
 
@@ -79,18 +79,20 @@ impl Dataset {
     ///
     /// # Errors
     /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
-    /// `EACCES` for an HDF5 file that somebody else has locked; `NC_EINVAL` for a bad layer spec.
+    /// `EACCES` for an HDF5 file that somebody else has locked; `NC_EINVAL` for a bad layer spec. `NC_EPERM` for a
+    /// format that can only be read and `NC_EINVAL` for one that is not known; what is at the path stays as it is.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
-        if format::stands_on_path(options.format) {
-            check_path_alone(options.in_memory, options.io.as_deref())
-                .map_err(|error| error.at(path))?;
-        }
-        if let Some(made) = format::create_path(path, options) {
-            return Dataset::on_path(path, made);
-        }
+        let create = match format::maker(options.format).map_err(|error| error.at(path))? {
+            Maker::OnBytes(create) => create,
+            Maker::OnPath(create) => {
+                check_path_alone(options.in_memory, options.io.as_deref())
+                    .map_err(|error| error.at(path))?;
+                return Dataset::on_path(path, create(path, options.exclusive));
+            }
+        };
         let (opened, on_disk) =
             open::create_storage(path, options).map_err(|error| error.at(path))?;
-        let mut dataset = Dataset::create_on(opened, path, options)?;
+        let mut dataset = Dataset::create_on(create, opened, path, options)?;
         dataset.persists = options.in_memory == Some(Persist::Yes);
         dataset.on_disk = on_disk;
         if options.in_memory.is_none() && !options.share {
@@ -102,18 +104,30 @@ impl Dataset {
     /// Creates a dataset in a storage of the caller's; `name` is for messages.
     ///
     /// # Errors
-    /// What the storage reports.
+    /// What the storage reports; `NC_EINVAL` for a format whose files are not bytes; else as [`Dataset::create`].
     pub fn create_in(
         storage: Arc<dyn Storage>,
         name: &Path,
         options: &CreateOptions,
     ) -> Result<Dataset> {
-        Dataset::create_on(Opened::of(storage), name, options)
+        let create = match format::maker(options.format).map_err(|error| error.at(name))? {
+            Maker::OnBytes(create) => create,
+            Maker::OnPath(_) => {
+                let what = "files of this format are not one file's bytes";
+                return Err(Error::explained(NcError::Inval, what).at(name));
+            }
+        };
+        Dataset::create_on(create, Opened::of(storage), name, options)
     }
 
-    fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Result<Dataset> {
+    fn create_on(
+        create: CreateBytes,
+        opened: Opened,
+        name: &Path,
+        options: &CreateOptions,
+    ) -> Result<Dataset> {
         let file = opened.file().cloned();
-        let inner = format::create(opened, name, options).map_err(|error| error.at(name))?;
+        let inner = create(opened, name, options).map_err(|error| error.at(name))?;
         Ok(Dataset::new(name, inner, file))
     }
 
@@ -143,8 +157,8 @@ impl Dataset {
     /// # Errors
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
     /// `NC_EHDFERR` for HDF5 files that are to be written and that another program writes;
-    /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EINVAL` for a
-    /// bad layer spec.
+    /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EPERM` for those that are to be
+    /// written and of a format that can only be read; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = Dataset::open_bytes(path, options);
         // A file costs no look at the path.
@@ -310,7 +324,7 @@ impl Dataset {
 
     /// The same for what is about bytes of a file.
     pub(crate) fn bytes(&self) -> Result<&Arc<dyn Storage>> {
-        let none = "files of this format are not one file's bytes";
+        let none = "the bytes of a file of this format cannot be asked for";
         self.storage().ok_or_else(|| Error::explained(NcError::NotBuilt, none).at(&self.path))
     }
 

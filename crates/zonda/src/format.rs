@@ -13,51 +13,73 @@ use crate::open::{self, CreateOptions, Opening};
 use crate::open_file::OpenFile;
 use crate::{classic, nc4};
 
+#[cfg(test)]
+pub(crate) mod trial;
+
 /// All formats. A new one is its crate and a line here.
-static FORMATS: [Entry; 4] = [
+static FORMATS: &[Entry] = &[
     Entry::on_bytes(
+        "a classic netCDF file",
         &[Format::Cdf1, Format::Cdf2, Format::Cdf5],
         CLASSIC,
         classic::open,
-        classic::create,
+        Some(classic::create),
     ),
-    Entry::known(HDF4),
-    Entry::on_bytes(&[Format::NetCdf4, Format::NetCdf4Classic], HDF5, nc4::open, nc4::create),
+    Entry::known("HDF4", HDF4),
+    Entry::on_bytes(
+        "HDF5",
+        &[Format::NetCdf4, Format::NetCdf4Classic],
+        HDF5,
+        nc4::open,
+        Some(nc4::create),
+    ),
     Entry::on_path(
         &[zonda_npy::FORMAT],
         zonda_npy::is_one,
         zonda_npy::open,
-        zonda_npy::create,
+        Some(zonda_npy::create),
         zonda_npy::remove,
     ),
+    #[cfg(test)]
+    trial::ENTRY,
 ];
 
 /// A format of the table.
 struct Entry {
-    /// What is created is asked for by these.
-    makes: &'static [Format],
+    /// What its files are, by which they are asked for.
+    formats: &'static [Format],
     stands: Stands,
 }
 
-/// What files of a format are.
+/// What files of a format are. Those of one without a function that creates them can only be read.
 enum Stands {
-    /// One file's bytes, which begin so.
-    OnBytes(&'static [Magic], Option<(OpenBytes, CreateBytes)>),
+    /// One file's bytes, which begin so, and what they are called. Without a function that opens them they are known and
+    /// not read.
+    OnBytes(&'static str, &'static [Magic], Option<OpenBytes>, Option<CreateBytes>),
     /// Something at a path, such as a folder, with a test whether it is one, and what removes it.
-    OnPath(fn(&Path) -> bool, OpenPath, CreatePath, fn(&Path) -> Result<()>),
+    OnPath(fn(&Path) -> bool, OpenPath, Option<CreatePath>, fn(&Path) -> Result<()>),
+}
+
+/// What makes files of a format.
+pub(crate) enum Maker {
+    OnBytes(CreateBytes),
+    OnPath(CreatePath),
 }
 
 type OpenBytes = fn(Opened, &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)>;
-type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
+pub(crate) type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
 /// Gets whether it is to be written, too.
 type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 /// Gets whether there may be nothing yet.
-type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
+pub(crate) type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
+
+/// How many of the first bytes of a file are looked at.
+const LOOKED_AT: usize = 8;
 
 /// First bytes that say what a file is.
 struct Magic {
     bytes: &'static [u8],
-    /// Bytes that the file has to have, of the first eight.
+    /// Bytes that the file has to have, of those that are looked at.
     least: usize,
     /// They may be behind a user block, too: at 512 times a power of two.
     moves: bool,
@@ -72,14 +94,20 @@ const CLASSIC: &[Magic] = &[
     Magic::at_begin(b"CDF", 4, Detected::Unknown),
 ];
 const HDF5: &[Magic] =
-    &[Magic { bytes: b"\x89HDF\r\n\x1a\n", least: 8, moves: true, means: Detected::Hdf5 }];
+    &[Magic { moves: true, ..Magic::at_begin(b"\x89HDF\r\n\x1a\n", 8, Detected::Hdf5) }];
 /// Of files of at least 8 bytes, as the reference has it.
 const HDF4: &[Magic] = &[Magic::at_begin(b"\x0e\x03\x13\x01", 8, Detected::Hdf4)];
 /// Where the search behind user blocks ends. Those of more than 4 GiB are unheard of.
 const SEARCH_END: u64 = 4 << 30;
 
 impl Magic {
+    /// `bytes` at the begin of files that have `least` bytes at least. More than are looked at would never be found, which
+    /// shows when this is compiled.
     const fn at_begin(bytes: &'static [u8], least: usize, means: Detected) -> Magic {
+        assert!(
+            bytes.len() <= LOOKED_AT && least <= LOOKED_AT,
+            "only the first bytes are looked at"
+        );
         Magic { bytes, least, moves: false, means }
     }
 
@@ -89,38 +117,73 @@ impl Magic {
 }
 
 impl Entry {
+    /// `called` is said of files that are none: `neither HDF5 nor ...`.
     const fn on_bytes(
-        makes: &'static [Format],
+        called: &'static str,
+        formats: &'static [Format],
         magic: &'static [Magic],
         open: OpenBytes,
-        create: CreateBytes,
+        create: Option<CreateBytes>,
     ) -> Entry {
-        Entry { makes, stands: Stands::OnBytes(magic, Some((open, create))) }
+        Entry { formats, stands: Stands::OnBytes(called, magic, Some(open), create) }
     }
 
     /// One that is known and not read.
-    const fn known(magic: &'static [Magic]) -> Entry {
-        Entry { makes: &[], stands: Stands::OnBytes(magic, None) }
+    const fn known(called: &'static str, magic: &'static [Magic]) -> Entry {
+        Entry { formats: &[], stands: Stands::OnBytes(called, magic, None, None) }
     }
 
     const fn on_path(
-        makes: &'static [Format],
+        formats: &'static [Format],
         is: fn(&Path) -> bool,
         open: OpenPath,
-        create: CreatePath,
+        create: Option<CreatePath>,
         remove: fn(&Path) -> Result<()>,
     ) -> Entry {
-        Entry { makes, stands: Stands::OnPath(is, open, create, remove) }
+        Entry { formats, stands: Stands::OnPath(is, open, create, remove) }
     }
 
     fn magic(&self) -> &'static [Magic] {
-        if let Stands::OnBytes(magic, _) = self.stands { magic } else { &[] }
+        if let Stands::OnBytes(_, magic, ..) = self.stands { magic } else { &[] }
+    }
+
+    fn maker(&self) -> Option<Maker> {
+        match self.stands {
+            Stands::OnBytes(_, _, _, create) => create.map(Maker::OnBytes),
+            Stands::OnPath(_, _, create, _) => create.map(Maker::OnPath),
+        }
     }
 }
 
-/// The entry of which files of a format are made.
-fn maker(format: Format) -> Option<&'static Stands> {
-    FORMATS.iter().find(|entry| entry.makes.contains(&format)).map(|entry| &entry.stands)
+fn entry_of(format: Format) -> Option<&'static Entry> {
+    FORMATS.iter().find(|entry| entry.formats.contains(&format))
+}
+
+/// What makes files of a format. To be asked for before anything is touched: what is at the path stays where the new file
+/// cannot be made.
+///
+/// # Errors
+/// `NC_EPERM` for a format that can only be read, `NC_EINVAL` for one that is not in the table.
+pub(crate) fn maker(format: Format) -> Result<Maker> {
+    let entry = entry_of(format).ok_or_else(|| {
+        let made: Vec<_> = formats_made().map(Format::kind).collect();
+        let (kind, made) = (format.kind(), made.join(", "));
+        Error::told(NcError::Inval, format!("no format is called {kind:?}; known: {made}"))
+    })?;
+    entry.maker().ok_or_else(Error::only_read)
+}
+
+/// The formats of which files can be made.
+pub fn formats_made() -> impl Iterator<Item = Format> {
+    let makers = FORMATS.iter().filter(|entry| entry.maker().is_some());
+    makers.flat_map(|entry| entry.formats).copied()
+}
+
+/// The format that a copy of a file has where nobody asks for another one: that of the file, or where no files of that are made
+/// the one of netCDF's own with the same data model.
+#[must_use]
+pub fn format_of_copy(source: Format) -> Format {
+    if maker(source).is_ok() { source } else { source.model() }
 }
 
 /// Opens bytes.
@@ -133,7 +196,7 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
     let searches = detected == Detected::Unknown && how.damaged == Damaged::Search;
     let sought = if searches { Detected::Hdf5 } else { detected };
     let opener = FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnBytes(magic, Some((open, _))) => {
+        Stands::OnBytes(_, magic, Some(open), _) => {
             magic.iter().any(|magic| magic.means == sought).then_some(open)
         }
         _ => None,
@@ -141,47 +204,31 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
     let opener =
         opener.filter(|_| sought != Detected::Unknown).ok_or_else(|| detected.refused())?;
     let (file, passed) = opener(opened, how)?;
+    if how.options.write && !file.is_writable() {
+        return Err(Error::only_read());
+    }
     if searches && nc4::found_nothing(&file)? {
         return Err(detected.refused());
     }
     Ok((file, passed))
 }
 
-/// Creates a dataset of bytes.
-///
-/// # Errors
-/// `NC_EINVAL` for a format that does not stand on bytes; what the storage reports.
-pub(crate) fn create(opened: Opened, name: &Path, options: &CreateOptions) -> Result<OpenFile> {
-    match maker(options.format) {
-        Some(Stands::OnBytes(_, Some((_, create)))) => create(opened, name, options),
-        _ => Err(Error::explained(NcError::Inval, "files of this format are not one file's bytes")),
-    }
-}
-
 /// Opens what is at a path and is not one file; `None` where no format stands on it.
 pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispatch>>> {
     FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnPath(is, open, ..) if is(path) => Some(open(path, write)),
+        Stands::OnPath(is, open, ..) if is(path) => Some(open(path, write).and_then(|mut file| {
+            let is_refused = write && file.writer().is_none();
+            if is_refused { Err(Error::only_read()) } else { Ok(file) }
+        })),
         _ => None,
     })
-}
-
-/// Creates what is not one file; `None` for a format that is.
-pub(crate) fn create_path(
-    path: &Path,
-    options: &CreateOptions,
-) -> Option<Result<Box<dyn Dispatch>>> {
-    match maker(options.format)? {
-        Stands::OnPath(_, _, create, _) => Some(create(path, options.exclusive)),
-        Stands::OnBytes(..) => None,
-    }
 }
 
 /// The format that stands on what is at a path, where that is not one file.
 #[must_use]
 pub fn on_path(path: &Path) -> Option<Format> {
     FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnPath(is, ..) if is(path) => entry.makes.first().copied(),
+        Stands::OnPath(is, ..) if is(path) => entry.formats.first().copied(),
         _ => None,
     })
 }
@@ -201,13 +248,13 @@ pub fn remove_on_path(path: &Path) -> Option<Result<()>> {
 /// Whether files of a format are something else than one file.
 #[must_use]
 pub fn stands_on_path(format: Format) -> bool {
-    matches!(maker(format), Some(Stands::OnPath(..)))
+    entry_of(format).is_some_and(|entry| matches!(entry.stands, Stands::OnPath(..)))
 }
 
 /// The format of that name that is none of netCDF's own.
 #[must_use]
 pub fn format_named(name: &str) -> Option<Format> {
-    let mut all = FORMATS.iter().flat_map(|entry| entry.makes).copied();
+    let mut all = FORMATS.iter().flat_map(|entry| entry.formats).copied();
     all.find(
         |format| matches!(format, Format::Other(other) if other.name.eq_ignore_ascii_case(name)),
     )
@@ -224,7 +271,7 @@ pub fn of_url(text: &Path) -> Option<(PathBuf, Format)> {
     (!path.is_empty()).then(|| (PathBuf::from(path), format))
 }
 
-/// What the first bytes of a file say.
+/// What the first bytes of a file say, or what else there is at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
     /// A classic format.
@@ -233,7 +280,7 @@ pub enum Detected {
     Hdf5,
     /// HDF4, which Zonda does not read.
     Hdf4,
-    /// No file, but what a format stands on that is none of netCDF's own.
+    /// A format that is none of netCDF's own, in a file or, as a folder is, at a path.
     Other(Format),
     /// Nothing Zonda knows.
     Unknown,
@@ -258,7 +305,12 @@ impl Detected {
                 Error::told(NcError::NotBuilt, "an HDF4 file, a format that is not read")
             }
             _ => {
-                let why = "neither a classic netCDF file nor HDF5, by its first bytes";
+                let read = FORMATS.iter().filter_map(|entry| match entry.stands {
+                    Stands::OnBytes(called, _, Some(_), _) => Some(called),
+                    _ => None,
+                });
+                let read: Vec<_> = read.collect();
+                let why = format!("neither {}, by its first bytes", read.join(" nor "));
                 Error::told(NcError::NotNc, why)
             }
         }
@@ -290,7 +342,7 @@ const EISDIR: i32 = 21;
 /// # Errors
 /// What the storage reports on reading.
 pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
-    let mut buf = [0u8; 8];
+    let mut buf = [0u8; LOOKED_AT];
     let mut found = |at, moved: bool| {
         let got = storage.read_at(at, &mut buf)?;
         let first = buf.get(..got).unwrap_or_default();
@@ -338,6 +390,12 @@ mod tests {
         ] {
             assert_eq!(detect_in(&Memory::from_slice(&bytes)).unwrap(), means, "{bytes:?}");
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "only the first bytes are looked at")]
+    fn first_bytes_that_are_never_found() {
+        let _ = Magic::at_begin(b"NINEBYTES", 4, Detected::Unknown);
     }
 
     #[test]

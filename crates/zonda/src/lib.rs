@@ -52,7 +52,8 @@ pub use data::{CheckedGet, CheckedPut, Get, Put};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{
-    Detected, detect, detect_in, format_named, of_url, on_path, remove_on_path, stands_on_path,
+    Detected, detect, detect_in, format_named, format_of_copy, formats_made, of_url, on_path,
+    remove_on_path, stands_on_path,
 };
 pub use gaps::tell_of_gaps;
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};

@@ -44,12 +44,13 @@ pub(crate) struct OpenFile {
 
 impl OpenFile {
     /// `mark` is what its plugins get, and `writer` what keeps other programs from writing it.
-    pub(crate) fn new(file: Box<dyn Dispatch>, mark: Mark, writer: Option<Writer>) -> OpenFile {
+    pub(crate) fn new(mut file: Box<dyn Dispatch>, mark: Mark, writer: Option<Writer>) -> OpenFile {
         OpenFile {
             capabilities: file.capabilities(),
             kind: file.as_any().type_id(),
             storage: file.storage().cloned(),
-            is_writable: file.is_writable(),
+            // A file without a writer would refuse to be synced and closed, for ever.
+            is_writable: file.is_writable() && file.writer().is_some(),
             file: Polite::ranked(Rank::File, file),
             mark,
             open: AtomicBool::new(true),
@@ -325,8 +326,7 @@ impl OpenFile {
 /// # Errors
 /// `NC_EPERM` where it has none.
 pub(crate) fn writer<'f>(file: &'f mut Alone<'_>) -> Result<&'f mut dyn DispatchWrite> {
-    let why = "files of this format can only be read";
-    file.writer().ok_or_else(|| Error::explained(NcError::Perm, why))
+    file.writer().ok_or_else(Error::only_read)
 }
 
 #[cold]

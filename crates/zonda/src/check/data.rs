@@ -1,4 +1,4 @@
-//! Reading all data of an HDF5 file, chunk by chunk where something is wrong.
+//! Reading all attributes and data of a file, chunk by chunk where something is wrong.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::copy::Progress;
 use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Bytes that are read at a time: enough for all threads.
 const GOAL: u64 = 32 << 20;
@@ -187,5 +187,40 @@ impl Reader<'_> {
         let to = (&mut self.data, Some(&mut Pieces::default() as &mut dyn Place));
         // In its own type nothing is out of range.
         self.file.get_list(place.var, &slab, None, to).map(drop)
+    }
+}
+
+/// Reads all attributes of a variable or a group.
+pub(super) fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
+    let n = file.in_group(owner.group, |meta| meta.n_atts(owner.var)).and_then(|n| n);
+    let n = match n {
+        Ok(n) => n,
+        Err(error) => {
+            notes.error(Some(path), &error);
+            return;
+        }
+    };
+    match file.att_faults(owner) {
+        Ok(faults) => {
+            for error in &faults {
+                notes.error(Some(path), error);
+            }
+        }
+        Err(error) => {
+            notes.error(Some(path), &error);
+        }
+    }
+    for number in 0..n {
+        let read = || {
+            let name = file.in_group(owner.group, |meta| {
+                Ok::<_, Error>(meta.att(owner.var, number)?.name.into_owned())
+            })??;
+            let to = (&mut Vec::new(), Some(&mut Pieces::default() as &mut dyn Place));
+            // In its own type nothing is out of range.
+            file.get_att_list(owner, &name, None, to).map(drop)
+        };
+        if let Err(error) = read() {
+            notes.error(Some(path), &error);
+        }
     }
 }

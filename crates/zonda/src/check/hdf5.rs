@@ -2,17 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use zonda_format::Place;
 use zonda_format::VarRef;
 use zonda_model::VarId;
 use zonda_nc4::{Extent, GroupId, Nc4Error, Usage};
 
-use super::data::{Reader, VarPlace};
+use super::data::{Reader, VarPlace, attributes};
 use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
-use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub(super) fn check(
     file: &Dataset,
@@ -112,40 +110,5 @@ fn structure(file: &Dataset, usage: &Usage, notes: &mut Notes) {
             usage.file_bytes
         );
         notes.add(Grade::Damage, owner(extent).as_deref(), Some(at), what);
-    }
-}
-
-/// Reads all attributes of a variable or a group.
-fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
-    let n = file.in_group(owner.group, |meta| meta.n_atts(owner.var)).and_then(|n| n);
-    let n = match n {
-        Ok(n) => n,
-        Err(error) => {
-            notes.error(Some(path), &error);
-            return;
-        }
-    };
-    match file.att_faults(owner) {
-        Ok(faults) => {
-            for error in &faults {
-                notes.error(Some(path), error);
-            }
-        }
-        Err(error) => {
-            notes.error(Some(path), &error);
-        }
-    }
-    for number in 0..n {
-        let read = || {
-            let name = file.in_group(owner.group, |meta| {
-                Ok::<_, Error>(meta.att(owner.var, number)?.name.into_owned())
-            })??;
-            let to = (&mut Vec::new(), Some(&mut Pieces::default() as &mut dyn Place));
-            // In its own type nothing is out of range.
-            file.get_att_list(owner, &name, None, to).map(drop)
-        };
-        if let Err(error) = read() {
-            notes.error(Some(path), &error);
-        }
     }
 }

@@ -4,7 +4,7 @@
 //! extents that overlap or end beyond the file are told of, all attributes are read, and each chunk
 //! is read and decoded, which compares the checksums of those that have any. Of a classic file the
 //! places of all variables are compared with each other, the header and the length of the file, and
-//! all bytes are read. Data without a checksum (contiguous ones, chunks without filters, classic
+//! all bytes are read. Of other formats all values and attributes are read. Data without a checksum (contiguous ones, chunks without filters, classic
 //! files) are there or not: whether they are what was written, nobody can say.
 
 mod classic;
@@ -124,29 +124,12 @@ pub fn check(
     path: &Path,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Checked> {
-    if crate::format::on_path(path).is_some() {
-        let mut notes = Notes::default();
-        let checked = values::check(path, &mut notes, progress).map_err(|error| error.at(path))?;
-        return Ok(finished(checked, notes));
-    }
-    // Whether the operating system gives it to us comes first.
-    let opened = crate::open::for_a_look(path).map_err(|error| error.at(path))?;
-    let file_bytes = opened.storage.len().map_err(|error| Error::from(error).at(path))?;
-    let journal = opened.beside.as_ref().map_or(Ok(None), |beside| beside.find(Neighbour::Journal));
-    drop(opened);
     let mut notes = Notes::default();
+    let file_bytes = match crate::format::on_path(path) {
+        Some(_) => values::bytes_in(path),
+        None => look(path, &mut notes).map_err(|error| error.at(path))?,
+    };
     let mut checked = Checked { file_bytes, ..Checked::default() };
-    match journal {
-        Ok(None) => {}
-        Ok(Some(_)) => {
-            let journal = format!("{}{}", path.display(), Neighbour::Journal.suffix());
-            let what =
-                format!("a change was begun and not completed ({journal}): see zonda recover");
-            notes.add(Grade::Damage, None, None, what);
-        }
-        // Whether the file needs it shows when it is opened.
-        Err(error) => notes.add(Grade::Remark, None, None, error.to_string()),
-    }
     // Of a classic file everything hangs on the header, so what can be told of it is told by the whole.
     let opened = match detect(path)? {
         Detected::Hdf5 => Dataset::open_damaged(path, Damaged::PassOver),
@@ -157,11 +140,14 @@ pub fn check(
     match opened {
         Ok(file) => {
             checked.format = Some(file.format());
-            let done = match file.is_hdf5() {
-                true => hdf5::check(&file, &mut checked, &mut notes, progress),
-                false => classic::check(&file, &mut checked, &mut notes, progress),
+            // Where things lie is known of two formats. Of others there are values or there are not.
+            let has_layout = file.storage().is_some() && file.meta(|meta| meta.layout().is_some());
+            let check = match () {
+                () if file.is_hdf5() => hdf5::check,
+                () if has_layout => classic::check,
+                () => values::check,
             };
-            done.map_err(|error| error.at(path))?;
+            check(&file, &mut checked, &mut notes, progress).map_err(|error| error.at(path))?;
             file.close()?;
         }
         Err(error) => {
@@ -169,6 +155,24 @@ pub fn check(
         }
     }
     Ok(finished(checked, notes))
+}
+
+/// Whether the operating system gives a file to us, which comes first; its bytes, and what is beside it.
+fn look(path: &Path, notes: &mut Notes) -> Result<u64> {
+    let opened = crate::open::for_a_look(path)?;
+    let file_bytes = opened.storage.len()?;
+    match opened.beside.as_ref().map_or(Ok(None), |beside| beside.find(Neighbour::Journal)) {
+        Ok(None) => {}
+        Ok(Some(_)) => {
+            let journal = format!("{}{}", path.display(), Neighbour::Journal.suffix());
+            let what =
+                format!("a change was begun and not completed ({journal}): see zonda recover");
+            notes.add(Grade::Damage, None, None, what);
+        }
+        // Whether the file needs it shows when it is opened.
+        Err(error) => notes.add(Grade::Remark, None, None, error.to_string()),
+    }
+    Ok(file_bytes)
 }
 
 fn finished(mut checked: Checked, notes: Notes) -> Checked {

@@ -118,7 +118,7 @@ pub enum Way {
 ///
 /// # Errors
 /// `NC_EEXIST` for a target that exists, unless it is to be replaced; `NC_EINVAL` for one that is
-/// the source; `NC_ESTRICTNC3` with names for what its format cannot hold, `NC_ENOTVAR`, `NC_EBADDIM`
+/// the source; `NC_EPERM` for a format that can only be read; `NC_ESTRICTNC3` with names for what its format cannot hold, `NC_ENOTVAR`, `NC_EBADDIM`
 /// and `NC_ENOGRP` for what options name and is not there: all before anything is written. `EINTR` where
 /// `progress` ended it; what reading and writing meet. Nothing is left of the target then, and one
 /// that was there stays as it was.
@@ -196,7 +196,9 @@ fn run(
         }
         source.sync()?;
     }
-    let format = options.format.unwrap_or_else(|| source.format());
+    let format = options.format.unwrap_or_else(|| crate::format_of_copy(source.format()));
+    // Before a file is made beside the target, whose name nobody knows.
+    crate::format::maker(format).map_err(|error| error.at(target))?;
     let temporary = match crate::format::stands_on_path(format) {
         true => Temporary::folder_beside(target, source.path(), options.replace)?,
         false => Temporary::beside(target, source.path(), options.replace)?,
@@ -209,7 +211,7 @@ fn run(
         tree.fix_unlimited();
     }
     if !format.is_hdf5() && rules.is_none() {
-        refuse_storage(options).map_err(|error| error.at(target))?;
+        refuse_storage(options, format).map_err(|error| error.at(target))?;
     }
     let mut copied = Copied { format, ..Copied::default() };
     copied.notes = std::mem::take(&mut tree.doubts);
@@ -230,7 +232,8 @@ fn run(
     fit::check(&tree, format, is_strict).map_err(at_source)?;
     // Over the empty file that is there.
     let create = CreateOptions { format, ..CreateOptions::default() };
-    let file = Dataset::create(temporary.working_path(), &create)?;
+    let made = Dataset::create(temporary.working_path(), &create);
+    let file = made.map_err(|error| error.anew_at(target))?;
     let mut fill = || {
         let asked = define::Asked { options, rules };
         let made = define::all(source, &file, &tree, asked, &mut copied)?;
@@ -308,12 +311,13 @@ fn gaps(
 }
 
 /// Storage that only netCDF-4 has.
-fn refuse_storage(options: &CopyOptions) -> Result<()> {
+fn refuse_storage(options: &CopyOptions, format: Format) -> Result<()> {
     let CopyOptions { chunks, contiguous, filters, quantize, .. } = options;
     let filtered = filters.iter().any(|rule| !rule.filters.is_empty());
     if chunks.is_empty() && contiguous.is_empty() && !filtered && quantize.is_empty() {
         return Ok(());
     }
-    let text = "classic files have no chunks, filters or precision to be given up";
+    let kind = if let Format::Other(other) = format { other.name } else { "classic" };
+    let text = format!("{kind} files have no chunks, filters or precision to be given up");
     Err(Error::told(NcError::NotNc4, text))
 }

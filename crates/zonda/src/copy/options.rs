@@ -8,7 +8,8 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 /// How to copy. By default everything stays as it is.
 #[derive(Clone, Debug)]
 pub struct CopyOptions {
-    /// The kind of the target; `None` for that of the source.
+    /// The kind of the target; `None` for that of the source, or where no such files are made the one of netCDF's own with its
+    /// data model.
     pub format: Option<Format>,
     /// Path of the group that becomes the root group of the target; `None` for all groups.
     pub group: Option<Vec<u8>>,

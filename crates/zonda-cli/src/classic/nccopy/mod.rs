@@ -137,7 +137,7 @@ impl Options {
         if !source.is_hdf5() && (deflates || self.shuffle || !self.chunks.is_empty()) {
             return Format::NetCdf4Classic;
         }
-        source
+        zonda::format_of_copy(source)
     }
 }
 

@@ -41,9 +41,8 @@ const LEAST_MEMORY: u64 = 4 << 20;
   zonda copy --var 'T*' --format classic model.nc t.nc
   zonda copy --group /ocean --fix-unlimited --format cdf5 model.nc ocean.nc")]
 pub(crate) struct Args {
-    /// Kind of the target: classic, 64bit-offset, cdf5, netcdf4, netcdf4-classic or npy; by default
-    /// that of the source
-    #[arg(short = 'k', long, value_name = "KIND", value_parser = spec::format)]
+    #[arg(short = 'k', long, value_name = "KIND", value_parser = spec::format,
+        help = format!("Kind of the target: {}; by default that of the source", spec::kinds()))]
     format: Option<Format>,
 
     /// Elements of a chunk along dimensions, for all variables in chunks and those of at least 8 KiB,

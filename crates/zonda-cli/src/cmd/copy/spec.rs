@@ -50,9 +50,21 @@ const FLETCHER32: u32 = 3;
 
 pub(super) fn format(text: &str) -> Parsed<Format> {
     let found = KINDS.iter().find(|(name, _)| *name == text.to_ascii_lowercase());
-    let meant = "classic, 64bit-offset, cdf5, netcdf4 or netcdf4-classic is meant";
     let found = found.map(|(_, format)| *format).or_else(|| zonda::format_named(text));
-    found.ok_or_else(|| meant.to_owned())
+    found.ok_or_else(|| format!("{} is meant", kinds()))
+}
+
+/// The kinds that can be made, as a list in words.
+pub(super) fn kinds() -> String {
+    let name = |format: Format| {
+        let known = KINDS.iter().find(|(_, known)| *known == format);
+        known.map_or(format.kind(), |(name, _)| name)
+    };
+    let names: Vec<_> = zonda::formats_made().map(name).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// `512M` and the like; without a letter bytes.
@@ -177,7 +189,13 @@ mod tests {
     fn kinds_and_sizes() {
         assert_eq!(format("netCDF4"), Ok(Format::NetCdf4));
         assert_eq!(format("64-bit offset"), Ok(Format::Cdf2));
-        assert!(format("hdf4").is_err());
+        let meant = "classic, 64bit-offset, cdf5, netcdf4, netcdf4-classic or npy is meant";
+        assert_eq!(format("hdf4"), Err(meant.to_owned()));
+        for made in zonda::formats_made() {
+            let named =
+                kinds().replace(" or ", ", ").split(", ").any(|kind| format(kind) == Ok(made));
+            assert!(named, "{made:?} is in the list");
+        }
         let known = [("10", 10), ("512M", 512 << 20), ("2GiB", 2 << 30), ("1k", 1024)];
         for (text, n) in known {
             assert_eq!(bytes(text), Ok(n), "{text}");
