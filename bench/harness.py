@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -180,3 +181,13 @@ def keep(host: dict, started: datetime.datetime, kind: str, facts: dict, rows: l
     lines = ",\n  ".join(json.dumps(row) for row in rows)
     path.write_text(f'{head},\n "rows": [\n  {lines}\n ]\n}}\n')
     return path.relative_to(ROOT)
+
+
+
+def in_turn(names, number: int) -> list:
+    """The names in the order of a round. Each comes behind each other one as often, since what ran just before (dirty pages on
+    their way to the disk) makes the next one slower."""
+    orders = list(itertools.permutations(names))
+    # Even rounds from the front, odd ones from the back: orders and their opposites, so that few rounds are fair, too.
+    half = number // 2 % len(orders)
+    return list(orders[half if number % 2 == 0 else -1 - half])

@@ -270,7 +270,7 @@ def measure(case: Case, peers: Peers, bin_dir: Path, files: list[Path], repeat: 
     row = {"name": case.name, "target": case.target, "seconds": {}, "first": {}, "peak_kib": {}, "errors": {}, "limit": {}}
     digests, slow = {}, set()
     for number in range(repeat + 1):
-        for name in names if number % 2 == 0 else reversed(names):
+        for name in harness.in_turn(names, number):
             if name in row["errors"] or name in slow:
                 continue
             try:

@@ -203,7 +203,7 @@ class Runner:
         failed: dict[str, str] = {}
         repeat = min(self.options.repeat, run.get("repeat", self.options.repeat))
         for number in range(repeat + 1):
-            for name in names if number % 2 == 0 else reversed(names):
+            for name in harness.in_turn(names, number):
                 if name in failed:
                     continue
                 try:

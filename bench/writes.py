@@ -275,7 +275,7 @@ class Runner:
         for number in range(self.repeat + 1):
             # The wheel's library lacks a function that netCDF-Fortran calls.
             names = [n for n in self.libs if (case.engine, n) != ("table", "wheel")]
-            for name in names if number % 2 == 0 else reversed(names):
+            for name in harness.in_turn(names, number):
                 if name in row["errors"]:
                     continue
                 try:
