@@ -350,12 +350,11 @@ fn one_number(of: &Transfer<Access<'_>>, strings: bool) -> Option<usize> {
 /// What is wrong with the memory of a transfer that is right else.
 #[inline(always)]
 fn check_given(null: bool, n_bytes: usize, strings: bool) -> Result<(), NcError> {
-    if strings {
-        Err(NcError::BadType)
-    } else if null && n_bytes != 0 {
-        Err(NcError::Inval)
-    } else {
-        Ok(())
+    match n_bytes {
+        0 => Ok(()),
+        _ if strings => Err(NcError::BadType),
+        _ if null => Err(NcError::Inval),
+        _ => Ok(()),
     }
 }
 

@@ -110,6 +110,7 @@ impl ClassicFile {
     /// # Errors
     /// In the reference's order: no such variable, no such attribute, text mixed with numbers.
     pub fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<(), ClassicError> {
+        get.forget();
         let header = self.state.require_open()?;
         let att = get.of();
         let (index, found) = header.att(att.owner.var, att.name)?;

@@ -202,6 +202,7 @@ impl ClassicFile {
 
     #[inline(never)]
     fn check_put_plan(&self, put: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
+        put.forget();
         let (file, state) = (&self.base, &self.state);
         let Access { var: VarRef { var: id, .. }, slab, mem } = put.of();
         let Some((var, mem)) = file.check_put(state, *id, slab, *mem)? else { return Ok(()) };
@@ -297,6 +298,7 @@ impl ClassicFile {
 
     #[inline(never)]
     fn check_get_plan(&self, get: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
+        get.forget();
         let Access { var: VarRef { var: id, .. }, slab, mem } = get.of();
         let Some((var, mem)) = self.base.check_get(&self.state, *id, slab, *mem)? else {
             return Ok(());

@@ -42,6 +42,11 @@ impl<A> Transfer<A> {
         Transfer { of, n_bytes: 0, n_elems: 0, mem: None, found: [0, 0] }
     }
 
+    /// Forgets what an earlier check found: before a check that may find that nothing is to be moved.
+    pub fn forget(&mut self) {
+        self.is_checked(0, 0, None, [0, 0]);
+    }
+
     /// What is to be moved.
     #[inline(always)]
     #[must_use]

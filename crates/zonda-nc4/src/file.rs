@@ -115,6 +115,8 @@ pub struct Nc4File {
     pub(crate) writing: Option<Box<Writing>>,
     /// What was read.
     pub(crate) read: Read,
+    /// Text of `_NCProperties` for a view of a new file, where no commit has it yet.
+    pub(crate) properties: Option<Vec<u8>>,
 }
 
 /// The number of an attribute about the file, which has none, for the second step of reading it.
@@ -170,7 +172,8 @@ impl Nc4File {
         let file = Arc::new(file);
         let files = Files::new(file, how.path.clone());
         let (model, walking) = (OnceLock::new(), Mutex::ranked(Rank::Walk, ()));
-        Ok(Nc4File { files, how, model, walking, writing: None, read })
+        let properties = None;
+        Ok(Nc4File { files, how, model, walking, writing: None, read, properties })
     }
 
     /// The definitions. The first call walks the file's objects.
@@ -540,10 +543,16 @@ impl Nc4File {
         Ok(Some((value, AttInfo { name: name.into(), nc_type, len })))
     }
 
+    /// Text of `_NCProperties` of a new file, which no commit has yet.
+    pub(crate) fn properties_to_come(&self) -> Option<&Vec<u8>> {
+        let writing = self.writing.as_ref().filter(|writing| writing.is_new)?;
+        Some(&writing.how.properties)
+    }
+
     /// Text of `_NCProperties`.
     fn properties(&self) -> Result<Option<Vec<u8>>> {
-        if let Some(writing) = self.writing.as_ref().filter(|writing| writing.is_new) {
-            return Ok(Some(writing.how.properties.clone()));
+        if let Some(text) = self.properties_to_come().or(self.properties.as_ref()) {
+            return Ok(Some(text.clone()));
         }
         let file = self.hdf5();
         let read = || -> std::result::Result<_, HdfError> {

@@ -181,6 +181,7 @@ impl PlainFile {
     }
 
     pub(crate) fn check_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
+        get.forget();
         let att = get.of();
         let (_, found) = self.model.att(att.owner.var, att.name)?;
         let n_elems = found.n_values();

@@ -30,6 +30,7 @@ impl PlainFile {
 
     /// First step of a transfer. Puts may go beyond the records there are.
     pub(crate) fn check(&self, transfer: &mut Transfer<Access<'_>>, puts: bool) -> Result<()> {
+        transfer.forget();
         let access = transfer.of();
         if access.slab.stride.is_some() {
             let (var, _, slab) = self.selected(access)?;

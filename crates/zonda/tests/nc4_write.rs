@@ -349,6 +349,10 @@ fn what_was_not_checked_is_not_moved() {
         assert_eq!(code(put), Err(NcError::Inval), "{format:?}");
         let got = file.get_from(a).expect("get_from").check(&mut other).map(drop);
         assert_eq!(code(got), Err(NcError::Inval), "{format:?}");
+        let put = file.put_to(a).expect("put_to").write_now(&mut other, Values::plain(&[1; 8]));
+        assert_eq!(code(put), Err(NcError::Inval), "{format:?}");
+        let got = file.get_from(a).expect("get_from").read_now(&mut other, &mut [0; 8]);
+        assert_eq!(code(got), Err(NcError::Inval), "{format:?}");
         // Two elements have eight bytes.
         for len in [0, 4, 12] {
             let put = {
@@ -364,6 +368,27 @@ fn what_was_not_checked_is_not_moved() {
             };
             assert_eq!(code(got), Err(NcError::Inval), "{format:?}");
         }
+        file.close().expect("close");
+    }
+}
+
+#[test]
+fn a_transfer_forgets_what_an_earlier_check_found() {
+    for format in [Format::NetCdf4, Format::Cdf5] {
+        let options = CreateOptions { format, ..CreateOptions::default() };
+        let file = Dataset::create_in(memory(), Path::new("again"), &options).expect("create");
+        let (owner, int) = (VarId::GLOBAL, ExtType::Int.nc_type());
+        let ints = |values: [i32; 2]| values.map(i32::to_ne_bytes).concat();
+        for (name, values) in [(b"p", [1, 2]), (b"q", [3, 4])] {
+            file.put_att(owner, name, int, 2, None, &ints(values)).map(drop).expect("put_att");
+        }
+        let access = AttAccess { owner: owner.into(), name: b"p", mem: None };
+        let mut get = Transfer::new(access);
+        assert_eq!(file.get_att_from(&mut get).expect("two values").n_bytes(), 8, "{format:?}");
+        // Now the other one is where it was.
+        file.del_att(owner, b"p").expect("del_att");
+        file.put_att(owner, b"p", int, 0, None, &[]).map(drop).expect("put_att");
+        assert_eq!(file.get_att_from(&mut get).expect("no value").n_bytes(), 0, "{format:?}");
         file.close().expect("close");
     }
 }

@@ -421,3 +421,28 @@ fn threads_put_into_one_file() {
         it.file.close().expect("close");
     }
 }
+
+#[test]
+fn a_new_file_says_what_wrote_it_before_a_commit_does() {
+    let folder = TempFolder::new("behind");
+    for how in ["off", "on"] {
+        let path = folder.path().join(format!("properties-{how}.nc"));
+        let (format, write_behind) = (Format::NetCdf4, said(how));
+        let options = CreateOptions { format, write_behind, ..CreateOptions::default() };
+        let file = Dataset::create(&path, &options).expect("create");
+        let x = file.def_dim(b"x", 4).expect("x");
+        let var = file.def_var(b"v", FLOAT, &[x.0]).expect("v");
+        let slab = Hyperslab { start: &[0], count: &[4], stride: None };
+        // The first put ends define mode.
+        for _ in 0..3 {
+            file.put(var, &slab, Some(MemType::F32), &[0; 16]).map(drop).expect("put");
+        }
+        for name in [&b"_NCProperties"[..], b"_IsNetcdf4"] {
+            let mut value = Vec::new();
+            let got = file.get_att_list(VarId::GLOBAL, name, None, (&mut value, None));
+            assert_eq!(got.expect("get_att").out_of_range, 0, "{how}");
+            assert!(!value.is_empty(), "{how}");
+        }
+        file.close().expect("close");
+    }
+}

@@ -58,6 +58,7 @@ impl Nc4File {
             walking: Mutex::ranked(Rank::Walk, ()),
             writing: Some(Box::new(writing)),
             read,
+            properties: None,
         })
     }
 }

@@ -369,7 +369,9 @@ impl Nc4File {
             let att = AttAccess { owner, name, mem: Some(zonda_model::MemType::I32) };
             let mut get = Transfer::new(att);
             let read = self.check_get_att(&mut get);
-            let read = read.and_then(|()| self.get_att(&get, Room::plain(&mut kept)));
+            // As in the reference, one without a value says nothing but the way.
+            let room = if get.n_bytes == 0 { &mut [][..] } else { &mut kept };
+            let read = read.and_then(|()| self.get_att(&get, Room::plain(room)));
             if let (Ok(_), Ok(kept)) = (read, u32::try_from(i32::from_ne_bytes(kept))) {
                 return Ok(Some(Quantize { mode, kept }));
             }

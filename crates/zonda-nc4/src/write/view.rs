@@ -60,7 +60,8 @@ impl Nc4File {
         }
         let (how, read) = (self.how.clone(), self.read.clone());
         let (model, walking) = (OnceLock::from(model), Mutex::ranked(Rank::Walk, ()));
-        Ok(View(Nc4File { files, how, model, walking, writing: None, read }))
+        let properties = self.properties_to_come().cloned();
+        Ok(View(Nc4File { files, how, model, walking, writing: None, read, properties }))
     }
 }
 

@@ -73,28 +73,15 @@ impl Door {
         mem: Option<MemType>,
         bytes: &mut [u8],
     ) -> Result<Converted> {
-        if self.queue().is_some() {
-            let begun = self.get_from(var)?;
-            let get = Access { var, slab: slab(begun.rank()), mem };
-            return in_steps(begun, get, bytes);
+        if self.queue().is_none() && self.file.capabilities.define_mode == DefineMode::Needed {
+            let file = self.file.read()?;
+            let mut get = Transfer::new(Access { var, slab: slab(file.rank(var)), mem });
+            return file.get_now(&mut get, Room::plain(bytes));
         }
-        let file = self.file.read()?;
-        let mut get = Transfer::new(Access { var, slab: slab(file.rank(var)), mem });
-        let is_simple = self.file.capabilities.define_mode == DefineMode::Needed;
-        if is_simple || file.is_get_ready(get.of())? {
-            match file.get_now(&mut get, Room::plain(&mut *bytes)) {
-                Ok(converted) => return Ok(converted),
-                Err(error) => {
-                    drop(file);
-                    if !self.file.read_again(&error, &mut 0) {
-                        return Err(error);
-                    }
-                }
-            }
-        } else {
-            drop(file);
-        }
-        in_steps(self.get_from(var)?, *get.of(), bytes)
+        let mut begun = self.get_from(var)?;
+        let mut get = Transfer::new(Access { var, slab: slab(begun.rank()), mem });
+        begun.check(&mut get)?;
+        begun.read(&get, Room::plain(bytes))
     }
 
     /// Rank of a variable, 0 where there is none.
@@ -102,13 +89,6 @@ impl Door {
         let rank = self.ask(|file| Ok(Meta::of(file, group)?.var(var)?.dims.len()));
         rank.unwrap_or(0)
     }
-}
-
-#[cold]
-fn in_steps(mut begun: Get<'_>, get: Access<'_>, bytes: &mut [u8]) -> Result<Converted> {
-    let mut get = Transfer::new(get);
-    begun.check(&mut get)?;
-    begun.read(&get, Room::plain(bytes))
 }
 
 /// A put that was begun. The second step is for what the first one has checked.
@@ -188,7 +168,7 @@ impl Put<'_> {
         let behind = queued.behind();
         queued.let_go();
         behind.finish(false)?;
-        *put = Transfer::new(*put.of());
+        put.forget();
         let checked = file_here.put_to(self.var.group).and_then(|mut file| {
             file.check(put)?;
             Ok(file)
@@ -317,7 +297,7 @@ impl Get<'_> {
         {
             return file.get_now(get, Room::plain(bytes));
         }
-        self.check_more(get)?;
+        self.check(get)?;
         self.read(get, Room::plain(bytes))
     }
 

@@ -295,6 +295,12 @@ fn codes_of_precision() {
     assert_eq!(file.var_quantize(ROOT, double).unwrap(), None);
     assert_eq!(code(file.def_var_quantize(ROOT, float, 1, 3)), -123);
     assert_eq!(code(file.var_quantize(ROOT, VarId(99))), -49);
+    // As in the reference, an attribute without a value says the way alone.
+    let name = QuantizeMode::GranularBitRound.attribute();
+    let owner = VarRef { group: ROOT, var: double };
+    put_ints(&mut file, owner, name, 4, &[]).unwrap();
+    let expected = Quantize { mode: QuantizeMode::GranularBitRound, kept: 0 };
+    assert_eq!(file.var_quantize(ROOT, double).unwrap(), Some(expected));
 }
 
 /// Whether it is filled and with what, as `nc_inq_var_fill` tells.
