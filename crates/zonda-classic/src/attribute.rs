@@ -120,7 +120,7 @@ impl ClassicFile {
         let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
         let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or_else(wrong_length)?;
         let n_bytes = n_elems.checked_mul(mem.size()).ok_or_else(wrong_length)?;
-        get.is_checked(n_bytes, n_elems, Some(mem), [index as u64, 0]);
+        get.note(n_bytes, n_elems, Some(mem), [index as u64, 0]);
         Ok(())
     }
 

@@ -29,6 +29,9 @@ const LITTLE: usize = 256;
 /// These need no frame of their own either.
 pub(crate) const TINY: usize = 128;
 
+/// To find the kernel that turns so many bytes of numbers round takes longer than to turn them one by one.
+const FEW: usize = 32;
+
 /// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack.
 #[inline(always)]
 pub(crate) fn on_stack<R>(
@@ -59,16 +62,22 @@ fn big_endian<const N: usize>(number: &[u8]) -> Option<[u8; N]> {
 }
 
 /// Makes the file's numbers of `size` bytes native ones.
-#[inline]
+#[inline(always)]
 fn native_endian(numbers: &mut [u8], size: usize) {
     if ByteOrder::NATIVE == ByteOrder::Big {
         return;
     }
-    // A single number needs no kernel; two of 4 bytes do.
-    match <&mut [u8; 8]>::try_from(&mut *numbers) {
-        Ok(one) if size == 8 => one.reverse(),
+    // So few need no kernel.
+    match size {
+        8 if numbers.len() <= FEW => numbers.as_chunks_mut::<8>().0.iter_mut().for_each(reverse),
+        4 if numbers.len() <= FEW => numbers.as_chunks_mut::<4>().0.iter_mut().for_each(reverse),
         _ => swap_in_place(numbers, size),
     }
+}
+
+#[inline(always)]
+fn reverse<const N: usize>(number: &mut [u8; N]) {
+    number.reverse();
 }
 
 /// Native numbers of `size` bytes as the file has them, both of one length.
@@ -203,11 +212,11 @@ impl PlainRun {
 
     /// For the second step of a transfer; up to so many bytes of the file's own type go without a converter.
     #[inline(always)]
-    pub(crate) fn is_found(&self, mem: MemType, most: usize, by: &mut Transfer<Access<'_>>) {
+    pub(crate) fn note_in(&self, mem: MemType, most: usize, by: &mut Transfer<Access<'_>>) {
         let (natural, n_bytes) = (NATURAL | self.ty.size() as u64, self.n_bytes(mem));
         let is_natural = mem == self.ty.natural_mem() && n_bytes <= most;
         let kind = if is_natural { natural } else { PLAIN };
-        by.is_checked(n_bytes, self.n_elems, Some(mem), [kind, self.at]);
+        by.note(n_bytes, self.n_elems, Some(mem), [kind, self.at]);
     }
 
     /// Bytes that it has in memory.

@@ -194,7 +194,7 @@ impl ClassicFile {
             && !file.share
             && file.require_writable().is_ok()
         {
-            run.is_found(mem, TINY, put);
+            run.note_in(mem, TINY, put);
             return Ok(());
         }
         self.check_put_plan(put)
@@ -290,7 +290,7 @@ impl ClassicFile {
     pub fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
         let Access { var, slab, mem } = get.of();
         match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
-            Some((run, mem)) => run.is_found(mem, SMALL, get),
+            Some((run, mem)) => run.note_in(mem, SMALL, get),
             None => return self.check_get_plan(get),
         }
         Ok(())
@@ -525,7 +525,7 @@ fn planned(
 ) -> Result<(), ClassicError> {
     let n_bytes = n_elems.checked_mul(mem.size()).filter(|&n| isize::try_from(n).is_ok());
     let n_bytes = n_bytes.ok_or_else(|| too_large(var))?;
-    by.is_checked(n_bytes, n_elems, Some(mem), [PLAN, 0]);
+    by.note(n_bytes, n_elems, Some(mem), [PLAN, 0]);
     Ok(())
 }
 

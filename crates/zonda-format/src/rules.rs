@@ -91,7 +91,7 @@ impl PutRules {
         };
         let kept = n_elems.checked_mul(self.elem).filter(|&kept| isize::try_from(kept).is_ok())?;
         let n_bytes = n_elems.checked_mul(given_elem).filter(|&n| isize::try_from(n).is_ok())?;
-        put.is_checked(n_bytes, n_elems, mem, [kept as u64, 0]);
+        put.note(n_bytes, n_elems, mem, [kept as u64, 0]);
         Some(())
     }
 

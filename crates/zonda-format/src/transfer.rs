@@ -44,7 +44,7 @@ impl<A> Transfer<A> {
 
     /// Forgets what an earlier check found: before a check that may find that nothing is to be moved.
     pub fn forget(&mut self) {
-        self.is_checked(0, 0, None, [0, 0]);
+        self.note(0, 0, None, [0, 0]);
     }
 
     /// What is to be moved.
@@ -54,15 +54,9 @@ impl<A> Transfer<A> {
         &self.of
     }
 
-    /// Tells what the check found: bytes in memory, elements, their type in memory, and what the second step is to know.
+    /// Keeps what the check found: bytes in memory, elements, their type in memory, and what the second step is to know.
     #[inline(always)]
-    pub fn is_checked(
-        &mut self,
-        n_bytes: usize,
-        n_elems: usize,
-        mem: Option<MemType>,
-        found: [u64; 2],
-    ) {
+    pub fn note(&mut self, n_bytes: usize, n_elems: usize, mem: Option<MemType>, found: [u64; 2]) {
         (self.n_bytes, self.n_elems, self.mem, self.found) = (n_bytes, n_elems, mem, found);
     }
 }

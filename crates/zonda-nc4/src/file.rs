@@ -295,7 +295,7 @@ impl Nc4File {
         let refused = |code| Nc4Error::Refused { object: self.path(att.owner), code };
         let found = [u64::try_from(number).unwrap_or(SPECIAL), 0];
         if info.len == 0 {
-            get.is_checked(0, 0, att.mem, found);
+            get.note(0, 0, att.mem, found);
             return Ok(());
         }
         let elem = match att.mem {
@@ -315,7 +315,7 @@ impl Nc4File {
         };
         let n_values = usize::try_from(info.len).map_err(|_| refused(NcError::NoMem))?;
         let n_bytes = bytes_of(n_values, elem).ok_or_else(|| refused(NcError::NoMem))?;
-        get.is_checked(n_bytes, n_values, att.mem, found);
+        get.note(n_bytes, n_values, att.mem, found);
         Ok(())
     }
 

@@ -190,7 +190,7 @@ impl PlainFile {
         }
         let mem = check_mix(found.ty, att.mem)?;
         let n_bytes = n_elems.checked_mul(mem.size()).ok_or(NcError::NoMem)?;
-        get.is_checked(n_bytes, n_elems, Some(mem), [0, 0]);
+        get.note(n_bytes, n_elems, Some(mem), [0, 0]);
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl PlainFile {
         }
         let n_bytes = n_elems.checked_mul(mem.size()).filter(|&n| isize::try_from(n).is_ok());
         let n_bytes = n_bytes.ok_or(NcError::NoMem)?;
-        transfer.is_checked(n_bytes, n_elems, Some(mem), [0, 0]);
+        transfer.note(n_bytes, n_elems, Some(mem), [0, 0]);
         Ok(())
     }
 

@@ -141,7 +141,7 @@ impl Nc4File {
         let n_elems = slab.n_elems();
         let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
         let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
-        put.is_checked(n_bytes, n_elems, mem, [number as u64, 0]);
+        put.note(n_bytes, n_elems, mem, [number as u64, 0]);
         Ok(())
     }
 
