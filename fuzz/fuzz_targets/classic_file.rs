@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
-use zonda::{Access, Dataset, DimId, Hyperslab, MemType, OpenOptions, Reserve, Room, VarId};
+use zonda::{Access, Dataset, DimId, Hyperslab, MemType, OpenOptions, Reserve, Destination, VarId};
 
 /// Elements read of one variable: damaged files may claim any size.
 const MOST: usize = 1 << 12;
@@ -59,7 +59,7 @@ fn read(file: &Dataset, var: VarId) {
                 let access = Access { var: var.into(), slab, mem };
                 let Ok(checked) = get.check(&access) else { continue };
                 assert!(checked.n_bytes <= MOST * 8);
-                let _ = get.read(&access, &checked, Room::plain(&mut vec![0; checked.n_bytes]));
+                let _ = get.read(&access, &checked, Destination::plain(&mut vec![0; checked.n_bytes]));
             }
         }
     }

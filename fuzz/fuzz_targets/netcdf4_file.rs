@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use zonda_format::{Access, AttAccess, Place, Room, VarRef};
+use zonda_format::{Access, AttAccess, VlenSink, Destination, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_nc4::{GroupId, Nc4File, OpenHow};
 use zonda_storage::backend::Memory;
@@ -18,7 +18,7 @@ const MOST: usize = 1 << 10;
 #[derive(Default)]
 struct Counted(u64);
 
-impl Place for Counted {
+impl VlenSink for Counted {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
         self.0 = self.0.checked_add(bytes.len() as u64 + 1)?;
         (self.0 < 64 << 20).then_some(self.0)
@@ -36,7 +36,7 @@ fn attributes(file: &Nc4File, owner: VarRef) {
             let att = AttAccess { owner, name: &att.name, mem };
             let Ok(len) = file.check_get_att(&att) else { continue };
             memory.resize(len, 0);
-            let _ = file.get_att(&att, Room { bytes: &mut memory, place: Some(&mut place) });
+            let _ = file.get_att(&att, Destination { bytes: &mut memory, place: Some(&mut place) });
         }
     }
 }
@@ -79,7 +79,7 @@ fuzz_target!(|bytes: &[u8]| {
                             continue;
                         }
                         memory.resize(checked.n_bytes, 0);
-                        let room = Room { bytes: &mut memory, place: Some(&mut place) };
+                        let room = Destination { bytes: &mut memory, place: Some(&mut place) };
                         let _ = file.get(&get, &checked, room);
                     }
                 }

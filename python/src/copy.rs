@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use zonda::FilterSpec;
 use zonda::copy::{ChunkRule, CopyOptions, FilterRule, Pattern, Progress, Way, copy_dataset};
 
-use crate::file::{File, Place, format_of};
+use crate::file::{File, VlenSink, format_of};
 use crate::names::{Filter, Name};
 
 /// Variables (all if there are none) and their filters with parameters.
@@ -42,7 +42,7 @@ impl File {
     fn copy(
         &self,
         py: Python<'_>,
-        target: Place,
+        target: VlenSink,
         format: Option<&str>,
         group: Option<Name>,
         variables: Vec<Name>,

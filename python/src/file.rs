@@ -29,21 +29,21 @@ pub(crate) struct File {
 }
 
 /// A path as an argument: text, bytes, or what has `__fspath__`.
-pub(crate) struct Place(pub(crate) PathBuf);
+pub(crate) struct VlenSink(pub(crate) PathBuf);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Place {
+impl<'a, 'py> FromPyObject<'a, 'py> for VlenSink {
     type Error = PyErr;
 
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Place> {
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<VlenSink> {
         use std::os::unix::ffi::OsStringExt;
         if let Ok(bytes) = object.cast::<PyBytes>() {
-            return Ok(Place(std::ffi::OsString::from_vec(bytes.as_bytes().to_vec()).into()));
+            return Ok(VlenSink(std::ffi::OsString::from_vec(bytes.as_bytes().to_vec()).into()));
         }
-        Ok(Place(object.extract()?))
+        Ok(VlenSink(object.extract()?))
     }
 }
 
-impl Place {
+impl VlenSink {
     /// The path, and the format that a URL names, where it is none of netCDF's own.
     fn found(self) -> (PathBuf, Option<Format>) {
         match zonda::of_url(&self.0) {
@@ -55,9 +55,9 @@ impl Place {
 
 /// What the keyword `write_behind` says.
 fn write_behind(text: Option<&str>) -> PyResult<Option<WriteBehind>> {
-    text.map(str::parse)
-        .transpose()
-        .map_err(|why: zonda::NotWriteBehind| PyValueError::new_err(format!("write_behind: {why}")))
+    text.map(str::parse).transpose().map_err(|why: zonda::WriteBehindError| {
+        PyValueError::new_err(format!("write_behind: {why}"))
+    })
 }
 
 fn memory(in_memory: bool, persist: bool) -> Option<Persist> {
@@ -170,7 +170,7 @@ impl File {
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn open(
         py: Python<'_>,
-        path: Place,
+        path: VlenSink,
         write: bool,
         share: bool,
         io: Option<String>,
@@ -228,7 +228,7 @@ impl File {
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn create(
         py: Python<'_>,
-        path: Place,
+        path: VlenSink,
         format: &str,
         exclusive: bool,
         share: bool,
@@ -381,7 +381,7 @@ impl Drop for File {
 
 /// The format of a file by its first bytes.
 #[pyfunction]
-pub(crate) fn detect(py: Python<'_>, path: Place) -> PyResult<Option<&'static str>> {
+pub(crate) fn detect(py: Python<'_>, path: VlenSink) -> PyResult<Option<&'static str>> {
     let (path, _) = path.found();
     let found = py.detach(|| zonda::detect(&path)).or_raise(py)?;
     Ok(detected(found))

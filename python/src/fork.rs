@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 use zonda::Dataset;
-use zonda_runtime::fork::{self, Child, Held, Part};
+use zonda_runtime::fork::{self, Child, Freeze, Frozen};
 use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
-use crate::memory::Frozen;
+use crate::memory::FrozenFile;
 
-/// Every open file. The module has a [`Part`] of its own, which holds this list and the files in it.
+/// Every open file. The module has a [`Freeze`] of its own, which holds this list and the files in it.
 static FILES: Mutex<Vec<Weak<Dataset>>> = Mutex::ranked(Rank::Files, Vec::new());
 
 fn list() -> MutexGuard<'static, Vec<Weak<Dataset>>> {
@@ -38,29 +38,29 @@ fn all(list: &[Weak<Dataset>]) -> Vec<Arc<Dataset>> {
 /// The list, and the files in it.
 struct Files;
 
-impl Part for Files {
+impl Freeze for Files {
     fn rank(&self) -> Rank {
         Rank::Files
     }
 
-    fn hold(&'static self, until: Instant) -> Box<dyn Held> {
+    fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
         let list = FILES.lock_until(until);
         // As in C: a file that a long call of another thread has is out of the child's reach.
-        let files = list.iter().flat_map(|list| all(list)).map(|file| Frozen::new(file, until));
+        let files = list.iter().flat_map(|list| all(list)).map(|file| FrozenFile::new(file, until));
         Box::new(HeldFiles { files: files.collect(), list })
     }
 }
 
 struct HeldFiles {
-    files: Vec<Frozen>,
+    files: Vec<FrozenFile>,
     list: Option<MutexGuard<'static, Vec<Weak<Dataset>>>>,
 }
 
-impl Held for HeldFiles {
+impl Frozen for HeldFiles {
     /// What is not yet written belongs to the parent.
     fn in_child(&mut self, child: Child) {
         for file in &self.files {
-            if child.is_quiet && file.locks.as_ref().is_some_and(zonda::Frozen::is_whole) {
+            if child.is_quiet && file.locks.as_ref().is_some_and(zonda::FrozenFile::is_whole) {
                 file.dataset.mark_forked();
             } else {
                 file.dataset.mark_out_of_reach();

@@ -73,22 +73,23 @@ impl Bytes {
 }
 
 /// What is held over a fork: the locks of a dataset, and the dataset, which must outlive them.
-pub(crate) struct Frozen {
-    pub(crate) locks: Option<zonda::Frozen<'static>>,
+pub(crate) struct FrozenFile {
+    pub(crate) locks: Option<zonda::FrozenFile<'static>>,
     pub(crate) dataset: std::sync::Arc<zonda::Dataset>,
 }
 
-impl Frozen {
+impl FrozenFile {
     /// Takes all locks of a dataset, as far as they are to be had until then.
     pub(crate) fn new(
         dataset: std::sync::Arc<zonda::Dataset>,
         until: std::time::Instant,
-    ) -> Frozen {
+    ) -> FrozenFile {
         let locks = dataset.freeze(until);
-        // SAFETY: the locks lie in `dataset`, which does not move, and lives in the same `Frozen` until
+        // SAFETY: the locks lie in `dataset`, which does not move, and lives in the same `FrozenFile` until
         // they are given back: fields are dropped in order.
-        let locks =
-            unsafe { std::mem::transmute::<zonda::Frozen<'_>, zonda::Frozen<'static>>(locks) };
-        Frozen { locks: Some(locks), dataset }
+        let locks = unsafe {
+            std::mem::transmute::<zonda::FrozenFile<'_>, zonda::FrozenFile<'static>>(locks)
+        };
+        FrozenFile { locks: Some(locks), dataset }
     }
 }

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use zonda::{Fetch, Place};
+use zonda::{VlenSink, VlenSource};
 
 use crate::names::{decoded, encoded};
 use crate::types::{Field, Form, letters};
@@ -14,7 +14,7 @@ pub(crate) struct Store {
     parts: Vec<Vec<u8>>,
 }
 
-impl Place for Store {
+impl VlenSink for Store {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
         let mut part = Vec::new();
         part.try_reserve_exact(bytes.len()).ok()?;
@@ -24,7 +24,7 @@ impl Place for Store {
     }
 }
 
-impl Fetch for Store {
+impl VlenSource for Store {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         self.part(address)
     }

@@ -2,7 +2,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use zonda::{AttAccess, AttPut, AttView, ExtType, MemType, NcError, Room, Transfer, Values, VarId};
+use zonda::{
+    AttAccess, AttPut, AttView, Destination, ExtType, MemType, NcError, Transfer, Values, VarId,
+};
 
 use crate::boundary::{CallResult, Failure, boundary, put, ranged};
 use crate::foreign::{CMemory, MallocPlace, bytes, put_text, slice, slice_mut};
@@ -301,7 +303,7 @@ unsafe fn read(
     // SAFETY: null only with length 0; else the contract above.
     let bytes = unsafe { slice_mut(values, get.n_bytes()) };
     let mut place = MallocPlace::default();
-    let converted = get.read(Room { bytes, place: Some(&mut place) })?;
+    let converted = get.read(Destination { bytes, place: Some(&mut place) })?;
     place.keep();
     ranged(converted)
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use zonda::{Fetch, NcError, Place, memory};
+use zonda::{NcError, VlenSink, VlenSource, memory};
 
 /// The bytes of a C string without the NUL; `None` for a null pointer.
 ///
@@ -129,7 +129,7 @@ impl Drop for MallocPlace {
     }
 }
 
-impl Place for MallocPlace {
+impl VlenSink for MallocPlace {
     fn place(&mut self, bytes: &[u8], text: bool) -> Option<u64> {
         self.placed.try_reserve(1).ok()?;
         let room = bytes.len().checked_add(usize::from(text))?;
@@ -163,7 +163,7 @@ impl CMemory {
     }
 }
 
-impl Fetch for CMemory {
+impl VlenSource for CMemory {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         let text = usize::try_from(address).ok()? as *const c_char;
         // SAFETY: the contract of `new`.

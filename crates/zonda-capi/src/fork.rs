@@ -9,8 +9,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use zonda::Frozen;
-use zonda_runtime::fork::{self, Child, Held, Part};
+use zonda::FrozenFile;
+use zonda_runtime::fork::{self, Child, Freeze, Frozen};
 use zonda_runtime::lock::Rank;
 
 use crate::ending;
@@ -22,7 +22,7 @@ pub(crate) fn prepare_for_fork_and_exit() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if !IS_DONE.load(Ordering::Acquire) {
         // Several threads may do this at once: nobody waits for another one, whom a child would not have.
-        zonda::tell_of_gaps(crate::boundary::tell);
+        zonda::report_gaps(crate::boundary::tell);
         zonda::release::find_by(crate::displaced::release);
         fork::register(&Files);
         if !IS_DONE.swap(true, Ordering::AcqRel) {
@@ -35,13 +35,13 @@ pub(crate) fn prepare_for_fork_and_exit() {
 /// The files of the handle table.
 struct Files;
 
-impl Part for Files {
+impl Freeze for Files {
     fn rank(&self) -> Rank {
         Rank::File
     }
 
     /// Also those that other threads open meanwhile, as long as there is time.
-    fn hold(&'static self, until: Instant) -> Box<dyn Held> {
+    fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
         let mut held = HeldFiles(Vec::new());
         loop {
             let n_before = held.0.len();
@@ -59,7 +59,7 @@ impl Part for Files {
 
 /// The locks of a file, and the file, which must outlive them: fields are dropped in this order.
 struct HeldFile {
-    locks: Option<Frozen<'static>>,
+    locks: Option<FrozenFile<'static>>,
     file: Kept,
 }
 
@@ -68,7 +68,7 @@ impl HeldFile {
         let locks = file.dataset.freeze(until);
         // SAFETY: the locks lie in `file`, which does not move, and lives in the same `HeldFile`
         // until they are given back.
-        let locks = unsafe { std::mem::transmute::<Frozen<'_>, Frozen<'static>>(locks) };
+        let locks = unsafe { std::mem::transmute::<FrozenFile<'_>, FrozenFile<'static>>(locks) };
         HeldFile { locks: Some(locks), file }
     }
 }
@@ -81,7 +81,7 @@ impl HeldFiles {
     }
 }
 
-impl Held for HeldFiles {
+impl Frozen for HeldFiles {
     fn in_child(&mut self, child: Child) {
         for file in handles::all() {
             // Another thread opened it in the last moment, and may have been at work with it.
@@ -91,7 +91,7 @@ impl Held for HeldFiles {
             }
         }
         for HeldFile { locks, file } in &self.0 {
-            if child.is_quiet && locks.as_ref().is_some_and(Frozen::is_whole) {
+            if child.is_quiet && locks.as_ref().is_some_and(FrozenFile::is_whole) {
                 file.dataset.mark_forked();
             } else {
                 file.dataset.mark_out_of_reach();

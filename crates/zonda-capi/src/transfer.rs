@@ -7,8 +7,8 @@
 use std::ffi::c_int;
 
 use zonda::{
-    Access, Converted, ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Transfer,
-    Values, VarRef,
+    Access, Converted, Destination, ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError,
+    Transfer, Values, VarRef,
 };
 
 use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
@@ -157,7 +157,7 @@ impl Call<'_> {
         check_given(to.is_null(), get.n_bytes(), strings)?;
         // SAFETY: as above; the engine writes to the memory and does not read it.
         let bytes = unsafe { slice_mut(to, get.n_bytes()) };
-        get.read(Room::plain(bytes))
+        get.read(Destination::plain(bytes))
     }
 
     /// [`Self::slab_of`] for a netCDF-4 file and memory that is not of one type of number: strings,
@@ -213,7 +213,7 @@ impl Call<'_> {
         }
         // SAFETY: the caller's contract, once null is excluded.
         let bytes = unsafe { slice_mut(to, get.n_bytes()) };
-        let converted = get.read(Room { bytes, place: Some(&mut place) })?;
+        let converted = get.read(Destination { bytes, place: Some(&mut place) })?;
         place.keep();
         ranged(converted)
     }

@@ -215,7 +215,7 @@ struct Request<'a> {
 
 /// The memory of one thread at work on chunks.
 #[derive(Debug, Default)]
-pub(crate) struct Bench {
+pub(crate) struct WorkerBuffers {
     pub memory: Memory,
     pub filter: Scratch,
     chunk: Vec<u8>,
@@ -224,7 +224,7 @@ pub(crate) struct Bench {
 /// A thread's memory between two requests.
 #[derive(Default)]
 struct Kept {
-    bench: Bench,
+    bench: WorkerBuffers,
     /// Bytes of it in [`KEPT`].
     counted: u64,
 }
@@ -242,17 +242,17 @@ thread_local! {
     static BENCH: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
-impl Bench {
-    pub(crate) fn take() -> Bench {
+impl WorkerBuffers {
+    pub(crate) fn take() -> WorkerBuffers {
         let kept = BENCH.try_with(RefCell::take).ok().flatten();
-        kept.map_or_else(Bench::default, |mut kept| std::mem::take(&mut kept.bench))
+        kept.map_or_else(WorkerBuffers::default, |mut kept| std::mem::take(&mut kept.bench))
     }
 
     /// Keeps the memory for the next request, unless it is much beside what the budget allows.
     pub(crate) fn put_back(self, chunk_bytes: usize, engine: &Engine) {
         let mut kept = Kept { bench: self, counted: 0 };
         if chunk_bytes > KEEP_BYTES {
-            let Bench { memory, filter, chunk } = &kept.bench;
+            let WorkerBuffers { memory, filter, chunk } = &kept.bench;
             let bytes = memory.stored.capacity() + memory.block.capacity() + chunk.capacity();
             kept.counted = (bytes + filter.bytes()) as u64;
             let all = KEPT.fetch_add(kept.counted, Ordering::Relaxed).saturating_add(kept.counted);
@@ -453,7 +453,7 @@ impl Inner {
         };
         let outcome = Outcome::new();
         let work = || {
-            let mut bench = Bench::take();
+            let mut bench = WorkerBuffers::take();
             while let Some(claim) = parts.claim(grain, request.batch.end) {
                 for part in claim {
                     let number = part.number;
@@ -489,7 +489,7 @@ impl Inner {
         request: &Request<'_>,
         part: Part<'_>,
         chunk_bytes: usize,
-        bench: &mut Bench,
+        bench: &mut WorkerBuffers,
     ) -> Result<Converted, ChunkError> {
         let (selection, decode) = (request.selection, request.decode);
         let Some((base, steps)) = selection.place(&part.pieces, &self.steps) else {
@@ -558,9 +558,9 @@ impl Inner {
         (base, steps): (u64, &[u64]),
         decode: &Decode<'_>,
         chunk_bytes: usize,
-        bench: &mut Bench,
+        bench: &mut WorkerBuffers,
     ) -> Result<Converted, ChunkError> {
-        let Bench { memory: Memory { stored, block }, filter, chunk } = bench;
+        let WorkerBuffers { memory: Memory { stored, block }, filter, chunk } = bench;
         self.fetch(found, stored)?;
         let stored = &stored[..found.place.len as usize];
         let mask = found.place.mask;
@@ -609,7 +609,7 @@ fn scatter(
     base: u64,
     steps: &[u64],
     decode: &Decode<'_>,
-    bench: &mut Bench,
+    bench: &mut WorkerBuffers,
 ) -> Result<Converted, ChunkError> {
     scatter_rows(bytes, part, base, steps, decode, &mut bench.memory.block)
 }

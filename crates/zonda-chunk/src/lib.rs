@@ -32,5 +32,6 @@ pub use linear::{LinearArray, Segment, SegmentBytes};
 pub use pool::Engine;
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
 pub use write::{
-    ArrayId, ChunkWriter, Encode, MakeScratch, NewArray, Scratch, StoredChunks, give_room_beside,
+    ArrayId, ChunkWriter, Encode, MakeSpillFile, NewArray, SpillFile, StoredChunks,
+    release_spills_on_device,
 };

@@ -81,7 +81,7 @@ impl Engine {
 
     /// Bytes that are taken now, by what they are for.
     #[must_use]
-    pub fn held(&self) -> [memory::Held; Kind::COUNT] {
+    pub fn held(&self) -> [memory::MemoryUse; Kind::COUNT] {
         self.broker().held()
     }
 

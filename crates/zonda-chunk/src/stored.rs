@@ -4,7 +4,7 @@
 use zonda_storage::ReadRange;
 use zonda_trace::{Args, Kind, span};
 
-use crate::array::{Bench, Inner};
+use crate::array::{Inner, WorkerBuffers};
 use crate::bytes::Bytes;
 use crate::linear::Source;
 use crate::table::ChunkAt;
@@ -21,7 +21,7 @@ impl Inner {
         found: &Found<'_>,
         chunk_bytes: usize,
         spare: Option<Bytes>,
-        bench: &mut Bench,
+        bench: &mut WorkerBuffers,
     ) -> Result<Bytes, ChunkError> {
         if self.is_raw(found) {
             let source = RawChunk { inner: self, found, chunk_bytes };
@@ -40,7 +40,7 @@ impl Inner {
         found: &Found<'_>,
         chunk_bytes: usize,
         spare: Option<Bytes>,
-        bench: &mut Bench,
+        bench: &mut WorkerBuffers,
     ) -> Result<Bytes, ChunkError> {
         let stored = &bench.memory.stored[..found.place.len as usize];
         let mask = found.place.mask;

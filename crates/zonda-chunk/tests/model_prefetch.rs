@@ -236,7 +236,7 @@ mod array {
     }
 
     #[derive(Debug, Default)]
-    pub(crate) struct Bench {
+    pub(crate) struct WorkerBuffers {
         pub memory: Memory,
     }
 
@@ -245,9 +245,9 @@ mod array {
         pub stored: Vec<u8>,
     }
 
-    impl Bench {
-        pub(crate) fn take() -> Bench {
-            Bench::default()
+    impl WorkerBuffers {
+        pub(crate) fn take() -> WorkerBuffers {
+            WorkerBuffers::default()
         }
 
         pub(crate) fn put_back(self, _: usize, _: &Engine) {}
@@ -276,7 +276,7 @@ mod array {
             _: &Found<'_>,
             _: usize,
             _: Option<Vec<u8>>,
-            bench: &mut Bench,
+            bench: &mut WorkerBuffers,
         ) -> Result<Vec<u8>, ()> {
             shuttle::thread::yield_now();
             match bench.memory.stored[..] {
@@ -287,7 +287,7 @@ mod array {
     }
 }
 
-use array::{Bench, Inner, Table};
+use array::{Inner, Table, WorkerBuffers};
 use cache::{Cache, Claim, Want};
 use prefetch::{Ahead, Background, Place};
 use stored::Found;
@@ -342,8 +342,8 @@ fn read(inner: &Arc<Inner>, key: u64) -> u8 {
     }
     let (key, place) = (smallvec![key], inner.table.at(key));
     let found = Found { key: &key, place, is_edge: false };
-    let mut bench = Bench::take();
-    let decode = |bench: &mut Bench| {
+    let mut bench = WorkerBuffers::take();
+    let decode = |bench: &mut WorkerBuffers| {
         inner.fetch(&found, &mut bench.memory.stored).unwrap();
         inner.unfilter(&found, 1, None, bench).expect("a chunk")
     };

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use zonda_model::memory;
 use zonda_storage::neighbour::journal_id;
-use zonda_storage::{BLOCK_BYTES, Beside, Neighbour, Storage, write_journal};
+use zonda_storage::{BLOCK_BYTES, Sidecar, Sidecars, Storage, write_journal};
 
 use crate::codec::{self, NUMRECS_AT, encode_header};
 use crate::error::ClassicError;
@@ -56,14 +56,14 @@ impl Base {
     /// Completes a change that an error stopped; gives the definitions that the file then has,
     /// where data was moved for them.
     pub(crate) fn complete(&self, state: &mut State) -> Result<Option<Header>, ClassicError> {
-        let beside = self.beside.as_ref();
+        let sidecars = self.sidecars.as_ref();
         match &mut state.unfinished {
             None => return Ok(None),
-            Some(Unfinished::Header(bytes)) => finish_header(&*self.storage, beside, bytes)?,
-            Some(Unfinished::Move(moving)) => moving.finish(&*self.storage, beside)?,
+            Some(Unfinished::Header(bytes)) => finish_header(&*self.storage, sidecars, bytes)?,
+            Some(Unfinished::Move(moving)) => moving.finish(&*self.storage, sidecars)?,
             Some(Unfinished::Renamed(_)) => {
                 self.storage.invalidate()?;
-                beside.map_or(Ok(()), |beside| beside.settle())?;
+                sidecars.map_or(Ok(()), |sidecars| sidecars.settle())?;
             }
         }
         let header = match state.unfinished.take() {
@@ -117,8 +117,8 @@ impl Base {
         new: Vec<u8>,
         n_records: u64,
     ) -> Result<(), ClassicError> {
-        let beside = self.beside.as_ref();
-        let Some(neighbours) = beside else { return Ok(self.storage.write_at(0, &new)?) };
+        let sidecars = self.sidecars.as_ref();
+        let Some(neighbours) = sidecars else { return Ok(self.storage.write_at(0, &new)?) };
         let stored = self.storage.len()?;
         let (id, kind, no_fill) = (Some(journal_id()), Kind::Header, Vec::new());
         let body = Body { id, kind, old, new, n_records, stored, no_fill };
@@ -144,10 +144,10 @@ impl Base {
         if moved == 0 {
             return Ok(false);
         }
-        let beside = self.beside.as_ref();
+        let sidecars = self.sidecars.as_ref();
         // Others that share the file must find it under their descriptors, and a copy of much that
         // stays would cost more than it saves.
-        if let Some(neighbours) = beside
+        if let Some(neighbours) = sidecars
             && !self.share
             && moved.saturating_mul(4) >= stored
             && neighbours.replaceable()
@@ -157,7 +157,7 @@ impl Base {
         {
             state.unfinished = Some(Unfinished::Renamed(Box::new(state.header.clone())));
         } else {
-            let moving = Move::begin(storage, beside, old, &state.header, n_records)?;
+            let moving = Move::begin(storage, sidecars, old, &state.header, n_records)?;
             state.unfinished = Some(Unfinished::Move(Box::new(moving)));
         }
         self.complete(state)?;
@@ -212,14 +212,14 @@ fn write_first(storage: &dyn Storage, header: &[u8]) -> Result<(), ClassicError>
 /// Rewrites a header that is in the journal, and removes that.
 pub(crate) fn finish_header(
     storage: &dyn Storage,
-    beside: Option<&Arc<dyn Beside>>,
+    sidecars: Option<&Arc<dyn Sidecars>>,
     header: &[u8],
 ) -> Result<(), ClassicError> {
     storage.write_at(0, header)?;
     storage.sync()?;
-    if let Some(beside) = beside {
-        beside.remove(Neighbour::Journal)?;
-        beside.settle()?;
+    if let Some(sidecars) = sidecars {
+        sidecars.remove(Sidecar::Journal)?;
+        sidecars.settle()?;
     }
     Ok(())
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, AttPut, AttView, Capabilities, ClassicVar, Definitions, DimView, Dims,
-    Dispatch, DispatchWrite, Ending, Error, FillMode, Format, GroupId, GroupView, Layout, PutRules,
-    Reserve, Result, Room, Transfer, Values, VarRef, VarView,
+    Access, AttAccess, AttPut, AttView, Capabilities, ClassicVar, Definitions, Destination,
+    DimView, Dims, Dispatch, DispatchWrite, Ending, Error, FillMode, Format, GroupId, GroupView,
+    Layout, PutRules, Reserve, Result, Transfer, Values, VarRef, VarView,
 };
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
@@ -137,11 +137,11 @@ impl Dispatch for ClassicFile {
         Ok(ClassicFile::check_get(self, get)?)
     }
 
-    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         Ok(ClassicFile::get(self, get, room.bytes)?)
     }
 
-    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         Ok(ClassicFile::get_now(self, get, room.bytes)?)
     }
 
@@ -149,7 +149,7 @@ impl Dispatch for ClassicFile {
         Ok(ClassicFile::check_get_att(self, get)?)
     }
 
-    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
         Ok(ClassicFile::get_att(self, get, room.bytes)?)
     }
 

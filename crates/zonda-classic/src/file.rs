@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zonda_format::{Ending, FillMode, Reserve};
 use zonda_runtime::lock::Rank;
-use zonda_storage::{Beside, Storage, StorageError, check_place};
+use zonda_storage::{Sidecars, Storage, StorageError, check_place};
 
 use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header, decode_read};
 use crate::commit::Unfinished;
@@ -29,7 +29,7 @@ pub struct ClassicFile {
 pub(crate) struct Base {
     pub(crate) storage: Arc<dyn Storage>,
     /// What stands beside the file, for commits of more than one write.
-    pub(crate) beside: Option<Arc<dyn Beside>>,
+    pub(crate) sidecars: Option<Arc<dyn Sidecars>>,
     pub(crate) writable: bool,
     /// `NC_SHARE`: the record count is written and re-read at once, for readers in other processes.
     pub(crate) share: bool,
@@ -108,7 +108,7 @@ impl ClassicFile {
     #[must_use]
     pub fn create(
         storage: Arc<dyn Storage>,
-        beside: Option<Arc<dyn Beside>>,
+        sidecars: Option<Arc<dyn Sidecars>>,
         version: Version,
         share: bool,
     ) -> ClassicFile {
@@ -120,7 +120,7 @@ impl ClassicFile {
             stored_len: 0,
             unfinished: None,
         };
-        ClassicFile::with_state(storage, beside, true, share, state, 0)
+        ClassicFile::with_state(storage, sidecars, true, share, state, 0)
     }
 
     /// Opens the file that a storage holds, in data mode. What a dead writer began is completed
@@ -130,15 +130,15 @@ impl ClassicFile {
     /// As [`decode_header`]; [`ClassicError::HalfMoved`] for a reader; what the storage reports.
     pub fn open(
         storage: Arc<dyn Storage>,
-        beside: Option<Arc<dyn Beside>>,
+        sidecars: Option<Arc<dyn Sidecars>>,
         writable: bool,
         share: bool,
     ) -> Result<ClassicFile, ClassicError> {
         let mut pending = Pending::Nothing;
-        if let Some(beside) = &beside {
+        if let Some(sidecars) = &sidecars {
             // After a recovery there is nothing left to look for, unless the writer is alive.
-            if !writable || recover::for_writing(&*storage, beside)? {
-                pending = recover::pending(&*storage, &**beside)?;
+            if !writable || recover::for_writing(&*storage, sidecars)? {
+                pending = recover::pending(&*storage, &**sidecars)?;
             }
         }
         let limits = DecodeLimits::default();
@@ -155,7 +155,7 @@ impl ClassicFile {
             header_dirty: false,
             unfinished: None,
         };
-        let file = ClassicFile::with_state(storage, beside, writable, share, state, known);
+        let file = ClassicFile::with_state(storage, sidecars, writable, share, state, known);
         // A count that follows from the file's length is written before that changes.
         file.base.n_records_dirty.store(known != n_records, Ordering::Relaxed);
         file.base.advise(&file.state.header);
@@ -181,7 +181,7 @@ impl ClassicFile {
 
     fn with_state(
         storage: Arc<dyn Storage>,
-        beside: Option<Arc<dyn Beside>>,
+        sidecars: Option<Arc<dyn Sidecars>>,
         writable: bool,
         share: bool,
         state: State,
@@ -189,7 +189,7 @@ impl ClassicFile {
     ) -> ClassicFile {
         let base = Base {
             storage,
-            beside,
+            sidecars,
             writable,
             share,
             n_records: AtomicU64::new(n_records),

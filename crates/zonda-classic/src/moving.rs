@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use zonda_model::memory;
 use zonda_storage::neighbour::journal_id;
-use zonda_storage::{Beside, Neighbour, Storage, has_no_room, write_journal};
+use zonda_storage::{Sidecar, Sidecars, Storage, has_no_room, write_journal};
 
 use crate::codec::{decode_header, encode_header};
 use crate::error::ClassicError;
@@ -67,7 +67,7 @@ impl Move {
     /// What the storage reports.
     pub(crate) fn begin(
         storage: &dyn Storage,
-        beside: Option<&Arc<dyn Beside>>,
+        sidecars: Option<&Arc<dyn Sidecars>>,
         old: &Header,
         target: &Header,
         n_records: u64,
@@ -94,7 +94,7 @@ impl Move {
             next: 0,
             block: Vec::new(),
         };
-        let Some(beside) = beside else { return Ok(moving) };
+        let Some(sidecars) = sidecars else { return Ok(moving) };
         let new = encode_header(target, n_records)?;
         let mut body = Body {
             id: Some(journal_id()),
@@ -109,7 +109,7 @@ impl Move {
         while let Some(payload) = payloads.next() {
             moving.payload = payload;
             body.kind = Kind::Move { payload };
-            match moving.keep_journal(&**beside, &body) {
+            match moving.keep_journal(&**sidecars, &body) {
                 Err(ClassicError::Storage(cause))
                     if has_no_room(cause.raw_os_error()) && payloads.len() > 0 => {}
                 other => {
@@ -122,8 +122,8 @@ impl Move {
     }
 
     /// Writes the journal, with room for all that it will keep.
-    fn keep_journal(&mut self, beside: &dyn Beside, body: &Body) -> Result<(), ClassicError> {
-        let Some(journal) = write_journal(beside, &body.encode()?)? else { return Ok(()) };
+    fn keep_journal(&mut self, sidecars: &dyn Sidecars, body: &Body) -> Result<(), ClassicError> {
+        let Some(journal) = write_journal(sidecars, &body.encode()?)? else { return Ok(()) };
         let slots = Slots::new(journal, body);
         let (mut even, mut odd) = (0, 0);
         // Nothing is carried out, so this cannot fail.
@@ -133,7 +133,7 @@ impl Move {
             Ok(())
         });
         if let Err(error) = slots.reserve([even, odd]) {
-            let _ = beside.remove(Neighbour::Journal);
+            let _ = sidecars.remove(Sidecar::Journal);
             return Err(error);
         }
         self.slots = Some(slots);
@@ -199,7 +199,7 @@ impl Move {
     pub(crate) fn finish(
         &mut self,
         storage: &dyn Storage,
-        beside: Option<&Arc<dyn Beside>>,
+        sidecars: Option<&Arc<dyn Sidecars>>,
     ) -> Result<(), ClassicError> {
         let (old, target) = (self.old.clone(), self.target.clone());
         for_each_batch(
@@ -222,9 +222,9 @@ impl Move {
         storage.barrier()?;
         storage.write_at(0, &encode_header(&target, self.n_records)?)?;
         storage.sync()?;
-        if let (Some(beside), Some(_)) = (beside, &self.slots) {
-            beside.remove(Neighbour::Journal)?;
-            beside.settle()?;
+        if let (Some(sidecars), Some(_)) = (sidecars, &self.slots) {
+            sidecars.remove(Sidecar::Journal)?;
+            sidecars.settle()?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 #[cfg(doc)]
 use zonda_storage::StorageError;
 use zonda_storage::neighbour::{Refusal, told};
-use zonda_storage::{Beside, Found, Neighbour, Sight, Storage, takes_no_files};
+use zonda_storage::{FoundSidecar, Sidecar, SidecarForReader, Sidecars, Storage, takes_no_files};
 
 use crate::commit::finish_header;
 use crate::error::ClassicError;
@@ -61,7 +61,7 @@ fn is_its(body: &Body, storage: &dyn Storage) -> Result<bool, ClassicError> {
 /// What completing a journal changes that is not complete itself.
 const NOTHING: &str = "nothing: it is not complete, and is removed";
 
-fn look(storage: &dyn Storage, found: Option<Found>) -> Result<Look, ClassicError> {
+fn look(storage: &dyn Storage, found: Option<FoundSidecar>) -> Result<Look, ClassicError> {
     let Some(found) = found else { return Ok(Look::Stop(Recovery::Nothing)) };
     let Some(body) = Body::read(&*found.storage, BODY_MAX)? else {
         let state = if found.in_use { Recovery::InUse } else { Recovery::Untouched };
@@ -81,9 +81,12 @@ fn look(storage: &dyn Storage, found: Option<Found>) -> Result<Look, ClassicErro
 /// # Errors
 /// [`StorageError::Refused`] for a journal that is not to be trusted; what the storage reports. It can
 /// then be tried again.
-pub fn recover(storage: &dyn Storage, beside: &Arc<dyn Beside>) -> Result<Recovery, ClassicError> {
-    let found = beside.find(Neighbour::Journal)?;
-    complete(storage, beside, look(storage, found)?)
+pub fn recover(
+    storage: &dyn Storage,
+    sidecars: &Arc<dyn Sidecars>,
+) -> Result<Recovery, ClassicError> {
+    let found = sidecars.find(Sidecar::Journal)?;
+    complete(storage, sidecars, look(storage, found)?)
 }
 
 /// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed `show` gets
@@ -93,46 +96,46 @@ pub fn recover(storage: &dyn Storage, beside: &Arc<dyn Beside>) -> Result<Recove
 /// As [`recover`], and those of `show`.
 pub fn recover_of<E: From<ClassicError>>(
     storage: &dyn Storage,
-    beside: &Arc<dyn Beside>,
+    sidecars: &Arc<dyn Sidecars>,
     user: u32,
     show: impl FnOnce(&[String]) -> Result<(), E>,
 ) -> Result<Recovery, E> {
-    let found = beside.find_of(Neighbour::Journal, user).map_err(ClassicError::from)?;
+    let found = sidecars.find_of(Sidecar::Journal, user).map_err(ClassicError::from)?;
     let found = look(storage, found)?;
     match &found {
         Look::Left(left) => show(&left.body.told())?,
         Look::Stop(Recovery::Untouched) => show(&[NOTHING.to_owned()])?,
         Look::Stop(_) => {}
     }
-    Ok(complete(storage, beside, found)?)
+    Ok(complete(storage, sidecars, found)?)
 }
 
 fn complete(
     storage: &dyn Storage,
-    beside: &Arc<dyn Beside>,
+    sidecars: &Arc<dyn Sidecars>,
     found: Look,
 ) -> Result<Recovery, ClassicError> {
     let done = match found {
         Look::Stop(Recovery::Untouched) => {
-            beside.remove(Neighbour::Journal)?;
+            sidecars.remove(Sidecar::Journal)?;
             Recovery::Untouched
         }
         Look::Stop(state) => state,
         Look::Left(Left { journal, body }) => match body.kind {
             Kind::Header => {
-                finish_header(storage, Some(beside), &body.new)?;
+                finish_header(storage, Some(sidecars), &body.new)?;
                 Recovery::Header
             }
             Kind::Move { .. } => {
-                Move::resume(journal, &body)?.finish(storage, Some(beside))?;
+                Move::resume(journal, &body)?.finish(storage, Some(sidecars))?;
                 Recovery::Move
             }
         },
     };
     // A copy is of no use to anybody, and does no harm where it has to stay; what is none of ours is not
     // touched.
-    match beside.find(Neighbour::Copy) {
-        Ok(Some(copy)) if !copy.in_use => match beside.remove(Neighbour::Copy) {
+    match sidecars.find(Sidecar::Copy) {
+        Ok(Some(copy)) if !copy.in_use => match sidecars.remove(Sidecar::Copy) {
             Err(error) if !takes_no_files(error.raw_os_error()) => return Err(error.into()),
             _ => {}
         },
@@ -149,11 +152,11 @@ fn complete(
 /// As [`recover`]; [`StorageError::Refused`] for a journal that is not this file's, too.
 pub(crate) fn for_writing(
     storage: &dyn Storage,
-    beside: &Arc<dyn Beside>,
+    sidecars: &Arc<dyn Sidecars>,
 ) -> Result<bool, ClassicError> {
-    match recover(storage, beside)? {
+    match recover(storage, sidecars)? {
         Recovery::NotItsJournal => {
-            Err(beside.refuse(Neighbour::Journal, Refusal::OtherBytes).into())
+            Err(sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes).into())
         }
         done => Ok(done == Recovery::InUse),
     }
@@ -164,15 +167,18 @@ pub(crate) fn for_writing(
 /// # Errors
 /// [`ClassicError::HalfMoved`] where the data lies partly here and partly there;
 /// [`StorageError::Refused`] for another user's journal that belongs to the file.
-pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pending, ClassicError> {
+pub(crate) fn pending(
+    storage: &dyn Storage,
+    sidecars: &dyn Sidecars,
+) -> Result<Pending, ClassicError> {
     let not_its = || {
-        let error = beside.refuse(Neighbour::Journal, Refusal::OtherBytes);
+        let error = sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes);
         told(&error, "the file is read without it");
         Ok(Pending::Nothing)
     };
-    match beside.sight(Neighbour::Journal)? {
-        Sight::Nothing => Ok(Pending::Nothing),
-        Sight::Ours(found) => match Body::read(&*found.storage, BODY_MAX)? {
+    match sidecars.sight(Sidecar::Journal)? {
+        SidecarForReader::Nothing => Ok(Pending::Nothing),
+        SidecarForReader::Ours(found) => match Body::read(&*found.storage, BODY_MAX)? {
             Some(body) if is_its(&body, storage)? => match body.kind {
                 Kind::Header => Ok(Pending::Header(body.new)),
                 Kind::Move { .. } => Err(ClassicError::HalfMoved { in_use: found.in_use }),
@@ -180,7 +186,7 @@ pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pend
             Some(_) => not_its(),
             None => Ok(Pending::Nothing),
         },
-        Sight::Theirs(found, refused) => {
+        SidecarForReader::Theirs(found, refused) => {
             let most = storage.len()?.saturating_mul(4).saturating_add(THEIRS_LEAST);
             match Body::read(&*found.storage, most.min(BODY_MAX))? {
                 Some(body) if is_its(&body, storage)? => match body.kind {

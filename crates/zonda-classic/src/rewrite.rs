@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zonda_model::memory;
 use zonda_storage::layer::Adaptive;
-use zonda_storage::{Beside, Neighbour, Storage, has_no_descriptor, has_no_room, takes_no_files};
+use zonda_storage::{Sidecar, Sidecars, Storage, has_no_descriptor, has_no_room, takes_no_files};
 
 use crate::codec::encode_header;
 use crate::error::ClassicError;
@@ -29,13 +29,13 @@ const HOLE: usize = 64 << 10;
 /// What the storage reports; everything is then as before.
 pub(crate) fn rewrite(
     storage: &dyn Storage,
-    beside: &dyn Beside,
+    sidecars: &dyn Sidecars,
     old: &Header,
     target: &Header,
     n_records: u64,
 ) -> Result<bool, ClassicError> {
     storage.barrier()?;
-    let copy = match beside.create(Neighbour::Copy) {
+    let copy = match sidecars.create(Sidecar::Copy) {
         Err(error)
             if takes_no_files(error.raw_os_error()) || has_no_descriptor(error.raw_os_error()) =>
         {
@@ -44,9 +44,9 @@ pub(crate) fn rewrite(
         other => other?,
     };
     let made =
-        write_copy(storage, copy, old, target, n_records).and_then(|()| Ok(beside.replace()?));
+        write_copy(storage, copy, old, target, n_records).and_then(|()| Ok(sidecars.replace()?));
     let Err(error) = made else { return Ok(true) };
-    let _ = beside.remove(Neighbour::Copy);
+    let _ = sidecars.remove(Sidecar::Copy);
     match &error {
         ClassicError::Storage(cause) if has_no_room(cause.raw_os_error()) => Ok(false),
         _ => Err(error),

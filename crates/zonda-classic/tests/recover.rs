@@ -12,7 +12,8 @@ use zonda_format::{Access, AttPut, Transfer};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{
-    Advice, Beside, Found, Neighbour, Op, ReadRange, Stamp, Storage, StorageError, WriteRange,
+    Advice, FoundSidecar, Op, ReadRange, Sidecar, Sidecars, Stamp, Storage, StorageError,
+    WriteRange,
 };
 
 const RECORDS: usize = 5;
@@ -20,7 +21,7 @@ const RECORDS: usize = 5;
 /// The file and its neighbours.
 #[derive(Debug, Default)]
 struct Files {
-    bytes: BTreeMap<Option<Neighbour>, Vec<u8>>,
+    bytes: BTreeMap<Option<Sidecar>, Vec<u8>>,
     /// Changes until the writer dies.
     left: Option<usize>,
     replaceable: bool,
@@ -46,10 +47,10 @@ struct Folder(Arc<Mutex<Files>>);
 
 /// One of the files.
 #[derive(Debug)]
-struct InFolder(Folder, Option<Neighbour>);
+struct InFolder(Folder, Option<Sidecar>);
 
 impl Folder {
-    fn with<R>(&self, which: Option<Neighbour>, f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    fn with<R>(&self, which: Option<Sidecar>, f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         f(self.0.lock().unwrap().bytes.entry(which).or_default())
     }
 
@@ -57,7 +58,7 @@ impl Folder {
         Arc::new(InFolder(self.clone(), None))
     }
 
-    fn beside(&self) -> Arc<dyn Beside> {
+    fn sidecars(&self) -> Arc<dyn Sidecars> {
         Arc::new(self.clone())
     }
 }
@@ -127,25 +128,25 @@ impl Storage for InFolder {
     }
 }
 
-impl Beside for Folder {
-    fn create(&self, which: Neighbour) -> Result<Arc<dyn Storage>, StorageError> {
+impl Sidecars for Folder {
+    fn create(&self, which: Sidecar) -> Result<Arc<dyn Storage>, StorageError> {
         let mut files = self.0.lock().unwrap();
         files.change()?;
         files.bytes.insert(Some(which), Vec::new());
         Ok(Arc::new(InFolder(self.clone(), Some(which))))
     }
-    fn find(&self, which: Neighbour) -> Result<Option<Found>, StorageError> {
+    fn find(&self, which: Sidecar) -> Result<Option<FoundSidecar>, StorageError> {
         let there = self.0.lock().unwrap().bytes.contains_key(&Some(which));
         let storage = Arc::new(InFolder(self.clone(), Some(which)));
-        Ok(there.then_some(Found { storage, in_use: false }))
+        Ok(there.then_some(FoundSidecar { storage, in_use: false }))
     }
-    fn find_of(&self, which: Neighbour, _: u32) -> Result<Option<Found>, StorageError> {
+    fn find_of(&self, which: Sidecar, _: u32) -> Result<Option<FoundSidecar>, StorageError> {
         self.find(which)
     }
-    fn refuse(&self, which: Neighbour, why: Refusal) -> StorageError {
+    fn refuse(&self, which: Sidecar, why: Refusal) -> StorageError {
         StorageError::Refused { path: Path::new(which.suffix()).into(), why, owner: None }
     }
-    fn remove(&self, which: Neighbour) -> Result<(), StorageError> {
+    fn remove(&self, which: Sidecar) -> Result<(), StorageError> {
         let mut files = self.0.lock().unwrap();
         files.change()?;
         files.bytes.remove(&Some(which));
@@ -160,7 +161,7 @@ impl Beside for Folder {
     fn replace(&self) -> Result<(), StorageError> {
         let mut files = self.0.lock().unwrap();
         files.change()?;
-        let copy = files.bytes.remove(&Some(Neighbour::Copy)).unwrap();
+        let copy = files.bytes.remove(&Some(Sidecar::Copy)).unwrap();
         files.bytes.insert(None, copy);
         Ok(())
     }
@@ -190,7 +191,7 @@ fn value(var: usize, index: usize) -> i32 {
 
 /// `n_vars` variables of both kinds with all their records, without room in the header.
 fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
-    let mut file = ClassicFile::create(folder.main(), Some(folder.beside()), version, false);
+    let mut file = ClassicFile::create(folder.main(), Some(folder.sidecars()), version, false);
     let time = file.def_dim(b"time", 0).unwrap();
     let x = file.def_dim(b"x", width).unwrap();
     let int = ExtType::Int.nc_type();
@@ -215,7 +216,7 @@ fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
 }
 
 fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
-    let mut file = ClassicFile::open(folder.main(), Some(folder.beside()), true, false)?;
+    let mut file = ClassicFile::open(folder.main(), Some(folder.sidecars()), true, false)?;
     file.redef()?;
     match what {
         Redefinition::Attribute(len) => {
@@ -243,7 +244,7 @@ fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
 
 /// Everything that was put is there; gives whether the redefinition is.
 fn check(folder: &Folder, n_vars: usize, width: usize, shown: &str) -> bool {
-    let file = ClassicFile::open(folder.main(), Some(folder.beside()), false, false)
+    let file = ClassicFile::open(folder.main(), Some(folder.sidecars()), false, false)
         .unwrap_or_else(|error| panic!("{shown}: {error}"));
     for var in 0..n_vars {
         let records = if var % 2 == 0 { 1 } else { RECORDS };
@@ -308,14 +309,14 @@ fn a_writer_may_die_at_any_change() {
                     let shown = format!(
                         "{version:?}, {n_vars} variables of {width}, {what:?}, {replaceable}, died at {died_at}"
                     );
-                    let recovery = recover(&*folder.main(), &folder.beside()).unwrap();
+                    let recovery = recover(&*folder.main(), &folder.sidecars()).unwrap();
                     *kinds.entry(format!("{recovery:?}")).or_insert(0) += 1;
                     let new = check(&folder, n_vars, width, &shown);
                     assert!(new || !done || room, "{shown}: the definitions are lost");
                     let left: Vec<_> = folder.0.lock().unwrap().bytes.keys().copied().collect();
                     assert_eq!(left, [None], "{shown}");
                     assert_eq!(
-                        recover(&*folder.main(), &folder.beside()).unwrap(),
+                        recover(&*folder.main(), &folder.sidecars()).unwrap(),
                         Recovery::Nothing
                     );
                     if done {
@@ -358,13 +359,14 @@ fn a_restored_file_is_not_taken_for_the_one_that_was_being_changed() {
             }
             let shown = format!("{n_vars} variables, {what:?}, died at {died_at}");
             check(&folder, n_vars, width, &shown);
-            let recovery = recover(&*folder.main(), &folder.beside()).unwrap();
+            let recovery = recover(&*folder.main(), &folder.sidecars()).unwrap();
             *kinds.entry(format!("{recovery:?}")).or_insert(0) += 1;
             check(&folder, n_vars, width, &shown);
             if recovery == Recovery::NotItsJournal {
-                let open = || ClassicFile::open(folder.main(), Some(folder.beside()), true, false);
+                let open =
+                    || ClassicFile::open(folder.main(), Some(folder.sidecars()), true, false);
                 assert_eq!(open().unwrap_err().nc_error().code(), 1, "{shown}");
-                folder.beside().remove(Neighbour::Journal).unwrap();
+                folder.sidecars().remove(Sidecar::Journal).unwrap();
                 open().unwrap_or_else(|error| panic!("{shown}: {error}"));
             }
             if done {

@@ -2,7 +2,8 @@
 //! kept beside them.
 
 use zonda::{
-    AttAccess, AttView, Dataset, ExtType, Meta, NC_STRING, Place, Room, Transfer, VarRef, memory,
+    AttAccess, AttView, Dataset, Destination, ExtType, Meta, NC_STRING, Transfer, VarRef, VlenSink,
+    memory,
 };
 
 /// Strings and items of sequences, by the numbers that stand for them in elements.
@@ -29,7 +30,7 @@ impl Pieces {
     }
 }
 
-impl Place for Pieces {
+impl VlenSink for Pieces {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
@@ -60,7 +61,7 @@ pub(crate) fn attribute(
             let mut get = Transfer::new(access);
             meta.file().check_get_att(&mut get)?;
             memory::resize(&mut out, get.n_bytes, 0)?;
-            let room = Room { bytes: &mut out, place: Some(&mut pieces) };
+            let room = Destination { bytes: &mut out, place: Some(&mut pieces) };
             meta.file().get_att(&get, room)
         };
         let _ = read().map_err(|error| error.at(file.path()))?;

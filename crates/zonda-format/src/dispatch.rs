@@ -12,11 +12,11 @@ use zonda_storage::Storage;
 use crate::capabilities::Capabilities;
 use crate::definitions::Definitions;
 use crate::error::{Error, Result};
-use crate::held::Held;
+use crate::owned_values::OwnedValues;
 use crate::refs::{GroupId, VarRef};
 use crate::rules::PutRules;
 use crate::storage::{Endianness, FilterSpec, Quantize, StorageRequest, VarInfo};
-use crate::transfer::{Access, AttAccess, AttPut, Fetch, Room, Transfer, Values};
+use crate::transfer::{Access, AttAccess, AttPut, Destination, Transfer, Values, VlenSource};
 
 /// Whether elements never written hold the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,13 +95,13 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// What the storage and filters report; `NC_ENOMEM` where a place has no memory. Values that do not
     /// fit are counted.
-    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted>;
+    fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted>;
 
     /// Both steps of a get, for who knows how long memory has to be.
     ///
     /// # Errors
     /// As for both; `NC_EINVAL` for memory of another length.
-    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         self.check_get(get)?;
         self.get(get, room)
     }
@@ -116,7 +116,7 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As for a get.
-    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted>;
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted>;
 
     /// What a get wants to be done first by who has the file alone: some formats end define mode by it
     /// ([`DispatchWrite::end_definitions`]).
@@ -247,7 +247,7 @@ pub trait View: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `NC_EBADTYPE` for what is no type, `NC_ENOMEM` for sequences of impossible lengths.
-    fn hold(&self, nc_type: i32, fetch: &mut dyn Fetch, elems: &[u8]) -> Result<Held>;
+    fn hold(&self, nc_type: i32, fetch: &mut dyn VlenSource, elems: &[u8]) -> Result<OwnedValues>;
 }
 
 /// An open file that can be changed.
@@ -530,7 +530,7 @@ pub trait StoreVars {
     ///
     /// # Errors
     /// As [`StoreVars::var_info`]; `NC_ENOMEM` where a place has no memory.
-    fn fill_value(&self, var: VarRef, room: Room<'_>) -> Result<()>;
+    fn fill_value(&self, var: VarRef, room: Destination<'_>) -> Result<()>;
 
     /// Chunk cache of a variable: bytes, slots, preemption.
     ///

@@ -5,9 +5,9 @@ mod capabilities;
 mod definitions;
 mod dispatch;
 mod error;
-mod held;
 mod kind;
 mod meta;
+mod owned_values;
 mod refs;
 mod rules;
 mod storage;
@@ -22,13 +22,15 @@ pub use dispatch::{
     Dispatch, DispatchWrite, Ending, FillMode, Reserve, StoreVars, TypeDefinitions, View,
 };
 pub use error::{Error, FormatError, Result};
-pub use held::Held;
 pub use kind::{Format, Other};
 pub use meta::{Meta, no_such, no_var};
+pub use owned_values::OwnedValues;
 pub use refs::{GroupId, VarRef};
 pub use rules::{Fit, PutRules};
 pub use storage::{
     Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,
 };
-pub use transfer::{Access, AttAccess, AttPut, Fetch, Place, Room, Transfer, Values};
+pub use transfer::{
+    Access, AttAccess, AttPut, Destination, Transfer, Values, VlenSink, VlenSource,
+};
 pub use types::{FIRST_USER_TYPE, Field, Member, NC_STRING, UserClass, UserType};

@@ -92,7 +92,7 @@ pub struct Values<'a> {
     /// Elements in the form of memory, row-major.
     pub bytes: &'a [u8],
     /// Where strings and sequences are; `None` for who has none, and is refused if there are some.
-    pub fetch: Option<&'a mut dyn Fetch>,
+    pub fetch: Option<&'a mut dyn VlenSource>,
 }
 
 impl<'a> Values<'a> {
@@ -110,22 +110,22 @@ impl std::fmt::Debug for Values<'_> {
 }
 
 /// Memory for values on their way out of a file.
-pub struct Room<'a> {
+pub struct Destination<'a> {
     /// Elements in the form of memory, row-major.
     pub bytes: &'a mut [u8],
     /// Where strings and sequences go; `None` for who takes none, and is refused if there are some.
-    pub place: Option<&'a mut dyn Place>,
+    pub place: Option<&'a mut dyn VlenSink>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> Destination<'a> {
     /// For values that are all in the bytes.
     #[must_use]
-    pub fn plain(bytes: &'a mut [u8]) -> Room<'a> {
-        Room { bytes, place: None }
+    pub fn plain(bytes: &'a mut [u8]) -> Destination<'a> {
+        Destination { bytes, place: None }
     }
 }
 
-impl std::fmt::Debug for Room<'_> {
+impl std::fmt::Debug for Destination<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Room({} bytes)", self.bytes.len())
     }
@@ -134,7 +134,7 @@ impl std::fmt::Debug for Room<'_> {
 /// Where values of variable length go. C wants addresses of memory from `malloc`; Rust wants
 /// something safe. What `place` returns is stored, in native byte order, in the element: 8 bytes for
 /// a string, length (8 bytes) and this for a sequence.
-pub trait Place {
+pub trait VlenSink {
     /// Takes the bytes of one string (without NUL) or of all items of one sequence (in memory form,
     /// themselves already placed); `None` where there is no memory.
     ///
@@ -143,9 +143,9 @@ pub trait Place {
     fn place(&mut self, bytes: &[u8], text: bool) -> Option<u64>;
 }
 
-/// Where values of variable length come from. The caller's memory holds addresses, as [`Place`] gave
+/// Where values of variable length come from. The caller's memory holds addresses, as [`VlenSink`] gave
 /// them or C made them; what is there only the caller can say.
-pub trait Fetch {
+pub trait VlenSource {
     /// The string at an address, without its NUL; `None` for a null pointer.
     fn text(&mut self, address: u64) -> Option<&[u8]>;
 

@@ -20,7 +20,9 @@
 use std::sync::Arc;
 
 use zonda_storage::neighbour::{Refusal, journal_id, told};
-use zonda_storage::{Beside, Found, Neighbour, Sight, Storage, StorageError, write_journal};
+use zonda_storage::{
+    FoundSidecar, Sidecar, SidecarForReader, Sidecars, Storage, StorageError, write_journal,
+};
 
 use crate::checksum::lookup3;
 use crate::space::SECTOR;
@@ -123,8 +125,8 @@ impl Journal {
     ///
     /// # Errors
     /// What the operating system reports. The file is untouched, and there is no journal.
-    pub fn write(&self, beside: &dyn Beside) -> Result<Option<Arc<dyn Storage>>> {
-        Ok(write_journal(beside, &self.encode()?)?)
+    pub fn write(&self, sidecars: &dyn Sidecars) -> Result<Option<Arc<dyn Storage>>> {
+        Ok(write_journal(sidecars, &self.encode()?)?)
     }
 
     /// Makes the changes. This can be repeated.
@@ -248,21 +250,21 @@ impl Journal {
 /// nothing was.
 pub fn switch<'a>(
     storage: &dyn Storage,
-    beside: Option<&dyn Beside>,
+    sidecars: Option<&dyn Sidecars>,
     superblock: u64,
     changes: impl IntoIterator<Item = (u64, &'a [u8])>,
 ) -> Result<()> {
     let mut journal = Journal::of(storage, changes)?;
-    let Some(beside) = beside else { return journal.apply(storage) };
+    let Some(sidecars) = sidecars else { return journal.apply(storage) };
     journal.witness(storage, superblock)?;
     // Where the folder takes no files this is as safe as the reference does it.
-    let kept = journal.write(beside)?;
+    let kept = journal.write(sidecars)?;
     journal.apply(storage)?;
     if let Some(kept) = kept {
         storage.barrier()?;
         drop(kept);
-        beside.remove(Neighbour::Journal)?;
-        beside.settle()?;
+        sidecars.remove(Sidecar::Journal)?;
+        sidecars.settle()?;
     }
     Ok(())
 }
@@ -272,8 +274,8 @@ pub fn switch<'a>(
 /// # Errors
 /// [`StorageError::Refused`] for a journal that is not to be trusted; what the storage reports. It can
 /// then be tried again.
-pub fn recover(storage: &dyn Storage, beside: &dyn Beside) -> Result<Recovered> {
-    complete(storage, beside, beside.find(Neighbour::Journal)?, |_| Ok(()))
+pub fn recover(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<Recovered> {
+    complete(storage, sidecars, sidecars.find(Sidecar::Journal)?, |_| Ok(()))
 }
 
 /// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed `show` gets
@@ -283,12 +285,12 @@ pub fn recover(storage: &dyn Storage, beside: &dyn Beside) -> Result<Recovered> 
 /// As [`recover`], and those of `show`.
 pub fn recover_of<E: From<HdfError>>(
     storage: &dyn Storage,
-    beside: &dyn Beside,
+    sidecars: &dyn Sidecars,
     user: u32,
     show: impl FnOnce(&[String]) -> std::result::Result<(), E>,
 ) -> std::result::Result<Recovered, E> {
-    let found = beside.find_of(Neighbour::Journal, user).map_err(HdfError::from)?;
-    complete(storage, beside, found, |journal| match journal {
+    let found = sidecars.find_of(Sidecar::Journal, user).map_err(HdfError::from)?;
+    complete(storage, sidecars, found, |journal| match journal {
         Some(journal) => show(&journal.told()),
         None => show(&["nothing: it is not complete, and is removed".to_owned()]),
     })
@@ -296,15 +298,15 @@ pub fn recover_of<E: From<HdfError>>(
 
 fn complete<E: From<HdfError>>(
     storage: &dyn Storage,
-    beside: &dyn Beside,
-    found: Option<Found>,
+    sidecars: &dyn Sidecars,
+    found: Option<FoundSidecar>,
     show: impl FnOnce(Option<&Journal>) -> std::result::Result<(), E>,
 ) -> std::result::Result<Recovered, E> {
     let Some(found) = found else { return Ok(Recovered::Nothing) };
     if found.in_use {
         return Ok(Recovered::InUse);
     }
-    let remove = || beside.remove(Neighbour::Journal).map_err(HdfError::from);
+    let remove = || sidecars.remove(Sidecar::Journal).map_err(HdfError::from);
     let Some(journal) = Journal::read(&*found.storage, MOST_BYTES)? else {
         show(None)?;
         drop(found);
@@ -319,7 +321,7 @@ fn complete<E: From<HdfError>>(
     storage.barrier().map_err(HdfError::from)?;
     drop(found);
     remove()?;
-    beside.settle().map_err(HdfError::from)?;
+    sidecars.settle().map_err(HdfError::from)?;
     Ok(Recovered::Completed)
 }
 
@@ -327,10 +329,10 @@ fn complete<E: From<HdfError>>(
 ///
 /// # Errors
 /// As [`recover`]; [`StorageError::Refused`] for a journal that is not this file's, too.
-pub fn for_writing(storage: &dyn Storage, beside: &dyn Beside) -> Result<Recovered> {
-    match recover(storage, beside)? {
+pub fn for_writing(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<Recovered> {
+    match recover(storage, sidecars)? {
         Recovered::NotItsJournal => {
-            Err(beside.refuse(Neighbour::Journal, Refusal::OtherBytes).into())
+            Err(sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes).into())
         }
         done => Ok(done),
     }
@@ -342,16 +344,16 @@ pub fn for_writing(storage: &dyn Storage, beside: &dyn Beside) -> Result<Recover
 ///
 /// # Errors
 /// [`StorageError::Refused`]; what the storage reports.
-pub fn for_reading(storage: &dyn Storage, beside: &dyn Beside) -> Result<()> {
-    let (found, refused) = match beside.sight(Neighbour::Journal)? {
-        Sight::Theirs(found, refused) if !found.in_use => (found, refused),
+pub fn for_reading(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<()> {
+    let (found, refused) = match sidecars.sight(Sidecar::Journal)? {
+        SidecarForReader::Theirs(found, refused) if !found.in_use => (found, refused),
         _ => return Ok(()),
     };
     let most = storage.len()?.saturating_mul(8).saturating_add(THEIRS_LEAST);
     match Journal::read(&*found.storage, most)? {
         Some(journal) if journal.belongs_to(storage)? => Err(refused.into()),
         _ => {
-            let error = beside.refuse(Neighbour::Journal, Refusal::OtherBytes);
+            let error = sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes);
             told(&error, "the file is read without it");
             Ok(())
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use zonda_format::{Access, Transfer, Values};
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_nc4::{CreateHow, GroupId, Nc4File, OpenHow, StorageRequest};
+use zonda_nc4::{GroupId, Nc4CreateOptions, Nc4File, Nc4OpenOptions, StorageRequest};
 use zonda_storage::backend::Memory;
 
 const ROOT: GroupId = GroupId::ROOT;
@@ -19,14 +19,14 @@ fn cpu_time() -> u64 {
 }
 
 fn create() -> Nc4File {
-    let how = CreateHow {
+    let how = Nc4CreateOptions {
         classic: false,
         attribute_order: true,
         attach_scales: true,
         properties: Vec::new(),
     };
     let memory = Arc::new(Memory::new());
-    Nc4File::create(memory, Path::new("costs.nc"), OpenHow::default(), how).unwrap()
+    Nc4File::create(memory, Path::new("costs.nc"), Nc4OpenOptions::default(), how).unwrap()
 }
 
 fn var(file: &mut Nc4File, name: &str, dims: &[i32], chunks: Option<&[usize]>) -> VarId {

@@ -18,7 +18,7 @@ use crate::hidden;
 use crate::model::AttInfo;
 use crate::names::SHORT_LIST;
 use crate::types::Types;
-use crate::write::{EditedAtts, Held};
+use crate::write::{EditedAtts, OwnedValues};
 
 /// The attributes of one object.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(crate) enum AttValue<'a> {
     /// In the form of the file, with what they mean.
     Stored(Box<(Attribute, Meaning)>),
     /// In the form of memory.
-    Held(&'a Held),
+    Owned(&'a OwnedValues),
 }
 
 impl AttList {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, AttPut, Capabilities, Definitions, Dispatch, DispatchWrite, Endianness,
-    Ending, Error, Fetch, FillMode, FilterSpec, GroupId, Held, PutRules, Quantize, Reserve, Result,
-    Room, StorageRequest, StoreVars, Transfer, TypeDefinitions, Values, VarInfo, VarRef,
-    View as FormatView,
+    Access, AttAccess, AttPut, Capabilities, Definitions, Destination, Dispatch, DispatchWrite,
+    Endianness, Ending, Error, FillMode, FilterSpec, GroupId, OwnedValues, PutRules, Quantize,
+    Reserve, Result, StorageRequest, StoreVars, Transfer, TypeDefinitions, Values, VarInfo, VarRef,
+    View as FormatView, VlenSource,
 };
 use zonda_model::{DimId, Hyperslab, VarId};
 use zonda_storage::Storage;
@@ -45,11 +45,11 @@ impl Dispatch for Nc4File {
         Ok(Nc4File::check_get(self, get)?)
     }
 
-    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         Ok(Nc4File::get(self, get, room)?)
     }
 
-    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         Ok(Nc4File::get_now(self, get, room)?)
     }
 
@@ -57,7 +57,7 @@ impl Dispatch for Nc4File {
         Ok(Nc4File::check_get_att(self, get)?)
     }
 
-    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
         Ok(Nc4File::get_att(self, get, room)?)
     }
 
@@ -312,7 +312,7 @@ impl StoreVars for Nc4File {
         Ok(Nc4File::var_quantize(self, var.group, var.var)?)
     }
 
-    fn fill_value(&self, var: VarRef, room: Room<'_>) -> Result<()> {
+    fn fill_value(&self, var: VarRef, room: Destination<'_>) -> Result<()> {
         Ok(Nc4File::fill_value(self, var, None, room)?)
     }
 
@@ -343,7 +343,7 @@ impl FormatView for View {
         View::grown(self, var.group, var.var, slab);
     }
 
-    fn hold(&self, nc_type: i32, fetch: &mut dyn Fetch, elems: &[u8]) -> Result<Held> {
+    fn hold(&self, nc_type: i32, fetch: &mut dyn VlenSource, elems: &[u8]) -> Result<OwnedValues> {
         Ok(View::hold(self, nc_type, fetch, elems)?)
     }
 }

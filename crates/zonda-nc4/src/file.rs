@@ -7,17 +7,17 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::Found;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::{AttAccess, Room, Transfer, VarRef};
+use zonda_format::{AttAccess, Destination, Transfer, VarRef};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
-use zonda_storage::{Beside, Storage};
+use zonda_storage::{Sidecars, Storage};
 
 use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
 use crate::files::{Files, ObjectAt};
 use crate::get::{GetFault, bytes_of, check_conversion, mixed};
 use crate::hidden;
-use crate::model::{AttInfo, Gap, GroupId, Model, Passed, StorageKind, Var, VarInfo, WhyPassed};
+use crate::model::{AttInfo, Gap, GroupId, Model, SkipReason, Skipped, StorageKind, Var, VarInfo};
 use crate::place::{NoPlace, Target};
 use crate::refresh::{Patience, Read, may_be_torn};
 use crate::types::Types;
@@ -42,7 +42,7 @@ pub enum Damaged {
 
 /// How to open.
 #[derive(Clone)]
-pub struct OpenHow {
+pub struct Nc4OpenOptions {
     /// The file's path, absolute: names of other files (external data, virtual datasets, external
     /// links) count from its folder. `None` for a file in memory, which is in no folder.
     pub path: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub struct OpenHow {
     /// What is written and has at least so many bytes begins at a multiple of the other number.
     pub alignment: Option<(u64, u64)>,
     /// Where a journal can stand; `None` for a file in memory.
-    pub beside: Option<Arc<dyn Beside>>,
+    pub sidecars: Option<Arc<dyn Sidecars>>,
     /// The file beside which chunks may wait for which there is no memory; `None` for a file in memory.
     pub spills_beside: Option<PathBuf>,
     /// Told what definitions lack, by the call that reads them first.
@@ -65,15 +65,15 @@ pub struct OpenHow {
 /// Told what definitions lack.
 pub type OnGaps = dyn Fn(&[Gap]) + Send + Sync;
 
-impl Default for OpenHow {
-    fn default() -> OpenHow {
+impl Default for Nc4OpenOptions {
+    fn default() -> Nc4OpenOptions {
         let chunk_cache = (16 << 20, 4133, 0.75);
-        OpenHow {
+        Nc4OpenOptions {
             path: None,
             find_filter: None,
             chunk_cache,
             alignment: None,
-            beside: None,
+            sidecars: None,
             spills_beside: None,
             on_gaps: None,
             damaged: Damaged::Refuse,
@@ -81,7 +81,7 @@ impl Default for OpenHow {
     }
 }
 
-impl OpenHow {
+impl Nc4OpenOptions {
     pub(crate) fn tell(&self, gaps: &[Gap]) {
         if let Some(tell) = self.on_gaps.as_ref().filter(|_| !gaps.is_empty()) {
             tell(gaps);
@@ -89,14 +89,14 @@ impl OpenHow {
     }
 }
 
-impl std::fmt::Debug for OpenHow {
+impl std::fmt::Debug for Nc4OpenOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenHow")
+        f.debug_struct("Nc4OpenOptions")
             .field("path", &self.path)
             .field("find_filter", &self.find_filter.is_some())
             .field("chunk_cache", &self.chunk_cache)
             .field("alignment", &self.alignment)
-            .field("beside", &self.beside)
+            .field("sidecars", &self.sidecars)
             .field("on_gaps", &self.on_gaps.is_some())
             .field("damaged", &self.damaged)
             .finish()
@@ -107,7 +107,7 @@ impl std::fmt::Debug for OpenHow {
 #[derive(Debug)]
 pub struct Nc4File {
     pub(crate) files: Files,
-    pub(crate) how: OpenHow,
+    pub(crate) how: Nc4OpenOptions,
     pub(crate) model: OnceLock<Model>,
     /// One walk at a time; readers of a finished model do not come here.
     pub(crate) walking: Mutex<()>,
@@ -138,10 +138,10 @@ impl Nc4File {
     pub fn open_for_reading(
         storage: Arc<dyn Storage>,
         name: &Path,
-        how: OpenHow,
+        how: Nc4OpenOptions,
     ) -> Result<Nc4File> {
-        if let Some(beside) = &how.beside {
-            zonda_hdf5::journal::for_reading(&*storage, &**beside)
+        if let Some(sidecars) = &how.sidecars {
+            zonda_hdf5::journal::for_reading(&*storage, &**sidecars)
                 .map_err(|error| hdf(name.display().to_string(), error))?;
         }
         Nc4File::open(storage, name, how)
@@ -151,7 +151,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// `NC_ENOTNC` for what is not HDF5, `NC_EHDFERR` for a damaged superblock or root group.
-    pub fn open(storage: Arc<dyn Storage>, name: &Path, how: OpenHow) -> Result<Nc4File> {
+    pub fn open(storage: Arc<dyn Storage>, name: &Path, how: Nc4OpenOptions) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
         let mut read = Read::now(&*storage);
         let mut patience = Patience::with(&*storage, &read);
@@ -233,11 +233,11 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::model`].
-    pub fn faults(&self) -> Result<Vec<Passed>> {
+    pub fn faults(&self) -> Result<Vec<Skipped>> {
         let whole = self.hdf5().faults().iter();
-        let whole = whole.map(|error| Passed {
+        let whole = whole.map(|error| Skipped {
             path: String::from("/"),
-            why: WhyPassed::Damaged(error.clone()),
+            why: SkipReason::Damaged(error.clone()),
         });
         Ok(whole.chain(self.model()?.faults.iter().cloned()).collect())
     }
@@ -324,7 +324,11 @@ impl Nc4File {
     /// # Errors
     /// `NC_EINVAL` for memory of another length than the check said; as [`Nc4File::att`]; `NC_EBADTYPE` for strings and
     /// sequences where there is no place for them. Values that do not fit are counted.
-    pub fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+    pub fn get_att(
+        &self,
+        get: &Transfer<AttAccess<'_>>,
+        room: Destination<'_>,
+    ) -> Result<Converted> {
         let att = get.of();
         let mut none = NoPlace::default();
         let target = match (att.mem, room.place) {
@@ -366,7 +370,7 @@ impl Nc4File {
                 let (attribute, meaning) = &*stored;
                 crate::get::attribute(self, list.file(), attribute, meaning, target, out)
             }
-            AttValue::Held(held) => crate::write::get_held(model, &info, held, target, out),
+            AttValue::Owned(held) => crate::write::get_owned(model, &info, held, target, out),
         }
         .map_err(fail)
     }

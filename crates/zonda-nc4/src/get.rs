@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use zonda_chunk::ChunkError;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::{Access, Place, Room, Transfer, VarRef};
+use zonda_format::{Access, Destination, Transfer, VarRef, VlenSink};
 use zonda_hdf5::{Attribute, File, HdfError};
 use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
@@ -166,7 +166,7 @@ impl Nc4File {
     /// # Errors
     /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
     /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
-    pub fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    pub fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         let mut none = NoPlace::default();
         let target = match (get.of().mem, room.place) {
             (Some(mem), _) => Target::Atomic(mem),
@@ -260,7 +260,11 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::check_get`] and [`Nc4File::get`].
-    pub fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    pub fn get_now(
+        &self,
+        get: &mut Transfer<Access<'_>>,
+        room: Destination<'_>,
+    ) -> Result<Converted> {
         self.check_get(get)?;
         self.get(get, room)
     }
@@ -301,7 +305,12 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::var_info`]; `NC_ECHAR`, `NC_EBADTYPE`, `NC_EINVAL` for memory that is too short.
-    pub fn fill_value(&self, of: VarRef, mem: Option<MemType>, room: Room<'_>) -> Result<()> {
+    pub fn fill_value(
+        &self,
+        of: VarRef,
+        mem: Option<MemType>,
+        room: Destination<'_>,
+    ) -> Result<()> {
         let mut none = NoPlace::default();
         let target = match (mem, room.place) {
             (Some(mem), _) => Target::Atomic(mem),
@@ -542,7 +551,7 @@ fn natural_size(form: &Form) -> usize {
 pub(crate) fn natural(
     file: &File,
     form: &Form,
-    place: &mut dyn Place,
+    place: &mut dyn VlenSink,
     src: &[u8],
     dst: &mut [u8],
 ) -> std::result::Result<(), GetFault> {
@@ -562,7 +571,7 @@ pub(crate) fn default_element(
     model: &Model,
     nc_type: i32,
     form: &Form,
-    place: &mut dyn Place,
+    place: &mut dyn VlenSink,
     out: &mut [u8],
 ) -> std::result::Result<(), GetFault> {
     out.fill(0);

@@ -36,18 +36,18 @@ mod usage;
 mod values;
 mod virtual_data;
 mod walk;
-mod walk_left;
+mod walk_salvage;
 mod write;
 
 pub use error::Nc4Error;
-pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow};
-pub use model::{AttInfo, Dim, Gap, Group, Model, Passed, TypeEntry, Var, WhyPassed};
+pub use file::{Damaged, FindFilter, Nc4File, Nc4OpenOptions, OnGaps};
+pub use model::{AttInfo, Dim, Gap, Group, Model, SkipReason, Skipped, TypeEntry, Var};
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
-pub use write::{CreateHow, NeverWritten, View, recover, recover_of};
+pub use write::{Nc4CreateOptions, NeverWritten, View, recover, recover_of};
 pub use zonda_format::{
-    Endianness, Fetch, Field, GroupId, Member, Place, Quantize, QuantizeMode, StorageKind,
-    StorageRequest, UserClass, UserType, VarInfo, VarRef,
+    Endianness, Field, GroupId, Member, Quantize, QuantizeMode, StorageKind, StorageRequest,
+    UserClass, UserType, VarInfo, VarRef, VlenSink, VlenSource,
 };
 pub use zonda_hdf5::HdfError;
 pub use zonda_hdf5::journal::Recovered;

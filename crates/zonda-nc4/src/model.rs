@@ -39,29 +39,29 @@ pub struct Model {
     /// What types of attributes are matched with.
     pub(crate) forms: Types,
     /// What the walk passed over; complete only where the file was opened as a damaged one.
-    pub faults: Vec<Passed>,
+    pub faults: Vec<Skipped>,
 }
 
 /// Something that is not in the model.
 #[derive(Clone, Debug)]
-pub struct Passed {
+pub struct Skipped {
     /// Path of the group or variable.
     pub path: String,
     /// Why.
-    pub why: WhyPassed,
+    pub why: SkipReason,
 }
 
-impl Passed {
+impl Skipped {
     /// Whether it is in the model, though no group leads to it.
     #[must_use]
     pub fn is_found(&self) -> bool {
-        matches!(self.why, WhyPassed::Found)
+        matches!(self.why, SkipReason::Found)
     }
 }
 
 /// Why something is not in the model, or not all of it.
 #[derive(Clone, Debug)]
-pub enum WhyPassed {
+pub enum SkipReason {
     /// It is damaged.
     Damaged(HdfError),
     /// It is sound, and netCDF has no words for it: what it is.

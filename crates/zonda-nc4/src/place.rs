@@ -1,7 +1,7 @@
 //! Values that own memory: strings and variable-length sequences, on their way to the caller.
 
-use zonda_format::Fetch;
-pub(crate) use zonda_format::Place;
+pub(crate) use zonda_format::VlenSink;
+use zonda_format::VlenSource;
 use zonda_model::{MemType, NcError};
 
 use crate::Nc4Error;
@@ -11,8 +11,8 @@ pub(crate) enum Target<'a> {
     /// Numbers or text of this type.
     Atomic(MemType),
     /// The variable's or attribute's own type in memory form: C layout with native byte order,
-    /// strings and sequences placed by `Place`. Atomic types are in their natural form.
-    Natural(&'a mut dyn Place),
+    /// strings and sequences placed by `VlenSink`. Atomic types are in their natural form.
+    Natural(&'a mut dyn VlenSink),
 }
 
 impl std::fmt::Debug for Target<'_> {
@@ -40,14 +40,14 @@ impl NoPlace {
     }
 }
 
-impl Place for NoPlace {
+impl VlenSink for NoPlace {
     fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
         self.is_asked = true;
         None
     }
 }
 
-impl Fetch for NoPlace {
+impl VlenSource for NoPlace {
     fn text(&mut self, _: u64) -> Option<&[u8]> {
         self.is_asked = true;
         None

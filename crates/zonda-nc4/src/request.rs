@@ -19,7 +19,7 @@ use crate::model::Model;
 use crate::place::Target;
 use crate::values::Values;
 use crate::write::{VarStore, Writing};
-use zonda_format::Place;
+use zonda_format::VlenSink;
 
 /// Bytes in file form that wait for their strings and sequences to be looked up.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -100,7 +100,7 @@ impl Request<'_> {
     fn read_natural(
         &self,
         slab: &Hyperslab<'_>,
-        place: &mut dyn Place,
+        place: &mut dyn VlenSink,
         out: &mut [u8],
     ) -> Result<Converted> {
         let (data, form) = (self.data, &self.data.form);
@@ -239,7 +239,7 @@ impl Request<'_> {
 /// Takes no strings: for forms that have none.
 struct NoPlace;
 
-impl Place for NoPlace {
+impl VlenSink for NoPlace {
     fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
         None
     }

@@ -1,7 +1,7 @@
 //! From the file's bytes of values to the caller's memory, whatever the type.
 //!
 //! Strings and sequences are in the global heap; each is looked up, held to what its heap object
-//! has, and handed to [`Place`]. Sequences may hold sequences: what one value may cost in total is
+//! has, and handed to [`VlenSink`]. Sequences may hold sequences: what one value may cost in total is
 //! bounded by the file's length, so that a heap object used again and again ends in an error.
 
 use std::ffi::CStr;
@@ -12,7 +12,7 @@ use zonda_hdf5::{File, FileAddr, HdfError, HeapCursor, Reader, Sizes};
 
 use crate::bits;
 use crate::form::{Form, Shape};
-use zonda_format::Place;
+use zonda_format::VlenSink;
 
 /// Why values cannot be delivered.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl From<HdfError> for Fault {
 /// Turns values of the file into values in memory.
 pub(crate) struct Values<'a> {
     file: &'a File,
-    place: &'a mut dyn Place,
+    place: &'a mut dyn VlenSink,
     /// The heap collections of the values before, most likely those of the next, too.
     heap: HeapCursor,
     /// Bytes that items of sequences in sequences may still have, for the present value.
@@ -47,7 +47,7 @@ fn damaged(what: &'static str, value: u64) -> Fault {
 }
 
 impl<'a> Values<'a> {
-    pub(crate) fn new(file: &'a File, place: &'a mut dyn Place) -> Values<'a> {
+    pub(crate) fn new(file: &'a File, place: &'a mut dyn VlenSink) -> Values<'a> {
         Values { file, place, heap: HeapCursor::default(), budget: 0 }
     }
 

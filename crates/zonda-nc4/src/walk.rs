@@ -17,7 +17,7 @@ use crate::Damaged;
 use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::hidden;
-use crate::model::{Dim, Gap, Group, GroupId, Model, Passed, Var, WhyPassed};
+use crate::model::{Dim, Gap, Group, GroupId, Model, SkipReason, Skipped, Var};
 use crate::types::Types;
 use dims::Unmatched;
 
@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
             let inner = match self.group(id, at) {
                 Err(error) if self.passes_over(&error) => {
                     self.misses = true;
-                    self.pass(id, None, WhyPassed::Damaged(error));
+                    self.pass(id, None, SkipReason::Damaged(error));
                     Vec::new()
                 }
                 read => read.map_err(|error| Failure { path: self.model.group_path(id), error })?,
@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
             let damage = object.header().damage.as_deref().cloned();
             for error in faults.into_iter().chain(damage) {
                 self.misses = true;
-                self.pass(id, None, WhyPassed::Damaged(error));
+                self.pass(id, None, SkipReason::Damaged(error));
             }
             links
         };
@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Notes what is not in the model: a group, or something in it.
-    pub(crate) fn pass(&mut self, group: GroupId, name: Option<&[u8]>, why: WhyPassed) {
+    pub(crate) fn pass(&mut self, group: GroupId, name: Option<&[u8]>, why: SkipReason) {
         let mut path = self.model.group_path(group);
         if let Some(name) = name {
             if !path.ends_with('/') {
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
             }
             path.push_str(&String::from_utf8_lossy(name));
         }
-        self.model.faults.push(Passed { path, why });
+        self.model.faults.push(Skipped { path, why });
     }
 
     /// What was read, or nothing where that is damaged and may be passed over.
@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.passes_over(&error) => {
-                self.pass(group, name, WhyPassed::Damaged(error));
+                self.pass(group, name, SkipReason::Damaged(error));
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
                 if self.damaged != Damaged::Refuse {
                     // It may have been a group.
                     self.misses |= !matches!(error, HdfError::BadValue { .. });
-                    self.pass(id, Some(name), WhyPassed::Damaged(error));
+                    self.pass(id, Some(name), SkipReason::Damaged(error));
                 }
             }
         }
@@ -368,7 +368,7 @@ impl<'a> Walk<'a> {
         }
         let datatype = object.datatype(file)?;
         let Some(form) = Form::of(&datatype) else {
-            self.pass(group, Some(name), WhyPassed::NoWords("its type"));
+            self.pass(group, Some(name), SkipReason::NoWords("its type"));
             return Ok(());
         };
         let known = self.types.of(&form);
@@ -381,7 +381,7 @@ impl<'a> Walk<'a> {
             }
         }
         let Some(nc_type) = nc_type else {
-            self.pass(group, Some(name), WhyPassed::NoWords("its type"));
+            self.pass(group, Some(name), SkipReason::NoWords("its type"));
             return Ok(());
         };
         let rank = space.dims.len();

@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_nc4::{Damaged, Nc4File, OpenHow};
+use zonda_nc4::{Damaged, Nc4File, Nc4OpenOptions};
 use zonda_storage::backend::Memory;
 
 /// Rounds a file; more with `ZONDA_DAMAGE_ROUNDS`.
@@ -41,7 +41,7 @@ fn damage(name: &str) -> (u64, u64) {
             bytes.truncate((random(&mut state) % whole.len() as u64) as usize);
         }
         let storage = Arc::new(Memory::from_slice(&bytes));
-        let how = OpenHow { path: Some(path.clone()), ..OpenHow::default() };
+        let how = Nc4OpenOptions { path: Some(path.clone()), ..Nc4OpenOptions::default() };
         if let Ok(file) = Nc4File::open(storage, &path, how) {
             opened += u64::from(file.model().is_ok());
             support::touch(&file);
@@ -50,7 +50,11 @@ fn damage(name: &str) -> (u64, u64) {
         if random(&mut state).is_multiple_of(4) {
             let storage = Arc::new(Memory::from_slice(&bytes));
             let damaged = Damaged::Search;
-            let how = OpenHow { path: Some(folder.join("file")), damaged, ..OpenHow::default() };
+            let how = Nc4OpenOptions {
+                path: Some(folder.join("file")),
+                damaged,
+                ..Nc4OpenOptions::default()
+            };
             if let Ok(file) = Nc4File::open(storage, &path, how) {
                 let _ = file.faults();
                 support::touch(&file);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use support::{Kept, got, got_att};
 use zonda_format::FormatError as _;
-use zonda_format::{Access, AttAccess, Room, VarRef};
+use zonda_format::{Access, AttAccess, Destination, VarRef};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_nc4::{Endianness, GroupId, Model, Nc4File, StorageKind, UserClass};
 
@@ -111,7 +111,7 @@ fn storage_and_fill() {
     let mut kept = Kept::default();
     let mut out = [1; 8];
     let text = var(model, ROOT, "s");
-    let room = Room { bytes: &mut out, place: Some(&mut kept) };
+    let room = Destination { bytes: &mut out, place: Some(&mut kept) };
     file.fill_value(text.into(), None, room).unwrap();
     let address = u64::from_ne_bytes(out);
     assert!(address == 0 || kept.0[address as usize - 1].is_empty());
@@ -302,7 +302,7 @@ fn names_out_of_the_folder_are_not_followed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/plain.h5");
     let storage = std::sync::Arc::new(zonda_storage::backend::File::open_read(&path).unwrap());
     // Without a folder nothing is followed at all.
-    let file = Nc4File::open(storage, &path, zonda_nc4::OpenHow::default()).unwrap();
+    let file = Nc4File::open(storage, &path, zonda_nc4::Nc4OpenOptions::default()).unwrap();
     let model = file.model().unwrap();
     assert!(model.groups[0].find_var(b"outside").is_none());
     let raw = doubles(&file, ROOT, "raw", slab(&[0, 0], &[1, 1], None));

@@ -13,7 +13,7 @@ use zonda_hdf5::checksum::lookup3;
 use zonda_hdf5::message::kind;
 use zonda_hdf5::{File, FileAddr, Message, ObjectHeader};
 use zonda_model::VarId;
-use zonda_nc4::{GroupId, Nc4Error, Nc4File, OpenHow, Usage, VarRef};
+use zonda_nc4::{GroupId, Nc4Error, Nc4File, Nc4OpenOptions, Usage, VarRef};
 use zonda_storage::backend::Memory;
 
 /// What nobody needs who reads elements and definitions. The table of shared messages is one where no
@@ -34,7 +34,7 @@ const UNNEEDED: [u16; 9] = [
 const LONGEST: u64 = 100_000;
 
 fn open(bytes: &[u8], folder: &Path) -> Result<Nc4File, Nc4Error> {
-    let how = OpenHow { path: Some(folder.join("file")), ..OpenHow::default() };
+    let how = Nc4OpenOptions { path: Some(folder.join("file")), ..Nc4OpenOptions::default() };
     Nc4File::open(Arc::new(Memory::from_slice(bytes)), Path::new("/"), how)
 }
 
@@ -79,7 +79,7 @@ fn digest(bytes: &[u8], folder: &Path) -> Result<String, String> {
 type Change = &'static dyn Fn(&mut [u8]);
 
 /// A message, and the blocks of its header.
-struct Place {
+struct VlenSink {
     kind: u16,
     at: usize,
     len: usize,
@@ -88,7 +88,7 @@ struct Place {
 }
 
 /// Where messages are that nobody needs: of all headers that can be reached, and of the extension.
-fn places(bytes: &[u8]) -> Vec<Place> {
+fn places(bytes: &[u8]) -> Vec<VlenSink> {
     let file = Arc::new(File::open(Arc::new(Memory::from_slice(bytes))).unwrap());
     let usage = Usage::of(&file);
     let mut headers: Vec<FileAddr> = usage.objects.keys().copied().collect();
@@ -107,7 +107,7 @@ fn places(bytes: &[u8]) -> Vec<Place> {
         shares |= header.messages.iter().any(Message::is_shared);
         for message in header.messages.iter().filter(|message| UNNEEDED.contains(&message.kind)) {
             let (at, len) = (message.at as usize, message.len as usize);
-            places.push(Place { kind: message.kind, at, len, blocks: blocks.clone() });
+            places.push(VlenSink { kind: message.kind, at, len, blocks: blocks.clone() });
         }
     }
     places.retain(|place| !shares || place.kind != kind::SHARED_MESSAGE_TABLE);
@@ -115,7 +115,7 @@ fn places(bytes: &[u8]) -> Vec<Place> {
 }
 
 /// The file with a message changed.
-fn changed(bytes: &[u8], place: &Place, change: &dyn Fn(&mut [u8])) -> Vec<u8> {
+fn changed(bytes: &[u8], place: &VlenSink, change: &dyn Fn(&mut [u8])) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     change(&mut bytes[place.at..place.at + place.len]);
     for &(at, len) in &place.blocks {

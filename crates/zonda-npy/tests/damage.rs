@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use zonda_format::{
-    Access, AttPut, Dispatch, DispatchWrite, GroupId, Reserve, Room, Transfer, Values,
+    Access, AttPut, Destination, Dispatch, DispatchWrite, GroupId, Reserve, Transfer, Values,
 };
 use zonda_model::{Answer, DimId, NcError, VarId};
 use zonda_slab::Hyperslab;
@@ -39,7 +39,7 @@ fn read(file: &dyn Dispatch, var: i32, slab: Hyperslab<'_>) -> zonda_format::Res
     let mut get = Transfer::new(get);
     file.check_get(&mut get)?;
     let mut out = vec![0; get.n_bytes];
-    let _all = file.get(&get, Room::plain(&mut out))?;
+    let _all = file.get(&get, Destination::plain(&mut out))?;
     Ok(out)
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, AttPut, Capabilities, DefineMode, Definitions, Dialect, Dispatch,
-    DispatchWrite, Ending, Error, FillMode, GroupId, Reserve, Result, Room, Transfer, Unlimited,
-    Values, VarRef,
+    Access, AttAccess, AttPut, Capabilities, DefineMode, Definitions, Destination, Dialect,
+    Dispatch, DispatchWrite, Ending, Error, FillMode, GroupId, Reserve, Result, Transfer,
+    Unlimited, Values, VarRef,
 };
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
@@ -55,7 +55,7 @@ impl Dispatch for PlainFile {
         self.check(get, false)
     }
 
-    fn get(&self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         self.get_checked(get, room.bytes)
     }
 
@@ -63,7 +63,7 @@ impl Dispatch for PlainFile {
         self.check_att(get)
     }
 
-    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
         self.get_att_checked(get, room.bytes)
     }
 

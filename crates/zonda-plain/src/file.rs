@@ -187,7 +187,7 @@ mod tests {
     use std::sync::atomic::{AtomicI32, Ordering};
 
     use zonda_convert::ByteOrder;
-    use zonda_format::Room;
+    use zonda_format::Destination;
     use zonda_model::{DimId, ExtType, Hyperslab, VarId};
     use zonda_storage::backend::Memory;
 
@@ -225,7 +225,7 @@ mod tests {
         let mut get = Transfer::new(Access { var: VarId(0).into(), slab, mem: None });
         file.check_get(&mut get)?;
         let mut out = vec![0; get.n_bytes];
-        let _ = file.get(&get, Room::plain(&mut out))?;
+        let _ = file.get(&get, Destination::plain(&mut out))?;
         Ok(out)
     }
 

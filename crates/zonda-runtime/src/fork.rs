@@ -28,16 +28,16 @@ pub fn process_id() -> u32 {
 pub const MOST_WAIT: Duration = Duration::from_secs(2);
 
 /// Something that a fork holds.
-pub trait Part: Sync {
+pub trait Freeze: Sync {
     /// Where it comes among the others: outermost first.
     fn rank(&self) -> Rank;
 
     /// Takes it, or as much of it as is to be had until the time that is said.
-    fn hold(&'static self, until: Instant) -> Box<dyn Held>;
+    fn hold(&'static self, until: Instant) -> Box<dyn Frozen>;
 }
 
 /// A part that is held. Nothing of it is dropped before all are given back.
-pub trait Held {
+pub trait Frozen {
     /// In the child, before it is given back: what was not to be had goes out of use.
     fn in_child(&mut self, child: Child);
 
@@ -55,11 +55,11 @@ pub struct Child {
 /// Places for parts: each lock of the process has one; more, where threads came to one for the first time together.
 const MOST_PARTS: usize = 256;
 
-static PARTS: [OnceLock<&'static dyn Part>; MOST_PARTS] = [const { OnceLock::new() }; MOST_PARTS];
+static PARTS: [OnceLock<&'static dyn Freeze>; MOST_PARTS] = [const { OnceLock::new() }; MOST_PARTS];
 static N_PARTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Has every fork from now on hold `part`. Nobody waits here, also not in a child whose parent was in the middle of it.
-pub fn register(part: &'static dyn Part) {
+pub fn register(part: &'static dyn Freeze) {
     if known().any(|known| is_same(known, part)) {
         return;
     }
@@ -70,18 +70,18 @@ pub fn register(part: &'static dyn Part) {
     }
 }
 
-fn known() -> impl Iterator<Item = &'static dyn Part> {
+fn known() -> impl Iterator<Item = &'static dyn Freeze> {
     PARTS.iter().filter_map(|part| part.get().copied())
 }
 
 /// Parts without a size may have one address.
-fn is_same(one: &dyn Part, other: &dyn Part) -> bool {
+fn is_same(one: &dyn Freeze, other: &dyn Freeze) -> bool {
     std::ptr::addr_eq(one, other) && one.rank() == other.rank()
 }
 
 /// What a fork holds, each once, outermost first.
-fn parts() -> Vec<&'static dyn Part> {
-    let mut parts: Vec<&'static dyn Part> = Vec::new();
+fn parts() -> Vec<&'static dyn Freeze> {
+    let mut parts: Vec<&'static dyn Freeze> = Vec::new();
     for part in known() {
         if !parts.iter().any(|held| is_same(*held, part)) {
             parts.push(part);
@@ -104,14 +104,14 @@ pub fn install() {
 /// Everything that one fork holds.
 struct Holding {
     gate: Closed,
-    parts: Vec<(&'static dyn Part, Box<dyn Held>)>,
+    parts: Vec<(&'static dyn Freeze, Box<dyn Frozen>)>,
 }
 
 impl Holding {
     /// In the child: parts that other threads came to for the first time when the fork had its list already. What
     /// nobody has at this moment is whole; else it is held by a thread that is not there.
-    fn come_late(&self) -> impl Iterator<Item = Box<dyn Held>> {
-        let is_held = |part: &dyn Part| self.parts.iter().any(|(held, _)| is_same(*held, part));
+    fn come_late(&self) -> impl Iterator<Item = Box<dyn Frozen>> {
+        let is_held = |part: &dyn Freeze| self.parts.iter().any(|(held, _)| is_same(*held, part));
         let now = Instant::now();
         parts().into_iter().filter(move |part| !is_held(*part)).map(move |part| part.hold(now))
     }
@@ -327,18 +327,18 @@ mod tests {
 
     struct Noted(Rank);
 
-    impl Part for Noted {
+    impl Freeze for Noted {
         fn rank(&self) -> Rank {
             self.0
         }
 
-        fn hold(&'static self, _: Instant) -> Box<dyn Held> {
+        fn hold(&'static self, _: Instant) -> Box<dyn Frozen> {
             DONE.lock().push(('h', self.0));
             Box::new(Noted(self.0))
         }
     }
 
-    impl Held for Noted {
+    impl Frozen for Noted {
         fn in_child(&mut self, child: Child) {
             assert!(child.is_quiet);
             DONE.lock().push(('c', self.0));

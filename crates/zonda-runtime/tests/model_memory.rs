@@ -22,7 +22,7 @@ mod lock {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Rank {
         Holders,
-        Part,
+        Freeze,
     }
 
     #[derive(Debug, Default)]
@@ -78,18 +78,18 @@ mod fork {
     pub(crate) struct Child;
 
     #[expect(dead_code, reason = "no process forks here")]
-    pub(crate) trait Part: Sync {
+    pub(crate) trait Freeze: Sync {
         fn rank(&self) -> Rank;
-        fn hold(&'static self, until: Instant) -> Box<dyn Held>;
+        fn hold(&'static self, until: Instant) -> Box<dyn Frozen>;
     }
 
     #[expect(dead_code, reason = "no process forks here")]
-    pub(crate) trait Held {
+    pub(crate) trait Frozen {
         fn in_child(&mut self, child: Child);
         fn give_back(&mut self);
     }
 
-    pub(crate) fn register(_part: &'static dyn Part) {}
+    pub(crate) fn register(_part: &'static dyn Freeze) {}
 }
 
 #[allow(dead_code, unreachable_pub)]
@@ -142,7 +142,7 @@ struct Shelf {
 impl Shelf {
     fn new(broker: &Arc<Broker>, granted: &Arc<AtomicU64>) -> Arc<Shelf> {
         let (broker, granted) = (Arc::clone(broker), Arc::clone(granted));
-        let parts = Mutex::ranked(Rank::Part, VecDeque::new());
+        let parts = Mutex::ranked(Rank::Freeze, VecDeque::new());
         let shelf = Arc::new(Shelf { broker, granted, parts, has_left: AtomicBool::new(false) });
         let weak: Weak<Shelf> = Arc::downgrade(&shelf);
         shelf.broker.join(weak);

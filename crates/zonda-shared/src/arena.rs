@@ -271,13 +271,13 @@ impl Drop for Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Left;
+    use crate::OrphanedMemory;
 
     /// Owner, number, bytes and records of a block.
     type Found = (u64, u64, Vec<u8>, Vec<Vec<u64>>);
 
     fn left(arena: &Arena) -> Vec<Found> {
-        let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
+        let left = OrphanedMemory::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
         let blocks = left.blocks().into_iter().map(|block| {
             let (bytes, records) = left.read(&block).unwrap();
             (block.owner, block.number, bytes, records)
@@ -379,7 +379,7 @@ mod tests {
         let at = block.capacity - WORD;
         for count in [0, 3, u64::MAX] {
             block.all_mut()[at..].copy_from_slice(&count.to_ne_bytes());
-            let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
+            let left = OrphanedMemory::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
             assert!(left.read(&left.blocks()[0]).is_err(), "{count}");
         }
     }

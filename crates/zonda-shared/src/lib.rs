@@ -4,8 +4,8 @@
 mod arena;
 mod channel;
 mod layout;
-mod left;
+mod orphaned;
 
 pub use arena::{Arena, Block, NoRoom};
 pub use channel::{Channel, Happened, Process, raise_open_files};
-pub use left::{Left, LeftBlock};
+pub use orphaned::{OrphanedBlock, OrphanedMemory};

@@ -25,7 +25,6 @@
 #![deny(unsafe_code)]
 
 pub mod backend;
-mod beside;
 mod copy;
 mod error;
 pub mod layer;
@@ -33,6 +32,7 @@ pub mod lock;
 pub mod neighbour;
 mod open;
 mod os;
+mod sidecars;
 mod slab;
 pub mod spec;
 mod storage;
@@ -47,16 +47,19 @@ mod syncs;
 pub mod temporary;
 pub mod whole;
 
-pub use beside::{
-    Beside, Found, Neighbour, Sight, has_no_descriptor, has_no_room, takes_no_files, write_journal,
-};
 pub use error::{Op, StorageError, check_place};
 pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{
-    Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
+    Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_with_sidecars,
+};
+pub use sidecars::{
+    FoundSidecar, Sidecar, SidecarForReader, Sidecars, has_no_descriptor, has_no_room,
+    takes_no_files, write_journal,
 };
 pub use spec::{Handles, Spec, SpecError};
-pub use storage::{Advice, ReadRange, Room, Stack, Stamp, Storage, WriteRange, fill_by_writes};
+pub use storage::{
+    Advice, DeviceSpace, ReadRange, Stack, Stamp, Storage, WriteRange, fill_by_writes,
+};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
 
 /// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.

@@ -63,11 +63,11 @@ impl Locking {
 ///
 /// In a forked child dropping it gives nothing back: the locks are the parent's, who keeps them.
 #[derive(Debug)]
-pub struct WriterLock(Arc<Held>);
+pub struct WriterLock(Arc<WriterLocks>);
 
 /// The locks that writers of one process share.
 #[derive(Debug)]
-struct Held {
+struct WriterLocks {
     /// The open file that was locked, which outlives who opened it.
     fd: Arc<Fd>,
     identity: Identity,
@@ -90,7 +90,7 @@ struct Turn {
 }
 
 /// The locks of this process. Kept for the time that it takes to lock a file without waiting.
-static LIST: Global<Vec<Weak<Held>>> = Global::new(Rank::WriterLocks, Vec::new(), Vec::new);
+static LIST: Global<Vec<Weak<WriterLocks>>> = Global::new(Rank::WriterLocks, Vec::new(), Vec::new);
 
 /// Whether somebody was told that files are not locked.
 static WARNED: AtomicBool = AtomicBool::new(false);
@@ -119,7 +119,7 @@ impl WriterLock {
         let identity = identity.map_err(|errno| refused(path, errno))?;
         let mut list = LIST.lock();
         list.retain(|held| held.strong_count() > 0);
-        let mine = |held: &Arc<Held>| held.identity == identity && held.is_mine();
+        let mine = |held: &Arc<WriterLocks>| held.identity == identity && held.is_mine();
         if let Some(held) = list.iter().filter_map(Weak::upgrade).find(mine) {
             return match intent {
                 Intent::Change => Ok(Some(WriterLock(held))),
@@ -129,8 +129,12 @@ impl WriterLock {
         match lock(file, intent) {
             Ok(fd) => {
                 let turn = Mutex::ranked(Rank::Turn, Turn::default());
-                let held =
-                    Arc::new(Held { fd, identity, pid: zonda_runtime::fork::process_id(), turn });
+                let held = Arc::new(WriterLocks {
+                    fd,
+                    identity,
+                    pid: zonda_runtime::fork::process_id(),
+                    turn,
+                });
                 list.push(Arc::downgrade(&held));
                 Ok(Some(WriterLock(held)))
             }
@@ -236,7 +240,7 @@ impl Drop for Writer {
     }
 }
 
-impl Held {
+impl WriterLocks {
     fn is_mine(&self) -> bool {
         self.pid == zonda_runtime::fork::process_id()
     }
@@ -246,7 +250,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for WriterLocks {
     fn drop(&mut self) {
         // A child that was forked meanwhile has the same open file: closing it here alone would
         // leave it locked for as long as the child lives.

@@ -1,9 +1,9 @@
 //! Opening a file with its stack of layers.
 
 use crate::backend::{File, Memory};
-use crate::beside::{Beside, InFolder};
 use crate::lock::{Intent, Locking, WriterLock};
 use crate::neighbour::trusts_environment;
+use crate::sidecars::{InFolder, Sidecars};
 use crate::spec::{Bottom, Spec};
 use crate::storage::Storage;
 use crate::{StorageError, SyncLevel};
@@ -79,16 +79,16 @@ impl OpenOptions {
 /// # Ok::<(), zonda_storage::StorageError>(())
 /// ```
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>, StorageError> {
-    Ok(open_beside(path, options)?.storage)
+    Ok(open_with_sidecars(path, options)?.storage)
 }
 
-/// What [`open_beside`] gives.
+/// What [`open_with_sidecars`] gives.
 #[derive(Debug)]
 pub struct Opened {
     /// The stack on the file.
     pub storage: Arc<dyn Storage>,
     /// What stands beside the file; none for a memory.
-    pub beside: Option<Arc<dyn Beside>>,
+    pub sidecars: Option<Arc<dyn Sidecars>>,
     /// The lock of a file that was created.
     pub lock: Option<WriterLock>,
     /// The file at the bottom; none for a memory.
@@ -99,7 +99,7 @@ impl Opened {
     /// A storage that has no file.
     #[must_use]
     pub fn of(storage: Arc<dyn Storage>) -> Opened {
-        Opened { storage, beside: None, lock: None, file: None }
+        Opened { storage, sidecars: None, lock: None, file: None }
     }
 
     /// The file at the bottom; `None` for a memory.
@@ -126,7 +126,7 @@ impl Opened {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
+pub fn open_with_sidecars(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
     zonda_trace::init(trusts_environment);
     let default;
     let unbuffered;
@@ -162,12 +162,12 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
         }
     };
     let file = Arc::new(file);
-    let beside = InFolder::of(Arc::clone(&file));
+    let sidecars = InFolder::of(Arc::clone(&file));
     if options.create != Create::MustExist {
-        beside.clear();
+        sidecars.clear();
     }
     let storage = spec.build_on_file(&file)?;
-    Ok(Opened { storage, beside: Some(Arc::new(beside)), lock, file: Some(file) })
+    Ok(Opened { storage, sidecars: Some(Arc::new(sidecars)), lock, file: Some(file) })
 }
 
 /// A memory with the contents of the file, empty for a file that would be created.

@@ -3,7 +3,7 @@
 //! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
 #![allow(unsafe_code)]
 
-use crate::Room;
+use crate::DeviceSpace;
 use crate::neighbour::FileKind;
 use crate::storage::Stamp;
 use std::ffi::{CStr, CString};
@@ -208,14 +208,14 @@ impl Fd {
     }
 
     /// What the device of the file has for this user.
-    pub(crate) fn room(&self) -> Result<Room, Errno> {
+    pub(crate) fn room(&self) -> Result<DeviceSpace, Errno> {
         let mut stat = std::mem::MaybeUninit::<libc::statvfs64>::uninit();
         // SAFETY: `stat` is valid for a write of one `statvfs64`, which is what fstatvfs writes.
         retry(|| unsafe { libc::fstatvfs64(self.0, stat.as_mut_ptr()) })?;
         // SAFETY: fstatvfs returned success, so it filled the structure.
         let stat = unsafe { stat.assume_init() };
         let of = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
-        Ok(Room { free: of(stat.f_bavail), size: of(stat.f_blocks) })
+        Ok(DeviceSpace { free: of(stat.f_bavail), size: of(stat.f_blocks) })
     }
 
     /// Gives this file the owner, the mode and the extended attributes (access lists are among

@@ -66,7 +66,7 @@ impl Stamp {
 
 /// What the device of a file has, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct DeviceSpace {
     /// What this user may still take.
     pub free: u64,
     /// All of it.

@@ -26,7 +26,7 @@ const MAKERS_BYTE: i64 = i64::MAX - 2;
 
 /// A file that is being made; it is nobody's any more once this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct TemporaryFile {
     /// Kept open for the lock.
     _fd: Fd,
 }
@@ -45,7 +45,7 @@ fn folder_of(path: &Path) -> &Path {
 ///
 /// # Errors
 /// What the operating system reports.
-pub fn create_beside(target: &Path) -> io::Result<(PathBuf, Held)> {
+pub fn create_beside(target: &Path) -> io::Result<(PathBuf, TemporaryFile)> {
     remove_abandoned(folder_of(target));
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.as_bytes();
     for number in 0..u32::MAX {
@@ -94,7 +94,7 @@ fn named(name: &[u8], number: u32) -> Vec<u8> {
 }
 
 /// A new file with the lock of its maker; `None` if the name is taken, or was taken away again.
-fn create(path: &Path) -> io::Result<Option<Held>> {
+fn create(path: &Path) -> io::Result<Option<TemporaryFile>> {
     let fd = match Fd::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW) {
         Ok(fd) => fd,
         Err(Errno(libc::EEXIST)) => return Ok(None),
@@ -107,7 +107,7 @@ fn create(path: &Path) -> io::Result<Option<Held>> {
         return Ok(None);
     }
     let is_there = is_named(&fd, path);
-    Ok(is_there.then_some(Held { _fd: fd }))
+    Ok(is_there.then_some(TemporaryFile { _fd: fd }))
 }
 
 /// Whether the file has that name still.

@@ -19,7 +19,7 @@ mod cache {
     pub(crate) mod coherence;
     mod pages;
     pub(crate) mod policy;
-    pub(crate) mod served;
+    pub(crate) mod threaded;
     pub(crate) use coherence::Cache;
 }
 #[path = "../src/copy.rs"]
@@ -63,7 +63,7 @@ mod sync {
         pub(crate) enum Rank {
             Failed,
             Lent,
-            Line,
+            BackgroundWork,
             Lives,
             Members,
             Page,
@@ -223,7 +223,7 @@ mod sync {
 use cache::Cache;
 use cache::background::When;
 use cache::policy::CacheShape;
-use cache::served::Served;
+use cache::threaded::ThreadedCache;
 
 /// Orders that are tried of each case; each is another one.
 const ORDERS: usize = 1000;
@@ -572,12 +572,12 @@ fn pages_are_given_up() {
 }
 
 /// A cache with its thread, and how many errors its users had.
-type WithThread = (Served<Disk>, AtomicUsize);
+type WithThread = (ThreadedCache<Disk>, AtomicUsize);
 
 /// Asks until there is no error.
 fn insist<T>(
     (cache, had): &WithThread,
-    call: impl Fn(&Served<Disk>) -> Result<T, StorageError>,
+    call: impl Fn(&ThreadedCache<Disk>) -> Result<T, StorageError>,
 ) -> T {
     loop {
         match call(cache) {
@@ -597,7 +597,7 @@ fn with_a_thread(when: When, is_broken: bool) {
         })
     }
     let disk = Disk::new(&[9; 48]);
-    let served = Served::new(disk.clone(), CacheShape::sized(PAGE, 4), None, when).unwrap();
+    let served = ThreadedCache::new(disk.clone(), CacheShape::sized(PAGE, 4), None, when).unwrap();
     let with = Arc::new((served, AtomicUsize::new(0)));
     disk.breaks(is_broken);
     let calls: Vec<fn(&WithThread)> = vec![
@@ -606,7 +606,7 @@ fn with_a_thread(when: When, is_broken: bool) {
             assert_eq!(read(with, 12), 1);
         },
         |with| {
-            with.0.line().ahead(3..6);
+            with.0.background().ahead(3..6);
             assert!([1, 9].contains(&read(with, 24)));
             assert_eq!(read(with, 40), 9);
             insist(with, |cache| cache.write_at(32, &[3; 12]));
@@ -620,13 +620,13 @@ fn with_a_thread(when: When, is_broken: bool) {
     assert_eq!(shown(&**cache, &disk), expected);
     let had = had.load(Ordering::SeqCst);
     let refused = disk.0.n_refused.load(Ordering::SeqCst);
-    let told = cache.line().tell();
+    let told = cache.background().tell();
     match when {
         When::Always => assert_eq!(told.is_err(), refused > had, "{refused} refused, {had} had"),
         // What its users try again need not be told.
         When::Worthwhile => assert!(told.is_ok() || refused > had),
     }
-    assert_eq!(cache.line().tell(), Ok(()), "an error is told once");
+    assert_eq!(cache.background().tell(), Ok(()), "an error is told once");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use zonda_runtime::Settled;
-use zonda_runtime::fork::{self, Child, Held, Part};
+use zonda_runtime::fork::{self, Child, Freeze, Frozen};
 use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use crate::buffer::{self, Buffer};
@@ -182,12 +182,12 @@ pub(crate) fn name(record: NameRecord) {
 struct Trace;
 
 /// The trace is held last: those who hold other locks may write to it.
-impl Part for Trace {
+impl Freeze for Trace {
     fn rank(&self) -> Rank {
         Rank::Trace
     }
 
-    fn hold(&'static self, until: Instant) -> Box<dyn Held> {
+    fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
         let state = if crate::on() { state().lock_until(until) } else { None };
         Box::new(Forking { is_on: crate::on(), state })
     }
@@ -198,7 +198,7 @@ struct Forking {
     state: Option<MutexGuard<'static, State>>,
 }
 
-impl Held for Forking {
+impl Frozen for Forking {
     /// What the parent recorded stays the parent's, and the child writes a file of its own, named as the parent's
     /// with a dot and the child's number behind it. A child of what could not be had in time records nothing.
     fn in_child(&mut self, _: Child) {

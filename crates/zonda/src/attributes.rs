@@ -3,13 +3,13 @@
 use std::fmt;
 
 use zonda_convert::Converted;
-use zonda_format::{AttAccess, AttPut, Place, Room, Transfer, Values, VarRef};
+use zonda_format::{AttAccess, AttPut, Destination, Transfer, Values, VarRef, VlenSink};
 use zonda_model::{MemType, memory};
 
-use crate::behind::{Look, Steering};
 use crate::data::shorter;
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::write_behind::{ChangeGuard, InquiryGuard};
 
 /// Attributes.
 impl Dataset {
@@ -60,7 +60,7 @@ impl Dataset {
         out: &mut [u8],
     ) -> Result<Converted> {
         let mut att = Transfer::new(AttAccess { owner: owner.into(), name, mem });
-        self.get_att_from(&mut att)?.read(Room::plain(out))
+        self.get_att_from(&mut att)?.read(Destination::plain(out))
     }
 
     /// Reads an attribute to a list, which is made as long as its values; strings and sequences go to `place`.
@@ -72,12 +72,12 @@ impl Dataset {
         owner: impl Into<VarRef>,
         name: &[u8],
         mem: Option<MemType>,
-        (list, place): (&mut Vec<u8>, Option<&mut dyn Place>),
+        (list, place): (&mut Vec<u8>, Option<&mut dyn VlenSink>),
     ) -> Result<Converted> {
         let mut att = Transfer::new(AttAccess { owner: owner.into(), name, mem });
         let got = self.get_att_from(&mut att)?;
         memory::resize(list, got.n_bytes(), 0)?;
-        got.read(Room { bytes: list, place: shorter(place) })
+        got.read(Destination { bytes: list, place: shorter(place) })
     }
 
     /// First step of writing an attribute: all that may refuse it. Until it is done or dropped, the thread must not
@@ -99,7 +99,7 @@ impl Dataset {
     /// As [`Dataset::get_att`].
     pub fn get_att_from<'a>(&'a self, get: &'a mut Transfer<AttAccess<'_>>) -> Result<GetAtt<'a>> {
         self.check_group(get.of().owner.group)?;
-        let from = self.here(self.door.look())?;
+        let from = self.here(self.queued_file.look())?;
         self.here(from.file().and_then(|file| file.check_get_att(get)))?;
         Ok(GetAtt { dataset: self, from, get })
     }
@@ -108,7 +108,7 @@ impl Dataset {
 /// An attribute that is being written: [`Dataset::put_att_to`].
 pub struct PutAtt<'a> {
     dataset: &'a Dataset,
-    to: Steering<'a>,
+    to: ChangeGuard<'a>,
     att: &'a AttPut<'a>,
     n_bytes: usize,
 }
@@ -133,7 +133,7 @@ impl PutAtt<'_> {
 /// An attribute that is being read: [`Dataset::get_att_from`].
 pub struct GetAtt<'a> {
     dataset: &'a Dataset,
-    from: Look<'a>,
+    from: InquiryGuard<'a>,
     get: &'a Transfer<AttAccess<'a>>,
 }
 
@@ -148,7 +148,7 @@ impl GetAtt<'_> {
     ///
     /// # Errors
     /// As [`Dataset::get_att`].
-    pub fn read(self, room: Room<'_>) -> Result<Converted> {
+    pub fn read(self, room: Destination<'_>) -> Result<Converted> {
         let file = self.from.file();
         self.dataset.here(file.and_then(|file| file.get_att(self.get, room)))
     }

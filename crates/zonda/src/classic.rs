@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zonda_classic::{ClassicFile, Passed, Version};
+use zonda_classic::{ClassicFile, Skipped, Version};
 use zonda_model::NcError;
 use zonda_nc4::Damaged;
 use zonda_runtime::callout::Mark;
@@ -13,11 +13,11 @@ use crate::open::{CreateOptions, Opening};
 use crate::open_file::OpenFile;
 
 /// Opens a file, and says what was passed over in a damaged one.
-pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
-    let Opened { storage, beside, .. } = opened;
+pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
+    let Opened { storage, sidecars, .. } = opened;
     let opened = match how.damaged {
         Damaged::Refuse => {
-            let file = ClassicFile::open(storage, beside, how.options.write, how.options.share);
+            let file = ClassicFile::open(storage, sidecars, how.options.write, how.options.share);
             file.map(|file| (file, Vec::new()))
         }
         _ => ClassicFile::open_damaged(storage),
@@ -28,8 +28,8 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<P
 
 /// Creates a file.
 pub(crate) fn create(opened: Opened, _name: &Path, options: &CreateOptions) -> Result<OpenFile> {
-    let Opened { storage, beside, .. } = opened;
+    let Opened { storage, sidecars, .. } = opened;
     let version = Version::of(options.format).ok_or(NcError::Internal)?;
-    let file = ClassicFile::create(storage, beside, version, options.share);
+    let file = ClassicFile::create(storage, sidecars, version, options.share);
     Ok(OpenFile::new(Box::new(file), Mark::NONE, None))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use zonda_format::FormatError as _;
 use zonda_format::VarRef;
 use zonda_model::Answer;
-use zonda_nc4::{Damaged, Nc4Error, WhyPassed};
+use zonda_nc4::{Damaged, Nc4Error, SkipReason};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -60,12 +60,12 @@ impl Dataset {
             .into_iter()
             .map(|passed| {
                 let what = match passed.why {
-                    WhyPassed::Damaged(error) => {
+                    SkipReason::Damaged(error) => {
                         let object = passed.path.clone();
                         FaultKind::Damaged(Nc4Error::Hdf { object, error }.into())
                     }
-                    WhyPassed::NoWords(what) => FaultKind::NoWords(what),
-                    WhyPassed::Found => FaultKind::Doubtful(
+                    SkipReason::NoWords(what) => FaultKind::NoWords(what),
+                    SkipReason::Found => FaultKind::Doubtful(
                         "no group leads to it any more; it may be named otherwise, belong to another \
                          group, or have been given up before"
                             .to_owned(),
@@ -90,19 +90,19 @@ impl Dataset {
     }
 }
 
-fn of_classic(passed: &zonda_classic::Passed) -> Fault {
-    use zonda_classic::Passed;
+fn of_classic(passed: &zonda_classic::Skipped) -> Fault {
+    use zonda_classic::Skipped;
     let what = match passed {
-        Passed::Header(error) => FaultKind::Damaged(Error::answered(
+        Skipped::Header(error) => FaultKind::Damaged(Error::answered(
             error.nc_error(),
             Answer::Damaged,
             format!("definitions from here on, and all records: {error}"),
         )),
-        Passed::MoreRecords { counted, found } => FaultKind::Doubtful(format!(
+        Skipped::MoreRecords { counted, found } => FaultKind::Doubtful(format!(
             "its header counts {counted} records, and the file has something of {found}: these are \
              taken, though nobody said that they are complete"
         )),
-        Passed::FewerRecords { counted, found } => FaultKind::Damaged(Error::told(
+        Skipped::FewerRecords { counted, found } => FaultKind::Damaged(Error::told(
             zonda_model::NcError::Trunc,
             format!(
                 "its header counts {counted} records, more than a file of this length ever had, and \

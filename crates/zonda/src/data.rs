@@ -7,12 +7,12 @@
 use std::fmt;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Place, Room, Transfer, Values, VarRef};
+use zonda_format::{Access, Destination, Transfer, Values, VarRef, VlenSink};
 use zonda_model::{Hyperslab, MemType, memory};
 
-use crate::behind;
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::write_behind;
 
 /// Variables.
 impl Dataset {
@@ -60,7 +60,7 @@ impl Dataset {
         out: &mut [u8],
     ) -> Result<Converted> {
         let mut get = Transfer::new(Access { var: var.into(), slab: *slab, mem });
-        self.get_in_steps(&mut get, Room::plain(out))
+        self.get_in_steps(&mut get, Destination::plain(out))
     }
 
     /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences to where `room` has a place.
@@ -71,7 +71,7 @@ impl Dataset {
         &self,
         var: impl Into<VarRef>,
         slab: &Hyperslab<'_>,
-        room: Room<'_>,
+        room: Destination<'_>,
     ) -> Result<Converted> {
         let mut get = Transfer::new(Access { var: var.into(), slab: *slab, mem: None });
         self.get_in_steps(&mut get, room)
@@ -86,13 +86,13 @@ impl Dataset {
         var: impl Into<VarRef>,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
-        (list, place): (&mut Vec<u8>, Option<&mut dyn Place>),
+        (list, place): (&mut Vec<u8>, Option<&mut dyn VlenSink>),
     ) -> Result<Converted> {
         let mut get = Transfer::new(Access { var: var.into(), slab: *slab, mem });
         let mut begun = self.get_from(get.of().var)?;
         let get = begun.check(&mut get)?;
         memory::resize(list, get.n_bytes(), 0)?;
-        get.read(Room { bytes: list, place: shorter(place) })
+        get.read(Destination { bytes: list, place: shorter(place) })
     }
 
     /// [`Dataset::put`] for a selection that needs the variable's rank, 0 where there is no such variable: saves hot calls an
@@ -108,7 +108,7 @@ impl Dataset {
         mem: Option<MemType>,
         bytes: &[u8],
     ) -> Result<Converted> {
-        match self.door.put_now(var, slab, mem, bytes) {
+        match self.queued_file.put_now(var, slab, mem, bytes) {
             Ok(converted) => Ok(converted),
             Err(error) => Err(error.at(self.path())),
         }
@@ -127,7 +127,7 @@ impl Dataset {
         out: &mut [u8],
     ) -> Result<Converted> {
         self.check_group(var.group)?;
-        match self.door.get_now(var, slab, mem, out) {
+        match self.queued_file.get_now(var, slab, mem, out) {
             Ok(converted) => Ok(converted),
             Err(error) => Err(error.at(self.path())),
         }
@@ -141,7 +141,11 @@ impl Dataset {
         self.put_to(access.of().var)?.check(access)?.write(values)
     }
 
-    fn get_in_steps(&self, access: &mut Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    fn get_in_steps(
+        &self,
+        access: &mut Transfer<Access<'_>>,
+        room: Destination<'_>,
+    ) -> Result<Converted> {
         self.get_from(access.of().var)?.check(access)?.read(room)
     }
 
@@ -151,7 +155,7 @@ impl Dataset {
     /// What went wrong with puts that were accepted before; `ECHILD` in a forked child.
     #[inline(always)]
     pub fn put_to(&self, var: impl Into<VarRef>) -> Result<Put<'_>> {
-        match self.door.put_to(var.into()) {
+        match self.queued_file.put_to(var.into()) {
             Ok(begun) => Ok(Put { dataset: self, begun }),
             Err(error) => Err(error.at(self.path())),
         }
@@ -165,7 +169,7 @@ impl Dataset {
     pub fn get_from(&self, var: impl Into<VarRef>) -> Result<Get<'_>> {
         let var = var.into();
         self.check_group(var.group)?;
-        match self.door.get_from(var) {
+        match self.queued_file.get_from(var) {
             Ok(begun) => Ok(Get { dataset: self, begun }),
             Err(error) => Err(error.at(self.path())),
         }
@@ -174,8 +178,8 @@ impl Dataset {
 
 /// The same for as long as it is wanted.
 pub(crate) fn shorter<'s, 'l: 's>(
-    place: Option<&'s mut (dyn Place + 'l)>,
-) -> Option<&'s mut (dyn Place + 's)> {
+    place: Option<&'s mut (dyn VlenSink + 'l)>,
+) -> Option<&'s mut (dyn VlenSink + 's)> {
     match place {
         Some(place) => Some(place),
         None => None,
@@ -185,7 +189,7 @@ pub(crate) fn shorter<'s, 'l: 's>(
 /// A put that was begun: [`Dataset::put_to`].
 pub struct Put<'a> {
     dataset: &'a Dataset,
-    begun: behind::Put<'a>,
+    begun: write_behind::Put<'a>,
 }
 
 impl<'a> Put<'a> {
@@ -259,7 +263,7 @@ impl CheckedPut<'_, '_> {
 /// A get that was begun: [`Dataset::get_from`].
 pub struct Get<'a> {
     dataset: &'a Dataset,
-    begun: behind::Get<'a>,
+    begun: write_behind::Get<'a>,
 }
 
 impl<'a> Get<'a> {
@@ -321,7 +325,7 @@ impl CheckedGet<'_, '_> {
     /// # Errors
     /// As [`CheckedPut::write`]; `NC_ENOMEM` where there is no memory for strings and sequences.
     #[inline(always)]
-    pub fn read(self, room: Room<'_>) -> Result<Converted> {
+    pub fn read(self, room: Destination<'_>) -> Result<Converted> {
         let Get { dataset, begun } = self.begun;
         match begun.read(self.get, room) {
             Ok(converted) => Ok(converted),

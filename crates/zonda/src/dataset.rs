@@ -13,11 +13,11 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
-use crate::behind::{Door, Steering, WriteBehind};
 use crate::error::{Error, Result};
 use crate::format::{self, CreateBytes, Maker};
 use crate::open::{self, CreateOptions, OpenOptions, Opening, Persist};
 use crate::open_file::OpenFile;
+use crate::write_behind::{ChangeGuard, QueuedFile, WriteBehind};
 
 /// An open dataset. All methods may be called from any thread.
 ///
@@ -42,9 +42,9 @@ pub struct Dataset {
     /// Set in a forked child that has not all locks of the file, and never will.
     out_of_reach: AtomicBool,
     /// The file of some format, and its queue, where puts are carried out behind the program's back.
-    pub(crate) door: Door,
+    pub(crate) queued_file: QueuedFile,
     /// What was passed over in a damaged classic file.
-    pub(crate) passed: Vec<zonda_classic::Passed>,
+    pub(crate) passed: Vec<zonda_classic::Skipped>,
 }
 
 /// What stands on a path is not held in memory, and its layers are its own.
@@ -61,11 +61,11 @@ fn check_path_alone(in_memory: Option<Persist>, io: Option<&str>) -> Result<()> 
 
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
-pub struct Frozen<'a> {
-    held: Option<crate::behind::Frozen<'a>>,
+pub struct FrozenFile<'a> {
+    held: Option<crate::write_behind::FrozenFile<'a>>,
 }
 
-impl Frozen<'_> {
+impl FrozenFile<'_> {
     /// Whether it has every lock. Where it has not, a forked child has to leave the dataset alone
     /// ([`Dataset::mark_out_of_reach`]).
     #[must_use]
@@ -147,7 +147,7 @@ impl Dataset {
             on_disk: false,
             forked: AtomicBool::new(false),
             out_of_reach: AtomicBool::new(false),
-            door: Door::new(inner),
+            queued_file: QueuedFile::new(inner),
             passed: Vec::new(),
         }
     }
@@ -221,7 +221,7 @@ impl Dataset {
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
-        self.here(self.door.changing().and_then(|mut file| f(file.writer()?)))
+        self.here(self.queued_file.changing().and_then(|mut file| f(file.writer()?)))
     }
 
     /// The same in a group, which has to be the root where there are no others.
@@ -239,13 +239,13 @@ impl Dataset {
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
-        self.here(self.door.steering().and_then(|mut file| f(file.writer()?)))
+        self.here(self.queued_file.steering().and_then(|mut file| f(file.writer()?)))
     }
 
     /// The file, for one who changes what is in it, which other writers of the process may do by turns: puts that were
     /// accepted came before.
-    pub(crate) fn changing(&self) -> Result<Steering<'_>> {
-        self.here(self.door.changing())
+    pub(crate) fn changing(&self) -> Result<ChangeGuard<'_>> {
+        self.here(self.queued_file.changing())
     }
 
     /// Of formats without groups only the root is asked for.
@@ -261,13 +261,13 @@ impl Dataset {
     /// # Errors
     /// What went wrong with puts that were accepted before.
     pub fn set_write_behind(&self, how: WriteBehind) -> Result<()> {
-        self.door.set_write_behind(how, &self.path, self.file.as_ref())
+        self.queued_file.set_write_behind(how, &self.path, self.file.as_ref())
     }
 
     /// Bytes of puts that were accepted and wait, and what went wrong with any of them. Never waits.
     #[must_use]
     pub fn write_behind_status(&self) -> (usize, Option<Error>) {
-        self.door.write_behind_status()
+        self.queued_file.write_behind_status()
     }
 
     /// Has `f` look at the file, and change nothing. While puts wait it sees the definitions that there are with all that
@@ -277,13 +277,13 @@ impl Dataset {
     /// `NC_EBADID` where another thread has closed the file.
     #[inline]
     pub(crate) fn ask<R>(&self, f: impl FnOnce(&dyn Dispatch) -> Result<R>) -> Result<R> {
-        self.here(self.door.ask(f))
+        self.here(self.queued_file.ask(f))
     }
 
     /// What files of its format can have, and how they behave.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
-        self.door.file().capabilities
+        self.queued_file.file().capabilities
     }
 
     /// The path it was opened with.
@@ -301,13 +301,13 @@ impl Dataset {
     /// Whether it was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        self.door.file().is_writable()
+        self.queued_file.file().is_writable()
     }
 
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        self.door.ask_anyway(|file| file.in_define_mode())
+        self.queued_file.ask_anyway(|file| file.in_define_mode())
     }
 
     /// The layer stack in spec form, such as `cache,file`; empty for a dataset without bytes.
@@ -319,7 +319,7 @@ impl Dataset {
     /// The storage below, where its format stands on one.
     #[must_use]
     pub fn storage(&self) -> Option<&Arc<dyn Storage>> {
-        self.door.file().storage()
+        self.queued_file.file().storage()
     }
 
     /// The same for what is about bytes of a file.
@@ -334,7 +334,7 @@ impl Dataset {
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        self.door.ask_anyway(|file| f(&Meta::new(file, GroupId::ROOT)))
+        self.queued_file.ask_anyway(|file| f(&Meta::new(file, GroupId::ROOT)))
     }
 
     /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
@@ -349,7 +349,7 @@ impl Dataset {
     /// Whether there is a group of that number.
     #[must_use]
     pub fn has_group(&self, group: GroupId) -> bool {
-        self.door.ask_anyway(|file| file.definitions().group(group).is_ok())
+        self.queued_file.ask_anyway(|file| file.definitions().group(group).is_ok())
     }
 
     /// Enters define mode.
@@ -357,7 +357,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
     pub fn redef(&self) -> Result<()> {
-        self.here(self.door.redef())
+        self.here(self.queued_file.redef())
     }
 
     /// Leaves define mode and commits.
@@ -367,7 +367,7 @@ impl Dataset {
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
         self.steer(|file| {
             file.enddef(reserve)?;
-            self.door.file().is_done();
+            self.queued_file.file().is_done();
             Ok(())
         })
     }
@@ -377,7 +377,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     pub fn sync(&self) -> Result<()> {
-        self.here(self.door.sync())
+        self.here(self.queued_file.sync())
     }
 
     /// Ends the dataset without its pending definitions, and removes a file that was being created.
@@ -388,8 +388,8 @@ impl Dataset {
         if self.is_unpersisted.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
-        let end = || self.finish_after(self.door.file().abort(|| self.check_close()));
-        let done = self.door.abort(end);
+        let end = || self.finish_after(self.queued_file.file().abort(|| self.check_close()));
+        let done = self.queued_file.abort(end);
         self.leave_to_parent();
         done
     }
@@ -408,8 +408,8 @@ impl Dataset {
         if self.is_unpersisted.swap(false, Ordering::AcqRel) {
             return self.persist_in_the_end();
         }
-        let end = || self.finish_after(self.door.file().close(|| self.check_close()));
-        let done = self.door.close(end);
+        let end = || self.finish_after(self.queued_file.file().close(|| self.check_close()));
+        let done = self.queued_file.close(end);
         self.leave_to_parent();
         done
     }
@@ -420,7 +420,7 @@ impl Dataset {
         if !self.is_forked() || self.is_out_of_reach() || self.is_open() {
             return;
         }
-        self.door.leave_to_parent();
+        self.queued_file.leave_to_parent();
         if let Some(storage) = self.storage() {
             storage.rest();
         }
@@ -445,7 +445,7 @@ impl Dataset {
     /// Whether it has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.door.file().is_open() || self.is_unpersisted.load(Ordering::Acquire)
+        self.queued_file.file().is_open() || self.is_unpersisted.load(Ordering::Acquire)
     }
 
     fn finish(&self, ending: Ending) -> Result<()> {
@@ -493,17 +493,17 @@ impl Dataset {
     /// Takes every lock of this dataset, for a fork.
     ///
     /// It waits for calls of other threads, and not beyond `until`: the thread may itself be in the middle of
-    /// one. What it has not got then is not held ([`Frozen::is_whole`]).
+    /// one. What it has not got then is not held ([`FrozenFile::is_whole`]).
     #[must_use]
-    pub fn freeze(&self, until: Instant) -> Frozen<'_> {
+    pub fn freeze(&self, until: Instant) -> FrozenFile<'_> {
         let is_within_reach = !self.is_out_of_reach();
-        Frozen { held: is_within_reach.then(|| self.door.freeze(until)).flatten() }
+        FrozenFile { held: is_within_reach.then(|| self.queued_file.freeze(until)).flatten() }
     }
 
     /// Whether no other call is at work with it at this moment.
     #[must_use]
     pub fn is_free(&self) -> bool {
-        self.freeze(Instant::now()).is_whole() && !self.door.is_busy()
+        self.freeze(Instant::now()).is_whole() && !self.queued_file.is_busy()
     }
 
     /// Whether [`Dataset::mark_out_of_reach`] was called.
@@ -513,7 +513,7 @@ impl Dataset {
         self.out_of_reach.load(Ordering::Relaxed)
     }
 
-    /// To be called in a forked child that has not all of its locks ([`Frozen::is_whole`]): another
+    /// To be called in a forked child that has not all of its locks ([`FrozenFile::is_whole`]): another
     /// thread had them, which is not there. Any further call would wait for ever; nobody is to make one, nor
     /// to drop it.
     pub fn mark_out_of_reach(&self) {
@@ -531,7 +531,7 @@ impl Dataset {
     /// puts and definitions answer `ECHILD` and close writes nothing. Reading goes on.
     pub fn mark_forked(&self) {
         self.forked.store(true, Ordering::Relaxed);
-        self.door.mark_forked();
+        self.queued_file.mark_forked();
     }
 
     /// Commits what was put, for a process that ends without closing. In define mode the dataset
@@ -552,7 +552,7 @@ impl Dataset {
             // All that was put is the parent's.
             return Ok(());
         }
-        let told = self.here(self.door.drain(waits))?;
+        let told = self.here(self.queued_file.drain(waits))?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.persist(false)?;
         }

@@ -35,7 +35,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_group`].
     pub fn rename_group(&self, group: GroupId, name: &[u8]) -> Result<()> {
-        self.door.renaming(|| self.change_types(|file| file.rename_group(group, name)))
+        self.queued_file.renaming(|| self.change_types(|file| file.rename_group(group, name)))
     }
 
     /// Defines a compound type of `size` bytes in memory and gives its number; fields follow by

@@ -80,7 +80,7 @@ impl Dataset {
     /// in this order.
     pub fn rename_var(&self, var: impl Into<VarRef>, name: &[u8]) -> Result<()> {
         let var = var.into();
-        self.door.renaming(|| self.change_in(var.group, |file| file.rename_var(var, name)))
+        self.queued_file.renaming(|| self.change_in(var.group, |file| file.rename_var(var, name)))
     }
 
     /// Sets whether a variable is filled, and with what: one element of its type in native bytes.

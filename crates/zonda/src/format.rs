@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zonda_classic::Passed;
+use zonda_classic::Skipped;
 use zonda_format::{Dispatch, Format};
 use zonda_model::NcError;
 use zonda_nc4::Damaged;
@@ -66,7 +66,7 @@ pub(crate) enum Maker {
     OnPath(CreatePath),
 }
 
-type OpenBytes = fn(Opened, &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)>;
+type OpenBytes = fn(Opened, &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)>;
 pub(crate) type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
 /// Gets whether it is to be written, too.
 type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
@@ -190,7 +190,7 @@ pub fn format_of_copy(source: Format) -> Format {
 ///
 /// # Errors
 /// As [`Dataset::open_in`](crate::Dataset::open_in).
-pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
     let detected = detect_in(&*opened.storage)?;
     // What is left of a file that lost its first bytes is searched for as objects of HDF5.
     let searches = detected == Detected::Unknown && how.damaged == Damaged::Search;

@@ -19,7 +19,7 @@ const MOST_NAMED: usize = 8;
 
 /// Has `told` called whenever definitions that were read lack something. The first call counts, for the
 /// whole process.
-pub fn tell_of_gaps(told: fn(Error)) {
+pub fn report_gaps(told: fn(Error)) {
     // Another one stays.
     TOLD.settle(told);
 }

@@ -25,7 +25,6 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
-mod behind;
 pub mod check;
 mod classic;
 pub mod copy;
@@ -43,29 +42,30 @@ mod open;
 mod open_file;
 mod recovery;
 mod stored;
+mod write_behind;
 
 pub use attributes::{GetAtt, PutAtt};
-pub use behind::helper::serve as serve_as_helper;
-pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
 pub use damaged::{Fault, FaultKind};
 pub use data::{CheckedGet, CheckedPut, Get, Put};
-pub use dataset::{Dataset, Frozen};
+pub use dataset::{Dataset, FrozenFile};
 pub use error::{Error, Result};
 pub use format::{
     Detected, detect, detect_in, format_named, format_of_copy, formats_made, of_url, on_path,
     remove_on_path, stands_on_path,
 };
-pub use gaps::tell_of_gaps;
+pub use gaps::report_gaps;
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist, persist};
 pub use recovery::{Recovery, recover, recover_of, set_records};
+pub use write_behind::helper::serve as serve_as_helper;
+pub use write_behind::{WriteBehind, WriteBehindError, WriteBehindOptions};
 pub use zonda_chunk::ChunkAt;
 pub use zonda_convert::Converted;
-pub use zonda_format::{Access, AttAccess, AttPut, Room, Transfer, Values};
+pub use zonda_format::{Access, AttAccess, AttPut, Destination, Transfer, Values};
 pub use zonda_format::{
-    AttView, ClassicVar, DimView, Endianness, FIRST_USER_TYPE, Fetch, Field, FillMode, FilterSpec,
-    Format, GroupId, Layout, Member, Meta, NC_STRING, Place, Quantize, QuantizeMode, Reserve,
-    StorageKind, StorageRequest, UserClass, UserType, VarInfo, VarRef, VarView,
+    AttView, ClassicVar, DimView, Endianness, FIRST_USER_TYPE, Field, FillMode, FilterSpec, Format,
+    GroupId, Layout, Member, Meta, NC_STRING, Quantize, QuantizeMode, Reserve, StorageKind,
+    StorageRequest, UserClass, UserType, VarInfo, VarRef, VarView, VlenSink, VlenSource,
 };
 pub use zonda_model::{
     Answer, DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId,

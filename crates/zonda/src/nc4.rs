@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_classic::Passed;
+use zonda_classic::Skipped;
 use zonda_format::{Dispatch, Format};
 use zonda_model::NcError;
-use zonda_nc4::{CreateHow, Nc4File, OpenHow};
+use zonda_nc4::{Nc4CreateOptions, Nc4File, Nc4OpenOptions};
 use zonda_runtime::callout::Mark;
 use zonda_storage::{Opened, Writer, WriterLock};
 
@@ -15,14 +15,14 @@ use crate::open::{self, CreateOptions, Opening};
 use crate::open_file::OpenFile;
 
 /// Opens a file.
-pub(crate) fn open(opened: Opened, opening: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+pub(crate) fn open(opened: Opened, opening: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
     let Opening { path, options, damaged, .. } = *opening;
     let lock = if options.write { open::lock(&opened)? } else { None };
-    let Opened { storage, beside, .. } = opened;
+    let Opened { storage, sidecars, .. } = opened;
     let mark = Mark::next();
     let how = how(path, options.chunk_cache, options.alignment, mark);
-    let spills_beside = how.path.clone().filter(|_| beside.is_some());
-    let how = OpenHow { beside, spills_beside, damaged, ..how };
+    let spills_beside = how.path.clone().filter(|_| sidecars.is_some());
+    let how = Nc4OpenOptions { sidecars, spills_beside, damaged, ..how };
     // Errors get the path of the file from the dataset.
     let name = Path::new("/");
     // Before anything is read: what others of the process change later is not known.
@@ -40,14 +40,14 @@ pub(crate) fn open(opened: Opened, opening: &Opening<'_>) -> Result<(OpenFile, V
 
 /// Creates a file, which errors call by its name.
 pub(crate) fn create(opened: Opened, name: &Path, options: &CreateOptions) -> Result<OpenFile> {
-    let Opened { storage, beside, lock, .. } = opened;
+    let Opened { storage, sidecars, lock, .. } = opened;
     // One in memory has no folder.
-    let path = beside.is_some().then_some(name);
+    let path = sidecars.is_some().then_some(name);
     let mark = Mark::next();
     let how = how(None, options.chunk_cache, options.alignment, mark);
     let spills_beside = path.and_then(|path| std::path::absolute(path).ok());
-    let how = OpenHow { spills_beside, ..how };
-    let create = CreateHow {
+    let how = Nc4OpenOptions { spills_beside, ..how };
+    let create = Nc4CreateOptions {
         classic: options.format == Format::NetCdf4Classic,
         attribute_order: !options.no_attribute_order,
         attach_scales: !options.no_scales_attached,
@@ -78,16 +78,16 @@ fn how(
     chunk_cache: Option<(usize, usize, f32)>,
     alignment: Option<(u64, u64)>,
     mark: Mark,
-) -> OpenHow {
+) -> Nc4OpenOptions {
     // The working directory may be another one when another file is asked for.
     let path = path.and_then(|path| std::path::absolute(path).ok());
     let name = path.clone().unwrap_or_default();
-    let mut how = OpenHow {
+    let mut how = Nc4OpenOptions {
         alignment,
         path,
         on_gaps: Some(Arc::new(move |gaps| crate::gaps::tell(&name, gaps))),
         find_filter: Some(Arc::new(move |spec| zonda_plugin::find(spec.id, &spec.params, mark))),
-        ..OpenHow::default()
+        ..Nc4OpenOptions::default()
     };
     how.chunk_cache = chunk_cache.unwrap_or(how.chunk_cache);
     how

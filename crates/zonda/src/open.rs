@@ -8,12 +8,12 @@ use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 use zonda_storage::backend::Memory;
 use zonda_storage::{
-    Beside, Create, Locking, Neighbour, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock,
+    Create, Locking, Opened, Sidecar, Sidecars, Spec, Storage, StorageError, SyncLevel, WriterLock,
     has_no_descriptor, has_no_room, takes_no_files,
 };
 
-use crate::behind::WriteBehind;
 use crate::error::{Error, Result};
+use crate::write_behind::WriteBehind;
 
 /// Whether a dataset held in memory is written to its path in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn open_storage(
 ) -> Result<Opened> {
     let (sync, lock) = (SyncLevel::from_env(), Locking::Off);
     let options = zonda_storage::OpenOptions { write, create, sync, spec, share, lock };
-    Ok(zonda_storage::open_beside(path, &options)?)
+    Ok(zonda_storage::open_with_sidecars(path, &options)?)
 }
 
 /// Keeps other writers away from an HDF5 file that is to be written. The reference has this code for
@@ -147,7 +147,7 @@ pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Op
             share: options.share,
             lock: if is_hdf5 { Locking::from_env() } else { Locking::Off },
         };
-        let opened = zonda_storage::open_beside(path, &storage);
+        let opened = zonda_storage::open_with_sidecars(path, &storage);
         return Ok((opened.map_err(|error| exists(error.into()))?, true));
     };
     // Whether the file can be written shows now, not after hours of computing. One that exists keeps
@@ -213,9 +213,9 @@ const COPY_BLOCK: usize = 1 << 20;
 /// What the operating system reports. Where there is no room, the file is as it was.
 pub fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
     if let Ok(opened) = open_storage(path, true, Create::MustExist, true, None)
-        && let Some(beside) = opened.beside.as_ref().filter(|beside| beside.replaceable())
+        && let Some(sidecars) = opened.sidecars.as_ref().filter(|sidecars| sidecars.replaceable())
     {
-        match replace_by(from, &**beside) {
+        match replace_by(from, &**sidecars) {
             Ok(()) => return Ok(()),
             Err(error) if is_written_in_place(&error) => {}
             Err(error) => return Err(error.into()),
@@ -232,16 +232,19 @@ pub fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
     Ok(opened.file().map_or(Ok(()), |file| file.check_close())?)
 }
 
-fn replace_by(from: &dyn Storage, beside: &dyn Beside) -> std::result::Result<(), StorageError> {
-    let copy = beside.create(Neighbour::Copy)?;
+fn replace_by(
+    from: &dyn Storage,
+    sidecars: &dyn Sidecars,
+) -> std::result::Result<(), StorageError> {
+    let copy = sidecars.create(Sidecar::Copy)?;
     let done = copy_range(from, &*copy, 0, u64::MAX)
         .and_then(|()| copy.sync())
-        .and_then(|()| beside.replace());
+        .and_then(|()| sidecars.replace());
     if done.is_err() {
         // It is of no use to anybody.
-        let _ = beside.remove(Neighbour::Copy);
+        let _ = sidecars.remove(Sidecar::Copy);
     }
-    done.and_then(|()| beside.settle())
+    done.and_then(|()| sidecars.settle())
 }
 
 /// Whether a file cannot be replaced, and can be written.

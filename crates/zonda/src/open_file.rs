@@ -15,9 +15,9 @@ use zonda_storage::{MayWrite, Storage, Writer};
 use crate::error::{Error, Result};
 
 /// The file, shared with others who read.
-pub(crate) type Shared<'a> = RwLockReadGuard<'a, Box<dyn Dispatch>>;
+pub(crate) type SharedGuard<'a> = RwLockReadGuard<'a, Box<dyn Dispatch>>;
 /// The file, alone.
-pub(crate) type Alone<'a> = RwLockWriteGuard<'a, Box<dyn Dispatch>>;
+pub(crate) type ExclusiveGuard<'a> = RwLockWriteGuard<'a, Box<dyn Dispatch>>;
 
 /// A file that is open, or was.
 #[derive(Debug)]
@@ -74,24 +74,24 @@ impl OpenFile {
     /// to be found no more when another thread has closed it. A thread must not ask again while it has
     /// it: one who waits to change it would come in between.
     #[inline(always)]
-    pub(crate) fn read(&self) -> Result<Shared<'_>> {
+    pub(crate) fn read(&self) -> Result<SharedGuard<'_>> {
         let file = self.even_closed();
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
     }
 
     /// The same, and also when it was closed, for those who ask only about definitions: they stay.
     #[inline]
-    pub(crate) fn even_closed(&self) -> Shared<'_> {
+    pub(crate) fn even_closed(&self) -> SharedGuard<'_> {
         self.file.read_by(|file| zonda_trace::lock(|| file.try_read(), || file.read_for(self.mark)))
     }
 
-    fn alone(&self) -> Alone<'_> {
+    fn alone(&self) -> ExclusiveGuard<'_> {
         self.file
             .write_by(|file| zonda_trace::lock(|| file.try_write(), || file.write_for(self.mark)))
     }
 
     /// The file, for one who changes it.
-    pub(crate) fn write(&self) -> Result<Alone<'_>> {
+    pub(crate) fn write(&self) -> Result<ExclusiveGuard<'_>> {
         self.check_not_forked()?;
         let file = self.alone();
         // Another thread may have closed it since this one found it: what is put now would be nowhere.
@@ -100,7 +100,7 @@ impl OpenFile {
 
     /// The file, for one who changes what is in it, which other writers of the process may do by turns.
     #[inline]
-    pub(crate) fn write_anew(&self) -> Result<Alone<'_>> {
+    pub(crate) fn write_anew(&self) -> Result<ExclusiveGuard<'_>> {
         let mut file = self.write()?;
         self.begin(&mut file)?;
         Ok(file)
@@ -142,12 +142,12 @@ impl OpenFile {
     /// Begins to change the file, where another writer of the process is not about to; what that one
     /// changed before is read first.
     #[inline]
-    pub(crate) fn begin(&self, file: &mut Alone<'_>) -> Result<()> {
+    pub(crate) fn begin(&self, file: &mut ExclusiveGuard<'_>) -> Result<()> {
         if self.has_turn.load(Ordering::Relaxed) { Ok(()) } else { self.ask(file) }
     }
 
     #[cold]
-    fn ask(&self, file: &mut Alone<'_>) -> Result<()> {
+    fn ask(&self, file: &mut ExclusiveGuard<'_>) -> Result<()> {
         let mut turn = self.writer.lock();
         let Some(turn) = &mut *turn else { return Ok(()) };
         let why = "this program changes the file by another id, which has to be synced or closed";
@@ -169,7 +169,7 @@ impl OpenFile {
 
     /// For a writer that has changed nothing: sees what another writer of the process changed.
     /// Whether anything was.
-    pub(crate) fn catch_up(&self, file: &mut Alone<'_>) -> Result<bool> {
+    pub(crate) fn catch_up(&self, file: &mut ExclusiveGuard<'_>) -> Result<bool> {
         let mut turn = self.writer.lock();
         if let Some(turn) = turn.as_mut().filter(|turn| turn.is_behind()) {
             writer(file)?.reread()?;
@@ -252,7 +252,7 @@ impl OpenFile {
     }
 
     /// Takes the file, for a fork, and not beyond `until`. Those who come anew are held back meanwhile.
-    pub(crate) fn freeze(&self, until: Instant) -> Option<Alone<'_>> {
+    pub(crate) fn freeze(&self, until: Instant) -> Option<ExclusiveGuard<'_>> {
         self.file.write_until(until)
     }
 
@@ -325,7 +325,7 @@ impl OpenFile {
 ///
 /// # Errors
 /// `NC_EPERM` where it has none.
-pub(crate) fn writer<'f>(file: &'f mut Alone<'_>) -> Result<&'f mut dyn DispatchWrite> {
+pub(crate) fn writer<'f>(file: &'f mut ExclusiveGuard<'_>) -> Result<&'f mut dyn DispatchWrite> {
     file.writer().ok_or_else(Error::only_read)
 }
 

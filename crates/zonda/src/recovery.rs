@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zonda_model::NcError;
 use zonda_nc4::Recovered;
-use zonda_storage::{Neighbour, Storage};
+use zonda_storage::{Sidecar, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
@@ -48,12 +48,12 @@ pub fn recover(path: &Path) -> Result<Recovery> {
         let opened = open::for_recovery(path)?;
         let is_hdf5 = matches!(detect_in(&*opened.storage)?, Detected::Hdf5);
         let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
-        let beside = opened.beside.ok_or(NcError::Inval)?;
+        let sidecars = opened.sidecars.ok_or(NcError::Inval)?;
         let storage = &*opened.storage;
         // Errors get the path of the file below.
         let done = match is_hdf5 {
-            true => zonda_nc4::recover(storage, &*beside, Path::new("/"))?.into(),
-            false => zonda_classic::recover(storage, &beside)?.into(),
+            true => zonda_nc4::recover(storage, &*sidecars, Path::new("/"))?.into(),
+            false => zonda_classic::recover(storage, &sidecars)?.into(),
         };
         of_a_file(done, storage)
     };
@@ -83,13 +83,13 @@ pub fn recover_of(
         let opened = open::for_recovery(path)?;
         let is_hdf5 = matches!(detect_in(&*opened.storage)?, Detected::Hdf5);
         let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
-        let beside = opened.beside.ok_or(NcError::Inval)?;
+        let sidecars = opened.sidecars.ok_or(NcError::Inval)?;
         let storage = &*opened.storage;
         let done = match is_hdf5 {
             true => {
-                zonda_nc4::recover_of(storage, &*beside, user, Path::new("/"), &mut *show)?.into()
+                zonda_nc4::recover_of(storage, &*sidecars, user, Path::new("/"), &mut *show)?.into()
             }
-            false => zonda_classic::recover_of(storage, &beside, user, &mut *show)?.into(),
+            false => zonda_classic::recover_of(storage, &sidecars, user, &mut *show)?.into(),
         };
         of_a_file(done, storage)
     };
@@ -110,8 +110,8 @@ pub fn set_records(path: &Path) -> Result<Option<(u64, u64)>> {
         if !matches!(detect_in(&*opened.storage)?, Detected::Classic(_)) {
             return Err(Error::explained(NcError::NotNc3, "only classic files have such a number"));
         }
-        let beside = opened.beside.ok_or(NcError::Inval)?;
-        if beside.find(Neighbour::Journal)?.is_some() {
+        let sidecars = opened.sidecars.ok_or(NcError::Inval)?;
+        if sidecars.find(Sidecar::Journal)?.is_some() {
             return Err(Error::explained(NcError::Inval, "its journal has to be completed before"));
         }
         Ok(zonda_classic::set_records(&*opened.storage)?)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use zonda_chunk::ChunkAt;
-use zonda_format::{Dispatch, Place, Room, StoreVars, VarInfo, VarRef};
+use zonda_format::{Destination, Dispatch, StoreVars, VarInfo, VarRef, VlenSink};
 use zonda_model::NcError;
 use zonda_nc4::{Gap, Nc4File, ObjectUsage, Stored, Usage};
 
@@ -36,8 +36,8 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
-    pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
-        let room = Room { bytes: out, place: Some(place) };
+    pub fn fill_value(&self, var: VarRef, place: &mut dyn VlenSink, out: &mut [u8]) -> Result<()> {
+        let room = Destination { bytes: out, place: Some(place) };
         self.ask_stored(|stored| stored.fill_value(var, room))
     }
 
@@ -55,7 +55,7 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
     pub fn set_chunk_cache(&self, var: VarRef, cache: (usize, usize, f32)) -> Result<()> {
         self.here(self.check_storage())?;
-        self.here(self.door.tell_both(|file| stored_in(file)?.set_chunk_cache(var, cache)))
+        self.here(self.queued_file.tell_both(|file| stored_in(file)?.set_chunk_cache(var, cache)))
     }
 }
 
@@ -68,12 +68,12 @@ impl Dataset {
     /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
     #[must_use]
     pub fn is_hdf5(&self) -> bool {
-        self.door.file().is::<Nc4File>()
+        self.queued_file.file().is::<Nc4File>()
     }
 
     /// Has `f` look at the file itself, and not at what it is with puts that wait.
     pub(crate) fn hdf5<T>(&self, f: impl FnOnce(&Nc4File) -> Result<T>) -> Result<T> {
-        let file = self.here(self.door.file().read())?;
+        let file = self.here(self.queued_file.file().read())?;
         self.here(of(&**file).and_then(f))
     }
 
@@ -130,14 +130,14 @@ impl Dataset {
     /// [`Dataset::usage`] finds.
     #[must_use]
     pub fn object_paths(&self) -> BTreeMap<u64, String> {
-        of(&**self.door.file().even_closed())
+        of(&**self.queued_file.file().even_closed())
             .map_or_else(|_| BTreeMap::new(), Nc4File::object_paths)
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
     #[must_use]
     pub fn superblock(&self) -> Option<(u8, u64)> {
-        Some(of(&**self.door.file().even_closed()).ok()?.superblock())
+        Some(of(&**self.queued_file.file().even_closed()).ok()?.superblock())
     }
 
     /// What the definitions lack: external links whose files are not there, refused or not to be read,

@@ -6,8 +6,8 @@ use std::path::Path;
 use zonda::copy::{CopyOptions, Pattern, copy};
 use zonda::diff::{DiffOptions, Difference, How, Side, Thing, Tolerance, diff};
 use zonda::{
-    CreateOptions, Dataset, ExtType, Format, GroupId, Hyperslab, NC_STRING, OpenOptions, Place,
-    Reserve, Values, VarRef,
+    CreateOptions, Dataset, ExtType, Format, GroupId, Hyperslab, NC_STRING, OpenOptions, Reserve,
+    Values, VarRef, VlenSink,
 };
 use zonda_testkit::TempFolder;
 
@@ -15,14 +15,14 @@ use zonda_testkit::TempFolder;
 #[derive(Default)]
 struct Texts(Vec<Vec<u8>>);
 
-impl Place for Texts {
+impl VlenSink for Texts {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.0.push(bytes.to_vec());
         Some(self.0.len() as u64)
     }
 }
 
-impl zonda::Fetch for Texts {
+impl zonda::VlenSource for Texts {
     fn text(&mut self, number: u64) -> Option<&[u8]> {
         self.0.get(usize::try_from(number).ok()?.checked_sub(1)?).map(|text| &text[..])
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use zonda::storage::backend::Memory;
 use zonda::{
-    Dataset, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions, Place, Reserve,
-    Room, StorageKind, VarId, VarRef,
+    Dataset, Destination, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions,
+    Reserve, StorageKind, VarId, VarRef, VlenSink,
 };
 
 fn path() -> PathBuf {
@@ -35,7 +35,7 @@ fn ints(file: &Dataset, var: VarRef, start: &[usize], count: &[usize]) -> zonda:
 #[derive(Default)]
 struct Kept(Vec<Vec<u8>>);
 
-impl Place for Kept {
+impl VlenSink for Kept {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.0.push(bytes.to_vec());
         Some(self.0.len() as u64)
@@ -101,7 +101,11 @@ fn data_and_attributes_of_any_group_and_type() {
     assert_eq!(without.map(drop).map_err(|e| e.code()), Err(NcError::BadType), "no place for them");
     let (mut kept, mut natural) = (Kept::default(), vec![0; 32]);
     let _ = file
-        .get_values(s, &slab(&[0], &[4]), Room { bytes: &mut natural, place: Some(&mut kept) })
+        .get_values(
+            s,
+            &slab(&[0], &[4]),
+            Destination { bytes: &mut natural, place: Some(&mut kept) },
+        )
         .expect("s");
     let first = u64::from_ne_bytes(natural[..8].try_into().expect("8"));
     assert_eq!(kept.0[first as usize - 1], b"eins");
@@ -110,7 +114,11 @@ fn data_and_attributes_of_any_group_and_type() {
     let (mut kept, mut natural) = (Kept::default(), vec![0; 32]);
     let r = VarRef { group: g, var: r };
     let _ = file
-        .get_values(r, &slab(&[0], &[2]), Room { bytes: &mut natural, place: Some(&mut kept) })
+        .get_values(
+            r,
+            &slab(&[0], &[2]),
+            Destination { bytes: &mut natural, place: Some(&mut kept) },
+        )
         .expect("r");
     assert_eq!(natural[..8], 3u64.to_ne_bytes());
     assert_eq!(kept.0[0], [1, 2, 3].map(i32::to_ne_bytes).concat());

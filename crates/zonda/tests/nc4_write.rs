@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
-    Access, AttAccess, CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId,
-    Hyperslab, MemType, NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, Room, Transfer,
-    Values, VarId, VarRef,
+    Access, AttAccess, CreateOptions, Dataset, Destination, ExtType, FillMode, Format, GroupId,
+    Hyperslab, MemType, NC_STRING, NcError, OpenOptions, Persist, Reserve, Transfer, Values, VarId,
+    VarRef, VlenSink, VlenSource,
 };
 use zonda_testkit::TempFolder;
 
@@ -60,7 +60,7 @@ fn get(file: &Dataset, var: VarRef, start: &[usize], n: usize) -> Vec<i32> {
 /// Strings by number, beginning with 1; 0 is none.
 struct Texts(Vec<Vec<u8>>);
 
-impl Fetch for Texts {
+impl VlenSource for Texts {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         self.0.get(usize::try_from(address).ok()?.checked_sub(1)?).map(Vec::as_slice)
     }
@@ -70,7 +70,7 @@ impl Fetch for Texts {
     }
 }
 
-impl Place for Texts {
+impl VlenSink for Texts {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.0.push(bytes.to_vec());
         Some(self.0.len() as u64)
@@ -140,7 +140,7 @@ fn strings_go_where_they_are_fetched_from() {
     let file = opened(&storage, false);
     let (mut back, mut places) = (Texts(Vec::new()), [0; 16]);
     let mut att = Transfer::new(AttAccess { owner, name: b"a", mem: None });
-    let room = Room { bytes: &mut places, place: Some(&mut back) };
+    let room = Destination { bytes: &mut places, place: Some(&mut back) };
     let got = file.get_att_from(&mut att).and_then(|get| get.read(room));
     assert_eq!(code(got), Ok(()));
     assert_eq!(back.0, [b"one".to_vec(), Vec::new()]);
@@ -364,7 +364,7 @@ fn what_was_not_checked_is_not_moved() {
             let got = {
                 let mut begun = file.get_from(a).expect("get_from");
                 let get = begun.check(&mut two).expect("check");
-                get.read(Room::plain(&mut [0; 12][..len]))
+                get.read(Destination::plain(&mut [0; 12][..len]))
             };
             assert_eq!(code(got), Err(NcError::Inval), "{format:?}");
         }

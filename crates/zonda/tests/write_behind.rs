@@ -360,7 +360,7 @@ fn a_device_that_refuses_for_good_keeps_the_file_open_and_abort_gives_up() {
 #[test]
 fn strings_are_copied() {
     struct Texts<'a>(&'a [&'a str]);
-    impl zonda::Fetch for Texts<'_> {
+    impl zonda::VlenSource for Texts<'_> {
         fn text(&mut self, address: u64) -> Option<&[u8]> {
             let number = usize::try_from(address).ok()?.checked_sub(1)?;
             self.0.get(number).map(|text| text.as_bytes())

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::array::{Bench, Inner};
+use crate::array::{Inner, WorkerBuffers};
 use crate::cache::{Cache, Claim, Want};
 use crate::selection::Coords;
 use crate::stored::Found;
@@ -195,7 +195,7 @@ impl Ahead {
 
 impl Job {
     fn work(&self) {
-        let mut bench = Bench::take();
+        let mut bench = WorkerBuffers::take();
         while let Some((key, place, is_edge)) =
             self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed))
         {
@@ -211,7 +211,7 @@ impl Job {
     }
 
     /// Decodes one chunk into the cache; `None` where it is better to stop.
-    fn load(&self, key: &Coords, found: &Found<'_>, bench: &mut Bench) -> Option<()> {
+    fn load(&self, key: &Coords, found: &Found<'_>, bench: &mut WorkerBuffers) -> Option<()> {
         let inner = &self.running.0;
         if inner.is_raw(found) {
             return Some(());

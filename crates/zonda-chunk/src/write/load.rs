@@ -1,7 +1,7 @@
 //! Chunks that are in the storage already, loaded to be changed.
 
 use crate::ChunkError;
-use crate::array::{Bench, Inner};
+use crate::array::{Inner, WorkerBuffers};
 use crate::selection::Coords;
 use crate::stored::{Found, lengthen};
 use crate::table::ChunkAt;
@@ -32,7 +32,7 @@ impl Inner {
         key: &Coords,
         place: ChunkAt,
         extent: &[u64],
-        bench: &mut Bench,
+        bench: &mut WorkerBuffers,
         chunk: &mut [u8],
     ) -> Result<(), ChunkError> {
         if let Some(cached) = self.cache.get(key).filter(|cached| cached.bytes.len() == chunk.len())

@@ -7,6 +7,7 @@
 //! chunks get their places follows from the calls alone: not from threads, reads or other files.
 
 mod array;
+mod deferred;
 mod encode;
 mod large;
 mod load;
@@ -14,7 +15,6 @@ mod part;
 mod pending;
 mod put;
 mod raw;
-mod ripe;
 mod scratch;
 mod spill;
 mod store;
@@ -39,9 +39,9 @@ pub use array::NewArray;
 pub use encode::Encode;
 use pending::{OfArray, Pending, PendingChunks};
 pub use raw::StoredChunks;
-pub use scratch::give_room_beside;
+pub use scratch::release_spills_on_device;
 use spill::Told;
-pub use spill::{MakeScratch, Scratch};
+pub use spill::{MakeSpillFile, SpillFile};
 use store::{Job, Spare};
 
 /// An array of a [`ChunkWriter`].
@@ -154,7 +154,7 @@ impl ChunkWriter {
             Some((converted, Some(chunk))) => self.complete(&[chunk], space).map(|()| converted),
             None => self.put_slab(id, extent, slab, &encode, src, space),
         };
-        if done.as_ref().is_err_and(ChunkError::is_of_full_device) && self.give_room_back() {
+        if done.as_ref().is_err_and(ChunkError::is_of_full_device) && self.release_spill() {
             done = self.put_slab(id, extent, slab, &encode, src, space);
         }
         self.account();
@@ -308,7 +308,7 @@ impl ChunkWriter {
             .map(|(id, _)| id)
             .collect();
         let mut stored = self.store_pending(&dirty, space);
-        if stored.as_ref().is_err_and(ChunkError::is_of_full_device) && self.give_room_back() {
+        if stored.as_ref().is_err_and(ChunkError::is_of_full_device) && self.release_spill() {
             stored = self.store_pending(&dirty, space);
         }
         self.try_spilling_again();

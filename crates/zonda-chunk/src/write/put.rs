@@ -16,7 +16,7 @@ use super::spill::Spills;
 use super::store::{self, Bytes, Job, Source};
 use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, RANK, WRONG_LENGTH, WRONG_SIZE};
 use crate::ChunkError;
-use crate::array::{Bench, Numbers};
+use crate::array::{Numbers, WorkerBuffers};
 use crate::plan::{self, Batch};
 use crate::recency::Id;
 use crate::selection::{Coords, Selection};
@@ -280,7 +280,7 @@ impl ChunkWriter {
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let spills = &self.pending.spills;
         let work = || {
-            let mut bench = Bench::take();
+            let mut bench = WorkerBuffers::take();
             while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if failed.load(Ordering::Relaxed) {
                     break;
@@ -391,7 +391,7 @@ impl Put<'_> {
         array: &Array,
         spills: &Spills,
         task: &mut Task,
-        bench: &mut Bench,
+        bench: &mut WorkerBuffers,
     ) -> Result<Converted, ChunkError> {
         if let Some(slot) = task.body.away {
             let mut bytes = load::memory(task.spare.take(), array.chunk_bytes)?;

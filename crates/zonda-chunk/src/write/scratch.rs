@@ -11,9 +11,9 @@ use std::sync::{Arc, Weak};
 
 use zonda_runtime::lock::{Global, Rank, RwLock};
 use zonda_runtime::memory::Kind;
-use zonda_storage::{Room, StorageError};
+use zonda_storage::{DeviceSpace, StorageError};
 
-use super::spill::Scratch;
+use super::spill::SpillFile;
 use crate::pool::Engine;
 use crate::stored::lengthen;
 
@@ -26,7 +26,7 @@ fn device_of(path: &Path) -> Option<u64> {
 }
 
 /// Has all files that chunks wait in beside data on the device of `path` come to memory, whatever the limit. Whether any did.
-pub fn give_room_beside(path: &Path) -> bool {
+pub fn release_spills_on_device(path: &Path) -> bool {
     let Some(device) = device_of(path) else { return false };
     let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     let here = all.iter().filter(|it| it.device == Some(device) && !it.is_inherited());
@@ -48,13 +48,17 @@ pub(super) struct Wherever {
 }
 
 enum Bytes {
-    File(Arc<dyn Scratch>),
+    File(Arc<dyn SpillFile>),
     Memory(Vec<u8>),
 }
 
 impl Wherever {
     /// A file for chunks of the data at `path`.
-    pub(super) fn new(file: Arc<dyn Scratch>, path: &Path, engine: &Arc<Engine>) -> Arc<Wherever> {
+    pub(super) fn new(
+        file: Arc<dyn SpillFile>,
+        path: &Path,
+        engine: &Arc<Engine>,
+    ) -> Arc<Wherever> {
         let made = Arc::new(Wherever {
             pid: zonda_runtime::fork::process_id(),
             device: device_of(path),
@@ -73,7 +77,7 @@ impl Wherever {
     }
 
     /// What the device has; `None` where nobody knows, and where nothing more is to go there.
-    pub(super) fn room(&self) -> Option<Room> {
+    pub(super) fn room(&self) -> Option<DeviceSpace> {
         match &*self.bytes.read() {
             Bytes::File(file) => file.room(),
             Bytes::Memory(_) => None,

@@ -13,36 +13,36 @@ use hashbrown::HashMap;
 use std::sync::Arc;
 use zonda_runtime::memory::Kind;
 use zonda_storage::backend::File;
-use zonda_storage::{Op, Room, Storage, StorageError};
+use zonda_storage::{DeviceSpace, Op, Storage, StorageError};
 use zonda_trace::{Args, Kind as Event, span};
 
 use super::ChunkWriter;
-use super::scratch::{Wherever, give_room_beside};
+use super::scratch::{Wherever, release_spills_on_device};
 use crate::ChunkError;
 use crate::pool::Engine;
 use crate::stored::lengthen;
 
 /// A file for chunks that wait.
-pub trait Scratch: Storage {
+pub trait SpillFile: Storage {
     /// What the device has that it is on; `None` where nobody knows.
-    fn room(&self) -> Option<Room>;
+    fn room(&self) -> Option<DeviceSpace>;
 }
 
-impl Scratch for File {
-    fn room(&self) -> Option<Room> {
+impl SpillFile for File {
+    fn room(&self) -> Option<DeviceSpace> {
         File::room(self)
     }
 }
 
 /// Makes an empty file that is gone when it is dropped.
-pub type MakeScratch = Box<dyn Fn() -> Result<Arc<dyn Scratch>, StorageError> + Send + Sync>;
+pub type MakeSpillFile = Box<dyn Fn() -> Result<Arc<dyn SpillFile>, StorageError> + Send + Sync>;
 
 /// The most that is left free beside what chunks need that wait, in bytes: for other files.
 const MOST_RESERVE: u64 = 64 << 20;
 
 /// How many bytes more the file may take so that the device has room for as much as all chunks take that wait, and for
 /// a reserve; `None` where it has not now.
-fn most_new(room: Room, waiting: u64) -> Option<u64> {
+fn most_new(room: DeviceSpace, waiting: u64) -> Option<u64> {
     let reserve = MOST_RESERVE.min(room.size / 100);
     room.free.checked_sub(waiting.checked_add(reserve)?)
 }
@@ -64,7 +64,7 @@ impl Away {
 /// The file of one writer.
 #[derive(Default)]
 pub(crate) struct Spills {
-    make: Option<MakeScratch>,
+    make: Option<MakeSpillFile>,
     /// The data beside which it is.
     beside: PathBuf,
     file: Option<Arc<Wherever>>,
@@ -170,7 +170,7 @@ impl Spills {
 
 impl ChunkWriter {
     /// Where chunks of the data at `path` that wait go when there is no memory for them; without it they stay.
-    pub fn spill_to(&mut self, make: MakeScratch, path: &Path) {
+    pub fn spill_to(&mut self, make: MakeSpillFile, path: &Path) {
         self.pending.spills.make = Some(make);
         path.clone_into(&mut self.pending.spills.beside);
     }
@@ -184,10 +184,10 @@ impl ChunkWriter {
     /// Gives the room of the file without a name back to the device, which has no more: the data come first. What is there
     /// comes back to memory, whatever the limit, and nothing goes there any more; nor stays what other files of the process have
     /// on this device. Whether there was any; false also where there is no memory for it.
-    pub fn give_room_back(&mut self) -> bool {
+    pub fn release_spill(&mut self) -> bool {
         let beside = std::mem::take(&mut self.pending.spills.beside);
         let own = self.give_own_room_back();
-        let of_others = give_room_beside(&beside);
+        let of_others = release_spills_on_device(&beside);
         self.pending.spills.beside = beside;
         own || of_others
     }
@@ -332,7 +332,7 @@ mod tests {
     fn room_for_the_data_is_left() {
         const MIB: u64 = 1 << 20;
         let most = |free: u64, size: u64, waiting: u64| {
-            most_new(Room { free: free * MIB, size: size * MIB }, waiting * MIB)
+            most_new(DeviceSpace { free: free * MIB, size: size * MIB }, waiting * MIB)
         };
         // The reserve: a hundredth of a small device, 64 MiB of a large one.
         assert_eq!(most(90, 100, 30), Some(59 * MIB));
@@ -341,6 +341,6 @@ mod tests {
         assert_eq!(most(30, 100, 30), None);
         // A file system that says nothing.
         assert_eq!(most(0, 0, 1), None);
-        assert_eq!(most_new(Room { free: 0, size: u64::MAX }, u64::MAX), None);
+        assert_eq!(most_new(DeviceSpace { free: 0, size: u64::MAX }, u64::MAX), None);
     }
 }

@@ -19,7 +19,7 @@ use super::encode::Encode;
 use super::load::{fill_chunk, memory};
 use super::part::Part;
 use super::spill::{self, Spills};
-use crate::array::Bench;
+use crate::array::WorkerBuffers;
 use crate::pool::Engine;
 use crate::selection::Coords;
 use crate::stored::lengthen;
@@ -170,12 +170,16 @@ impl<'a> Job<'a> {
         (bytes.len() == self.array.chunk_bytes).then_some(bytes)
     }
 
-    fn filter(&self, bench: &mut Bench, spare: Option<Vec<u8>>) -> Result<Stored<'a>, ChunkError> {
+    fn filter(
+        &self,
+        bench: &mut WorkerBuffers,
+        spare: Option<Vec<u8>>,
+    ) -> Result<Stored<'a>, ChunkError> {
         if let Some(bytes) = self.straight() {
             let converted = Converted::default();
             return Ok(Stored { bytes: Held::Elsewhere(bytes), mask: 0, converted });
         }
-        let Bench { memory: lent, filter, .. } = bench;
+        let WorkerBuffers { memory: lent, filter, .. } = bench;
         let array = self.array;
         let mut converted = Converted::default();
         let raw: &[u8] = match &self.bytes {
@@ -214,7 +218,7 @@ impl<'a> Job<'a> {
             Err(error) => {
                 // There may be no memory left: what says so takes some.
                 drop(bytes);
-                *bench = Bench::default();
+                *bench = WorkerBuffers::default();
                 return Err(ChunkError::Encode {
                     chunk: crate::error::coordinates(&self.key),
                     error,
@@ -333,7 +337,7 @@ impl<'a> Queue<'a> {
 
     /// The work of the other threads.
     fn work(&self) {
-        let mut bench = Bench::take();
+        let mut bench = WorkerBuffers::take();
         loop {
             let mut state = self.lock();
             let claim = loop {
@@ -383,7 +387,7 @@ impl<'a> Queue<'a> {
     /// The work of the calling thread.
     fn store(&self, storage: &dyn Storage, space: &mut dyn Allocate) -> Outcome {
         let _stop = Stop(self);
-        let mut bench = Bench::take();
+        let mut bench = WorkerBuffers::take();
         let mut writing =
             Writing { storage, space, outcome: Outcome::default(), freed: Vec::new() };
         let mut used = Vec::new();
@@ -455,7 +459,7 @@ impl State<'_> {
 }
 
 impl Claim<'_, '_> {
-    fn filter(mut self, bench: &mut Bench) {
+    fn filter(mut self, bench: &mut WorkerBuffers) {
         for index in self.range.clone() {
             let spare = self.spare.pop();
             self.results.push(self.queue.jobs[index].filter(bench, spare));

@@ -10,12 +10,12 @@ use std::time::Duration;
 use zonda_chunk::filter::{ChunkShape, Filter, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, ChunkedArray,
-    Decode, Encode, Engine, FilterError, FilterSpec, NewArray, Scratch, TableError, WriteTable,
+    Decode, Encode, Engine, FilterError, FilterSpec, NewArray, SpillFile, TableError, WriteTable,
 };
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, ReadRange, Room, Stamp, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, DeviceSpace, ReadRange, Stamp, Storage, StorageError, WriteRange};
 
 use super::arrays::{for_each, linear};
 
@@ -155,13 +155,13 @@ pub struct Faulty {
     pub device: AtomicU64,
 }
 
-impl Scratch for Faulty {
-    fn room(&self) -> Option<Room> {
+impl SpillFile for Faulty {
+    fn room(&self) -> Option<DeviceSpace> {
         let size = match self.device.load(Ordering::SeqCst) {
             0 => u64::MAX,
             size => size,
         };
-        Some(Room { free: size.saturating_sub(self.memory.len().ok()?), size })
+        Some(DeviceSpace { free: size.saturating_sub(self.memory.len().ok()?), size })
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use zonda::slab::{Block, Blocks};
-use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, Place, Room, VarId, VarRef, memory};
+use zonda::{
+    Dataset, Destination, ExtType, GroupId, Meta, NC_STRING, VarId, VarRef, VlenSink, memory,
+};
 
 use super::header::var_id;
 use super::lines::Lines;
@@ -203,7 +205,7 @@ impl Variable {
             memory::resize(&mut buffer, n_elems.saturating_mul(self.elem_bytes), 0)?;
             pieces.clear();
             // In its own type nothing is out of range.
-            let room = Room { bytes: &mut buffer, place: Some(&mut pieces) };
+            let room = Destination { bytes: &mut buffer, place: Some(&mut pieces) };
             let got = file.get_values(self.var, &slab, room);
             if got.is_err() {
                 rows.announce(lines)?;

@@ -411,7 +411,7 @@ pub(crate) fn outward<'a>(meta: &Meta<'a>) -> impl Iterator<Item = Meta<'a>> {
 
 #[cfg(test)]
 mod tests {
-    use zonda::Place;
+    use zonda::VlenSink;
 
     use super::*;
 

@@ -120,7 +120,7 @@ fn precision(text: &str) -> std::result::Result<Precision, String> {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    zonda::tell_of_gaps(crate::failure::warn);
+    zonda::report_gaps(crate::failure::warn);
     let file = input::open(&args.file)?;
     for (option, than) in args.without_effect() {
         eprintln!("zonda: {option} has no effect {than}");

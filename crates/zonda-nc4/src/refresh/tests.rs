@@ -7,14 +7,14 @@ use zonda_storage::backend::Memory;
 use zonda_storage::layer::Count;
 
 use super::*;
-use crate::OpenHow;
+use crate::Nc4OpenOptions;
 use crate::write::testing::{GLOBAL, ROOT, created, get_data, of, put_data, put_ints};
 
 const INT: i32 = 4;
 
 fn reader(memory: &Arc<Memory>) -> Nc4File {
     let storage: Arc<dyn Storage> = memory.clone();
-    Nc4File::open(storage, Path::new("test.nc"), OpenHow::default()).unwrap()
+    Nc4File::open(storage, Path::new("test.nc"), Nc4OpenOptions::default()).unwrap()
 }
 
 /// A file with an unlimited dimension and a variable of it, and its writer.
@@ -71,7 +71,8 @@ fn nothing_is_read_where_nothing_changed() {
     let storage = Count::new(memory.clone());
     let counts = storage.handle();
     let storage: Arc<dyn Storage> = Arc::new(storage);
-    let mut reader = Nc4File::open(storage, Path::new("test.nc"), OpenHow::default()).unwrap();
+    let mut reader =
+        Nc4File::open(storage, Path::new("test.nc"), Nc4OpenOptions::default()).unwrap();
     reader.model().unwrap();
     // As after the time that a clock may need.
     reader.read.is_settled = true;
@@ -128,7 +129,7 @@ fn a_writer_takes_over_what_another_wrote() {
     let (mut writer, memory, var) = written();
     let storage: Arc<dyn Storage> = memory.clone();
     let name = Path::new("test.nc");
-    let mut other = Nc4File::open_for_writing(storage, name, OpenHow::default()).unwrap();
+    let mut other = Nc4File::open_for_writing(storage, name, Nc4OpenOptions::default()).unwrap();
     put(&mut writer, var, 0, &[1, 2]);
     writer.sync().unwrap();
     assert_eq!(len(&other), 0);

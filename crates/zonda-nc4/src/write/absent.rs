@@ -10,7 +10,7 @@ use zonda_model::{Hyperslab, NcError};
 
 use super::ObjectKey;
 use super::linear::repeated;
-use super::store::{Keep, Room, VarStore};
+use super::store::{FileSpace, Keep, VarStore};
 use crate::get::GetFault;
 use crate::model::Model;
 
@@ -24,7 +24,7 @@ pub(super) fn fill(
     store: &VarStore,
     model: &Model,
     chunks: &mut ChunkWriter,
-    room: &mut Room<'_>,
+    room: &mut FileSpace<'_>,
 ) -> Result<(), GetFault> {
     let (Keep::Chunked { array, tree, layout }, Some(element)) = (&store.keep, store.fill()) else {
         return Ok(());

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use zonda_format::Fetch;
+use zonda_format::VlenSource;
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
 use zonda_model::memory;
 use zonda_model::{ExtType, NcError, Ranks};
 
-use super::Held;
+use super::OwnedValues;
 use super::datatypes::{self, Typed};
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
 use crate::form::{Form, NC_STRING};
@@ -113,8 +113,8 @@ enum Value {
     /// As the file has it.
     Stored(Box<Attribute>),
     /// Put since.
-    Held {
-        held: Held,
+    Owned {
+        held: OwnedValues,
         /// The same in file form, once it was made: what it has in the global heap is there.
         encoded: OnceLock<Box<[u8]>>,
     },
@@ -122,7 +122,7 @@ enum Value {
 
 /// Makes file form of elements in memory form: the destination is as long as the form says.
 pub(crate) type Encode<'a> =
-    dyn FnMut(&Form, &mut dyn Fetch, &[u8], &mut [u8]) -> Result<(), HdfError> + 'a;
+    dyn FnMut(&Form, &mut dyn VlenSource, &[u8], &mut [u8]) -> Result<(), HdfError> + 'a;
 
 impl EditedAtts {
     /// The list of an object that is not in the file yet.
@@ -219,7 +219,7 @@ impl EditedAtts {
         let att = self.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
         match &att.value {
             Value::Stored(attribute) => stored_value((**attribute).clone(), types),
-            Value::Held { held, .. } => Ok(AttValue::Held(held)),
+            Value::Owned { held, .. } => Ok(AttValue::Owned(held)),
         }
     }
 
@@ -232,9 +232,9 @@ impl EditedAtts {
         name: &[u8],
         nc_type: i32,
         len: u64,
-        held: Held,
+        held: OwnedValues,
     ) -> Result<(), NcError> {
-        let value = Value::Held { held, encoded: OnceLock::new() };
+        let value = Value::Owned { held, encoded: OnceLock::new() };
         if let Some(slot) = self.find_slot(name) {
             self.touch(slot);
             if let Some(Some(att)) = self.shown.get_mut(slot) {
@@ -432,7 +432,7 @@ impl Att {
     fn committed(&self) -> Option<FileAddr> {
         match &self.value {
             Value::Stored(attribute) => attribute.committed,
-            Value::Held { .. } => None,
+            Value::Owned { .. } => None,
         }
     }
 
@@ -441,7 +441,7 @@ impl Att {
     fn place(&self) -> Option<u32> {
         let stays = |placed: &Placed| match self.value {
             Value::Stored(_) => true,
-            Value::Held { .. } => {
+            Value::Owned { .. } => {
                 let is_same = placed.nc_type == self.nc_type && placed.len == self.len;
                 is_same && placed.is_native
             }
@@ -458,7 +458,7 @@ impl Att {
     /// Its type in the file is the one that a put of its type makes.
     fn is_native(&self) -> bool {
         match &self.value {
-            Value::Held { .. } => true,
+            Value::Owned { .. } => true,
             Value::Stored(attribute) => match ExtType::from_nc_type(self.nc_type) {
                 Some(ExtType::Char) => {
                     let size = attribute.datatype.size;
@@ -475,7 +475,7 @@ impl Att {
     fn attribute(&self, model: &Model, encode: &mut Encode<'_>) -> Result<Attribute, AttFault> {
         let (held, encoded) = match &self.value {
             Value::Stored(attribute) => return Ok((**attribute).clone()),
-            Value::Held { held, encoded } => (held, encoded),
+            Value::Owned { held, encoded } => (held, encoded),
         };
         let (name, charset) = (self.name.clone(), charset_of(&self.name));
         let empty = Dataspace { kind: SpaceKind::Null, dims: Vec::new(), max_dims: Vec::new() };

@@ -13,7 +13,7 @@ use super::define::{Definer, Stop, stored_name};
 use super::draft::VarDraft;
 use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
-use super::{Held, held};
+use super::{OwnedValues, owned_values};
 use crate::details::native_fill;
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
@@ -87,9 +87,9 @@ impl Nc4File {
                     has(typed.form.size)?;
                     match (att.mem, values.fetch) {
                         // Nothing to convert.
-                        (Some(_), _) => Held::default(),
-                        (None, Some(fetch)) => held::take(&typed.form, fetch, bytes)?,
-                        (None, None) => held::take(&typed.form, &mut none, bytes)?,
+                        (Some(_), _) => OwnedValues::default(),
+                        (None, Some(fetch)) => owned_values::take(&typed.form, fetch, bytes)?,
+                        (None, None) => owned_values::take(&typed.form, &mut none, bytes)?,
                     }
                 }
                 Some(ext) => {
@@ -100,7 +100,7 @@ impl Nc4File {
                     let rule = range_rule(definer.is_classic(), ext, mem);
                     let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
                     converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
-                    Held::plain(native)
+                    OwnedValues::plain(native)
                 }
             };
             if none.is_asked {
@@ -263,7 +263,7 @@ impl Definer<'_> {
         name: &[u8],
         nc_type: i32,
         n_values: usize,
-        held: Held,
+        held: OwnedValues,
     ) -> std::result::Result<(), Stop> {
         let sets_fill = owner.var != VarId::GLOBAL && *name == *FILL_VALUE;
         let fill = sets_fill.then(|| held.clone());
@@ -299,10 +299,10 @@ fn bytes_of(nc_type: i32, n_values: usize) -> usize {
 }
 
 /// Reads an attribute that was put since the file was opened.
-pub(crate) fn get_held(
+pub(crate) fn get_owned(
     model: &Model,
     info: &AttInfo,
-    held: &Held,
+    held: &OwnedValues,
     target: Target<'_>,
     out: &mut [u8],
 ) -> std::result::Result<Converted, GetFault> {
@@ -318,7 +318,7 @@ pub(crate) fn get_held(
         };
         let typed = Typed::of(model, info.nc_type, Endianness::Native).map_err(refused)?;
         has(typed.form.size)?;
-        held::give(held, &typed.form, place, out).map_err(refused)?;
+        owned_values::give(held, &typed.form, place, out).map_err(refused)?;
         return Ok(Converted::default());
     };
     let mem = match target {
@@ -347,7 +347,7 @@ pub(crate) fn draft_fill(
             let ext = ExtType::from_nc_type(var.nc_type).ok_or(refused(NcError::BadType))?;
             let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
             let decoder = decoder.map_err(|_| refused(NcError::Char))?;
-            let user = draft.fill_value.as_ref().map(Held::bytes);
+            let user = draft.fill_value.as_ref().map(OwnedValues::bytes);
             let default;
             let native = match user {
                 Some(user) => user,
@@ -363,7 +363,7 @@ pub(crate) fn draft_fill(
         Target::Natural(place) => {
             let out = out.get_mut(..typed.form.size).ok_or(refused(NcError::Inval))?;
             match &draft.fill_value {
-                Some(held) => held::give(held, &typed.form, place, out).map_err(refused),
+                Some(held) => owned_values::give(held, &typed.form, place, out).map_err(refused),
                 None => default_element(model, var.nc_type, &typed.form, place, out),
             }
         }

@@ -71,7 +71,7 @@ impl Nc4File {
         let done = self.commit_now();
         let is_full = |error: &Nc4Error| matches!(error.nc_error(), NcError::System(errno) if has_no_room(errno));
         // Layers hold data back: that there is no room for them may show only here.
-        if done.as_ref().is_err_and(is_full) && self.give_room_back() {
+        if done.as_ref().is_err_and(is_full) && self.release_spill() {
             self.commit_now()
         } else {
             done
@@ -80,11 +80,11 @@ impl Nc4File {
 
     /// Of chunks that wait, those that are beside the data for want of memory leave their room to the data; those of other
     /// files of the process, too. Whether there were any.
-    fn give_room_back(&mut self) -> bool {
+    fn release_spill(&mut self) -> bool {
         let chunks = self.writing.as_mut().and_then(|writing| writing.stores.chunks.as_mut());
         match (chunks, &self.how.spills_beside) {
-            (Some(chunks), _) => chunks.give_room_back(),
-            (None, Some(path)) => zonda_chunk::give_room_beside(path),
+            (Some(chunks), _) => chunks.release_spill(),
+            (None, Some(path)) => zonda_chunk::release_spills_on_device(path),
             (None, None) => false,
         }
     }
@@ -223,7 +223,7 @@ fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
         storage.barrier()?;
         let changes = edit.switches.iter().map(|(addr, bytes)| (file.position(*addr), &**bytes));
         let superblock = file.position(FileAddr(0));
-        switch(&**storage, writing.beside.as_deref(), superblock, changes)?;
+        switch(&**storage, writing.sidecars.as_deref(), superblock, changes)?;
         storage.barrier()?;
         file.extension_edited();
         edit.freed.into_iter().for_each(|(addr, len)| writing.space.free(addr, len));
@@ -240,7 +240,7 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     if !writing.is_prepared {
         prepare(file, writing)?;
     }
-    let Writing { decided, heap, space, end, beside, n_commits, page, .. } = writing;
+    let Writing { decided, heap, space, end, sidecars, n_commits, page, .. } = writing;
     let storage = file.storage();
     let heap = heap.get_mut();
     heap.commit(file, space)?;
@@ -285,7 +285,7 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     if decided.all_or_none || all.any(|one| crosses_sectors(at(one).0, at(one).1)) {
         let all = decided.defining.values().flatten().chain(&decided.switches);
         let changes = all.map(|(addr, bytes)| (file.position(*addr), &**bytes));
-        switch(&**storage, beside.as_deref(), base, changes)?;
+        switch(&**storage, sidecars.as_deref(), base, changes)?;
     } else {
         let write_over = |switches: &[Switch]| {
             let mut all = switches.iter();

@@ -9,8 +9,8 @@ use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{File, HeapWriter, Sizes, Space};
 use zonda_storage::Storage;
 
-use super::{CreateHow, Writing};
-use crate::file::{Nc4File, OpenHow};
+use super::{Nc4CreateOptions, Writing};
+use crate::file::{Nc4File, Nc4OpenOptions};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
 use crate::refresh::Read;
@@ -33,8 +33,8 @@ impl Nc4File {
     pub fn create(
         storage: Arc<dyn Storage>,
         name: &Path,
-        how: OpenHow,
-        create: CreateHow,
+        how: Nc4OpenOptions,
+        create: Nc4CreateOptions,
     ) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
         let read = Read::now(&*storage);
@@ -79,7 +79,7 @@ pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
 
 impl Writing {
     /// Of a file in data mode of which nothing changed.
-    pub(super) fn new(how: CreateHow, space: Space, sizes: Sizes) -> Writing {
+    pub(super) fn new(how: Nc4CreateOptions, space: Space, sizes: Sizes) -> Writing {
         Writing {
             how,
             is_defining: false,
@@ -104,7 +104,7 @@ impl Writing {
             decided: None,
             page: None,
             is_prepared: false,
-            beside: None,
+            sidecars: None,
             spills_beside: None,
             owns_references: true,
             space,

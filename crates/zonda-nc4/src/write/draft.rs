@@ -3,7 +3,7 @@
 use zonda_format::{Quantize, StorageRequest};
 use zonda_hdf5::message::{Datatype, FilterDescription};
 
-use super::Held;
+use super::OwnedValues;
 use crate::model::Endianness;
 
 /// A variable that was defined since the file was opened, or changed.
@@ -28,7 +28,7 @@ pub(crate) struct VarDraft {
     /// Elements never written are left undefined (`NC_NOFILL`).
     pub(crate) no_fill: bool,
     /// The fill value that was set, in memory form; `None` for the default of the type.
-    pub(crate) fill_value: Option<Held>,
+    pub(crate) fill_value: Option<OwnedValues>,
     /// Byte order as it was asked for.
     pub(crate) endianness: Endianness,
     /// Precision that is given up.
@@ -57,7 +57,7 @@ pub(crate) enum Fill<'a> {
     /// The default of the type.
     Default,
     /// This.
-    User(&'a Held),
+    User(&'a OwnedValues),
     /// Anything (`NC_NOFILL`).
     None,
 }

@@ -4,7 +4,7 @@
 //! Bytes of a compound that no field has are copied along.
 
 use zonda_convert::{ByteOrder, Encoder, RangeRule};
-use zonda_format::Fetch;
+use zonda_format::VlenSource;
 use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
@@ -20,7 +20,7 @@ pub(crate) fn encode(
     form: &Form,
     heap: &mut HeapWriter,
     space: &mut Space,
-    fetch: &mut dyn Fetch,
+    fetch: &mut dyn VlenSource,
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<()> {
@@ -91,7 +91,12 @@ fn surroundings(src: &[u8], dst: &mut [u8]) {
 }
 
 /// Appends texts as the file has them that stores so many bytes of each.
-pub(crate) fn fixed_strings(form: &Form, fetch: &mut dyn Fetch, src: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn fixed_strings(
+    form: &Form,
+    fetch: &mut dyn VlenSource,
+    src: &[u8],
+    out: &mut Vec<u8>,
+) {
     let fill = match &form.shape {
         Shape::FixedText(Padding::SpacePadded, _) => b' ',
         _ => 0,
@@ -111,7 +116,7 @@ pub(crate) fn fixed_strings(form: &Form, fetch: &mut dyn Fetch, src: &[u8], out:
 struct ToFile<'a> {
     heap: &'a mut HeapWriter,
     space: &'a mut Space,
-    fetch: &'a mut dyn Fetch,
+    fetch: &'a mut dyn VlenSource,
 }
 
 impl ToFile<'_> {

@@ -21,13 +21,13 @@ mod filters;
 mod groups;
 mod grow;
 mod header;
-mod held;
 mod lifecycle;
 mod linear;
 mod links;
 mod measure;
 mod objects;
 mod own;
+mod owned_values;
 mod put;
 mod quantize;
 mod raw;
@@ -42,7 +42,7 @@ mod vars;
 mod view;
 
 pub(crate) use att_list::EditedAtts;
-pub(crate) use atts::{draft_fill, get_held};
+pub(crate) use atts::{draft_fill, get_owned};
 pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use raw::NeverWritten;
@@ -50,8 +50,8 @@ pub use reopen::{recover, recover_of};
 pub use settings::MOST_FILTER_PARAMS;
 pub(crate) use store::{Stores, VarStore};
 pub use view::View;
-pub(crate) use zonda_format::Held;
-pub(crate) use zonda_format::{Fetch, Quantize, QuantizeMode, StorageRequest};
+pub(crate) use zonda_format::OwnedValues;
+pub(crate) use zonda_format::{Quantize, QuantizeMode, StorageRequest, VlenSource};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ use hashbrown::HashMap;
 use std::path::PathBuf;
 use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
-use zonda_storage::Beside;
+use zonda_storage::Sidecars;
 
 use self::commit::Decided;
 use self::links::Entry;
@@ -71,7 +71,7 @@ use crate::model::GroupId;
 
 /// How to create a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CreateHow {
+pub struct Nc4CreateOptions {
     /// The classic model is kept to (`NC_CLASSIC_MODEL`).
     pub classic: bool,
     /// Attributes keep the order in which they were made (not `NC_NOATTCREORD`).
@@ -99,7 +99,7 @@ pub(crate) enum ObjectKey {
 #[derive(Debug)]
 pub(crate) struct Writing {
     /// How it was created, or what was found out about it.
-    pub(crate) how: CreateHow,
+    pub(crate) how: Nc4CreateOptions,
     /// In define mode.
     pub(crate) is_defining: bool,
     /// Define mode was entered again, after the creation of the file.
@@ -119,8 +119,8 @@ pub(crate) struct Writing {
     /// What the file said that holds only until somebody writes to it is taken back.
     pub(crate) is_prepared: bool,
     /// Where a journal can stand; none for a file in memory.
-    pub(crate) beside: Option<Arc<dyn Beside>>,
-    /// See [`OpenHow`](crate::OpenHow).
+    pub(crate) sidecars: Option<Arc<dyn Sidecars>>,
+    /// See [`Nc4OpenOptions`](crate::OpenHow).
     pub(crate) spills_beside: Option<PathBuf>,
     /// Object references in the file are those of its scales and no others: its properties say that
     /// a netCDF library made it.

@@ -10,7 +10,7 @@ use zonda_chunk::ArrayId;
 use zonda_hdf5::{File, HdfError, HeapWriter, Space};
 
 use super::element;
-use super::{Held, held};
+use super::{OwnedValues, owned_values};
 use crate::form::Form;
 use crate::values::Fault;
 
@@ -21,7 +21,7 @@ pub(super) struct FillCopies {
     /// One element in file form.
     element: Box<[u8]>,
     /// The same in memory form, once it was read.
-    held: OnceLock<Held>,
+    held: OnceLock<OwnedValues>,
 }
 
 /// Those of arrays in chunks.
@@ -55,7 +55,7 @@ impl FillCopies {
                 if heap.pending() > 0 {
                     heap.flush(file)?;
                 }
-                let read = held::read(&self.form, file, &self.element).map_err(fault)?;
+                let read = owned_values::read(&self.form, file, &self.element).map_err(fault)?;
                 self.held.get_or_init(|| read)
             }
         };

@@ -11,7 +11,7 @@ use zonda_slab::{Rows, Span};
 use super::contiguous::{Contiguous, take_run};
 use super::linear;
 use super::own::FillCopies;
-use super::store::{Keep, Room, Stores, VarStore};
+use super::store::{FileSpace, Keep, Stores, VarStore};
 use super::{Writing, element, grow, quantize};
 use crate::form::{Form, NC_STRING};
 use crate::get::{GetFault, bytes_of, is_copy, tolerated};
@@ -235,7 +235,7 @@ impl Nc4File {
     fn put_ready(
         &mut self,
         put: &Transfer<Access<'_>>,
-        fetch: &mut dyn super::Fetch,
+        fetch: &mut dyn super::VlenSource,
         data: &[u8],
     ) -> Result<Converted> {
         let Nc4File { files, model, writing, .. } = self;
@@ -302,7 +302,7 @@ impl Destination<'_> {
         let array = stores.get(*number).and_then(VarStore::array);
         let Stores { chunks, copies, .. } = &mut **stores;
         if let (Some(array), Some(chunks)) = (array, chunks) {
-            let mut room = Room { space, heap, copies, file };
+            let mut room = FileSpace { space, heap, copies, file };
             return Ok(chunks.put(array, extent, slab, encode, src, &mut room)?);
         }
         if self.takes_space() {
@@ -331,7 +331,7 @@ impl Destination<'_> {
     }
 
     /// Elements of user-defined types and strings, and numbers that no kernel converts.
-    fn put_natural(&mut self, fetch: &mut dyn super::Fetch, src: &[u8]) -> Result<Converted> {
+    fn put_natural(&mut self, fetch: &mut dyn super::VlenSource, src: &[u8]) -> Result<Converted> {
         let form = self.store()?.data.form.clone();
         let (file_size, mem_size) = (form.file_size, form.size);
         if element::is_fixed_string(&form) {
@@ -357,7 +357,7 @@ impl Destination<'_> {
     fn stored_with_heap(
         &mut self,
         form: &Form,
-        fetch: &mut dyn super::Fetch,
+        fetch: &mut dyn super::VlenSource,
         src: &[u8],
     ) -> Result<Vec<u8>> {
         let n = src.len().checked_div(form.size.max(1)).unwrap_or(0);

@@ -10,7 +10,7 @@ use zonda_model::{NcError, VarId};
 
 use super::Writing;
 use super::contiguous::{Contiguous, take_run};
-use super::store::{Keep, Room, Stores, VarStore};
+use super::store::{FileSpace, Keep, Stores, VarStore};
 use crate::details::as_stored;
 use crate::file::hdf;
 use crate::get::GetFault;
@@ -229,7 +229,7 @@ impl Nc4File {
         let (array, file) = (*array, files.main());
         let Stores { chunks, copies, .. } = stores;
         let chunks = chunks.as_mut().ok_or(refused(NcError::Internal))?;
-        Ok(chunks.put_stored(array, stored, &mut Room { space, heap, copies, file })?)
+        Ok(chunks.put_stored(array, stored, &mut FileSpace { space, heap, copies, file })?)
     }
 
     /// Gives a contiguous variable its place in the file, if it has none, without fill values: for

@@ -6,7 +6,7 @@ use zonda_model::{ExtType, NcError, default_fill, memory};
 
 use super::datatypes::Typed;
 use super::store::bytes_of;
-use super::{Fetch, Fill, Layout, ObjectKey, Quantize, VarDraft, Writing, element, header};
+use super::{Fill, Layout, ObjectKey, Quantize, VarDraft, VlenSource, Writing, element, header};
 use crate::form::{Form, NC_STRING};
 use crate::get::GetFault;
 use crate::model::{Model, UserClass, Var};
@@ -117,7 +117,7 @@ impl Writing {
 /// All strings are empty.
 struct Empty;
 
-impl Fetch for Empty {
+impl VlenSource for Empty {
     fn text(&mut self, _: u64) -> Option<&[u8]> {
         Some(b"")
     }

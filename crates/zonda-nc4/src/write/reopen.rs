@@ -7,12 +7,12 @@ use zonda_hdf5::journal::{self, Recovered};
 use zonda_hdf5::message::FileSpaceStrategy;
 use zonda_hdf5::{File, HdfError, Sizes};
 use zonda_model::{DimId, NcError, VarId};
-use zonda_storage::{Beside, Storage};
+use zonda_storage::{Sidecars, Storage};
 
 use super::create::space;
 use super::scales::{Apart, Scales};
-use super::{CreateHow, ObjectKey, Writing};
-use crate::file::{Nc4File, OpenHow, hdf};
+use super::{Nc4CreateOptions, ObjectKey, Writing};
+use crate::file::{Nc4File, Nc4OpenOptions, hdf};
 use crate::hidden;
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Result};
@@ -28,10 +28,10 @@ impl Nc4File {
     pub fn open_for_writing(
         storage: Arc<dyn Storage>,
         name: &Path,
-        how: OpenHow,
+        how: Nc4OpenOptions,
     ) -> Result<Nc4File> {
-        if let Some(beside) = &how.beside
-            && journal::for_writing(&*storage, &**beside)
+        if let Some(sidecars) = &how.sidecars
+            && journal::for_writing(&*storage, &**sidecars)
                 .map_err(|error| hdf(name.display().to_string(), error))?
                 == Recovered::InUse
         {
@@ -47,7 +47,7 @@ impl Nc4File {
         }
         let apart = apart(model);
         let root = below.object(below.root()).map_err(|error| hdf(String::from("/"), error))?;
-        let create = CreateHow {
+        let create = Nc4CreateOptions {
             classic: model.is_classic,
             attribute_order: root.attribute_creation_order_tracked(),
             attach_scales: true,
@@ -63,7 +63,7 @@ impl Nc4File {
         let writing = Writing {
             scales: Scales::of(model, true, &apart),
             apart,
-            beside: file.how.beside.clone(),
+            sidecars: file.how.sidecars.clone(),
             spills_beside: file.how.spills_beside.clone(),
             owns_references: has_properties.is_some(),
             found_end: Some(eof),
@@ -79,8 +79,8 @@ impl Nc4File {
 ///
 /// # Errors
 /// What the storage reports.
-pub fn recover(storage: &dyn Storage, beside: &dyn Beside, name: &Path) -> Result<Recovered> {
-    journal::recover(storage, beside).map_err(|error| hdf(name.display().to_string(), error))
+pub fn recover(storage: &dyn Storage, sidecars: &dyn Sidecars, name: &Path) -> Result<Recovered> {
+    journal::recover(storage, sidecars).map_err(|error| hdf(name.display().to_string(), error))
 }
 
 /// As [`recover`], with a journal that may belong to `user`, too; `show` gets what will be changed first,
@@ -90,7 +90,7 @@ pub fn recover(storage: &dyn Storage, beside: &dyn Beside, name: &Path) -> Resul
 /// What the storage reports, and the errors of `show`.
 pub fn recover_of<E: From<Nc4Error>>(
     storage: &dyn Storage,
-    beside: &dyn Beside,
+    sidecars: &dyn Sidecars,
     user: u32,
     name: &Path,
     show: impl FnOnce(&[String]) -> std::result::Result<(), E>,
@@ -106,7 +106,7 @@ pub fn recover_of<E: From<Nc4Error>>(
         }
     }
     let shown = |lines: &[String]| show(lines).map_err(Either::Shown);
-    journal::recover_of(storage, beside, user, shown).map_err(|error| match error {
+    journal::recover_of(storage, sidecars, user, shown).map_err(|error| match error {
         Either::Ours(error) => hdf(name.display().to_string(), error).into(),
         Either::Shown(error) => error,
     })

@@ -10,8 +10,8 @@ use zonda_model::{ExtType, NcError, VarId};
 use super::define::{Definer, Stop};
 use super::draft::VarDraft;
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
-use super::held;
 use super::measure::check_fill;
+use super::owned_values;
 use super::{Quantize, QuantizeMode, StorageRequest};
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
@@ -19,7 +19,7 @@ use crate::model::{Endianness, GroupId, UserClass};
 use crate::place::NoPlace;
 use crate::write::datatypes::Typed;
 use crate::{Nc4Error, Result};
-use zonda_format::{AttAccess, Room, Transfer, Values};
+use zonda_format::{AttAccess, Destination, Transfer, Values};
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
@@ -292,8 +292,8 @@ impl Nc4File {
                     let bytes = value.bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
                     let mut none = NoPlace::default();
                     let held = match value.fetch {
-                        Some(fetch) => held::take(&typed.form, fetch, bytes)?,
-                        None => held::take(&typed.form, &mut none, bytes)?,
+                        Some(fetch) => owned_values::take(&typed.form, fetch, bytes)?,
+                        None => owned_values::take(&typed.form, &mut none, bytes)?,
                     };
                     if none.is_asked {
                         return Err(NcError::BadType.into());
@@ -371,7 +371,7 @@ impl Nc4File {
             let read = self.check_get_att(&mut get);
             // As in the reference, one without a value says nothing but the way.
             let room = if get.n_bytes == 0 { &mut [][..] } else { &mut kept };
-            let read = read.and_then(|()| self.get_att(&get, Room::plain(room)));
+            let read = read.and_then(|()| self.get_att(&get, Destination::plain(room)));
             if let (Ok(_), Ok(kept)) = (read, u32::try_from(i32::from_ne_bytes(kept))) {
                 return Ok(Some(Quantize { mode, kept }));
             }

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, FilterError, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
-    NewArray, Scratch, TableError, WriteTable,
+    NewArray, SpillFile, TableError, WriteTable,
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_hdf5::message::{
@@ -28,7 +28,7 @@ use super::contiguous::Contiguous;
 use super::linear;
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
-use super::{Held, ObjectKey, Quantize, Writing, element};
+use super::{ObjectKey, OwnedValues, Quantize, Writing, element};
 use crate::data::{Data, Find, unusable};
 use crate::details::{Details, as_stored, user_fill};
 use crate::form::{Form, Shape};
@@ -46,7 +46,7 @@ pub(crate) struct Stores {
     /// The chunked ones of them; made with the first.
     pub(super) chunks: Option<ChunkWriter>,
     /// Fill values that point to something: what was set, and its file form.
-    pub(super) fills: HashMap<ObjectKey, (Option<Held>, Box<[u8]>)>,
+    pub(super) fills: HashMap<ObjectKey, (Option<OwnedValues>, Box<[u8]>)>,
     /// Fill values of chunked ones that point to something.
     pub(super) copies: CopiesOf,
     /// What the next commit writes of them.
@@ -169,7 +169,7 @@ impl Stores {
         file: &File,
     ) -> Result<()> {
         let Stores { chunks: Some(chunks), copies, .. } = self else { return Ok(()) };
-        Ok(chunks.store_complete(&mut Room { space, heap, copies, file })?)
+        Ok(chunks.store_complete(&mut FileSpace { space, heap, copies, file })?)
     }
 
     /// Chunk trees that a commit has to write.
@@ -202,7 +202,7 @@ impl Writing {
         let Stores { list, chunks, copies, trees, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut();
-            let mut room = Room { space: &mut *space, heap, copies, file };
+            let mut room = FileSpace { space: &mut *space, heap, copies, file };
             chunks.flush(&mut room)?;
             for (key, store) in &*list {
                 absent::fill(*key, store, model, chunks, &mut room)?;
@@ -399,7 +399,7 @@ impl Writing {
             let mut chunks = ChunkWriter::new(&Engine::process(), storage, limit);
             if let Some(path) = self.spills_beside.clone() {
                 let beside = path.clone();
-                let make = move || Ok(temporary::nameless_beside(&path)? as Arc<dyn Scratch>);
+                let make = move || Ok(temporary::nameless_beside(&path)? as Arc<dyn SpillFile>);
                 chunks.spill_to(Box::new(make), &beside);
             }
             chunks
@@ -599,14 +599,14 @@ impl WriteTable for Tree {
 }
 
 /// The space of a file, as positions in its storage.
-pub(super) struct Room<'a> {
+pub(super) struct FileSpace<'a> {
     pub(super) space: &'a mut Space,
     pub(super) heap: &'a mut HeapWriter,
     pub(super) copies: &'a CopiesOf,
     pub(super) file: &'a File,
 }
 
-impl Allocate for Room<'_> {
+impl Allocate for FileSpace<'_> {
     fn allocate(&mut self, len: u64) -> std::result::Result<u64, TableError> {
         let addr = self.space.alloc(len)?;
         self.file.grown_to(addr.0.saturating_add(len));

@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_format::FormatError as _;
-use zonda_format::{Access, AttAccess, AttPut, Fetch, Place, Room, Transfer, Values};
+use zonda_format::{
+    Access, AttAccess, AttPut, Destination, Transfer, Values, VlenSink, VlenSource,
+};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::CreateHow;
-use crate::{GroupId, Nc4File, OpenHow, Result, VarRef};
+use super::Nc4CreateOptions;
+use crate::{GroupId, Nc4File, Nc4OpenOptions, Result, VarRef};
 
 /// Addresses are places in a list, from 1 on, on the way out as on the way in.
 #[derive(Clone, Default)]
@@ -33,7 +35,7 @@ impl List {
     }
 }
 
-impl Fetch for List {
+impl VlenSource for List {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         self.at(address)
     }
@@ -43,7 +45,7 @@ impl Fetch for List {
     }
 }
 
-impl Place for List {
+impl VlenSink for List {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
         Some(self.add(bytes))
     }
@@ -90,14 +92,14 @@ pub(crate) fn get_data(
     let mut get = Transfer::new(get);
     file.check_get(&mut get).unwrap();
     let mut out = vec![0; get.n_bytes];
-    let got = file.get(&get, Room::plain(&mut out));
+    let got = file.get(&get, Destination::plain(&mut out));
     assert_eq!(got.unwrap().out_of_range, 0);
     out
 }
 
-fn how(classic: bool) -> CreateHow {
+fn how(classic: bool) -> Nc4CreateOptions {
     let properties = b"version=2,zonda=0".to_vec();
-    CreateHow { classic, attribute_order: true, attach_scales: true, properties }
+    Nc4CreateOptions { classic, attribute_order: true, attach_scales: true, properties }
 }
 
 /// A new file in define mode, and where it is.
@@ -105,7 +107,7 @@ pub(crate) fn created(classic: bool) -> (Nc4File, Arc<Memory>) {
     let memory = Arc::new(Memory::new());
     let storage: Arc<dyn Storage> = memory.clone();
     let name = Path::new("test.nc");
-    (Nc4File::create(storage, name, OpenHow::default(), how(classic)).unwrap(), memory)
+    (Nc4File::create(storage, name, Nc4OpenOptions::default(), how(classic)).unwrap(), memory)
 }
 
 pub(crate) fn create() -> Nc4File {
@@ -115,7 +117,7 @@ pub(crate) fn create() -> Nc4File {
 /// Ends writing, and opens what is there for reading.
 pub(crate) fn reopened(mut file: Nc4File, memory: Arc<Memory>) -> Nc4File {
     file.close().unwrap();
-    Nc4File::open(memory, Path::new("test.nc"), OpenHow::default()).unwrap()
+    Nc4File::open(memory, Path::new("test.nc"), Nc4OpenOptions::default()).unwrap()
 }
 
 /// The code that C sees.
@@ -186,7 +188,7 @@ pub(crate) fn get(file: &Nc4File, owner: VarRef, name: &str) -> Result<(Vec<u8>,
     let mut get = Transfer::new(att);
     file.check_get_att(&mut get)?;
     let (mut out, mut list) = (vec![0; get.n_bytes], List::default());
-    let _all_fit = file.get_att(&get, Room { bytes: &mut out, place: Some(&mut list) })?;
+    let _all_fit = file.get_att(&get, Destination { bytes: &mut out, place: Some(&mut list) })?;
     Ok((out, list))
 }
 
@@ -195,7 +197,7 @@ pub(crate) fn get_ints(file: &Nc4File, owner: VarRef, name: &str) -> Vec<i32> {
     let mut get = Transfer::new(att);
     file.check_get_att(&mut get).unwrap();
     let mut out = vec![0; get.n_bytes];
-    let read = file.get_att(&get, Room::plain(&mut out));
+    let read = file.get_att(&get, Destination::plain(&mut out));
     assert_eq!(read.unwrap().out_of_range, 0);
     out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
 }

@@ -11,19 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_format::FormatError as _;
-use zonda_format::{Access, AttAccess, Room, Transfer, Values};
+use zonda_format::{Access, AttAccess, Destination, Transfer, Values};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::CreateHow;
+use super::Nc4CreateOptions;
 use super::testing::put;
 use crate::hidden;
 use crate::model::{AttInfo, Dim, GroupId, Var};
-use crate::{Nc4File, OpenHow, VarRef};
+use crate::{Nc4File, Nc4OpenOptions, VarRef};
 
-fn how() -> CreateHow {
-    CreateHow {
+fn how() -> Nc4CreateOptions {
+    Nc4CreateOptions {
         classic: false,
         attribute_order: true,
         attach_scales: true,
@@ -32,7 +32,7 @@ fn how() -> CreateHow {
 }
 
 fn create(storage: Arc<dyn Storage>) -> Nc4File {
-    Nc4File::create(storage, Path::new("test.nc"), OpenHow::default(), how()).unwrap()
+    Nc4File::create(storage, Path::new("test.nc"), Nc4OpenOptions::default(), how()).unwrap()
 }
 
 fn def_dim(file: &mut Nc4File, group: GroupId, name: &str, len: usize) -> DimId {
@@ -98,7 +98,7 @@ fn seen_data(file: &Nc4File, group: GroupId, var: &Var) -> u32 {
     let mut data = vec![0; count.iter().product::<usize>() * 4];
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let get = Access { var: VarRef { group, var: id }, slab, mem: Some(MemType::I32) };
-    let read = file.get_now(&mut Transfer::new(get), Room::plain(&mut data));
+    let read = file.get_now(&mut Transfer::new(get), Destination::plain(&mut data));
     // Some files of other writers are damaged there, or need filters that are nowhere.
     if read.is_err() {
         return 1;
@@ -122,7 +122,7 @@ fn seen_atts(file: &Nc4File, owner: VarRef, path: &str) -> Vec<String> {
         let mut get = Transfer::new(att);
         if file.check_get_att(&mut get).is_ok() {
             assert_eq!(get.n_bytes, value.len());
-            drop(file.get_att(&get, Room::plain(&mut value)));
+            drop(file.get_att(&get, Destination::plain(&mut value)));
         }
         let name = String::from_utf8_lossy(&name);
         let value = zonda_hdf5::checksum::lookup3(&value, 0);
@@ -132,7 +132,7 @@ fn seen_atts(file: &Nc4File, owner: VarRef, path: &str) -> Vec<String> {
 }
 
 fn open(storage: Arc<dyn Storage>) -> Nc4File {
-    Nc4File::open(storage, Path::new("test.nc"), OpenHow::default()).unwrap()
+    Nc4File::open(storage, Path::new("test.nc"), Nc4OpenOptions::default()).unwrap()
 }
 
 /// Checks that scales and variables say of each other what the model says.
@@ -371,7 +371,7 @@ fn random_definitions_are_read_back() {
             file = Nc4File::open_for_writing(
                 Arc::clone(&memory),
                 Path::new("test.nc"),
-                OpenHow::default(),
+                Nc4OpenOptions::default(),
             )
             .unwrap();
         }
@@ -433,7 +433,7 @@ fn a_simple_file() {
     def_var(&mut file, g, "u", &[u]);
     def_var(&mut file, root, "s", &[]);
     file.close().unwrap();
-    let again = Nc4File::open(memory, Path::new("test.nc"), OpenHow::default()).unwrap();
+    let again = Nc4File::open(memory, Path::new("test.nc"), Nc4OpenOptions::default()).unwrap();
     let model = again.model().unwrap();
     let names: Vec<_> = model.groups[0].vars.iter().map(|var| &*var.name).collect();
     assert_eq!(names, [&b"x"[..], b"v", b"s"]);
@@ -444,13 +444,14 @@ fn a_simple_file() {
 #[test]
 fn variables_that_refer_to_no_scales_stay_so() {
     let memory = Arc::new(Memory::new());
-    let apart = CreateHow { attach_scales: false, ..how() };
+    let apart = Nc4CreateOptions { attach_scales: false, ..how() };
     let (name, root) = (Path::new("test.nc"), GroupId::ROOT);
-    let mut file = Nc4File::create(memory.clone(), name, OpenHow::default(), apart).unwrap();
+    let mut file = Nc4File::create(memory.clone(), name, Nc4OpenOptions::default(), apart).unwrap();
     let x = def_dim(&mut file, root, "x", 3);
     def_var(&mut file, root, "old", &[x]);
     file.close().unwrap();
-    let mut file = Nc4File::open_for_writing(memory.clone(), name, OpenHow::default()).unwrap();
+    let mut file =
+        Nc4File::open_for_writing(memory.clone(), name, Nc4OpenOptions::default()).unwrap();
     def_var(&mut file, root, "new", &[x]);
     file.close().unwrap();
     let file = open(memory);

@@ -243,7 +243,7 @@ impl Definer<'_> {
         }
         if let Some(quantize) = quantize {
             let kept = quantize.kept.to_ne_bytes();
-            let held = super::Held::plain(&kept[..]);
+            let held = super::OwnedValues::plain(&kept[..]);
             let name = quantize.mode.attribute().as_bytes();
             let owner = crate::VarRef { group, var: id };
             self.edit_atts(owner)?.put(name, ExtType::Int.nc_type(), 1, held)?;

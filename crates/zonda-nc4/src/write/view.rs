@@ -12,9 +12,9 @@ use zonda_model::{ExtType, Hyperslab, NcError, VarId};
 
 use super::datatypes::Typed;
 use super::grow;
-use super::held;
+use super::owned_values;
 use super::store::fixed;
-use super::{Fetch, Held};
+use super::{OwnedValues, VlenSource};
 use crate::details::Details;
 use crate::file::Nc4File;
 use crate::form::{NC_STRING, Shape};
@@ -125,11 +125,16 @@ impl View {
     ///
     /// # Errors
     /// `NC_EBADTYPE` for what is no type, `NC_ENOMEM` for sequences of impossible lengths.
-    pub fn hold(&self, nc_type: i32, fetch: &mut dyn Fetch, src: &[u8]) -> Result<Held> {
+    pub fn hold(
+        &self,
+        nc_type: i32,
+        fetch: &mut dyn VlenSource,
+        src: &[u8],
+    ) -> Result<OwnedValues> {
         let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
         let typed = Typed::of(self.definitions()?, nc_type, Endianness::Native);
         let form = typed.map_err(refused)?.form;
-        held::take(&form, fetch, src).map_err(refused)
+        owned_values::take(&form, fetch, src).map_err(refused)
     }
 
     /// Bytes of an element of a type in memory.

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_format::{Access, AttAccess, Place, Room, Transfer, VarRef};
+use zonda_format::{Access, AttAccess, Destination, Transfer, VarRef, VlenSink};
 use zonda_model::{Hyperslab, VarId};
-use zonda_nc4::{GroupId, Model, Nc4Error, Nc4File, OpenHow, UserClass, UserType};
+use zonda_nc4::{GroupId, Model, Nc4Error, Nc4File, Nc4OpenOptions, UserClass, UserType};
 
 /// Keeps strings and sequences in a list; an address is a place in it.
 #[derive(Default)]
 pub(crate) struct Kept(pub(crate) Vec<Vec<u8>>);
 
-impl Place for Kept {
+impl VlenSink for Kept {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
         self.0.push(bytes.to_vec());
         Some(self.0.len() as u64)
@@ -27,7 +27,7 @@ impl Kept {
 pub(crate) fn open(path: &Path) -> Result<Nc4File, Nc4Error> {
     let storage = Arc::new(zonda_storage::backend::File::open_read(path).unwrap());
     let at = std::path::absolute(path).unwrap();
-    Nc4File::open(storage, path, OpenHow { path: Some(at), ..OpenHow::default() })
+    Nc4File::open(storage, path, Nc4OpenOptions { path: Some(at), ..Nc4OpenOptions::default() })
 }
 
 pub(crate) const ATOMIC: [&str; 13] = [
@@ -105,7 +105,7 @@ pub(crate) fn got(
     let mut get = Transfer::new(*get);
     file.check_get(&mut get)?;
     let mut memory = vec![0; get.n_bytes];
-    let converted = file.get(&get, Room { bytes: &mut memory, place: Some(kept) })?;
+    let converted = file.get(&get, Destination { bytes: &mut memory, place: Some(kept) })?;
     Ok((memory, converted.out_of_range))
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn got_att(
     let mut get = Transfer::new(*att);
     file.check_get_att(&mut get)?;
     let mut memory = vec![0; get.n_bytes];
-    let converted = file.get_att(&get, Room { bytes: &mut memory, place: Some(kept) })?;
+    let converted = file.get_att(&get, Destination { bytes: &mut memory, place: Some(kept) })?;
     Ok((memory, converted.out_of_range))
 }
 

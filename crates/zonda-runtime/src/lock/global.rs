@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::{Mutex, MutexGuard, Rank};
-use crate::fork::{self, Child, Held, Part};
+use crate::fork::{self, Child, Freeze, Frozen};
 
 /// What all threads of a process share, under a lock.
 ///
@@ -70,12 +70,12 @@ impl<T: Send + 'static> Global<T> {
     }
 }
 
-impl<T: Send + 'static> Part for Global<T> {
+impl<T: Send + 'static> Freeze for Global<T> {
     fn rank(&self) -> Rank {
         self.rank
     }
 
-    fn hold(&'static self, until: Instant) -> Box<dyn Held> {
+    fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
         Box::new(Holding { of: self, guard: self.now().lock_until(until) })
     }
 }
@@ -85,7 +85,7 @@ struct Holding<T: 'static> {
     guard: Option<MutexGuard<'static, T>>,
 }
 
-impl<T: Send + 'static> Held for Holding<T> {
+impl<T: Send + 'static> Frozen for Holding<T> {
     fn in_child(&mut self, _: Child) {
         if self.guard.is_none() {
             let of = self.of;

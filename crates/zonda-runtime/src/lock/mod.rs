@@ -20,7 +20,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{PoisonError, TryLockError, TryLockResult};
 use std::time::{Duration, Instant};
 
-use order::{Held, Ranked};
+use order::{HeldLock, Ranked};
 
 use crate::callout::{self, Mark};
 use crate::fork::MOST_WAIT;
@@ -63,7 +63,7 @@ macro_rules! guard {
         #[must_use = "it is given back when it is dropped"]
         pub struct $guard<'a, T: ?Sized> {
             inner: std::sync::$guard<'a, T>,
-            _held: Held,
+            _held: HeldLock,
         }
 
         impl<T: ?Sized> Deref for $guard<'_, T> {
@@ -313,7 +313,7 @@ impl Condvar {
 /// What a release build carries of ranks: nothing.
 #[cfg(not(debug_assertions))]
 const _: () = assert!(
-    size_of::<(Ranked, Held, Level)>() == 0
+    size_of::<(Ranked, HeldLock, Level)>() == 0
         && size_of::<Mutex<u32>>() == size_of::<std::sync::Mutex<u32>>()
 );
 

@@ -5,7 +5,7 @@
 //! waits for a lock, at what it has already: the order is broken by one thread alone, in the first run that goes that way.
 //! A lock that is only tried may be tried in any order, since that waits for nobody.
 //!
-//! Release builds carry nothing of it: [`Ranked`], [`Level`] and [`Held`] have no size there.
+//! Release builds carry nothing of it: [`Ranked`], [`Level`] and [`HeldLock`] have no size there.
 
 macro_rules! ranks {
     ($($(#[$doc:meta])+ $rank:ident,)+) => {
@@ -91,7 +91,7 @@ ranks! {
     /// Which of the writers of this process may change a file.
     Turn,
     /// The copy beside a file.
-    Beside,
+    Sidecars,
     /// The files without a name in which chunks wait.
     Scratches,
     /// One such file.
@@ -129,7 +129,7 @@ ranks! {
     /// The caches that share pages.
     Members,
     /// What the thread of a cache has to do.
-    Line,
+    BackgroundWork,
     /// Who has memory of the process that others may have back. Under it the locks of those are only tried.
     Holders,
     /// What failed first of what threads share.
@@ -169,7 +169,7 @@ pub(super) struct Ranked(#[cfg(debug_assertions)] checked::Place);
 /// A lock that this thread has, as long as it lives.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Held(#[cfg(debug_assertions)] checked::Place);
+pub(super) struct HeldLock(#[cfg(debug_assertions)] checked::Place);
 
 /// In the child of a fork: the thread may be in a signal handler, above a call that had locks. That call has them still,
 /// but there is no other thread that it could keep waiting.
@@ -205,8 +205,8 @@ impl Ranked {
     pub(super) fn check(self) {}
 
     #[inline]
-    pub(super) fn held(self) -> Held {
-        Held()
+    pub(super) fn held(self) -> HeldLock {
+        HeldLock()
     }
 }
 
@@ -214,7 +214,7 @@ impl Ranked {
 mod checked {
     use std::cell::Cell;
 
-    use super::{Held, Level, Rank, Ranked};
+    use super::{HeldLock, Level, Rank, Ranked};
 
     /// A rank, and a level where there is one.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -267,13 +267,13 @@ mod checked {
         }
 
         /// To be called when it is taken.
-        pub(in super::super) fn held(self) -> Held {
+        pub(in super::super) fn held(self) -> HeldLock {
             change(None, Some(self.0));
-            Held(self.0)
+            HeldLock(self.0)
         }
     }
 
-    impl Drop for Held {
+    impl Drop for HeldLock {
         fn drop(&mut self) {
             change(Some(self.0), None);
         }

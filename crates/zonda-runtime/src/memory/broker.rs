@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use crate::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::fork::{self, Child, Part};
+use crate::fork::{self, Child, Freeze};
 use crate::lock::{Global, Mutex, MutexGuard, Rank};
 use crate::memory::{Kind, USELESS, clock};
 
@@ -100,7 +100,7 @@ impl Tally {
 
 /// What is had of a kind, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct MemoryUse {
     /// The kind.
     pub kind: Kind,
     /// Now.
@@ -170,11 +170,11 @@ impl Broker {
 
     /// What is taken now of each kind, and the most that was.
     #[must_use]
-    pub fn held(&self) -> [Held; Kind::COUNT] {
+    pub fn held(&self) -> [MemoryUse; Kind::COUNT] {
         Kind::ALL.map(|kind| {
             let Tally { now, most } = &self.kinds[kind as usize];
             let bytes = now.load(Ordering::Relaxed);
-            Held { kind, bytes, most: most.load(Ordering::Relaxed).max(bytes) }
+            MemoryUse { kind, bytes, most: most.load(Ordering::Relaxed).max(bytes) }
         })
     }
 
@@ -327,19 +327,19 @@ impl Broker {
 }
 
 /// Its holders are a part of their own, with a lock; what is counted needs none.
-impl Part for Broker {
+impl Freeze for Broker {
     fn rank(&self) -> Rank {
         Rank::Holders
     }
 
-    fn hold(&'static self, _: Instant) -> Box<dyn fork::Held> {
+    fn hold(&'static self, _: Instant) -> Box<dyn fork::Frozen> {
         Box::new(Counts(self))
     }
 }
 
 struct Counts(&'static Broker);
 
-impl fork::Held for Counts {
+impl fork::Frozen for Counts {
     fn in_child(&mut self, _: Child) {
         self.0.in_child();
     }

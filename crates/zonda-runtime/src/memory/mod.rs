@@ -15,7 +15,7 @@ mod tests;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use ages::Ages;
-pub use broker::{Broker, Held, Holder};
+pub use broker::{Broker, Holder, MemoryUse};
 pub use clock::{USELESS, now, tick};
 pub use kind::Kind;
 

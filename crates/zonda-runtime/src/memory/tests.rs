@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::{Broker, Holder, Kind, USELESS, tick};
-use crate::fork::{Child, MOST_WAIT, Part};
+use crate::fork::{Child, Freeze, MOST_WAIT};
 use crate::lock::{Mutex, Rank};
 
 /// Parts of one size, with the time of their last use.

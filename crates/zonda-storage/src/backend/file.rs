@@ -6,7 +6,7 @@
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
 use crate::slab;
-use crate::storage::{Advice, ReadRange, Room, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Advice, DeviceSpace, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
@@ -122,7 +122,7 @@ impl File {
 
     /// What its device has; `None` where the system does not say.
     #[must_use]
-    pub fn room(&self) -> Option<Room> {
+    pub fn room(&self) -> Option<DeviceSpace> {
         self.fd.room().ok()
     }
 

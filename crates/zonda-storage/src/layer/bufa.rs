@@ -4,7 +4,7 @@
 //! filled. A buffer is written when its stream goes on to the next, complete or not. Programs that
 //! jump between more places than there are buffers want a cache.
 
-use super::cache::{CacheShape, Conduct};
+use super::cache::{AsyncCachePlan, CacheShape};
 use crate::spec::{Args, Plan, Registered, SpecError};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const DEFAULT_BUFFERS: u64 = 2;
 fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
     let shape = CacheShape::parse(args, DEFAULT_BUFFERS)?;
     args.end()?;
-    let conduct = Conduct {
+    let plan = AsyncCachePlan {
         name: "bufa",
         shape,
         ahead: None,
@@ -25,5 +25,5 @@ fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
         follows: true,
         keeps_reads: true,
     };
-    Ok(Arc::new(conduct))
+    Ok(Arc::new(plan))
 }

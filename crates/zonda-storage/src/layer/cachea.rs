@@ -4,7 +4,7 @@
 //! Layers that give the same ID, 1 to 15, share one set of pages between their files, of the size that
 //! the first of them asks for. The numbers are those of FFIO's layer of this name.
 
-use super::cache::{CacheShape, Conduct, MOST_SHARED};
+use super::cache::{AsyncCachePlan, CacheShape, MOST_SHARED};
 use crate::spec::{Args, Plan, Registered, SpecError};
 use std::sync::Arc;
 
@@ -19,7 +19,10 @@ fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
 }
 
 /// Reads the four numbers of a layer called `name`.
-pub(super) fn numbers(name: &'static str, args: &mut Args<'_>) -> Result<Conduct, SpecError> {
+pub(super) fn numbers(
+    name: &'static str,
+    args: &mut Args<'_>,
+) -> Result<AsyncCachePlan, SpecError> {
     let shape = CacheShape::parse(args, DEFAULT_PAGES)?;
     let ahead = args.next().map(|argument| args.number(argument)).transpose()?;
     let mut shared = None;
@@ -32,5 +35,5 @@ pub(super) fn numbers(name: &'static str, args: &mut Args<'_>) -> Result<Conduct
         shared = (id > 0).then_some(id);
     }
     args.end()?;
-    Ok(Conduct { name, shape, ahead, shared, follows: false, keeps_reads: false })
+    Ok(AsyncCachePlan { name, shape, ahead, shared, follows: false, keeps_reads: false })
 }

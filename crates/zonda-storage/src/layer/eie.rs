@@ -4,7 +4,7 @@
 //! those of `cachea`, which took this layer's place in FFIO, and so is its thread. What differs: all
 //! that is read through it stays in its pages, however much the cache above asks for at a time.
 
-use super::cache::Conduct;
+use super::cache::AsyncCachePlan;
 use super::cachea;
 use crate::spec::{Args, Plan, Registered, SpecError};
 use std::sync::Arc;
@@ -14,5 +14,5 @@ pub(super) const REGISTERED: Registered = Registered { name: "eie", plan };
 
 fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
     let numbers = cachea::numbers("eie", args)?;
-    Ok(Arc::new(Conduct { keeps_reads: true, ..numbers }))
+    Ok(Arc::new(AsyncCachePlan { keeps_reads: true, ..numbers }))
 }

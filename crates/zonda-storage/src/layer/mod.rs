@@ -15,7 +15,7 @@ mod passthrough;
 mod probe;
 mod throttle;
 
-pub use cache::{Adaptive, Behind, Cache, CacheShape};
+pub use cache::{Adaptive, AsyncCache, Cache, CacheShape};
 pub use count::{Count, CountHandle, Counts, Tally};
 pub use direct::Direct;
 pub use event::Event;

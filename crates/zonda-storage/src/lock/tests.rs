@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Create, OpenOptions, SyncLevel, open_beside};
+use crate::{Create, OpenOptions, SyncLevel, open_with_sidecars};
 use std::path::PathBuf;
 
 /// A file that is removed in the end.
@@ -84,7 +84,7 @@ fn what_others_read_is_not_emptied() {
     let made = Made::new("emptied");
     let create = |lock| {
         let options = OpenOptions { create: Create::Truncate, lock, ..OpenOptions::default() };
-        open_beside(&made.0, &options)
+        open_with_sidecars(&made.0, &options)
     };
     let reader = made.flock(libc::LOCK_SH).unwrap();
     let error = create(Locking::Warn).unwrap_err();

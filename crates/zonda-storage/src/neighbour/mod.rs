@@ -21,7 +21,7 @@ pub mod data;
 pub mod plugin;
 
 use crate::os::{Errno, Fd, Status};
-use crate::{Neighbour, StorageError};
+use crate::{Sidecar, StorageError};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
@@ -110,7 +110,7 @@ impl fmt::Display for Refusal {
 
 /// What a message says may be done about a neighbour that is refused.
 pub(crate) fn remedy(path: &Path, why: Refusal) -> &'static str {
-    let is_journal = path.as_os_str().as_bytes().ends_with(Neighbour::Journal.suffix().as_bytes());
+    let is_journal = path.as_os_str().as_bytes().ends_with(Sidecar::Journal.suffix().as_bytes());
     match why {
         _ if !is_journal => "",
         Refusal::Owner => {
@@ -185,7 +185,7 @@ pub fn from_env(name: &str) -> Option<std::ffi::OsString> {
 /// Removes what a dead writer may have left beside the file at `path`, which has just been replaced by
 /// another. What cannot be removed does no harm: a journal knows its file.
 pub fn forget(path: &Path) {
-    for which in [Neighbour::Journal, Neighbour::Copy] {
+    for which in [Sidecar::Journal, Sidecar::Copy] {
         let _ = std::fs::remove_file(which.of(path));
     }
 }

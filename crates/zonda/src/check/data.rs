@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use zonda_format::Place;
+use zonda_format::VlenSink;
 use zonda_format::{StorageKind, VarRef};
 use zonda_model::Hyperslab;
 
@@ -184,7 +184,7 @@ impl Reader<'_> {
         };
         let (start, count) = (index(start), index(count));
         let slab = Hyperslab { start: &start, count: &count, stride: None };
-        let to = (&mut self.data, Some(&mut Pieces::default() as &mut dyn Place));
+        let to = (&mut self.data, Some(&mut Pieces::default() as &mut dyn VlenSink));
         // In its own type nothing is out of range.
         self.file.get_list(place.var, &slab, None, to).map(drop)
     }
@@ -215,7 +215,7 @@ pub(super) fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut 
             let name = file.in_group(owner.group, |meta| {
                 Ok::<_, Error>(meta.att(owner.var, number)?.name.into_owned())
             })??;
-            let to = (&mut Vec::new(), Some(&mut Pieces::default() as &mut dyn Place));
+            let to = (&mut Vec::new(), Some(&mut Pieces::default() as &mut dyn VlenSink));
             // In its own type nothing is out of range.
             file.get_att_list(owner, &name, None, to).map(drop)
         };

@@ -19,7 +19,7 @@ use std::path::Path;
 use zonda_format::Format;
 use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
-use zonda_storage::Neighbour;
+use zonda_storage::Sidecar;
 
 use crate::copy::Progress;
 use crate::damaged::FaultKind;
@@ -161,10 +161,10 @@ pub fn check(
 fn look(path: &Path, notes: &mut Notes) -> Result<u64> {
     let opened = crate::open::for_a_look(path)?;
     let file_bytes = opened.storage.len()?;
-    match opened.beside.as_ref().map_or(Ok(None), |beside| beside.find(Neighbour::Journal)) {
+    match opened.sidecars.as_ref().map_or(Ok(None), |sidecars| sidecars.find(Sidecar::Journal)) {
         Ok(None) => {}
         Ok(Some(_)) => {
-            let journal = format!("{}{}", path.display(), Neighbour::Journal.suffix());
+            let journal = format!("{}{}", path.display(), Sidecar::Journal.suffix());
             let what =
                 format!("a change was begun and not completed ({journal}): see zonda recover");
             notes.add(Grade::Damage, None, None, what);

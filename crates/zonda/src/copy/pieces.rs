@@ -1,6 +1,6 @@
 //! Strings and items of sequences between two files: elements hold their numbers, from 1 on.
 
-use zonda_format::{Fetch, Place};
+use zonda_format::{VlenSink, VlenSource};
 
 /// Strings and items of sequences, one behind the other.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Pieces {
     }
 }
 
-impl Place for Pieces {
+impl VlenSink for Pieces {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
@@ -37,7 +37,7 @@ impl Place for Pieces {
     }
 }
 
-impl Fetch for Pieces {
+impl VlenSource for Pieces {
     fn text(&mut self, number: u64) -> Option<&[u8]> {
         self.get(number)
     }

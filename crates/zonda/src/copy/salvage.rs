@@ -1,6 +1,6 @@
 //! Copies of damaged files: what reads is copied, what does not is told of.
 
-use zonda_classic::Passed;
+use zonda_classic::Skipped;
 use zonda_format::GroupId;
 use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
 use zonda_nc4::NeverWritten;
@@ -143,7 +143,7 @@ impl Transfer<'_> {
         let Some((classic, layout)) = places.filter(|_| !self.source.is_hdf5()) else {
             return Ok(());
         };
-        let is_cut = |passed: &Passed| matches!(passed, Passed::Header(_));
+        let is_cut = |passed: &Skipped| matches!(passed, Skipped::Header(_));
         if classic.is_record && self.source.passed.iter().any(is_cut) {
             let text = "how long a record is cannot be told: the list of variables is not whole";
             return Err(Error::told(NcError::Trunc, text));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use zonda_model::NcError;
 use zonda_storage::SyncLevel;
-use zonda_storage::temporary::{self, Held};
+use zonda_storage::temporary::{self, TemporaryFile};
 
 use crate::error::{Error, Result};
 use crate::format;
@@ -23,7 +23,7 @@ pub struct Temporary {
     path: PathBuf,
     temporary: PathBuf,
     /// Says to others that somebody is at work on it.
-    _held: Held,
+    _held: TemporaryFile,
     replace: bool,
     /// A dataset that is not one file is made in a folder.
     is_folder: bool,

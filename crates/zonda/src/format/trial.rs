@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use zonda_classic::Passed;
+use zonda_classic::Skipped;
 use zonda_convert::ByteOrder;
 use zonda_format::{Format, Other};
 use zonda_model::{Answer, DimId, ExtType, NcError};
@@ -45,7 +45,7 @@ impl Arrays for Bytes {
 }
 
 /// Does not look whether it is to be written: that it cannot be is said by who calls.
-fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Passed>)> {
+fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
     let file = PlainFile::open(Bytes(opened.storage), false)?;
     Ok((OpenFile::new(file, Mark::NONE, None), Vec::new()))
 }

@@ -113,7 +113,7 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
         Some((program, args)) => (program.to_string_lossy(), args),
         None => ("ncdump".into(), args),
     };
-    zonda::tell_of_gaps(|what| eprintln!("ncdump: {what}"));
+    zonda::report_gaps(|what| eprintln!("ncdump: {what}"));
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     let done = Options::read(args).and_then(|options| dump(&options, &mut out));
     // What was written before a failure is good and goes out, too.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use zonda::copy::Temporary;
 use zonda::{
-    CreateOptions, Dataset, DimId, Endianness, Fetch, FillMode, FilterSpec, Format, GroupId,
-    Hyperslab, Persist, QuantizeMode, Reserve, StorageRequest, Values, VarRef, filter_is_available,
+    CreateOptions, Dataset, DimId, Endianness, FillMode, FilterSpec, Format, GroupId, Hyperslab,
+    Persist, QuantizeMode, Reserve, StorageRequest, Values, VarRef, VlenSource,
+    filter_is_available,
 };
 use zonda_cdl::{
     Attribute, Class, Elements, Endian, Fault, Kind, Pieces, Primitive, Quantizer, Schema, Sink,
@@ -89,7 +90,7 @@ struct Writer<'a> {
 /// Strings and sequences, for the file to fetch.
 struct Fetched<'a>(&'a Pieces);
 
-impl Fetch for Fetched<'_> {
+impl VlenSource for Fetched<'_> {
     fn text(&mut self, number: u64) -> Option<&[u8]> {
         self.0.get(number)
     }

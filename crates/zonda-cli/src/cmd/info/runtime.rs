@@ -93,8 +93,8 @@ impl Threads {
 }
 
 impl Memory {
-    fn of(held: &memory::Held) -> Memory {
-        let memory::Held { kind, bytes, .. } = *held;
+    fn of(held: &memory::MemoryUse) -> Memory {
+        let memory::MemoryUse { kind, bytes, .. } = *held;
         Memory { name: kind.name(), bytes, what: kind.what(), at_the_limit: kind.under_pressure() }
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         let why = "--diverging is about colours: it wants -o, --text or a terminal";
         return Err(Failure::Usage(format!("{why}; see --help")));
     }
-    zonda::tell_of_gaps(crate::failure::warn);
+    zonda::report_gaps(crate::failure::warn);
     let file = input::open(&args.file)?;
     let Some(variable) = &args.variable else {
         if args.output.is_some() || args.text || args.diverging || !args.at.is_empty() {

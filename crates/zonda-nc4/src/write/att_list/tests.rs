@@ -12,7 +12,7 @@ fn list() -> EditedAtts {
 fn put(list: &mut EditedAtts, name: &str, nc_type: i32, n: u64) {
     let size = ExtType::from_nc_type(nc_type).unwrap().size();
     let bytes = vec![1; size * usize::try_from(n).unwrap()];
-    list.put(name.as_bytes(), nc_type, n, Held::plain(bytes)).unwrap();
+    list.put(name.as_bytes(), nc_type, n, OwnedValues::plain(bytes)).unwrap();
 }
 
 fn delete(list: &mut EditedAtts, name: &str) {
@@ -30,7 +30,8 @@ fn shown(list: &EditedAtts) -> Vec<String> {
 }
 
 fn made(list: &EditedAtts) -> Vec<Attribute> {
-    let mut encode = |_: &Form, _: &mut dyn Fetch, _: &[u8], _: &mut [u8]| panic!("no pointers");
+    let mut encode =
+        |_: &Form, _: &mut dyn VlenSource, _: &[u8], _: &mut [u8]| panic!("no pointers");
     list.attributes(&Model::default(), &mut encode).unwrap()
 }
 
@@ -112,7 +113,7 @@ fn an_object_has_no_more_than_headers_can_rank() {
     for i in 0..MOST_ATTS {
         put(&mut list, &format!("{i}"), 1, 1);
     }
-    let more = list.put(b"more", 1, 1, Held::plain(vec![0]));
+    let more = list.put(b"more", 1, 1, OwnedValues::plain(vec![0]));
     assert_eq!(more, Err(NcError::MaxAtts));
     put(&mut list, "0", 1, 1);
 }

@@ -1,6 +1,6 @@
 //! Codes and orders are those that netCDF-C 4.9.0 gives for the same calls.
 
-use zonda_format::{AttAccess, Room, Transfer};
+use zonda_format::{AttAccess, Destination, Transfer};
 use zonda_model::MemType;
 
 use super::*;
@@ -152,10 +152,10 @@ fn codes_of_fill_values() {
     assert_eq!(code(put_strings(&mut file, of(s), fill, &[Some("eins")])), 0);
     assert_eq!(code(put_ints(&mut file, GLOBAL, fill, 4, &[1, 2, 3])), 0, "means nothing there");
     let (mut out, mut list) = ([0; 8], List::default());
-    let room = Room { bytes: &mut out, place: Some(&mut list) };
+    let room = Destination { bytes: &mut out, place: Some(&mut list) };
     file.fill_value(of(s), None, room).unwrap();
     assert_eq!(list.at(u64::from_ne_bytes(out)), Some(&b"eins"[..]));
-    let mut found = |var, mem| code(file.fill_value(of(var), mem, Room::plain(&mut out)));
+    let mut found = |var, mem| code(file.fill_value(of(var), mem, Destination::plain(&mut out)));
     assert_eq!(found(s, None), -45, "no place for it");
     assert_eq!((found(s, Some(MemType::I32)), found(v, Some(MemType::Text))), (-45, -56));
     file.enddef().unwrap();

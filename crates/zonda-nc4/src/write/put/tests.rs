@@ -222,7 +222,7 @@ fn chunks_are_copied_as_they_are_stored() {
         from.file = crate::Nc4File::open(
             from.memory.clone(),
             std::path::Path::new("test.nc"),
-            crate::OpenHow::default(),
+            crate::Nc4OpenOptions::default(),
         )
         .unwrap();
     }

@@ -308,7 +308,7 @@ fn fill(file: &Nc4File, var: VarId) -> (bool, i32) {
     let info = file.var_info(ROOT, var).unwrap();
     let mut out = [0; 4];
     let mem = Some(zonda_model::MemType::I32);
-    file.fill_value(of(var), mem, Room::plain(&mut out)).unwrap();
+    file.fill_value(of(var), mem, Destination::plain(&mut out)).unwrap();
     assert_eq!(info.fill_value, out);
     (info.no_fill, i32::from_ne_bytes(out))
 }

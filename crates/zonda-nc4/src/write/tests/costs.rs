@@ -11,7 +11,7 @@ use zonda_storage::backend::Memory;
 use super::{create, def_dim, def_var};
 use crate::model::GroupId;
 use crate::write::testing::{of, put_data, put_text};
-use crate::{Nc4File, OpenHow};
+use crate::{Nc4File, Nc4OpenOptions};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -67,7 +67,8 @@ fn many_variables() {
     time("sync of nothing", 1, || file.sync().unwrap());
     time("close", n, || file.close().unwrap());
     let name = Path::new("test.nc");
-    let open = || Nc4File::open_for_writing(Arc::clone(&memory), name, OpenHow::default()).unwrap();
+    let open =
+        || Nc4File::open_for_writing(Arc::clone(&memory), name, Nc4OpenOptions::default()).unwrap();
     let mut file = time("open for writing", n, open);
     put(&mut file, vars[77], &[3, 0], &[1, 100], &data);
     time("sync of one variable", 1, || file.sync().unwrap());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zonda_format::FormatError as _;
-use zonda_format::{Room, Transfer, Values};
+use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -17,7 +17,7 @@ use super::{
 use crate::model::{GroupId, Var};
 use crate::write::StorageRequest;
 use crate::write::testing::{List, access, put_data};
-use crate::{Nc4File, OpenHow};
+use crate::{Nc4File, Nc4OpenOptions};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -123,7 +123,7 @@ fn every_prefix_of_short_sessions_is_a_file() {
             file.close().unwrap();
             states.push((handle.len(), state));
             let (storage, name) = (Arc::clone(&storage), std::path::Path::new("test.nc"));
-            file = Nc4File::open_for_writing(storage, name, OpenHow::default()).unwrap();
+            file = Nc4File::open_for_writing(storage, name, Nc4OpenOptions::default()).unwrap();
         }
         check_prefixes(&handle, &states, &format!("sessions of seed {seed}"));
         // What nobody refers to is no more than a part of the file.
@@ -220,7 +220,7 @@ fn strings(file: &Nc4File) -> Option<Vec<Vec<Vec<u8>>>> {
     let of = |(id, var): (VarId, &Var)| {
         let n = usize::try_from(var.extent[0]).unwrap();
         let (mut list, mut out) = (List::default(), vec![0; 8 * n]);
-        let room = Room { bytes: &mut out, place: Some(&mut list) };
+        let room = Destination { bytes: &mut out, place: Some(&mut list) };
         let _all_fit = file.get_now(&mut Transfer::new(access(id, &[0], &[n], None)), room).ok()?;
         let address = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
         let texts = out.as_chunks().0.iter().map(address);
@@ -390,7 +390,8 @@ fn a_file_goes_on_after_a_crash() {
         let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&handle.replay(prefix, 0)));
         let name = std::path::Path::new("test.nc");
         let mut file =
-            Nc4File::open_for_writing(Arc::clone(&memory), name, OpenHow::default()).unwrap();
+            Nc4File::open_for_writing(Arc::clone(&memory), name, Nc4OpenOptions::default())
+                .unwrap();
         for _ in 0..30 {
             random_step(&mut file, random);
         }

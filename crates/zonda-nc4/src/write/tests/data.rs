@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zonda_format::{Room, Transfer, Values};
+use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{MemType, VarId};
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Log, WriteLog};
@@ -35,7 +35,7 @@ fn strings(file: &Nc4File, name: &str) -> Vec<String> {
     let start = vec![0; count.len()];
     let mut out = vec![0; 8 * count.iter().product::<usize>()];
     let mut list = List::default();
-    let room = Room { bytes: &mut out, place: Some(&mut list) };
+    let room = Destination { bytes: &mut out, place: Some(&mut list) };
     let read = file.get_now(&mut Transfer::new(access(var, &start, &count, None)), room);
     assert_eq!(read.unwrap().out_of_range, 0, "{name}");
     let text = |at: &[u8; 8]| list.at(u64::from_ne_bytes(*at)).unwrap_or_default();
@@ -269,7 +269,7 @@ fn records_that_are_committed_often_leave_the_index_where_it_is() {
         let mut again = Nc4File::open_for_writing(
             memory.clone(),
             std::path::Path::new("test.nc"),
-            crate::OpenHow::default(),
+            crate::Nc4OpenOptions::default(),
         )
         .unwrap();
         put_records(&mut again, var, n + 1, 1);

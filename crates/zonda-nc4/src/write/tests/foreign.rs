@@ -13,12 +13,12 @@ use zonda_storage::backend::Memory;
 use super::{check_lists, def_dim, def_var, open, seen};
 use crate::model::GroupId;
 use crate::write::testing::{access, put_ints};
-use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
+use crate::{Nc4Error, Nc4File, Nc4OpenOptions, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 
 fn reopen(storage: &Arc<dyn Storage>) -> Result<Nc4File, Nc4Error> {
-    Nc4File::open_for_writing(Arc::clone(storage), Path::new("test.nc"), OpenHow::default())
+    Nc4File::open_for_writing(Arc::clone(storage), Path::new("test.nc"), Nc4OpenOptions::default())
 }
 
 fn put_int(file: &mut Nc4File, var: VarId, name: &str, value: i32) -> Result<(), Nc4Error> {
@@ -194,7 +194,7 @@ fn files_are_changed() {
             continue;
         }
         let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&bytes));
-        let file = Nc4File::open(Arc::clone(&memory), &path, OpenHow::default());
+        let file = Nc4File::open(Arc::clone(&memory), &path, Nc4OpenOptions::default());
         let is_whole = |file: &Nc4File| {
             let model = file.model().ok()?;
             let vars = model.groups.iter().flat_map(|group| &group.vars);

@@ -12,7 +12,7 @@ use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, Wri
 use super::{Random, contents, create, def_var, open, seen_atts};
 use crate::model::GroupId;
 use crate::write::testing::put_ints;
-use crate::{Nc4File, OpenHow, VarRef};
+use crate::{Nc4File, Nc4OpenOptions, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -111,7 +111,7 @@ fn changes_of_few_are_read_back_in_their_order() {
                 assert!(usage.faults.is_empty() && usage.overlaps.is_empty(), "{usage:?}");
                 let name = Path::new("test.nc");
                 let memory = Arc::clone(&memory);
-                file = Nc4File::open_for_writing(memory, name, OpenHow::default()).unwrap();
+                file = Nc4File::open_for_writing(memory, name, Nc4OpenOptions::default()).unwrap();
             }
         }
     }

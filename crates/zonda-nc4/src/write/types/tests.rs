@@ -187,7 +187,7 @@ fn variables_have_types_of_later_groups() {
     let file = reopened(file, memory.clone());
     check(&file, 2);
     let name = std::path::Path::new("test.nc");
-    let how = crate::OpenHow::default();
+    let how = crate::Nc4OpenOptions::default();
     let mut file = Nc4File::open_for_writing(memory.clone(), name, how).unwrap();
     check(&file, 2);
     define(&mut file, b'2');

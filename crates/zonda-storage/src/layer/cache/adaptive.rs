@@ -10,7 +10,7 @@
 //! complete of long streams on any device, where the process has another core.
 
 use super::background::When;
-use super::served::Served;
+use super::threaded::ThreadedCache;
 use super::{Cache, CacheShape};
 use crate::StorageError;
 use crate::spec::{Below, Building, Plan};
@@ -42,7 +42,7 @@ impl Plan for Planned {
 #[derive(Debug)]
 pub struct Adaptive<S: Storage + Clone + 'static> {
     inner: S,
-    cache: OnceLock<Served<S>>,
+    cache: OnceLock<ThreadedCache<S>>,
 }
 
 impl<S: Storage + Clone + 'static> Adaptive<S> {
@@ -57,7 +57,7 @@ impl<S: Storage + Clone + 'static> Adaptive<S> {
             return Ok(cache);
         }
         let shape = CacheShape::of_file(advice);
-        let cache = Served::new(self.inner.clone(), shape, None, When::Worthwhile)?;
+        let cache = ThreadedCache::new(self.inner.clone(), shape, None, When::Worthwhile)?;
         Ok(self.cache.get_or_init(|| cache))
     }
 

@@ -19,22 +19,22 @@
 //! | `background` | what a thread is to do, its beginning and its end, what went wrong there | pages, storage |
 //! | `coherence` | locks; the steps by which pages come, change and go, and calls that go past them | specs, what a thread is for |
 //!
-//! On top of them is what a spec names: `plan.rs`, `adaptive.rs`, `behind.rs`; `served.rs` is a cache with its thread.
+//! On top of them is what a spec names: `plan.rs`, `adaptive.rs`, `async_cache.rs`; `threaded.rs` is a cache with its thread.
 
 mod adaptive;
+mod async_cache;
 mod background;
-mod behind;
 mod coherence;
 mod pages;
 mod plan;
 mod policy;
-mod served;
 #[cfg(test)]
 mod tests;
+mod threaded;
 
 pub use adaptive::Adaptive;
-pub use behind::Behind;
-pub(super) use behind::Conduct;
+pub use async_cache::AsyncCache;
+pub(super) use async_cache::AsyncCachePlan;
 pub use coherence::Cache;
 pub(super) use coherence::MOST_SHARED;
 pub(super) use plan::{REGISTERED, adaptive_plan};

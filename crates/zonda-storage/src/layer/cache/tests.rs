@@ -1,7 +1,7 @@
 //! What has locks and clocks of its own. Calls over each other are in `tests/model_cache.rs`, what a cache does with a storage
-//! in `tests/cache.rs` and `tests/behind.rs`.
+//! in `tests/cache.rs` and `tests/async_cache.rs`.
 
-use super::background::{Line, When};
+use super::background::{BackgroundWork, When};
 use super::coherence::seen::Pace;
 use crate::StorageError;
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 fn the_first_error_of_a_thread_is_told_once() {
     let error = |bytes| StorageError::NoMemory { bytes };
     for when in [When::Always, When::Worthwhile] {
-        let line = Line::new(when);
-        assert_eq!((line.has_failed(), line.tell()), (false, Ok(())));
-        line.fail(&error(1));
-        line.fail(&error(2));
-        assert!(line.has_failed());
-        assert_eq!(line.tell(), Err(error(1)));
-        assert_eq!((line.has_failed(), line.tell()), (false, Ok(())));
+        let background = BackgroundWork::new(when);
+        assert_eq!((background.has_failed(), background.tell()), (false, Ok(())));
+        background.fail(&error(1));
+        background.fail(&error(2));
+        assert!(background.has_failed());
+        assert_eq!(background.tell(), Err(error(1)));
+        assert_eq!((background.has_failed(), background.tell()), (false, Ok(())));
         // Where users try again what failed, a write that succeeds is all there is to tell.
-        line.fail(&error(3));
-        line.note_written();
-        assert_eq!(line.tell(), if when == When::Always { Err(error(3)) } else { Ok(()) });
+        background.fail(&error(3));
+        background.note_written();
+        assert_eq!(background.tell(), if when == When::Always { Err(error(3)) } else { Ok(()) });
     }
 }
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_format::{Access, Room, Transfer, Values};
+use zonda_format::{Access, Destination, Transfer, Values};
 use zonda_model::{DimId, Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 
-use crate::write::CreateHow;
+use crate::write::Nc4CreateOptions;
 use crate::write::testing::{access, of};
-use crate::{Endianness, GroupId, Nc4Error, Nc4File, OpenHow, Quantize, StorageRequest};
+use crate::{Endianness, GroupId, Nc4Error, Nc4File, Nc4OpenOptions, Quantize, StorageRequest};
 
 pub(super) struct Lab {
     pub(super) memory: Arc<Memory>,
@@ -88,14 +88,14 @@ impl Lab {
 
     fn of(classic: bool) -> Lab {
         let memory = Arc::new(Memory::new());
-        let how = CreateHow {
+        let how = Nc4CreateOptions {
             classic,
             attribute_order: true,
             attach_scales: true,
             properties: b"version=2".to_vec(),
         };
         let path = Path::new("test.nc");
-        let file = Nc4File::create(memory.clone(), path, OpenHow::default(), how).unwrap();
+        let file = Nc4File::create(memory.clone(), path, Nc4OpenOptions::default(), how).unwrap();
         Lab { memory, file }
     }
 
@@ -169,10 +169,14 @@ impl Lab {
         mem: MemType,
         out: &mut [u8],
     ) -> Result<u64, Nc4Error> {
-        self.get_values(&access(var, start, count, Some(mem)), Room::plain(out))
+        self.get_values(&access(var, start, count, Some(mem)), Destination::plain(out))
     }
 
-    pub(super) fn get_values(&self, get: &Access<'_>, room: Room<'_>) -> Result<u64, Nc4Error> {
+    pub(super) fn get_values(
+        &self,
+        get: &Access<'_>,
+        room: Destination<'_>,
+    ) -> Result<u64, Nc4Error> {
         let mut get = Transfer::new(*get);
         self.file.check_get(&mut get)?;
         assert_eq!(get.n_bytes, room.bytes.len());
@@ -203,14 +207,14 @@ impl Lab {
             std::fs::write(path, self.memory.to_vec().unwrap()).unwrap();
         }
         let path = Path::new("test.nc");
-        self.file = Nc4File::open(self.memory.clone(), path, OpenHow::default()).unwrap();
+        self.file = Nc4File::open(self.memory.clone(), path, Nc4OpenOptions::default()).unwrap();
     }
 
     /// Closes the file and opens it for writing.
     pub(super) fn reopen(&mut self) {
         self.file.close().unwrap();
         let path = Path::new("test.nc");
-        self.file =
-            Nc4File::open_for_writing(self.memory.clone(), path, OpenHow::default()).unwrap();
+        self.file = Nc4File::open_for_writing(self.memory.clone(), path, Nc4OpenOptions::default())
+            .unwrap();
     }
 }

@@ -12,7 +12,7 @@ use zonda_storage::backend::Memory;
 
 use super::lab::Lab;
 use super::user_types::{Caller, put};
-use crate::{GroupId, Nc4File, OpenHow};
+use crate::{GroupId, Nc4File, Nc4OpenOptions};
 
 /// A file of this test.
 pub(super) fn place(name: &str) -> PathBuf {
@@ -55,7 +55,7 @@ fn variables_of_other_writers_are_changed() {
     let memory = Arc::new(Memory::from_slice(&std::fs::read(&path).unwrap()));
     let storage: Arc<dyn Storage> = memory.clone();
     let name = Path::new("made.h5");
-    let file = Nc4File::open_for_writing(storage, name, OpenHow::default()).unwrap();
+    let file = Nc4File::open_for_writing(storage, name, Nc4OpenOptions::default()).unwrap();
     let mut lab = Lab { memory, file };
     let var = |lab: &Lab, name: &str| {
         lab.file.model().unwrap().group(GroupId::ROOT).unwrap().find_var(name.as_bytes()).unwrap()

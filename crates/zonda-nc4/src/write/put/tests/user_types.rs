@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use zonda_format::FormatError as _;
-use zonda_format::{AttPut, Fetch, Place, Room, Values};
+use zonda_format::{AttPut, Destination, Values, VlenSink, VlenSource};
 use zonda_model::{MemType, NcError, VarId};
 
 use super::lab::{Kind, Lab, Made};
@@ -39,7 +39,7 @@ impl Caller {
     }
 }
 
-impl Place for Caller {
+impl VlenSink for Caller {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         Some(self.keep(bytes))
     }
@@ -50,7 +50,7 @@ pub(super) struct Fetched {
     pub(super) last: Vec<u8>,
 }
 
-impl Fetch for Fetched {
+impl VlenSource for Fetched {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         self.last = self.caller.at(address);
         Some(&self.last)
@@ -80,7 +80,7 @@ pub(super) fn put(
 fn get(lab: &Lab, caller: &mut Caller, var: VarId, count: &[usize], len: usize) -> Vec<u8> {
     let mut out = vec![7; len];
     let start = vec![0; count.len()];
-    let room = Room { bytes: &mut out, place: Some(caller) };
+    let room = Destination { bytes: &mut out, place: Some(caller) };
     let found = lab.get_values(&access(var, &start, count, None), room).unwrap();
     assert_eq!(found, 0);
     out

@@ -11,8 +11,8 @@
 //! Knows numbers of pages; whose they are and what is done to them is its [`Worker`]'s affair.
 
 mod failed;
-mod line;
 mod tasks;
+mod work;
 
-pub(crate) use line::{Line, When, Worker};
 pub(crate) use tasks::Task;
+pub(crate) use work::{BackgroundWork, When, Worker};

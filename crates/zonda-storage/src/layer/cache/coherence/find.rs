@@ -12,7 +12,7 @@ use std::ops::Range;
 use zonda_runtime::memory::{self, Kind};
 
 /// A page under its write lock, with its slot.
-pub(crate) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
+pub(crate) type LockedPage<'a> = (u32, RwLockWriteGuard<'a, Page>);
 
 /// The first pages of a cache have memory of their own, which grows with their data; only a cache
 /// that needs more than this is worth a slab.
@@ -34,7 +34,7 @@ impl<S: Storage> Cache<S> {
     /// past the cache instead of waiting.
     ///
     /// No page may be held by the caller.
-    pub(super) fn acquire(&self, index: u64) -> Result<Option<Held<'_>>, StorageError> {
+    pub(super) fn acquire(&self, index: u64) -> Result<Option<LockedPage<'_>>, StorageError> {
         if let Some((id, slot)) = self.hinted(index) {
             let page = slot.page.write();
             if page.index == index {
@@ -72,7 +72,7 @@ impl<S: Storage> Cache<S> {
                             return Ok(None);
                         }
                         // Whoever comes next finds a page that need not be written first.
-                        self.writer().inspect(|line| line.clean());
+                        self.writer().inspect(|background| background.clean());
                         if let Err(error) = self.write_back(id, &mut page) {
                             self.hand_back(&mut self.table.lock(), id, &page);
                             return Err(error);
@@ -268,7 +268,7 @@ impl<S: Storage> Cache<S> {
         if !page.is_clean()
             && let Err(error) = self.write_back(id, &mut page)
         {
-            self.line.as_ref().inspect(|line| line.fail(&error));
+            self.background.as_ref().inspect(|background| background.fail(&error));
             self.hand_back(&mut self.table.lock(), id, &page);
             return false;
         }
@@ -283,12 +283,12 @@ impl<S: Storage> Cache<S> {
 
     /// Room for up to `n` pages after `index`, as far as they are not cached and room is to be had
     /// without waiting or writing. For read-ahead: the caller holds page `index`.
-    pub(super) fn claim_after(&self, index: u64, n: u64) -> Vec<Held<'_>> {
+    pub(super) fn claim_after(&self, index: u64, n: u64) -> Vec<LockedPage<'_>> {
         self.claim(index + 1..index + 1 + n)
     }
 
     /// As `claim_after`, for these pages as far as the first that is cached.
-    pub(super) fn claim(&self, pages: Range<u64>) -> Vec<Held<'_>> {
+    pub(super) fn claim(&self, pages: Range<u64>) -> Vec<LockedPage<'_>> {
         let mut held = Vec::new();
         let mut table = self.table.lock();
         for next in pages {

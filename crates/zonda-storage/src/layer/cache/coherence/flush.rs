@@ -1,8 +1,8 @@
 //! Writing pages back, and changing the length.
 
 use super::Cache;
-use super::background::Line;
-use super::find::Held;
+use super::background::BackgroundWork;
+use super::find::LockedPage;
 use super::pages::Page;
 use super::policy::{MOST_PIECES, RUN_PAGES, Run, is_left_behind};
 use super::table::Slot;
@@ -35,25 +35,26 @@ impl<S: Storage> Cache<S> {
     ///
     /// Where a thread does such work, it is left to it. No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
-        if self.writer().is_some_and(|line| line.complete(index)) || self.is_inherited() {
+        if self.writer().is_some_and(|background| background.complete(index)) || self.is_inherited()
+        {
             return Ok(());
         }
         self.write_complete_now(index, None, false)
     }
 
-    /// As [`Cache::write_complete`], by whoever calls; tells `line` of an error before any page is
+    /// As [`Cache::write_complete`], by whoever calls; tells `background` of an error before any page is
     /// let go, so that nobody takes it for written. With `few` it does not wait for more pages.
     pub(crate) fn write_complete_now(
         &self,
         index: u64,
-        line: Option<&Arc<Line>>,
+        background: Option<&Arc<BackgroundWork>>,
         few: bool,
     ) -> Result<(), StorageError> {
         let page = self.shape.page_bytes;
         let together = Run::new(&self.shape, self.writes.is_slow());
         let Some(first) = self.run_begin(index, together.pages) else { return Ok(()) };
         let enough = if few { 1 } else { together.enough(first) };
-        let at_once = match line {
+        let at_once = match background {
             Some(_) => together.of_thread(page, self.limit.load(Ordering::Relaxed)),
             None => together.pages,
         };
@@ -65,13 +66,13 @@ impl<S: Storage> Cache<S> {
             next += n;
             if n == 0 || next - first < enough {
                 // When nothing else is to be done, these are enough.
-                line.filter(|_| !few).inspect(|line| line.rest(first));
+                background.filter(|_| !few).inspect(|background| background.rest(first));
                 return Ok(());
             }
             let mut run: Vec<(u32, &mut Page)> =
                 held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
             if let Err(error) = self.write_run(&mut run) {
-                line.inspect(|line| line.fail(&error));
+                background.inspect(|background| background.fail(&error));
                 return Err(error);
             }
             let mut table = self.table.lock();
@@ -81,8 +82,8 @@ impl<S: Storage> Cache<S> {
             if held.len() < at_once {
                 return Ok(());
             }
-            if let Some(line) = line {
-                line.complete(next);
+            if let Some(background) = background {
+                background.complete(next);
                 return Ok(());
             }
         }
@@ -141,7 +142,7 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Up to `most` pages from page `index` on, each complete and used by nobody.
-    fn complete_from(&self, index: u64, most: usize) -> Vec<Held<'_>> {
+    fn complete_from(&self, index: u64, most: usize) -> Vec<LockedPage<'_>> {
         let mut held = Vec::new();
         for next in index..index.saturating_add(most as u64) {
             let Some(id) = self.table.lock().map.get(&next).copied() else { break };
@@ -155,8 +156,8 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Dirty pages that touch `page` byte to byte, upwards or downwards, nearest first.
-    fn neighbours(&self, page: &Page, up: bool) -> Vec<Held<'_>> {
-        let mut held: Vec<Held<'_>> = Vec::new();
+    fn neighbours(&self, page: &Page, up: bool) -> Vec<LockedPage<'_>> {
+        let mut held: Vec<LockedPage<'_>> = Vec::new();
         let whole = self.page_bytes();
         let edge = |page: &Page, up: bool| match up {
             true => page.dirty.end() == whole,
@@ -202,7 +203,7 @@ impl<S: Storage> Cache<S> {
             }
         }
         self.hand_down(&ranges)?;
-        self.line.as_ref().inspect(|line| line.note_written());
+        self.background.as_ref().inspect(|background| background.note_written());
         for (id, page) in run {
             self.mark_clean(*id, page);
         }

@@ -2,8 +2,8 @@
 //! what they are about to read is read ahead of them. Each piece of it is a transition that users make, too.
 
 use super::Cache;
-use super::background::{Line, When};
-use super::find::Held;
+use super::background::{BackgroundWork, When};
+use super::find::LockedPage;
 use super::policy::{CLEANED_PART, block_pages, is_long_stream};
 use super::table::Slot;
 use crate::storage::{ReadRange, Storage};
@@ -14,12 +14,12 @@ use std::sync::Arc;
 impl<S: Storage> Cache<S> {
     /// The thread, where a write is to be left to it.
     #[inline]
-    pub(super) fn writer(&self) -> Option<&Arc<Line>> {
-        self.line.as_ref().filter(|line| match line.when() {
+    pub(super) fn writer(&self) -> Option<&Arc<BackgroundWork>> {
+        self.background.as_ref().filter(|background| match background.when() {
             When::Always => true,
             // What it failed at its users try themselves, and have the error.
             When::Worthwhile => {
-                (self.writes.is_slow() || self.is_long_stream()) && !line.has_failed()
+                (self.writes.is_slow() || self.is_long_stream()) && !background.has_failed()
             }
         })
     }
@@ -31,14 +31,16 @@ impl<S: Storage> Cache<S> {
 
     /// The thread, where it is to read the block after one that is read.
     #[inline]
-    pub(super) fn reader(&self) -> Option<&Arc<Line>> {
-        self.line.as_ref().filter(|line| line.when() == When::Worthwhile && self.reads.is_slow())
+    pub(super) fn reader(&self) -> Option<&Arc<BackgroundWork>> {
+        self.background
+            .as_ref()
+            .filter(|background| background.when() == When::Worthwhile && self.reads.is_slow())
     }
 
     /// Whether those who read from pages bring in what follows, and not only its thread.
     #[inline]
     pub(super) fn readers_go_ahead(&self) -> bool {
-        self.line.as_ref().is_none_or(|line| line.when() == When::Worthwhile)
+        self.background.as_ref().is_none_or(|background| background.when() == When::Worthwhile)
     }
 
     /// Page `index`, in `slot`, is the first of a block that was read ahead and is now used: the thread
@@ -53,10 +55,10 @@ impl<S: Storage> Cache<S> {
     /// Has the thread read the block that begins with page `first`, if there is a thread for it and
     /// such a page.
     pub(super) fn ask_for_block(&self, first: u64) {
-        if let Some(line) = self.reader()
+        if let Some(background) = self.reader()
             && self.base(first) < self.len.load(Ordering::Acquire)
         {
-            line.block(first);
+            background.block(first);
         }
     }
 
@@ -91,7 +93,7 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Reads pages that were claimed, neighbours in ascending order; false if that failed.
-    fn load(&self, held: &mut [Held<'_>]) -> bool {
+    fn load(&self, held: &mut [LockedPage<'_>]) -> bool {
         let len = self.len.load(Ordering::Acquire);
         let mut ranges = Vec::with_capacity(held.len());
         let mut reached = 0;
@@ -123,19 +125,19 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Writes page `index` back if it is dirty and nobody uses it.
-    pub(crate) fn write_one(&self, index: u64, line: &Line) {
+    pub(crate) fn write_one(&self, index: u64, background: &BackgroundWork) {
         let Some(id) = self.table.lock().map.get(&index).copied() else { return };
         let Some(mut page) = self.slot(id).page.try_write() else { return };
         if page.index == index
             && !page.is_clean()
             && let Err(error) = self.write_back(id, &mut page)
         {
-            line.fail(&error);
+            background.fail(&error);
         }
     }
 
     /// Writes some of the pages back that would have to leave next.
-    pub(crate) fn clean_oldest(&self, line: &Line) {
+    pub(crate) fn clean_oldest(&self, background: &BackgroundWork) {
         let n = (self.limit.load(Ordering::Relaxed) / CLEANED_PART).max(1) as usize;
         let ids: Vec<u32> = {
             let table = self.table.lock();
@@ -148,7 +150,7 @@ impl<S: Storage> Cache<S> {
                 continue;
             }
             if let Err(error) = self.write_back(id, &mut page) {
-                line.fail(&error);
+                background.fail(&error);
                 return;
             }
         }

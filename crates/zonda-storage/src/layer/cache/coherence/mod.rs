@@ -42,7 +42,7 @@ mod write;
 
 pub(crate) use shared::{MOST_SHARED, Member, Shared};
 
-use super::background::{self, Line};
+use super::background::{self, BackgroundWork};
 use super::{pages, policy};
 use crate::StorageError;
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
@@ -110,7 +110,7 @@ pub struct Cache<S> {
     /// The pages it has together with other caches.
     shared: Option<Arc<Shared>>,
     /// Work for its thread, if it has one.
-    line: Option<Arc<Line>>,
+    background: Option<Arc<BackgroundWork>>,
 }
 
 impl<S: Storage> Cache<S> {
@@ -127,11 +127,11 @@ impl<S: Storage> Cache<S> {
         inner: S,
         shape: CacheShape,
         shared: Option<Arc<Shared>>,
-        line: Option<Arc<Line>>,
+        background: Option<Arc<BackgroundWork>>,
     ) -> Result<Self, StorageError> {
         let len = inner.len()?;
         let page = shape.page_bytes;
-        let level = line.as_ref().map_or_else(Level::next, |line| line.level());
+        let level = background.as_ref().map_or_else(Level::next, |background| background.level());
         Ok(Cache {
             level,
             inner,
@@ -157,7 +157,7 @@ impl<S: Storage> Cache<S> {
             lent: Lent::default(),
             resize: Mutex::at(Rank::Resize, level, ()),
             shared,
-            line,
+            background,
         })
     }
 

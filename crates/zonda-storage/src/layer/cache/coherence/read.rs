@@ -314,8 +314,8 @@ impl<S: Storage> Cache<S> {
         let last = index.saturating_sub(READ_BEHIND_BYTES.div_ceil(self.shape.page_bytes));
         let at_once = ahead_bytes(self.reads.is_slow()) / self.shape.page_bytes + 1;
         let mut table = self.table.lock();
-        for behind in last.saturating_sub(at_once)..last {
-            if let Some(id) = table.map.get(&behind).copied()
+        for async_cache in last.saturating_sub(at_once)..last {
+            if let Some(id) = table.map.get(&async_cache).copied()
                 && !self.slot(id).is_dirty()
             {
                 self.cool(&mut table, id);

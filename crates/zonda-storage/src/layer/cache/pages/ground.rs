@@ -34,10 +34,10 @@ impl Ground {
     /// What is left of it without `a..b`.
     pub(crate) fn without(self, a: usize, b: usize) -> impl Iterator<Item = Ground> {
         let before = self.part(self.from, self.to.min(a));
-        let behind = self.part(self.from.max(b), self.to);
+        let async_cache = self.part(self.from.max(b), self.to);
         // Nothing is taken away, and nothing is there twice.
-        let [before, behind] = if a < b { [before, behind] } else { [Some(self), None] };
-        before.into_iter().chain(behind)
+        let [before, async_cache] = if a < b { [before, async_cache] } else { [Some(self), None] };
+        before.into_iter().chain(async_cache)
     }
 
     /// Forgets what lies behind `end`; false where nothing is left.

@@ -11,27 +11,27 @@ use zonda_model::NcError;
 use zonda_runtime::lock::RwLockReadGuard;
 use zonda_storage::backend::File;
 
-use super::{Behind, Hold, WriteBehind};
+use super::{Hold, WriteBehind, WriteQueue};
 use crate::error::{Error, Result};
-use crate::open_file::{Alone, OpenFile, Shared, writer};
+use crate::open_file::{ExclusiveGuard, OpenFile, SharedGuard, writer};
 
 /// An open file and its queue. Errors do not name the file, but for those of the queue.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct QueuedFile {
     pub(super) file: Arc<OpenFile>,
     /// Whether puts are carried out behind the program's back.
     is_on: AtomicBool,
-    queue: OnceLock<Arc<Behind>>,
+    queue: OnceLock<Arc<WriteQueue>>,
 }
 
 /// The file, for one who changes it: puts that were accepted came before.
-pub(crate) struct Steering<'a> {
-    pub(crate) file: Alone<'a>,
+pub(crate) struct ChangeGuard<'a> {
+    pub(crate) file: ExclusiveGuard<'a>,
     /// Keeps puts from being accepted.
     _hold: Option<Hold<'a>>,
 }
 
-impl Steering<'_> {
+impl ChangeGuard<'_> {
     /// Its half that can be written.
     ///
     /// # Errors
@@ -42,17 +42,17 @@ impl Steering<'_> {
 }
 
 /// The file, for one who asks: while puts wait, as it is with all that was accepted.
-pub(crate) enum Look<'a> {
+pub(crate) enum InquiryGuard<'a> {
     View(RwLockReadGuard<'a, Option<Box<dyn View>>>),
-    File(Shared<'a>),
+    File(SharedGuard<'a>),
 }
 
-impl Look<'_> {
+impl InquiryGuard<'_> {
     #[inline]
     pub(crate) fn file(&self) -> Result<&dyn Dispatch> {
         match self {
-            Look::File(file) => Ok(&***file),
-            Look::View(view) => match view.as_ref() {
+            InquiryGuard::File(file) => Ok(&***file),
+            InquiryGuard::View(view) => match view.as_ref() {
                 Some(view) => Ok(view.file()),
                 None => Err(Error::explained(NcError::Internal, "a view that is gone")),
             },
@@ -62,14 +62,14 @@ impl Look<'_> {
 
 /// All locks, held while a process forks.
 #[derive(Debug)]
-pub(crate) struct Frozen<'a> {
-    _file: Alone<'a>,
+pub(crate) struct FrozenFile<'a> {
+    _file: ExclusiveGuard<'a>,
     _queue: Option<super::FrozenQueue<'a>>,
 }
 
-impl Door {
-    pub(crate) fn new(file: OpenFile) -> Door {
-        Door { file: Arc::new(file), is_on: AtomicBool::new(false), queue: OnceLock::new() }
+impl QueuedFile {
+    pub(crate) fn new(file: OpenFile) -> QueuedFile {
+        QueuedFile { file: Arc::new(file), is_on: AtomicBool::new(false), queue: OnceLock::new() }
     }
 
     /// The file itself, without regard to the queue.
@@ -80,7 +80,7 @@ impl Door {
 
     /// The queue, where puts are carried out behind the program's back.
     #[inline]
-    pub(super) fn queue(&self) -> Option<&Behind> {
+    pub(super) fn queue(&self) -> Option<&WriteQueue> {
         if !self.is_on.load(Ordering::Relaxed) {
             return None;
         }
@@ -97,7 +97,7 @@ impl Door {
         path: &Path,
         file: Option<&Arc<File>>,
     ) -> Result<()> {
-        let _hold = self.queue().map(Behind::hold);
+        let _hold = self.queue().map(WriteQueue::hold);
         if let Some(queue) = self.queue() {
             queue.finish(true)?;
             queue.leave()?;
@@ -109,7 +109,7 @@ impl Door {
         // Formats that stand on something else than bytes show no view of what is in the queue.
         let may_wait = self.file.storage().is_some() && !self.file.is_forked();
         if self.file.is_writable() && may_wait {
-            let new = || Behind::new(&self.file, path.to_owned(), file.cloned());
+            let new = || WriteQueue::new(&self.file, path.to_owned(), file.cloned());
             self.queue.get_or_init(new).set(how);
             self.is_on.store(true, Ordering::Relaxed);
         }
@@ -118,20 +118,20 @@ impl Door {
 
     /// Bytes of puts that were accepted and wait, and what went wrong with any of them. Never waits.
     pub(crate) fn write_behind_status(&self) -> (usize, Option<Error>) {
-        self.queue().map_or((0, None), Behind::status)
+        self.queue().map_or((0, None), WriteQueue::status)
     }
 
     /// Whether puts wait.
     pub(crate) fn is_busy(&self) -> bool {
-        self.queue().is_some_and(Behind::is_busy)
+        self.queue().is_some_and(WriteQueue::is_busy)
     }
 
     /// The file, for one who changes its mode: puts that were accepted came before, and those to come go the ordinary way
     /// while it is held.
-    pub(crate) fn steering(&self) -> Result<Steering<'_>> {
+    pub(crate) fn steering(&self) -> Result<ChangeGuard<'_>> {
         if self.file.capabilities.shared_puts {
             let hold = self.before_change()?;
-            return Ok(Steering { file: self.file.write()?, _hold: hold });
+            return Ok(ChangeGuard { file: self.file.write()?, _hold: hold });
         }
         let queue = self.queue();
         loop {
@@ -139,14 +139,14 @@ impl Door {
                 queue.finish(false)?;
             }
             let file = self.file.write()?;
-            if queue.is_none_or(Behind::begin_change) {
-                return Ok(Steering { file, _hold: None });
+            if queue.is_none_or(WriteQueue::begin_change) {
+                return Ok(ChangeGuard { file, _hold: None });
             }
         }
     }
 
     /// The same for one who changes what is in it, which other writers of the process may do by turns.
-    pub(crate) fn changing(&self) -> Result<Steering<'_>> {
+    pub(crate) fn changing(&self) -> Result<ChangeGuard<'_>> {
         let mut steering = self.steering()?;
         self.file.begin(&mut steering.file)?;
         Ok(steering)
@@ -189,17 +189,17 @@ impl Door {
     ///
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
-    pub(crate) fn look(&self) -> Result<Look<'_>> {
+    pub(crate) fn look(&self) -> Result<InquiryGuard<'_>> {
         match self.view() {
-            Some(view) => Ok(Look::View(view)),
-            None => Ok(Look::File(self.file.read()?)),
+            Some(view) => Ok(InquiryGuard::View(view)),
+            None => Ok(InquiryGuard::File(self.file.read()?)),
         }
     }
 
     /// Has `f` look at the same.
     ///
     /// # Errors
-    /// As [`Door::look`], and that of `f`.
+    /// As [`QueuedFile::look`], and that of `f`.
     #[inline]
     pub(crate) fn ask<R>(&self, f: impl FnOnce(&dyn Dispatch) -> Result<R>) -> Result<R> {
         match self.view().as_deref().and_then(Option::as_ref) {
@@ -219,7 +219,7 @@ impl Door {
 
     #[inline]
     fn view(&self) -> Option<RwLockReadGuard<'_, Option<Box<dyn View>>>> {
-        self.queue().and_then(Behind::front)
+        self.queue().and_then(WriteQueue::front)
     }
 
     /// Has `f` change what inquiries answer and no file has: in the file, and in what is asked while puts wait.
@@ -281,7 +281,7 @@ impl Door {
 
     /// Has `end` give the file up, without regard to what went wrong with puts.
     pub(crate) fn abort(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
-        let _hold = self.queue().map(Behind::hold);
+        let _hold = self.queue().map(WriteQueue::hold);
         if let Some(queue) = self.queue() {
             // What went wrong is lost with the definitions.
             let _ = queue.finish(true);
@@ -310,13 +310,13 @@ impl Door {
     }
 
     /// Takes every lock, for a fork, and not beyond `until`; `None` where one is not to be had.
-    pub(crate) fn freeze(&self, until: Instant) -> Option<Frozen<'_>> {
+    pub(crate) fn freeze(&self, until: Instant) -> Option<FrozenFile<'_>> {
         let file = self.file.freeze(until)?;
         let queue = match self.queue() {
             Some(queue) => Some(queue.freeze(until)?),
             None => None,
         };
-        Some(Frozen { _file: file, _queue: queue })
+        Some(FrozenFile { _file: file, _queue: queue })
     }
 
     /// To be called in a forked child: what was not yet written belongs to the parent.
@@ -337,7 +337,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for QueuedFile {
     fn drop(&mut self) {
         if let Some(queue) = self.queue() {
             queue.end();

@@ -1,10 +1,10 @@
-//! Values in memory form that own what they point to ([`Held`]): made of values of a form, and given back.
+//! Values in memory form that own what they point to ([`OwnedValues`]): made of values of a form, and given back.
 //!
 //! Attributes that were put and fill values that were set stay in memory form: strings and sequences
 //! are here, not in the global heap, until a commit puts them there. So inquiries need no file, a
 //! value that is overwritten before the commit costs the file nothing, and definitions do no I/O.
 
-use zonda_format::{Fetch, Held, Place};
+use zonda_format::{OwnedValues, VlenSink, VlenSource};
 use zonda_hdf5::File;
 use zonda_model::NcError;
 use zonda_model::memory::{self, NoMemory};
@@ -18,9 +18,9 @@ type Result<T> = std::result::Result<T, NcError>;
 ///
 /// # Errors
 /// `NC_ENOMEM` for sequences of impossible lengths.
-pub(crate) fn take(form: &Form, fetch: &mut dyn Fetch, src: &[u8]) -> Result<Held> {
+pub(crate) fn take(form: &Form, fetch: &mut dyn VlenSource, src: &[u8]) -> Result<OwnedValues> {
     let mut bytes = memory::copied(src)?;
-    let mut held = Held::default();
+    let mut held = OwnedValues::default();
     if form.has_pointers() {
         adopt(&mut held, form, fetch, &mut bytes)?;
     }
@@ -31,11 +31,15 @@ pub(crate) fn take(form: &Form, fetch: &mut dyn Fetch, src: &[u8]) -> Result<Hel
 ///
 /// # Errors
 /// Damage, and values of impossible lengths.
-pub(crate) fn read(form: &Form, file: &File, src: &[u8]) -> std::result::Result<Held, Fault> {
+pub(crate) fn read(
+    form: &Form,
+    file: &File,
+    src: &[u8],
+) -> std::result::Result<OwnedValues, Fault> {
     let n = src.len().checked_div(form.file_size).unwrap_or(0);
     let len = n.checked_mul(form.size).ok_or(Fault::NoMemory)?;
     let mut bytes = memory::filled(len, 0).map_err(|_| Fault::NoMemory)?;
-    let mut held = Held::default();
+    let mut held = OwnedValues::default();
     Values::new(file, &mut held).all(form, src, &mut bytes)?;
     Ok(held.with_bytes(bytes))
 }
@@ -44,7 +48,12 @@ pub(crate) fn read(form: &Form, file: &File, src: &[u8]) -> std::result::Result<
 ///
 /// # Errors
 /// `NC_ENOMEM` where the caller has no memory.
-pub(crate) fn give(held: &Held, form: &Form, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
+pub(crate) fn give(
+    held: &OwnedValues,
+    form: &Form,
+    place: &mut dyn VlenSink,
+    out: &mut [u8],
+) -> Result<()> {
     for (to, from) in out.iter_mut().zip(held.bytes()) {
         *to = *from;
     }
@@ -52,7 +61,12 @@ pub(crate) fn give(held: &Held, form: &Form, place: &mut dyn Place, out: &mut [u
 }
 
 /// Copies what the elements point to, and makes them point to the copies.
-fn adopt(held: &mut Held, form: &Form, fetch: &mut dyn Fetch, elements: &mut [u8]) -> Result<()> {
+fn adopt(
+    held: &mut OwnedValues,
+    form: &Form,
+    fetch: &mut dyn VlenSource,
+    elements: &mut [u8],
+) -> Result<()> {
     each(form, elements, &mut |form, element| {
         match &form.shape {
             Shape::Text(..) => {
@@ -89,7 +103,12 @@ fn adopt(held: &mut Held, form: &Form, fetch: &mut dyn Fetch, elements: &mut [u8
     })
 }
 
-fn hand_over(held: &Held, form: &Form, place: &mut dyn Place, elements: &mut [u8]) -> Result<()> {
+fn hand_over(
+    held: &OwnedValues,
+    form: &Form,
+    place: &mut dyn VlenSink,
+    elements: &mut [u8],
+) -> Result<()> {
     each(form, elements, &mut |form, element| {
         match &form.shape {
             Shape::Text(..) => {

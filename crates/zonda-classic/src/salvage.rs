@@ -20,7 +20,7 @@ const SMALL: u64 = 1 << 20;
 
 /// What is not as it was written, and was passed over.
 #[derive(Debug)]
-pub enum Passed {
+pub enum Skipped {
     /// Definitions from here on cannot be read.
     Header(ClassicError),
     /// The file is longer than the records that its header counts.
@@ -48,7 +48,7 @@ impl ClassicFile {
     /// reports.
     pub fn open_damaged(
         storage: Arc<dyn Storage>,
-    ) -> Result<(ClassicFile, Vec<Passed>), ClassicError> {
+    ) -> Result<(ClassicFile, Vec<Skipped>), ClassicError> {
         let mut passed = Vec::new();
         let limits = DecodeLimits::default();
         let (header, counted) = match read_header(&*storage, limits) {
@@ -63,7 +63,7 @@ impl ClassicFile {
                 let got = storage.read_at(0, &mut bytes)?;
                 bytes.truncate(got);
                 let (header, counted) = codec::decode_left(bytes)?;
-                passed.push(Passed::Header(error));
+                passed.push(Skipped::Header(error));
                 let n_records = counted_records(&header, counted, storage.len()?);
                 return Ok((ClassicFile::of_left(storage, header, n_records), passed));
             }
@@ -80,7 +80,7 @@ fn counted_records(header: &Header, counted: u64, len: u64) -> u64 {
 }
 
 /// How many records there are: as many as the header counts, or as the file has a part of.
-fn records(header: &Header, counted: u64, len: u64, passed: &mut Vec<Passed>) -> u64 {
+fn records(header: &Header, counted: u64, len: u64, passed: &mut Vec<Skipped>) -> u64 {
     let streaming = [u64::MAX, u64::from(u32::MAX)].contains(&counted);
     let bytes = len.saturating_sub(header.layout.begin_rec);
     let record_len = header.layout.record_len;
@@ -91,12 +91,12 @@ fn records(header: &Header, counted: u64, len: u64, passed: &mut Vec<Passed>) ->
     let found = last_record_with_data(header, len).unwrap_or(bytes.div_ceil(record_len));
     let most = len.saturating_mul(FACTOR).saturating_add(SMALL);
     if found > counted {
-        passed.push(Passed::MoreRecords { counted, found });
+        passed.push(Skipped::MoreRecords { counted, found });
         found
     } else if streaming {
         found
     } else if counted.saturating_mul(record_len) > most {
-        passed.push(Passed::FewerRecords { counted, found });
+        passed.push(Skipped::FewerRecords { counted, found });
         found
     } else {
         counted

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use zonda_format::{Held, VarRef};
+use zonda_format::{OwnedValues, VarRef};
 use zonda_model::{Hyperslab, MemType};
 use zonda_shared::NoRoom;
 
@@ -20,7 +20,7 @@ pub(super) struct Batch {
     jobs: Vec<Job>,
     /// What the jobs take besides their values: [`job_bytes`] of each.
     job_bytes: usize,
-    held: Vec<Held>,
+    held: Vec<OwnedValues>,
     /// Bytes of the budget that are taken besides those of `bytes`.
     pub(super) other_bytes: usize,
     /// Those before it are done.
@@ -49,8 +49,8 @@ enum Values {
         at: usize,
         len: usize,
     },
-    Held(usize),
-    /// As [`Held::write_to`] writes them.
+    OwnedValues(usize),
+    /// As [`OwnedValues::write_to`] writes them.
     Written {
         at: usize,
         len: usize,
@@ -63,7 +63,7 @@ pub(super) enum Given<'a> {
     /// Elements one after another.
     Packed(&'a [u8]),
     /// Elements with what they point to.
-    Held(&'a Held),
+    Owned(&'a OwnedValues),
     /// The same as it was written.
     Written(&'a [u8]),
 }
@@ -93,7 +93,7 @@ impl Batch {
 
     /// Lets a helper process know of it from now on, as what `owner` has at place `number`.
     pub(super) fn begin(&mut self, owner: u64, number: u64) {
-        if let Memory::Shared(block) = &mut self.bytes {
+        if let Memory::SharedGuard(block) = &mut self.bytes {
             block.begin(owner, number);
         }
     }
@@ -136,7 +136,7 @@ impl Batch {
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
         let at = self.bytes.values().len().checked_sub(len).ok_or(NoRoom)?;
-        if let Memory::Shared(block) = &mut self.bytes {
+        if let Memory::SharedGuard(block) = &mut self.bytes {
             record::write(block, var, slab, (at, len), Form::Of(None))?;
         }
         let values = Values::Packed { at, len };
@@ -156,7 +156,7 @@ impl Batch {
         mem: Option<MemType>,
         len: usize,
     ) -> Result<(), NoRoom> {
-        let Memory::Shared(block) = &mut self.bytes else { return Err(NoRoom) };
+        let Memory::SharedGuard(block) = &mut self.bytes else { return Err(NoRoom) };
         let at = block.values().len().checked_sub(len).ok_or(NoRoom)?;
         record::write(block, var, slab, (at, len), Form::Of(mem))
     }
@@ -169,17 +169,17 @@ impl Batch {
         &mut self,
         var: VarRef,
         slab: &Hyperslab<'_>,
-        held: Held,
+        held: OwnedValues,
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
-        let values = if let Memory::Shared(block) = &mut self.bytes {
+        let values = if let Memory::SharedGuard(block) = &mut self.bytes {
             let (at, len) = (block.values().len(), held.written_bytes());
             held.write_to(block.grow(len)?).ok_or(NoRoom)?;
-            record::write(block, var, slab, (at, len), Form::Held)?;
+            record::write(block, var, slab, (at, len), Form::Owned)?;
             Values::Written { at, len }
         } else {
             self.held.push(held);
-            Values::Held(self.held.len() - 1)
+            Values::OwnedValues(self.held.len() - 1)
         };
         self.push(var, slab, None, values, grown_from);
         Ok(())
@@ -217,7 +217,7 @@ impl Batch {
         let slab = Hyperslab { start, count: rest.get(..job.rank)?, stride };
         let given = match job.values {
             Values::Packed { at, len } => Given::Packed(self.bytes.values().get(at..)?.get(..len)?),
-            Values::Held(number) => Given::Held(self.held.get(number)?),
+            Values::OwnedValues(number) => Given::Owned(self.held.get(number)?),
             Values::Written { at, len } => {
                 Given::Written(self.bytes.values().get(at..)?.get(..len)?)
             }
@@ -246,7 +246,7 @@ pub(super) fn touch(one: &Hyperslab<'_>, other: &Hyperslab<'_>) -> bool {
 mod tests {
     use zonda_model::VarId;
     use zonda_nc4::GroupId;
-    use zonda_shared::{Arena, Left};
+    use zonda_shared::{Arena, OrphanedMemory};
 
     use super::*;
 
@@ -265,7 +265,8 @@ mod tests {
         for case in 0..60 {
             let (rank, bytes) = (pick(40), pick(3000));
             let least = bytes + job_bytes(rank);
-            let mut batch = Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
+            let mut batch =
+                Batch::new(Memory::SharedGuard(arena.take(least + pick(4000)).unwrap()));
             batch.begin(1, 1);
             let (mut next, mut n) = ((rank, bytes), 0);
             while batch.has_room(next.1, next.0) {
@@ -282,7 +283,7 @@ mod tests {
                 next = if pick(4) == 0 { (pick(40), pick(200)) } else { next };
             }
             assert!(n > 0, "the first one has room");
-            let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
+            let left = OrphanedMemory::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
             let (_, records) = left.read(&left.blocks()[0]).unwrap();
             assert_eq!(records.len(), batch.len());
             // One that has no room says so, and is not in the batch.

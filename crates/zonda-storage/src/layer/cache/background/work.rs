@@ -37,8 +37,8 @@ pub(crate) enum When {
 
 /// What does the work.
 pub(crate) trait Worker: Send + Sync {
-    /// Does one thing; an error of a write is told to `line`, one of a read-ahead to nobody.
-    fn work(&self, task: Task, line: &Arc<Line>);
+    /// Does one thing; an error of a write is told to `background`, one of a read-ahead to nobody.
+    fn work(&self, task: Task, background: &Arc<BackgroundWork>);
 }
 
 /// What the thread and its users share.
@@ -55,7 +55,7 @@ struct State {
 }
 
 /// The work of one cache.
-pub(crate) struct Line {
+pub(crate) struct BackgroundWork {
     when: When,
     level: Level,
     state: Mutex<State>,
@@ -66,19 +66,19 @@ pub(crate) struct Line {
     failed: Failed,
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for BackgroundWork {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line").field("failed", &self.failed).finish_non_exhaustive()
+        f.debug_struct("BackgroundWork").field("failed", &self.failed).finish_non_exhaustive()
     }
 }
 
-impl Line {
-    pub(crate) fn new(when: When) -> Arc<Line> {
+impl BackgroundWork {
+    pub(crate) fn new(when: When) -> Arc<BackgroundWork> {
         let level = Level::next();
-        Arc::new(Line {
+        Arc::new(BackgroundWork {
             when,
             level,
-            state: Mutex::ranked(Rank::Line, State::default()),
+            state: Mutex::ranked(Rank::BackgroundWork, State::default()),
             bell: Condvar::new(),
             pid: zonda_runtime::fork::process_id(),
             worker: OnceLock::new(),
@@ -160,12 +160,12 @@ impl Line {
     fn start(self: &Arc<Self>, state: &mut State) -> bool {
         static STARTED: AtomicU64 = AtomicU64::new(0);
         let Some(worker) = self.worker.get().cloned() else { return false };
-        let line = Arc::clone(self);
+        let background = Arc::clone(self);
         let name = format!("zonda-io-{}", STARTED.fetch_add(1, Ordering::Relaxed));
         // One that had nothing to do for long. It may be the last thread of a program, and so end it, by what is
         // written here.
         drop(state.thread.take().map(ManuallyDrop::into_inner));
-        state.thread = worker::spawn(name, Purpose::Layer, move || line.serve(&worker))
+        state.thread = worker::spawn(name, Purpose::Layer, move || background.serve(&worker))
             .ok()
             .map(ManuallyDrop::new);
         state.running = state.thread.is_some();
@@ -175,7 +175,7 @@ impl Line {
     /// The thread.
     fn serve(self: &Arc<Self>, worker: &Weak<dyn Worker>) {
         /// Says that the thread is gone, where it ended otherwise than by having nothing to do.
-        struct Gone<'a>(&'a Line);
+        struct Gone<'a>(&'a BackgroundWork);
         impl Drop for Gone<'_> {
             fn drop(&mut self) {
                 self.0.state.lock().running = false;

@@ -22,10 +22,10 @@
 mod accept;
 mod budget;
 mod carry;
-mod door;
 pub(crate) mod helper;
 mod job;
 mod memory;
+mod queued_file;
 mod record;
 mod settings;
 mod threads;
@@ -52,16 +52,16 @@ use crate::error::{Error, Result};
 use crate::open_file::OpenFile;
 
 use budget::Budget;
-pub(crate) use door::{Door, Frozen, Look, Steering};
 use job::Batch;
-pub use settings::{BehindHow, NotWriteBehind, WriteBehind};
+pub(crate) use queued_file::{ChangeGuard, FrozenFile, InquiryGuard, QueuedFile};
+pub use settings::{WriteBehind, WriteBehindError, WriteBehindOptions};
 pub(crate) use transfer::{Get, Put};
 use watch::Went;
 
 /// The queue of a file.
 #[derive(Debug)]
-pub(crate) struct Behind {
-    this: Weak<Behind>,
+pub(crate) struct WriteQueue {
+    this: Weak<WriteQueue>,
     inner: Arc<OpenFile>,
     path: PathBuf,
     file: Option<Arc<File>>,
@@ -117,7 +117,7 @@ struct State {
 }
 
 /// Keeps puts from being accepted.
-pub(crate) struct Hold<'a>(&'a Behind);
+pub(crate) struct Hold<'a>(&'a WriteQueue);
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
@@ -179,15 +179,15 @@ impl std::fmt::Debug for FrozenQueue<'_> {
     }
 }
 
-impl Behind {
+impl WriteQueue {
     /// `file` is the file of the operating system, if it is one.
     pub(crate) fn new(
         inner: &Arc<OpenFile>,
         path: PathBuf,
         file: Option<Arc<File>>,
-    ) -> Arc<Behind> {
+    ) -> Arc<WriteQueue> {
         let n_records = inner.even_closed().n_accepted().cloned();
-        Arc::new_cyclic(|this| Behind {
+        Arc::new_cyclic(|this| WriteQueue {
             this: Weak::clone(this),
             is_over: AtomicBool::new(false),
             inner: Arc::clone(inner),
@@ -226,7 +226,7 @@ impl Behind {
     }
 
     /// Lets it work so from now on.
-    pub(crate) fn set(&self, how: BehindHow) {
+    pub(crate) fn set(&self, how: WriteBehindOptions) {
         self.want_watch(how.helper);
         self.budget.store(Budget::of(&how));
         self.n_threads.store(how.threads.unwrap_or(0), Ordering::Relaxed);

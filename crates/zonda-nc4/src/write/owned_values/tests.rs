@@ -70,7 +70,7 @@ fn items_at_no_address_are_none() {
 #[test]
 fn a_caller_without_memory_is_told_so() {
     struct Full;
-    impl Place for Full {
+    impl VlenSink for Full {
         fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
             None
         }
@@ -90,14 +90,14 @@ fn what_is_written_is_read_again() {
     let mut bytes = vec![0xff; held.written_bytes()];
     held.write_to(&mut bytes).unwrap();
     assert_eq!(held.write_to(&mut vec![0; held.written_bytes() - 1]), None);
-    assert_eq!(Held::read_from(&bytes), Some(held));
+    assert_eq!(OwnedValues::read_from(&bytes), Some(held));
     for cut in 0..bytes.len() {
-        assert_eq!(Held::read_from(&bytes[..cut]), None);
+        assert_eq!(OwnedValues::read_from(&bytes[..cut]), None);
     }
     bytes[..8].fill(0xff);
-    assert_eq!(Held::read_from(&bytes), None);
-    let nothing = Held::default();
+    assert_eq!(OwnedValues::read_from(&bytes), None);
+    let nothing = OwnedValues::default();
     let mut bytes = vec![0; nothing.written_bytes()];
     nothing.write_to(&mut bytes).unwrap();
-    assert_eq!(Held::read_from(&bytes), Some(nothing));
+    assert_eq!(OwnedValues::read_from(&bytes), Some(nothing));
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use zonda_convert::Converted;
 use zonda_format::Meta;
 use zonda_format::VarRef;
-use zonda_format::{Access, Fetch, Fit, PutRules, Transfer, Values};
+use zonda_format::{Access, Fit, PutRules, Transfer, Values, VlenSource};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
@@ -15,7 +15,7 @@ use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
 use super::memory::Memory;
-use super::{Behind, Known, State, args_of};
+use super::{Known, State, WriteQueue, args_of};
 use crate::error::Result;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
@@ -27,7 +27,7 @@ const COLLECTED_FIRST: usize = 8 << 10;
 /// Bytes converted at a time: they stay in the second-level cache of a core.
 const BLOCK: usize = 64 << 10;
 
-impl Behind {
+impl WriteQueue {
     /// What puts to a variable have to fit; `None` where that cannot be said before.
     pub(crate) fn known(&self, var: VarRef) -> Option<Known> {
         // What a plugin puts is put when the call returns: the thread that came for it later might wait for that plugin.
@@ -130,7 +130,7 @@ impl Behind {
     #[inline]
     pub(crate) fn put_to(&self, var: VarRef) -> Result<Queued<'_>> {
         self.check()?;
-        let mut queued = Queued { behind: self, var, with: With::Nothing };
+        let mut queued = Queued { queue: self, var, with: With::Nothing };
         if callout::is_within() {
             return Ok(queued);
         }
@@ -270,13 +270,13 @@ impl Behind {
     /// way.
     ///
     /// # Errors
-    /// As [`Behind::accept`]; `NC_ENOMEM` for sequences of impossible lengths.
+    /// As [`WriteQueue::accept`]; `NC_ENOMEM` for sequences of impossible lengths.
     pub(crate) fn accept_placed(
         &self,
         var: VarRef,
         known: &Known,
         fit: &Fit<'_>,
-        fetch: &mut dyn Fetch,
+        fetch: &mut dyn VlenSource,
         given: &[u8],
     ) -> Result<bool> {
         let held = {
@@ -333,7 +333,7 @@ impl Behind {
 
 /// A put that the queue may accept.
 pub(crate) struct Queued<'a> {
-    behind: &'a Behind,
+    queue: &'a WriteQueue,
     var: VarRef,
     with: With<'a>,
 }
@@ -349,8 +349,8 @@ enum With<'a> {
 }
 
 impl<'a> Queued<'a> {
-    pub(crate) fn behind(&self) -> &'a Behind {
-        self.behind
+    pub(crate) fn queue(&self) -> &'a WriteQueue {
+        self.queue
     }
 
     fn rules(&self) -> Option<&PutRules> {
@@ -386,7 +386,7 @@ impl<'a> Queued<'a> {
     /// Without the lock.
     fn find_out(&mut self) {
         self.with = With::Nothing;
-        if let Some(known) = self.behind.known(self.var) {
+        if let Some(known) = self.queue.known(self.var) {
             self.with = With::Known(known);
         }
     }
@@ -422,7 +422,7 @@ impl<'a> Queued<'a> {
                     Some(rules.told(fit.given, converted))
                 });
             if kept.is_some() {
-                self.behind.n_accepted.fetch_add(1, Ordering::SeqCst);
+                self.queue.n_accepted.fetch_add(1, Ordering::SeqCst);
                 return Ok(kept);
             }
             self.find_out();
@@ -436,18 +436,18 @@ impl<'a> Queued<'a> {
         let With::Known(known) = &self.with else { return Ok(None) };
         let Some(fit) = known.rules.fit(put) else { return Ok(None) };
         if known.rules.is_atomic() {
-            return self.behind.accept(self.var, known, &fit, values.bytes);
+            return self.queue.accept(self.var, known, &fit, values.bytes);
         }
         // Who says nothing of where strings are is refused by the file, if there are any.
         let Some(fetch) = values.fetch.as_deref_mut() else { return Ok(None) };
-        let accepted = self.behind.accept_placed(self.var, known, &fit, fetch, values.bytes)?;
+        let accepted = self.queue.accept_placed(self.var, known, &fit, fetch, values.bytes)?;
         Ok(accepted.then(Converted::default))
     }
 
     /// The put went the ordinary way: lengths are those after it. Gives the selection with no more than the rank.
     pub(crate) fn grew<'s>(&self, put: &Transfer<Access<'s>>) -> Hyperslab<'s> {
         let slab = put.of().slab;
-        self.behind.grew(self.var, &slab);
+        self.queue.grew(self.var, &slab);
         let With::Known(known) = &self.with else { return slab };
         known.rules.fit(put).map_or(slab, |fit| fit.slab)
     }

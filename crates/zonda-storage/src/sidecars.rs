@@ -18,20 +18,20 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 /// One of the files beside a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Neighbour {
+pub enum Sidecar {
     /// What is needed to complete a change of the file: `NAME.zonda-journal`.
     Journal,
     /// The file as it is to be: `NAME.zonda-copy`.
     Copy,
 }
 
-impl Neighbour {
+impl Sidecar {
     /// What is added to the file's name.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
-            Neighbour::Journal => ".zonda-journal",
-            Neighbour::Copy => ".zonda-copy",
+            Sidecar::Journal => ".zonda-journal",
+            Sidecar::Copy => ".zonda-copy",
         }
     }
 
@@ -45,7 +45,7 @@ impl Neighbour {
 
 /// A neighbour that was there already.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundSidecar {
     /// Its bytes.
     pub storage: Arc<dyn Storage>,
     /// A living writer is at work with it.
@@ -54,69 +54,69 @@ pub struct Found {
 
 /// What a reader, who changes nothing, makes of a neighbour.
 #[derive(Debug)]
-pub enum Sight {
+pub enum SidecarForReader {
     /// There is none, or one that is not to be used: a line on standard error then said so.
     Nothing,
     /// One that may be used.
-    Ours(Found),
+    Ours(FoundSidecar),
     /// Another user's, which may be compared with the file, not used; and the error that says so.
-    Theirs(Found, StorageError),
+    Theirs(FoundSidecar, StorageError),
 }
 
 /// The neighbours of one file.
-pub trait Beside: Send + Sync + fmt::Debug {
-    /// Makes an empty neighbour in the place of one that is there. A [`Neighbour::Copy`] gets
+pub trait Sidecars: Send + Sync + fmt::Debug {
+    /// Makes an empty neighbour in the place of one that is there. A [`Sidecar::Copy`] gets
     /// owner, mode and extended attributes of the file.
     ///
     /// # Errors
     /// [`StorageError::Open`] where the folder takes no files or the rights cannot be given;
     /// [`StorageError::Refused`] where somebody else's file has the name and cannot be removed.
-    fn create(&self, which: Neighbour) -> Result<Arc<dyn Storage>, StorageError>;
+    fn create(&self, which: Sidecar) -> Result<Arc<dyn Storage>, StorageError>;
 
     /// The neighbour that is there.
     ///
     /// # Errors
     /// [`StorageError::Open`] where there is one that cannot be opened; [`StorageError::Refused`]
     /// where it is not to be trusted.
-    fn find(&self, which: Neighbour) -> Result<Option<Found>, StorageError>;
+    fn find(&self, which: Sidecar) -> Result<Option<FoundSidecar>, StorageError>;
 
-    /// As [`Beside::find`], and takes one that belongs to `user`, too.
+    /// As [`Sidecars::find`], and takes one that belongs to `user`, too.
     ///
     /// # Errors
-    /// As [`Beside::find`].
-    fn find_of(&self, which: Neighbour, user: u32) -> Result<Option<Found>, StorageError>;
+    /// As [`Sidecars::find`].
+    fn find_of(&self, which: Sidecar, user: u32) -> Result<Option<FoundSidecar>, StorageError>;
 
     /// The neighbour that is there, for a reader: what is not to be used does not keep it from reading.
     ///
     /// # Errors
     /// [`StorageError::Refused`] for another user's that cannot be read, so that nobody can tell
     /// whether it is needed; [`StorageError::Open`].
-    fn sight(&self, which: Neighbour) -> Result<Sight, StorageError> {
+    fn sight(&self, which: Sidecar) -> Result<SidecarForReader, StorageError> {
         let refused = match self.find(which) {
-            Ok(found) => return Ok(found.map_or(Sight::Nothing, Sight::Ours)),
+            Ok(found) => return Ok(found.map_or(SidecarForReader::Nothing, SidecarForReader::Ours)),
             Err(error) => error,
         };
         let StorageError::Refused { why, owner, .. } = &refused else { return Err(refused) };
         if let (Refusal::Owner, Some(user)) = (why, owner) {
             match self.find_of(which, *user) {
-                Ok(Some(found)) => return Ok(Sight::Theirs(found, refused)),
-                Ok(None) => return Ok(Sight::Nothing),
+                Ok(Some(found)) => return Ok(SidecarForReader::Theirs(found, refused)),
+                Ok(None) => return Ok(SidecarForReader::Nothing),
                 Err(error) if !error.is_refused() => return Err(refused),
                 Err(_) => {}
             }
         }
         told(&refused, "the file is read without it");
-        Ok(Sight::Nothing)
+        Ok(SidecarForReader::Nothing)
     }
 
     /// The error that says why a neighbour is not used.
-    fn refuse(&self, which: Neighbour, why: Refusal) -> StorageError;
+    fn refuse(&self, which: Sidecar, why: Refusal) -> StorageError;
 
     /// Removes a neighbour; none is fine.
     ///
     /// # Errors
     /// What the operating system reports.
-    fn remove(&self, which: Neighbour) -> Result<(), StorageError>;
+    fn remove(&self, which: Sidecar) -> Result<(), StorageError>;
 
     /// Makes durable which files there are beside it, and which has its name, as far as the sync level of the file says.
     ///
@@ -124,7 +124,7 @@ pub trait Beside: Send + Sync + fmt::Debug {
     /// What the operating system reports.
     fn settle(&self) -> Result<(), StorageError>;
 
-    /// Whether [`Beside::replace`] would leave everything as users see it: the file is an ordinary
+    /// Whether [`Sidecars::replace`] would leave everything as users see it: the file is an ordinary
     /// one, still has the name it was opened by, and has no other.
     fn replaceable(&self) -> bool;
 
@@ -135,7 +135,7 @@ pub trait Beside: Send + Sync + fmt::Debug {
 
     /// Puts the copy, which must be complete, in the place of the file. The file's storage reads
     /// and writes it from now on; layers above have to be told by [`Storage::invalidate`], and
-    /// [`Beside::settle`] makes it durable.
+    /// [`Sidecars::settle`] makes it durable.
     ///
     /// # Errors
     /// What the operating system reports; the file is then as it was.
@@ -153,10 +153,10 @@ pub trait Beside: Send + Sync + fmt::Debug {
 /// # Errors
 /// What the storage reports; there is then no journal.
 pub fn write_journal(
-    beside: &dyn Beside,
+    sidecars: &dyn Sidecars,
     bytes: &[u8],
 ) -> Result<Option<Arc<dyn Storage>>, StorageError> {
-    let journal = match beside.create(Neighbour::Journal) {
+    let journal = match sidecars.create(Sidecar::Journal) {
         Err(error) if error.is_refused() || has_no_descriptor(error.raw_os_error()) => {
             told(&error, "changes of the file's headers are made without a journal");
             return Ok(None);
@@ -167,13 +167,13 @@ pub fn write_journal(
     let write = || {
         journal.write_at(0, bytes)?;
         journal.sync()?;
-        beside.settle()
+        sidecars.settle()
     };
     match write() {
         Ok(()) => Ok(Some(journal)),
         Err(error) => {
             // What there is of it must not be taken for one later.
-            let _ = beside.remove(Neighbour::Journal);
+            let _ = sidecars.remove(Sidecar::Journal);
             Err(error)
         }
     }
@@ -216,7 +216,7 @@ impl InFolder {
             Ok(_) => std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned()),
             Err(_) => given.to_owned(),
         };
-        InFolder { path, file, copy: Mutex::ranked(Rank::Beside, None) }
+        InFolder { path, file, copy: Mutex::ranked(Rank::Sidecars, None) }
     }
 
     /// The file's path as it is now: the program may have changed its folder, or somebody the name.
@@ -247,15 +247,15 @@ impl InFolder {
     }
 }
 
-impl Beside for InFolder {
-    fn create(&self, which: Neighbour) -> Result<Arc<dyn Storage>, StorageError> {
+impl Sidecars for InFolder {
+    fn create(&self, which: Sidecar) -> Result<Arc<dyn Storage>, StorageError> {
         let path = which.of(&self.path_now());
         let made = acting::make(&path, self.file.level())?;
         // A copy is asked when it takes the file's name.
-        let made = if which == Neighbour::Journal { made.asking_close() } else { made };
+        let made = if which == Sidecar::Journal { made.asking_close() } else { made };
         made.fd.try_lock();
         let rights = acting::take_rights(&made.fd, &self.file.fd);
-        if which == Neighbour::Copy {
+        if which == Sidecar::Copy {
             // A journal is gone in a moment and need not belong to the same user.
             let kept = rights.and_then(|()| made.fd.again()).map_err(|errno| {
                 let _ = std::fs::remove_file(&path);
@@ -266,21 +266,21 @@ impl Beside for InFolder {
         Ok(Arc::new(made))
     }
 
-    fn find(&self, which: Neighbour) -> Result<Option<Found>, StorageError> {
+    fn find(&self, which: Sidecar) -> Result<Option<FoundSidecar>, StorageError> {
         self.look(which, None)
     }
 
-    fn find_of(&self, which: Neighbour, user: u32) -> Result<Option<Found>, StorageError> {
+    fn find_of(&self, which: Sidecar, user: u32) -> Result<Option<FoundSidecar>, StorageError> {
         self.look(which, Some(user))
     }
 
-    fn refuse(&self, which: Neighbour, why: Refusal) -> StorageError {
+    fn refuse(&self, which: Sidecar, why: Refusal) -> StorageError {
         let path = which.of(&self.path);
         let owner = Status::of_name(&path).ok().map(|status| status.owner.0);
         StorageError::Refused { path: Arc::from(path), why, owner }
     }
 
-    fn remove(&self, which: Neighbour) -> Result<(), StorageError> {
+    fn remove(&self, which: Sidecar) -> Result<(), StorageError> {
         InFolder::remove_at(&which.of(&self.path_now()))
     }
 
@@ -304,7 +304,7 @@ impl Beside for InFolder {
 
     fn replace(&self) -> Result<(), StorageError> {
         let path = self.path_now();
-        let copy_path = Neighbour::Copy.of(&path);
+        let copy_path = Sidecar::Copy.of(&path);
         let made = self.copy.lock().take();
         let copy = made.ok_or_else(|| InFolder::open_error(&copy_path, Errno(libc::ENOENT)))?;
         let its = |status: Status| status.identity;
@@ -330,10 +330,14 @@ impl Beside for InFolder {
 }
 
 impl InFolder {
-    fn look(&self, which: Neighbour, also: Option<u32>) -> Result<Option<Found>, StorageError> {
+    fn look(
+        &self,
+        which: Sidecar,
+        also: Option<u32>,
+    ) -> Result<Option<FoundSidecar>, StorageError> {
         let path = which.of(&self.path);
         let found = acting::open(&path, &self.file.fd, also, self.file.level())?;
-        Ok(found.map(|file| Found {
+        Ok(found.map(|file| FoundSidecar {
             in_use: !file.fd.try_lock(),
             storage: Arc::new(file.asking_close()),
         }))

@@ -11,14 +11,14 @@ use crate::layout::{BLOCKS_AT, MAGIC, SLOT, SLOTS, WORD, slot};
 
 /// The memory of another process.
 #[derive(Debug)]
-pub struct Left {
+pub struct OrphanedMemory {
     file: File,
     len: usize,
 }
 
 /// A block that counted when the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeftBlock {
+pub struct OrphanedBlock {
     /// Whose it is.
     pub owner: u64,
     /// Its place among those of the owner.
@@ -28,22 +28,26 @@ pub struct LeftBlock {
     words: usize,
 }
 
-impl Left {
+impl OrphanedMemory {
     /// # Errors
     /// `InvalidData` for what is no such memory; what the system says.
-    pub fn of(fd: OwnedFd) -> io::Result<Left> {
+    pub fn of(fd: OwnedFd) -> io::Result<OrphanedMemory> {
         let file = File::from(fd);
         let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         let mut head = [0; 4 * WORD];
         file.read_exact_at(&mut head, 0)?;
         let expected = [MAGIC, SLOTS as u64, BLOCKS_AT as u64, len as u64];
         let is_ours = words(&head).eq(expected);
-        if is_ours { Ok(Left { file, len }) } else { Err(damaged("no memory of this version")) }
+        if is_ours {
+            Ok(OrphanedMemory { file, len })
+        } else {
+            Err(damaged("no memory of this version"))
+        }
     }
 
     /// The blocks that count, by owner and number. What does not fit the memory is left out.
     #[must_use]
-    pub fn blocks(&self) -> Vec<LeftBlock> {
+    pub fn blocks(&self) -> Vec<OrphanedBlock> {
         let mut table = vec![0; SLOTS * SLOT];
         if self.file.read_exact_at(&mut table, SLOT as u64).is_err() {
             return Vec::new();
@@ -52,7 +56,7 @@ impl Left {
             let words: Vec<u64> = words(bytes).collect();
             let word = |number: usize| words.get(number).copied().unwrap_or(0);
             let size = |number: usize| usize::try_from(word(number)).ok();
-            let block = LeftBlock {
+            let block = OrphanedBlock {
                 owner: word(slot::OWNER),
                 number: word(slot::NUMBER),
                 at: size(slot::AT)?,
@@ -64,7 +68,7 @@ impl Left {
             let has_room = block.words.checked_mul(WORD)? <= block.capacity;
             (word(slot::IS_LIVE) == 1 && fits && has_room).then_some(block)
         });
-        let mut blocks: Vec<LeftBlock> = blocks.collect();
+        let mut blocks: Vec<OrphanedBlock> = blocks.collect();
         blocks.sort_unstable_by_key(|block| (block.owner, block.number));
         blocks
     }
@@ -73,7 +77,7 @@ impl Left {
     ///
     /// # Errors
     /// `InvalidData` for records that do not fit; what the system says.
-    pub fn read(&self, block: &LeftBlock) -> io::Result<(Vec<u8>, Vec<Vec<u64>>)> {
+    pub fn read(&self, block: &OrphanedBlock) -> io::Result<(Vec<u8>, Vec<Vec<u64>>)> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(block.capacity).map_err(|_| io::ErrorKind::OutOfMemory)?;
         bytes.resize(block.capacity, 0);

@@ -8,23 +8,23 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use zonda_format::Held;
+use zonda_format::OwnedValues;
 use zonda_format::Values;
 use zonda_format::{GroupId, VarRef};
 use zonda_model::{Hyperslab, NcError};
-use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
-use zonda_storage::Neighbour;
+use zonda_shared::{Channel, Happened, OrphanedBlock, OrphanedMemory, Process};
+use zonda_storage::Sidecar;
 
 use super::READY;
 use super::message::Message;
 use super::patience::Patience;
 use super::place;
-use crate::behind::WriteBehind;
-use crate::behind::record::{self, Form, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{self, OpenOptions};
 use crate::recovery::{self, Recovery};
+use crate::write_behind::WriteBehind;
+use crate::write_behind::record::{self, Form, Record};
 
 /// Descriptors that are kept for the work itself: memory, a file, its journal, a copy, a folder.
 const SPARE: u64 = 16;
@@ -159,8 +159,8 @@ fn tell(file: &File, done: &Done) {
 fn complete_change(file: &File) {
     let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else { return };
     let has_journal = || -> Result<bool> {
-        let beside = open::for_a_look(&path)?.beside;
-        Ok(beside.is_some_and(|beside| !matches!(beside.find(Neighbour::Journal), Ok(None))))
+        let sidecars = open::for_a_look(&path)?.sidecars;
+        Ok(sidecars.is_some_and(|sidecars| !matches!(sidecars.find(Sidecar::Journal), Ok(None))))
     };
     // One that cannot be opened has nothing that could be said of it.
     if !has_journal().unwrap_or(false) {
@@ -182,7 +182,7 @@ fn complete_change(file: &File) {
 fn carry_out(id: u64, file: &File) -> Done {
     let mut done = Done::default();
     let Some(memory) = &file.memory else { return done };
-    let left = match memory.try_clone().and_then(|memory| Left::of(memory.into())) {
+    let left = match memory.try_clone().and_then(|memory| OrphanedMemory::of(memory.into())) {
         Ok(left) => left,
         Err(error) => {
             done.lose(1, error);
@@ -203,7 +203,12 @@ fn carry_out(id: u64, file: &File) -> Done {
     done
 }
 
-fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Result<()> {
+fn repeat(
+    file: &File,
+    left: &OrphanedMemory,
+    blocks: &[OrphanedBlock],
+    done: &mut Done,
+) -> Result<()> {
     let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else {
         let why = "the file is gone, or another one is in its place";
         return Err(Error::explained(NcError::System(ENOENT), why));
@@ -261,8 +266,8 @@ fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<
     let damaged = || Error::explained(NcError::Internal, "values that do not fit their put");
     let values = bytes.get(*at..).and_then(|bytes| bytes.get(..*len)).ok_or_else(damaged)?;
     let Form::Of(mem) = record.form else {
-        let held = Held::read_from(values).ok_or_else(damaged)?;
-        let mut fetch: &Held = &held;
+        let held = OwnedValues::read_from(values).ok_or_else(damaged)?;
+        let mut fetch: &OwnedValues = &held;
         let values = Values { bytes: held.bytes(), fetch: Some(&mut fetch) };
         return dataset.put_values(var, &slab, values).map(drop);
     };

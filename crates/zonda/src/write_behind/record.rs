@@ -21,7 +21,7 @@ pub(super) enum Form {
     /// Elements of a type; `None` is the one that the variable has in memory.
     Of(Option<MemType>),
     /// As [`zonda_format::Held`] writes them.
-    Held,
+    Owned,
 }
 
 /// Bytes that a record takes of its block at most: with strides.
@@ -42,7 +42,7 @@ pub(super) fn write(
 ) -> Result<(), NoRoom> {
     let strides = if slab.stride.is_some() { STRIDES } else { 0 };
     let form = match form {
-        Form::Held => HELD,
+        Form::Owned => HELD,
         Form::Of(None) => 0,
         Form::Of(Some(mem)) => {
             let place = MemType::ALL.iter().position(|other| *other == mem).ok_or(NoRoom)?;
@@ -81,7 +81,7 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
     let form = match (flags & HELD, flags >> TYPE) {
         (0, 0) => Form::Of(None),
         (0, place) => Form::Of(Some(*MemType::ALL.get(size(place)?.checked_sub(1)?)?)),
-        _ => Form::Held,
+        _ => Form::Owned,
     };
     let lists = if has_strides { 3 } else { 2 };
     if index.len() != rank.checked_mul(lists)? {
@@ -111,7 +111,7 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
-    use zonda_shared::{Arena, Left};
+    use zonda_shared::{Arena, OrphanedMemory};
 
     use super::super::job::job_bytes;
     use super::*;
@@ -123,7 +123,7 @@ mod tests {
         let (start, count, stride) = ([usize::MAX, 0, 7], [1, 2, 3], [1, 5, isize::MAX]);
         let forms = [
             Form::Of(None),
-            Form::Held,
+            Form::Owned,
             Form::Of(Some(MemType::Text)),
             Form::Of(Some(MemType::F64)),
         ];
@@ -132,7 +132,7 @@ mod tests {
             let mut block = arena.take(job_bytes(3)).unwrap();
             block.begin(1, 1);
             write(&mut block, var, &slab, (40, 6), form).unwrap();
-            let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
+            let left = OrphanedMemory::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
             let (_, records) = left.read(&left.blocks()[0]).unwrap();
             assert!(Block::record_bytes(records[0].len()) <= bytes(3) && bytes(3) <= job_bytes(3));
             let record = read(&records[0]).unwrap();

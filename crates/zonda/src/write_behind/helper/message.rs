@@ -9,7 +9,7 @@ use zonda_model::VarId;
 
 /// A message. Files have numbers of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::behind) enum Message {
+pub(in crate::write_behind) enum Message {
     /// The process that is watched.
     Hello { pid: u32 },
     /// A file; comes with the memory in which its values are. Said again when it may have changed.

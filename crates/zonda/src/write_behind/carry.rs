@@ -9,17 +9,17 @@ use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::lock::MutexGuard;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Held, Transfer, Values};
+use zonda_format::{Access, OwnedValues, Transfer, Values};
 use zonda_model::NcError;
 use zonda_storage::Storage;
 use zonda_trace::{Args, Kind};
 
 use super::job::{self, Batch, Given};
 use super::memory::Memory;
-use super::{Behind, Failure, State, args_of, threads};
+use super::{Failure, State, WriteQueue, args_of, threads};
 use crate::error::{Error, Result};
 
-impl Behind {
+impl WriteQueue {
     /// Puts a batch behind all others.
     pub(super) fn push(&self, mut state: MutexGuard<'_, State>, batch: Batch) {
         if let Some(open) = state.open.take_if(|open| open.len() > 0) {
@@ -218,7 +218,7 @@ impl Behind {
         }
         let bytes = || match put.given {
             Given::Packed(bytes) => bytes.len() as u64,
-            Given::Held(held) => held.memory_bytes() as u64,
+            Given::Owned(held) => held.memory_bytes() as u64,
             Given::Written(bytes) => bytes.len() as u64,
         };
         let args = || Args { bytes: bytes(), ..args_of(put.var) };
@@ -228,16 +228,16 @@ impl Behind {
                 let access = Access { var: put.var, slab: put.slab, mem: put.mem };
                 self.inner.put(&mut Transfer::new(access), Values::plain(bytes))
             }
-            Given::Held(held) => self.put_held(put, held),
+            Given::Owned(held) => self.put_held(put, held),
             Given::Written(bytes) => {
-                let held = Held::read_from(bytes).ok_or(NcError::Internal)?;
+                let held = OwnedValues::read_from(bytes).ok_or(NcError::Internal)?;
                 self.put_held(put, &held)
             }
         }
     }
 
-    fn put_held(&self, put: &job::Put<'_>, held: &Held) -> Result<Converted> {
-        let mut fetch: &Held = held;
+    fn put_held(&self, put: &job::Put<'_>, held: &OwnedValues) -> Result<Converted> {
+        let mut fetch: &OwnedValues = held;
         let access = Access { var: put.var, slab: put.slab, mem: None };
         self.inner.put(
             &mut Transfer::new(access),
@@ -298,7 +298,7 @@ impl Behind {
     }
 }
 
-impl Behind {
+impl WriteQueue {
     fn wait_for_progress<'a>(
         &'a self,
         state: MutexGuard<'a, State>,

@@ -1,6 +1,6 @@
 //! A cache and the thread that works for it, which ends with it.
 
-use super::background::{Line, Task, When, Worker};
+use super::background::{BackgroundWork, Task, When, Worker};
 use super::coherence::{Cache, Member, Shared};
 use super::policy::CacheShape;
 use crate::StorageError;
@@ -21,19 +21,19 @@ struct Core<S: Storage> {
 }
 
 impl<S: Storage> Worker for Core<S> {
-    fn work(&self, task: Task, line: &Arc<Line>) {
+    fn work(&self, task: Task, background: &Arc<BackgroundWork>) {
         match task {
             Task::Ahead(pages) => self.cache.load_ahead(pages),
             Task::Block(first) => self.cache.load_block(first),
-            // `line` has been told of the error.
+            // `background` has been told of the error.
             Task::Complete(index) => {
-                let _ = self.cache.write_complete_now(index, Some(line), false);
+                let _ = self.cache.write_complete_now(index, Some(background), false);
             }
             Task::Rest(index) => {
-                let _ = self.cache.write_complete_now(index, Some(line), true);
+                let _ = self.cache.write_complete_now(index, Some(background), true);
             }
-            Task::Left(index) => self.cache.write_one(index, line),
-            Task::Clean => self.cache.clean_oldest(line),
+            Task::Left(index) => self.cache.write_one(index, background),
+            Task::Clean => self.cache.clean_oldest(background),
         }
     }
 }
@@ -60,9 +60,9 @@ impl<S: Storage> Holder for Core<S> {
 }
 
 /// A cache with a thread, which ends with it.
-pub(crate) struct Served<S: Storage> {
+pub(crate) struct ThreadedCache<S: Storage> {
     core: Arc<Core<S>>,
-    line: Arc<Line>,
+    background: Arc<BackgroundWork>,
     /// The cache, as the broker of memory knows it: where its pages count.
     holder: Option<Weak<dyn Holder>>,
 }
@@ -70,13 +70,15 @@ pub(crate) struct Served<S: Storage> {
 /// How long a cache waits at most for one that takes pages from it for others, before it goes.
 const MOST_WAIT: Duration = Duration::from_secs(1);
 
-impl<S: Storage> fmt::Debug for Served<S> {
+impl<S: Storage> fmt::Debug for ThreadedCache<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Served").field("line", &self.line).finish_non_exhaustive()
+        f.debug_struct("ThreadedCache")
+            .field("background", &self.background)
+            .finish_non_exhaustive()
     }
 }
 
-impl<S: Storage + 'static> Served<S> {
+impl<S: Storage + 'static> ThreadedCache<S> {
     /// A cache above `inner`, whose pages may be shared with others'. The thread starts when there is
     /// something to do.
     ///
@@ -87,10 +89,11 @@ impl<S: Storage + 'static> Served<S> {
         shape: CacheShape,
         shared: Option<Arc<Shared>>,
         when: When,
-    ) -> Result<Served<S>, StorageError> {
-        let line = Line::new(when);
-        let cache = Cache::with(inner, shape, shared.clone(), Some(Arc::clone(&line)))?;
-        let core = Arc::new(Core { cache, lives: Mutex::at(Rank::Lives, line.level(), true) });
+    ) -> Result<ThreadedCache<S>, StorageError> {
+        let background = BackgroundWork::new(when);
+        let cache = Cache::with(inner, shape, shared.clone(), Some(Arc::clone(&background)))?;
+        let core =
+            Arc::new(Core { cache, lives: Mutex::at(Rank::Lives, background.level(), true) });
         let weak = Arc::downgrade(&core);
         let holder = shape.within_budget.then(|| Weak::clone(&weak) as Weak<dyn Holder>);
         if let Some(holder) = &holder {
@@ -99,17 +102,17 @@ impl<S: Storage + 'static> Served<S> {
         if let Some(shared) = shared {
             shared.join(Weak::clone(&weak) as Weak<dyn Member>);
         }
-        line.is_done_by(weak);
-        Ok(Served { core, line, holder })
+        background.is_done_by(weak);
+        Ok(ThreadedCache { core, background, holder })
     }
 
     /// The thread's work.
-    pub(crate) fn line(&self) -> &Arc<Line> {
-        &self.line
+    pub(crate) fn background(&self) -> &Arc<BackgroundWork> {
+        &self.background
     }
 }
 
-impl<S: Storage> Deref for Served<S> {
+impl<S: Storage> Deref for ThreadedCache<S> {
     type Target = Cache<S>;
 
     #[inline]
@@ -118,16 +121,16 @@ impl<S: Storage> Deref for Served<S> {
     }
 }
 
-impl<S: Storage> Drop for Served<S> {
+impl<S: Storage> Drop for ThreadedCache<S> {
     fn drop(&mut self) {
         // In a forked child both may be held for ever by a thread that it does not have.
-        if !self.line.is_inherited() {
+        if !self.background.is_inherited() {
             if let Some(holder) = &self.holder {
                 // The file is closed by its user, and not by one who still has it in hand.
                 memory::process().leave(holder, Instant::now() + MOST_WAIT);
             }
             *self.core.lives.lock() = false;
-            self.line.stop();
+            self.background.stop();
         }
     }
 }

@@ -17,7 +17,7 @@ use arc_swap::ArcSwapOption;
 use zonda_shared::Arena;
 
 use super::memory::Memory;
-use super::settings::BehindHow;
+use super::settings::WriteBehindOptions;
 
 /// The one that files share which have none of their own, and the process whose it is: a forked child has its
 /// own, whatever threads of its parent are at.
@@ -32,17 +32,17 @@ static SPARE: OfForks = OfForks;
 /// What a parent kept for its next puts is not kept by its child.
 struct OfForks;
 
-impl fork::Part for OfForks {
+impl fork::Freeze for OfForks {
     fn rank(&self) -> Rank {
         Rank::Budget
     }
 
-    fn hold(&'static self, _: Instant) -> Box<dyn fork::Held> {
+    fn hold(&'static self, _: Instant) -> Box<dyn fork::Frozen> {
         Box::new(OfForks)
     }
 }
 
-impl fork::Held for OfForks {
+impl fork::Frozen for OfForks {
     fn in_child(&mut self, _: fork::Child) {
         if let Some(budget) = &*KEPT.load() {
             budget.rest();
@@ -131,7 +131,7 @@ impl Budget {
             super::WriteBehind::On(how) => how.memory_bytes,
             super::WriteBehind::Off => None,
         };
-        let budget = Budget::new(said.unwrap_or_else(BehindHow::default_memory));
+        let budget = Budget::new(said.unwrap_or_else(WriteBehindOptions::default_memory));
         // What a parent's threads may have taken of theirs is not given back here.
         leave(shared.replace((std::process::id(), Arc::clone(&budget))));
         fork::register(&SPARE);
@@ -141,14 +141,14 @@ impl Budget {
 
     /// One whose memory a helper process sees. Where the system has no such memory, that is told, and it
     /// is another one.
-    fn watched(how: &BehindHow) -> Arc<Budget> {
+    fn watched(how: &WriteBehindOptions) -> Arc<Budget> {
         let mut shared = WATCHED.lock();
         let of_process = of_this(&shared);
         let said = match super::WriteBehind::from_env() {
             super::WriteBehind::On(how) => how.memory_bytes,
             super::WriteBehind::Off => None,
         };
-        let limit_of_process = said.unwrap_or_else(BehindHow::default_memory);
+        let limit_of_process = said.unwrap_or_else(WriteBehindOptions::default_memory);
         let limit = how.memory_bytes.unwrap_or(limit_of_process);
         let is_shared = limit == limit_of_process;
         if let (Some(budget), true) = (of_process, is_shared) {
@@ -168,7 +168,7 @@ impl Budget {
     }
 
     /// The one for a file: of its own where a size is said that is not the one of all files.
-    pub(super) fn of(how: &BehindHow) -> Arc<Budget> {
+    pub(super) fn of(how: &WriteBehindOptions) -> Arc<Budget> {
         if how.helper {
             return Budget::watched(how);
         }
@@ -210,7 +210,7 @@ impl Budget {
         if let Some(arena) = &self.arena {
             let block = arena.take(bytes)?;
             memory::process().take_first(Kind::Queues, block.capacity() as u64);
-            return Some(Memory::Shared(block));
+            return Some(Memory::SharedGuard(block));
         }
         let mut taken = self.lock();
         let fits = |len: usize| len >= bytes && len / 2 <= bytes;
@@ -269,7 +269,7 @@ impl Budget {
         }
         let mut memory = match memory {
             Memory::Own(memory) => memory,
-            Memory::Shared(block) => {
+            Memory::SharedGuard(block) => {
                 memory::process().give_back(Kind::Queues, block.capacity() as u64);
                 drop(block);
                 return self.wake();

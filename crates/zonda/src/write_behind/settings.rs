@@ -15,12 +15,12 @@ pub enum WriteBehind {
     #[default]
     Off,
     /// A put returns when its values are copied.
-    On(BehindHow),
+    On(WriteBehindOptions),
 }
 
 /// How puts are carried out behind the program's back; what is not said is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BehindHow {
+pub struct WriteBehindOptions {
     /// Whether a helper process watches, which carries out what was accepted should this process be
     /// killed.
     pub helper: bool,
@@ -38,7 +38,7 @@ const LEAST_MEMORY: u64 = 4096;
 /// More files are hardly written at the same time.
 const MOST_THREADS: usize = 64;
 
-impl BehindHow {
+impl WriteBehindOptions {
     pub(super) fn default_memory() -> u64 {
         (memory::budget() / 2).clamp(LEAST_MEMORY, DEFAULT_MOST)
     }
@@ -53,7 +53,7 @@ impl WriteBehind {
         *SAID.get_or_make(|| {
             let Some(text) = std::env::var_os(VARIABLE) else { return WriteBehind::Off };
             let text = text.to_string_lossy();
-            text.parse().unwrap_or_else(|why: NotWriteBehind| {
+            text.parse().unwrap_or_else(|why: WriteBehindError| {
                 setting::warn_once(VARIABLE, &text, &why, &"off");
                 WriteBehind::Off
             })
@@ -64,22 +64,22 @@ impl WriteBehind {
 /// Why a text says nothing about write-behind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NotWriteBehind(String);
+pub struct WriteBehindError(String);
 
 impl FromStr for WriteBehind {
-    type Err = NotWriteBehind;
+    type Err = WriteBehindError;
 
     /// `off`, `on`, or `helper`, `mem=BYTES` and `threads=N` with commas between; bytes may have a
     /// suffix `k`, `M` or `G`.
-    fn from_str(text: &str) -> Result<WriteBehind, NotWriteBehind> {
-        let mut how = BehindHow::default();
+    fn from_str(text: &str) -> Result<WriteBehind, WriteBehindError> {
+        let mut how = WriteBehindOptions::default();
         match text.trim() {
             "off" | "" => return Ok(WriteBehind::Off),
             "on" => return Ok(WriteBehind::On(how)),
             _ => {}
         }
         for part in text.split(',').map(str::trim) {
-            let wrong = |what: &str| NotWriteBehind(format!("`{part}` is not {what}"));
+            let wrong = |what: &str| WriteBehindError(format!("`{part}` is not {what}"));
             if part == "helper" {
                 how.helper = true;
                 continue;
@@ -104,7 +104,7 @@ impl FromStr for WriteBehind {
 
 impl fmt::Display for WriteBehind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WriteBehind::On(BehindHow { helper, memory_bytes, threads }) = self else {
+        let WriteBehind::On(WriteBehindOptions { helper, memory_bytes, threads }) = self else {
             return f.write_str("off");
         };
         let parts = [

@@ -1,11 +1,11 @@
 //! Values in memory form that own what they point to.
 
-use crate::transfer::{Fetch, Place};
+use crate::transfer::{VlenSink, VlenSource};
 
 /// Elements in memory form, with what they point to. An address in them is the number of a part,
 /// counted from 1; 0 is the null pointer. A reference to it fetches these parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct OwnedValues {
     bytes: Box<[u8]>,
     parts: Vec<Box<[u8]>>,
 }
@@ -13,17 +13,17 @@ pub struct Held {
 /// Bytes of a length as it is written.
 const WORD: usize = size_of::<u64>();
 
-impl Held {
+impl OwnedValues {
     /// Elements that point to nothing.
     #[must_use]
-    pub fn plain(bytes: impl Into<Box<[u8]>>) -> Held {
-        Held { bytes: bytes.into(), parts: Vec::new() }
+    pub fn plain(bytes: impl Into<Box<[u8]>>) -> OwnedValues {
+        OwnedValues { bytes: bytes.into(), parts: Vec::new() }
     }
 
     /// The same parts with other elements, which point to them.
     #[must_use]
-    pub fn with_bytes(self, bytes: impl Into<Box<[u8]>>) -> Held {
-        Held { bytes: bytes.into(), ..self }
+    pub fn with_bytes(self, bytes: impl Into<Box<[u8]>>) -> OwnedValues {
+        OwnedValues { bytes: bytes.into(), ..self }
     }
 
     /// Bytes that all of it takes in memory.
@@ -39,7 +39,7 @@ impl Held {
         &self.bytes
     }
 
-    /// Bytes that [`Held::write_to`] takes.
+    /// Bytes that [`OwnedValues::write_to`] takes.
     #[must_use]
     pub fn written_bytes(&self) -> usize {
         let lens = (self.parts.len().saturating_add(2)).saturating_mul(WORD);
@@ -48,7 +48,7 @@ impl Held {
     }
 
     /// Writes all of it, for another process of the same machine: the number of parts, the lengths of
-    /// the elements and of each part as words, then their bytes. `out` takes [`Held::written_bytes`];
+    /// the elements and of each part as words, then their bytes. `out` takes [`OwnedValues::written_bytes`];
     /// `None` where it is of another length.
     #[must_use]
     pub fn write_to(&self, out: &mut [u8]) -> Option<()> {
@@ -70,9 +70,9 @@ impl Held {
         rest.is_empty().then_some(())
     }
 
-    /// What [`Held::write_to`] wrote; `None` for anything else.
+    /// What [`OwnedValues::write_to`] wrote; `None` for anything else.
     #[must_use]
-    pub fn read_from(bytes: &[u8]) -> Option<Held> {
+    pub fn read_from(bytes: &[u8]) -> Option<OwnedValues> {
         let (n_parts, rest) = bytes.split_first_chunk()?;
         let n = usize::try_from(u64::from_ne_bytes(*n_parts)).ok()?.checked_add(1)?;
         let (lens, mut rest) = rest.split_at_checked(n.checked_mul(WORD)?)?;
@@ -84,7 +84,7 @@ impl Held {
             rest = behind;
         }
         let mut parts = parts.into_iter();
-        Some(Held { bytes: parts.next()?, parts: parts.collect() })
+        Some(OwnedValues { bytes: parts.next()?, parts: parts.collect() })
     }
 
     /// The part of that number.
@@ -101,13 +101,13 @@ impl Held {
     }
 }
 
-impl Place for Held {
+impl VlenSink for OwnedValues {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
         Some(self.keep(bytes.into()))
     }
 }
 
-impl Fetch for &Held {
+impl VlenSource for &OwnedValues {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         self.part(address)
     }

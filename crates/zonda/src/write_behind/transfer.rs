@@ -1,16 +1,16 @@
 //! Puts and gets of variables: by the queue, or by the file itself.
 
 use zonda_convert::Converted;
-use zonda_format::{Access, DefineMode, GroupId, Meta, Room, Transfer, Values, VarRef};
+use zonda_format::{Access, DefineMode, Destination, GroupId, Meta, Transfer, Values, VarRef};
 use zonda_model::{Answer, Hyperslab, MemType, NcError};
 
 use super::accept::Queued;
-use super::door::Door;
-use super::{Behind, Went};
+use super::queued_file::QueuedFile;
+use super::{Went, WriteQueue};
 use crate::error::{Error, Result};
-use crate::open_file::{Alone, OpenFile, Shared, writer};
+use crate::open_file::{ExclusiveGuard, OpenFile, SharedGuard, writer};
 
-impl Door {
+impl QueuedFile {
     /// Begins a put.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ impl Door {
             None => By::File(self.file.put_to(var.group)?),
             Some(queue) => By::Queue(queue.put_to(var)?),
         };
-        Ok(Put { door: self, var, by })
+        Ok(Put { queued_file: self, var, by })
     }
 
     /// Begins a get.
@@ -35,7 +35,7 @@ impl Door {
             Some(queue) if queue.is_busy() => From::Later(queue),
             _ => From::File(Some(self.file.read()?)),
         };
-        Ok(Get { door: self, var, from })
+        Ok(Get { queued_file: self, var, from })
     }
 
     /// Both steps of a put of values that are as long as the selection says; that may need the rank.
@@ -76,12 +76,12 @@ impl Door {
         if self.queue().is_none() && self.file.capabilities.define_mode == DefineMode::Needed {
             let file = self.file.read()?;
             let mut get = Transfer::new(Access { var, slab: slab(file.rank(var)), mem });
-            return file.get_now(&mut get, Room::plain(bytes));
+            return file.get_now(&mut get, Destination::plain(bytes));
         }
         let mut begun = self.get_from(var)?;
         let mut get = Transfer::new(Access { var, slab: slab(begun.rank()), mem });
         begun.check(&mut get)?;
-        begun.read(&get, Room::plain(bytes))
+        begun.read(&get, Destination::plain(bytes))
     }
 
     /// Rank of a variable, 0 where there is none.
@@ -93,7 +93,7 @@ impl Door {
 
 /// A put that was begun. The second step is for what the first one has checked.
 pub(crate) struct Put<'a> {
-    door: &'a Door,
+    queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
     by: By<'a>,
 }
@@ -102,7 +102,7 @@ pub(crate) struct Put<'a> {
 enum By<'a> {
     File(InFile<'a>),
     /// The file, after puts that were accepted.
-    AfterQueue(&'a Behind, InFile<'a>),
+    AfterQueue(&'a WriteQueue, InFile<'a>),
     Queue(Queued<'a>),
     /// Nobody any more.
     Over,
@@ -114,7 +114,7 @@ impl Put<'_> {
     pub(crate) fn rank(&self) -> usize {
         match &self.by {
             By::File(file) | By::AfterQueue(_, file) => file.rank(self.var),
-            By::Queue(queued) => queued.rank().unwrap_or_else(|| self.door.rank(self.var)),
+            By::Queue(queued) => queued.rank().unwrap_or_else(|| self.queued_file.rank(self.var)),
             By::Over => 0,
         }
     }
@@ -156,7 +156,7 @@ impl Put<'_> {
 
     #[inline(never)]
     fn check_behind(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
-        let file_here = &self.door.file;
+        let file_here = &self.queued_file.file;
         let queued = match &mut self.by {
             By::File(file) | By::AfterQueue(_, file) => return file.check(put),
             By::Queue(queued) => queued,
@@ -165,9 +165,9 @@ impl Put<'_> {
         if queued.check(put) {
             return Ok(());
         }
-        let behind = queued.behind();
+        let queue = queued.queue();
         queued.let_go();
-        behind.finish(false)?;
+        queue.finish(false)?;
         put.forget();
         let checked = file_here.put_to(self.var.group).and_then(|mut file| {
             file.check(put)?;
@@ -175,12 +175,12 @@ impl Put<'_> {
         });
         match checked {
             Ok(file) => {
-                self.by = By::AfterQueue(behind, file);
+                self.by = By::AfterQueue(queue, file);
                 Ok(())
             }
             Err(error) => {
                 // Modes may be other ones now.
-                behind.begin_change();
+                queue.begin_change();
                 Err(error)
             }
         }
@@ -213,26 +213,26 @@ impl Put<'_> {
         let went = |slab| is_plain.then_some(Went { var, slab, mem, values: given });
         match std::mem::replace(&mut self.by, By::Over) {
             By::File(mut file) => file.put(put, values),
-            By::AfterQueue(behind, mut file) => {
+            By::AfterQueue(queue, mut file) => {
                 let done = file.put(put, values);
                 drop(file);
                 // Lengths may be other ones now; and puts of other threads may wait again.
-                if !behind.begin_change() && done.is_ok() {
-                    behind.grew(var, &slab);
+                if !queue.begin_change() && done.is_ok() {
+                    queue.grew(var, &slab);
                 }
-                behind.went_by(done, went(slab))
+                queue.went_by(done, went(slab))
             }
             By::Queue(mut queued) => {
-                let behind = queued.behind();
+                let queue = queued.queue();
                 if given.len() == put.n_bytes
                     && let Some(converted) = queued.accept(put, &mut values)?
                 {
                     return Ok(converted);
                 }
                 queued.let_go();
-                behind.finish(false)?;
-                let converted = self.door.file.put(&mut Transfer::new(*put.of()), values)?;
-                behind.went_by(Ok(converted), went(queued.grew(put)))
+                queue.finish(false)?;
+                let converted = self.queued_file.file.put(&mut Transfer::new(*put.of()), values)?;
+                queue.went_by(Ok(converted), went(queued.grew(put)))
             }
             By::Over => Err(is_over()),
         }
@@ -241,7 +241,7 @@ impl Put<'_> {
 
 /// A get that was begun. The second step is for what the first one has checked.
 pub(crate) struct Get<'a> {
-    door: &'a Door,
+    queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
     from: From<'a>,
 }
@@ -249,9 +249,9 @@ pub(crate) struct Get<'a> {
 /// Where values come from.
 enum From<'a> {
     /// None while it is taken anew, and when all is done.
-    File(Option<Shared<'a>>),
+    File(Option<SharedGuard<'a>>),
     /// The file, when puts were carried out that touch what is read.
-    Later(&'a Behind),
+    Later(&'a WriteQueue),
 }
 
 impl Get<'_> {
@@ -260,7 +260,7 @@ impl Get<'_> {
     pub(crate) fn rank(&self) -> usize {
         match &self.from {
             From::File(file) => file.as_ref().map_or(0, |file| file.rank(self.var)),
-            From::Later(_) => self.door.rank(self.var),
+            From::Later(_) => self.queued_file.rank(self.var),
         }
     }
 
@@ -274,7 +274,7 @@ impl Get<'_> {
             return Err(other_variable());
         }
         if let From::File(Some(file)) = &self.from
-            && self.door.file.capabilities.define_mode == DefineMode::Needed
+            && self.queued_file.file.capabilities.define_mode == DefineMode::Needed
         {
             return file.check_get(get);
         }
@@ -293,22 +293,22 @@ impl Get<'_> {
     ) -> Result<Converted> {
         if let From::File(Some(file)) = &self.from
             && get.of().var == self.var
-            && self.door.file.capabilities.define_mode == DefineMode::Needed
+            && self.queued_file.file.capabilities.define_mode == DefineMode::Needed
         {
-            return file.get_now(get, Room::plain(bytes));
+            return file.get_now(get, Destination::plain(bytes));
         }
         self.check(get)?;
-        self.read(get, Room::plain(bytes))
+        self.read(get, Destination::plain(bytes))
     }
 
     #[inline(never)]
     fn check_more(&mut self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        if let From::Later(behind) = self.from {
-            behind.before_get(self.var, &get.of().slab)?;
-            self.from = From::File(Some(self.door.file.read()?));
+        if let From::Later(queue) = self.from {
+            queue.before_get(self.var, &get.of().slab)?;
+            self.from = From::File(Some(self.queued_file.file.read()?));
         }
         match &mut self.from {
-            From::File(held) => check_again(&self.door.file, held, get),
+            From::File(held) => check_again(&self.queued_file.file, held, get),
             From::Later(_) => Err(is_over()),
         }
     }
@@ -318,13 +318,17 @@ impl Get<'_> {
     /// # Errors
     /// As [`Dispatch::get`](zonda_format::Dispatch::get).
     #[inline(always)]
-    pub(crate) fn read(&mut self, get: &Transfer<Access<'_>>, room: Room<'_>) -> Result<Converted> {
+    pub(crate) fn read(
+        &mut self,
+        get: &Transfer<Access<'_>>,
+        room: Destination<'_>,
+    ) -> Result<Converted> {
         let From::File(Some(file)) = &self.from else { return Err(is_over()) };
         if room.place.is_some() {
             // What was placed stays with the caller, so that it cannot be tried again.
             return file.get(get, room);
         }
-        match file.get(get, Room::plain(&mut *room.bytes)) {
+        match file.get(get, Destination::plain(&mut *room.bytes)) {
             Err(error) => self.read_again(error, get, room.bytes),
             got => got,
         }
@@ -338,7 +342,7 @@ impl Get<'_> {
         bytes: &mut [u8],
     ) -> Result<Converted> {
         self.from = From::File(None);
-        let file = &*self.door.file;
+        let file = &*self.queued_file.file;
         let (mut held, mut tries) = (None, 0);
         while file.read_again(&error, &mut tries) {
             let mut again = Transfer::new(*get.of());
@@ -348,7 +352,7 @@ impl Get<'_> {
                 return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
             }
             let Some(shared) = held.take() else { return Err(is_over()) };
-            match shared.get(&again, Room::plain(&mut *bytes)) {
+            match shared.get(&again, Destination::plain(&mut *bytes)) {
                 Ok(converted) => return Ok(converted),
                 Err(other) => error = other,
             }
@@ -360,7 +364,7 @@ impl Get<'_> {
 /// Takes the file where it is not held, and lets it go where another program may have been writing what was read.
 fn check_again<'a>(
     file: &'a OpenFile,
-    held: &mut Option<Shared<'a>>,
+    held: &mut Option<SharedGuard<'a>>,
     get: &mut Transfer<Access<'_>>,
 ) -> Result<()> {
     let mut tries = 0;
@@ -402,40 +406,40 @@ fn other_variable() -> Error {
 /// A put into the file itself, which was taken for it.
 pub(crate) enum InFile<'a> {
     /// With others who put.
-    Shared(Shared<'a>),
-    Alone(Alone<'a>),
+    SharedGuard(SharedGuard<'a>),
+    ExclusiveGuard(ExclusiveGuard<'a>),
 }
 
 impl InFile<'_> {
     #[inline(always)]
     fn rank(&self, var: VarRef) -> usize {
         match self {
-            InFile::Shared(file) => file.rank(var),
-            InFile::Alone(file) => file.rank(var),
+            InFile::SharedGuard(file) => file.rank(var),
+            InFile::ExclusiveGuard(file) => file.rank(var),
         }
     }
 
     #[inline(always)]
     fn check(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         match self {
-            InFile::Shared(file) => file.check_shared_put(put),
-            InFile::Alone(file) => writer(file)?.check_put(put),
+            InFile::SharedGuard(file) => file.check_shared_put(put),
+            InFile::ExclusiveGuard(file) => writer(file)?.check_put(put),
         }
     }
 
     #[inline(always)]
     fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::Shared(file) => file.shared_put_now(put, values),
-            InFile::Alone(file) => writer(file)?.put_now(put, values),
+            InFile::SharedGuard(file) => file.shared_put_now(put, values),
+            InFile::ExclusiveGuard(file) => writer(file)?.put_now(put, values),
         }
     }
 
     #[inline(always)]
     fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::Shared(file) => file.shared_put(put, values),
-            InFile::Alone(file) => writer(file)?.put(put, values),
+            InFile::SharedGuard(file) => file.shared_put(put, values),
+            InFile::ExclusiveGuard(file) => writer(file)?.put(put, values),
         }
     }
 }
@@ -445,13 +449,13 @@ impl OpenFile {
     #[inline(always)]
     pub(crate) fn put_to(&self, group: GroupId) -> Result<InFile<'_>> {
         if !self.capabilities.shared_puts {
-            return Ok(InFile::Alone(self.write_anew()?));
+            return Ok(InFile::ExclusiveGuard(self.write_anew()?));
         }
         if group != GroupId::ROOT && !self.capabilities.groups {
             return Err(NcError::BadGrpId.into());
         }
         self.check_not_forked()?;
-        Ok(InFile::Shared(self.read()?))
+        Ok(InFile::SharedGuard(self.read()?))
     }
 
     /// Puts into the file itself.

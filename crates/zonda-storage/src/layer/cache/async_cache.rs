@@ -1,4 +1,4 @@
-//! The layers `cachea`, `bufa` and `eie`: a cache that always has its thread (`served.rs`), each in its own
+//! The layers `cachea`, `bufa` and `eie`: a cache that always has its thread (`threaded.rs`), each in its own
 //! manner.
 //!
 //! Data is in a page when a write returns, so a read sees it at once, and memory is that of the pages:
@@ -10,7 +10,7 @@ use super::CacheShape;
 use super::background::When;
 use super::coherence::Shared;
 use super::policy::Straight;
-use super::served::Served;
+use super::threaded::ThreadedCache;
 use crate::spec::{Below, Building, Plan};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
 use crate::{BLOCK_BYTES, StorageError};
@@ -28,7 +28,7 @@ const DEFAULT_AHEAD: u64 = 1;
 
 /// How one of these layers is named and behaves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Conduct {
+pub(crate) struct AsyncCachePlan {
     pub(crate) name: &'static str,
     pub(crate) shape: CacheShape,
     /// Pages that are read ahead; a spec may leave them out.
@@ -41,7 +41,7 @@ pub(crate) struct Conduct {
     pub(crate) keeps_reads: bool,
 }
 
-impl Conduct {
+impl AsyncCachePlan {
     /// The cache's shape, with what goes straight through.
     fn shape(&self) -> CacheShape {
         let CacheShape { page_bytes, pages, .. } = self.shape;
@@ -54,7 +54,7 @@ impl Conduct {
     }
 }
 
-impl fmt::Display for Conduct {
+impl fmt::Display for AsyncCachePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CacheShape { page_bytes, pages, .. } = self.shape;
         write!(f, "{}:{}:{pages}", self.name, page_bytes / BLOCK_BYTES)?;
@@ -66,9 +66,9 @@ impl fmt::Display for Conduct {
     }
 }
 
-impl Plan for Conduct {
+impl Plan for AsyncCachePlan {
     fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
-        Ok(Arc::new(Behind::new(below, *self)?))
+        Ok(Arc::new(AsyncCache::new(below, *self)?))
     }
 
     fn buffers(&self) -> bool {
@@ -77,9 +77,9 @@ impl Plan for Conduct {
 }
 
 /// The layer.
-pub struct Behind<S: Storage + 'static> {
-    cache: Served<S>,
-    conduct: Conduct,
+pub struct AsyncCache<S: Storage + 'static> {
+    cache: ThreadedCache<S>,
+    plan: AsyncCachePlan,
     /// Pages to be read ahead.
     n_ahead: u64,
     /// Where the last read and the last write ended.
@@ -89,26 +89,26 @@ pub struct Behind<S: Storage + 'static> {
     ahead_to: AtomicU64,
 }
 
-impl<S: Storage> fmt::Debug for Behind<S> {
+impl<S: Storage> fmt::Debug for AsyncCache<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Behind").field("conduct", &self.conduct).finish_non_exhaustive()
+        f.debug_struct("AsyncCache").field("plan", &self.plan).finish_non_exhaustive()
     }
 }
 
-impl<S: Storage + 'static> Behind<S> {
-    pub(crate) fn new(inner: S, mut conduct: Conduct) -> Result<Behind<S>, StorageError> {
-        let shared = conduct.shared.map(|id| Shared::of(id, conduct.shape));
+impl<S: Storage + 'static> AsyncCache<S> {
+    pub(crate) fn new(inner: S, mut plan: AsyncCachePlan) -> Result<AsyncCache<S>, StorageError> {
+        let shared = plan.shared.map(|id| Shared::of(id, plan.shape));
         if let Some(shared) = &shared {
-            conduct.shape = shared.shape();
+            plan.shape = shared.shape();
         }
-        let cache = Served::new(inner, conduct.shape(), shared, When::Always)?;
+        let cache = ThreadedCache::new(inner, plan.shape(), shared, When::Always)?;
         // What was read stays a while: a reader may step back.
-        let most = conduct.shape.pages / 2;
-        let n_ahead = conduct.ahead.unwrap_or(if conduct.follows { most } else { DEFAULT_AHEAD });
+        let most = plan.shape.pages / 2;
+        let n_ahead = plan.ahead.unwrap_or(if plan.follows { most } else { DEFAULT_AHEAD });
         let n_ahead = n_ahead.min(most);
-        Ok(Behind {
+        Ok(AsyncCache {
             cache,
-            conduct,
+            plan,
             n_ahead,
             read_to: AtomicU64::new(NOWHERE),
             written_to: AtomicU64::new(NOWHERE),
@@ -145,13 +145,13 @@ impl<S: Storage + 'static> Behind<S> {
             return;
         }
         self.ahead_to.store(to, Ordering::Relaxed);
-        self.cache.line().ahead(from..to);
+        self.cache.background().ahead(from..to);
     }
 
     /// Takes note of a write, and has the page written that its stream has left.
     #[inline]
     fn note_write(&self, at: u64, len: usize) {
-        if !self.conduct.follows || len == 0 {
+        if !self.plan.follows || len == 0 {
             return;
         }
         let end = at + len as u64;
@@ -160,7 +160,7 @@ impl<S: Storage + 'static> Behind<S> {
             let (last, _) = self.cache.place(end - 1);
             let (last_before, _) = self.cache.place(before.saturating_sub(1));
             if last > last_before {
-                self.cache.line().left(last_before);
+                self.cache.background().left(last_before);
             }
         }
     }
@@ -168,11 +168,11 @@ impl<S: Storage + 'static> Behind<S> {
     /// Hands down all that was accepted, and tells what went wrong behind its users' back.
     fn flush(&self) -> Result<(), StorageError> {
         let flushed = self.cache.flush_from(0);
-        flushed.and(self.cache.line().tell())
+        flushed.and(self.cache.background().tell())
     }
 }
 
-impl<S: Storage + 'static> Storage for Behind<S> {
+impl<S: Storage + 'static> Storage for AsyncCache<S> {
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let got = self.cache.read_at(at, buf)?;
         self.note_read(at, got);
@@ -186,21 +186,21 @@ impl<S: Storage + 'static> Storage for Behind<S> {
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        self.cache.line().tell()?;
+        self.cache.background().tell()?;
         self.cache.write_at(at, data)?;
         self.note_write(at, data.len());
         Ok(())
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        self.cache.line().tell()?;
+        self.cache.background().tell()?;
         self.cache.write_ranges(ranges)?;
         ranges.iter().for_each(|range| self.note_write(range.at, range.data.len()));
         Ok(())
     }
 
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
-        self.cache.line().tell()?;
+        self.cache.background().tell()?;
         self.cache.fill_at(at, len, element)
     }
 
@@ -247,7 +247,7 @@ impl<S: Storage + 'static> Storage for Behind<S> {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},", self.conduct)?;
+        write!(f, "{},", self.plan)?;
         self.cache.inner.describe(f)
     }
 }

@@ -7,7 +7,7 @@ use zonda_runtime::lock::{Condvar, Global, MutexGuard, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
-use super::Behind;
+use super::WriteQueue;
 
 static POOL: Global<Pool> = Global::new(Rank::Ready, Pool::of(0), || Pool::of(0));
 /// Files are ready.
@@ -25,9 +25,9 @@ struct Pool {
     /// The process whose threads these are: a forked child has none of them.
     pid: u32,
     /// Files that have something to do, and no thread yet.
-    ready: VecDeque<Arc<Behind>>,
+    ready: VecDeque<Arc<WriteQueue>>,
     /// Files that had something to do and have nothing more, and whose layers may have.
-    resting: Vec<Weak<Behind>>,
+    resting: Vec<Weak<WriteQueue>>,
     n_threads: usize,
     n_idle: usize,
     /// Threads that there may be.
@@ -40,7 +40,7 @@ impl Pool {
     }
 
     /// Takes a file off the list of those that rest, and those that were closed.
-    fn rouse(&mut self, file: &Weak<Behind>) {
+    fn rouse(&mut self, file: &Weak<WriteQueue>) {
         self.resting.retain(|other| !other.ptr_eq(file) && other.strong_count() > 0);
     }
 }
@@ -52,7 +52,7 @@ fn lock() -> MutexGuard<'static, Pool> {
 /// Has a thread come to the file's queue; false where the system gives none.
 ///
 /// `threads` is the number that there may be, 0 for the default.
-pub(super) fn schedule(file: Arc<Behind>, threads: usize) -> bool {
+pub(super) fn schedule(file: Arc<WriteQueue>, threads: usize) -> bool {
     let mut pool = lock();
     let pid = std::process::id();
     if pool.pid != pid {

@@ -7,7 +7,7 @@ use zonda_hdf5::salvage::{Found, find_objects};
 use zonda_hdf5::{FileAddr, HdfError, ObjectKind, links};
 
 use crate::files::ObjectAt;
-use crate::model::{GroupId, WhyPassed};
+use crate::model::{GroupId, SkipReason};
 use crate::walk::{Failure, Walk};
 use zonda_model::DimId;
 
@@ -39,7 +39,7 @@ impl Walk<'_> {
             match group.name {
                 Some(name) => {
                     let name = free_name(&mut taken, &name, group.addr);
-                    self.pass(GroupId::ROOT, Some(&name), WhyPassed::Found);
+                    self.pass(GroupId::ROOT, Some(&name), SkipReason::Found);
                     waiting.push((Some(GroupId::ROOT), name, at));
                 }
                 None => {
@@ -72,7 +72,7 @@ impl Walk<'_> {
             }
             let name = name.unwrap_or_else(|| links::unnamed_link(addr).name);
             let name = free_name(&mut taken, &name, addr);
-            self.pass(GroupId::ROOT, Some(&name), WhyPassed::Found);
+            self.pass(GroupId::ROOT, Some(&name), SkipReason::Found);
             let link = Link { name, ..links::unnamed_link(addr) };
             self.members(GroupId::ROOT, self.files.root(), vec![link]).map_err(fail)?;
         }

@@ -16,7 +16,7 @@ use zonda_model::{Hyperslab, MemType};
 
 use super::helper::{Helper, Message};
 use super::job::{Batch, job_bytes};
-use super::{Behind, State};
+use super::{State, WriteQueue};
 use crate::error::{Error, Result};
 
 /// Bytes put to a file after which it is committed, which changes nothing but when. Formats that count their commits
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-impl Behind {
+impl WriteQueue {
     /// Whether a helper process knows what was accepted.
     pub(crate) fn is_watched(&self) -> bool {
         self.watch.is_on.load(Ordering::Acquire)
