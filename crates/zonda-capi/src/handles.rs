@@ -153,7 +153,7 @@ impl Deref for Kept {
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number, or its group half names no group.
-#[inline]
+#[inline(always)] // where it is not, the thread's number of calls is looked for twice
 pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
     works_on(slot_of(ncid));
     unnamed(ncid)
@@ -178,7 +178,7 @@ pub(crate) fn unnamed(ncid: c_int) -> Result<FileRef, NcError> {
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number.
-#[inline]
+#[inline(always)]
 pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
     works_on(slot_of(ncid));
     look_up(ncid)

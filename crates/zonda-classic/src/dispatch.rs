@@ -29,9 +29,7 @@ impl Definitions for ClassicFile {
     }
 
     fn group(&self, group: GroupId) -> Result<GroupView<'_>> {
-        if group != GroupId::ROOT {
-            return Err(NcError::BadGrpId.into());
-        }
+        self.check_group(group)?;
         Ok(GroupView {
             name: b"/",
             parent: None,
@@ -40,6 +38,18 @@ impl Definitions for ClassicFile {
             n_vars: self.state.header.vars.len(),
             dims: Dims::First(self.state.header.dims.len()),
         })
+    }
+
+    fn check_group(&self, group: GroupId) -> Result<()> {
+        if group == GroupId::ROOT { Ok(()) } else { Err(NcError::BadGrpId.into()) }
+    }
+
+    fn n_vars(&self, _group: GroupId) -> usize {
+        self.state.header.vars.len()
+    }
+
+    fn dims(&self, _group: GroupId) -> Dims<'_> {
+        Dims::First(self.state.header.dims.len())
     }
 
     fn dim(&self, id: DimId) -> Result<DimView<'_>> {
@@ -57,7 +67,7 @@ impl Definitions for ClassicFile {
         1
     }
 
-    fn first_unlimited(&self, _group: &GroupView<'_>) -> Option<DimId> {
+    fn first_unlimited(&self, _group: GroupId) -> Option<DimId> {
         self.state.header.record_dim()
     }
 

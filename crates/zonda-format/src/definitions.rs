@@ -156,6 +156,24 @@ pub trait Definitions: std::fmt::Debug {
     /// `NC_EBADGRPID`; what reading the definitions meets.
     fn group(&self, group: GroupId) -> Result<GroupView<'_>>;
 
+    /// Says whether a group is there.
+    ///
+    /// # Errors
+    /// As [`Definitions::group`].
+    fn check_group(&self, group: GroupId) -> Result<()> {
+        self.group(group).map(drop)
+    }
+
+    /// Number of variables of a group; 0 where its definitions cannot be read.
+    fn n_vars(&self, group: GroupId) -> usize {
+        self.group(group).map_or(0, |group| group.n_vars)
+    }
+
+    /// The dimensions of a group, ascending; none where its definitions cannot be read.
+    fn dims(&self, group: GroupId) -> Dims<'_> {
+        self.group(group).map_or(Dims::First(0), |group| group.dims)
+    }
+
     /// The dimension with that id, of whichever group.
     ///
     /// # Errors
@@ -175,8 +193,8 @@ pub trait Definitions: std::fmt::Debug {
     }
 
     /// The first dimension of a group that can grow.
-    fn first_unlimited(&self, group: &GroupView<'_>) -> Option<DimId> {
-        group.dims.ids().find(|&id| self.dim(id).is_ok_and(|dim| dim.is_unlimited))
+    fn first_unlimited(&self, group: GroupId) -> Option<DimId> {
+        self.dims(group).ids().find(|&id| self.dim(id).is_ok_and(|dim| dim.is_unlimited))
     }
 
     /// Number of records, where the file counts them for all variables; else it is the length of a dimension.

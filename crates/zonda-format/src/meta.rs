@@ -16,26 +16,25 @@ pub struct Meta<'a> {
     file: &'a dyn Dispatch,
     all: &'a dyn Definitions,
     group: GroupId,
-    /// What is in the group, where it can be had: a count of a damaged file is 0, and what asks for a
-    /// thing by its number says why.
-    view: Option<GroupView<'a>>,
 }
 
 impl<'a> Meta<'a> {
     /// Those of a group, which need not be there.
+    #[inline]
     #[must_use]
     pub fn new(file: &'a dyn Dispatch, group: GroupId) -> Meta<'a> {
-        let all = file.definitions();
-        Meta { file, all, group, view: all.group(group).ok() }
+        Meta { file, all: file.definitions(), group }
     }
 
     /// Those of a group that is there.
     ///
     /// # Errors
     /// `NC_EBADGRPID`; what reading the definitions meets.
+    #[inline]
     pub fn of(file: &'a dyn Dispatch, group: GroupId) -> Result<Meta<'a>> {
         let all = file.definitions();
-        Ok(Meta { file, all, group, view: Some(all.group(group)?) })
+        all.check_group(group)?;
+        Ok(Meta { file, all, group })
     }
 
     /// The file itself, for values of attributes and how variables are stored: who looks at definitions has it, and must
@@ -50,7 +49,13 @@ impl<'a> Meta<'a> {
     }
 
     fn dims(&self) -> Dims<'a> {
-        self.view.as_ref().map_or(Dims::First(0), |group| group.dims)
+        self.all.dims(self.group)
+    }
+
+    /// What is in the group, where it can be had: of a damaged file nothing is, and what asks for a thing by its number
+    /// says why.
+    fn view(&self) -> Option<GroupView<'a>> {
+        self.all.group(self.group).ok()
     }
 
     /// The format.
@@ -73,13 +78,13 @@ impl<'a> Meta<'a> {
     /// Number of variables of this group.
     #[must_use]
     pub fn n_vars(&self) -> usize {
-        self.view.as_ref().map_or(0, |group| group.n_vars)
+        self.all.n_vars(self.group)
     }
 
     /// The first unlimited dimension of this group.
     #[must_use]
     pub fn unlimited(&self) -> Option<DimId> {
-        self.all.first_unlimited(self.view.as_ref()?)
+        self.all.first_unlimited(self.group)
     }
 
     /// The unlimited dimensions of this group, ascending.
@@ -211,14 +216,14 @@ impl<'a> Meta<'a> {
     /// Name of the group, `/` for the root.
     #[must_use]
     pub fn group_name(&self) -> &'a [u8] {
-        self.view.as_ref().map_or(b"/", |group| group.name)
+        self.view().map_or(b"/", |group| group.name)
     }
 
     /// Path of the group from the root, which is `/`.
     #[must_use]
     pub fn group_path(&self) -> Vec<u8> {
         let mut names: Vec<&[u8]> = Vec::new();
-        let mut at = self.view;
+        let mut at = self.view();
         while let Some((group, parent)) = at.and_then(|group| Some((group, group.parent?))) {
             names.push(group.name);
             // A parent has a lower number, so that the way ends.
@@ -233,13 +238,13 @@ impl<'a> Meta<'a> {
     /// The group around this one; the root has none.
     #[must_use]
     pub fn group_parent(&self) -> Option<GroupId> {
-        self.view.as_ref()?.parent
+        self.view()?.parent
     }
 
     /// The groups in this one.
     #[must_use]
     pub fn groups(&self) -> &'a [GroupId] {
-        self.view.as_ref().map_or(&[], |group| group.children)
+        self.view().map_or(&[], |group| group.children)
     }
 
     /// The group in this one with that name, which is normalised first.
@@ -253,7 +258,7 @@ impl<'a> Meta<'a> {
     /// Numbers of the types defined in this group.
     #[must_use]
     pub fn type_ids(&self) -> &'a [i32] {
-        self.view.as_ref().map_or(&[], |group| group.types)
+        self.view().map_or(&[], |group| group.types)
     }
 
     /// All user-defined types of the file; the first has number [`FIRST_USER_TYPE`].

@@ -47,6 +47,19 @@ impl Definitions for Nc4File {
         })
     }
 
+    fn check_group(&self, group: GroupId) -> Result<()> {
+        model_of(self, group)?;
+        Ok(())
+    }
+
+    fn n_vars(&self, group: GroupId) -> usize {
+        model_of(self, group).map_or(0, |(_, group)| group.vars.len())
+    }
+
+    fn dims(&self, group: GroupId) -> Dims<'_> {
+        model_of(self, group).map_or(Dims::First(0), |(_, group)| Dims::These(&group.dims))
+    }
+
     fn dim(&self, id: DimId) -> Result<DimView<'_>> {
         let Dim { name, len, is_unlimited, .. } = dim_of(self.model()?, id)?;
         Ok(DimView { name, len: *len, is_unlimited: *is_unlimited })

@@ -97,6 +97,7 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::get_att`].
+    #[inline]
     pub fn get_att_from<'a>(&'a self, get: &'a mut Transfer<AttAccess<'_>>) -> Result<GetAtt<'a>> {
         self.check_group(get.of().owner.group)?;
         let from = self.here(self.queued_file.look())?;
@@ -148,6 +149,7 @@ impl GetAtt<'_> {
     ///
     /// # Errors
     /// As [`Dataset::get_att`].
+    #[inline]
     pub fn read(self, room: Destination<'_>) -> Result<Converted> {
         let file = self.from.file();
         self.dataset.here(file.and_then(|file| file.get_att(self.get, room)))

@@ -189,6 +189,7 @@ impl QueuedFile {
     ///
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
+    #[inline]
     pub(crate) fn look(&self) -> Result<InquiryGuard<'_>> {
         match self.view() {
             Some(view) => Ok(InquiryGuard::View(view)),
