@@ -230,14 +230,21 @@ pub unsafe extern "C" fn nc_inq(
     to_user_format!(ncid, inq(ncid, ndimsp, nvarsp, nattsp, unlimdimidp));
     boundary(|| {
         handles::file(ncid)?.meta(|meta| {
-            // SAFETY: the contract above is `put`'s contract.
+            // Only what is wanted is looked up: most calls want one of the four.
+            // SAFETY: the contract above.
             unsafe {
-                put(ndimsp, c_count(meta.n_dims()));
-                put(nvarsp, c_count(meta.n_vars()));
+                if !ndimsp.is_null() {
+                    ndimsp.write(c_count(meta.n_dims()));
+                }
+                if !nvarsp.is_null() {
+                    nvarsp.write(c_count(meta.n_vars()));
+                }
                 if !nattsp.is_null() {
                     nattsp.write(c_count(meta.n_atts(VarId::GLOBAL)?));
                 }
-                put(unlimdimidp, meta.unlimited().map_or(-1, |dim| dim.0));
+                if !unlimdimidp.is_null() {
+                    unlimdimidp.write(meta.unlimited().map_or(-1, |dim| dim.0));
+                }
             }
             Ok::<_, Failure>(())
         })?
