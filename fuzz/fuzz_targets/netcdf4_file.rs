@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use zonda_format::{Access, AttAccess, VlenSink, Destination, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_nc4::{GroupId, Nc4File, OpenHow};
+use zonda_nc4::{GroupId, Nc4File, Nc4OpenOptions};
 use zonda_storage::backend::Memory;
 
 /// Elements read of one variable: damaged files may claim any size.
@@ -43,7 +43,7 @@ fn attributes(file: &Nc4File, owner: VarRef) {
 
 fuzz_target!(|bytes: &[u8]| {
     let storage = Arc::new(Memory::from_slice(bytes));
-    let Ok(file) = Nc4File::open(storage, Path::new("fuzz"), OpenHow::default()) else { return };
+    let Ok(file) = Nc4File::open(storage, Path::new("fuzz"), Nc4OpenOptions::default()) else { return };
     let Ok(model) = file.model() else { return };
     for (g, group) in model.groups.iter().enumerate() {
         let id = GroupId(g as u16);

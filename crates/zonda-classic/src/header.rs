@@ -246,7 +246,7 @@ impl Header {
     /// [`ClassicError::NoDim`].
     pub fn dim(&self, id: DimId) -> Result<&Dim, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.dims.get(i)).ok_or_else(|| ClassicError::NoDim { id: id.0 })
+        index.and_then(|i| self.dims.get(i)).ok_or(ClassicError::NoDim { id: id.0 })
     }
 
     /// The variable with that id.
@@ -255,7 +255,7 @@ impl Header {
     /// [`ClassicError::NoVar`].
     pub fn var(&self, id: VarId) -> Result<&Var, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.vars.get(i)).ok_or_else(|| ClassicError::NoVar { id: id.0 })
+        index.and_then(|i| self.vars.get(i)).ok_or(ClassicError::NoVar { id: id.0 })
     }
 
     /// Takes out all variables.
@@ -266,7 +266,7 @@ impl Header {
 
     pub(crate) fn var_mut(&mut self, id: VarId) -> Result<&mut Var, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.vars.get_mut(i)).ok_or_else(|| ClassicError::NoVar { id: id.0 })
+        index.and_then(|i| self.vars.get_mut(i)).ok_or(ClassicError::NoVar { id: id.0 })
     }
 
     /// Id of the dimension with that name, which is normalised first.

@@ -1,27 +1,26 @@
 #![doc = include_str!("../README.md")]
 //!
+//! [`typed`] is the way in: values are numbers, strings and structures of Rust.
+//!
 //! ```
-//! use zonda::{CreateOptions, Dataset, ExtType, Hyperslab, OpenOptions, Reserve};
+//! use zonda::typed::File;
 //!
-//! let path = std::env::temp_dir().join(format!("zonda-doc-{}.nc", std::process::id()));
-//! let file = Dataset::create(&path, &CreateOptions::default())?;
-//! let x = file.def_dim(b"x", 3)?;
-//! let var = file.def_var(b"height", ExtType::Float.nc_type(), &[x.0])?;
-//! file.enddef(Reserve::Default)?;
-//! let slab = Hyperslab { start: &[0], count: &[3], stride: None };
-//! let values: Vec<u8> = [1.0f32, 2.0, 3.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
-//! file.put(var, &slab, None, &values)?;
+//! # let path = std::env::temp_dir().join(format!("zonda-doc-{}.nc", std::process::id()));
+//! let file = File::create(&path)?;
+//! file.add_dimension("x", 3)?;
+//! let height = file.add_variable::<f32>("height", &["x"])?;
+//! height.put(.., &[1.0, 2.0, 3.0])?;
 //! file.close()?;
 //!
-//! let file = Dataset::open(&path, &OpenOptions::default())?;
-//! let var = file.meta(|meta| meta.find_var(b"height"))?;
-//! let mut back = vec![0; 12];
-//! file.get(var, &slab, None, &mut back)?;
-//! assert_eq!(back, values);
-//! file.close()?;
+//! let file = File::open(&path)?;
+//! assert_eq!(file.variable("height")?.get::<f64>(..)?, [1.0, 2.0, 3.0]);
+//! # file.close()?;
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`Dataset`] is what it stands on, and what the C library, the command line and Python use: bytes in the layout of C, all
+//! calls in netCDF's own words.
 #![forbid(unsafe_code)]
 
 mod attributes;
@@ -42,6 +41,7 @@ mod open;
 mod open_file;
 mod recovery;
 mod stored;
+pub mod typed;
 mod write_behind;
 
 pub use attributes::{GetAtt, PutAtt};

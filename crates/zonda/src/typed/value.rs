@@ -1,0 +1,307 @@
+//! Values that go into and out of datasets.
+
+use bytemuck::{Pod, Zeroable};
+use zonda_convert::Converted;
+use zonda_format::{
+    Access, AttAccess, AttPut, Destination, FIRST_USER_TYPE, NC_STRING, Transfer, UserClass,
+    Values, VarRef,
+};
+use zonda_model::{ExtType, MemType, memory};
+
+use super::compound::{self, Compound};
+use super::error::{Result, TypedError};
+use super::group::Group;
+use super::selection::Resolved;
+use super::text::Strings;
+use crate::Dataset;
+
+/// What a variable or an attribute can have as values: all numbers of 8 to 64 bits, [`Char`], `String`, and structures with
+/// [`compound!`](crate::compound).
+///
+/// Numbers are converted from and to any other type of number. Functions take any `T: Value`, so that
+/// the type that the caller wants is said once.
+///
+/// ```
+/// # use zonda::typed::{Result, Value, Variable};
+/// fn first<T: Value>(variable: &Variable<'_>) -> Result<Option<T>> {
+///     Ok(variable.get::<T>(..1)?.pop())
+/// }
+/// ```
+pub trait Value: Sized {
+    /// Number of the type that a new variable or attribute of such values has in the file. A structure is defined in the
+    /// group, if the group and those around it do not have it.
+    ///
+    /// # Errors
+    /// What defining it meets: `NC_ENOTNC4` in a file that has no such types.
+    fn nc_type(group: &Group<'_>) -> Result<i32>;
+
+    /// Reads all values.
+    #[doc(hidden)]
+    fn read(from: &Reading<'_>) -> Result<Vec<Self>>;
+
+    /// Writes all values.
+    #[doc(hidden)]
+    fn write(values: &[Self], to: &Writing<'_>) -> Result<()>;
+}
+
+/// A number that the memory of a transfer can have: `i8` to `u64`, `f32`, `f64`, and [`Char`].
+///
+/// ```
+/// use zonda::typed::Number;
+/// assert_eq!(<f32 as Number>::TYPE, zonda::ExtType::Float);
+/// ```
+pub trait Number: Pod + Value {
+    /// Its type in memory.
+    const MEMORY: MemType;
+    /// The type in a file that holds the same values.
+    const TYPE: ExtType;
+}
+
+/// A character of a variable of type `NC_CHAR`: one byte of text, which is no number.
+///
+/// ```
+/// use zonda::typed::Char;
+/// let name: Vec<Char> = b"EGLL".iter().map(|&byte| Char(byte)).collect();
+/// # assert_eq!(name[0], Char(b'E'));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Char(pub u8);
+
+macro_rules! numbers {
+    ($($number:ty => $memory:ident, $ty:ident;)*) => { $(
+        impl Number for $number {
+            const MEMORY: MemType = MemType::$memory;
+            const TYPE: ExtType = ExtType::$ty;
+        }
+
+        impl Value for $number {
+            fn nc_type(_: &Group<'_>) -> Result<i32> {
+                Ok(<$number as Number>::TYPE.nc_type())
+            }
+
+            fn read(from: &Reading<'_>) -> Result<Vec<$number>> {
+                let mut values = zeroed(from.n_elems)?;
+                from.fits(from.numbers(&mut values)?)?;
+                Ok(values)
+            }
+
+            fn write(values: &[$number], to: &Writing<'_>) -> Result<()> {
+                to.numbers(values)
+            }
+        }
+    )* };
+}
+
+numbers! {
+    i8 => I8, Byte;
+    u8 => U8, UByte;
+    i16 => I16, Short;
+    u16 => U16, UShort;
+    i32 => I32, Int;
+    u32 => U32, UInt;
+    i64 => I64, Int64;
+    u64 => U64, UInt64;
+    f32 => F32, Float;
+    f64 => F64, Double;
+    Char => Text, Char;
+}
+
+impl Value for String {
+    fn nc_type(_: &Group<'_>) -> Result<i32> {
+        Ok(NC_STRING)
+    }
+
+    fn read(from: &Reading<'_>) -> Result<Vec<String>> {
+        if from.nc_type != NC_STRING {
+            return Err(from.other_type("String"));
+        }
+        let mut strings = Strings::default();
+        let mut addresses: Vec<u64> = zeroed(from.n_elems)?;
+        let bytes = bytemuck::cast_slice_mut(&mut addresses);
+        let _ = from.transfer(None, Destination { bytes, place: Some(&mut strings) })?;
+        strings.of(&addresses).map_err(|at| from.not_utf8(at))
+    }
+
+    fn write(values: &[String], to: &Writing<'_>) -> Result<()> {
+        let (mut strings, addresses) = Strings::from_texts(values.iter().map(String::as_str));
+        let bytes = bytemuck::cast_slice(&addresses);
+        to.transfer(None, Values { bytes, fetch: Some(&mut strings) }).map(drop)
+    }
+}
+
+impl<T: Compound> Value for T {
+    fn nc_type(group: &Group<'_>) -> Result<i32> {
+        compound::define::<T>(group)
+    }
+
+    fn read(from: &Reading<'_>) -> Result<Vec<T>> {
+        compound::read(from)
+    }
+
+    fn write(values: &[T], to: &Writing<'_>) -> Result<()> {
+        compound::write(values, to)
+    }
+}
+
+/// A list of zeros.
+///
+/// # Errors
+/// `NC_ENOMEM`.
+pub(super) fn zeroed<T: Zeroable + Clone>(n: usize) -> Result<Vec<T>> {
+    Ok(memory::filled(n, T::zeroed()).map_err(crate::Error::from)?)
+}
+
+/// Where values are: elements of a variable, or an attribute.
+#[derive(Clone, Copy)]
+pub(super) enum At<'a> {
+    Var(VarRef, &'a Resolved),
+    Att(VarRef, &'a [u8]),
+}
+
+/// Values that are to be read.
+#[doc(hidden)]
+pub struct Reading<'a> {
+    pub(super) dataset: &'a Dataset,
+    pub(super) at: At<'a>,
+    pub(super) nc_type: i32,
+    pub(super) n_elems: usize,
+    /// What they are values of, with the path of the file.
+    pub(super) object: &'a dyn Fn() -> String,
+}
+
+impl std::fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reading").field("object", &(self.object)()).finish_non_exhaustive()
+    }
+}
+
+impl Reading<'_> {
+    pub(super) fn transfer(
+        &self,
+        mem: Option<MemType>,
+        room: Destination<'_>,
+    ) -> Result<Converted> {
+        Ok(match self.at {
+            At::Var(var, slab) => {
+                let mut get = Transfer::new(Access { var, slab: slab.slab(), mem });
+                self.dataset.get_from(var)?.check(&mut get)?.read(room)?
+            }
+            At::Att(owner, name) => {
+                let mut get = Transfer::new(AttAccess { owner, name, mem });
+                self.dataset.get_att_from(&mut get)?.read(room)?
+            }
+        })
+    }
+
+    /// Reads numbers into memory that is there.
+    pub(super) fn numbers<T: Number>(&self, out: &mut [T]) -> Result<Converted> {
+        // An enumeration is read as what its values are.
+        let mem = match self.enum_base()? {
+            Some(base) if base == T::TYPE.nc_type() => None,
+            _ => Some(T::MEMORY),
+        };
+        self.transfer(mem, Destination::plain(bytemuck::cast_slice_mut(out)))
+    }
+
+    fn enum_base(&self) -> Result<Option<i32>> {
+        enum_base(self.dataset, self.nc_type)
+    }
+
+    /// Whether all values fitted.
+    pub(super) fn fits(&self, converted: Converted) -> Result<()> {
+        fits(converted, self.object)
+    }
+
+    #[cold]
+    pub(super) fn other_type(&self, wanted: &str) -> TypedError {
+        let found = type_name(self.dataset, self.nc_type);
+        TypedError::Type { object: (self.object)(), found, wanted: wanted.into() }
+    }
+
+    #[cold]
+    pub(super) fn not_utf8(&self, at: usize) -> TypedError {
+        TypedError::Utf8 { object: (self.object)(), at }
+    }
+}
+
+/// Values that are to be written.
+#[doc(hidden)]
+pub struct Writing<'a> {
+    pub(super) dataset: &'a Dataset,
+    pub(super) at: At<'a>,
+    /// The type in the file.
+    pub(super) nc_type: i32,
+    pub(super) n_elems: usize,
+    pub(super) object: &'a dyn Fn() -> String,
+}
+
+impl std::fmt::Debug for Writing<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writing").field("object", &(self.object)()).finish_non_exhaustive()
+    }
+}
+
+impl Writing<'_> {
+    pub(super) fn transfer(&self, mem: Option<MemType>, values: Values<'_>) -> Result<Converted> {
+        Ok(match self.at {
+            At::Var(var, slab) => {
+                let mut put = Transfer::new(Access { var, slab: slab.slab(), mem });
+                self.dataset.put_to(var)?.check(&mut put)?.write(values)?
+            }
+            At::Att(owner, name) => {
+                let (nc_type, n_values) = (self.nc_type, self.n_elems);
+                let att = AttPut { owner, name, nc_type, n_values, mem };
+                self.dataset.put_att_to(&att)?.write(values)?
+            }
+        })
+    }
+
+    fn numbers<T: Number>(&self, values: &[T]) -> Result<()> {
+        let mem = match enum_base(self.dataset, self.nc_type)? {
+            Some(base) if base == T::TYPE.nc_type() => None,
+            _ => Some(T::MEMORY),
+        };
+        let converted = self.transfer(mem, Values::plain(bytemuck::cast_slice(values)))?;
+        fits(converted, self.object)
+    }
+
+    #[cold]
+    pub(super) fn other_type(&self, wanted: &str) -> TypedError {
+        let found = type_name(self.dataset, self.nc_type);
+        TypedError::Type { object: (self.object)(), found, wanted: wanted.into() }
+    }
+}
+
+fn fits(converted: Converted, object: &dyn Fn() -> String) -> Result<()> {
+    match converted.out_of_range {
+        0 => Ok(()),
+        count => Err(TypedError::OutOfRange { object: object(), count }),
+    }
+}
+
+/// The type of an enumeration's values; `None` for other types.
+fn enum_base(dataset: &Dataset, nc_type: i32) -> Result<Option<i32>> {
+    if nc_type < FIRST_USER_TYPE {
+        return Ok(None);
+    }
+    Ok(dataset.in_group(crate::GroupId::ROOT, |meta| match meta.user_type(nc_type)?.class {
+        UserClass::Enum { base, .. } => Ok::<_, crate::Error>(Some(base)),
+        _ => Ok(None),
+    })??)
+}
+
+/// The name of a type for a message.
+fn type_name(dataset: &Dataset, nc_type: i32) -> String {
+    if let Some(ty) = ExtType::from_nc_type(nc_type) {
+        return ty.name().to_owned();
+    }
+    if nc_type == NC_STRING {
+        return "string".to_owned();
+    }
+    let name = dataset.meta(|meta| Some(meta.user_type(nc_type).ok()?.name.clone()));
+    name.map_or_else(
+        || format!("type {nc_type}"),
+        |name| String::from_utf8_lossy(&name).into_owned(),
+    )
+}
