@@ -49,7 +49,7 @@ enum Values {
         at: usize,
         len: usize,
     },
-    OwnedValues(usize),
+    Owned(usize),
     /// As [`OwnedValues::write_to`] writes them.
     Written {
         at: usize,
@@ -179,7 +179,7 @@ impl Batch {
             Values::Written { at, len }
         } else {
             self.held.push(held);
-            Values::OwnedValues(self.held.len() - 1)
+            Values::Owned(self.held.len() - 1)
         };
         self.push(var, slab, None, values, grown_from);
         Ok(())
@@ -217,7 +217,7 @@ impl Batch {
         let slab = Hyperslab { start, count: rest.get(..job.rank)?, stride };
         let given = match job.values {
             Values::Packed { at, len } => Given::Packed(self.bytes.values().get(at..)?.get(..len)?),
-            Values::OwnedValues(number) => Given::Owned(self.held.get(number)?),
+            Values::Owned(number) => Given::Owned(self.held.get(number)?),
             Values::Written { at, len } => {
                 Given::Written(self.bytes.values().get(at..)?.get(..len)?)
             }
