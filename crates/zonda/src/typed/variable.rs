@@ -2,7 +2,7 @@
 
 use zonda_convert::Converted;
 use zonda_format::{StorageRequest, VarRef};
-use zonda_model::ExtType;
+use zonda_model::{ExtType, memory};
 
 use super::attribute::{self, AttributeValue, FromAttribute};
 use super::error::{Result, TypedError};
@@ -217,7 +217,8 @@ impl<'f> Variable<'f> {
         let (chars, counts) = self.get_shaped::<Char>(&selection.into())?;
         let len = counts.last().copied().unwrap_or(1);
         if len == 0 {
-            return Ok(vec![String::new(); counts.iter().rev().skip(1).product()]);
+            let n = counts.iter().rev().skip(1).product();
+            return Ok(memory::filled(n, String::new()).map_err(crate::Error::from)?);
         }
         let texts = chars.chunks(len).map(|text| {
             let bytes: Vec<u8> =
