@@ -6,12 +6,12 @@ use zonda::{
     AttAccess, AttPut, AttView, Destination, ExtType, MemType, NcError, Transfer, Values, VarId,
 };
 
-use crate::boundary::{CallResult, Failure, boundary, put, ranged};
-use crate::foreign::{CMemory, MallocPlace, bytes, put_text, slice, slice_mut};
+use crate::boundary::boundary;
+use crate::c_memory::{CVlenSource, MallocSink, bytes, put, put_text, slice, slice_mut};
+use crate::failure::{CallFailure, CallResult, range_result};
 use crate::handles::{self, FileRef};
-
 use crate::types::{NcType, STRING};
-use crate::user_format::{calls, member, to_user_format, transfer};
+use crate::user_format::{composed, member, to_user_format, transfer};
 use crate::var::type_of_format;
 
 /// The owner of an attribute must be a variable that exists, or the file.
@@ -30,7 +30,7 @@ unsafe fn att_name<'a>(
     file: &FileRef,
     owner: VarId,
     name: *const c_char,
-) -> Result<&'a [u8], Failure> {
+) -> Result<&'a [u8], CallFailure> {
     // SAFETY: the contract above is that of `bytes`.
     if let Some(name) = unsafe { bytes(name) } {
         return Ok(name);
@@ -255,10 +255,10 @@ unsafe fn put_att(
             // SAFETY: null only with length 0; else the contract above.
             let bytes = unsafe { slice(values.cast::<u8>(), put.n_bytes()) };
             // SAFETY: the contract above: values of that type.
-            let mut memory = unsafe { CMemory::new() };
+            let mut memory = unsafe { CVlenSource::new() };
             put.write(Values { bytes, fetch: Some(&mut memory) })
         };
-        ranged(put().map_err(|error| file.failure(error))?)
+        range_result(put().map_err(|error| file.failure(error))?)
     })
 }
 
@@ -274,7 +274,7 @@ unsafe fn get_att(
     to_user_format!(ncid, |table| match mem {
         Some(mem) => member!(table, get_att(ncid, varid, name, values, transfer::type_of(mem))),
         // SAFETY: same contract.
-        None => unsafe { calls::get_att(table, (ncid, varid), name, values) },
+        None => unsafe { composed::get_att(table, (ncid, varid), name, values) },
     });
     boundary(|| {
         let file = handles::file(ncid)?;
@@ -302,10 +302,10 @@ unsafe fn read(
     }
     // SAFETY: null only with length 0; else the contract above.
     let bytes = unsafe { slice_mut(values, get.n_bytes()) };
-    let mut place = MallocPlace::default();
+    let mut place = MallocSink::default();
     let converted = get.read(Destination { bytes, place: Some(&mut place) })?;
     place.keep();
-    ranged(converted)
+    range_result(converted)
 }
 
 /// `int nc_put_att(int ncid, int varid, const char *name, nc_type xtype, size_t len,

@@ -7,11 +7,12 @@ use zonda::{
     Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, Values, VarId, VarRef,
 };
 
-use crate::boundary::{CallResult, Failure, boundary, from_elsewhere};
-use crate::foreign::{CMemory, MallocPlace, bytes};
+use crate::boundary::{boundary, foreign_code};
+use crate::c_memory::{CVlenSource, MallocSink, bytes};
+use crate::failure::{CallFailure, CallResult};
 use crate::handles::{self, FileRef};
-use crate::types::{FIRST_USER_TYPE, NcType, Shape};
-use crate::user_format::{calls, table_of};
+use crate::types::{FIRST_USER_TYPE, NcType, TypeShape};
+use crate::user_format::{composed, table_of};
 
 /// Data travels in blocks of at most this many bytes, or of one element if that is larger.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -33,8 +34,9 @@ pub unsafe extern "C" fn nc_copy_att(
 ) -> c_int {
     if [ncid_in, ncid_out].map(table_of).iter().any(Option::is_some) {
         // SAFETY: same contract.
-        let copied = unsafe { calls::copy_att((ncid_in, varid_in), name, (ncid_out, varid_out)) };
-        return from_elsewhere(copied);
+        let copied =
+            unsafe { composed::copy_att((ncid_in, varid_in), name, (ncid_out, varid_out)) };
+        return foreign_code(copied);
     }
     boundary(|| {
         let to = handles::file(ncid_out)?;
@@ -57,17 +59,17 @@ type Within<'f> = (&'f Dataset, GroupId);
 ///
 /// # Errors
 /// `NC_EBADTYPE` where there is none.
-fn type_in(from: Within<'_>, nc_type: NcType, to: Within<'_>) -> Result<NcType, Failure> {
+fn type_in(from: Within<'_>, nc_type: NcType, to: Within<'_>) -> Result<NcType, CallFailure> {
     if nc_type < FIRST_USER_TYPE {
         return Ok(nc_type);
     }
     let (name, shape) = from.0.in_group(from.1, |meta| {
-        Ok::<_, Failure>((meta.user_type(nc_type)?.name.clone(), Shape::of(meta, nc_type)?))
+        Ok::<_, CallFailure>((meta.user_type(nc_type)?.name.clone(), TypeShape::of(meta, nc_type)?))
     })??;
     let found = to.0.in_group(to.1, |meta| {
         let fits = |&number: &NcType| {
             meta.user_type(number).is_ok_and(|ty| ty.name == name)
-                && Shape::of(meta, number).is_ok_and(|other| other.is_like(&shape))
+                && TypeShape::of(meta, number).is_ok_and(|other| other.is_like(&shape))
         };
         let mut around = Some(meta.group_id());
         while let Some(group) = around.and_then(|group| meta.group(group).ok()) {
@@ -105,11 +107,11 @@ fn copy_att(
     let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
     let out_type = type_in((from, owner_in.group), nc_type, (to, owner_out.group))?;
     let mut values = Vec::new();
-    let mut place = MallocPlace::default();
+    let mut place = MallocSink::default();
     // Without conversion nothing is out of range.
     let _ = from.get_att_list(owner_in, name, None, (&mut values, Some(&mut place)))?;
     // SAFETY: the values are those just placed, which are there until `place` goes.
-    let mut memory = unsafe { CMemory::new() };
+    let mut memory = unsafe { CVlenSource::new() };
     let what = (out_type, len);
     let values = Values { bytes: &values, fetch: Some(&mut memory) };
     let _ = to.put_att_values(owner_out, name, what, values)?;
@@ -124,7 +126,7 @@ fn copy_att(
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) -> c_int {
     if [ncid_in, ncid_out].map(table_of).iter().any(Option::is_some) {
-        return from_elsewhere(calls::copy_var((ncid_in, varid_in), ncid_out));
+        return foreign_code(composed::copy_var((ncid_in, varid_in), ncid_out));
     }
     boundary(|| {
         let from = handles::file(ncid_in)?;
@@ -176,7 +178,7 @@ struct Source {
 }
 
 impl Source {
-    fn of(file: &FileRef, id: VarId) -> Result<Source, Failure> {
+    fn of(file: &FileRef, id: VarId) -> Result<Source, CallFailure> {
         if id == VarId::GLOBAL {
             return Err(NcError::NotVar.into());
         }
@@ -276,11 +278,11 @@ impl Source {
         buffer: &mut Vec<u8>,
     ) -> CallResult {
         let slab = Hyperslab { start, count, stride: None };
-        let mut place = MallocPlace::default();
+        let mut place = MallocSink::default();
         // Without conversion nothing is out of range.
         let _ = from.get_list(self.id, &slab, None, (buffer, Some(&mut place)))?;
         // SAFETY: the values are those just placed, which are there until `place` goes.
-        let mut memory = unsafe { CMemory::new() };
+        let mut memory = unsafe { CVlenSource::new() };
         let values = Values { bytes: buffer, fetch: Some(&mut memory) };
         let _ = to.put_values(id, &slab, values)?;
         Ok(())

@@ -5,8 +5,9 @@ use std::ptr::null_mut;
 
 use zonda::{DimId, DimView, NcError};
 
-use crate::boundary::{CallResult, boundary, put};
-use crate::foreign::{bytes, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_text};
+use crate::failure::CallResult;
 use crate::handles;
 use crate::user_format::{member, to_user_format};
 

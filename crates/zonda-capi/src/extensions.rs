@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char, c_int};
 use zonda::{NcError, WriteBehind};
 use zonda_runtime::memory;
 
-use crate::boundary::{boundary, last_error_text, put};
-use crate::foreign::put_text;
+use crate::boundary::{boundary, last_error_text};
+use crate::c_memory::{put, put_text};
 use crate::handles;
 use crate::user_format::to_user_format;
 

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use zonda::{FilterSpec, NcError, VarId, VarInfo};
 
-use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::{put_list, slice};
+use crate::boundary::boundary;
+use crate::c_memory::{put, put_list, slice};
+use crate::failure::{CallFailure, CallResult};
 use crate::handles::{self, FileRef};
-use crate::user_format::settings::{self, Part};
 use crate::user_format::to_user_format;
+use crate::user_format::var_storage::{self, VarProperty};
 
 const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
@@ -27,14 +28,14 @@ const ZSTANDARD: u32 = 32015;
 const LAST_FILTER: u32 = 65535;
 
 /// Checks that `varid` names a variable; `NC_GLOBAL` does not.
-pub(crate) fn check_var(ncid: c_int, varid: c_int) -> Result<FileRef, Failure> {
+pub(crate) fn check_var(ncid: c_int, varid: c_int) -> Result<FileRef, CallFailure> {
     let file = handles::file(ncid)?;
     file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
     Ok(file)
 }
 
 /// How a variable of a netCDF-4 file is stored; `None` for classic files.
-pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo>>, Failure> {
+pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo>>, CallFailure> {
     if !file.dataset.capabilities().storage {
         return Ok(None);
     }
@@ -42,7 +43,7 @@ pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo
 }
 
 /// A netCDF-4 file whose variables get properties; of a classic one the answer is `NC_ENOTNC4`.
-pub(crate) fn file_for_setting(ncid: c_int) -> Result<FileRef, Failure> {
+pub(crate) fn file_for_setting(ncid: c_int) -> Result<FileRef, CallFailure> {
     let file = handles::file(ncid)?;
     if file.dataset.capabilities().storage { Ok(file) } else { Err(NcError::NotNc4.into()) }
 }
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn nc_def_var_filter(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe {
-        settings::def_filter(table, (ncid, varid), id, nparams, params)
+        var_storage::def_filter(table, (ncid, varid), id, nparams, params)
     });
     boundary(|| {
         if nparams != 0 && params.is_null() {
@@ -141,7 +142,7 @@ pub extern "C" fn nc_def_var_szip(
     let params = [options_mask.cast_unsigned(), pixels_per_block.cast_unsigned()];
     // SAFETY: two parameters.
     to_user_format!(ncid, |table| unsafe {
-        settings::def_filter(table, (ncid, varid), SZIP, params.len(), params.as_ptr())
+        var_storage::def_filter(table, (ncid, varid), SZIP, params.len(), params.as_ptr())
     });
     boundary(|| add_filter(ncid, varid, SZIP, &params))
 }
@@ -163,7 +164,7 @@ pub unsafe extern "C" fn nc_inq_var_deflate(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe {
-        settings::deflate(table, (ncid, varid), shufflep, deflatep, deflate_levelp)
+        var_storage::deflate(table, (ncid, varid), shufflep, deflatep, deflate_levelp)
     });
     boundary(|| {
         let file = handles::file(ncid)?;
@@ -201,9 +202,11 @@ pub unsafe extern "C" fn nc_inq_var_fletcher32(
     varid: c_int,
     fletcher32p: *mut c_int,
 ) -> c_int {
-    let part = Part::Fletcher32(fletcher32p);
+    let property = VarProperty::Fletcher32(fletcher32p);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe {
+        var_storage::var_property(table, (ncid, varid), property)
+    });
     boundary(|| {
         let info = info_of(&check_var(ncid, varid)?, varid)?;
         let found = info.is_some_and(|info| find(&info, FLETCHER32).is_some());
@@ -226,7 +229,7 @@ pub unsafe extern "C" fn nc_inq_var_szip(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |_| unsafe {
-        settings::szip((ncid, varid), options_maskp, pixels_per_blockp)
+        var_storage::szip((ncid, varid), options_maskp, pixels_per_blockp)
     });
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
@@ -255,7 +258,9 @@ pub unsafe extern "C" fn nc_inq_var_filter(
     params: *mut c_uint,
 ) -> c_int {
     // SAFETY: same contract.
-    to_user_format!(ncid, |_| unsafe { settings::inq_filter((ncid, varid), idp, nparams, params) });
+    to_user_format!(ncid, |_| unsafe {
+        var_storage::inq_filter((ncid, varid), idp, nparams, params)
+    });
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
         let first = info.as_ref().and_then(|info| info.filters.first());
@@ -344,7 +349,7 @@ pub extern "C" fn nc_filter_path_query(id: c_int) -> c_int {
 /// Gives a variable one of the filters that have functions of their own; `valid` says whether its
 /// parameters are. A classic file has no filters: `NC_ENOFILTER`.
 fn add_named_filter((ncid, varid): (c_int, c_int), id: u32, valid: bool, params: &[u32]) -> c_int {
-    to_user_format!(ncid, |table| settings::def_named_filter(
+    to_user_format!(ncid, |table| var_storage::def_named_filter(
         table,
         (ncid, varid),
         id,
@@ -411,7 +416,7 @@ unsafe fn level_of(
         put(levelp, found.map_or(0, |[level]| level.cast_signed()));
     };
     tell(None);
-    to_user_format!(ncid, |_| settings::named_filter((ncid, varid), id, tell));
+    to_user_format!(ncid, |_| var_storage::named_filter((ncid, varid), id, tell));
     boundary(|| {
         let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
@@ -484,7 +489,7 @@ pub unsafe extern "C" fn nc_inq_var_blosc(
         }
     };
     tell(None);
-    to_user_format!(ncid, |_| settings::named_filter((ncid, varid), BLOSC, tell));
+    to_user_format!(ncid, |_| var_storage::named_filter((ncid, varid), BLOSC, tell));
     boundary(|| {
         let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());

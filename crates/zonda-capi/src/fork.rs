@@ -4,7 +4,7 @@
 //! ([`zonda_runtime::fork`]). What is not yet written then belongs to the parent; the child's copies only read. A file whose
 //! locks are not to be had in time is out of the child's reach: each call on it is `ECHILD` at once.
 //!
-//! An exit commits what was put ([`crate::ending`]).
+//! An exit commits what was put ([`crate::exit`]).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -13,8 +13,8 @@ use zonda::FrozenFile;
 use zonda_runtime::fork::{self, Child, Freeze, Frozen};
 use zonda_runtime::lock::Rank;
 
-use crate::ending;
-use crate::handles::{self, Kept};
+use crate::exit;
+use crate::handles::{self, SharedFile};
 
 /// To be called before the first file opens.
 pub(crate) fn prepare_for_fork_and_exit() {
@@ -22,32 +22,32 @@ pub(crate) fn prepare_for_fork_and_exit() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if !IS_DONE.load(Ordering::Acquire) {
         // Several threads may do this at once: nobody waits for another one, whom a child would not have.
-        zonda::report_gaps(crate::boundary::tell);
-        zonda::release::find_by(crate::displaced::release);
-        fork::register(&Files);
+        zonda::report_gaps(crate::boundary::remember_report);
+        zonda::release::find_by(crate::other_libnetcdf::release);
+        fork::register(&OpenFiles);
         if !IS_DONE.swap(true, Ordering::AcqRel) {
             fork::install();
-            ending::register();
+            exit::register();
         }
     }
 }
 
 /// The files of the handle table.
-struct Files;
+struct OpenFiles;
 
-impl Freeze for Files {
+impl Freeze for OpenFiles {
     fn rank(&self) -> Rank {
         Rank::File
     }
 
     /// Also those that other threads open meanwhile, as long as there is time.
     fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
-        let mut held = HeldFiles(Vec::new());
+        let mut held = LockedFiles(Vec::new());
         loop {
             let n_before = held.0.len();
             for file in handles::all() {
                 if !held.has(&file) {
-                    held.0.push(HeldFile::new(file, until));
+                    held.0.push(LockedFile::new(file, until));
                 }
             }
             if held.0.len() == n_before || Instant::now() >= until {
@@ -58,30 +58,30 @@ impl Freeze for Files {
 }
 
 /// The locks of a file, and the file, which must outlive them: fields are dropped in this order.
-struct HeldFile {
+struct LockedFile {
     locks: Option<FrozenFile<'static>>,
-    file: Kept,
+    file: SharedFile,
 }
 
-impl HeldFile {
-    fn new(file: Kept, until: Instant) -> HeldFile {
+impl LockedFile {
+    fn new(file: SharedFile, until: Instant) -> LockedFile {
         let locks = file.dataset.freeze(until);
-        // SAFETY: the locks lie in `file`, which does not move, and lives in the same `HeldFile`
+        // SAFETY: the locks lie in `file`, which does not move, and lives in the same `LockedFile`
         // until they are given back.
         let locks = unsafe { std::mem::transmute::<FrozenFile<'_>, FrozenFile<'static>>(locks) };
-        HeldFile { locks: Some(locks), file }
+        LockedFile { locks: Some(locks), file }
     }
 }
 
-struct HeldFiles(Vec<HeldFile>);
+struct LockedFiles(Vec<LockedFile>);
 
-impl HeldFiles {
-    fn has(&self, file: &Kept) -> bool {
+impl LockedFiles {
+    fn has(&self, file: &SharedFile) -> bool {
         self.0.iter().any(|held| held.file.is(file))
     }
 }
 
-impl Frozen for HeldFiles {
+impl Frozen for LockedFiles {
     fn in_child(&mut self, child: Child) {
         for file in handles::all() {
             // Another thread opened it in the last moment, and may have been at work with it.
@@ -90,7 +90,7 @@ impl Frozen for HeldFiles {
                 std::mem::forget(file);
             }
         }
-        for HeldFile { locks, file } in &self.0 {
+        for LockedFile { locks, file } in &self.0 {
             if child.is_quiet && locks.as_ref().is_some_and(FrozenFile::is_whole) {
                 file.dataset.mark_forked();
             } else {

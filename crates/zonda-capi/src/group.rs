@@ -7,8 +7,9 @@ use std::ffi::{c_char, c_int};
 
 use zonda::{GroupId, NcError, check_name};
 
-use crate::boundary::{Failure, boundary, put};
-use crate::foreign::{bytes, put_list, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_list, put_text};
+use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
 use crate::user_format::to_user_format;
 
@@ -35,7 +36,7 @@ unsafe fn put_ids(
 }
 
 /// The group in that of `file` with that name.
-fn child(file: &FileRef, from: GroupId, name: &[u8]) -> Result<GroupId, Failure> {
+fn child(file: &FileRef, from: GroupId, name: &[u8]) -> Result<GroupId, CallFailure> {
     check_name(name)?;
     Ok(file.dataset.in_group(from, |meta| meta.find_group(name))??)
 }
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn nc_inq_grp_ncid(
 
 /// The group that a path leads to, from the group of `file` on; without any name the root group,
 /// if that is where it starts.
-pub(crate) fn follow(file: &FileRef, path: &[u8]) -> Result<GroupId, Failure> {
+pub(crate) fn follow(file: &FileRef, path: &[u8]) -> Result<GroupId, CallFailure> {
     let mut names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
     if names.peek().is_none() && file.group != GroupId::ROOT {
         return Err(NcError::NoGrp.into());

@@ -12,14 +12,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
+use zonda_user_format::NcDispatch;
 
-use crate::boundary::{Failure, works_on};
-use crate::user_format::NcDispatch;
+use crate::current_call::note_file;
+use crate::failure::CallFailure;
+use crate::trace::{self, files::N_SLOTS};
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
-pub(crate) const N_SLOTS: usize = 1 << 16;
 
-static SLOTS: [ArcSwapOption<Entry>; N_SLOTS] = [const { ArcSwapOption::const_empty() }; N_SLOTS];
+static SLOTS: [ArcSwapOption<SlotEntry>; N_SLOTS] =
+    [const { ArcSwapOption::const_empty() }; N_SLOTS];
 /// Whether a file of a program's own format was ever opened. In most programs none is, and whether a
 /// call is about one is then this test and not a look at a slot.
 static HAS_USER_FILES: AtomicBool = AtomicBool::new(false);
@@ -36,8 +38,8 @@ const LOWEST: usize = usize::MAX;
 /// What an `ncid` stands for. It stays what it is as long as anybody has it.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are datasets, and lookups are not to follow a second pointer
-enum Entry {
-    Dataset(OpenFile),
+enum SlotEntry {
+    Dataset(OpenDataset),
     User(UserFile),
 }
 
@@ -52,7 +54,7 @@ pub(crate) struct UserFile {
 
 /// A dataset as C opened it.
 #[derive(Debug)]
-pub(crate) struct OpenFile {
+pub(crate) struct OpenDataset {
     /// The dataset.
     pub(crate) dataset: Dataset,
     /// Mode flags as `nc_inq_format_extended` reports them.
@@ -62,32 +64,32 @@ pub(crate) struct OpenFile {
     /// Path as messages name it.
     pub(crate) name: Arc<Path>,
     /// Caller memory behind an in-memory file, handed back by `nc_close_memio`.
-    pub(crate) memory: Option<Arc<crate::memory::MallocMemory>>,
+    pub(crate) memory: Option<Arc<crate::malloc_memory::MallocMemory>>,
     /// Whether that memory is written to `path` when the file is closed (`NC_PERSIST`).
     pub(crate) persists_memory: bool,
 }
 
-impl OpenFile {
+impl OpenDataset {
     /// A dataset that C has opened by `path`.
-    pub(crate) fn new(dataset: Dataset, mode: c_int, path: CString) -> OpenFile {
+    pub(crate) fn new(dataset: Dataset, mode: c_int, path: CString) -> OpenDataset {
         let name = Arc::from(dataset.path());
-        OpenFile { dataset, mode, path, name, memory: None, persists_memory: false }
+        OpenDataset { dataset, mode, path, name, memory: None, persists_memory: false }
     }
 
     /// One that lies in `memory`, which is written to its path in the end where it `persists`.
     pub(crate) fn in_memory(
         self,
-        memory: Option<Arc<crate::memory::MallocMemory>>,
+        memory: Option<Arc<crate::malloc_memory::MallocMemory>>,
         persists: bool,
-    ) -> OpenFile {
-        OpenFile { memory, persists_memory: persists, ..self }
+    ) -> OpenDataset {
+        OpenDataset { memory, persists_memory: persists, ..self }
     }
 }
 
 /// A file and a group of it, found by an `ncid`; keeps the file alive while a call uses it, even if
 /// another thread closes it.
 pub(crate) struct FileRef {
-    file: Guard<Option<Arc<Entry>>>,
+    file: Guard<Option<Arc<SlotEntry>>>,
     /// The group that the `ncid` names.
     pub(crate) group: GroupId,
 }
@@ -101,7 +103,7 @@ impl FileRef {
 
     /// Shows the definitions of the group to `f`.
     #[inline]
-    pub(crate) fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R, Failure> {
+    pub(crate) fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R, CallFailure> {
         Ok(self.dataset.in_group(self.group, f)?)
     }
 
@@ -112,11 +114,11 @@ impl FileRef {
 }
 
 impl Deref for FileRef {
-    type Target = OpenFile;
+    type Target = OpenDataset;
     #[inline]
-    fn deref(&self) -> &OpenFile {
+    fn deref(&self) -> &OpenDataset {
         match self.file.as_deref() {
-            Some(Entry::Dataset(file)) => file,
+            Some(SlotEntry::Dataset(file)) => file,
             // SAFETY: `look_up`, which alone makes a `FileRef`, has found a dataset in there, and an
             // entry does not change. So that there are two kinds is asked once for each call.
             _ => unsafe { std::hint::unreachable_unchecked() },
@@ -126,25 +128,25 @@ impl Deref for FileRef {
 
 /// A dataset that is kept for longer than a call, or that the table has no more.
 #[derive(Clone)]
-pub(crate) struct Kept(Arc<Entry>);
+pub(crate) struct SharedFile(Arc<SlotEntry>);
 
-impl Kept {
-    fn new(entry: Arc<Entry>) -> Option<Kept> {
-        matches!(*entry, Entry::Dataset(_)).then_some(Kept(entry))
+impl SharedFile {
+    fn new(entry: Arc<SlotEntry>) -> Option<SharedFile> {
+        matches!(*entry, SlotEntry::Dataset(_)).then_some(SharedFile(entry))
     }
 
     /// Whether both are one open file.
-    pub(crate) fn is(&self, other: &Kept) -> bool {
+    pub(crate) fn is(&self, other: &SharedFile) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Deref for Kept {
-    type Target = OpenFile;
-    fn deref(&self) -> &OpenFile {
+impl Deref for SharedFile {
+    type Target = OpenDataset;
+    fn deref(&self) -> &OpenDataset {
         match &*self.0 {
-            Entry::Dataset(file) => file,
-            Entry::User(_) => unreachable!("a Kept is made of a dataset only"),
+            SlotEntry::Dataset(file) => file,
+            SlotEntry::User(_) => unreachable!("a SharedFile is made of a dataset only"),
         }
     }
 }
@@ -155,7 +157,7 @@ impl Deref for Kept {
 /// `NC_EBADID` when nothing is open under that number, or its group half names no group.
 #[inline]
 pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
-    works_on(slot_of(ncid));
+    note_file(slot_of(ncid));
     unnamed(ncid)
 }
 
@@ -180,7 +182,7 @@ pub(crate) fn unnamed(ncid: c_int) -> Result<FileRef, NcError> {
 /// `NC_EBADID` when nothing is open under that number.
 #[inline]
 pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
-    works_on(slot_of(ncid));
+    note_file(slot_of(ncid));
     look_up(ncid)
 }
 
@@ -189,15 +191,15 @@ fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     let id = ncid.cast_unsigned();
     let slot = slot_of(ncid);
     if zonda_trace::on() {
-        crate::trace::works_on(slot);
+        trace::files::set_current(slot);
     }
     let file = SLOTS[slot].load();
     let group = GroupId((id & 0xffff) as u16);
     match file.as_deref() {
-        Some(Entry::Dataset(open)) if open.dataset.is_out_of_reach() => {
+        Some(SlotEntry::Dataset(open)) if open.dataset.is_out_of_reach() => {
             Err(NcError::System(libc::ECHILD))
         }
-        Some(Entry::Dataset(open))
+        Some(SlotEntry::Dataset(open))
             if group == GroupId::ROOT || open.dataset.capabilities().groups =>
         {
             Ok(FileRef { file, group })
@@ -216,7 +218,9 @@ pub(crate) fn user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Optio
 fn find_user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
     match SLOTS[slot_of(ncid)].load().as_deref() {
         // The table is told which of its groups is meant, if it has any.
-        Some(Entry::User(file)) if ncid >= 0 && (ncid & 0xffff == 0 || file.table.has_groups()) => {
+        Some(SlotEntry::User(file))
+            if ncid >= 0 && (ncid & 0xffff == 0 || file.table.has_groups()) =>
+        {
             Some(f(file))
         }
         _ => None,
@@ -226,7 +230,7 @@ fn find_user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
 /// How messages name the file in a slot.
 #[cold]
 pub(crate) fn path_at(slot: usize) -> Option<Arc<Path>> {
-    let file = Kept::new(SLOTS.get(slot)?.load_full()?)?;
+    let file = SharedFile::new(SLOTS.get(slot)?.load_full()?)?;
     Some(Arc::clone(&file.name))
 }
 
@@ -298,10 +302,10 @@ pub(crate) fn slot_of(ncid: c_int) -> usize {
 ///
 /// # Errors
 /// `NC_ENFILE` when all slots are taken.
-pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
+pub(crate) fn insert(file: OpenDataset) -> Result<c_int, NcError> {
     let (slot, ncid) = take_slot()?;
-    crate::trace::opened(slot, &file);
-    enter(slot, Entry::Dataset(file));
+    trace::files::note_opened(slot, file.dataset.path());
+    enter(slot, SlotEntry::Dataset(file));
     Ok(ncid)
 }
 
@@ -312,25 +316,25 @@ pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
 pub(crate) fn insert_user_file(file: UserFile) -> Result<c_int, NcError> {
     let (slot, ncid) = take_slot()?;
     HAS_USER_FILES.store(true, Ordering::Relaxed);
-    enter(slot, Entry::User(file));
+    enter(slot, SlotEntry::User(file));
     Ok(ncid)
 }
 
-fn enter(slot: usize, entry: Entry) {
+fn enter(slot: usize, entry: SlotEntry) {
     SLOTS[slot].store(Some(Arc::new(entry)));
     HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
 }
 
 /// Takes an entry out of its slot; of several threads that do, one gets it, and none gets what was
 /// opened there since.
-fn take_out(slot: usize, entry: Guard<Option<Arc<Entry>>>) -> Option<Arc<Entry>> {
+fn take_out(slot: usize, entry: Guard<Option<Arc<SlotEntry>>>) -> Option<Arc<SlotEntry>> {
     let before = SLOTS[slot].compare_and_swap(&entry, None);
     let taken = Guard::into_inner(entry)?;
     if !before.as_ref().is_some_and(|before| Arc::ptr_eq(before, &taken)) {
         return None;
     }
     // Another thread may open a file here at once: what this call fails at from now on names itself.
-    works_on(0);
+    note_file(0);
     free_slot(slot);
     Some(taken)
 }
@@ -341,21 +345,21 @@ fn take_out(slot: usize, entry: Guard<Option<Arc<Entry>>>) -> Option<Arc<Entry>>
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number.
-pub(crate) fn remove(ncid: c_int) -> Result<Kept, NcError> {
+pub(crate) fn remove(ncid: c_int) -> Result<SharedFile, NcError> {
     let found = any_group(ncid)?;
-    take_out(slot_of(ncid), found.file).map(Kept).ok_or(NcError::BadId)
+    take_out(slot_of(ncid), found.file).map(SharedFile).ok_or(NcError::BadId)
 }
 
 /// Takes a file out of the table that was found there and was closed; `None` where another thread has given it up.
-pub(crate) fn take_closed(file: FileRef, ncid: c_int) -> Option<Kept> {
-    take_out(slot_of(ncid), file.file).map(Kept)
+pub(crate) fn take_closed(file: FileRef, ncid: c_int) -> Option<SharedFile> {
+    take_out(slot_of(ncid), file.file).map(SharedFile)
 }
 
 /// [`remove`] for a file of a program's own format.
 pub(crate) fn remove_user_file(ncid: c_int) {
     let slot = slot_of(ncid);
     let found = SLOTS[slot].load();
-    if matches!(found.as_deref(), Some(Entry::User(_))) {
+    if matches!(found.as_deref(), Some(SlotEntry::User(_))) {
         drop(take_out(slot, found));
     }
 }
@@ -368,7 +372,7 @@ pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
     let slot = slot_of(ncid);
     let found = SLOTS[slot].load();
     match found.as_deref() {
-        Some(Entry::Dataset(file)) if file.dataset.is_out_of_reach() => {}
+        Some(SlotEntry::Dataset(file)) if file.dataset.is_out_of_reach() => {}
         _ => return Ok(()),
     }
     // To drop it would be to wait for its locks.
@@ -379,25 +383,26 @@ pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
 /// Whether any dataset is open. Takes no memory.
 pub(crate) fn is_any_open() -> bool {
     let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
-    let is_dataset =
-        |slot: &ArcSwapOption<Entry>| matches!(slot.load().as_deref(), Some(Entry::Dataset(_)));
+    let is_dataset = |slot: &ArcSwapOption<SlotEntry>| {
+        matches!(slot.load().as_deref(), Some(SlotEntry::Dataset(_)))
+    };
     SLOTS.iter().take(high).any(is_dataset)
 }
 
 /// Every open dataset, for what concerns all of them: flushing at exit, fork.
-pub(crate) fn all() -> Vec<Kept> {
+pub(crate) fn all() -> Vec<SharedFile> {
     let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
-    SLOTS[..high].iter().filter_map(|slot| Kept::new(slot.load_full()?)).collect()
+    SLOTS[..high].iter().filter_map(|slot| SharedFile::new(slot.load_full()?)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn open_file() -> OpenFile {
+    fn open_file() -> OpenDataset {
         let storage = Arc::new(zonda::storage::backend::Memory::new());
         let dataset = Dataset::create_in(storage, Path::new("test"), &Default::default()).unwrap();
-        OpenFile::new(dataset, 0, CString::default())
+        OpenDataset::new(dataset, 0, CString::default())
     }
 
     /// One test, because the table is one for the process.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use zonda::{Format, NcError, Persist};
 
-use crate::boundary::{boundary, put};
+use crate::boundary::boundary;
+use crate::c_memory::put;
 
 /// `NC_WRITE`
 pub(crate) const WRITE: c_int = 0x0001;

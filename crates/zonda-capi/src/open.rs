@@ -7,22 +7,24 @@ use std::sync::Arc;
 
 use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
 
-use crate::boundary::{CallResult, Failure, answering, put};
+use crate::boundary::boundary_with_code;
+use crate::c_memory::put;
+use crate::failure::{CallFailure, CallResult};
 use crate::fork::prepare_for_fork_and_exit;
-use crate::handles::{self, OpenFile};
-use crate::memory::{MallocMemory, PAGE};
+use crate::handles::{self, OpenDataset};
+use crate::malloc_memory::{MallocMemory, PAGE};
 use crate::mode::{
     DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, PERSIST, SHARE,
     WRITE, check_create_mode, check_memory_flags, format_asked_for, held_in_memory, netcdf4_of,
     shown_mode,
 };
-use crate::target::Target;
-use crate::tuning::{alignment, chunk_cache};
-use crate::user_format::{self, NcDispatch, Opening, table_of_content, table_of_number};
+use crate::path_argument::PathArgument;
+use crate::process_settings::{alignment, chunk_cache};
+use crate::user_format::{self, NcDispatch, OpenArguments, table_of_content, table_of_number};
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
-fn block_bytes(asked: usize, target: &Target, in_memory: Option<usize>) -> usize {
+fn block_bytes(asked: usize, target: &PathArgument, in_memory: Option<usize>) -> usize {
     const SMALLEST: usize = 256;
     const DEFAULT: u64 = 8192;
     const LARGEST: usize = 1 << 28;
@@ -47,9 +49,9 @@ unsafe fn answer_block_bytes(chunksizehintp: *mut usize, answer: impl FnOnce(usi
 
 /// Why a file cannot be created, as C sees it: whatever the system says about an HDF5 file is a lack
 /// of permission to the reference.
-fn as_created(failure: Failure, format: Format) -> Failure {
+fn as_created(failure: CallFailure, format: Format) -> CallFailure {
     match failure.code() {
-        NcError::System(_) if format.is_hdf5() => failure.seen_as(NcError::System(libc::EACCES)),
+        NcError::System(_) if format.is_hdf5() => failure.with_code(NcError::System(libc::EACCES)),
         _ => failure,
     }
 }
@@ -58,7 +60,7 @@ fn as_created(failure: Failure, format: Format) -> Failure {
 ///
 /// # Safety
 /// `ncidp` is null, or valid for a write.
-unsafe fn enter(file: OpenFile, ncidp: *mut c_int) -> CallResult {
+unsafe fn enter(file: OpenDataset, ncidp: *mut c_int) -> CallResult {
     let ncid = handles::insert(file)?;
     // SAFETY: same contract.
     unsafe { put(ncidp, ncid) };
@@ -72,7 +74,10 @@ fn quick_format(dataset: &Dataset) -> Format {
 }
 
 /// The table of a program's own format that a target or a mode asks for.
-fn table_asked_for(target: &Target, mode: c_int) -> Result<Option<&'static NcDispatch>, NcError> {
+fn table_asked_for(
+    target: &PathArgument,
+    mode: c_int,
+) -> Result<Option<&'static NcDispatch>, NcError> {
     match target.user_format {
         Some(format) => table_of_number(format).map(Some),
         None => user_format::table_of_mode(mode),
@@ -90,16 +95,16 @@ pub(crate) unsafe fn create(
     basepe: c_int,
     chunksizehintp: *mut usize,
     ncidp: *mut c_int,
-) -> Result<c_int, Failure> {
+) -> Result<c_int, CallFailure> {
     if path.is_null() {
         return Err(NcError::Inval.into());
     }
     check_create_mode(cmode)?;
     // SAFETY: not null, and the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
+    let (target, shown) = unsafe { PathArgument::from_c(path)? };
     if let Some(table) = table_asked_for(&target, cmode)? {
         let (create, memory) = (Some(initialsz), std::ptr::null_mut());
-        let how = Opening { mode: cmode, create, basepe, chunksizehintp, memory };
+        let how = OpenArguments { mode: cmode, create, basepe, chunksizehintp, memory };
         // SAFETY: the contract above.
         return unsafe { user_format::open(table, shown, &how, ncidp) };
     }
@@ -133,7 +138,7 @@ pub(crate) unsafe fn create(
         let memory = Arc::new(memory);
         (Dataset::create_in(memory.clone(), target.os_path(), &options)?, Some(memory))
     } else {
-        let made = Dataset::create(target.os_path(), &options).map_err(Failure::from);
+        let made = Dataset::create(target.os_path(), &options).map_err(CallFailure::from);
         (made.map_err(|failure| as_created(failure, format))?, None)
     };
     // SAFETY: the contract above.
@@ -144,13 +149,13 @@ pub(crate) unsafe fn create(
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
-        enter(OpenFile::new(dataset, mode, shown).in_memory(memory, persists_memory), ncidp)?;
+        enter(OpenDataset::new(dataset, mode, shown).in_memory(memory, persists_memory), ncidp)?;
     }
     Ok(0)
 }
 
 /// The table of a program's own format whose magic number a file begins with.
-fn table_of_file(target: &Target) -> Option<&'static NcDispatch> {
+fn table_of_file(target: &PathArgument) -> Option<&'static NcDispatch> {
     table_of_content(|start| {
         let Ok(mut file) = std::fs::File::open(target.os_path()) else { return 0 };
         let mut n = 0;
@@ -172,17 +177,17 @@ unsafe fn open(
     basepe: c_int,
     chunksizehintp: *mut usize,
     ncidp: *mut c_int,
-) -> Result<c_int, Failure> {
+) -> Result<c_int, CallFailure> {
     if path.is_null() {
         return Err(NcError::Inval.into());
     }
     check_memory_flags(omode)?;
     // SAFETY: not null, and the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
+    let (target, shown) = unsafe { PathArgument::from_c(path)? };
     let asked = table_asked_for(&target, omode)?;
     if let Some(table) = asked.or_else(|| table_of_file(&target)) {
         let (create, memory) = (None, std::ptr::null_mut());
-        let how = Opening { mode: omode, create, basepe, chunksizehintp, memory };
+        let how = OpenArguments { mode: omode, create, basepe, chunksizehintp, memory };
         // SAFETY: the contract above.
         return unsafe { user_format::open(table, shown, &how, ncidp) };
     }
@@ -202,9 +207,9 @@ unsafe fn open(
     };
     let dataset = Dataset::open(target.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.
-        match Failure::from(error) {
+        match CallFailure::from(error) {
             failure if failure.code() == NcError::System(libc::EISDIR) => {
-                failure.seen_as(NcError::NotNc)
+                failure.with_code(NcError::NotNc)
             }
             failure => failure,
         }
@@ -222,7 +227,7 @@ unsafe fn open(
             block_bytes(asked, &target, in_memory)
         });
         let mode = shown_mode(omode, quick_format(&dataset));
-        enter(OpenFile::new(dataset, mode, shown), ncidp)?;
+        enter(OpenDataset::new(dataset, mode, shown), ncidp)?;
     }
     Ok(0)
 }
@@ -238,7 +243,7 @@ pub(crate) unsafe fn table_of_memory(
 ) -> Result<Option<(&'static NcDispatch, CString)>, NcError> {
     check_memory_flags(omode)?;
     // SAFETY: the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
+    let (target, shown) = unsafe { PathArgument::from_c(path)? };
     let by_content = || {
         table_of_content(|start| {
             let n = memory.len().min(start.len());
@@ -262,7 +267,7 @@ pub(crate) unsafe fn open_memory(
 ) -> CallResult {
     check_memory_flags(omode)?;
     // SAFETY: the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
+    let (target, shown) = unsafe { PathArgument::from_c(path)? };
     prepare_for_fork_and_exit();
     let options = OpenOptions {
         write: omode & WRITE != 0,
@@ -280,7 +285,7 @@ pub(crate) unsafe fn open_memory(
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
     let mode = shown_mode(omode, quick_format(&dataset));
-    let file = OpenFile::new(dataset, mode, shown).in_memory(Some(memory), persists_memory);
+    let file = OpenDataset::new(dataset, mode, shown).in_memory(Some(memory), persists_memory);
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }
 }
@@ -292,7 +297,7 @@ pub(crate) unsafe fn open_memory(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_create(path: *const c_char, cmode: c_int, ncidp: *mut c_int) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { create(path, cmode, 0, 0, std::ptr::null_mut(), ncidp) })
+    boundary_with_code(|| unsafe { create(path, cmode, 0, 0, std::ptr::null_mut(), ncidp) })
 }
 
 /// `int nc__create(const char *path, int cmode, size_t initialsz, size_t *chunksizehintp,
@@ -309,7 +314,7 @@ pub unsafe extern "C" fn nc__create(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { create(path, cmode, initialsz, 0, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { create(path, cmode, initialsz, 0, chunksizehintp, ncidp) })
 }
 
 /// `int nc__create_mp(const char *path, int cmode, size_t initialsz, int basepe,
@@ -329,7 +334,7 @@ pub unsafe extern "C" fn nc__create_mp(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { create(path, cmode, initialsz, basepe, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { create(path, cmode, initialsz, basepe, chunksizehintp, ncidp) })
 }
 
 /// `int nc_open(const char *path, int omode, int *ncidp);`
@@ -339,7 +344,7 @@ pub unsafe extern "C" fn nc__create_mp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_open(path: *const c_char, omode: c_int, ncidp: *mut c_int) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { open(path, omode, 0, std::ptr::null_mut(), ncidp) })
+    boundary_with_code(|| unsafe { open(path, omode, 0, std::ptr::null_mut(), ncidp) })
 }
 
 /// `int nc__open(const char *path, int omode, size_t *chunksizehintp, int *ncidp);`
@@ -354,7 +359,7 @@ pub unsafe extern "C" fn nc__open(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { open(path, omode, 0, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { open(path, omode, 0, chunksizehintp, ncidp) })
 }
 
 /// `int nc__open_mp(const char *path, int omode, int basepe, size_t *chunksizehintp, int *ncidp);`
@@ -370,7 +375,7 @@ pub unsafe extern "C" fn nc__open_mp(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { open(path, omode, basepe, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { open(path, omode, basepe, chunksizehintp, ncidp) })
 }
 
 /// `int nc_delete(const char *path);`
@@ -391,7 +396,7 @@ pub unsafe extern "C" fn nc_delete(path: *const c_char) -> c_int {
 /// `path` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         let mut ncid = 0;
         // SAFETY: same contract.
         match unsafe { open(path, 0, 0, std::ptr::null_mut(), &raw mut ncid)? } {
@@ -409,7 +414,7 @@ pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_i
             return Err(NcError::Inval.into());
         }
         // SAFETY: not null, or it could not have been opened.
-        let (target, _) = unsafe { Target::from_c(path)? };
+        let (target, _) = unsafe { PathArgument::from_c(path)? };
         match zonda::remove_on_path(target.os_path()) {
             Some(removed) => removed?,
             None => std::fs::remove_file(target.os_path()).map_err(|_| NcError::Io)?,

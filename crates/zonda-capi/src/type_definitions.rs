@@ -4,8 +4,9 @@ use std::ffi::{c_char, c_int, c_void};
 
 use zonda::{GroupId, NcError, UserClass};
 
-use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::{bytes, slice};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, slice};
+use crate::failure::{CallFailure, CallResult};
 use crate::handles::{self, FileRef};
 use crate::types::NcType;
 use crate::user_format::to_user_format;
@@ -14,7 +15,7 @@ use crate::user_format::to_user_format;
 const MAX_FIELD_DIMS: usize = zonda::MAX_VAR_DIMS;
 
 /// A netCDF-4 file.
-fn nc4_file(ncid: c_int) -> Result<FileRef, Failure> {
+fn nc4_file(ncid: c_int) -> Result<FileRef, CallFailure> {
     let file = handles::file(ncid)?;
     if file.dataset.capabilities().user_types { Ok(file) } else { Err(NcError::NotNc4.into()) }
 }

@@ -5,8 +5,9 @@ use std::ffi::{c_char, c_int};
 
 use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
 
-use crate::boundary::{Failure, boundary, put};
-use crate::foreign::{bytes, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_text};
+use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
 use crate::user_format::to_user_format;
 
@@ -123,21 +124,21 @@ pub unsafe extern "C" fn nc_inq_type_equal(
 }
 
 /// The shape of a type; while it is only declared the reference has nothing to compare.
-fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
+fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<TypeShape, CallFailure> {
     match meta.user_type(nc_type) {
         Ok(ty) if !ty.is_stored => Err(NcError::HdfErr.into()),
-        _ => Shape::of(meta, nc_type),
+        _ => TypeShape::of(meta, nc_type),
     }
 }
 
 /// What a type is made of, apart from its file and its name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum TypeShape {
     /// An atomic type.
     Atomic(NcType),
     Opaque(usize),
     Text,
-    Vlen(Box<Shape>),
+    Vlen(Box<TypeShape>),
     Enum(NcType, Vec<Member>),
     /// Bytes; name, offset, dimensions and type of each field.
     Compound(usize, Vec<FieldShape>),
@@ -145,43 +146,43 @@ pub(crate) enum Shape {
     Unknown,
 }
 
-type FieldShape = (Box<[u8]>, usize, Vec<c_int>, Shape);
+type FieldShape = (Box<[u8]>, usize, Vec<c_int>, TypeShape);
 
-impl Shape {
+impl TypeShape {
     /// The shape of a type.
     ///
     /// # Errors
     /// `NC_EBADTYPE` where the file has no such type.
-    pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
+    pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<TypeShape, CallFailure> {
         if atomic(nc_type).is_some() {
-            return Ok(Shape::Atomic(nc_type));
+            return Ok(TypeShape::Atomic(nc_type));
         }
         let ty = meta.user_type(nc_type)?;
         // Types are made of types that were there before them, so that this ends.
-        let part = |number: NcType| Shape::of(meta, number).unwrap_or(Shape::Unknown);
+        let part = |number: NcType| TypeShape::of(meta, number).unwrap_or(TypeShape::Unknown);
         Ok(match &ty.class {
-            UserClass::Opaque => Shape::Opaque(ty.size),
-            UserClass::String => Shape::Text,
-            UserClass::Vlen { base } => Shape::Vlen(Box::new(part(*base))),
-            UserClass::Enum { base, members } => Shape::Enum(*base, members.clone()),
+            UserClass::Opaque => TypeShape::Opaque(ty.size),
+            UserClass::String => TypeShape::Text,
+            UserClass::Vlen { base } => TypeShape::Vlen(Box::new(part(*base))),
+            UserClass::Enum { base, members } => TypeShape::Enum(*base, members.clone()),
             UserClass::Compound(fields) => {
                 let field = |f: &Field| (f.name.clone(), f.offset, f.dims.clone(), part(f.nc_type));
-                Shape::Compound(ty.size, fields.iter().map(field).collect())
+                TypeShape::Compound(ty.size, fields.iter().map(field).collect())
             }
-            UserClass::Unknown => Shape::Unknown,
+            UserClass::Unknown => TypeShape::Unknown,
         })
     }
 
     /// Whether two types are made alike.
-    pub(crate) fn is_like(&self, other: &Shape) -> bool {
+    pub(crate) fn is_like(&self, other: &TypeShape) -> bool {
         !self.is_unknown() && self == other
     }
 
     fn is_unknown(&self) -> bool {
         match self {
-            Shape::Unknown => true,
-            Shape::Vlen(base) => base.is_unknown(),
-            Shape::Compound(_, fields) => fields.iter().any(|(.., shape)| shape.is_unknown()),
+            TypeShape::Unknown => true,
+            TypeShape::Vlen(base) => base.is_unknown(),
+            TypeShape::Compound(_, fields) => fields.iter().any(|(.., shape)| shape.is_unknown()),
             _ => false,
         }
     }
@@ -230,7 +231,7 @@ pub unsafe extern "C" fn nc_inq_typeid(
 }
 
 /// Number of the user-defined type with that name or path.
-fn user_type_id(file: &FileRef, name: &[u8]) -> Result<NcType, Failure> {
+fn user_type_id(file: &FileRef, name: &[u8]) -> Result<NcType, CallFailure> {
     let Some(path) = name.strip_prefix(b"/") else {
         if name.contains(&b'/') {
             return Err(NcError::Inval.into());

@@ -8,12 +8,13 @@ use std::ptr::null_mut as null;
 
 use zonda::{ExtType, Field, NcError, UserClass, UserType};
 
-use crate::boundary::{CallResult, boundary, put};
-use crate::foreign::{bytes, put_list, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_list, put_text};
+use crate::failure::CallResult;
 use crate::handles;
-use crate::instances::NcVlen;
 use crate::types::{NcType, STRING, VLEN};
-use crate::user_format::{calls, to_user_format};
+use crate::user_format::{composed, to_user_format};
+use crate::value_walk::NcVlen;
 
 /// `NC_OPAQUE`
 const OPAQUE: c_int = 14;
@@ -53,7 +54,7 @@ fn with_type(
 }
 
 /// Where `nc_inq_user_type` puts its answers; all may be null.
-pub(crate) struct Answers {
+pub(crate) struct TypeAnswers {
     pub(crate) name: *mut c_char,
     pub(crate) size: *mut usize,
     pub(crate) base: *mut NcType,
@@ -61,7 +62,7 @@ pub(crate) struct Answers {
     pub(crate) class: *mut c_int,
 }
 
-const NOWHERE: Answers = Answers {
+const NO_ANSWERS: TypeAnswers = TypeAnswers {
     name: std::ptr::null_mut(),
     size: std::ptr::null_mut(),
     base: std::ptr::null_mut(),
@@ -73,9 +74,11 @@ const NOWHERE: Answers = Answers {
 ///
 /// # Safety
 /// Each answer is null or valid for a write, `name` for `NC_MAX_NAME + 1` bytes.
-unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: Answers) -> c_int {
+unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: TypeAnswers) -> c_int {
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { calls::inq_user_type(table, (ncid, xtype), class, to) });
+    to_user_format!(ncid, |table| unsafe {
+        composed::inq_user_type(table, (ncid, xtype), class, to)
+    });
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {
             let (its_class, base, n_fields) = shape_of(ty);
@@ -109,7 +112,7 @@ pub unsafe extern "C" fn nc_inq_user_type(
     nfieldsp: *mut usize,
     class: *mut c_int,
 ) -> c_int {
-    let to = Answers { name, size, base, n_fields: nfieldsp, class };
+    let to = TypeAnswers { name, size, base, n_fields: nfieldsp, class };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, None, to) }
 }
@@ -126,7 +129,7 @@ pub unsafe extern "C" fn nc_inq_compound(
     sizep: *mut usize,
     nfieldsp: *mut usize,
 ) -> c_int {
-    let to = Answers { name, size: sizep, n_fields: nfieldsp, ..NOWHERE };
+    let to = TypeAnswers { name, size: sizep, n_fields: nfieldsp, ..NO_ANSWERS };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(COMPOUND), to) }
 }
@@ -344,7 +347,7 @@ pub unsafe extern "C" fn nc_inq_vlen(
     datum_sizep: *mut usize,
     base_nc_typep: *mut NcType,
 ) -> c_int {
-    let to = Answers { name, size: datum_sizep, base: base_nc_typep, ..NOWHERE };
+    let to = TypeAnswers { name, size: datum_sizep, base: base_nc_typep, ..NO_ANSWERS };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(VLEN), to) }
 }
@@ -432,8 +435,13 @@ pub unsafe extern "C" fn nc_inq_enum(
     base_sizep: *mut usize,
     num_membersp: *mut usize,
 ) -> c_int {
-    let to =
-        Answers { name, size: base_sizep, base: base_nc_typep, n_fields: num_membersp, ..NOWHERE };
+    let to = TypeAnswers {
+        name,
+        size: base_sizep,
+        base: base_nc_typep,
+        n_fields: num_membersp,
+        ..NO_ANSWERS
+    };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(ENUM), to) }
 }
@@ -523,7 +531,7 @@ pub unsafe extern "C" fn nc_inq_opaque(
     name: *mut c_char,
     sizep: *mut usize,
 ) -> c_int {
-    let to = Answers { name, size: sizep, ..NOWHERE };
+    let to = TypeAnswers { name, size: sizep, ..NO_ANSWERS };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(OPAQUE), to) }
 }

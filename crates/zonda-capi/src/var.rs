@@ -8,15 +8,16 @@ use zonda::{
     check_name, default_fill, memory,
 };
 
-use crate::boundary::{CallResult, Failure, boundary, c_count, put};
+use crate::boundary::boundary;
+use crate::c_memory::{CVlenSource, MallocSink, bytes, c_count, put, put_list, put_text, slice};
+use crate::failure::{CallFailure, CallResult};
 use crate::file::nc_inq_natts;
-use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text, slice};
 use crate::handles::{self, FileRef};
 use crate::types::NcType;
-use crate::user_format::settings::{self, Part};
-use crate::user_format::{calls, member, to_user_format};
+use crate::user_format::var_storage::{self, VarProperty};
+use crate::user_format::{composed, member, to_user_format};
 
-pub(crate) use crate::families::untyped::{
+pub(crate) use crate::data_functions::untyped::{
     get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
     put_var1 as nc_put_var1, put_vara as nc_put_vara, put_vars as nc_put_vars,
 };
@@ -36,7 +37,7 @@ pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType>
 
 /// What a definition gets whose dimension list cannot be read: everything that is checked before
 /// the list comes first.
-fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> Failure {
+fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> CallFailure {
     let refused = || {
         if dataset.capabilities().dialect.is_netcdf4() {
             if dataset.format() == Format::NetCdf4Classic && !dataset.in_define_mode() {
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn nc_def_var_fill(
         // SAFETY: the contract gives one element.
         let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
         // SAFETY: the same.
-        let mut memory = unsafe { CMemory::new() };
+        let mut memory = unsafe { CVlenSource::new() };
         let value = value.map(|bytes| Values { bytes, fetch: Some(&mut memory) });
         let defined = file.dataset.def_var_fill_values(file.var(varid), no_fill != 0, value);
         defined.map_err(|error| file.failure(error))
@@ -200,7 +201,7 @@ pub unsafe extern "C" fn nc_inq_var(
     to_user_format!(ncid, |table| {
         let lists = (ndimsp, dimidsp, nattsp);
         // SAFETY: same contract.
-        unsafe { calls::inq_var(table, (ncid, varid), name, xtypep, lists) }
+        unsafe { composed::inq_var(table, (ncid, varid), name, xtypep, lists) }
     });
     boundary(|| {
         let file = handles::file(ncid)?;
@@ -324,9 +325,11 @@ pub unsafe extern "C" fn nc_inq_var_fill(
     no_fill: *mut c_int,
     fill_value: *mut c_void,
 ) -> c_int {
-    let part = Part::Fill(no_fill, fill_value);
+    let property = VarProperty::Fill(no_fill, fill_value);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe {
+        var_storage::var_property(table, (ncid, varid), property)
+    });
     boundary(|| {
         let file = handles::file(ncid)?;
         if file.dataset.capabilities().storage {
@@ -375,7 +378,7 @@ unsafe fn fill_of_nc4(
         return Ok(());
     }
     let mut value = memory::filled(size, 0).map_err(NcError::from)?;
-    let mut place = MallocPlace::default();
+    let mut place = MallocSink::default();
     file.dataset.fill_value(var, &mut place, &mut value)?;
     place.keep();
     // SAFETY: room for an element of the variable's type is the contract.

@@ -3,17 +3,18 @@
 //! The elements travel through a block of temporary memory in row-major order, so that the engine
 //! sees ordinary hyperslabs. Where the map says row-major, there is no detour.
 
-use crate::foreign::slice;
 use std::convert::Infallible;
 
 use zonda::slab::{Blocks, Order, Places, is_row_major, is_stride, place_of};
 use zonda::{ExtType, Hyperslab, MemType, NcError, memory};
 
-use crate::boundary::{CallResult, Failure};
-use crate::transfer::{Call, Caller, Mem, required};
+use crate::c_memory::slice;
+use crate::data_arguments::{CallerMemory, MemoryForm};
+use crate::failure::{CallFailure, CallResult};
+use crate::transfer::{VarTransfer, required};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING};
 
-pub(crate) use crate::families::untyped::{get_varm as nc_get_varm, put_varm as nc_put_varm};
+pub(crate) use crate::data_functions::untyped::{get_varm as nc_get_varm, put_varm as nc_put_varm};
 
 /// Temporary memory in bytes; a block of this size and what the engine makes of it stay in the
 /// second-level cache.
@@ -26,11 +27,11 @@ struct Var {
     size: usize,
     is_record: bool,
     shape: Vec<usize>,
-    /// Which dimensions grow with what is put.
+    /// SelectionArrays dimensions grow with what is put.
     grows: Vec<bool>,
 }
 
-impl Call<'_> {
+impl VarTransfer<'_> {
     /// `nc_put_varm`, `nc_get_varm`.
     ///
     /// # Safety
@@ -54,9 +55,9 @@ impl Call<'_> {
         }
         let is_text = var.nc_type == ExtType::Char.nc_type();
         let mixes = match self.mem {
-            Mem::Natural => false,
-            Mem::Number(mem) => (mem == MemType::Text) != is_text,
-            Mem::Strings => is_text,
+            MemoryForm::Natural => false,
+            MemoryForm::Number(mem) => (mem == MemType::Text) != is_text,
+            MemoryForm::Strings => is_text,
         };
         if mixes {
             return Err(NcError::Char.into());
@@ -101,19 +102,19 @@ impl Call<'_> {
             return Ok(());
         }
         let null = match self.caller {
-            Caller::Put(from) => from.is_null(),
-            Caller::Get(to) => to.is_null(),
+            CallerMemory::Put(from) => from.is_null(),
+            CallerMemory::Get(to) => to.is_null(),
         };
-        let refused = self.mem == Mem::Strings && var.nc_type != STRING;
+        let refused = self.mem == MemoryForm::Strings && var.nc_type != STRING;
         if null || refused || is_row_major(count, imap) {
             // SAFETY: memory is row-major, or not used before the call is refused.
             return unsafe { self.slab(start, count, Some(stride)) };
         }
         // SAFETY: the contract above; not null.
-        unsafe { self.blocks(self.element_bytes(var.size), &selected, imap) }
+        unsafe { self.blocks(self.mem.elem_bytes(var.size), &selected, imap) }
     }
 
-    fn var_for_map(&self) -> Result<Var, Failure> {
+    fn var_for_map(&self) -> Result<Var, CallFailure> {
         self.file.meta(|meta| {
             let id = self.var.var;
             let var = meta.var(id)?;
@@ -131,8 +132,8 @@ impl Call<'_> {
     /// were one; the engine looks at the last elements.
     fn check_mapped(&self, var: &Var, slab: &Hyperslab<'_>) -> Result<(), NcError> {
         let (order, skipped) = match self.caller {
-            Caller::Put(_) => (Order::Up, usize::from(var.is_record)),
-            Caller::Get(_) => (Order::Down, 0),
+            CallerMemory::Put(_) => (Order::Up, usize::from(var.is_record)),
+            CallerMemory::Get(_) => (Order::Down, 0),
         };
         let inside = slab.each_axis(order, |at, axis| {
             if at < skipped {
@@ -148,7 +149,7 @@ impl Call<'_> {
     /// variable. The reference comes upon them one by one, and in a netCDF-4 file calls them bad
     /// starts. Puts make the variable grow where it can.
     fn check_strided(&self, var: &Var, slab: &Hyperslab<'_>) -> Result<(), NcError> {
-        let puts = matches!(self.caller, Caller::Put(_));
+        let puts = matches!(self.caller, CallerMemory::Put(_));
         let inside = slab.each_axis(Order::Up, |at, axis| {
             let len = var.len(at);
             let is_plain = axis.start < len && axis.count_within(len).is_ok();
@@ -176,14 +177,14 @@ impl Call<'_> {
             let mapped = Mapped::new(size, counts, maps).ok_or(NcError::Inval)?;
             let block = &mut temporary[..part.n_elems * size];
             let caller = match self.caller {
-                Caller::Put(from) => {
+                CallerMemory::Put(from) => {
                     // SAFETY: the map reaches only the caller's memory.
                     unsafe { mapped.gather(block, from.wrapping_offset(first)) };
-                    Caller::Put(block.as_ptr())
+                    CallerMemory::Put(block.as_ptr())
                 }
-                Caller::Get(_) => Caller::Get(block.as_mut_ptr()),
+                CallerMemory::Get(_) => CallerMemory::Get(block.as_mut_ptr()),
             };
-            let call = Call { caller, ..*self };
+            let call = VarTransfer { caller, ..*self };
             // SAFETY: the block has room for the slab.
             let moved = unsafe { call.slab(part.slab.start, part.slab.count, part.slab.stride) };
             match moved {
@@ -191,7 +192,7 @@ impl Call<'_> {
                 Err(failure) if failure.code() == NcError::Range => result = Err(failure),
                 Err(failure) => return Err(failure),
             }
-            if let Caller::Get(to) = self.caller {
+            if let CallerMemory::Get(to) = self.caller {
                 // SAFETY: the map reaches only the caller's memory.
                 unsafe { mapped.scatter(block, to.wrapping_offset(first)) };
             }

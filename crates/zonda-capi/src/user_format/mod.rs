@@ -10,15 +10,16 @@ use std::sync::Arc;
 
 use zonda::NcError;
 
-use crate::boundary::{Failure, boundary, from_elsewhere, put};
-use crate::foreign::bytes;
+use crate::boundary::{boundary, foreign_code};
+use crate::c_memory::{bytes, put};
+use crate::failure::CallFailure;
 use crate::handles::{self, UserFile};
 use crate::mode::{CLASSIC_MODEL, DATA_64BIT, NETCDF4, OFFSET_64BIT};
 use zonda_user_format::NcMemio;
 
-pub(crate) mod calls;
-pub(crate) mod settings;
+pub(crate) mod composed;
 pub(crate) mod transfer;
+pub(crate) mod var_storage;
 
 pub use zonda_user_format::NcDispatch;
 pub(crate) use zonda_user_format::{
@@ -85,7 +86,7 @@ pub(crate) fn table_of(ncid: c_int) -> Option<&'static NcDispatch> {
 }
 
 /// What the tables' `create` and `open` get to know.
-pub(crate) struct Opening {
+pub(crate) struct OpenArguments {
     pub(crate) mode: c_int,
     /// Bytes that a new file has from the start; `None` opens one that is there.
     pub(crate) create: Option<usize>,
@@ -106,9 +107,9 @@ pub(crate) struct Opening {
 pub(crate) unsafe fn open(
     table: &'static NcDispatch,
     path: CString,
-    how: &Opening,
+    how: &OpenArguments,
     ncidp: *mut c_int,
-) -> Result<c_int, Failure> {
+) -> Result<c_int, CallFailure> {
     let path: Arc<CStr> = path.into();
     let ncid = handles::insert_user_file(UserFile { table, path: Arc::clone(&path) })?;
     let mode = how.mode | NETCDF4;
@@ -144,7 +145,7 @@ pub(crate) unsafe fn close(table: &'static NcDispatch, ncid: c_int, memio: *mut 
     if answer == 0 {
         handles::remove_user_file(ncid);
     }
-    from_elsewhere(answer)
+    foreign_code(answer)
 }
 
 /// Gives a file up with its table, which cannot prevent it.
@@ -152,7 +153,7 @@ pub(crate) fn abort(table: &'static NcDispatch, ncid: c_int) -> c_int {
     // SAFETY: the table is one that its program vouches for.
     let answer = table.abort.map_or(0, |abort| unsafe { abort(ncid) });
     handles::remove_user_file(ncid);
-    from_elsewhere(answer)
+    foreign_code(answer)
 }
 
 /// Hands a call on to the table of a program's own format, if the file is of one: to the member of that
@@ -160,7 +161,7 @@ pub(crate) fn abort(table: &'static NcDispatch, ncid: c_int) -> c_int {
 macro_rules! to_user_format {
     ($ncid:expr, $member:ident($($argument:expr),* $(,)?)) => {
         if let Some(table) = $crate::user_format::table_of($ncid) {
-            return $crate::boundary::from_elsewhere($crate::user_format::member!(
+            return $crate::boundary::foreign_code($crate::user_format::member!(
                 table,
                 $member($($argument),*)
             ));
@@ -168,7 +169,7 @@ macro_rules! to_user_format {
     };
     ($ncid:expr, |$table:pat_param| $answer:expr) => {
         if let Some($table) = $crate::user_format::table_of($ncid) {
-            return $crate::boundary::from_elsewhere($answer);
+            return $crate::boundary::foreign_code($answer);
         }
     };
 }

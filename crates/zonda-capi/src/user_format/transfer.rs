@@ -1,20 +1,20 @@
 //! Data of variables in files of a program's own format: null rules, and the members for strided and
 //! mapped access that tables name when they have only `get_vara` and `put_vara`.
 
-use crate::foreign::slice;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use zonda::slab::{Axis, Leaves, Order, advance, is_stride, row_major};
 use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError};
 
-use super::calls::attempt;
+use super::composed::attempt;
 use super::{NcDispatch, member, table_of};
-use crate::boundary::from_elsewhere;
+use crate::boundary::foreign_code;
+use crate::c_memory::slice;
+use crate::data_arguments::{CallerMemory, MemoryForm, ONES, SelectionArrays, ZEROS};
 use crate::dim::nc_inq_dimlen;
 use crate::file::nc_inq_unlimdim;
 use crate::group::nc_inq_unlimdims;
-use crate::transfer::{Caller, Mem, ONES, Which, ZEROS};
 use crate::types::{NcType, STRING, nc_inq_type, nctypelen};
 use crate::var::{nc_inq_vardimid, nc_inq_varndims, nc_inq_vartype};
 
@@ -73,7 +73,7 @@ fn shape_of(ncid: c_int, varid: c_int, rank: usize) -> Result<Vec<usize>, c_int>
 }
 
 /// A selection whose null arrays are filled in.
-struct Selection {
+struct FilledSelection {
     start: *const usize,
     count: *const usize,
     stride: *const isize,
@@ -82,15 +82,15 @@ struct Selection {
     _ones: Vec<isize>,
 }
 
-impl Selection {
+impl FilledSelection {
     /// Only where something is null, the variable is asked for. A scalar needs no start.
     fn of(
         (ncid, varid): (c_int, c_int),
         start: *const usize,
         count: *const usize,
         stride: Option<*const isize>,
-    ) -> Result<Selection, c_int> {
-        let mut made = Selection {
+    ) -> Result<FilledSelection, c_int> {
+        let mut made = FilledSelection {
             start,
             count,
             stride: stride.unwrap_or(null_mut()),
@@ -124,17 +124,17 @@ impl Selection {
 pub(crate) unsafe fn transfer(
     table: &NcDispatch,
     (ncid, varid): (c_int, c_int),
-    mem: Mem,
-    caller: Caller,
-    which: Which,
+    mem: MemoryForm,
+    caller: CallerMemory,
+    which: SelectionArrays,
 ) -> c_int {
     let memtype = match mem {
-        Mem::Natural => NAT,
-        Mem::Strings => STRING,
-        Mem::Number(mem) => type_of(mem),
+        MemoryForm::Natural => NAT,
+        MemoryForm::Strings => STRING,
+        MemoryForm::Number(mem) => type_of(mem),
     };
     // SAFETY: same contract.
-    from_elsewhere(unsafe { hand_over(table, (ncid, varid), memtype, caller, which) })
+    foreign_code(unsafe { hand_over(table, (ncid, varid), memtype, caller, which) })
 }
 
 /// # Safety
@@ -143,16 +143,20 @@ unsafe fn hand_over(
     table: &NcDispatch,
     var: (c_int, c_int),
     memtype: NcType,
-    caller: Caller,
-    which: Which,
+    caller: CallerMemory,
+    which: SelectionArrays,
 ) -> c_int {
     let (ncid, varid) = var;
     match which {
         // SAFETY: the contract above.
-        Which::All => unsafe { block(table, var, memtype, caller, (ZEROS.as_ptr(), null_mut())) },
+        SelectionArrays::All => unsafe {
+            block(table, var, memtype, caller, (ZEROS.as_ptr(), null_mut()))
+        },
         // SAFETY: the contract above.
-        Which::One(at) => unsafe { block(table, var, memtype, caller, (at, ONES.as_ptr())) },
-        Which::Block(start, count) => {
+        SelectionArrays::One(at) => unsafe {
+            block(table, var, memtype, caller, (at, ONES.as_ptr()))
+        },
+        SelectionArrays::Block(start, count) => {
             let mut memtype = memtype;
             if memtype == NAT {
                 // SAFETY: the result goes to a local.
@@ -161,35 +165,35 @@ unsafe fn hand_over(
             // SAFETY: the contract above.
             unsafe { block(table, var, memtype, caller, (start, count)) }
         }
-        Which::Strided(start, count, stride) => {
-            let made = match Selection::of(var, start, count, Some(stride)) {
+        SelectionArrays::Strided(start, count, stride) => {
+            let made = match FilledSelection::of(var, start, count, Some(stride)) {
                 Ok(made) => made,
                 Err(code) => return code,
             };
-            let Selection { start, count, stride, .. } = made;
+            let FilledSelection { start, count, stride, .. } = made;
             match caller {
-                Caller::Get(to) => {
+                CallerMemory::Get(to) => {
                     let to = to.cast::<c_void>();
                     member!(table, get_vars(ncid, varid, start, count, stride, to, memtype))
                 }
-                Caller::Put(from) => {
+                CallerMemory::Put(from) => {
                     let from = from.cast::<c_void>();
                     member!(table, put_vars(ncid, varid, start, count, stride, from, memtype))
                 }
             }
         }
-        Which::Mapped(start, count, stride, imap) => {
-            let made = match Selection::of(var, start, count, Some(stride)) {
+        SelectionArrays::Mapped(start, count, stride, imap) => {
+            let made = match FilledSelection::of(var, start, count, Some(stride)) {
                 Ok(made) => made,
                 Err(code) => return code,
             };
-            let Selection { start, count, stride, .. } = made;
+            let FilledSelection { start, count, stride, .. } = made;
             match caller {
-                Caller::Get(to) => {
+                CallerMemory::Get(to) => {
                     let to = to.cast::<c_void>();
                     member!(table, get_varm(ncid, varid, start, count, stride, imap, to, memtype))
                 }
-                Caller::Put(from) => {
+                CallerMemory::Put(from) => {
                     let from = from.cast::<c_void>();
                     member!(table, put_varm(ncid, varid, start, count, stride, imap, from, memtype))
                 }
@@ -206,19 +210,19 @@ unsafe fn block(
     table: &NcDispatch,
     var: (c_int, c_int),
     memtype: NcType,
-    caller: Caller,
+    caller: CallerMemory,
     (start, count): (*const usize, *const usize),
 ) -> c_int {
-    let made = match Selection::of(var, start, count, None) {
+    let made = match FilledSelection::of(var, start, count, None) {
         Ok(made) => made,
         Err(code) => return code,
     };
-    let ((ncid, varid), Selection { start, count, .. }) = (var, &made);
+    let ((ncid, varid), FilledSelection { start, count, .. }) = (var, &made);
     match caller {
-        Caller::Get(to) => {
+        CallerMemory::Get(to) => {
             member!(table, get_vara(ncid, varid, *start, *count, to.cast(), memtype))
         }
-        Caller::Put(from) => {
+        CallerMemory::Put(from) => {
             member!(table, put_vara(ncid, varid, *start, *count, from.cast(), memtype))
         }
     }
@@ -231,7 +235,7 @@ unsafe fn block(
 unsafe fn any_block(
     (ncid, varid): (c_int, c_int),
     memtype: NcType,
-    caller: Caller,
+    caller: CallerMemory,
     slab: (*const usize, *const usize),
 ) -> c_int {
     match table_of(ncid) {
@@ -242,23 +246,23 @@ unsafe fn any_block(
 }
 
 /// What the members below ask of a variable.
-struct Var {
+struct VarFacts {
     memtype: NcType,
     /// Bytes of an element in memory.
     size: usize,
     shape: Vec<usize>,
-    /// Which dimensions a put may lengthen.
+    /// SelectionArrays dimensions a put may lengthen.
     grows: Vec<bool>,
 }
 
-impl Var {
+impl VarFacts {
     /// For strided access (`mapped` is false) or mapped access. Only puts ask which dimensions grow.
     fn of(
         (ncid, varid): (c_int, c_int),
         memtype: NcType,
         mapped: bool,
         puts: bool,
-    ) -> Result<Var, c_int> {
+    ) -> Result<VarFacts, c_int> {
         let check = |code: c_int| if code == 0 { Ok(()) } else { Err(code) };
         let (mut vartype, mut size) = (0, 0_usize);
         // SAFETY: the results go to locals.
@@ -297,7 +301,7 @@ impl Var {
             }
         }
         let grows = dims.iter().map(|dim| unlimited.contains(dim)).collect();
-        Ok(Var { memtype, size, shape: shape_of(ncid, varid, rank)?, grows })
+        Ok(VarFacts { memtype, size, shape: shape_of(ncid, varid, rank)?, grows })
     }
 
     /// Whether a dimension is left where it must not be.
@@ -318,8 +322,8 @@ impl Var {
 /// As [`transfer`], with one value per dimension in each list and no dimension missing.
 unsafe fn each_run(
     ids: (c_int, c_int),
-    var: &Var,
-    caller: Caller,
+    var: &VarFacts,
+    caller: CallerMemory,
     (start, count): (&[usize], &[usize]),
     (stride, imap): (&[isize], &[isize]),
 ) -> c_int {
@@ -342,8 +346,8 @@ unsafe fn each_run(
         }
         let offset = offset.wrapping_mul(var.size.cast_signed());
         let part = match caller {
-            Caller::Get(to) => Caller::Get(to.wrapping_offset(offset)),
-            Caller::Put(from) => Caller::Put(from.wrapping_offset(offset)),
+            CallerMemory::Get(to) => CallerMemory::Get(to.wrapping_offset(offset)),
+            CallerMemory::Put(from) => CallerMemory::Put(from.wrapping_offset(offset)),
         };
         // SAFETY: the contract above.
         let code = unsafe { any_block(ids, var.memtype, part, (at.as_ptr(), run.as_ptr())) };
@@ -373,11 +377,11 @@ unsafe fn list_or<T: Copy>(from: *const T, len: usize, or: impl FnOnce() -> Vec<
 unsafe fn strided(
     ids: (c_int, c_int),
     (start, count, stride): (*const usize, *const usize, *const isize),
-    caller: Caller,
+    caller: CallerMemory,
     memtype: NcType,
 ) -> Result<c_int, c_int> {
-    let puts = matches!(caller, Caller::Put(_));
-    let var = Var::of(ids, memtype, false, puts)?;
+    let puts = matches!(caller, CallerMemory::Put(_));
+    let var = VarFacts::of(ids, memtype, false, puts)?;
     let rank = var.shape.len();
     if rank == 0 {
         // SAFETY: the contract above; one element.
@@ -423,11 +427,11 @@ unsafe fn mapped(
     ids: (c_int, c_int),
     (start, count, stride): (*const usize, *const usize, *const isize),
     imap: *const isize,
-    caller: Caller,
+    caller: CallerMemory,
     memtype: NcType,
 ) -> Result<c_int, c_int> {
-    let puts = matches!(caller, Caller::Put(_));
-    let var = Var::of(ids, memtype, true, puts)?;
+    let puts = matches!(caller, CallerMemory::Put(_));
+    let var = VarFacts::of(ids, memtype, true, puts)?;
     let rank = var.shape.len();
     if rank == 0 {
         // SAFETY: the contract above; one element.
@@ -480,7 +484,7 @@ pub unsafe extern "C" fn NCDEFAULT_get_vars(
     values: *mut c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Get(values.cast());
+    let caller = CallerMemory::Get(values.cast());
     // SAFETY: same contract.
     unsafe { strided((ncid, varid), (start, count, stride), caller, memtype) }
         .unwrap_or_else(|code| code)
@@ -501,7 +505,7 @@ pub unsafe extern "C" fn NCDEFAULT_put_vars(
     values: *const c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Put(values.cast());
+    let caller = CallerMemory::Put(values.cast());
     // SAFETY: same contract.
     unsafe { strided((ncid, varid), (start, count, stride), caller, memtype) }
         .unwrap_or_else(|code| code)
@@ -523,7 +527,7 @@ pub unsafe extern "C" fn NCDEFAULT_get_varm(
     values: *mut c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Get(values.cast());
+    let caller = CallerMemory::Get(values.cast());
     // SAFETY: same contract.
     unsafe { mapped((ncid, varid), (start, count, stride), imap, caller, memtype) }
         .unwrap_or_else(|code| code)
@@ -545,7 +549,7 @@ pub unsafe extern "C" fn NCDEFAULT_put_varm(
     values: *const c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Put(values.cast());
+    let caller = CallerMemory::Put(values.cast());
     // SAFETY: same contract.
     unsafe { mapped((ncid, varid), (start, count, stride), imap, caller, memtype) }
         .unwrap_or_else(|code| code)

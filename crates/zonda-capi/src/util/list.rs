@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::foreign::release;
+use crate::c_memory::release;
 
 /// Entries that the first push makes room for.
 const FIRST_ROOM: usize = 16;

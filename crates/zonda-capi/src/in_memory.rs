@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use zonda::NcError;
 
-use crate::boundary::{CallResult, Failure, answering, boundary};
-use crate::foreign::slice;
-use crate::handles::{self, OpenFile};
-use crate::memory::MallocMemory;
+use crate::boundary::{boundary, boundary_with_code};
+use crate::c_memory::slice;
+use crate::failure::{CallFailure, CallResult};
+use crate::handles::{self, OpenDataset};
+use crate::malloc_memory::MallocMemory;
 use crate::mode::{INMEMORY, MMAP, WRITE};
 use crate::open;
-use crate::user_format::{self, Opening, to_user_format};
+use crate::user_format::{self, OpenArguments, to_user_format};
 
 pub use zonda_user_format::NcMemio;
 
@@ -23,14 +24,14 @@ pub use zonda_user_format::NcMemio;
 const LOCKED: c_int = 1;
 /// Shortest memory that can be a file: a magic number.
 const MIN_BYTES: usize = 8;
-impl OpenFile {
+impl OpenDataset {
     /// An error of this file as C sees it: memory that may not grow has a code of its own.
     #[cold]
-    pub(crate) fn failure(&self, error: zonda::Error) -> Failure {
-        let failure = Failure::from(error);
+    pub(crate) fn failure(&self, error: zonda::Error) -> CallFailure {
+        let failure = CallFailure::from(error);
         let refused = self.memory.as_ref().is_some_and(|m| m.has_refused());
         if refused && failure.code() == NcError::System(libc::ENOMEM) {
-            return failure.seen_as(NcError::InMemory);
+            return failure.with_code(NcError::InMemory);
         }
         failure
     }
@@ -74,7 +75,7 @@ unsafe fn open_by_table(
     omode: c_int,
     given: *mut NcMemio,
     ncidp: *mut c_int,
-) -> Result<Option<c_int>, Failure> {
+) -> Result<Option<c_int>, CallFailure> {
     let mode = omode | INMEMORY;
     // SAFETY: same contract.
     unsafe {
@@ -82,8 +83,13 @@ unsafe fn open_by_table(
         let Some((table, path)) = open::table_of_memory(path, mode, bytes)? else {
             return Ok(None);
         };
-        let how =
-            Opening { mode, create: None, basepe: 0, chunksizehintp: null_mut(), memory: given };
+        let how = OpenArguments {
+            mode,
+            create: None,
+            basepe: 0,
+            chunksizehintp: null_mut(),
+            memory: given,
+        };
         user_format::open(table, path, &how, ncidp).map(Some)
     }
 }
@@ -103,7 +109,7 @@ pub unsafe extern "C" fn nc_open_mem(
     memory: *mut c_void,
     ncidp: *mut c_int,
 ) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         let unusable = memory.is_null() || size < MIN_BYTES || path.is_null();
         if unusable || omode & (WRITE | MMAP) != 0 {
             return Err(NcError::Inval.into());
@@ -135,7 +141,7 @@ pub unsafe extern "C" fn nc_open_memio(
     params: *mut NcMemio,
     ncidp: *mut c_int,
 ) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         // SAFETY: null, or the caller's.
         let Some(params) = (unsafe { params.as_mut() }) else {
             return Err(NcError::Inval.into());
@@ -170,7 +176,7 @@ pub unsafe extern "C" fn nc_create_mem(
     initialsize: usize,
     ncidp: *mut c_int,
 ) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         if mode & MMAP != 0 {
             return Err(NcError::Inval.into());
         }
@@ -195,7 +201,7 @@ pub unsafe extern "C" fn nc_close_memio(ncid: c_int, memio: *mut NcMemio) -> c_i
         let file = handles::any_group(ncid)?;
         let closed = file.dataset.close().map_err(|error| file.failure(error));
         // Of several threads one closes it, and that one takes it out of the table.
-        let is_over = |failure: &Failure| failure.code() == NcError::BadId;
+        let is_over = |failure: &CallFailure| failure.code() == NcError::BadId;
         if closed.as_ref().is_err_and(|failure| file.dataset.is_open() || is_over(failure)) {
             return closed;
         }

@@ -9,7 +9,7 @@ use zonda_user_format::number_in_url;
 
 /// Where a path argument leads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Target {
+pub(crate) struct PathArgument {
     /// The file.
     pub(crate) path: Vec<u8>,
     /// Layer spec of `#zonda.io=`.
@@ -34,7 +34,7 @@ const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
 /// More than any file system takes as a path.
 const MOST_PATH_BYTES: usize = 64 << 10;
 
-impl Target {
+impl PathArgument {
     /// Reads a path argument; also gives the text that `nc_inq_path` gives back for it.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Target {
     ///
     /// # Safety
     /// `path` is a NUL-terminated string.
-    pub(crate) unsafe fn from_c(path: *const c_char) -> Result<(Target, CString), NcError> {
+    pub(crate) unsafe fn from_c(path: *const c_char) -> Result<(PathArgument, CString), NcError> {
         // SAFETY: the contract above.
         let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
         if bytes.len() > MOST_PATH_BYTES {
@@ -73,7 +73,7 @@ fn without_blanks(argument: &[u8]) -> &[u8] {
 /// # Errors
 /// `NC_EURL` for nothing, `NC_EINVAL` for a protocol nobody knows and for a `zonda.` key nobody knows,
 /// `NC_ENOTBUILT` for what is not a local file in a format of ours.
-fn parse(argument: &[u8]) -> Result<Target, NcError> {
+fn parse(argument: &[u8]) -> Result<PathArgument, NcError> {
     let text = without_blanks(argument);
     if text.is_empty() {
         return Err(NcError::DapUrl);
@@ -82,10 +82,10 @@ fn parse(argument: &[u8]) -> Result<Target, NcError> {
         None => plain(text),
         Some((.., fragment)) if number_in_url(fragment).is_some() => {
             let user_format = number_in_url(fragment);
-            Ok(Target { path: text.to_vec(), user_format, ..Target::default() })
+            Ok(PathArgument { path: text.to_vec(), user_format, ..PathArgument::default() })
         }
         Some((b"file", path, fragment)) => {
-            let mut target = Target { path: path.to_vec(), ..Target::default() };
+            let mut target = PathArgument { path: path.to_vec(), ..PathArgument::default() };
             apply(&mut target, fragment)?;
             Ok(target)
         }
@@ -94,18 +94,18 @@ fn parse(argument: &[u8]) -> Result<Target, NcError> {
     }
 }
 
-fn plain(text: &[u8]) -> Result<Target, NcError> {
+fn plain(text: &[u8]) -> Result<PathArgument, NcError> {
     let hash = text.iter().rposition(|&byte| byte == b'#');
     if let Some(hash) = hash {
         let (path, fragment) = (&text[..hash], &text[hash + 1..]);
         let ours = |pair: &[u8]| pair.starts_with(b"zonda.");
         if !path.is_empty() && fragment.split(|&byte| byte == b'&').any(ours) {
-            let mut target = Target { path: path.to_vec(), ..Target::default() };
+            let mut target = PathArgument { path: path.to_vec(), ..PathArgument::default() };
             apply(&mut target, fragment)?;
             return Ok(target);
         }
     }
-    Ok(Target { path: text.to_vec(), ..Target::default() })
+    Ok(PathArgument { path: text.to_vec(), ..PathArgument::default() })
 }
 
 /// Protocol, path and fragment of a URL; `None` for anything that is none.
@@ -141,7 +141,7 @@ fn split_url(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 }
 
 /// Applies `key=value&...`. Keys of other libraries pass.
-fn apply(target: &mut Target, fragment: &[u8]) -> Result<(), NcError> {
+fn apply(target: &mut PathArgument, fragment: &[u8]) -> Result<(), NcError> {
     for pair in fragment.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty()) {
         let text = std::str::from_utf8(pair).map_err(|_| NcError::Inval)?;
         let (key, value) = text.split_once('=').unwrap_or((text, ""));

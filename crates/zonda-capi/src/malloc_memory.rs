@@ -1,6 +1,6 @@
 //! A file in one piece of `malloc` memory, because that is what C hands in and gets back.
 
-use crate::foreign::{slice, slice_mut};
+use crate::c_memory::{slice, slice_mut};
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::null_mut;
@@ -18,7 +18,7 @@ pub(crate) const PAGE: usize = 4096;
 /// Bytes between `start` and `start + capacity`; those from `len` on are zero if the memory may be
 /// written at all.
 #[derive(Debug)]
-struct Buffer {
+struct MallocBuffer {
     start: *mut u8,
     len: usize,
     capacity: usize,
@@ -27,7 +27,7 @@ struct Buffer {
 /// A storage in one piece of `malloc` memory.
 #[derive(Debug)]
 pub(crate) struct MallocMemory {
-    buffer: RwLock<Buffer>,
+    buffer: RwLock<MallocBuffer>,
     /// The memory is ours: freed in the end, and moved when it grows. Else it is the caller's.
     owned: AtomicBool,
     /// A write did not fit into borrowed memory.
@@ -52,10 +52,10 @@ impl MallocMemory {
         if start.is_null() {
             return Err(NcError::NoMem);
         }
-        Ok(MallocMemory::new(Buffer { start, len, capacity }, true))
+        Ok(MallocMemory::new(MallocBuffer { start, len, capacity }, true))
     }
 
-    fn new(buffer: Buffer, owned: bool) -> MallocMemory {
+    fn new(buffer: MallocBuffer, owned: bool) -> MallocMemory {
         let owned = AtomicBool::new(owned);
         MallocMemory {
             buffer: RwLock::ranked(Rank::Storage, buffer),
@@ -66,7 +66,7 @@ impl MallocMemory {
 
     /// The caller's own.
     pub(crate) fn of_caller(memory: *mut c_void, size: usize) -> MallocMemory {
-        MallocMemory::new(Buffer { start: memory.cast(), len: size, capacity: size }, false)
+        MallocMemory::new(MallocBuffer { start: memory.cast(), len: size, capacity: size }, false)
     }
 
     /// Whose it is from now on.
@@ -83,11 +83,11 @@ impl MallocMemory {
         self.owned.load(Ordering::Acquire)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Buffer> {
+    fn read(&self) -> RwLockReadGuard<'_, MallocBuffer> {
         self.buffer.read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Buffer> {
+    fn write(&self) -> RwLockWriteGuard<'_, MallocBuffer> {
         self.buffer.write()
     }
 
@@ -95,12 +95,12 @@ impl MallocMemory {
     pub(crate) fn take(&self) -> (*mut u8, usize) {
         let mut buffer = self.write();
         let taken = (buffer.start, buffer.len);
-        *buffer = Buffer { start: null_mut(), len: 0, capacity: 0 };
+        *buffer = MallocBuffer { start: null_mut(), len: 0, capacity: 0 };
         taken
     }
 
     /// Makes room for `len` bytes; those beyond the old length are zero.
-    fn grow(&self, buffer: &mut Buffer, len: usize) -> Result<(), StorageError> {
+    fn grow(&self, buffer: &mut MallocBuffer, len: usize) -> Result<(), StorageError> {
         if len > buffer.capacity {
             let at = buffer.len as u64;
             let limit = buffer.capacity as u64;
@@ -127,7 +127,7 @@ impl MallocMemory {
     }
 }
 
-impl Buffer {
+impl MallocBuffer {
     fn bytes(&self) -> &[u8] {
         // SAFETY: `start` is valid for `len` initialised bytes, or `len` is 0.
         unsafe { slice(self.start, self.len) }
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn borrowed_memory_stays_where_and_as_long_as_it_is() {
         let mut bytes = *b"abcdefgh";
-        let buffer = Buffer { start: bytes.as_mut_ptr(), len: 8, capacity: 8 };
+        let buffer = MallocBuffer { start: bytes.as_mut_ptr(), len: 8, capacity: 8 };
         let memory = MallocMemory::new(buffer, false);
         memory.write_at(6, b"GH").unwrap();
         assert_eq!(memory.write_at(7, b"HI").unwrap_err().raw_os_error(), libc::ENOMEM);

@@ -6,22 +6,21 @@ use std::ptr::{null, null_mut};
 
 use zonda::{NcError, memory};
 
-use crate::boundary::put;
+use crate::c_memory::{put, put_list, slice};
 use crate::filter::{nc_inq_filter_avail, nc_inq_var_filter_ids, nc_inq_var_filter_info};
-use crate::foreign::{put_list, slice};
-use crate::tuning::{CHUNKED, nc_inq_var_chunking};
 use crate::types::{STRING, VLEN};
 use crate::user_types::nc_inq_user_type;
 use crate::var::{nc_inq_varndims, nc_inq_vartype};
+use crate::var_storage::{CHUNKED, nc_inq_var_chunking};
 
-use super::calls::attempt;
+use super::composed::attempt;
 use super::{NcDispatch, member};
 
 const DEFLATE: c_uint = 1;
 const SZIP: c_uint = 4;
 
 /// Parts of `inq_var_all` that are asked for one at a time.
-pub(crate) enum Part {
+pub(crate) enum VarProperty {
     Shuffle(*mut c_int),
     Fletcher32(*mut c_int),
     Chunking(*mut c_int, *mut usize),
@@ -33,20 +32,20 @@ pub(crate) enum Part {
 ///
 /// # Safety
 /// The pointers are null, or valid for what is asked.
-pub(crate) unsafe fn var_part(
+pub(crate) unsafe fn var_property(
     table: &NcDispatch,
     (ncid, varid): (c_int, c_int),
-    part: Part,
+    property: VarProperty,
 ) -> c_int {
     let none = null_mut::<c_int>();
     let (mut shuffle, mut fletcher32, mut storage, mut chunks) = (none, none, none, null_mut());
     let (mut no_fill, mut fill, mut endian) = (none, null_mut(), none);
-    match part {
-        Part::Shuffle(to) => shuffle = to,
-        Part::Fletcher32(to) => fletcher32 = to,
-        Part::Chunking(to, sizes) => (storage, chunks) = (to, sizes),
-        Part::Fill(to, value) => (no_fill, fill) = (to, value),
-        Part::Endian(to) => endian = to,
+    match property {
+        VarProperty::Shuffle(to) => shuffle = to,
+        VarProperty::Fletcher32(to) => fletcher32 = to,
+        VarProperty::Chunking(to, sizes) => (storage, chunks) = (to, sizes),
+        VarProperty::Fill(to, value) => (no_fill, fill) = (to, value),
+        VarProperty::Endian(to) => endian = to,
     }
     let (name, xtype) = (null_mut(), null_mut());
     let (id, n_params, params) = (null_mut(), null_mut(), null_mut());
@@ -179,7 +178,11 @@ pub(crate) unsafe fn deflate(
     unsafe {
         put(deflatep, c_int::from(found.is_some()));
         put(levelp, found.unwrap_or(0).cast_signed());
-        if shufflep.is_null() { 0 } else { var_part(table, var, Part::Shuffle(shufflep)) }
+        if shufflep.is_null() {
+            0
+        } else {
+            var_property(table, var, VarProperty::Shuffle(shufflep))
+        }
     }
 }
 

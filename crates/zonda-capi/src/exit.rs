@@ -4,21 +4,21 @@
 //! while its own thread is in the middle of a call and has locks that it will never give back, or while
 //! another thread is at a long call: batch systems end programs so. Then threads do the work, this one
 //! waits for them no longer than [`MOST_WAIT`] where they wait for others, and one line says what was
-//! given up. A thread that has a lock of the allocator cannot even start them: see [`stuck`].
+//! given up. A thread that has a lock of the allocator cannot even start them: see [`timer`].
 
-mod stuck;
+mod timer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use stuck::Watch;
+use timer::ExitTimer;
 use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::worker::{self, Purpose};
 
-use crate::boundary::is_inside;
-use crate::handles::{self, Kept};
+use crate::current_call::is_in_call;
+use crate::handles::{self, SharedFile};
 
 /// How often the exiting thread looks.
 const STEP: Duration = Duration::from_millis(1);
@@ -36,7 +36,7 @@ pub(crate) fn register() {
         fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
     }
     extern "C" fn quickly() {
-        stuck::note_quick();
+        timer::note_quick();
         at_exit();
     }
     // SAFETY: the handler is a function of this library, which is never unloaded, and takes nothing. Where there is no
@@ -51,7 +51,7 @@ pub(crate) fn register() {
             ) -> libc::c_int;
         }
         extern "C" fn with_status(status: libc::c_int, _: *mut libc::c_void) {
-            stuck::note_status(status);
+            timer::note_status(status);
             at_exit();
         }
         // SAFETY: the handler is a function of this library, which is never unloaded, and takes nothing.
@@ -71,13 +71,14 @@ extern "C" fn at_exit() {
     if !handles::is_any_open() && !zonda_trace::on() {
         return;
     }
-    let watch = Watch::begin(MOST_WAIT);
-    stuck::try_memory();
+    let watch = ExitTimer::begin(MOST_WAIT);
+    timer::try_memory();
     drop(watch);
-    let is_inside = is_inside();
+    let is_inside = is_in_call();
     // Other locks that it may have are seldom in the way.
-    let _watch = if is_inside { Watch::begin(MOST_WAIT + 2 * TRACE_WAIT) } else { None };
-    let to_commit = |file: &Kept| file.dataset.is_writable() && !file.dataset.is_out_of_reach();
+    let _watch = if is_inside { ExitTimer::begin(MOST_WAIT + 2 * TRACE_WAIT) } else { None };
+    let to_commit =
+        |file: &SharedFile| file.dataset.is_writable() && !file.dataset.is_out_of_reach();
     let mut files = handles::all();
     files.retain(to_commit);
     if !is_inside && files.iter().all(|file| file.dataset.is_free()) {
@@ -106,8 +107,8 @@ fn say(line: &str) {
 }
 
 /// The work on one file, done by a thread.
-struct Work {
-    file: Kept,
+struct FileCommit {
+    file: SharedFile,
     /// It waits for the call of another thread.
     waits: AtomicBool,
     is_done: AtomicBool,
@@ -117,8 +118,8 @@ struct Work {
 
 /// Has threads commit the files. Where the exiting thread may have locks itself, all of it has to be
 /// done in [`MOST_WAIT`]; else only the waiting counts.
-fn in_time(files: Vec<Kept>, is_inside: bool) {
-    let work: Vec<Arc<Work>> = files.into_iter().map(Work::begin).collect();
+fn in_time(files: Vec<SharedFile>, is_inside: bool) {
+    let work: Vec<Arc<FileCommit>> = files.into_iter().map(FileCommit::begin).collect();
     // Where there are no threads to be had, as far as it goes without.
     let without_thread = work.iter().filter(|work| work.has_no_thread.load(Ordering::Relaxed));
     for work in without_thread.filter(|_| !is_inside) {
@@ -131,13 +132,14 @@ fn in_time(files: Vec<Kept>, is_inside: bool) {
     while work.iter().any(|work| !work.is_done()) && !limit(waited) {
         let before = Instant::now();
         std::thread::sleep(STEP);
-        let is_at_work = |work: &Arc<Work>| !work.is_done() && !work.waits.load(Ordering::Acquire);
+        let is_at_work =
+            |work: &Arc<FileCommit>| !work.is_done() && !work.waits.load(Ordering::Acquire);
         if work.iter().any(is_at_work) {
             continue;
         }
         waited += before.elapsed();
     }
-    let given_up: Vec<&Arc<Work>> = work.iter().filter(|work| !work.is_done()).collect();
+    let given_up: Vec<&Arc<FileCommit>> = work.iter().filter(|work| !work.is_done()).collect();
     if let Some(first) = given_up.first() {
         first.tell(given_up.len());
     }
@@ -161,10 +163,11 @@ fn start(body: impl FnOnce() + Send + 'static) -> bool {
     worker::spawn("zonda-exit".to_owned(), Purpose::Exit, guarded_body).is_ok()
 }
 
-impl Work {
-    fn begin(file: Kept) -> Arc<Work> {
+impl FileCommit {
+    fn begin(file: SharedFile) -> Arc<FileCommit> {
         let (waits, is_done) = (AtomicBool::new(true), AtomicBool::new(false));
-        let work = Arc::new(Work { file, waits, is_done, has_no_thread: AtomicBool::new(false) });
+        let work =
+            Arc::new(FileCommit { file, waits, is_done, has_no_thread: AtomicBool::new(false) });
         let mine = Arc::clone(&work);
         let is_started = start(move || {
             let waits = |waits| mine.waits.store(waits, Ordering::Release);

@@ -40,15 +40,15 @@ pub(super) fn note_quick() {
 }
 
 /// While it lives, the thread is not kept from ending for longer than a time.
-pub(super) struct Watch {
+pub(super) struct ExitTimer {
     timer: c_int,
     old_action: libc::sigaction,
     old_mask: libc::sigset_t,
 }
 
-impl Watch {
+impl ExitTimer {
     /// None where the system has no timer. Takes no memory, as little as what is dropped later.
-    pub(super) fn begin(at_most: Duration) -> Option<Watch> {
+    pub(super) fn begin(at_most: Duration) -> Option<ExitTimer> {
         // SAFETY: all of these are plain numbers and pointers, for which zeros are valid; the calls get
         // addresses of locals.
         let watch = unsafe {
@@ -69,7 +69,7 @@ impl Watch {
             let mut set: libc::sigset_t = zeroed();
             libc::sigaddset(&raw mut set, SIGNAL);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, &raw mut old_mask);
-            Watch { timer, old_action, old_mask }
+            ExitTimer { timer, old_action, old_mask }
         };
         // SAFETY: zeros are a valid time; the timer is ours.
         unsafe {
@@ -83,7 +83,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ExitTimer {
     fn drop(&mut self) {
         // SAFETY: the timer is ours, and gone before the signal means again what it meant before.
         unsafe {

@@ -14,18 +14,18 @@ use zonda::NcError;
 use zonda::storage::neighbour::trusts_environment;
 
 use crate::boundary::boundary;
-use crate::foreign::{bytes, malloc_text};
+use crate::c_memory::{bytes, malloc_text};
 
 const FILES: [&str; 3] = [".ncrc", ".daprc", ".dodsrc"];
 
 /// Entries in order of definition, each key once.
-type Table = Vec<(Vec<u8>, Vec<u8>)>;
+type ConfigEntries = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The table; `None` if it is turned off. Read when first asked for.
-fn table() -> Option<MutexGuard<'static, (bool, Table)>> {
+fn table() -> Option<MutexGuard<'static, (bool, ConfigEntries)>> {
     static IS_OFF: Settled<bool> = Settled::new();
-    static TABLE: Global<(bool, Table)> = Global::new(Rank::Settings, UNREAD, || UNREAD);
-    const UNREAD: (bool, Table) = (false, Table::new());
+    static TABLE: Global<(bool, ConfigEntries)> = Global::new(Rank::Settings, UNREAD, || UNREAD);
+    const UNREAD: (bool, ConfigEntries) = (false, ConfigEntries::new());
     if *IS_OFF.get_or_make(|| std::env::var_os("NCRCENV_IGNORE").is_some()) {
         return None;
     }
@@ -55,7 +55,7 @@ fn paths() -> Vec<PathBuf> {
 }
 
 /// Adds the entries of one file.
-fn read(text: &[u8], table: &mut Table) {
+fn read(text: &[u8], table: &mut ConfigEntries) {
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
         if line.is_empty() || line[0] == b'#' || line[0] == b'[' {
             continue;
@@ -66,7 +66,7 @@ fn read(text: &[u8], table: &mut Table) {
     }
 }
 
-fn set(table: &mut Table, key: &[u8], value: &[u8]) {
+fn set(table: &mut ConfigEntries, key: &[u8], value: &[u8]) {
     let (key, value) = (key.trim_ascii(), value.trim_ascii().to_vec());
     match table.iter_mut().find(|(known, _)| known == key) {
         Some(entry) => entry.1 = value,
@@ -118,11 +118,11 @@ pub unsafe extern "C" fn nc_rc_set(key: *const c_char, value: *const c_char) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Table, read};
+    use super::{ConfigEntries, read};
 
     #[test]
     fn later_lines_replace_earlier_ones_and_urls_are_left_out() {
-        let mut table = Table::new();
+        let mut table = ConfigEntries::new();
         read(b"# comment\n A = 1 \r\nB\n\n[http://x]A=2\nA= 3=4\n", &mut table);
         let expected = [(b"A".to_vec(), b"3=4".to_vec()), (b"B".to_vec(), b"".to_vec())];
         assert_eq!(table, expected);

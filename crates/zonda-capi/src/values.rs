@@ -2,29 +2,20 @@
 //!
 //! With classic files only the atomic types occur, plus `NC_STRING` where a caller made strings
 //! with another file; user-defined type ids are answered as by a file that has none. The walk
-//! through nested values is in `nested.rs`.
+//! through nested values is in `value_walk.rs`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use zonda::{ExtType, NcError};
+use zonda::NcError;
 
-use crate::boundary::{Failure, boundary, put};
-use crate::foreign::{bytes, malloc_text, release};
+use crate::boundary::boundary;
+use crate::c_memory::{malloc_text, put, release};
+use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
-use crate::nested::{Kind, Nested, Types};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic, nc_inq_type};
-use crate::user_format::{self, calls};
-
-/// `nc_vlen_t`: one variable-length element.
-#[derive(Debug)]
-#[repr(C)]
-pub struct NcVlen {
-    /// Elements behind `p`.
-    pub len: usize,
-    /// The elements, from `malloc`.
-    pub p: *mut c_void,
-}
+use crate::user_format::{self, composed};
+use crate::value_walk::{ElementLayout, NcVlen, UserTypes, ValueWalk};
 
 /// Bytes of one element in memory.
 ///
@@ -57,22 +48,22 @@ fn user_file(ncid: c_int) -> Result<FileRef, NcError> {
 fn nested<R>(
     ncid: c_int,
     xtype: NcType,
-    f: impl FnOnce(&Nested<'_>, Kind<'_>) -> Result<R, NcError>,
-) -> Result<R, Failure> {
+    f: impl FnOnce(&ValueWalk<'_>, ElementLayout<'_>) -> Result<R, NcError>,
+) -> Result<R, CallFailure> {
     if let Some((_, size)) = atomic(xtype) {
-        let kind = if xtype == STRING { Kind::Text } else { Kind::Plain(size) };
-        return Ok(f(&Nested { types: Types::These(&[]) }, kind)?);
+        let kind = if xtype == STRING { ElementLayout::Text } else { ElementLayout::Plain(size) };
+        return Ok(f(&ValueWalk { types: UserTypes::These(&[]) }, kind)?);
     }
     if user_format::table_of(ncid).is_some() {
-        let types = calls::types_of(ncid, xtype)
+        let types = composed::types_of(ncid, xtype)
             .map_err(|code| NcError::from_code(code).unwrap_or(NcError::BadType))?;
-        let nested = Nested { types: Types::These(&types) };
+        let nested = ValueWalk { types: UserTypes::These(&types) };
         let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
         return Ok(f(&nested, kind)?);
     }
     let file = user_file(ncid)?;
     file.meta(|meta| {
-        let nested = Nested { types: Types::Of(meta) };
+        let nested = ValueWalk { types: UserTypes::Of(meta) };
         let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
         Ok(f(&nested, kind)?)
     })?
@@ -295,49 +286,4 @@ pub unsafe extern "C" fn nc_dump_data(
         }
         Ok(())
     })
-}
-
-/// Appends one element as `nc_dump_data` writes it.
-///
-/// # Safety
-/// `at` points to one element of the atomic type, at any alignment.
-pub(crate) unsafe fn print_atomic(xtype: NcType, at: *const u8, text: &mut Vec<u8>) {
-    // SAFETY: every arm reads exactly the element's size, whatever the alignment.
-    let shown = unsafe {
-        match ExtType::from_nc_type(xtype) {
-            Some(ExtType::Char) => {
-                text.extend_from_slice(&[b'\'', *at, b'\'']);
-                return;
-            }
-            Some(ExtType::Byte) => at.cast::<i8>().read().to_string(),
-            Some(ExtType::UByte) => at.read().to_string(),
-            Some(ExtType::Short) => at.cast::<i16>().read_unaligned().to_string(),
-            Some(ExtType::UShort) => at.cast::<u16>().read_unaligned().to_string(),
-            Some(ExtType::Int) => at.cast::<i32>().read_unaligned().to_string(),
-            // The reference prints unsigned ints as signed ones.
-            Some(ExtType::UInt) => at.cast::<i32>().read_unaligned().to_string(),
-            Some(ExtType::Int64) => at.cast::<i64>().read_unaligned().to_string(),
-            Some(ExtType::UInt64) => at.cast::<u64>().read_unaligned().to_string(),
-            Some(ExtType::Float) => fixed(f64::from(at.cast::<f32>().read_unaligned())),
-            Some(ExtType::Double) => fixed(at.cast::<f64>().read_unaligned()),
-            None => {
-                let string = bytes(at.cast::<*const c_char>().read_unaligned());
-                text.push(b'"');
-                text.extend_from_slice(string.unwrap_or_default());
-                text.push(b'"');
-                return;
-            }
-        }
-    };
-    text.extend_from_slice(shown.as_bytes());
-}
-
-/// A number as C's `%f` prints it.
-fn fixed(value: f64) -> String {
-    if value.is_finite() {
-        format!("{value:.6}")
-    } else {
-        let sign = if value.is_sign_negative() { "-" } else { "" };
-        format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" })
-    }
 }

@@ -9,9 +9,9 @@ use zonda::{Field, MAX_NAME_BYTES, NcError, UserClass, UserType, memory};
 use crate::att::{nc_get_att, nc_inq_att, nc_inq_attname, nc_put_att};
 use crate::dim::{nc_inq_dim, nc_inq_dimid, nc_inq_dimlen};
 use crate::file::{nc_enddef, nc_inq_nvars, nc_inq_unlimdim, nc_redef};
-use crate::instances::nc_reclaim_data;
 use crate::types::{FIRST_USER_TYPE, NcType, VLEN, nc_inq_type, nc_inq_typeid};
-use crate::user_types::{Answers, COMPOUND, nc_inq_compound_field, nc_inq_user_type};
+use crate::user_types::{COMPOUND, TypeAnswers, nc_inq_compound_field, nc_inq_user_type};
+use crate::values::nc_reclaim_data;
 use crate::var::{nc_def_var, nc_get_vara, nc_inq_var, nc_put_vara};
 
 use super::{NcDispatch, member};
@@ -78,7 +78,7 @@ pub(crate) unsafe fn inq_user_type(
     table: &NcDispatch,
     (ncid, xtype): (c_int, NcType),
     class: Option<c_int>,
-    to: Answers,
+    to: TypeAnswers,
 ) -> c_int {
     let mut its_class = 0;
     let class_at = if class.is_some() { &raw mut its_class } else { to.class };
@@ -177,15 +177,15 @@ fn type_in(ncid: c_int, xtype: NcType, other: c_int) -> Result<NcType, c_int> {
 }
 
 /// A block of elements on its way from one file to another.
-struct Block {
+struct ElementBlock {
     ncid: c_int,
     xtype: NcType,
     bytes: Vec<u64>,
     count: usize,
 }
 
-impl Block {
-    fn new(ncid: c_int, xtype: NcType, count: usize) -> Result<Block, c_int> {
+impl ElementBlock {
+    fn new(ncid: c_int, xtype: NcType, count: usize) -> Result<ElementBlock, c_int> {
         let mut size = 0_usize;
         // SAFETY: the size goes to a local.
         match unsafe { nc_inq_type(ncid, xtype, null_mut(), &raw mut size) } {
@@ -196,7 +196,7 @@ impl Block {
         // an address.
         let words = size.checked_mul(count).ok_or(NcError::NoMem.code())? / 8 + 1;
         let bytes = memory::filled(words, 0).map_err(|_| NcError::NoMem.code())?;
-        Ok(Block { ncid, xtype, bytes, count })
+        Ok(ElementBlock { ncid, xtype, bytes, count })
     }
 
     fn at(&mut self) -> *mut c_void {
@@ -230,8 +230,8 @@ pub(crate) unsafe fn copy_att(
     // SAFETY: the results go to locals with room for them; the rest is the contract above.
     unsafe {
         attempt!(nc_inq_att(ncid, varid, name, &raw mut xtype, &raw mut len));
-        let made =
-            type_in(ncid, xtype, ncid_out).and_then(|out| Ok((out, Block::new(ncid, xtype, len)?)));
+        let made = type_in(ncid, xtype, ncid_out)
+            .and_then(|out| Ok((out, ElementBlock::new(ncid, xtype, len)?)));
         let (out_type, mut block) = match made {
             Ok(made) => made,
             Err(code) => return code,
@@ -265,8 +265,8 @@ pub(crate) fn copy_var((ncid, varid): (c_int, c_int), ncid_out: c_int) -> c_int 
     }
     let (_, row) = shape.split_first().unwrap_or((&1, &[]));
     let row_len = row.iter().fold(1_usize, |n, &len| n.saturating_mul(len));
-    let made =
-        type_in(ncid, xtype, ncid_out).and_then(|out| Ok((out, Block::new(ncid, xtype, row_len)?)));
+    let made = type_in(ncid, xtype, ncid_out)
+        .and_then(|out| Ok((out, ElementBlock::new(ncid, xtype, row_len)?)));
     let (out_type, mut block) = match made {
         Ok(made) => made,
         Err(code) => return code,
