@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
+use zonda::{ExtType, GroupId, Meta, NcError, TypeShape};
 
 use crate::boundary::boundary;
 use crate::c_memory::{bytes, put, put_text};
@@ -11,8 +11,7 @@ use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
 use crate::user_format::to_user_format;
 
-/// `nc_type` of a variable or attribute.
-pub(crate) type NcType = c_int;
+pub(crate) use zonda_user_format::NcType;
 
 /// `NC_NAT`: not a type.
 const NAT: NcType = 0;
@@ -127,64 +126,7 @@ pub unsafe extern "C" fn nc_inq_type_equal(
 fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<TypeShape, CallFailure> {
     match meta.user_type(nc_type) {
         Ok(ty) if !ty.is_stored => Err(NcError::HdfErr.into()),
-        _ => TypeShape::of(meta, nc_type),
-    }
-}
-
-/// What a type is made of, apart from its file and its name.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum TypeShape {
-    /// An atomic type.
-    Atomic(NcType),
-    Opaque(usize),
-    Text,
-    Vlen(Box<TypeShape>),
-    Enum(NcType, Vec<Member>),
-    /// Bytes; name, offset, dimensions and type of each field.
-    Compound(usize, Vec<FieldShape>),
-    /// What netCDF cannot show is equal to nothing.
-    Unknown,
-}
-
-type FieldShape = (Box<[u8]>, usize, Vec<c_int>, TypeShape);
-
-impl TypeShape {
-    /// The shape of a type.
-    ///
-    /// # Errors
-    /// `NC_EBADTYPE` where the file has no such type.
-    pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<TypeShape, CallFailure> {
-        if atomic(nc_type).is_some() {
-            return Ok(TypeShape::Atomic(nc_type));
-        }
-        let ty = meta.user_type(nc_type)?;
-        // Types are made of types that were there before them, so that this ends.
-        let part = |number: NcType| TypeShape::of(meta, number).unwrap_or(TypeShape::Unknown);
-        Ok(match &ty.class {
-            UserClass::Opaque => TypeShape::Opaque(ty.size),
-            UserClass::String => TypeShape::Text,
-            UserClass::Vlen { base } => TypeShape::Vlen(Box::new(part(*base))),
-            UserClass::Enum { base, members } => TypeShape::Enum(*base, members.clone()),
-            UserClass::Compound(fields) => {
-                let field = |f: &Field| (f.name.clone(), f.offset, f.dims.clone(), part(f.nc_type));
-                TypeShape::Compound(ty.size, fields.iter().map(field).collect())
-            }
-            UserClass::Unknown => TypeShape::Unknown,
-        })
-    }
-
-    /// Whether two types are made alike.
-    pub(crate) fn is_like(&self, other: &TypeShape) -> bool {
-        !self.is_unknown() && self == other
-    }
-
-    fn is_unknown(&self) -> bool {
-        match self {
-            TypeShape::Unknown => true,
-            TypeShape::Vlen(base) => base.is_unknown(),
-            TypeShape::Compound(_, fields) => fields.iter().any(|(.., shape)| shape.is_unknown()),
-            _ => false,
-        }
+        _ => Ok(TypeShape::of(meta, nc_type)?),
     }
 }
 
