@@ -11,7 +11,7 @@ use crate::c_memory::{CVlenSource, MallocSink, bytes, put, put_text, slice, slic
 use crate::failure::{CallFailure, CallResult, range_result};
 use crate::handles::{self, FileRef};
 use crate::types::{NcType, STRING};
-use crate::user_format::{composed, member, to_user_format, transfer};
+use crate::user_format::{member, members, to_user_format};
 use crate::var::type_of_format;
 
 /// The owner of an attribute must be a variable that exists, or the file.
@@ -225,7 +225,7 @@ unsafe fn put_att(
     values: *const c_void,
 ) -> c_int {
     to_user_format!(ncid, |table| {
-        let in_memory = mem.map_or(xtype, transfer::type_of);
+        let in_memory = mem.map_or(xtype, members::type_of);
         member!(table, put_att(ncid, varid, name, xtype, len, values, in_memory))
     });
     boundary(|| {
@@ -272,9 +272,9 @@ unsafe fn get_att(
     values: *mut c_void,
 ) -> c_int {
     to_user_format!(ncid, |table| match mem {
-        Some(mem) => member!(table, get_att(ncid, varid, name, values, transfer::type_of(mem))),
+        Some(mem) => member!(table, get_att(ncid, varid, name, values, members::type_of(mem))),
         // SAFETY: same contract.
-        None => unsafe { composed::get_att(table, (ncid, varid), name, values) },
+        None => unsafe { members::get_att(table, (ncid, varid), name, values) },
     });
     boundary(|| {
         let file = handles::file(ncid)?;

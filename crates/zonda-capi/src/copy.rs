@@ -7,7 +7,7 @@ use zonda::{NcError, VarToCopy};
 use crate::boundary::{boundary, foreign_code};
 use crate::c_memory::bytes;
 use crate::handles;
-use crate::user_format::{composed, table_of};
+use crate::user_format::{copies, table_of};
 
 /// `int nc_copy_att(int ncid_in, int varid_in, const char *name, int ncid_out, int varid_out);`
 ///
@@ -26,8 +26,7 @@ pub unsafe extern "C" fn nc_copy_att(
 ) -> c_int {
     if [ncid_in, ncid_out].map(table_of).iter().any(Option::is_some) {
         // SAFETY: same contract.
-        let copied =
-            unsafe { composed::copy_att((ncid_in, varid_in), name, (ncid_out, varid_out)) };
+        let copied = unsafe { copies::copy_att((ncid_in, varid_in), name, (ncid_out, varid_out)) };
         return foreign_code(copied);
     }
     boundary(|| {
@@ -51,7 +50,7 @@ pub unsafe extern "C" fn nc_copy_att(
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) -> c_int {
     if [ncid_in, ncid_out].map(table_of).iter().any(Option::is_some) {
-        return foreign_code(composed::copy_var((ncid_in, varid_in), ncid_out));
+        return foreign_code(copies::copy_var((ncid_in, varid_in), ncid_out));
     }
     boundary(|| {
         let from = handles::file(ncid_in)?;

@@ -142,3 +142,10 @@ family!(double, "_double", super::c::c_double, "double", MemoryForm::Number(supe
 family!(string, "_string", *mut super::c::c_char, "char *", MemoryForm::Strings);
 
 const _: () = assert!(size_of::<c::c_long>() == 8);
+
+// What other modules call.
+pub(crate) use untyped::{
+    get_var1 as nc_get_var1, get_vara as nc_get_vara, get_varm as nc_get_varm,
+    get_vars as nc_get_vars, put_var1 as nc_put_var1, put_vara as nc_put_vara,
+    put_varm as nc_put_varm, put_vars as nc_put_vars,
+};

@@ -31,6 +31,7 @@ mod parallel;
 mod path_argument;
 mod plugin_path;
 mod process_settings;
+mod stored_var;
 mod trace;
 mod transfer;
 mod tuning;

@@ -13,7 +13,10 @@ use crate::c_memory::{bytes, put, put_list, put_text};
 use crate::failure::CallResult;
 use crate::handles;
 use crate::types::{NcType, STRING, VLEN};
-use crate::user_format::{composed, to_user_format};
+use crate::user_format::{
+    members::{self, NO_ANSWERS, TypeAnswers},
+    to_user_format,
+};
 use crate::value_walk::NcVlen;
 
 /// `NC_OPAQUE`
@@ -53,23 +56,6 @@ fn with_type(
     Ok(())
 }
 
-/// Where `nc_inq_user_type` puts its answers; all may be null.
-pub(crate) struct TypeAnswers {
-    pub(crate) name: *mut c_char,
-    pub(crate) size: *mut usize,
-    pub(crate) base: *mut NcType,
-    pub(crate) n_fields: *mut usize,
-    pub(crate) class: *mut c_int,
-}
-
-const NO_ANSWERS: TypeAnswers = TypeAnswers {
-    name: std::ptr::null_mut(),
-    size: std::ptr::null_mut(),
-    base: std::ptr::null_mut(),
-    n_fields: std::ptr::null_mut(),
-    class: std::ptr::null_mut(),
-};
-
 /// Tells about a type; of another class than `class`, says `NC_EBADTYPE` afterwards.
 ///
 /// # Safety
@@ -77,7 +63,7 @@ const NO_ANSWERS: TypeAnswers = TypeAnswers {
 unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: TypeAnswers) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe {
-        composed::inq_user_type(table, (ncid, xtype), class, to)
+        members::inq_user_type(table, (ncid, xtype), class, to)
     });
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {

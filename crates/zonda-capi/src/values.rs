@@ -14,7 +14,7 @@ use crate::c_memory::{malloc_text, put, release};
 use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic, nc_inq_type};
-use crate::user_format::{self, composed};
+use crate::user_format::{self, type_list};
 use crate::value_walk::{ElementLayout, NcVlen, UserTypes, ValueWalk};
 
 /// Bytes of one element in memory.
@@ -55,7 +55,7 @@ fn nested<R>(
         return Ok(f(&ValueWalk { types: UserTypes::These(&[]) }, kind)?);
     }
     if user_format::table_of(ncid).is_some() {
-        let types = composed::types_of(ncid, xtype)
+        let types = type_list::types_of(ncid, xtype)
             .map_err(|code| NcError::from_code(code).unwrap_or(NcError::BadType))?;
         let nested = ValueWalk { types: UserTypes::These(&types) };
         let kind = nested.kind(xtype).ok_or(NcError::BadType)?;

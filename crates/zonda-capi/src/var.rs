@@ -14,13 +14,8 @@ use crate::failure::{CallFailure, CallResult};
 use crate::file::nc_inq_natts;
 use crate::handles::{self, FileRef};
 use crate::types::NcType;
-use crate::user_format::var_storage::{self, VarProperty};
-use crate::user_format::{composed, member, to_user_format};
-
-pub(crate) use crate::data_functions::untyped::{
-    get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
-    put_var1 as nc_put_var1, put_vara as nc_put_vara, put_vars as nc_put_vars,
-};
+use crate::user_format::members::{self, VarProperty};
+use crate::user_format::{member, to_user_format};
 
 /// Shows a variable to `f`.
 fn with_var(ncid: c_int, varid: c_int, f: impl FnOnce(&VarView<'_>)) -> CallResult {
@@ -201,7 +196,7 @@ pub unsafe extern "C" fn nc_inq_var(
     to_user_format!(ncid, |table| {
         let lists = (ndimsp, dimidsp, nattsp);
         // SAFETY: same contract.
-        unsafe { composed::inq_var(table, (ncid, varid), name, xtypep, lists) }
+        unsafe { members::inq_var(table, (ncid, varid), name, xtypep, lists) }
     });
     boundary(|| {
         let file = handles::file(ncid)?;
@@ -327,9 +322,7 @@ pub unsafe extern "C" fn nc_inq_var_fill(
 ) -> c_int {
     let property = VarProperty::Fill(no_fill, fill_value);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe {
-        var_storage::var_property(table, (ncid, varid), property)
-    });
+    to_user_format!(ncid, |table| unsafe { members::var_property(table, (ncid, varid), property) });
     boundary(|| {
         let file = handles::file(ncid)?;
         if file.dataset.capabilities().storage {

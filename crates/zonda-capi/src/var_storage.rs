@@ -8,9 +8,10 @@ use zonda::{Endianness, NcError, Quantize, StorageKind, StorageRequest, VarId};
 use crate::boundary::boundary;
 use crate::c_memory::{put, put_list, slice};
 use crate::failure::{CallFailure, CallResult};
-use crate::filter::{check_var, file_for_setting, info_of};
 use crate::handles::{self, FileRef};
-use crate::user_format::var_storage::{self, VarProperty};
+use crate::stored_var::{file_with_storage, file_with_var, var_info};
+use crate::user_format::members::{self, VarProperty};
+use crate::user_format::var_storage;
 use crate::user_format::{member, table_of, to_user_format};
 
 /// `NC_CHUNKED`
@@ -25,12 +26,6 @@ const UNKNOWN_STORAGE: c_int = 3;
 const GLOBAL: c_int = -1;
 /// What Fortran counts a variable's cache in.
 const MIB: usize = 1 << 20;
-
-/// A netCDF-4 file; of a classic one the answer is `refused`.
-fn nc4_file(ncid: c_int, refused: NcError) -> Result<FileRef, NcError> {
-    let file = handles::file(ncid)?;
-    if file.dataset.capabilities().storage { Ok(file) } else { Err(refused) }
-}
 
 /// `int nc_set_var_chunk_cache(int ncid, int varid, size_t size, size_t nelems, float preemption);`
 ///
@@ -53,7 +48,7 @@ pub extern "C" fn nc_set_var_chunk_cache(
         if preemption < 0.0 || preemption > 1.0 {
             return Err(NcError::Inval.into());
         }
-        let file = check_var(ncid, varid)?;
+        let file = file_with_var(ncid, varid)?;
         Ok(file.dataset.set_chunk_cache(file.var(varid), (size, nelems, preemption))?)
     })
 }
@@ -72,7 +67,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache(
 ) -> c_int {
     to_user_format!(ncid, get_var_chunk_cache(ncid, varid, sizep, nelemsp, preemptionp));
     boundary(|| {
-        let file = nc4_file(ncid, NcError::NotNc4)?;
+        let file = file_with_storage(ncid, NcError::NotNc4)?;
         let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
@@ -99,7 +94,7 @@ pub extern "C" fn nc_set_var_chunk_cache_ints(
 ) -> c_int {
     if table_of(ncid).is_none() {
         let status = boundary(|| {
-            let file = nc4_file(ncid, NcError::BadId)?;
+            let file = file_with_storage(ncid, NcError::BadId)?;
             Ok(file.dataset.chunk_cache(file.var(varid)).map(drop)?)
         });
         if status != 0 {
@@ -133,9 +128,9 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
         put(nelemsp, slots as c_int);
         put(preemptionp, (preemption * 100.0) as c_int);
     };
-    to_user_format!(ncid, |table| var_storage::chunk_cache(table, (ncid, varid), tell));
+    to_user_format!(ncid, |table| members::chunk_cache(table, (ncid, varid), tell));
     boundary(|| {
-        let file = nc4_file(ncid, NcError::BadId)?;
+        let file = file_with_storage(ncid, NcError::BadId)?;
         let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
         tell(bytes, slots, preemption);
         Ok(())
@@ -178,7 +173,7 @@ pub unsafe extern "C" fn nc_def_var_chunking(
 ) -> c_int {
     to_user_format!(ncid, def_var_chunking(ncid, varid, storage, chunksizesp));
     boundary(|| {
-        let file = file_for_setting(ncid)?;
+        let file = file_with_storage(ncid, NcError::NotNc4)?;
         let rank = rank_of(&file, varid)?;
         // SAFETY: the contract above.
         let sizes = (!chunksizesp.is_null()).then(|| unsafe { slice(chunksizesp, rank) });
@@ -202,8 +197,8 @@ pub unsafe extern "C" fn nc_def_var_chunking_ints(
         var_storage::def_chunking_ints(table, (ncid, varid), storage, chunksizesp)
     });
     boundary(|| {
-        let file = nc4_file(ncid, NcError::BadId)?;
-        check_var(ncid, varid)?;
+        let file = file_with_storage(ncid, NcError::BadId)?;
+        file_with_var(ncid, varid)?;
         let rank = rank_of(&file, varid)?;
         let sizes = (!chunksizesp.is_null()).then(|| {
             // SAFETY: the contract above.
@@ -220,14 +215,14 @@ pub unsafe extern "C" fn nc_def_var_chunking_ints(
 pub extern "C" fn nc_def_var_endian(ncid: c_int, varid: c_int, endian: c_int) -> c_int {
     to_user_format!(ncid, def_var_endian(ncid, varid, endian));
     boundary(|| {
-        let file = file_for_setting(ncid)?;
+        let file = file_with_storage(ncid, NcError::NotNc4)?;
         let endianness = match endian {
             0 => Endianness::Native,
             1 => Endianness::Little,
             2 => Endianness::Big,
             _ if !file.dataset.is_writable() => return Err(NcError::Perm.into()),
             _ => {
-                check_var(ncid, varid)?;
+                file_with_var(ncid, varid)?;
                 return Err(NcError::Inval.into());
             }
         };
@@ -264,7 +259,7 @@ pub unsafe extern "C" fn nc_inq_var_chunking_ints(
         var_storage::chunking_ints((ncid, varid), storagep, chunksizesp)
     });
     boundary(|| {
-        let file = nc4_file(ncid, NcError::BadId)?;
+        let file = file_with_storage(ncid, NcError::BadId)?;
         let info = file.dataset.var_info(file.var(varid))?;
         let (storage, chunks) = storage_of(&info.storage);
         let ints = chunks.iter().map(|&len| c_int::try_from(len).map_err(|_| NcError::Range));
@@ -294,11 +289,9 @@ pub unsafe extern "C" fn nc_inq_var_chunking(
 ) -> c_int {
     let property = VarProperty::Chunking(storagep, chunksizesp);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe {
-        var_storage::var_property(table, (ncid, varid), property)
-    });
+    to_user_format!(ncid, |table| unsafe { members::var_property(table, (ncid, varid), property) });
     boundary(|| {
-        let info = info_of(&check_var(ncid, varid)?, varid)?;
+        let info = var_info(&file_with_var(ncid, varid)?, varid)?;
         let (storage, chunks) =
             info.as_ref().map_or((CONTIGUOUS, &[][..]), |info| storage_of(&info.storage));
         // SAFETY: the contract above.
@@ -324,11 +317,9 @@ pub unsafe extern "C" fn nc_inq_var_endian(
 ) -> c_int {
     let property = VarProperty::Endian(endianp);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe {
-        var_storage::var_property(table, (ncid, varid), property)
-    });
+    to_user_format!(ncid, |table| unsafe { members::var_property(table, (ncid, varid), property) });
     boundary(|| {
-        let info = info_of(&check_var(ncid, varid)?, varid)?;
+        let info = var_info(&file_with_var(ncid, varid)?, varid)?;
         if endianp.is_null() {
             return Ok(());
         }
@@ -349,8 +340,7 @@ fn quantized_file(ncid: c_int, varid: c_int) -> Result<FileRef, NcError> {
         handles::any_group(ncid)?;
         return Err(NcError::Global);
     }
-    let file = handles::file(ncid)?;
-    if file.dataset.capabilities().storage { Ok(file) } else { Err(NcError::NotNc4) }
+    file_with_storage(ncid, NcError::NotNc4)
 }
 
 /// `int nc_def_var_quantize(int ncid, int varid, int quantize_mode, int nsd);`

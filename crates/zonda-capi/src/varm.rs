@@ -12,8 +12,6 @@ use crate::failure::{CallFailure, CallResult};
 use crate::transfer::{VarTransfer, required};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING};
 
-pub(crate) use crate::data_functions::untyped::{get_varm as nc_get_varm, put_varm as nc_put_varm};
-
 /// What the checks need to know of a variable.
 struct VarFacts {
     nc_type: NcType,

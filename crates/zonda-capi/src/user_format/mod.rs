@@ -17,14 +17,21 @@ use crate::handles::{self, UserFile};
 use crate::mode::{CLASSIC_MODEL, DATA_64BIT, NETCDF4, OFFSET_64BIT};
 use zonda_user_format::NcMemio;
 
-pub(crate) mod composed;
+pub(crate) mod copies;
+pub(crate) mod filters;
+pub(crate) mod members;
+pub(crate) mod records;
 pub(crate) mod transfer;
+pub(crate) mod type_list;
 pub(crate) mod var_storage;
 
 pub use zonda_user_format::NcDispatch;
 pub(crate) use zonda_user_format::{
     MAX_MAGIC, member, table_of_content, table_of_mode, table_of_number,
 };
+
+/// `NC_MAX_VAR_DIMS`: for how many dimensions callers make room that do not ask for the number first.
+const MAX_DIMS: usize = 1024;
 
 /// `int nc_def_user_format(int mode_flag, NC_Dispatch *dispatch_table, char *magic_number);`
 ///
@@ -174,3 +181,14 @@ macro_rules! to_user_format {
     };
 }
 pub(crate) use to_user_format;
+
+/// Ends the function with the code of a call that failed.
+macro_rules! attempt {
+    ($call:expr) => {
+        match $call {
+            0 => {}
+            code => return code,
+        }
+    };
+}
+use attempt;

@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use zonda::slab::{Axis, Leaves, Order, advance, is_stride, row_major};
-use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError};
+use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, NcError};
 
-use super::composed::attempt;
-use super::{NcDispatch, member, table_of};
+use super::members::type_of;
+use super::{NcDispatch, attempt, member, table_of};
 use crate::boundary::foreign_code;
 use crate::c_memory::slice;
 use crate::data_arguments::{CallerMemory, MemoryForm, ONES, SelectionArrays, ZEROS};
@@ -20,24 +20,6 @@ use crate::var::{nc_inq_vardimid, nc_inq_varndims, nc_inq_vartype};
 
 /// `NC_NAT`: the type of the variable.
 const NAT: NcType = 0;
-
-/// The type in memory as tables are told it.
-pub(crate) fn type_of(mem: MemType) -> NcType {
-    match mem {
-        MemType::Text => ExtType::Char,
-        MemType::I8 => ExtType::Byte,
-        MemType::U8 => ExtType::UByte,
-        MemType::I16 => ExtType::Short,
-        MemType::U16 => ExtType::UShort,
-        MemType::I32 => ExtType::Int,
-        MemType::U32 => ExtType::UInt,
-        MemType::I64 => ExtType::Int64,
-        MemType::U64 => ExtType::UInt64,
-        MemType::F32 => ExtType::Float,
-        MemType::F64 => ExtType::Double,
-    }
-    .nc_type()
-}
 
 fn rank_of(ncid: c_int, varid: c_int) -> Result<usize, c_int> {
     let mut rank = 0;
