@@ -12,8 +12,9 @@ use zonda::storage::{
 };
 use zonda_runtime::lock::{Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Memory grows in pages, so that a header written in pieces does not move it each time.
-pub(crate) const PAGE: usize = 4096;
+/// Bytes of a page. Memory grows by pages, so that a header written in pieces does not move it each time;
+/// programs read this number back as the size of blocks.
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Bytes between `start` and `start + capacity`; those from `len` on are zero if the memory may be
 /// written at all.
@@ -28,9 +29,10 @@ struct MallocBuffer {
 #[derive(Debug)]
 pub(crate) struct MallocMemory {
     buffer: RwLock<MallocBuffer>,
-    /// The memory is ours: freed in the end, and moved when it grows. Else it is the caller's.
+    /// Whether the memory is the library's, which moves it when it grows and frees it in the end. Else it
+    /// is the caller's.
     owned: AtomicBool,
-    /// A write did not fit into borrowed memory.
+    /// Whether a write did not fit into borrowed memory.
     refused: AtomicBool,
 }
 
@@ -46,7 +48,7 @@ impl MallocMemory {
     /// # Errors
     /// `NC_ENOMEM`.
     pub(crate) fn zeroed(len: usize) -> Result<MallocMemory, NcError> {
-        let capacity = len.max(1).checked_next_multiple_of(PAGE).ok_or(NcError::NoMem)?;
+        let capacity = len.max(1).checked_next_multiple_of(PAGE_BYTES).ok_or(NcError::NoMem)?;
         // SAFETY: calloc takes any size.
         let start = unsafe { libc::calloc(capacity, 1) }.cast::<u8>();
         if start.is_null() {
@@ -64,12 +66,12 @@ impl MallocMemory {
         }
     }
 
-    /// The caller's own.
+    /// Memory that stays the caller's, unless [`MallocMemory::set_owned`] says otherwise.
     pub(crate) fn of_caller(memory: *mut c_void, size: usize) -> MallocMemory {
         MallocMemory::new(MallocBuffer { start: memory.cast(), len: size, capacity: size }, false)
     }
 
-    /// Whose it is from now on.
+    /// Makes the memory the library's, or the caller's.
     pub(crate) fn set_owned(&self, owned: bool) {
         self.owned.store(owned, Ordering::Release);
     }
@@ -91,7 +93,7 @@ impl MallocMemory {
         self.buffer.write()
     }
 
-    /// Hands the memory out; the storage is empty from now on.
+    /// Hands the memory out, with the bytes in use; the storage is empty from now on.
     pub(crate) fn take(&self) -> (*mut u8, usize) {
         let mut buffer = self.write();
         let taken = (buffer.start, buffer.len);
@@ -112,7 +114,9 @@ impl MallocMemory {
             }
             // Half as much again: n appends then cost O(n).
             let wanted = len.max(buffer.capacity.saturating_add(buffer.capacity / 2));
-            let Some(capacity) = wanted.checked_next_multiple_of(PAGE) else { return Err(over) };
+            let Some(capacity) = wanted.checked_next_multiple_of(PAGE_BYTES) else {
+                return Err(over);
+            };
             // SAFETY: the memory came from malloc and is used through this buffer only.
             let moved = unsafe { libc::realloc(buffer.start.cast(), capacity) }.cast::<u8>();
             if moved.is_null() {

@@ -12,7 +12,7 @@ use crate::c_memory::put;
 use crate::failure::{CallFailure, CallResult};
 use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenDataset};
-use crate::malloc_memory::{MallocMemory, PAGE};
+use crate::malloc_memory::{MallocMemory, PAGE_BYTES};
 use crate::mode::{
     DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, PERSIST, SHARE,
     WRITE, check_create_mode, check_memory_flags, format_asked_for, held_in_memory, netcdf4_of,
@@ -145,7 +145,7 @@ pub(crate) unsafe fn create(
     unsafe {
         let in_memory = cmode & (DISKLESS | INMEMORY) != 0;
         answer_block_bytes(chunksizehintp, |asked| {
-            if in_memory { PAGE } else { block_bytes(asked, &target, None) }
+            if in_memory { PAGE_BYTES } else { block_bytes(asked, &target, None) }
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
@@ -222,7 +222,7 @@ unsafe fn open(
         answer_block_bytes(chunksizehintp, |asked| {
             let in_memory = (omode & DISKLESS != 0).then(|| {
                 let len = std::fs::metadata(target.os_path()).map_or(0, |file| file.len());
-                usize::try_from(len).unwrap_or(0).next_multiple_of(PAGE)
+                usize::try_from(len).unwrap_or(0).next_multiple_of(PAGE_BYTES)
             });
             block_bytes(asked, &target, in_memory)
         });
