@@ -69,28 +69,28 @@ unsafe fn open_bytes(
 /// told where the memory is.
 ///
 /// # Safety
-/// As [`open_bytes`]; `given` describes the memory.
+/// As [`open_bytes`]; `memio` describes the memory.
 unsafe fn open_by_table(
     path: *const c_char,
     omode: c_int,
-    given: *mut NcMemio,
+    memio: *mut NcMemio,
     ncidp: *mut c_int,
 ) -> Result<Option<c_int>, CallFailure> {
     let mode = omode | INMEMORY;
     // SAFETY: same contract.
     unsafe {
-        let bytes = slice((*given).memory.cast::<u8>(), (*given).size);
+        let bytes = slice((*memio).memory.cast::<u8>(), (*memio).size);
         let Some((table, path)) = open::table_of_memory(path, mode, bytes)? else {
             return Ok(None);
         };
-        let how = OpenArguments {
+        let arguments = OpenArguments {
             mode,
             create: None,
             basepe: 0,
             chunksizehintp: null_mut(),
-            memory: given,
+            memory: memio,
         };
-        user_format::open(table, path, &how, ncidp).map(Some)
+        user_format::open(table, path, &arguments, ncidp).map(Some)
     }
 }
 
@@ -114,10 +114,10 @@ pub unsafe extern "C" fn nc_open_mem(
         if unusable || omode & (WRITE | MMAP) != 0 {
             return Err(NcError::Inval.into());
         }
-        let mut given = NcMemio { size, memory, flags: LOCKED };
+        let mut memio = NcMemio { size, memory, flags: LOCKED };
         // SAFETY: the contract above.
         unsafe {
-            if let Some(answer) = open_by_table(path, omode, &raw mut given, ncidp)? {
+            if let Some(answer) = open_by_table(path, omode, &raw mut memio, ncidp)? {
                 return Ok(answer);
             }
             open_bytes(path, omode, (memory, size), false, ncidp)?;

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// The functions that C calls are reached by their symbols; modules are private to Rust.
+// C reaches functions by their symbols, so that they are public in modules that Rust does not see.
 #![allow(unreachable_pub)]
 
 mod att;
