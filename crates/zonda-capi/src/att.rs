@@ -197,8 +197,8 @@ pub unsafe extern "C" fn nc_del_att(ncid: c_int, varid: c_int, name: *const c_ch
     })
 }
 
-/// What the engine would check before it looks for the values, for a put without values.
-fn without_values(
+/// Makes the checks of a put without values that come before the values are looked at.
+fn check_without_values(
     file: &FileRef,
     owner: VarId,
     (xtype, len, mem): (NcType, usize, Option<MemType>),
@@ -243,7 +243,7 @@ unsafe fn put_att(
             return Err(NcError::BadName.into());
         };
         if values.is_null() && !file.dataset.capabilities().dialect.is_netcdf4() {
-            without_values(&file, owner, (xtype, len, mem))?;
+            check_without_values(&file, owner, (xtype, len, mem))?;
         }
         let (owner, n_values) = (file.var(varid), len);
         let put = || {
@@ -433,7 +433,7 @@ pub unsafe extern "C" fn nc_get_att_string(
     })
 }
 
-/// The functions of one C type: names, type, how its values lie in memory.
+/// Makes the two functions of one C type: their names, the type, how its values lie in memory.
 macro_rules! typed {
     ($($suffix:literal, $put:ident, $get:ident, $c:ty, $c_name:literal, $mem:ident;)*) => {$(
         #[doc = concat!("`int nc_put_att_", $suffix, "(int ncid, int varid, const char *name, ",

@@ -1,4 +1,4 @@
-//! Text and memory shared with C: what C hands in, and what C will `free`.
+//! Memory of C: what callers hand in, and what they will `free`.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -122,15 +122,15 @@ pub(crate) fn malloc_strings(
     malloc_copy(&pointers)
 }
 
-/// Values of variable length on their way to C: each in memory of `malloc`, all of which is given
-/// back unless [`MallocSink::keep`] is called.
+/// Puts values of variable length for C into memory of `malloc`. All of it is freed, unless
+/// [`MallocSink::keep`] is called.
 #[derive(Debug, Default)]
 pub(crate) struct MallocSink {
     placed: Vec<*mut u8>,
 }
 
 impl MallocSink {
-    /// What was placed is the caller's from now on.
+    /// Leaves what was placed to the caller.
     pub(crate) fn keep(mut self) {
         self.placed.clear();
     }
@@ -166,7 +166,7 @@ impl VlenSink for MallocSink {
     }
 }
 
-/// Values of variable length in C memory, on their way into a file.
+/// Gives values of variable length in C memory to a put.
 #[derive(Debug)]
 pub(crate) struct CVlenSource(());
 

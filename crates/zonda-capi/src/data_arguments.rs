@@ -7,7 +7,7 @@ use crate::c_memory::slice;
 pub(crate) static ZEROS: [usize; MAX_VAR_DIMS] = [0; MAX_VAR_DIMS];
 pub(crate) static ONES: [usize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
 
-/// What an element looks like in the caller's memory.
+/// How an element lies in the caller's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryForm {
     /// As the variable's own type.
@@ -54,7 +54,7 @@ pub(crate) enum SelectionArrays {
 }
 
 impl SelectionArrays {
-    /// Whether it is the whole variable, as it is without counts.
+    /// Whether the whole variable is selected: by its function, or by null counts.
     pub(crate) fn is_all(self) -> bool {
         match self {
             SelectionArrays::All => true,
@@ -65,7 +65,7 @@ impl SelectionArrays {
         }
     }
 
-    /// How many elements that are of a variable with this shape.
+    /// Elements that are selected, of a variable with this shape.
     ///
     /// # Safety
     /// The arrays are null or hold one value per dimension.

@@ -19,25 +19,26 @@ use crate::failure::CallFailure;
 use crate::trace::{self, files::N_SLOTS};
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
-
 static SLOTS: [ArcSwapOption<SlotEntry>; N_SLOTS] =
     [const { ArcSwapOption::const_empty() }; N_SLOTS];
-/// Whether a file of a program's own format was ever opened. In most programs none is, and whether a
-/// call is about one is then this test and not a look at a slot.
+/// Whether a file of a program's own format was ever opened. In most programs none is, and then this test
+/// alone says that a call is not about one.
 static HAS_USER_FILES: AtomicBool = AtomicBool::new(false);
-/// A bit for each slot that has an owner.
-static TAKEN: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
-/// Highest slot ever used plus one: what a walk over all open files has to look at.
+/// A bit for each slot that is in use.
+static SLOTS_IN_USE: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
+/// Highest slot ever used plus one: so far a walk over all open files has to go.
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(1);
-/// The mark of the thread that took the first slot.
-static FIRST: AtomicUsize = AtomicUsize::new(0);
-/// From when on another thread has taken slots: the word of [`TAKEN`] where to look for the next.
-static ROUND: AtomicUsize = AtomicUsize::new(LOWEST);
-const LOWEST: usize = usize::MAX;
+/// The [`thread_mark`] of the thread that took the first slot.
+static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
+/// The word of [`SLOTS_IN_USE`] where the search for the next slot begins, once a second thread has opened
+/// a file; before that [`ONE_THREAD`].
+static NEXT_WORD: AtomicUsize = AtomicUsize::new(ONE_THREAD);
+/// One thread has opened all files so far: slots are taken from the lowest.
+const ONE_THREAD: usize = usize::MAX;
 
-/// What an `ncid` stands for. It stays what it is as long as anybody has it.
+/// What an `ncid` stands for. An entry never changes; its slot gets another one.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // nearly all are datasets, and lookups are not to follow a second pointer
+#[allow(clippy::large_enum_variant)] // nearly all are datasets, and a lookup follows one pointer less
 enum SlotEntry {
     Dataset(OpenDataset),
     User(UserFile),
@@ -46,7 +47,7 @@ enum SlotEntry {
 /// A file of a program's own format.
 #[derive(Debug)]
 pub(crate) struct UserFile {
-    /// What answers for it.
+    /// The table that answers for it.
     pub(crate) table: &'static NcDispatch,
     /// Path as given.
     pub(crate) path: Arc<CStr>,
@@ -76,7 +77,7 @@ impl OpenDataset {
         OpenDataset { dataset, mode, path, name, memory: None, persists_memory: false }
     }
 
-    /// One that lies in `memory`, which is written to its path in the end where it `persists`.
+    /// A dataset that lies in `memory`, which is written to its path at close if it `persists`.
     pub(crate) fn in_memory(
         self,
         memory: Option<Arc<crate::malloc_memory::MallocMemory>>,
@@ -120,13 +121,13 @@ impl Deref for FileRef {
         match self.file.as_deref() {
             Some(SlotEntry::Dataset(file)) => file,
             // SAFETY: `look_up`, which alone makes a `FileRef`, has found a dataset in there, and an
-            // entry does not change. So that there are two kinds is asked once for each call.
+            // entry does not change. That saves each call a second test of the kind.
             _ => unsafe { std::hint::unreachable_unchecked() },
         }
     }
 }
 
-/// A dataset that is kept for longer than a call, or that the table has no more.
+/// A dataset that outlives a call, or that is no longer in the table.
 #[derive(Clone)]
 pub(crate) struct SharedFile(Arc<SlotEntry>);
 
@@ -151,7 +152,7 @@ impl Deref for SharedFile {
     }
 }
 
-/// The file and group of `ncid`. What the call fails at from now on names the file.
+/// The file and group of `ncid`. A failure of the call from now on names the file.
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number, or its group half names no group.
@@ -161,7 +162,7 @@ pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
     unnamed(ncid)
 }
 
-/// [`file`] for calls of some nanoseconds, which say by themselves what they were about when they fail.
+/// [`file`] for calls of some nanoseconds, which note the file themselves when they fail.
 ///
 /// # Errors
 /// As [`file`].
@@ -208,7 +209,8 @@ fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     }
 }
 
-/// Shows the file of a program's own format that `ncid` stands for; `None` if it stands for another one.
+/// Calls `f` with the file of a program's own format that `ncid` stands for; `None` if it stands for another
+/// file.
 #[inline(always)]
 pub(crate) fn user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
     if HAS_USER_FILES.load(Ordering::Relaxed) { find_user_file(ncid, f) } else { None }
@@ -217,7 +219,7 @@ pub(crate) fn user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Optio
 #[cold]
 fn find_user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
     match SLOTS[slot_of(ncid)].load().as_deref() {
-        // The table is told which of its groups is meant, if it has any.
+        // The group half is for the table, if its format has groups.
         Some(SlotEntry::User(file))
             if ncid >= 0 && (ncid & 0xffff == 0 || file.table.has_groups()) =>
         {
@@ -244,19 +246,20 @@ pub(crate) fn path_at(slot: usize) -> Option<Arc<Path>> {
 /// `NC_ENFILE` when all slots are taken.
 fn take_slot() -> Result<(usize, c_int), NcError> {
     let thread = thread_mark();
-    let first = FIRST.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
+    let first = FIRST_THREAD.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err_and(|first| first != thread) {
-        // Not the first word: a number of it may have been given back just now.
-        let _was_there = ROUND.compare_exchange(LOWEST, 1, Ordering::Relaxed, Ordering::Relaxed);
+        // Not from the first word, which may have a slot that was freed just now.
+        let _was_set =
+            NEXT_WORD.compare_exchange(ONE_THREAD, 1, Ordering::Relaxed, Ordering::Relaxed);
     }
-    let slot = match ROUND.load(Ordering::Relaxed) {
-        LOWEST => (0..TAKEN.len()).find_map(take_bit),
+    let slot = match NEXT_WORD.load(Ordering::Relaxed) {
+        ONE_THREAD => (0..SLOTS_IN_USE.len()).find_map(take_bit),
         _ => {
             // Numbers of the other half are negative, which some programs take for "not open".
-            let half = TAKEN.len() / 2;
-            let first = ROUND.fetch_add(1, Ordering::Relaxed);
+            let half = SLOTS_IN_USE.len() / 2;
+            let first = NEXT_WORD.fetch_add(1, Ordering::Relaxed);
             let round = (0..half).map(|n| first.wrapping_add(n) % half);
-            round.chain(half..TAKEN.len()).find_map(take_bit)
+            round.chain(half..SLOTS_IN_USE.len()).find_map(take_bit)
         }
     };
     let slot = slot.ok_or(NcError::NFile)?;
@@ -264,16 +267,16 @@ fn take_slot() -> Result<(usize, c_int), NcError> {
     Ok((slot, id.cast_signed()))
 }
 
-/// What tells this thread from others that live: where its own memory is. The standard library's id would be
-/// allocated for a thread of C.
+/// A number that no other living thread has: the address of its thread-local memory. The standard library's
+/// id would be allocated for a thread of C.
 fn thread_mark() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|mark| std::ptr::from_ref(mark).addr())
 }
 
-/// The lowest free slot of a word of [`TAKEN`].
+/// The lowest free slot of a word of [`SLOTS_IN_USE`].
 fn take_bit(index: usize) -> Option<usize> {
-    let word = TAKEN.get(index)?;
+    let word = SLOTS_IN_USE.get(index)?;
     // Slot 0 belongs to nobody.
     let never = u64::from(index == 0);
     let mut seen = word.load(Ordering::Relaxed);
@@ -287,9 +290,9 @@ fn take_bit(index: usize) -> Option<usize> {
     None
 }
 
-/// Gives a slot back, once nothing is found in it any more.
+/// Frees a slot that is empty.
 fn free_slot(slot: usize) {
-    TAKEN[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
+    SLOTS_IN_USE[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
 }
 
 /// Slot of an `ncid`, whoever owns it.
@@ -333,7 +336,7 @@ fn take_out(slot: usize, entry: Guard<Option<Arc<SlotEntry>>>) -> Option<Arc<Slo
     if !before.as_ref().is_some_and(|before| Arc::ptr_eq(before, &taken)) {
         return None;
     }
-    // Another thread may open a file here at once: what this call fails at from now on names itself.
+    // Another thread may open a file here at once, which a failure of this call must not name.
     note_file(0);
     free_slot(slot);
     Some(taken)
@@ -350,7 +353,7 @@ pub(crate) fn remove(ncid: c_int) -> Result<SharedFile, NcError> {
     take_out(slot_of(ncid), found.file).map(SharedFile).ok_or(NcError::BadId)
 }
 
-/// Takes a file out of the table that was found there and was closed; `None` where another thread has given it up.
+/// Takes a closed file out of the table; `None` where another thread has done that.
 pub(crate) fn take_closed(file: FileRef, ncid: c_int) -> Option<SharedFile> {
     take_out(slot_of(ncid), file.file).map(SharedFile)
 }
@@ -375,7 +378,7 @@ pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
         Some(SlotEntry::Dataset(file)) if file.dataset.is_out_of_reach() => {}
         _ => return Ok(()),
     }
-    // To drop it would be to wait for its locks.
+    // A drop would wait for its locks.
     std::mem::forget(take_out(slot, found));
     Err(NcError::System(libc::ECHILD))
 }

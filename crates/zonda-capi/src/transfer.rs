@@ -1,8 +1,7 @@
 //! Data between a caller's memory and a variable: null rules, slices from C arrays, one call below.
 //!
-//! Everything is written once for both directions. Null `start`, `count` and `stride` are resolved
-//! before anything else is checked, as the reference does; all other checks are the engine's, which
-//! makes them before it asks for the caller's memory.
+//! Null `start`, `count` and `stride` are resolved before anything else is checked, as the reference does.
+//! All other checks are made by `zonda`, before it asks for the caller's memory.
 
 use std::ffi::c_int;
 
@@ -33,8 +32,7 @@ pub(crate) struct VarTransfer<'f> {
 }
 
 impl VarTransfer<'_> {
-    /// Rank of the variable; of one that does not exist 0, since the engine refuses it before it
-    /// looks at coordinates.
+    /// Rank of the variable; 0 for one that does not exist, which is refused before coordinates are looked at.
     fn rank(&self) -> usize {
         let rank = self.file.meta(|meta| meta.var(self.var.var).map_or(0, |var| var.dims.len()));
         rank.unwrap_or(0)
@@ -74,7 +72,7 @@ impl VarTransfer<'_> {
         let (mem, strings) = match self.mem {
             MemoryForm::Natural => (None, false),
             MemoryForm::Number(mem) => (Some(mem), false),
-            // Numbers and strings are refused alike for text; what passes is refused below.
+            // Text is refused as for numbers; other types are refused by `check_memory`.
             MemoryForm::Strings => (Some(MemType::I64), true),
         };
         let dataset = &self.file.dataset;
@@ -112,7 +110,7 @@ impl VarTransfer<'_> {
             return begun.write_now(&mut put, Values::plain(unsafe { slice(from, len) }));
         }
         let put = begun.check(&mut put)?;
-        check_given(from.is_null(), put.n_bytes(), strings)?;
+        check_memory(from.is_null(), put.n_bytes(), strings)?;
         // SAFETY: the caller's contract, once null is excluded.
         let bytes = unsafe { slice(from, put.n_bytes()) };
         put.write(Values::plain(bytes))
@@ -135,7 +133,7 @@ impl VarTransfer<'_> {
             return begun.read_now(&mut get, unsafe { slice_mut(to, len) });
         }
         let get = begun.check(&mut get)?;
-        check_given(to.is_null(), get.n_bytes(), strings)?;
+        check_memory(to.is_null(), get.n_bytes(), strings)?;
         // SAFETY: as above; the engine writes to the memory and does not read it.
         let bytes = unsafe { slice_mut(to, get.n_bytes()) };
         get.read(Destination::plain(bytes))
@@ -244,7 +242,7 @@ impl VarTransfer<'_> {
             // SAFETY: the contract above; ONES has a value for every dimension there can be.
             return unsafe { self.vara(index, ONES.as_ptr()) };
         };
-        // How long memory is does not have to be asked for, which saves half of a call.
+        // The length of the memory need not be asked for, which saves half of a call.
         let dataset = &self.file.dataset;
         // SAFETY: the contract above.
         let start = |rank| unsafe { slice(index, rank) };
@@ -312,16 +310,17 @@ impl VarTransfer<'_> {
     }
 }
 
-/// Bytes in memory of what is a single number: that does not have to be asked for, which saves half of a call.
+/// Bytes in memory of a selection of one number; `None` for any other. They need not be asked for, which
+/// saves half of a call.
 #[inline(always)]
 fn one_number(of: &Transfer<Access<'_>>, strings: bool) -> Option<usize> {
     let Access { slab, mem, .. } = of.of();
     mem.filter(|_| !strings && slab.count.iter().all(|&n| n == 1)).map(MemType::size)
 }
 
-/// What is wrong with the memory of a transfer that is right else.
+/// Checks the memory of a transfer that is otherwise right.
 #[inline(always)]
-fn check_given(null: bool, n_bytes: usize, strings: bool) -> Result<(), NcError> {
+fn check_memory(null: bool, n_bytes: usize, strings: bool) -> Result<(), NcError> {
     match n_bytes {
         0 => Ok(()),
         _ if strings => Err(NcError::BadType),

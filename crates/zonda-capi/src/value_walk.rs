@@ -1,4 +1,4 @@
-//! Values that hold values: the walk through compounds, sequences and strings in C memory.
+//! The walk through values in C memory that hold other values: compounds, sequences and strings.
 
 use std::ffi::{c_char, c_void};
 
@@ -34,21 +34,21 @@ pub(crate) enum ElementLayout<'t> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UserTypes<'t> {
     /// In its definitions.
-    Of(&'t Meta<'t>),
+    InFile(&'t Meta<'t>),
     /// In a list of their own, the first of them first.
-    These(&'t [UserType]),
+    InList(&'t [UserType]),
 }
 
 impl<'t> UserTypes<'t> {
     fn get(self, xtype: NcType) -> Option<&'t UserType> {
         match self {
-            UserTypes::Of(meta) => meta.user_type(xtype).ok(),
-            UserTypes::These(types) => types.get(UserType::index(xtype)?),
+            UserTypes::InFile(meta) => meta.user_type(xtype).ok(),
+            UserTypes::InList(types) => types.get(UserType::index(xtype)?),
         }
     }
 }
 
-/// The user-defined types of a file.
+/// Walks through values of the types of one file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValueWalk<'t> {
     pub(crate) types: UserTypes<'t>,
@@ -61,7 +61,7 @@ fn count_of(field: &Field) -> usize {
 
 impl<'t> ValueWalk<'t> {
     /// How elements of a type lie in memory; `None` where there is no such type.
-    pub(crate) fn kind(&self, xtype: NcType) -> Option<ElementLayout<'t>> {
+    pub(crate) fn layout(&self, xtype: NcType) -> Option<ElementLayout<'t>> {
         if let Some((_, size)) = atomic(xtype) {
             return Some(if xtype == STRING {
                 ElementLayout::Text
@@ -82,12 +82,12 @@ impl<'t> ValueWalk<'t> {
 
     /// Whether elements of a type own memory.
     fn owns(&self, xtype: NcType) -> bool {
-        !matches!(self.kind(xtype), None | Some(ElementLayout::Plain(_)))
+        !matches!(self.layout(xtype), None | Some(ElementLayout::Plain(_)))
     }
 
     /// Bytes of an element.
-    pub(crate) fn size(&self, kind: ElementLayout<'_>) -> usize {
-        match kind {
+    pub(crate) fn elem_bytes(&self, layout: ElementLayout<'_>) -> usize {
+        match layout {
             ElementLayout::Plain(size) | ElementLayout::Fields(_, size) => size,
             ElementLayout::Text => size_of::<*const c_char>(),
             ElementLayout::Sequence(_) => size_of::<NcVlen>(),
@@ -98,26 +98,26 @@ impl<'t> ValueWalk<'t> {
     ///
     /// # Safety
     /// `memory` holds `count` such elements at any alignment, made by `malloc` where they own memory.
-    pub(crate) unsafe fn reclaim(&self, kind: ElementLayout<'_>, memory: *mut u8, count: usize) {
-        let size = self.size(kind);
+    pub(crate) unsafe fn reclaim(&self, layout: ElementLayout<'_>, memory: *mut u8, count: usize) {
+        let size = self.elem_bytes(layout);
         for index in 0..count {
             // SAFETY: `index` is below `count`, and the contract above.
             unsafe {
                 let at = memory.add(index * size);
-                match kind {
+                match layout {
                     ElementLayout::Plain(_) => return,
                     ElementLayout::Text => release(at.cast::<*mut c_char>().read_unaligned()),
                     ElementLayout::Sequence(base) => {
                         let NcVlen { len, p } = at.cast::<NcVlen>().read_unaligned();
-                        if let Some(items) = self.kind(base).filter(|_| !p.is_null()) {
+                        if let Some(items) = self.layout(base).filter(|_| !p.is_null()) {
                             self.reclaim(items, p.cast(), len);
                         }
                         release(p);
                     }
                     ElementLayout::Fields(fields, _) => {
                         for field in fields {
-                            if let Some(kind) = self.kind(field.nc_type) {
-                                self.reclaim(kind, at.add(field.offset), count_of(field));
+                            if let Some(layout) = self.layout(field.nc_type) {
+                                self.reclaim(layout, at.add(field.offset), count_of(field));
                             }
                         }
                     }
@@ -135,13 +135,13 @@ impl<'t> ValueWalk<'t> {
     /// `from` holds `count` such elements, `to` has room for as many, both at any alignment.
     pub(crate) unsafe fn copy(
         &self,
-        kind: ElementLayout<'_>,
+        layout: ElementLayout<'_>,
         from: *const u8,
         to: *mut u8,
         count: usize,
     ) -> Result<(), NcError> {
-        let size = self.size(kind);
-        if let ElementLayout::Plain(_) = kind {
+        let size = self.elem_bytes(layout);
+        if let ElementLayout::Plain(_) = layout {
             // SAFETY: the contract above; memmove semantics allow for a caller whose buffers touch.
             unsafe { std::ptr::copy(from, to, size * count) };
             return Ok(());
@@ -150,8 +150,8 @@ impl<'t> ValueWalk<'t> {
             // SAFETY: `index` is below `count`, and the contract above.
             unsafe {
                 let at = index * size;
-                if let Err(error) = self.copy_one(kind, from.add(at), to.add(at)) {
-                    self.reclaim(kind, to, index);
+                if let Err(error) = self.copy_one(layout, from.add(at), to.add(at)) {
+                    self.reclaim(layout, to, index);
                     return Err(error);
                 }
             }
@@ -163,13 +163,13 @@ impl<'t> ValueWalk<'t> {
     /// As [`Self::copy`], for one element.
     unsafe fn copy_one(
         &self,
-        kind: ElementLayout<'_>,
+        layout: ElementLayout<'_>,
         from: *const u8,
         to: *mut u8,
     ) -> Result<(), NcError> {
         // SAFETY: the contract above; each arm reads and writes one element.
         unsafe {
-            match kind {
+            match layout {
                 ElementLayout::Plain(size) => std::ptr::copy(from, to, size),
                 ElementLayout::Text => {
                     let duplicate = match bytes(from.cast::<*const c_char>().read_unaligned()) {
@@ -182,12 +182,12 @@ impl<'t> ValueWalk<'t> {
                     let NcVlen { len, p } = from.cast::<NcVlen>().read_unaligned();
                     let mut items = std::ptr::null_mut();
                     if len > 0 && !p.is_null() {
-                        let kind = self.kind(base).ok_or(NcError::BadType)?;
-                        items = libc::calloc(len, self.size(kind).max(1));
+                        let layout = self.layout(base).ok_or(NcError::BadType)?;
+                        items = libc::calloc(len, self.elem_bytes(layout).max(1));
                         if items.is_null() {
                             return Err(NcError::NoMem);
                         }
-                        if let Err(error) = self.copy(kind, p.cast(), items.cast(), len) {
+                        if let Err(error) = self.copy(layout, p.cast(), items.cast(), len) {
                             release(items);
                             return Err(error);
                         }
@@ -198,14 +198,14 @@ impl<'t> ValueWalk<'t> {
                     // Padding and plain fields at once; then what owns memory, field by field.
                     std::ptr::copy(from, to, size);
                     for (done, field) in fields.iter().enumerate() {
-                        let Some(kind) = self.kind(field.nc_type) else { continue };
+                        let Some(layout) = self.layout(field.nc_type) else { continue };
                         let n = count_of(field);
                         let copied =
-                            self.copy(kind, from.add(field.offset), to.add(field.offset), n);
+                            self.copy(layout, from.add(field.offset), to.add(field.offset), n);
                         if let Err(error) = copied {
                             for field in &fields[..done] {
-                                if let Some(kind) = self.kind(field.nc_type) {
-                                    self.reclaim(kind, to.add(field.offset), count_of(field));
+                                if let Some(layout) = self.layout(field.nc_type) {
+                                    self.reclaim(layout, to.add(field.offset), count_of(field));
                                 }
                             }
                             return Err(error);
@@ -241,7 +241,7 @@ impl<'t> ValueWalk<'t> {
                 UserClass::String => print_atomic(STRING, at, text),
                 UserClass::Vlen { base } => {
                     let NcVlen { len, p } = at.cast::<NcVlen>().read_unaligned();
-                    let size = self.kind(*base).map_or(0, |kind| self.size(kind));
+                    let size = self.layout(*base).map_or(0, |layout| self.elem_bytes(layout));
                     text.extend_from_slice(b"{len=");
                     text.extend_from_slice(format!("{len},p=(").as_bytes());
                     for index in 0..if p.is_null() { 0 } else { len } {
@@ -262,7 +262,8 @@ impl<'t> ValueWalk<'t> {
                         for len in &field.dims {
                             text.extend_from_slice(format!("[{len}]").as_bytes());
                         }
-                        let size = self.kind(field.nc_type).map_or(0, |kind| self.size(kind));
+                        let size =
+                            self.layout(field.nc_type).map_or(0, |layout| self.elem_bytes(layout));
                         for index in 0..count_of(field) {
                             if index > 0 {
                                 text.push(b' ');

@@ -1,4 +1,4 @@
-//! Values in the caller's memory: freeing, copying and printing whatever a type nests.
+//! Values in the caller's memory: freeing, copying and printing them, with all that they point to.
 //!
 //! With classic files only the atomic types occur, plus `NC_STRING` where a caller made strings
 //! with another file; user-defined type ids are answered as by a file that has none. The walk
@@ -38,39 +38,39 @@ pub(crate) fn size_in_memory(ncid: c_int, xtype: NcType) -> Result<usize, NcErro
     atomic(xtype).map(|(_, size)| size).ok_or(NcError::BadType)
 }
 
-/// The file whose user-defined types are meant.
+/// A file with user-defined types.
 fn user_file(ncid: c_int) -> Result<FileRef, NcError> {
     let file = handles::file(ncid)?;
     if file.dataset.capabilities().user_types { Ok(file) } else { Err(NcError::NotNc4) }
 }
 
-/// Runs `f` with what walks through values of a type, and its kind.
-fn nested<R>(
+/// Calls `f` with a walk through values of a type, and the layout of its elements.
+fn with_walk<R>(
     ncid: c_int,
     xtype: NcType,
     f: impl FnOnce(&ValueWalk<'_>, ElementLayout<'_>) -> Result<R, NcError>,
 ) -> Result<R, CallFailure> {
     if let Some((_, size)) = atomic(xtype) {
-        let kind = if xtype == STRING { ElementLayout::Text } else { ElementLayout::Plain(size) };
-        return Ok(f(&ValueWalk { types: UserTypes::These(&[]) }, kind)?);
+        let layout = if xtype == STRING { ElementLayout::Text } else { ElementLayout::Plain(size) };
+        return Ok(f(&ValueWalk { types: UserTypes::InList(&[]) }, layout)?);
     }
     if user_format::table_of(ncid).is_some() {
         let types = type_list::types_of(ncid, xtype)
             .map_err(|code| NcError::from_code(code).unwrap_or(NcError::BadType))?;
-        let nested = ValueWalk { types: UserTypes::These(&types) };
-        let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
-        return Ok(f(&nested, kind)?);
+        let walk = ValueWalk { types: UserTypes::InList(&types) };
+        let layout = walk.layout(xtype).ok_or(NcError::BadType)?;
+        return Ok(f(&walk, layout)?);
     }
     let file = user_file(ncid)?;
     file.meta(|meta| {
-        let nested = ValueWalk { types: UserTypes::Of(meta) };
-        let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
-        Ok(f(&nested, kind)?)
+        let walk = ValueWalk { types: UserTypes::InFile(meta) };
+        let layout = walk.layout(xtype).ok_or(NcError::BadType)?;
+        Ok(f(&walk, layout)?)
     })?
 }
 
-/// The checks that all three operations start with. `Ok(false)`: there is nothing to do.
-fn worth_doing(
+/// The checks that all three operations start with. `Ok(false)` where there are no values.
+fn has_values(
     ncid: c_int,
     xtype: NcType,
     memory: *const c_void,
@@ -145,13 +145,13 @@ pub unsafe extern "C" fn nc_reclaim_data(
     count: usize,
 ) -> c_int {
     boundary(|| {
-        if !worth_doing(ncid, xtype, memory, count)? {
+        if !has_values(ncid, xtype, memory, count)? {
             return Ok(());
         }
         // Ids between the atomic and the user-defined types are asked of the file as well.
-        nested(ncid, xtype, |nested, kind| {
+        with_walk(ncid, xtype, |walk, layout| {
             // SAFETY: the contract above.
-            unsafe { nested.reclaim(kind, memory.cast(), count) };
+            unsafe { walk.reclaim(layout, memory.cast(), count) };
             Ok(())
         })
     })
@@ -192,17 +192,17 @@ pub unsafe extern "C" fn nc_copy_data(
     copy: *mut c_void,
 ) -> c_int {
     boundary(|| {
-        let worth = worth_doing(ncid, xtype, memory, count)?;
+        let has_values = has_values(ncid, xtype, memory, count)?;
         if copy.is_null() && count > 0 {
             return Err(NcError::Inval.into());
         }
-        if !worth {
+        if !has_values {
             return Ok(());
         }
         size_in_memory(ncid, xtype)?;
-        nested(ncid, xtype, |nested, kind| {
+        with_walk(ncid, xtype, |walk, layout| {
             // SAFETY: the contract above.
-            unsafe { nested.copy(kind, memory.cast(), copy.cast(), count) }
+            unsafe { walk.copy(layout, memory.cast(), copy.cast(), count) }
         })
     })
 }
@@ -263,19 +263,19 @@ pub unsafe extern "C" fn nc_dump_data(
     bufp: *mut *mut c_char,
 ) -> c_int {
     boundary(|| {
-        if !worth_doing(ncid, xtype, memory, count)? {
+        if !has_values(ncid, xtype, memory, count)? {
             return Ok(());
         }
         size_in_memory(ncid, xtype)?;
-        let text = nested(ncid, xtype, |nested, kind| {
+        let text = with_walk(ncid, xtype, |walk, layout| {
             let mut text = Vec::new();
-            let size = nested.size(kind);
+            let size = walk.elem_bytes(layout);
             for index in 0..count {
                 if index > 0 {
                     text.push(b' ');
                 }
                 // SAFETY: `index` is below `count`.
-                unsafe { nested.print(xtype, memory.cast::<u8>().add(index * size), &mut text) };
+                unsafe { walk.print(xtype, memory.cast::<u8>().add(index * size), &mut text) };
             }
             Ok(text)
         })?;

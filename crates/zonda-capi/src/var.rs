@@ -30,9 +30,9 @@ pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType>
         .filter(|&ty| format.model() == Format::Cdf5 || ty <= ExtType::Double)
 }
 
-/// What a definition gets whose dimension list cannot be read: everything that is checked before
-/// the list comes first.
-fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> CallFailure {
+/// The failure of a definition whose dimension list cannot be read: that of the first check before the list
+/// that fails, else `NC_EINVAL`.
+fn failure_without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> CallFailure {
     let refused = || {
         if dataset.capabilities().dialect.is_netcdf4() {
             if dataset.format() == Format::NetCdf4Classic && !dataset.in_define_mode() {
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn nc_def_var(
             }
             // A file open for reading refuses every definition.
             _ if !file.dataset.is_writable() => &[][..],
-            _ => return Err(without_dims(&file.dataset, name, xtype)),
+            _ => return Err(failure_without_dims(&file.dataset, name, xtype)),
         };
         let var = file.dataset.def_var_in(file.group, name, xtype, dims);
         let var = var.map_err(|error| file.failure(error))?;
@@ -132,12 +132,12 @@ pub unsafe extern "C" fn nc_def_var_fill(
             return Err(NcError::Global.into());
         }
         let file = handles::file(ncid)?;
-        // Of a variable that does not exist the engine says so.
+        // That a variable does not exist is found when it is defined, below.
         let size = file
             .meta(|meta| meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0))?;
-        let given = !fill_value.is_null() && no_fill == 0 && size != 0;
+        let has_value = !fill_value.is_null() && no_fill == 0 && size != 0;
         // SAFETY: the contract gives one element.
-        let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
+        let value = has_value.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
         // SAFETY: the same.
         let mut memory = unsafe { CVlenSource::new() };
         let value = value.map(|bytes| Values { bytes, fetch: Some(&mut memory) });
