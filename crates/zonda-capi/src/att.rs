@@ -39,7 +39,7 @@ unsafe fn att_name<'a>(
     Err(NcError::BadName.into())
 }
 
-/// Shows an attribute and its number to `f`.
+/// Calls `f` with an attribute and its number.
 ///
 /// # Safety
 /// `name` is null or a NUL-terminated string.

@@ -16,7 +16,7 @@ pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     Some(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// Writes a result where the caller asked for it.
+/// Writes a result, unless the pointer is null.
 ///
 /// # Safety
 /// `to` is null or valid for a write of one `T`.
@@ -27,7 +27,7 @@ pub(crate) unsafe fn put<T>(to: *mut T, value: T) {
     }
 }
 
-/// Writes `text` and a NUL where the caller asked for it.
+/// Writes `text` and a NUL, unless the pointer is null.
 ///
 /// # Safety
 /// `to` is null, or valid for `text.len() + 1` bytes.
@@ -42,7 +42,7 @@ pub(crate) unsafe fn put_text(to: *mut c_char, text: &[u8]) {
     }
 }
 
-/// Writes `items` one after the other where the caller asked for them; their number.
+/// Writes `items` one after the other, unless the pointer is null. Returns their number.
 ///
 /// # Safety
 /// `to` is null, or valid for writes of all items.

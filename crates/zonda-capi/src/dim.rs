@@ -16,7 +16,7 @@ fn c_len(len: u64) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)
 }
 
-/// Shows a dimension to `f`.
+/// Calls `f` with a dimension.
 fn with_dim(ncid: c_int, dimid: c_int, f: impl FnOnce(&DimView<'_>)) -> CallResult {
     let file = handles::file(ncid)?;
     file.meta(|meta| meta.dim(DimId(dimid)).map(|dim| f(&dim)))??;

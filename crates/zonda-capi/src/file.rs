@@ -1,4 +1,4 @@
-//! An open file as a whole: define mode, sync, close, and what can be asked about it.
+//! An open file as a whole: define mode, sync, close, and inquiries about it.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut as null;
@@ -88,7 +88,7 @@ pub extern "C" fn nc_close(ncid: c_int) -> c_int {
             return Err(NcError::BadGrpId.into());
         }
         let closed = file.dataset.close().map_err(|error| file.failure(error));
-        // Of several threads one closes it, and that one takes it out of the table.
+        // Of several threads that close it one succeeds, and takes it out of the table.
         let is_over = |failure: &CallFailure| failure.code() == NcError::BadId;
         if closed.as_ref().is_err_and(|failure| file.dataset.is_open() || is_over(failure)) {
             return closed;

@@ -66,8 +66,8 @@ pub extern "C" fn nc_def_var_fletcher32(ncid: c_int, varid: c_int, fletcher32: c
     })
 }
 
-/// Gives a variable a filter. The variable is looked at first; and where the file is not in define
-/// mode, the code is `NC_EINDEFINE`, as in the reference.
+/// Gives a variable a filter. The variable is checked first; where the file is not in define mode, the
+/// code is `NC_EINDEFINE`, as in the reference.
 fn add_filter(ncid: c_int, varid: c_int, id: u32, params: &[u32]) -> CallResult {
     let file = file_with_var(ncid, varid)?;
     if !file.dataset.capabilities().storage {
@@ -76,7 +76,7 @@ fn add_filter(ncid: c_int, varid: c_int, id: u32, params: &[u32]) -> CallResult 
     if !file.dataset.in_define_mode() {
         return Err(NcError::InDefine.into());
     }
-    // Where a plugin fails, so does the put (the flag that newer references set, too).
+    // The flag that newer references set, too. A put fails where the plugin fails.
     let (optional, name) = (true, String::new());
     let filter = FilterSpec { id, optional, name, params: params.to_vec() };
     let defined = file.dataset.def_var_filter(file.var(varid), filter);
@@ -104,10 +104,10 @@ pub unsafe extern "C" fn nc_def_var_filter(
             file_with_var(ncid, varid)?;
             return Err(NcError::Inval.into());
         }
-        // More than a file can hold is refused, whatever it is, once the filter was looked at.
-        let looked_at = nparams.min(zonda::MOST_FILTER_PARAMS + 1);
+        // More than a file can hold are refused whatever they are, but only after the filter is checked.
+        let n_read = nparams.min(zonda::MOST_FILTER_PARAMS + 1);
         // SAFETY: the contract above; null only where nothing is read.
-        add_filter(ncid, varid, id, unsafe { slice(params, looked_at) })
+        add_filter(ncid, varid, id, unsafe { slice(params, n_read) })
     })
 }
 
@@ -375,7 +375,7 @@ pub extern "C" fn nc_def_var_blosc(
     add_named_filter((ncid, varid), BLOSC, valid, &params)
 }
 
-/// Inquiry of a filter with one parameter, its level.
+/// Inquires a filter with one parameter, its level.
 ///
 /// # Safety
 /// Each pointer is null, or valid for a write of one int.
@@ -387,18 +387,18 @@ unsafe fn level_of(
 ) -> c_int {
     // Both results are written on failure too, as in the reference.
     // SAFETY: the contract above is `put`'s contract.
-    let tell = |found: Option<[c_uint; 1]>| unsafe {
+    let put_found = |found: Option<[c_uint; 1]>| unsafe {
         put(hasfilterp, c_int::from(found.is_some()));
         put(levelp, found.map_or(0, |[level]| level.cast_signed()));
     };
-    tell(None);
-    to_user_format!(ncid, |_| filters::named_filter((ncid, varid), id, tell));
+    put_found(None);
+    to_user_format!(ncid, |_| filters::named_filter((ncid, varid), id, put_found));
     boundary(|| {
         let Some(info) = var_info(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
         };
         let found = find(&info, id);
-        tell(found.map(|_| [param(found, 0).cast_unsigned()]));
+        put_found(found.map(|_| [param(found, 0).cast_unsigned()]));
         Ok(())
     })
 }
@@ -455,7 +455,7 @@ pub unsafe extern "C" fn nc_inq_var_blosc(
     const ADD_SHUFFLE: usize = 5;
     const CODEC: usize = 6;
     // SAFETY: the contract above is `put`'s contract.
-    let tell = |found: Option<[c_uint; 7]>| unsafe {
+    let put_found = |found: Option<[c_uint; 7]>| unsafe {
         put(hasfilterp, c_int::from(found.is_some()));
         if let Some(params) = found {
             put(subcompressorp, params[CODEC]);
@@ -464,14 +464,14 @@ pub unsafe extern "C" fn nc_inq_var_blosc(
             put(addshufflep, params[ADD_SHUFFLE]);
         }
     };
-    tell(None);
-    to_user_format!(ncid, |_| filters::named_filter((ncid, varid), BLOSC, tell));
+    put_found(None);
+    to_user_format!(ncid, |_| filters::named_filter((ncid, varid), BLOSC, put_found));
     boundary(|| {
         let Some(info) = var_info(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
         };
         let found = find(&info, BLOSC);
-        tell(found.map(|_| std::array::from_fn(|index| param(found, index).cast_unsigned())));
+        put_found(found.map(|_| std::array::from_fn(|index| param(found, index).cast_unsigned())));
         Ok(())
     })
 }

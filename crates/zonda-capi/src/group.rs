@@ -18,7 +18,7 @@ fn as_int(n: usize) -> Result<c_int, NcError> {
     c_int::try_from(n).map_err(|_| NcError::Internal)
 }
 
-/// Writes how many there are and which, where the caller asked for it.
+/// Writes the number of ids and the ids, each where the caller gave a pointer.
 ///
 /// # Safety
 /// `countp` is null, or valid for a write; `ids` is null, or has room for all.
@@ -35,7 +35,7 @@ unsafe fn put_ids(
     Ok(())
 }
 
-/// The group in that of `file` with that name.
+/// The child with that name of the group `from`.
 fn child(file: &FileRef, from: GroupId, name: &[u8]) -> Result<GroupId, CallFailure> {
     check_name(name)?;
     Ok(file.dataset.in_group(from, |meta| meta.find_group(name))??)
@@ -245,8 +245,8 @@ pub unsafe extern "C" fn nc_inq_dimids(
         let file = handles::file(ncid)?;
         let mut ids = Vec::new();
         let mut group = Some(file.group);
-        while let Some(here) = group {
-            group = file.dataset.in_group(here, |meta| {
+        while let Some(current) = group {
+            group = file.dataset.in_group(current, |meta| {
                 ids.extend(meta.dim_ids().map(|dim| dim.0));
                 meta.group_parent().filter(|_| include_parents != 0)
             })?;

@@ -102,7 +102,7 @@ impl FileRef {
         VarRef { group: self.group, var: VarId(varid) }
     }
 
-    /// Shows the definitions of the group to `f`.
+    /// Calls `f` with the definitions of the group.
     #[inline]
     pub(crate) fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R, CallFailure> {
         Ok(self.dataset.in_group(self.group, f)?)
@@ -295,7 +295,7 @@ fn free_slot(slot: usize) {
     SLOTS_IN_USE[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
 }
 
-/// Slot of an `ncid`, whoever owns it.
+/// Slot of an `ncid`, whether or not a file is there.
 #[inline]
 pub(crate) fn slot_of(ncid: c_int) -> usize {
     (ncid.cast_unsigned() >> 16) as usize

@@ -1,6 +1,6 @@
 //! Files in memory of C: `nc_open_mem`, `nc_open_memio`, `nc_create_mem`, `nc_close_memio`.
 //!
-//! Whose the memory is: `nc_open_mem` borrows it, `NC_MEMIO_LOCKED` borrows it and forbids moving it,
+//! Who owns the memory: `nc_open_mem` borrows it, `NC_MEMIO_LOCKED` borrows it and forbids moving it,
 //! everything else makes it the library's until `nc_close_memio` hands it out.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -65,8 +65,8 @@ unsafe fn open_bytes(
     Ok(())
 }
 
-/// Opens what lies in C memory with the table of a program's own format, if it is of one; the table is
-/// told where the memory is.
+/// Opens what lies in C memory with the table of a program's own format, if it is of one; the table gets
+/// the description of the memory.
 ///
 /// # Safety
 /// As [`open_bytes`]; `memio` describes the memory.

@@ -24,18 +24,18 @@ use crate::user_format::{self, NcDispatch, OpenArguments, table_of_content, tabl
 
 /// What the chunk size argument returns: bytes in a block of I/O, by the rules of the reference. Zonda
 /// itself uses blocks of other sizes.
-fn block_bytes(asked: usize, parsed: &PathArgument, in_memory: Option<usize>) -> usize {
+fn block_bytes(hint_bytes: usize, parsed: &PathArgument, in_memory: Option<usize>) -> usize {
     const SMALLEST: usize = 256;
     const DEFAULT: u64 = 8192;
     const LARGEST: usize = 1 << 28;
     if let Some(len) = in_memory {
         return (len / 2 / 8 * 8).max(8);
     }
-    if asked < SMALLEST {
+    if hint_bytes < SMALLEST {
         let of_file = std::fs::metadata(parsed.os_path()).map_or(DEFAULT, |file| file.blksize());
         return usize::try_from(of_file.max(DEFAULT)).unwrap_or(LARGEST);
     }
-    asked.min(LARGEST).next_multiple_of(8)
+    hint_bytes.min(LARGEST).next_multiple_of(8)
 }
 
 /// # Safety
@@ -158,8 +158,8 @@ pub(crate) unsafe fn create(
     // SAFETY: the contract above.
     unsafe {
         let in_memory = cmode & (DISKLESS | INMEMORY) != 0;
-        answer_block_bytes(chunksizehintp, |asked| {
-            if in_memory { PAGE_BYTES } else { block_bytes(asked, &parsed, None) }
+        answer_block_bytes(chunksizehintp, |hint_bytes| {
+            if in_memory { PAGE_BYTES } else { block_bytes(hint_bytes, &parsed, None) }
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
@@ -201,8 +201,8 @@ unsafe fn open(
     check_memory_flags(omode)?;
     // SAFETY: not null, and the contract above.
     let (parsed, shown_path) = unsafe { PathArgument::from_c(path)? };
-    let asked = table_asked_for(&parsed, omode)?;
-    if let Some(table) = asked.or_else(|| table_of_file(&parsed)) {
+    let named_table = table_asked_for(&parsed, omode)?;
+    if let Some(table) = named_table.or_else(|| table_of_file(&parsed)) {
         let (create, memory) = (None, std::ptr::null_mut());
         let arguments = OpenArguments { mode: omode, create, basepe, chunksizehintp, memory };
         // SAFETY: the contract above.
@@ -236,12 +236,12 @@ unsafe fn open(
     }
     // SAFETY: the contract above.
     unsafe {
-        answer_block_bytes(chunksizehintp, |asked| {
+        answer_block_bytes(chunksizehintp, |hint_bytes| {
             let in_memory = (omode & DISKLESS != 0).then(|| {
                 let len = std::fs::metadata(parsed.os_path()).map_or(0, |file| file.len());
                 usize::try_from(len).unwrap_or(0).next_multiple_of(PAGE_BYTES)
             });
-            block_bytes(asked, &parsed, in_memory)
+            block_bytes(hint_bytes, &parsed, in_memory)
         });
         let mode = shown_mode(omode, quick_format(&dataset));
         enter(OpenDataset::new(dataset, mode, shown_path), ncidp)?;
@@ -421,7 +421,7 @@ pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_i
             code => return Ok(code),
         }
         match user_format::table_of(ncid) {
-            // SAFETY: nothing is asked for.
+            // SAFETY: nothing is hint_bytes for.
             Some(table) => unsafe {
                 user_format::close(table, ncid, std::ptr::null_mut());
             },

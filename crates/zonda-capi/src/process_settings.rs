@@ -172,14 +172,14 @@ pub unsafe extern "C" fn nc_get_meta_block_size(sizep: *mut usize) -> c_int {
     })
 }
 
-/// What variables of a file that is opened now get.
+/// The chunk cache of the variables of a file that is opened now: bytes, slots, preemption.
 pub(crate) fn chunk_cache() -> (usize, usize, c_float) {
     let settings = settings();
     (settings.cache_bytes, settings.cache_slots, settings.cache_preemption)
 }
 
-/// Where what is written to a file that is opened now begins: from how many bytes, and at multiples
-/// of what.
+/// The alignment of a file that is opened now: objects of at least so many bytes begin at multiples of so
+/// many bytes. `None` if there is none.
 pub(crate) fn alignment() -> Option<(u64, u64)> {
     let settings = settings();
     let alignment = u64::try_from(settings.alignment).ok().filter(|&alignment| alignment > 1)?;

@@ -20,7 +20,7 @@ fn nc4_file(ncid: c_int) -> Result<FileRef, CallFailure> {
     if file.dataset.capabilities().user_types { Ok(file) } else { Err(NcError::NotNc4.into()) }
 }
 
-/// Defines a type by `define`, which gets its group and name, and tells its number.
+/// Defines a type by `define`, which gets the group and the name, and returns the number of the type.
 ///
 /// # Safety
 /// `name` is null or a NUL-terminated string; `type_idp` is null, or valid for a write.
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn nc_insert_enum(
         let file = nc4_file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        // Of a type that is no enumeration the engine says so.
+        // That a type is no enumeration is found when the member is defined, below.
         let size = file.meta(|meta| match meta.user_type(xtype).map(|ty| &ty.class) {
             Ok(UserClass::Enum { base, .. }) => meta.type_size(*base).unwrap_or(0),
             _ => 0,

@@ -1,5 +1,5 @@
-//! Types: names, sizes, numbers, equality. What a user-defined type is made of is asked in
-//! `user_types.rs`, and said in `type_definitions.rs`.
+//! Types: names, sizes, numbers, equality. Inquiries about user-defined types are in
+//! `user_types.rs`, definitions in `type_definitions.rs`.
 
 use std::ffi::{c_char, c_int};
 

@@ -26,7 +26,7 @@ const ENUM: c_int = 15;
 /// `NC_COMPOUND`
 pub(crate) const COMPOUND: c_int = 16;
 
-/// Class, base type and number of members as `nc_inq_user_type` tells them.
+/// Class, base type and number of members as `nc_inq_user_type` returns them.
 fn shape_of(ty: &UserType) -> (c_int, NcType, usize) {
     match &ty.class {
         UserClass::Compound(fields) => (COMPOUND, 0, fields.len()),
@@ -38,7 +38,7 @@ fn shape_of(ty: &UserType) -> (c_int, NcType, usize) {
     }
 }
 
-/// Shows a user-defined type to `f`; of a type that is none, the answer is `missing`.
+/// Calls `f` with a user-defined type; where there is no such type, the error is `missing`.
 fn with_type(
     ncid: c_int,
     xtype: NcType,
@@ -56,7 +56,8 @@ fn with_type(
     Ok(())
 }
 
-/// Tells about a type; of another class than `class`, says `NC_EBADTYPE` afterwards.
+/// Answers an inquiry about a type. For a type of another class than `class` it returns `NC_EBADTYPE`, after
+/// the answers.
 ///
 /// # Safety
 /// Each answer is null or valid for a write, `name` for `NC_MAX_NAME + 1` bytes.
@@ -162,7 +163,7 @@ pub unsafe extern "C" fn nc_inq_compound_nfields(
     unsafe { nc_inq_compound(ncid, xtype, std::ptr::null_mut(), std::ptr::null_mut(), nfieldsp) }
 }
 
-/// Shows a field to `f`. A type without fields is `NC_EBADTYPE` (the reference crashes, or shows
+/// Calls `f` with a field. A type without fields is `NC_EBADTYPE` (the reference crashes, or shows
 /// what lies there).
 fn with_field(ncid: c_int, xtype: NcType, fieldid: c_int, f: impl FnOnce(&Field)) -> CallResult {
     with_type(ncid, xtype, NcError::BadType, |ty| {

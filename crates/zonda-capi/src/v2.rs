@@ -44,8 +44,8 @@ pub(crate) fn fail(routine: &str, status: c_int, about: impl Display) -> c_int {
     if options & VERBOSE != 0 {
         // SAFETY: nc_strerror returns a NUL-terminated string for every code.
         let text = unsafe { CStr::from_ptr(nc_strerror(status)) };
-        // One write, so that lines of several threads stay whole. Nobody is left to tell if
-        // standard error is gone.
+        // One write, so that lines of several threads stay whole. Where standard error is
+        // closed, the line is lost.
         let line = format!("{routine}: {about}: {}\n", text.to_string_lossy());
         let _ = std::io::stderr().write_all(line.as_bytes());
     }

@@ -148,7 +148,7 @@ pub unsafe extern "C" fn nc_reclaim_data(
         if !has_values(ncid, xtype, memory, count)? {
             return Ok(());
         }
-        // Ids between the atomic and the user-defined types are asked of the file as well.
+        // Ids between the atomic and the user-defined types are looked up in the file as well.
         with_walk(ncid, xtype, |walk, layout| {
             // SAFETY: the contract above.
             unsafe { walk.reclaim(layout, memory.cast(), count) };

@@ -1,4 +1,4 @@
-//! Variables: defining, asking, renaming, filling. Their data is in `transfer.rs`.
+//! Variables: definitions, inquiries, names, fill values. Their data is in `transfer.rs`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -17,7 +17,7 @@ use crate::types::NcType;
 use crate::user_format::members::{self, VarProperty};
 use crate::user_format::{member, to_user_format};
 
-/// Shows a variable to `f`.
+/// Calls `f` with a variable.
 fn with_var(ncid: c_int, varid: c_int, f: impl FnOnce(&VarView<'_>)) -> CallResult {
     let file = handles::file(ncid)?;
     file.meta(|meta| meta.var(VarId(varid)).map(|var| f(&var)))??;

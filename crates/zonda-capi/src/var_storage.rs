@@ -24,7 +24,7 @@ const COMPACT: c_int = 2;
 const UNKNOWN_STORAGE: c_int = 3;
 /// `NC_GLOBAL`
 const GLOBAL: c_int = -1;
-/// What Fortran counts a variable's cache in.
+/// The unit of a variable's cache in Fortran, in bytes.
 const MIB: usize = 1 << 20;
 
 /// `int nc_set_var_chunk_cache(int ncid, int varid, size_t size, size_t nelems, float preemption);`
@@ -123,16 +123,16 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
 ) -> c_int {
     // Numbers above 2^31 lose their upper half, as in the reference.
     // SAFETY: the contract above is `put`'s contract.
-    let tell = |bytes: usize, slots: usize, preemption: c_float| unsafe {
+    let put_cache = |bytes: usize, slots: usize, preemption: c_float| unsafe {
         put(sizep, (bytes / MIB) as c_int);
         put(nelemsp, slots as c_int);
         put(preemptionp, (preemption * 100.0) as c_int);
     };
-    to_user_format!(ncid, |table| members::chunk_cache(table, (ncid, varid), tell));
+    to_user_format!(ncid, |table| members::chunk_cache(table, (ncid, varid), put_cache));
     boundary(|| {
         let file = file_with_storage(ncid, NcError::BadId)?;
         let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
-        tell(bytes, slots, preemption);
+        put_cache(bytes, slots, preemption);
         Ok(())
     })
 }
@@ -155,7 +155,7 @@ fn def_chunking(
     defined.map_err(|error| file.failure(error))
 }
 
-/// Dimensions of a variable; 0 where there is none, as the engine will say.
+/// Rank of a variable; 0 for one that does not exist, which the definition then refuses.
 fn rank_of(file: &FileRef, varid: c_int) -> Result<usize, CallFailure> {
     file.meta(|meta| meta.var(VarId(varid)).map_or(0, |var| var.dims.len()))
 }
@@ -231,13 +231,13 @@ pub extern "C" fn nc_def_var_endian(ncid: c_int, varid: c_int, endian: c_int) ->
     })
 }
 
-/// Kind of storage as C counts it, and the shape of chunks.
+/// The number that C has for a kind of storage, and the shape of chunks.
 fn storage_of(storage: &StorageKind) -> (c_int, &[usize]) {
     match storage {
         StorageKind::Contiguous | StorageKind::External => (CONTIGUOUS, &[]),
         StorageKind::Compact => (COMPACT, &[]),
         StorageKind::Chunked(shape) => (CHUNKED, shape),
-        // As the reference, which has NC_VIRTUAL but does not say it.
+        // The reference has NC_VIRTUAL, but does not return it.
         StorageKind::Virtual => (UNKNOWN_STORAGE, &[]),
     }
 }

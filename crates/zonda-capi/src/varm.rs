@@ -13,7 +13,7 @@ use crate::transfer::{VarTransfer, required};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING};
 
 /// What the checks need to know of a variable.
-struct VarFacts {
+struct MappedVar {
     nc_type: NcType,
     /// Bytes of an element in memory of its own type.
     elem_bytes: usize,
@@ -77,7 +77,7 @@ impl VarTransfer<'_> {
     /// As [`Self::varm`].
     unsafe fn selected(
         &self,
-        var: &VarFacts,
+        var: &MappedVar,
         slab: Hyperslab<'_>,
         imap: Option<&[isize]>,
     ) -> CallResult {
@@ -112,7 +112,7 @@ impl VarTransfer<'_> {
     }
 
     /// Types that cannot be moved by a map, and text with numbers.
-    fn check_types(&self, var: &VarFacts) -> Result<(), NcError> {
+    fn check_types(&self, var: &MappedVar) -> Result<(), NcError> {
         if var.nc_type >= FIRST_USER_TYPE {
             return Err(NcError::MapType);
         }
@@ -125,7 +125,7 @@ impl VarTransfer<'_> {
         if mixes { Err(NcError::Char) } else { Ok(()) }
     }
 
-    fn facts_for_map(&self) -> Result<VarFacts, CallFailure> {
+    fn facts_for_map(&self) -> Result<MappedVar, CallFailure> {
         self.file.meta(|meta| {
             let id = self.var.var;
             let var = meta.var(id)?;
@@ -134,14 +134,14 @@ impl VarTransfer<'_> {
             let (nc_type, elem_bytes) = (var.nc_type, meta.type_size(var.nc_type)?);
             let grows = var.dims.iter().map(|&dim| meta.dim(dim).is_ok_and(|dim| dim.is_unlimited));
             let grows = grows.collect();
-            Ok(VarFacts { nc_type, elem_bytes, is_record: meta.is_record(id)?, shape, grows })
+            Ok(MappedVar { nc_type, elem_bytes, is_record: meta.is_record(id)?, shape, grows })
         })?
     }
 
     /// The checks of start and count, in the order of the reference: a put from the first dimension
     /// on and without the records, a get from the last one down. They are made as if all strides
     /// were one; the engine looks at the last elements.
-    fn check_mapped(&self, var: &VarFacts, slab: &Hyperslab<'_>) -> Result<(), NcError> {
+    fn check_mapped(&self, var: &MappedVar, slab: &Hyperslab<'_>) -> Result<(), NcError> {
         let (order, skipped) = match self.caller {
             CallerMemory::Put(_) => (Order::Up, usize::from(var.is_record)),
             CallerMemory::Get(_) => (Order::Down, 0),
@@ -159,7 +159,7 @@ impl VarTransfer<'_> {
     /// The last elements of a selection that starts and, were its strides one, would end inside the
     /// variable. The reference comes upon them one by one, and in a netCDF-4 file calls them bad
     /// starts. Puts make the variable grow where it can.
-    fn check_strided(&self, var: &VarFacts, slab: &Hyperslab<'_>) -> Result<(), NcError> {
+    fn check_strided(&self, var: &MappedVar, slab: &Hyperslab<'_>) -> Result<(), NcError> {
         let puts = matches!(self.caller, CallerMemory::Put(_));
         let inside = slab.each_axis(Order::Up, |at, axis| {
             let len = var.len(at);
@@ -205,7 +205,7 @@ impl VarTransfer<'_> {
     }
 }
 
-impl VarFacts {
+impl MappedVar {
     fn len(&self, axis: usize) -> u64 {
         self.shape.get(axis).map_or(0, |&len| len as u64)
     }

@@ -134,18 +134,18 @@ mod tests {
     use super::*;
 
     /// Bytes of memory, and the place in it that the first element has.
-    struct Gather<'a>(&'a [u8], usize);
+    struct SliceGather<'a>(&'a [u8], usize);
 
-    impl ElementMover for Gather<'_> {
+    impl ElementMover for SliceGather<'_> {
         fn move_element<const SIZE: usize>(&mut self, place: isize, element: &mut [u8; SIZE]) {
             let at = self.1.checked_add_signed(place).unwrap() * SIZE;
             element.copy_from_slice(&self.0[at..at + SIZE]);
         }
     }
 
-    struct Scatter<'a>(&'a mut [u8]);
+    struct SliceScatter<'a>(&'a mut [u8]);
 
-    impl ElementMover for Scatter<'_> {
+    impl ElementMover for SliceScatter<'_> {
         fn move_element<const SIZE: usize>(&mut self, place: isize, element: &mut [u8; SIZE]) {
             let at = place.cast_unsigned() * SIZE;
             self.0[at..at + SIZE].copy_from_slice(element);
@@ -158,10 +158,10 @@ mod tests {
         let (counts, maps) = ([2usize, 3, 4], [1isize, 2, 6]);
         let mut block = vec![0u8; 24];
         let rows = MappedRows::new(1, &counts, &maps).unwrap();
-        rows.each_element(&mut block, &mut Gather(&memory, 0));
+        rows.each_element(&mut block, &mut SliceGather(&memory, 0));
         assert_eq!(block[..6], [0, 6, 12, 18, 2, 8]);
         let mut back = vec![0u8; 24];
-        rows.each_element(&mut block, &mut Scatter(&mut back));
+        rows.each_element(&mut block, &mut SliceScatter(&mut back));
         assert_eq!(back, memory);
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let memory = [10u16, 20, 30].map(u16::to_ne_bytes);
         let mut block = [0u8; 6];
         let rows = MappedRows::new(2, &[3], &[-1]).unwrap();
-        rows.each_element(&mut block, &mut Gather(memory.as_flattened(), 2));
+        rows.each_element(&mut block, &mut SliceGather(memory.as_flattened(), 2));
         assert_eq!(block, *[30u16, 20, 10].map(u16::to_ne_bytes).as_flattened());
     }
 
@@ -178,7 +178,7 @@ mod tests {
     fn the_last_of_overlapping_elements_stays() {
         let mut memory = [0u8; 1];
         let rows = MappedRows::new(1, &[2, 2], &[0, 0]).unwrap();
-        rows.each_element(&mut [1, 2, 3, 4], &mut Scatter(&mut memory));
+        rows.each_element(&mut [1, 2, 3, 4], &mut SliceScatter(&mut memory));
         assert_eq!(memory, [4]);
     }
 
@@ -203,7 +203,7 @@ mod tests {
             n_elems += block.slab.n_elems().unwrap();
             bytes.fill(1);
             let first = usize::try_from(block.first_byte).unwrap();
-            block.each_element(bytes, &mut Scatter(&mut memory[first..]));
+            block.each_element(bytes, &mut SliceScatter(&mut memory[first..]));
             Ok::<(), NcError>(())
         });
         assert_eq!((done, n_elems), (Ok(()), 3 * BLOCK_BYTES));

@@ -96,8 +96,8 @@ impl Drop for ExitTimer {
 
 /// The signal handler: the thread waits for itself.
 extern "C" fn go_on(_: c_int) {
-    // SAFETY: the bytes are those of the line; `exit` is allowed here, as is said at the top. Not where the program did
-    // not call it: there the process ends at once, with the status of a failure.
+    // SAFETY: the bytes are those of the line; `exit` is allowed in a handler, see the top of this file. Not so
+    // after `quick_exit`: then the process ends at once.
     unsafe {
         let _ = libc::write(2, LINE.as_ptr().cast(), LINE.len());
         if IS_QUICK.load(Ordering::Relaxed) {

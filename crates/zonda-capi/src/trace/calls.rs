@@ -1,6 +1,6 @@
 //! Calls of the C functions, in the process's trace.
 //!
-//! Nothing here is reached unless a trace is recorded.
+//! None of it is called unless a trace is recorded.
 
 use std::cell::Cell;
 use std::ffi::c_int;

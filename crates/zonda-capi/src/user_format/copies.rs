@@ -39,7 +39,7 @@ fn type_in(ncid: c_int, xtype: NcType, other: c_int) -> Result<NcType, c_int> {
     }
 }
 
-/// A block of elements on its way from one file to another.
+/// Elements that are read from one file and then written to another.
 struct ElementBlock {
     ncid: c_int,
     xtype: NcType,
@@ -66,8 +66,8 @@ impl ElementBlock {
         self.bytes.as_mut_ptr().cast()
     }
 
-    /// Puts what was got, and gives back what the elements own.
-    fn pass(&mut self, got: c_int, put: impl FnOnce(*const c_void) -> c_int) -> c_int {
+    /// Writes the elements if they could be read, and frees what they own.
+    fn write(&mut self, got: c_int, put: impl FnOnce(*const c_void) -> c_int) -> c_int {
         attempt!(got);
         let answer = put(self.at());
         let (ncid, xtype, count) = (self.ncid, self.xtype, self.count);
@@ -100,7 +100,7 @@ pub(crate) unsafe fn copy_att(
             Err(code) => return code,
         };
         let got = nc_get_att(ncid, varid, name, block.at());
-        block.pass(got, |values| nc_put_att(ncid_out, varid_out, name, out_type, len, values))
+        block.write(got, |values| nc_put_att(ncid_out, varid_out, name, out_type, len, values))
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn copy_var((ncid, varid): (c_int, c_int), ncid_out: c_int) -> c_int 
         // SAFETY: one value per dimension, and room for a row.
         unsafe {
             let got = nc_get_vara(ncid, varid, start, count, block.at());
-            attempt!(block.pass(got, |values| nc_put_vara(ncid_out, id, start, count, values)));
+            attempt!(block.write(got, |values| nc_put_vara(ncid_out, id, start, count, values)));
         }
     }
     0

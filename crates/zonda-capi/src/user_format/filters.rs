@@ -76,9 +76,9 @@ pub(crate) unsafe fn inq_filter(
     0
 }
 
-/// Number of the parameters of a filter, and the first `N`; `None` where the variable does not have it.
-/// As in the reference, those of deflate and szip are asked for at once, those of others after their
-/// number.
+/// The number of the parameters of a filter, and the first `N`; `None` where the variable does not have it.
+/// As in the reference, one call asks for number and parameters of deflate and szip (`at_once`); of other
+/// filters, the number is asked for first.
 ///
 /// # Errors
 /// The code of the inquiry.
@@ -87,10 +87,10 @@ fn params_of<const N: usize>(
     id: c_uint,
     at_once: bool,
 ) -> Result<Option<(usize, [c_uint; N])>, c_int> {
-    /// More than any filter has.
-    const MANY: usize = 1024;
+    /// More parameters than any filter has.
+    const MANY_PARAMS: usize = 1024;
     let mut n = 0_usize;
-    let mut params = vec![0; MANY];
+    let mut params = vec![0; MANY_PARAMS];
     if !at_once {
         // SAFETY: the number goes to a local.
         match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, null_mut()) } {
@@ -180,17 +180,17 @@ pub(crate) fn def_named_filter(
     unsafe { def_filter(table, (ncid, varid), id, params.len(), params.as_ptr()) }
 }
 
-/// Tells the parameters of a filter that has a function of its own, and exactly `N` parameters; `NC_EFILTER`
-/// where it has another number of them.
+/// Calls `put_found` with the parameters of a filter that has a function of its own and exactly `N`
+/// parameters; `NC_EFILTER` where it has another number of them.
 pub(crate) fn named_filter<const N: usize>(
     (ncid, varid): (c_int, c_int),
     id: c_uint,
-    tell: impl FnOnce(Option<[c_uint; N]>),
+    put_found: impl FnOnce(Option<[c_uint; N]>),
 ) -> c_int {
     attempt!(nc_inq_filter_avail(ncid, id));
     match params_of::<N>((ncid, varid), id, false) {
         Ok(Some((n, _))) if n != N => return NcError::Filter.code(),
-        Ok(found) => tell(found.map(|(_, params)| params)),
+        Ok(found) => put_found(found.map(|(_, params)| params)),
         Err(code) => return code,
     }
     0

@@ -8,7 +8,7 @@ use zonda::{ExtType, MemType, NcError};
 use super::{NcDispatch, attempt, member};
 use crate::types::NcType;
 
-/// The type in memory as tables are told it.
+/// The type in memory, as tables get it.
 pub(crate) fn type_of(mem: MemType) -> NcType {
     match mem {
         MemType::Text => ExtType::Char,
@@ -64,7 +64,8 @@ pub(crate) unsafe fn inq_var(
     )
 }
 
-/// `nc_inq_user_type` and the inquiries of one class, which say afterwards that a type is of another.
+/// `nc_inq_user_type`, and the inquiries of one class: for a type of another class they return
+/// `NC_EBADTYPE` after their answers.
 ///
 /// # Safety
 /// That of `nc_inq_user_type`.
@@ -101,7 +102,7 @@ pub(crate) const NO_ANSWERS: TypeAnswers = TypeAnswers {
     class: std::ptr::null_mut(),
 };
 
-/// Parts of `inq_var_all` that are asked for one at a time.
+/// What single inquiries ask of `inq_var_all`, and where it goes.
 pub(crate) enum VarProperty {
     Shuffle(*mut c_int),
     Fletcher32(*mut c_int),
@@ -110,7 +111,7 @@ pub(crate) enum VarProperty {
     Endian(*mut c_int),
 }
 
-/// What an inquiry about the storage of a variable asks of the table.
+/// Asks `inq_var_all` of a table for one property of a variable.
 ///
 /// # Safety
 /// The pointers are null, or valid for what is asked.
@@ -140,15 +141,15 @@ pub(crate) unsafe fn var_property(
     )
 }
 
-/// Tells the chunk cache of a variable.
+/// Calls `put_cache` with bytes, slots and preemption of the chunk cache of a variable.
 pub(crate) fn chunk_cache(
     table: &NcDispatch,
     (ncid, varid): (c_int, c_int),
-    tell: impl FnOnce(usize, usize, c_float),
+    put_cache: impl FnOnce(usize, usize, c_float),
 ) -> c_int {
     let (mut bytes, mut slots, mut preemption) = (0, 0, 0.0);
     let to = (&raw mut bytes, &raw mut slots, &raw mut preemption);
     attempt!(member!(table, get_var_chunk_cache(ncid, varid, to.0, to.1, to.2)));
-    tell(bytes, slots, preemption);
+    put_cache(bytes, slots, preemption);
     0
 }

@@ -54,25 +54,26 @@ fn shape_of(ncid: c_int, varid: c_int, rank: usize) -> Result<Vec<usize>, c_int>
     Ok(shape)
 }
 
-/// A selection whose null arrays are filled in.
+/// A selection without null arrays.
 struct FilledSelection {
     start: *const usize,
     count: *const usize,
     stride: *const isize,
-    /// What the pointers may lead to.
+    /// Arrays that the pointers may lead to.
     _shape: Vec<usize>,
     _ones: Vec<isize>,
 }
 
 impl FilledSelection {
-    /// Only where something is null, the variable is asked for. A scalar needs no start.
+    /// Fills in null arrays. The table is asked for the variable only if there are any. A scalar needs no
+    /// start.
     fn of(
         (ncid, varid): (c_int, c_int),
         start: *const usize,
         count: *const usize,
         stride: Option<*const isize>,
     ) -> Result<FilledSelection, c_int> {
-        let mut made = FilledSelection {
+        let mut filled = FilledSelection {
             start,
             count,
             stride: stride.unwrap_or(null_mut()),
@@ -86,15 +87,15 @@ impl FilledSelection {
                 return Err(NcError::InvalidCoords.code());
             }
             if count.is_null() {
-                made._shape = shape_of(ncid, varid, rank)?;
-                made.count = made._shape.as_ptr();
+                filled._shape = shape_of(ncid, varid, rank)?;
+                filled.count = filled._shape.as_ptr();
             }
             if no_stride {
-                made._ones = vec![1; rank];
-                made.stride = made._ones.as_ptr();
+                filled._ones = vec![1; rank];
+                filled.stride = filled._ones.as_ptr();
             }
         }
-        Ok(made)
+        Ok(filled)
     }
 }
 
@@ -116,12 +117,14 @@ pub(crate) unsafe fn transfer(
         MemoryForm::Number(mem) => type_of(mem),
     };
     // SAFETY: same contract.
-    foreign_code(unsafe { hand_over(table, (ncid, varid), memtype, caller, which) })
+    foreign_code(unsafe { call_member(table, (ncid, varid), memtype, caller, which) })
 }
 
+/// Calls the member of the table for a selection.
+///
 /// # Safety
 /// As [`transfer`].
-unsafe fn hand_over(
+unsafe fn call_member(
     table: &NcDispatch,
     var: (c_int, c_int),
     memtype: NcType,
@@ -148,38 +151,70 @@ unsafe fn hand_over(
             unsafe { block(table, var, memtype, caller, (start, count)) }
         }
         SelectionArrays::Strided(start, count, stride) => {
-            let made = match FilledSelection::of(var, start, count, Some(stride)) {
-                Ok(made) => made,
-                Err(code) => return code,
-            };
-            let FilledSelection { start, count, stride, .. } = made;
-            match caller {
-                CallerMemory::Get(to) => {
-                    let to = to.cast::<c_void>();
-                    member!(table, get_vars(ncid, varid, start, count, stride, to, memtype))
-                }
-                CallerMemory::Put(from) => {
-                    let from = from.cast::<c_void>();
-                    member!(table, put_vars(ncid, varid, start, count, stride, from, memtype))
-                }
-            }
+            // SAFETY: the contract above.
+            unsafe { call_vars(table, var, memtype, caller, (start, count, stride)) }
         }
         SelectionArrays::Mapped(start, count, stride, imap) => {
-            let made = match FilledSelection::of(var, start, count, Some(stride)) {
-                Ok(made) => made,
-                Err(code) => return code,
-            };
-            let FilledSelection { start, count, stride, .. } = made;
-            match caller {
-                CallerMemory::Get(to) => {
-                    let to = to.cast::<c_void>();
-                    member!(table, get_varm(ncid, varid, start, count, stride, imap, to, memtype))
-                }
-                CallerMemory::Put(from) => {
-                    let from = from.cast::<c_void>();
-                    member!(table, put_varm(ncid, varid, start, count, stride, imap, from, memtype))
-                }
-            }
+            // SAFETY: the contract above.
+            unsafe { call_varm(table, var, memtype, caller, (start, count, stride, imap)) }
+        }
+    }
+}
+
+/// `get_vars` or `put_vars`.
+///
+/// # Safety
+/// As [`transfer`].
+unsafe fn call_vars(
+    table: &NcDispatch,
+    var: (c_int, c_int),
+    memtype: NcType,
+    caller: CallerMemory,
+    (start, count, stride): (*const usize, *const usize, *const isize),
+) -> c_int {
+    let (ncid, varid) = var;
+    let filled = match FilledSelection::of(var, start, count, Some(stride)) {
+        Ok(filled) => filled,
+        Err(code) => return code,
+    };
+    let FilledSelection { start, count, stride, .. } = filled;
+    match caller {
+        CallerMemory::Get(to) => {
+            let to = to.cast::<c_void>();
+            member!(table, get_vars(ncid, varid, start, count, stride, to, memtype))
+        }
+        CallerMemory::Put(from) => {
+            let from = from.cast::<c_void>();
+            member!(table, put_vars(ncid, varid, start, count, stride, from, memtype))
+        }
+    }
+}
+
+/// `get_varm` or `put_varm`.
+///
+/// # Safety
+/// As [`transfer`].
+unsafe fn call_varm(
+    table: &NcDispatch,
+    var: (c_int, c_int),
+    memtype: NcType,
+    caller: CallerMemory,
+    (start, count, stride, imap): (*const usize, *const usize, *const isize, *const isize),
+) -> c_int {
+    let (ncid, varid) = var;
+    let filled = match FilledSelection::of(var, start, count, Some(stride)) {
+        Ok(filled) => filled,
+        Err(code) => return code,
+    };
+    let FilledSelection { start, count, stride, .. } = filled;
+    match caller {
+        CallerMemory::Get(to) => {
+            let to = to.cast::<c_void>();
+            member!(table, get_varm(ncid, varid, start, count, stride, imap, to, memtype))
+        }
+        CallerMemory::Put(from) => {
+            let from = from.cast::<c_void>();
+            member!(table, put_varm(ncid, varid, start, count, stride, imap, from, memtype))
         }
     }
 }
@@ -195,11 +230,11 @@ unsafe fn block(
     caller: CallerMemory,
     (start, count): (*const usize, *const usize),
 ) -> c_int {
-    let made = match FilledSelection::of(var, start, count, None) {
-        Ok(made) => made,
+    let filled = match FilledSelection::of(var, start, count, None) {
+        Ok(filled) => filled,
         Err(code) => return code,
     };
-    let ((ncid, varid), FilledSelection { start, count, .. }) = (var, &made);
+    let ((ncid, varid), FilledSelection { start, count, .. }) = (var, &filled);
     match caller {
         CallerMemory::Get(to) => {
             member!(table, get_vara(ncid, varid, *start, *count, to.cast(), memtype))
@@ -227,8 +262,8 @@ unsafe fn any_block(
     }
 }
 
-/// What the members below ask of a variable.
-struct VarFacts {
+/// What strided and mapped access need to know of a variable.
+struct TableVar {
     memtype: NcType,
     /// Bytes of an element in memory.
     size: usize,
@@ -237,14 +272,14 @@ struct VarFacts {
     grows: Vec<bool>,
 }
 
-impl VarFacts {
+impl TableVar {
     /// For strided access (`mapped` is false) or mapped access. Only puts ask which dimensions grow.
     fn of(
         (ncid, varid): (c_int, c_int),
         memtype: NcType,
         mapped: bool,
         puts: bool,
-    ) -> Result<VarFacts, c_int> {
+    ) -> Result<TableVar, c_int> {
         let check = |code: c_int| if code == 0 { Ok(()) } else { Err(code) };
         let (mut vartype, mut size) = (0, 0_usize);
         // SAFETY: the results go to locals.
@@ -283,10 +318,10 @@ impl VarFacts {
             }
         }
         let grows = dims.iter().map(|dim| unlimited.contains(dim)).collect();
-        Ok(VarFacts { memtype, size, shape: shape_of(ncid, varid, rank)?, grows })
+        Ok(TableVar { memtype, size, shape: shape_of(ncid, varid, rank)?, grows })
     }
 
-    /// Whether a dimension is left where it must not be.
+    /// Checks that a selection stays in one dimension; a put may leave it where it grows.
     fn check(&self, at: usize, axis: Axis, puts: bool) -> Result<(), Leaves> {
         let len = self.shape[at] as u64;
         if puts && self.grows[at] {
@@ -298,13 +333,14 @@ impl VarFacts {
 }
 
 /// Moves the elements one by one, or whole rows where they lie side by side on both sides. Values out
-/// of range and refusals do not stop it; the code tells of a refusal rather than of such values.
+/// of range and refusals do not stop it. The code is that of a refusal, if there was one, rather than
+/// `NC_ERANGE`.
 ///
 /// # Safety
 /// As [`transfer`], with one value per dimension in each list and no dimension missing.
 unsafe fn each_run(
     ids: (c_int, c_int),
-    var: &VarFacts,
+    var: &TableVar,
     caller: CallerMemory,
     (start, count): (&[usize], &[usize]),
     (stride, imap): (&[isize], &[isize]),
@@ -363,7 +399,7 @@ unsafe fn strided(
     memtype: NcType,
 ) -> Result<c_int, c_int> {
     let puts = matches!(caller, CallerMemory::Put(_));
-    let var = VarFacts::of(ids, memtype, false, puts)?;
+    let var = TableVar::of(ids, memtype, false, puts)?;
     let rank = var.shape.len();
     if rank == 0 {
         // SAFETY: the contract above; one element.
@@ -413,7 +449,7 @@ unsafe fn mapped(
     memtype: NcType,
 ) -> Result<c_int, c_int> {
     let puts = matches!(caller, CallerMemory::Put(_));
-    let var = VarFacts::of(ids, memtype, true, puts)?;
+    let var = TableVar::of(ids, memtype, true, puts)?;
     let rank = var.shape.len();
     if rank == 0 {
         // SAFETY: the contract above; one element.

@@ -18,16 +18,16 @@ pub(crate) fn types_of(ncid: c_int, xtype: NcType) -> Result<Vec<UserType>, c_in
     /// More user-defined types than a file can have.
     const TOO_MANY: usize = 1 << 16;
     let mut types: Vec<UserType> = Vec::new();
-    let mut asked = std::collections::BTreeSet::new();
-    let mut waiting = vec![xtype];
-    while let Some(number) = waiting.pop() {
+    let mut seen_types = std::collections::BTreeSet::new();
+    let mut to_visit = vec![xtype];
+    while let Some(number) = to_visit.pop() {
         let Ok(index) = usize::try_from(i64::from(number) - i64::from(FIRST_USER_TYPE)) else {
             continue;
         };
         if index >= TOO_MANY {
             return Err(NcError::BadType.code());
         }
-        if !asked.insert(number) {
+        if !seen_types.insert(number) {
             continue;
         }
         let (mut size, mut n_fields, mut base, mut class) = (0_usize, 0_usize, 0, 0);
@@ -45,8 +45,10 @@ pub(crate) fn types_of(ncid: c_int, xtype: NcType) -> Result<Vec<UserType>, c_in
             _ => UserClass::Opaque,
         };
         match &class {
-            UserClass::Compound(fields) => waiting.extend(fields.iter().map(|field| field.nc_type)),
-            _ => waiting.push(base),
+            UserClass::Compound(fields) => {
+                to_visit.extend(fields.iter().map(|field| field.nc_type))
+            }
+            _ => to_visit.push(base),
         }
         while types.len() <= index {
             types.push(UserType::described(0, UserClass::Unknown));

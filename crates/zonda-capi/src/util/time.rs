@@ -18,7 +18,7 @@ const FATAL: c_int = 1;
 /// `CU_VERBOSE`: an error is reported on standard error.
 const VERBOSE: c_int = 2;
 
-/// What [`cdSetErrOpts`] set last; of the process, not of the thread.
+/// What [`cdSetErrOpts`] has set last, for all threads.
 static ERROR_OPTIONS: AtomicI32 = AtomicI32::new(0);
 
 /// `cdCompTime`: a date whose time of day is in hours.
@@ -54,11 +54,11 @@ impl From<times::CompTime> for CdCompTime {
     }
 }
 
-/// Tells that something is wrong, in the way that [`cdSetErrOpts`] chose.
+/// Reports a problem in the way that [`cdSetErrOpts`] has set.
 fn report(problem: &Problem) {
     let options = ERROR_OPTIONS.load(Ordering::Relaxed);
     if options & VERBOSE != 0 {
-        // Nobody is left to tell when standard error is closed.
+        // Where standard error is closed, there is no place for a report.
         let _ = writeln!(std::io::stderr().lock(), "netCDF time: {problem}");
     }
     if options & FATAL != 0 {
@@ -66,12 +66,12 @@ fn report(problem: &Problem) {
     }
 }
 
-/// What `with` makes, after a report of what it found wrong.
-fn reported<T>(with: impl FnOnce(&mut Vec<Problem>) -> T) -> T {
+/// Calls `read`, and reports the problems that it found.
+fn with_reports<T>(read: impl FnOnce(&mut Vec<Problem>) -> T) -> T {
     let mut problems = Vec::new();
-    let made = with(&mut problems);
+    let value = read(&mut problems);
     problems.iter().for_each(report);
-    made
+    value
 }
 
 /// `int cdSetErrOpts(int opts);`
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn cdParseRelunits(
 ) -> c_int {
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let Some(since) = reported(|list| Since::parse(Calendar(timetype), text, list)) else {
+    let Some(since) = with_reports(|list| Since::parse(Calendar(timetype), text, list)) else {
         return 1;
     };
     // SAFETY: the contract above is that of `put`.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn cdRel2Iso(
     let calendar = Calendar(timetype);
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let written = reported(|list| Since::parse(calendar, text, list)).and_then(|since| {
+    let written = with_reports(|list| Since::parse(calendar, text, list)).and_then(|since| {
         let date = since.date_after(calendar, reltime);
         if let Ok(date) = &date {
             since.said_of_base(calendar, date).for_each(|problem| report(&problem));
@@ -162,7 +162,9 @@ pub unsafe extern "C" fn cdChar2Comp(
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(chartime) }.unwrap_or_default();
     // SAFETY: the contract above is that of `put`.
-    unsafe { put(comptime, reported(|list| times::date(Calendar(timetype), text, list)).into()) };
+    unsafe {
+        put(comptime, with_reports(|list| times::date(Calendar(timetype), text, list)).into())
+    };
 }
 
 /// `void Cdh2e(CdTime *htime, double *etime);`
