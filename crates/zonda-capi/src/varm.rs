@@ -4,7 +4,7 @@
 //! transfer into blocks; where the map says row-major, there is no detour through them.
 
 use zonda::slab::{Order, is_row_major, is_stride};
-use zonda::{ElementMover, ExtType, Hyperslab, MappedSlab, MemType, NcError};
+use zonda::{ExtType, Hyperslab, MappedSlab, MemType, NcError, RowMover};
 
 use crate::c_memory::slice;
 use crate::data_arguments::{CallerMemory, MemoryForm};
@@ -181,7 +181,7 @@ impl VarTransfer<'_> {
                 CallerMemory::Put(from) => {
                     // SAFETY: the map reaches only the caller's memory.
                     let mut gather = unsafe { Gather::new(from.wrapping_offset(block.first_byte)) };
-                    block.each_element(bytes, &mut gather);
+                    block.each_row(bytes, &mut gather);
                     CallerMemory::Put(bytes.as_ptr())
                 }
                 CallerMemory::Get(_) => CallerMemory::Get(bytes.as_mut_ptr()),
@@ -197,7 +197,7 @@ impl VarTransfer<'_> {
             if let CallerMemory::Get(to) = self.caller {
                 // SAFETY: the map reaches only the caller's memory.
                 let mut scatter = unsafe { Scatter::new(to.wrapping_offset(block.first_byte)) };
-                block.each_element(bytes, &mut scatter);
+                block.each_row(bytes, &mut scatter);
             }
             Ok::<(), CallFailure>(())
         })?;
@@ -222,11 +222,15 @@ impl Gather {
     }
 }
 
-impl ElementMover for Gather {
+impl RowMover for Gather {
     #[inline(always)]
-    fn move_element<const SIZE: usize>(&mut self, place: isize, element: &mut [u8; SIZE]) {
-        // SAFETY: the contract of `new`; bytes have no alignment.
-        *element = unsafe { self.0.cast::<[u8; SIZE]>().wrapping_offset(place).read() };
+    fn move_row<const SIZE: usize>(&mut self, place: isize, step: isize, row: &mut [[u8; SIZE]]) {
+        let mut at = self.0.cast::<[u8; SIZE]>().wrapping_offset(place);
+        for element in row {
+            // SAFETY: a place of the map, by the contract of `new`; bytes have no alignment.
+            *element = unsafe { at.read() };
+            at = at.wrapping_offset(step);
+        }
     }
 }
 
@@ -241,10 +245,14 @@ impl Scatter {
     }
 }
 
-impl ElementMover for Scatter {
+impl RowMover for Scatter {
     #[inline(always)]
-    fn move_element<const SIZE: usize>(&mut self, place: isize, element: &mut [u8; SIZE]) {
-        // SAFETY: the contract of `new`; bytes have no alignment.
-        unsafe { self.0.cast::<[u8; SIZE]>().wrapping_offset(place).write(*element) };
+    fn move_row<const SIZE: usize>(&mut self, place: isize, step: isize, row: &mut [[u8; SIZE]]) {
+        let mut at = self.0.cast::<[u8; SIZE]>().wrapping_offset(place);
+        for element in row {
+            // SAFETY: a place of the map, by the contract of `new`; bytes have no alignment.
+            unsafe { at.write(*element) };
+            at = at.wrapping_offset(step);
+        }
     }
 }

@@ -57,7 +57,7 @@ pub use format::{
     remove_on_path, stands_on_path,
 };
 pub use gaps::report_gaps;
-pub use mapped::{ElementMover, MappedBlock, MappedSlab};
+pub use mapped::{MappedBlock, MappedSlab, RowMover};
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use object_copy::{VarToCopy, copy_attribute};
 pub use open::{CreateOptions, OpenOptions, Persist, persist};

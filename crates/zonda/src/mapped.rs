@@ -2,8 +2,7 @@
 //! elements, from one index of a dimension to the next.
 //!
 //! The elements go through a block of scratch memory in row-major order, so that formats see ordinary
-//! hyperslabs. What is at a place of the caller's memory only the caller can read or write, as an
-//! [`ElementMover`].
+//! hyperslabs. Only the caller can read or write its own memory: it does so row by row, as a [`RowMover`].
 
 use std::convert::Infallible;
 
@@ -14,11 +13,13 @@ use zonda_slab::{Blocks, Hyperslab, Places, place_of};
 /// stay in the second-level cache. No row: no benchmark uses maps.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Copies single elements between a block and the caller's memory.
-pub trait ElementMover {
-    /// Copies one element of `SIZE` bytes. `place` is its distance, in elements, from the first of the
-    /// block in the caller's memory.
-    fn move_element<const SIZE: usize>(&mut self, place: isize, element: &mut [u8; SIZE]);
+/// Copies rows of elements between a block and the caller's memory. (By rows, since a call for each element
+/// takes up to twice as long.)
+pub trait RowMover {
+    /// Copies the elements of a row, of `SIZE` bytes each, one after the other. `place` is where the first of
+    /// them is in the caller's memory, and `step` the distance from one to the next: both in elements, `place`
+    /// counted from the first element of the block.
+    fn move_row<const SIZE: usize>(&mut self, place: isize, step: isize, row: &mut [[u8; SIZE]]);
 }
 
 /// A hyperslab whose elements lie in the caller's memory in the order of a map.
@@ -74,10 +75,10 @@ pub struct MappedBlock<'a> {
 }
 
 impl MappedBlock<'_> {
-    /// Calls `mover` for each element of the block, in row-major order. Of elements that the map puts in
-    /// one place the last one is moved last.
-    pub fn each_element(&self, block: &mut [u8], mover: &mut impl ElementMover) {
-        self.rows.each_element(block, mover);
+    /// Calls `mover` for each row of the block, in row-major order: of elements that the map puts in one
+    /// place the last one is moved last.
+    pub fn each_row(&self, block: &mut [u8], mover: &mut impl RowMover) {
+        self.rows.each_row(block, mover);
     }
 }
 
@@ -106,24 +107,21 @@ impl MappedRows {
         Some(MappedRows { elem_bytes, row_len, step, starts: Places::new(0, rows)? })
     }
 
-    fn each_element(&self, block: &mut [u8], mover: &mut impl ElementMover) {
-        // With the size as a constant, an element is moved by one instruction.
+    fn each_row(&self, block: &mut [u8], mover: &mut impl RowMover) {
+        // With the size as a constant, one instruction moves an element.
         match self.elem_bytes {
-            1 => self.each_of_size::<1>(block, mover),
-            2 => self.each_of_size::<2>(block, mover),
-            4 => self.each_of_size::<4>(block, mover),
-            _ => self.each_of_size::<8>(block, mover),
+            1 => self.each_row_of::<1>(block, mover),
+            2 => self.each_row_of::<2>(block, mover),
+            4 => self.each_row_of::<4>(block, mover),
+            _ => self.each_row_of::<8>(block, mover),
         }
     }
 
-    fn each_of_size<const SIZE: usize>(&self, block: &mut [u8], mover: &mut impl ElementMover) {
+    fn each_row_of<const SIZE: usize>(&self, block: &mut [u8], mover: &mut impl RowMover) {
         let mut rows = block.chunks_exact_mut(self.row_len * SIZE);
         let Ok(()) = self.starts.for_each(|start| {
-            let mut place = start;
-            for element in rows.next().unwrap_or_default().as_chunks_mut::<SIZE>().0 {
-                mover.move_element(place, element);
-                place = place.wrapping_add(self.step);
-            }
+            let row = rows.next().unwrap_or_default().as_chunks_mut::<SIZE>().0;
+            mover.move_row(start, self.step, row);
             Ok::<(), Infallible>(())
         });
     }
@@ -136,19 +134,37 @@ mod tests {
     /// Bytes of memory, and the place in it that the first element has.
     struct SliceGather<'a>(&'a [u8], usize);
 
-    impl ElementMover for SliceGather<'_> {
-        fn move_element<const SIZE: usize>(&mut self, place: isize, element: &mut [u8; SIZE]) {
-            let at = self.1.checked_add_signed(place).unwrap() * SIZE;
-            element.copy_from_slice(&self.0[at..at + SIZE]);
+    impl RowMover for SliceGather<'_> {
+        fn move_row<const SIZE: usize>(
+            &mut self,
+            place: isize,
+            step: isize,
+            row: &mut [[u8; SIZE]],
+        ) {
+            let mut at = self.1.cast_signed() + place;
+            for element in row {
+                let begin = at.cast_unsigned() * SIZE;
+                element.copy_from_slice(&self.0[begin..begin + SIZE]);
+                at += step;
+            }
         }
     }
 
     struct SliceScatter<'a>(&'a mut [u8]);
 
-    impl ElementMover for SliceScatter<'_> {
-        fn move_element<const SIZE: usize>(&mut self, place: isize, element: &mut [u8; SIZE]) {
-            let at = place.cast_unsigned() * SIZE;
-            self.0[at..at + SIZE].copy_from_slice(element);
+    impl RowMover for SliceScatter<'_> {
+        fn move_row<const SIZE: usize>(
+            &mut self,
+            place: isize,
+            step: isize,
+            row: &mut [[u8; SIZE]],
+        ) {
+            let mut at = place;
+            for element in row {
+                let begin = at.cast_unsigned() * SIZE;
+                self.0[begin..begin + SIZE].copy_from_slice(element);
+                at += step;
+            }
         }
     }
 
@@ -158,10 +174,10 @@ mod tests {
         let (counts, maps) = ([2usize, 3, 4], [1isize, 2, 6]);
         let mut block = vec![0u8; 24];
         let rows = MappedRows::new(1, &counts, &maps).unwrap();
-        rows.each_element(&mut block, &mut SliceGather(&memory, 0));
+        rows.each_row(&mut block, &mut SliceGather(&memory, 0));
         assert_eq!(block[..6], [0, 6, 12, 18, 2, 8]);
         let mut back = vec![0u8; 24];
-        rows.each_element(&mut block, &mut SliceScatter(&mut back));
+        rows.each_row(&mut block, &mut SliceScatter(&mut back));
         assert_eq!(back, memory);
     }
 
@@ -170,7 +186,7 @@ mod tests {
         let memory = [10u16, 20, 30].map(u16::to_ne_bytes);
         let mut block = [0u8; 6];
         let rows = MappedRows::new(2, &[3], &[-1]).unwrap();
-        rows.each_element(&mut block, &mut SliceGather(memory.as_flattened(), 2));
+        rows.each_row(&mut block, &mut SliceGather(memory.as_flattened(), 2));
         assert_eq!(block, *[30u16, 20, 10].map(u16::to_ne_bytes).as_flattened());
     }
 
@@ -178,7 +194,7 @@ mod tests {
     fn the_last_of_overlapping_elements_stays() {
         let mut memory = [0u8; 1];
         let rows = MappedRows::new(1, &[2, 2], &[0, 0]).unwrap();
-        rows.each_element(&mut [1, 2, 3, 4], &mut SliceScatter(&mut memory));
+        rows.each_row(&mut [1, 2, 3, 4], &mut SliceScatter(&mut memory));
         assert_eq!(memory, [4]);
     }
 
@@ -203,7 +219,7 @@ mod tests {
             n_elems += block.slab.n_elems().unwrap();
             bytes.fill(1);
             let first = usize::try_from(block.first_byte).unwrap();
-            block.each_element(bytes, &mut SliceScatter(&mut memory[first..]));
+            block.each_row(bytes, &mut SliceScatter(&mut memory[first..]));
             Ok::<(), NcError>(())
         });
         assert_eq!((done, n_elems), (Ok(()), 3 * BLOCK_BYTES));

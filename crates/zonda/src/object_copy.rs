@@ -19,7 +19,7 @@ use crate::type_shape::TypeShape;
 const BLOCK_BYTES: usize = 4 << 20;
 
 /// A group of a dataset.
-type InGroup<'d> = (&'d Dataset, GroupId);
+type DatasetGroup<'d> = (&'d Dataset, GroupId);
 
 /// The type of another file that stands for one of this: an atomic type for itself, a user-defined
 /// one for the first that is called and made alike, of those in the group, in the groups around it,
@@ -27,7 +27,7 @@ type InGroup<'d> = (&'d Dataset, GroupId);
 ///
 /// # Errors
 /// `NC_EBADTYPE` where there is none.
-fn matching_type(from: InGroup<'_>, nc_type: i32, to: InGroup<'_>) -> Result<i32> {
+fn matching_type(from: DatasetGroup<'_>, nc_type: i32, to: DatasetGroup<'_>) -> Result<i32> {
     if nc_type < FIRST_USER_TYPE {
         return Ok(nc_type);
     }
