@@ -6,12 +6,12 @@ use zonda::{
     AttAccess, AttPut, AttView, Destination, ExtType, MemType, NcError, Transfer, Values, VarId,
 };
 
-use crate::boundary::{CallResult, Failure, boundary, put, ranged};
-use crate::foreign::{CMemory, MallocPlace, bytes, put_text, slice, slice_mut};
+use crate::boundary::boundary;
+use crate::c_memory::{CVlenSource, MallocSink, bytes, put, put_text, slice, slice_mut};
+use crate::failure::{CallFailure, CallResult, range_result};
 use crate::handles::{self, FileRef};
-
 use crate::types::{NcType, STRING};
-use crate::user_format::{calls, member, to_user_format, transfer};
+use crate::user_format::{member, members, to_user_format};
 use crate::var::type_of_format;
 
 /// The owner of an attribute must be a variable that exists, or the file.
@@ -30,7 +30,7 @@ unsafe fn att_name<'a>(
     file: &FileRef,
     owner: VarId,
     name: *const c_char,
-) -> Result<&'a [u8], Failure> {
+) -> Result<&'a [u8], CallFailure> {
     // SAFETY: the contract above is that of `bytes`.
     if let Some(name) = unsafe { bytes(name) } {
         return Ok(name);
@@ -39,7 +39,7 @@ unsafe fn att_name<'a>(
     Err(NcError::BadName.into())
 }
 
-/// Shows an attribute and its number to `f`.
+/// Calls `f` with an attribute and its number.
 ///
 /// # Safety
 /// `name` is null or a NUL-terminated string.
@@ -197,8 +197,8 @@ pub unsafe extern "C" fn nc_del_att(ncid: c_int, varid: c_int, name: *const c_ch
     })
 }
 
-/// What the engine would check before it looks for the values, for a put without values.
-fn without_values(
+/// Makes the checks of a put without values that come before the values are looked at.
+fn check_without_values(
     file: &FileRef,
     owner: VarId,
     (xtype, len, mem): (NcType, usize, Option<MemType>),
@@ -225,7 +225,7 @@ unsafe fn put_att(
     values: *const c_void,
 ) -> c_int {
     to_user_format!(ncid, |table| {
-        let in_memory = mem.map_or(xtype, transfer::type_of);
+        let in_memory = mem.map_or(xtype, members::type_of);
         member!(table, put_att(ncid, varid, name, xtype, len, values, in_memory))
     });
     boundary(|| {
@@ -243,7 +243,7 @@ unsafe fn put_att(
             return Err(NcError::BadName.into());
         };
         if values.is_null() && !file.dataset.capabilities().dialect.is_netcdf4() {
-            without_values(&file, owner, (xtype, len, mem))?;
+            check_without_values(&file, owner, (xtype, len, mem))?;
         }
         let (owner, n_values) = (file.var(varid), len);
         let put = || {
@@ -255,10 +255,10 @@ unsafe fn put_att(
             // SAFETY: null only with length 0; else the contract above.
             let bytes = unsafe { slice(values.cast::<u8>(), put.n_bytes()) };
             // SAFETY: the contract above: values of that type.
-            let mut memory = unsafe { CMemory::new() };
+            let mut memory = unsafe { CVlenSource::new() };
             put.write(Values { bytes, fetch: Some(&mut memory) })
         };
-        ranged(put().map_err(|error| file.failure(error))?)
+        range_result(put().map_err(|error| file.failure(error))?)
     })
 }
 
@@ -272,9 +272,9 @@ unsafe fn get_att(
     values: *mut c_void,
 ) -> c_int {
     to_user_format!(ncid, |table| match mem {
-        Some(mem) => member!(table, get_att(ncid, varid, name, values, transfer::type_of(mem))),
+        Some(mem) => member!(table, get_att(ncid, varid, name, values, members::type_of(mem))),
         // SAFETY: same contract.
-        None => unsafe { calls::get_att(table, (ncid, varid), name, values) },
+        None => unsafe { members::get_att(table, (ncid, varid), name, values) },
     });
     boundary(|| {
         let file = handles::file(ncid)?;
@@ -302,10 +302,10 @@ unsafe fn read(
     }
     // SAFETY: null only with length 0; else the contract above.
     let bytes = unsafe { slice_mut(values, get.n_bytes()) };
-    let mut place = MallocPlace::default();
+    let mut place = MallocSink::default();
     let converted = get.read(Destination { bytes, place: Some(&mut place) })?;
     place.keep();
-    ranged(converted)
+    range_result(converted)
 }
 
 /// `int nc_put_att(int ncid, int varid, const char *name, nc_type xtype, size_t len,
@@ -433,7 +433,7 @@ pub unsafe extern "C" fn nc_get_att_string(
     })
 }
 
-/// The functions of one C type: names, type, how its values lie in memory.
+/// Makes the two functions of one C type: their names, the type, how its values lie in memory.
 macro_rules! typed {
     ($($suffix:literal, $put:ident, $get:ident, $c:ty, $c_name:literal, $mem:ident;)*) => {$(
         #[doc = concat!("`int nc_put_att_", $suffix, "(int ncid, int varid, const char *name, ",

@@ -5,8 +5,9 @@ use std::ptr::null_mut;
 
 use zonda::{DimId, DimView, NcError};
 
-use crate::boundary::{CallResult, boundary, put};
-use crate::foreign::{bytes, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_text};
+use crate::failure::CallResult;
 use crate::handles;
 use crate::user_format::{member, to_user_format};
 
@@ -15,7 +16,7 @@ fn c_len(len: u64) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)
 }
 
-/// Shows a dimension to `f`.
+/// Calls `f` with a dimension.
 fn with_dim(ncid: c_int, dimid: c_int, f: impl FnOnce(&DimView<'_>)) -> CallResult {
     let file = handles::file(ncid)?;
     file.meta(|meta| meta.dim(DimId(dimid)).map(|dim| f(&dim)))??;

@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char, c_int};
 use zonda::{NcError, WriteBehind};
 use zonda_runtime::memory;
 
-use crate::boundary::{boundary, last_error_text, put};
-use crate::foreign::put_text;
+use crate::boundary::{boundary, last_error_text};
+use crate::c_memory::{put, put_text};
 use crate::handles;
 use crate::user_format::to_user_format;
 
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn nc_zonda_inq_stack(
     spec: *mut c_char,
 ) -> c_int {
     to_user_format!(ncid, |_| {
-        // None of our layers is under a format of the program's own.
+        // A program's own format has no layers of Zonda.
         // SAFETY: the contract above is that of both.
         unsafe {
             put(lenp, 0);
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn nc_zonda_async_status(
     err: *mut c_int,
 ) -> c_int {
     to_user_format!(ncid, |_| {
-        // A program's own format has no queue of ours.
+        // A program's own format has no queue of Zonda.
         // SAFETY: the contract above.
         unsafe {
             put(pending_bytes, 0);

@@ -1,12 +1,13 @@
-//! An open file as a whole: define mode, sync, close, and what can be asked about it.
+//! An open file as a whole: define mode, sync, close, and inquiries about it.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut as null;
 
 use zonda::{FillMode, GroupId, NcError, Reserve, VarId};
 
-use crate::boundary::{CallResult, Failure, boundary, c_count, put};
-use crate::foreign::put_text;
+use crate::boundary::boundary;
+use crate::c_memory::{c_count, put, put_text};
+use crate::failure::{CallFailure, CallResult};
 use crate::handles;
 use crate::user_format::{self, member, to_user_format};
 
@@ -87,8 +88,8 @@ pub extern "C" fn nc_close(ncid: c_int) -> c_int {
             return Err(NcError::BadGrpId.into());
         }
         let closed = file.dataset.close().map_err(|error| file.failure(error));
-        // Of several threads one closes it, and that one takes it out of the table.
-        let is_over = |failure: &Failure| failure.code() == NcError::BadId;
+        // Of several threads that close it one succeeds, and takes it out of the table.
+        let is_over = |failure: &CallFailure| failure.code() == NcError::BadId;
         if closed.as_ref().is_err_and(|failure| file.dataset.is_open() || is_over(failure)) {
             return closed;
         }
@@ -246,7 +247,7 @@ pub unsafe extern "C" fn nc_inq(
                     unlimdimidp.write(meta.unlimited().map_or(-1, |dim| dim.0));
                 }
             }
-            Ok::<_, Failure>(())
+            Ok::<_, CallFailure>(())
         })?
     })
 }

@@ -6,14 +6,16 @@
 //! compresses nothing and says `NC_NOERR`.)
 
 use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
 
-use zonda::{FilterSpec, NcError, VarId, VarInfo};
+use zonda::{FilterSpec, NcError, VarInfo};
 
-use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::{put_list, slice};
-use crate::handles::{self, FileRef};
-use crate::user_format::settings::{self, Part};
+use crate::boundary::boundary;
+use crate::c_memory::{put, put_list, slice};
+use crate::failure::CallResult;
+use crate::handles;
+use crate::stored_var::{file_with_storage, file_with_var, var_info};
+use crate::user_format::filters;
+use crate::user_format::members::{self, VarProperty};
 use crate::user_format::to_user_format;
 
 const DEFLATE: u32 = 1;
@@ -25,27 +27,6 @@ const BLOSC: u32 = 32001;
 const ZSTANDARD: u32 = 32015;
 /// The last number that HDF5 has for a filter.
 const LAST_FILTER: u32 = 65535;
-
-/// Checks that `varid` names a variable; `NC_GLOBAL` does not.
-pub(crate) fn check_var(ncid: c_int, varid: c_int) -> Result<FileRef, Failure> {
-    let file = handles::file(ncid)?;
-    file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
-    Ok(file)
-}
-
-/// How a variable of a netCDF-4 file is stored; `None` for classic files.
-pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo>>, Failure> {
-    if !file.dataset.capabilities().storage {
-        return Ok(None);
-    }
-    Ok(Some(file.dataset.var_info(file.var(varid))?))
-}
-
-/// A netCDF-4 file whose variables get properties; of a classic one the answer is `NC_ENOTNC4`.
-pub(crate) fn file_for_setting(ncid: c_int) -> Result<FileRef, Failure> {
-    let file = handles::file(ncid)?;
-    if file.dataset.capabilities().storage { Ok(file) } else { Err(NcError::NotNc4.into()) }
-}
 
 fn find(info: &VarInfo, id: u32) -> Option<&FilterSpec> {
     info.filters.iter().find(|filter| filter.id == id)
@@ -67,7 +48,7 @@ pub extern "C" fn nc_def_var_deflate(
 ) -> c_int {
     to_user_format!(ncid, def_var_deflate(ncid, varid, shuffle, deflate, deflate_level));
     boundary(|| {
-        let file = file_for_setting(ncid)?;
+        let file = file_with_storage(ncid, NcError::NotNc4)?;
         let level = (deflate != 0).then_some(deflate_level);
         let defined = file.dataset.def_var_deflate(file.var(varid), shuffle != 0, level);
         defined.map_err(|error| file.failure(error))
@@ -79,23 +60,23 @@ pub extern "C" fn nc_def_var_deflate(
 pub extern "C" fn nc_def_var_fletcher32(ncid: c_int, varid: c_int, fletcher32: c_int) -> c_int {
     to_user_format!(ncid, def_var_fletcher32(ncid, varid, fletcher32));
     boundary(|| {
-        let file = file_for_setting(ncid)?;
+        let file = file_with_storage(ncid, NcError::NotNc4)?;
         let defined = file.dataset.def_var_fletcher32(file.var(varid), fletcher32 != 0);
         defined.map_err(|error| file.failure(error))
     })
 }
 
-/// Gives a variable a filter. The variable is looked at first; and where the file is not in define
-/// mode, the code is `NC_EINDEFINE`, as in the reference.
+/// Gives a variable a filter. The variable is checked first; where the file is not in define mode, the
+/// code is `NC_EINDEFINE`, as in the reference.
 fn add_filter(ncid: c_int, varid: c_int, id: u32, params: &[u32]) -> CallResult {
-    let file = check_var(ncid, varid)?;
+    let file = file_with_var(ncid, varid)?;
     if !file.dataset.capabilities().storage {
         return Err(NcError::NotNc4.into());
     }
     if !file.dataset.in_define_mode() {
         return Err(NcError::InDefine.into());
     }
-    // Where a plugin fails, so does the put (the flag that newer references set, too).
+    // The flag that newer references set, too. A put fails where the plugin fails.
     let (optional, name) = (true, String::new());
     let filter = FilterSpec { id, optional, name, params: params.to_vec() };
     let defined = file.dataset.def_var_filter(file.var(varid), filter);
@@ -116,17 +97,17 @@ pub unsafe extern "C" fn nc_def_var_filter(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe {
-        settings::def_filter(table, (ncid, varid), id, nparams, params)
+        filters::def_filter(table, (ncid, varid), id, nparams, params)
     });
     boundary(|| {
         if nparams != 0 && params.is_null() {
-            check_var(ncid, varid)?;
+            file_with_var(ncid, varid)?;
             return Err(NcError::Inval.into());
         }
-        // More than a file can hold is refused, whatever it is, once the filter was looked at.
-        let looked_at = nparams.min(zonda::MOST_FILTER_PARAMS + 1);
+        // More than a file can hold are refused whatever they are, but only after the filter is checked.
+        let n_read = nparams.min(zonda::MOST_FILTER_PARAMS + 1);
         // SAFETY: the contract above; null only where nothing is read.
-        add_filter(ncid, varid, id, unsafe { slice(params, looked_at) })
+        add_filter(ncid, varid, id, unsafe { slice(params, n_read) })
     })
 }
 
@@ -141,7 +122,7 @@ pub extern "C" fn nc_def_var_szip(
     let params = [options_mask.cast_unsigned(), pixels_per_block.cast_unsigned()];
     // SAFETY: two parameters.
     to_user_format!(ncid, |table| unsafe {
-        settings::def_filter(table, (ncid, varid), SZIP, params.len(), params.as_ptr())
+        filters::def_filter(table, (ncid, varid), SZIP, params.len(), params.as_ptr())
     });
     boundary(|| add_filter(ncid, varid, SZIP, &params))
 }
@@ -163,11 +144,11 @@ pub unsafe extern "C" fn nc_inq_var_deflate(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe {
-        settings::deflate(table, (ncid, varid), shufflep, deflatep, deflate_levelp)
+        filters::deflate(table, (ncid, varid), shufflep, deflatep, deflate_levelp)
     });
     boundary(|| {
         let file = handles::file(ncid)?;
-        if let Some(info) = info_of(&file, varid)? {
+        if let Some(info) = var_info(&file, varid)? {
             let deflate = find(&info, DEFLATE);
             // SAFETY: the contract above is `put`'s contract.
             unsafe {
@@ -183,7 +164,7 @@ pub unsafe extern "C" fn nc_inq_var_deflate(
             put(deflate_levelp, 0);
         }
         if !shufflep.is_null() {
-            check_var(ncid, varid)?;
+            file_with_var(ncid, varid)?;
             // SAFETY: as above.
             unsafe { put(shufflep, 0) };
         }
@@ -201,11 +182,11 @@ pub unsafe extern "C" fn nc_inq_var_fletcher32(
     varid: c_int,
     fletcher32p: *mut c_int,
 ) -> c_int {
-    let part = Part::Fletcher32(fletcher32p);
+    let property = VarProperty::Fletcher32(fletcher32p);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe { members::var_property(table, (ncid, varid), property) });
     boundary(|| {
-        let info = info_of(&check_var(ncid, varid)?, varid)?;
+        let info = var_info(&file_with_var(ncid, varid)?, varid)?;
         let found = info.is_some_and(|info| find(&info, FLETCHER32).is_some());
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(fletcher32p, c_int::from(found)) };
@@ -226,10 +207,10 @@ pub unsafe extern "C" fn nc_inq_var_szip(
 ) -> c_int {
     // SAFETY: same contract.
     to_user_format!(ncid, |_| unsafe {
-        settings::szip((ncid, varid), options_maskp, pixels_per_blockp)
+        filters::szip((ncid, varid), options_maskp, pixels_per_blockp)
     });
     boundary(|| {
-        let info = info_of(&handles::file(ncid)?, varid)?;
+        let info = var_info(&handles::file(ncid)?, varid)?;
         let szip = info.as_ref().and_then(|info| find(info, SZIP));
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
@@ -255,9 +236,9 @@ pub unsafe extern "C" fn nc_inq_var_filter(
     params: *mut c_uint,
 ) -> c_int {
     // SAFETY: same contract.
-    to_user_format!(ncid, |_| unsafe { settings::inq_filter((ncid, varid), idp, nparams, params) });
+    to_user_format!(ncid, |_| unsafe { filters::inq_filter((ncid, varid), idp, nparams, params) });
     boundary(|| {
-        let info = info_of(&handles::file(ncid)?, varid)?;
+        let info = var_info(&handles::file(ncid)?, varid)?;
         let first = info.as_ref().and_then(|info| info.filters.first());
         // SAFETY: the contract above.
         unsafe {
@@ -283,7 +264,7 @@ pub unsafe extern "C" fn nc_inq_var_filter_ids(
 ) -> c_int {
     to_user_format!(ncid, inq_var_filter_ids(ncid, varid, nfilters, filterids));
     boundary(|| {
-        let info = info_of(&handles::file(ncid)?, varid)?;
+        let info = var_info(&handles::file(ncid)?, varid)?;
         let filters = info.as_ref().map_or(&[][..], |info| &info.filters);
         // SAFETY: the contract above.
         unsafe { put(nfilters, put_list(filterids, filters.iter().map(|filter| filter.id))) };
@@ -307,7 +288,7 @@ pub unsafe extern "C" fn nc_inq_var_filter_info(
 ) -> c_int {
     to_user_format!(ncid, inq_var_filter_info(ncid, varid, id, nparams, params));
     boundary(|| {
-        let info = info_of(&handles::file(ncid)?, varid)?;
+        let info = var_info(&handles::file(ncid)?, varid)?;
         let filter = info.as_ref().and_then(|info| find(info, id)).ok_or(NcError::NoFilter)?;
         // SAFETY: the contract above.
         unsafe { put(nparams, put_list(params, filter.params.iter().copied())) };
@@ -344,7 +325,7 @@ pub extern "C" fn nc_filter_path_query(id: c_int) -> c_int {
 /// Gives a variable one of the filters that have functions of their own; `valid` says whether its
 /// parameters are. A classic file has no filters: `NC_ENOFILTER`.
 fn add_named_filter((ncid, varid): (c_int, c_int), id: u32, valid: bool, params: &[u32]) -> c_int {
-    to_user_format!(ncid, |table| settings::def_named_filter(
+    to_user_format!(ncid, |table| filters::def_named_filter(
         table,
         (ncid, varid),
         id,
@@ -394,7 +375,7 @@ pub extern "C" fn nc_def_var_blosc(
     add_named_filter((ncid, varid), BLOSC, valid, &params)
 }
 
-/// Inquiry of a filter with one parameter, its level.
+/// Inquires a filter with one parameter, its level.
 ///
 /// # Safety
 /// Each pointer is null, or valid for a write of one int.
@@ -406,18 +387,18 @@ unsafe fn level_of(
 ) -> c_int {
     // Both results are written on failure too, as in the reference.
     // SAFETY: the contract above is `put`'s contract.
-    let tell = |found: Option<[c_uint; 1]>| unsafe {
+    let put_found = |found: Option<[c_uint; 1]>| unsafe {
         put(hasfilterp, c_int::from(found.is_some()));
         put(levelp, found.map_or(0, |[level]| level.cast_signed()));
     };
-    tell(None);
-    to_user_format!(ncid, |_| settings::named_filter((ncid, varid), id, tell));
+    put_found(None);
+    to_user_format!(ncid, |_| filters::named_filter((ncid, varid), id, put_found));
     boundary(|| {
-        let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
+        let Some(info) = var_info(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
         };
         let found = find(&info, id);
-        tell(found.map(|_| [param(found, 0).cast_unsigned()]));
+        put_found(found.map(|_| [param(found, 0).cast_unsigned()]));
         Ok(())
     })
 }
@@ -474,7 +455,7 @@ pub unsafe extern "C" fn nc_inq_var_blosc(
     const ADD_SHUFFLE: usize = 5;
     const CODEC: usize = 6;
     // SAFETY: the contract above is `put`'s contract.
-    let tell = |found: Option<[c_uint; 7]>| unsafe {
+    let put_found = |found: Option<[c_uint; 7]>| unsafe {
         put(hasfilterp, c_int::from(found.is_some()));
         if let Some(params) = found {
             put(subcompressorp, params[CODEC]);
@@ -483,14 +464,14 @@ pub unsafe extern "C" fn nc_inq_var_blosc(
             put(addshufflep, params[ADD_SHUFFLE]);
         }
     };
-    tell(None);
-    to_user_format!(ncid, |_| settings::named_filter((ncid, varid), BLOSC, tell));
+    put_found(None);
+    to_user_format!(ncid, |_| filters::named_filter((ncid, varid), BLOSC, put_found));
     boundary(|| {
-        let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
+        let Some(info) = var_info(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
         };
         let found = find(&info, BLOSC);
-        tell(found.map(|_| std::array::from_fn(|index| param(found, index).cast_unsigned())));
+        put_found(found.map(|_| std::array::from_fn(|index| param(found, index).cast_unsigned())));
         Ok(())
     })
 }

@@ -7,8 +7,9 @@ use std::ffi::{c_char, c_int};
 
 use zonda::{GroupId, NcError, check_name};
 
-use crate::boundary::{Failure, boundary, put};
-use crate::foreign::{bytes, put_list, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_list, put_text};
+use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
 use crate::user_format::to_user_format;
 
@@ -17,7 +18,7 @@ fn as_int(n: usize) -> Result<c_int, NcError> {
     c_int::try_from(n).map_err(|_| NcError::Internal)
 }
 
-/// Writes how many there are and which, where the caller asked for it.
+/// Writes the number of ids and the ids, each where the caller gave a pointer.
 ///
 /// # Safety
 /// `countp` is null, or valid for a write; `ids` is null, or has room for all.
@@ -34,8 +35,8 @@ unsafe fn put_ids(
     Ok(())
 }
 
-/// The group in that of `file` with that name.
-fn child(file: &FileRef, from: GroupId, name: &[u8]) -> Result<GroupId, Failure> {
+/// The child with that name of the group `from`.
+fn child(file: &FileRef, from: GroupId, name: &[u8]) -> Result<GroupId, CallFailure> {
     check_name(name)?;
     Ok(file.dataset.in_group(from, |meta| meta.find_group(name))??)
 }
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn nc_inq_grp_ncid(
 
 /// The group that a path leads to, from the group of `file` on; without any name the root group,
 /// if that is where it starts.
-pub(crate) fn follow(file: &FileRef, path: &[u8]) -> Result<GroupId, Failure> {
+pub(crate) fn follow(file: &FileRef, path: &[u8]) -> Result<GroupId, CallFailure> {
     let mut names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
     if names.peek().is_none() && file.group != GroupId::ROOT {
         return Err(NcError::NoGrp.into());
@@ -244,8 +245,8 @@ pub unsafe extern "C" fn nc_inq_dimids(
         let file = handles::file(ncid)?;
         let mut ids = Vec::new();
         let mut group = Some(file.group);
-        while let Some(here) = group {
-            group = file.dataset.in_group(here, |meta| {
+        while let Some(current) = group {
+            group = file.dataset.in_group(current, |meta| {
                 ids.extend(meta.dim_ids().map(|dim| dim.0));
                 meta.group_parent().filter(|_| include_parents != 0)
             })?;

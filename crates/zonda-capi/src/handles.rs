@@ -12,39 +12,42 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
+use zonda_user_format::NcDispatch;
 
-use crate::boundary::{Failure, works_on};
-use crate::user_format::NcDispatch;
+use crate::current_call::note_file;
+use crate::failure::CallFailure;
+use crate::trace::{self, files::N_SLOTS};
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
-pub(crate) const N_SLOTS: usize = 1 << 16;
-
-static SLOTS: [ArcSwapOption<Entry>; N_SLOTS] = [const { ArcSwapOption::const_empty() }; N_SLOTS];
-/// Whether a file of a program's own format was ever opened. In most programs none is, and whether a
-/// call is about one is then this test and not a look at a slot.
+static SLOTS: [ArcSwapOption<SlotEntry>; N_SLOTS] =
+    [const { ArcSwapOption::const_empty() }; N_SLOTS];
+/// Whether a file of a program's own format was ever opened. In most programs none is, and then this test
+/// alone says that a call is not about one.
 static HAS_USER_FILES: AtomicBool = AtomicBool::new(false);
-/// A bit for each slot that has an owner.
-static TAKEN: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
-/// Highest slot ever used plus one: what a walk over all open files has to look at.
+/// A bit for each slot that is in use.
+static SLOTS_IN_USE: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
+/// Highest slot ever used plus one: so far a walk over all open files has to go.
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(1);
-/// The mark of the thread that took the first slot.
-static FIRST: AtomicUsize = AtomicUsize::new(0);
-/// From when on another thread has taken slots: the word of [`TAKEN`] where to look for the next.
-static ROUND: AtomicUsize = AtomicUsize::new(LOWEST);
-const LOWEST: usize = usize::MAX;
+/// The [`thread_mark`] of the thread that took the first slot.
+static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
+/// The word of [`SLOTS_IN_USE`] where the search for the next slot begins, once a second thread has opened
+/// a file; before that [`ONE_THREAD`].
+static NEXT_WORD: AtomicUsize = AtomicUsize::new(ONE_THREAD);
+/// One thread has opened all files so far: slots are taken from the lowest.
+const ONE_THREAD: usize = usize::MAX;
 
-/// What an `ncid` stands for. It stays what it is as long as anybody has it.
+/// What an `ncid` stands for. An entry never changes; its slot gets another one.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // nearly all are datasets, and lookups are not to follow a second pointer
-enum Entry {
-    Dataset(OpenFile),
+#[allow(clippy::large_enum_variant)] // nearly all are datasets, and a lookup follows one pointer less
+enum SlotEntry {
+    Dataset(OpenDataset),
     User(UserFile),
 }
 
 /// A file of a program's own format.
 #[derive(Debug)]
 pub(crate) struct UserFile {
-    /// What answers for it.
+    /// The table that answers for it.
     pub(crate) table: &'static NcDispatch,
     /// Path as given.
     pub(crate) path: Arc<CStr>,
@@ -52,7 +55,7 @@ pub(crate) struct UserFile {
 
 /// A dataset as C opened it.
 #[derive(Debug)]
-pub(crate) struct OpenFile {
+pub(crate) struct OpenDataset {
     /// The dataset.
     pub(crate) dataset: Dataset,
     /// Mode flags as `nc_inq_format_extended` reports them.
@@ -62,32 +65,32 @@ pub(crate) struct OpenFile {
     /// Path as messages name it.
     pub(crate) name: Arc<Path>,
     /// Caller memory behind an in-memory file, handed back by `nc_close_memio`.
-    pub(crate) memory: Option<Arc<crate::memory::MallocMemory>>,
+    pub(crate) memory: Option<Arc<crate::malloc_memory::MallocMemory>>,
     /// Whether that memory is written to `path` when the file is closed (`NC_PERSIST`).
     pub(crate) persists_memory: bool,
 }
 
-impl OpenFile {
+impl OpenDataset {
     /// A dataset that C has opened by `path`.
-    pub(crate) fn new(dataset: Dataset, mode: c_int, path: CString) -> OpenFile {
+    pub(crate) fn new(dataset: Dataset, mode: c_int, path: CString) -> OpenDataset {
         let name = Arc::from(dataset.path());
-        OpenFile { dataset, mode, path, name, memory: None, persists_memory: false }
+        OpenDataset { dataset, mode, path, name, memory: None, persists_memory: false }
     }
 
-    /// One that lies in `memory`, which is written to its path in the end where it `persists`.
+    /// A dataset that lies in `memory`, which is written to its path at close if it `persists`.
     pub(crate) fn in_memory(
         self,
-        memory: Option<Arc<crate::memory::MallocMemory>>,
+        memory: Option<Arc<crate::malloc_memory::MallocMemory>>,
         persists: bool,
-    ) -> OpenFile {
-        OpenFile { memory, persists_memory: persists, ..self }
+    ) -> OpenDataset {
+        OpenDataset { memory, persists_memory: persists, ..self }
     }
 }
 
 /// A file and a group of it, found by an `ncid`; keeps the file alive while a call uses it, even if
 /// another thread closes it.
 pub(crate) struct FileRef {
-    file: Guard<Option<Arc<Entry>>>,
+    file: Guard<Option<Arc<SlotEntry>>>,
     /// The group that the `ncid` names.
     pub(crate) group: GroupId,
 }
@@ -99,9 +102,9 @@ impl FileRef {
         VarRef { group: self.group, var: VarId(varid) }
     }
 
-    /// Shows the definitions of the group to `f`.
+    /// Calls `f` with the definitions of the group.
     #[inline]
-    pub(crate) fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R, Failure> {
+    pub(crate) fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R, CallFailure> {
         Ok(self.dataset.in_group(self.group, f)?)
     }
 
@@ -112,54 +115,54 @@ impl FileRef {
 }
 
 impl Deref for FileRef {
-    type Target = OpenFile;
+    type Target = OpenDataset;
     #[inline]
-    fn deref(&self) -> &OpenFile {
+    fn deref(&self) -> &OpenDataset {
         match self.file.as_deref() {
-            Some(Entry::Dataset(file)) => file,
+            Some(SlotEntry::Dataset(file)) => file,
             // SAFETY: `look_up`, which alone makes a `FileRef`, has found a dataset in there, and an
-            // entry does not change. So that there are two kinds is asked once for each call.
+            // entry does not change. That saves each call a second test of the kind.
             _ => unsafe { std::hint::unreachable_unchecked() },
         }
     }
 }
 
-/// A dataset that is kept for longer than a call, or that the table has no more.
+/// A dataset that outlives a call, or that is no longer in the table.
 #[derive(Clone)]
-pub(crate) struct Kept(Arc<Entry>);
+pub(crate) struct SharedFile(Arc<SlotEntry>);
 
-impl Kept {
-    fn new(entry: Arc<Entry>) -> Option<Kept> {
-        matches!(*entry, Entry::Dataset(_)).then_some(Kept(entry))
+impl SharedFile {
+    fn new(entry: Arc<SlotEntry>) -> Option<SharedFile> {
+        matches!(*entry, SlotEntry::Dataset(_)).then_some(SharedFile(entry))
     }
 
     /// Whether both are one open file.
-    pub(crate) fn is(&self, other: &Kept) -> bool {
+    pub(crate) fn is(&self, other: &SharedFile) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Deref for Kept {
-    type Target = OpenFile;
-    fn deref(&self) -> &OpenFile {
+impl Deref for SharedFile {
+    type Target = OpenDataset;
+    fn deref(&self) -> &OpenDataset {
         match &*self.0 {
-            Entry::Dataset(file) => file,
-            Entry::User(_) => unreachable!("a Kept is made of a dataset only"),
+            SlotEntry::Dataset(file) => file,
+            SlotEntry::User(_) => unreachable!("a SharedFile is made of a dataset only"),
         }
     }
 }
 
-/// The file and group of `ncid`. What the call fails at from now on names the file.
+/// The file and group of `ncid`. A failure of the call from now on names the file.
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number, or its group half names no group.
 #[inline(always)] // where it is not, the thread's number of calls is looked for twice
 pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
-    works_on(slot_of(ncid));
+    note_file(slot_of(ncid));
     unnamed(ncid)
 }
 
-/// [`file`] for calls of some nanoseconds, which say by themselves what they were about when they fail.
+/// [`file`] for calls of some nanoseconds, which note the file themselves when they fail.
 ///
 /// # Errors
 /// As [`file`].
@@ -180,7 +183,7 @@ pub(crate) fn unnamed(ncid: c_int) -> Result<FileRef, NcError> {
 /// `NC_EBADID` when nothing is open under that number.
 #[inline(always)]
 pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
-    works_on(slot_of(ncid));
+    note_file(slot_of(ncid));
     look_up(ncid)
 }
 
@@ -189,15 +192,15 @@ fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     let id = ncid.cast_unsigned();
     let slot = slot_of(ncid);
     if zonda_trace::on() {
-        crate::trace::works_on(slot);
+        trace::files::set_current(slot);
     }
     let file = SLOTS[slot].load();
     let group = GroupId((id & 0xffff) as u16);
     match file.as_deref() {
-        Some(Entry::Dataset(open)) if open.dataset.is_out_of_reach() => {
+        Some(SlotEntry::Dataset(open)) if open.dataset.is_out_of_reach() => {
             Err(NcError::System(libc::ECHILD))
         }
-        Some(Entry::Dataset(open))
+        Some(SlotEntry::Dataset(open))
             if group == GroupId::ROOT || open.dataset.capabilities().groups =>
         {
             Ok(FileRef { file, group })
@@ -206,7 +209,8 @@ fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     }
 }
 
-/// Shows the file of a program's own format that `ncid` stands for; `None` if it stands for another one.
+/// Calls `f` with the file of a program's own format that `ncid` stands for; `None` if it stands for another
+/// file.
 #[inline(always)]
 pub(crate) fn user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
     if HAS_USER_FILES.load(Ordering::Relaxed) { find_user_file(ncid, f) } else { None }
@@ -215,8 +219,10 @@ pub(crate) fn user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Optio
 #[cold]
 fn find_user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
     match SLOTS[slot_of(ncid)].load().as_deref() {
-        // The table is told which of its groups is meant, if it has any.
-        Some(Entry::User(file)) if ncid >= 0 && (ncid & 0xffff == 0 || file.table.has_groups()) => {
+        // The group half is for the table, if its format has groups.
+        Some(SlotEntry::User(file))
+            if ncid >= 0 && (ncid & 0xffff == 0 || file.table.has_groups()) =>
+        {
             Some(f(file))
         }
         _ => None,
@@ -226,7 +232,7 @@ fn find_user_file<R>(ncid: c_int, f: impl FnOnce(&UserFile) -> R) -> Option<R> {
 /// How messages name the file in a slot.
 #[cold]
 pub(crate) fn path_at(slot: usize) -> Option<Arc<Path>> {
-    let file = Kept::new(SLOTS.get(slot)?.load_full()?)?;
+    let file = SharedFile::new(SLOTS.get(slot)?.load_full()?)?;
     Some(Arc::clone(&file.name))
 }
 
@@ -240,19 +246,20 @@ pub(crate) fn path_at(slot: usize) -> Option<Arc<Path>> {
 /// `NC_ENFILE` when all slots are taken.
 fn take_slot() -> Result<(usize, c_int), NcError> {
     let thread = thread_mark();
-    let first = FIRST.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
+    let first = FIRST_THREAD.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err_and(|first| first != thread) {
-        // Not the first word: a number of it may have been given back just now.
-        let _was_there = ROUND.compare_exchange(LOWEST, 1, Ordering::Relaxed, Ordering::Relaxed);
+        // Not from the first word, which may have a slot that was freed just now.
+        let _was_set =
+            NEXT_WORD.compare_exchange(ONE_THREAD, 1, Ordering::Relaxed, Ordering::Relaxed);
     }
-    let slot = match ROUND.load(Ordering::Relaxed) {
-        LOWEST => (0..TAKEN.len()).find_map(take_bit),
+    let slot = match NEXT_WORD.load(Ordering::Relaxed) {
+        ONE_THREAD => (0..SLOTS_IN_USE.len()).find_map(take_bit),
         _ => {
             // Numbers of the other half are negative, which some programs take for "not open".
-            let half = TAKEN.len() / 2;
-            let first = ROUND.fetch_add(1, Ordering::Relaxed);
+            let half = SLOTS_IN_USE.len() / 2;
+            let first = NEXT_WORD.fetch_add(1, Ordering::Relaxed);
             let round = (0..half).map(|n| first.wrapping_add(n) % half);
-            round.chain(half..TAKEN.len()).find_map(take_bit)
+            round.chain(half..SLOTS_IN_USE.len()).find_map(take_bit)
         }
     };
     let slot = slot.ok_or(NcError::NFile)?;
@@ -260,16 +267,16 @@ fn take_slot() -> Result<(usize, c_int), NcError> {
     Ok((slot, id.cast_signed()))
 }
 
-/// What tells this thread from others that live: where its own memory is. The standard library's id would be
-/// allocated for a thread of C.
+/// A number that no other living thread has: the address of its thread-local memory. The standard library's
+/// id would be allocated for a thread of C.
 fn thread_mark() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|mark| std::ptr::from_ref(mark).addr())
 }
 
-/// The lowest free slot of a word of [`TAKEN`].
+/// The lowest free slot of a word of [`SLOTS_IN_USE`].
 fn take_bit(index: usize) -> Option<usize> {
-    let word = TAKEN.get(index)?;
+    let word = SLOTS_IN_USE.get(index)?;
     // Slot 0 belongs to nobody.
     let never = u64::from(index == 0);
     let mut seen = word.load(Ordering::Relaxed);
@@ -283,12 +290,12 @@ fn take_bit(index: usize) -> Option<usize> {
     None
 }
 
-/// Gives a slot back, once nothing is found in it any more.
+/// Frees a slot that is empty.
 fn free_slot(slot: usize) {
-    TAKEN[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
+    SLOTS_IN_USE[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
 }
 
-/// Slot of an `ncid`, whoever owns it.
+/// Slot of an `ncid`, whether or not a file is there.
 #[inline]
 pub(crate) fn slot_of(ncid: c_int) -> usize {
     (ncid.cast_unsigned() >> 16) as usize
@@ -298,10 +305,10 @@ pub(crate) fn slot_of(ncid: c_int) -> usize {
 ///
 /// # Errors
 /// `NC_ENFILE` when all slots are taken.
-pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
+pub(crate) fn insert(file: OpenDataset) -> Result<c_int, NcError> {
     let (slot, ncid) = take_slot()?;
-    crate::trace::opened(slot, &file);
-    enter(slot, Entry::Dataset(file));
+    trace::files::note_opened(slot, file.dataset.path());
+    enter(slot, SlotEntry::Dataset(file));
     Ok(ncid)
 }
 
@@ -312,25 +319,25 @@ pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
 pub(crate) fn insert_user_file(file: UserFile) -> Result<c_int, NcError> {
     let (slot, ncid) = take_slot()?;
     HAS_USER_FILES.store(true, Ordering::Relaxed);
-    enter(slot, Entry::User(file));
+    enter(slot, SlotEntry::User(file));
     Ok(ncid)
 }
 
-fn enter(slot: usize, entry: Entry) {
+fn enter(slot: usize, entry: SlotEntry) {
     SLOTS[slot].store(Some(Arc::new(entry)));
     HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
 }
 
 /// Takes an entry out of its slot; of several threads that do, one gets it, and none gets what was
 /// opened there since.
-fn take_out(slot: usize, entry: Guard<Option<Arc<Entry>>>) -> Option<Arc<Entry>> {
+fn take_out(slot: usize, entry: Guard<Option<Arc<SlotEntry>>>) -> Option<Arc<SlotEntry>> {
     let before = SLOTS[slot].compare_and_swap(&entry, None);
     let taken = Guard::into_inner(entry)?;
     if !before.as_ref().is_some_and(|before| Arc::ptr_eq(before, &taken)) {
         return None;
     }
-    // Another thread may open a file here at once: what this call fails at from now on names itself.
-    works_on(0);
+    // Another thread may open a file here at once, which a failure of this call must not name.
+    note_file(0);
     free_slot(slot);
     Some(taken)
 }
@@ -341,21 +348,21 @@ fn take_out(slot: usize, entry: Guard<Option<Arc<Entry>>>) -> Option<Arc<Entry>>
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number.
-pub(crate) fn remove(ncid: c_int) -> Result<Kept, NcError> {
+pub(crate) fn remove(ncid: c_int) -> Result<SharedFile, NcError> {
     let found = any_group(ncid)?;
-    take_out(slot_of(ncid), found.file).map(Kept).ok_or(NcError::BadId)
+    take_out(slot_of(ncid), found.file).map(SharedFile).ok_or(NcError::BadId)
 }
 
-/// Takes a file out of the table that was found there and was closed; `None` where another thread has given it up.
-pub(crate) fn take_closed(file: FileRef, ncid: c_int) -> Option<Kept> {
-    take_out(slot_of(ncid), file.file).map(Kept)
+/// Takes a closed file out of the table; `None` where another thread has done that.
+pub(crate) fn take_closed(file: FileRef, ncid: c_int) -> Option<SharedFile> {
+    take_out(slot_of(ncid), file.file).map(SharedFile)
 }
 
 /// [`remove`] for a file of a program's own format.
 pub(crate) fn remove_user_file(ncid: c_int) {
     let slot = slot_of(ncid);
     let found = SLOTS[slot].load();
-    if matches!(found.as_deref(), Some(Entry::User(_))) {
+    if matches!(found.as_deref(), Some(SlotEntry::User(_))) {
         drop(take_out(slot, found));
     }
 }
@@ -368,10 +375,10 @@ pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
     let slot = slot_of(ncid);
     let found = SLOTS[slot].load();
     match found.as_deref() {
-        Some(Entry::Dataset(file)) if file.dataset.is_out_of_reach() => {}
+        Some(SlotEntry::Dataset(file)) if file.dataset.is_out_of_reach() => {}
         _ => return Ok(()),
     }
-    // To drop it would be to wait for its locks.
+    // A drop would wait for its locks.
     std::mem::forget(take_out(slot, found));
     Err(NcError::System(libc::ECHILD))
 }
@@ -379,25 +386,26 @@ pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
 /// Whether any dataset is open. Takes no memory.
 pub(crate) fn is_any_open() -> bool {
     let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
-    let is_dataset =
-        |slot: &ArcSwapOption<Entry>| matches!(slot.load().as_deref(), Some(Entry::Dataset(_)));
+    let is_dataset = |slot: &ArcSwapOption<SlotEntry>| {
+        matches!(slot.load().as_deref(), Some(SlotEntry::Dataset(_)))
+    };
     SLOTS.iter().take(high).any(is_dataset)
 }
 
 /// Every open dataset, for what concerns all of them: flushing at exit, fork.
-pub(crate) fn all() -> Vec<Kept> {
+pub(crate) fn all() -> Vec<SharedFile> {
     let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
-    SLOTS[..high].iter().filter_map(|slot| Kept::new(slot.load_full()?)).collect()
+    SLOTS[..high].iter().filter_map(|slot| SharedFile::new(slot.load_full()?)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn open_file() -> OpenFile {
+    fn open_file() -> OpenDataset {
         let storage = Arc::new(zonda::storage::backend::Memory::new());
         let dataset = Dataset::create_in(storage, Path::new("test"), &Default::default()).unwrap();
-        OpenFile::new(dataset, 0, CString::default())
+        OpenDataset::new(dataset, 0, CString::default())
     }
 
     /// One test, because the table is one for the process.

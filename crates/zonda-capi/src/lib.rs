@@ -1,34 +1,37 @@
 #![doc = include_str!("../README.md")]
-// The functions that C calls are reached by their symbols; modules are private to Rust.
+// C reaches functions by their symbols, so that they are public in modules that Rust does not see.
 #![allow(unreachable_pub)]
 
 mod att;
 mod boundary;
+mod c_memory;
 mod copy;
+mod current_call;
+mod data_arguments;
+mod data_functions;
 mod dim;
-mod displaced;
-mod ending;
 mod error;
+mod exit;
 mod extensions;
-mod families;
+mod failure;
 mod file;
 mod filter;
-mod foreign;
 mod fork;
 mod group;
 mod handles;
-mod instances;
+mod in_memory;
 mod library;
-mod mem;
-mod memory;
+mod malloc_memory;
 mod mode;
 mod ncaux;
-mod nested;
+mod ncrc;
 mod open;
-mod par;
+mod other_libnetcdf;
+mod parallel;
+mod path_argument;
 mod plugin_path;
-mod rc;
-mod target;
+mod process_settings;
+mod stored_var;
 mod trace;
 mod transfer;
 mod tuning;
@@ -39,5 +42,8 @@ mod user_types;
 mod util;
 mod v2;
 mod v2_data;
+mod value_walk;
+mod values;
 mod var;
+mod var_storage;
 mod varm;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use zonda::{Format, NcError, Persist};
 
-use crate::boundary::{boundary, put};
+use crate::boundary::boundary;
+use crate::c_memory::put;
 
 /// `NC_WRITE`
 pub(crate) const WRITE: c_int = 0x0001;
@@ -118,8 +119,8 @@ pub(crate) fn held_in_memory(mode: c_int) -> Option<Persist> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_set_default_format(format: c_int, old_formatp: *mut c_int) -> c_int {
     boundary(|| {
-        // SAFETY: the contract above is `put`'s contract. A wrong format leaves the old one, which
-        // is told all the same.
+        // SAFETY: the contract above is `put`'s contract. A wrong format changes nothing, but
+        // the old one is returned all the same.
         unsafe { put(old_formatp, DEFAULT_FORMAT.load(Ordering::Relaxed)) };
         if !(1..=5).contains(&format) {
             return Err(NcError::Inval.into());

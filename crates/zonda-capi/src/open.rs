@@ -1,4 +1,4 @@
-//! Ways into a file: create, open, delete.
+//! Functions that create, open and delete files.
 
 use std::ffi::{CString, c_char, c_int};
 use std::io::Read;
@@ -7,33 +7,35 @@ use std::sync::Arc;
 
 use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
 
-use crate::boundary::{CallResult, Failure, answering, put};
+use crate::boundary::boundary_with_code;
+use crate::c_memory::put;
+use crate::failure::{CallFailure, CallResult};
 use crate::fork::prepare_for_fork_and_exit;
-use crate::handles::{self, OpenFile};
-use crate::memory::{MallocMemory, PAGE};
+use crate::handles::{self, OpenDataset};
+use crate::malloc_memory::{MallocMemory, PAGE_BYTES};
 use crate::mode::{
     DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, PERSIST, SHARE,
     WRITE, check_create_mode, check_memory_flags, format_asked_for, held_in_memory, netcdf4_of,
     shown_mode,
 };
-use crate::target::Target;
-use crate::tuning::{alignment, chunk_cache};
-use crate::user_format::{self, NcDispatch, Opening, table_of_content, table_of_number};
+use crate::path_argument::PathArgument;
+use crate::process_settings::{alignment, chunk_cache};
+use crate::user_format::{self, NcDispatch, OpenArguments, table_of_content, table_of_number};
 
-/// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
-/// reference. Zonda sizes its own blocks.
-fn block_bytes(asked: usize, target: &Target, in_memory: Option<usize>) -> usize {
+/// What the chunk size argument returns: bytes in a block of I/O, by the rules of the reference. Zonda
+/// itself uses blocks of other sizes.
+fn block_bytes(hint_bytes: usize, parsed: &PathArgument, in_memory: Option<usize>) -> usize {
     const SMALLEST: usize = 256;
     const DEFAULT: u64 = 8192;
     const LARGEST: usize = 1 << 28;
     if let Some(len) = in_memory {
         return (len / 2 / 8 * 8).max(8);
     }
-    if asked < SMALLEST {
-        let of_file = std::fs::metadata(target.os_path()).map_or(DEFAULT, |file| file.blksize());
+    if hint_bytes < SMALLEST {
+        let of_file = std::fs::metadata(parsed.os_path()).map_or(DEFAULT, |file| file.blksize());
         return usize::try_from(of_file.max(DEFAULT)).unwrap_or(LARGEST);
     }
-    asked.min(LARGEST).next_multiple_of(8)
+    hint_bytes.min(LARGEST).next_multiple_of(8)
 }
 
 /// # Safety
@@ -45,11 +47,11 @@ unsafe fn answer_block_bytes(chunksizehintp: *mut usize, answer: impl FnOnce(usi
     }
 }
 
-/// Why a file cannot be created, as C sees it: whatever the system says about an HDF5 file is a lack
-/// of permission to the reference.
-fn as_created(failure: Failure, format: Format) -> Failure {
+/// The failure of a creation as C gets it: the reference reports any error of the system about an HDF5 file
+/// as a lack of permission.
+fn creation_failure(failure: CallFailure, format: Format) -> CallFailure {
     match failure.code() {
-        NcError::System(_) if format.is_hdf5() => failure.seen_as(NcError::System(libc::EACCES)),
+        NcError::System(_) if format.is_hdf5() => failure.with_code(NcError::System(libc::EACCES)),
         _ => failure,
     }
 }
@@ -58,25 +60,61 @@ fn as_created(failure: Failure, format: Format) -> Failure {
 ///
 /// # Safety
 /// `ncidp` is null, or valid for a write.
-unsafe fn enter(file: OpenFile, ncidp: *mut c_int) -> CallResult {
+unsafe fn enter(file: OpenDataset, ncidp: *mut c_int) -> CallResult {
     let ncid = handles::insert(file)?;
     // SAFETY: same contract.
     unsafe { put(ncidp, ncid) };
     Ok(())
 }
 
-/// The format as far as opening has seen it: which model a netCDF-4 file keeps to is known when its
-/// definitions are read.
+/// The format without a look at the definitions: whether a netCDF-4 file keeps to the classic model is known
+/// when these are read.
 fn quick_format(dataset: &Dataset) -> Format {
     if dataset.is_hdf5() { Format::NetCdf4 } else { dataset.format() }
 }
 
-/// The table of a program's own format that a target or a mode asks for.
-fn table_asked_for(target: &Target, mode: c_int) -> Result<Option<&'static NcDispatch>, NcError> {
-    match target.user_format {
+/// The table of a program's own format that a path argument or a mode asks for.
+fn table_asked_for(
+    parsed: &PathArgument,
+    mode: c_int,
+) -> Result<Option<&'static NcDispatch>, NcError> {
+    match parsed.user_format {
         Some(format) => table_of_number(format).map(Some),
         None => user_format::table_of_mode(mode),
     }
+}
+
+/// How a mode and a path argument ask for a new file of that format.
+fn create_options(format: Format, cmode: c_int, parsed: &PathArgument) -> CreateOptions {
+    CreateOptions {
+        format,
+        exclusive: cmode & NOCLOBBER != 0,
+        share: cmode & SHARE != 0,
+        io: parsed.io.clone(),
+        write_behind: parsed.write_behind,
+        in_memory: held_in_memory(cmode),
+        no_attribute_order: cmode & NO_ATTRIBUTE_ORDER != 0,
+        no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
+        chunk_cache: Some(chunk_cache()),
+        alignment: alignment(),
+    }
+}
+
+/// Creates a file, or what lies in memory and has the path as its name.
+fn create_dataset(
+    parsed: &PathArgument,
+    cmode: c_int,
+    initial_bytes: usize,
+    options: &CreateOptions,
+) -> Result<(Dataset, Option<Arc<MallocMemory>>), CallFailure> {
+    let format = options.format;
+    if cmode & INMEMORY == 0 {
+        let made = Dataset::create(parsed.os_path(), options).map_err(CallFailure::from);
+        return Ok((made.map_err(|failure| creation_failure(failure, format))?, None));
+    }
+    // The size is that of a classic file from the start; HDF5 files are as long as they are.
+    let memory = Arc::new(MallocMemory::zeroed(if format.is_hdf5() { 0 } else { initial_bytes })?);
+    Ok((Dataset::create_in(memory.clone(), parsed.os_path(), options)?, Some(memory)))
 }
 
 /// All of the creating functions.
@@ -90,22 +128,22 @@ pub(crate) unsafe fn create(
     basepe: c_int,
     chunksizehintp: *mut usize,
     ncidp: *mut c_int,
-) -> Result<c_int, Failure> {
+) -> Result<c_int, CallFailure> {
     if path.is_null() {
         return Err(NcError::Inval.into());
     }
     check_create_mode(cmode)?;
     // SAFETY: not null, and the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
-    if let Some(table) = table_asked_for(&target, cmode)? {
+    let (parsed, shown_path) = unsafe { PathArgument::from_c(path)? };
+    if let Some(table) = table_asked_for(&parsed, cmode)? {
         let (create, memory) = (Some(initialsz), std::ptr::null_mut());
-        let how = Opening { mode: cmode, create, basepe, chunksizehintp, memory };
+        let arguments = OpenArguments { mode: cmode, create, basepe, chunksizehintp, memory };
         // SAFETY: the contract above.
-        return unsafe { user_format::open(table, shown, &how, ncidp) };
+        return unsafe { user_format::open(table, shown_path, &arguments, ncidp) };
     }
-    let format = match target.format {
+    let format = match parsed.format {
         Some(format) => format,
-        None if target.netcdf4 => netcdf4_of(cmode),
+        None if parsed.netcdf4 => netcdf4_of(cmode),
         None => format_asked_for(cmode),
     };
     if format.is_hdf5() && cmode & MMAP != 0 {
@@ -115,44 +153,28 @@ pub(crate) unsafe fn create(
         return Err(NcError::Inval.into());
     }
     prepare_for_fork_and_exit();
-    let options = CreateOptions {
-        format,
-        exclusive: cmode & NOCLOBBER != 0,
-        share: cmode & SHARE != 0,
-        io: target.io.clone(),
-        write_behind: target.write_behind,
-        in_memory: held_in_memory(cmode),
-        no_attribute_order: cmode & NO_ATTRIBUTE_ORDER != 0,
-        no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
-        chunk_cache: Some(chunk_cache()),
-        alignment: alignment(),
-    };
-    let (dataset, memory) = if cmode & INMEMORY != 0 {
-        // The size is that of a classic file from the start; HDF5 files are as long as they are.
-        let memory = MallocMemory::zeroed(if format.is_hdf5() { 0 } else { initialsz })?;
-        let memory = Arc::new(memory);
-        (Dataset::create_in(memory.clone(), target.os_path(), &options)?, Some(memory))
-    } else {
-        let made = Dataset::create(target.os_path(), &options).map_err(Failure::from);
-        (made.map_err(|failure| as_created(failure, format))?, None)
-    };
+    let options = create_options(format, cmode, &parsed);
+    let (dataset, memory) = create_dataset(&parsed, cmode, initialsz, &options)?;
     // SAFETY: the contract above.
     unsafe {
         let in_memory = cmode & (DISKLESS | INMEMORY) != 0;
-        answer_block_bytes(chunksizehintp, |asked| {
-            if in_memory { PAGE } else { block_bytes(asked, &target, None) }
+        answer_block_bytes(chunksizehintp, |hint_bytes| {
+            if in_memory { PAGE_BYTES } else { block_bytes(hint_bytes, &parsed, None) }
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
-        enter(OpenFile::new(dataset, mode, shown).in_memory(memory, persists_memory), ncidp)?;
+        enter(
+            OpenDataset::new(dataset, mode, shown_path).in_memory(memory, persists_memory),
+            ncidp,
+        )?;
     }
     Ok(0)
 }
 
 /// The table of a program's own format whose magic number a file begins with.
-fn table_of_file(target: &Target) -> Option<&'static NcDispatch> {
+fn table_of_file(parsed: &PathArgument) -> Option<&'static NcDispatch> {
     table_of_content(|start| {
-        let Ok(mut file) = std::fs::File::open(target.os_path()) else { return 0 };
+        let Ok(mut file) = std::fs::File::open(parsed.os_path()) else { return 0 };
         let mut n = 0;
         // A file that cannot be read is refused when it is opened for good.
         while let Ok(more @ 1..) = file.read(&mut start[n..]) {
@@ -172,19 +194,19 @@ unsafe fn open(
     basepe: c_int,
     chunksizehintp: *mut usize,
     ncidp: *mut c_int,
-) -> Result<c_int, Failure> {
+) -> Result<c_int, CallFailure> {
     if path.is_null() {
         return Err(NcError::Inval.into());
     }
     check_memory_flags(omode)?;
     // SAFETY: not null, and the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
-    let asked = table_asked_for(&target, omode)?;
-    if let Some(table) = asked.or_else(|| table_of_file(&target)) {
+    let (parsed, shown_path) = unsafe { PathArgument::from_c(path)? };
+    let named_table = table_asked_for(&parsed, omode)?;
+    if let Some(table) = named_table.or_else(|| table_of_file(&parsed)) {
         let (create, memory) = (None, std::ptr::null_mut());
-        let how = Opening { mode: omode, create, basepe, chunksizehintp, memory };
+        let arguments = OpenArguments { mode: omode, create, basepe, chunksizehintp, memory };
         // SAFETY: the contract above.
-        return unsafe { user_format::open(table, shown, &how, ncidp) };
+        return unsafe { user_format::open(table, shown_path, &arguments, ncidp) };
     }
     if basepe != 0 || omode & INMEMORY != 0 {
         // Without memory there is nothing to open in memory; the reference crashes.
@@ -194,17 +216,17 @@ unsafe fn open(
     let options = OpenOptions {
         write: omode & WRITE != 0,
         share: omode & SHARE != 0,
-        io: target.io.clone(),
-        write_behind: target.write_behind,
+        io: parsed.io.clone(),
+        write_behind: parsed.write_behind,
         in_memory: held_in_memory(omode),
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
     };
-    let dataset = Dataset::open(target.os_path(), &options).map_err(|error| {
+    let dataset = Dataset::open(parsed.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.
-        match Failure::from(error) {
+        match CallFailure::from(error) {
             failure if failure.code() == NcError::System(libc::EISDIR) => {
-                failure.seen_as(NcError::NotNc)
+                failure.with_code(NcError::NotNc)
             }
             failure => failure,
         }
@@ -214,15 +236,15 @@ unsafe fn open(
     }
     // SAFETY: the contract above.
     unsafe {
-        answer_block_bytes(chunksizehintp, |asked| {
+        answer_block_bytes(chunksizehintp, |hint_bytes| {
             let in_memory = (omode & DISKLESS != 0).then(|| {
-                let len = std::fs::metadata(target.os_path()).map_or(0, |file| file.len());
-                usize::try_from(len).unwrap_or(0).next_multiple_of(PAGE)
+                let len = std::fs::metadata(parsed.os_path()).map_or(0, |file| file.len());
+                usize::try_from(len).unwrap_or(0).next_multiple_of(PAGE_BYTES)
             });
-            block_bytes(asked, &target, in_memory)
+            block_bytes(hint_bytes, &parsed, in_memory)
         });
         let mode = shown_mode(omode, quick_format(&dataset));
-        enter(OpenFile::new(dataset, mode, shown), ncidp)?;
+        enter(OpenDataset::new(dataset, mode, shown_path), ncidp)?;
     }
     Ok(0)
 }
@@ -238,7 +260,7 @@ pub(crate) unsafe fn table_of_memory(
 ) -> Result<Option<(&'static NcDispatch, CString)>, NcError> {
     check_memory_flags(omode)?;
     // SAFETY: the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
+    let (parsed, shown_path) = unsafe { PathArgument::from_c(path)? };
     let by_content = || {
         table_of_content(|start| {
             let n = memory.len().min(start.len());
@@ -246,8 +268,8 @@ pub(crate) unsafe fn table_of_memory(
             n
         })
     };
-    let table = table_asked_for(&target, omode)?.or_else(by_content);
-    Ok(table.map(|table| (table, shown)))
+    let table = table_asked_for(&parsed, omode)?.or_else(by_content);
+    Ok(table.map(|table| (table, shown_path)))
 }
 
 /// Opens what lies in memory; `path` is a name, and where `NC_PERSIST` writes to.
@@ -262,7 +284,7 @@ pub(crate) unsafe fn open_memory(
 ) -> CallResult {
     check_memory_flags(omode)?;
     // SAFETY: the contract above.
-    let (target, shown) = unsafe { Target::from_c(path)? };
+    let (parsed, shown_path) = unsafe { PathArgument::from_c(path)? };
     prepare_for_fork_and_exit();
     let options = OpenOptions {
         write: omode & WRITE != 0,
@@ -271,16 +293,16 @@ pub(crate) unsafe fn open_memory(
         alignment: alignment(),
         ..OpenOptions::default()
     };
-    let dataset = Dataset::open_in(memory.clone(), target.os_path(), &options)?;
+    let dataset = Dataset::open_in(memory.clone(), parsed.os_path(), &options)?;
     let persists_memory = omode & PERSIST != 0;
     if persists_memory {
         std::fs::OpenOptions::new()
             .append(true)
-            .open(target.os_path())
+            .open(parsed.os_path())
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
     let mode = shown_mode(omode, quick_format(&dataset));
-    let file = OpenFile::new(dataset, mode, shown).in_memory(Some(memory), persists_memory);
+    let file = OpenDataset::new(dataset, mode, shown_path).in_memory(Some(memory), persists_memory);
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }
 }
@@ -292,7 +314,7 @@ pub(crate) unsafe fn open_memory(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_create(path: *const c_char, cmode: c_int, ncidp: *mut c_int) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { create(path, cmode, 0, 0, std::ptr::null_mut(), ncidp) })
+    boundary_with_code(|| unsafe { create(path, cmode, 0, 0, std::ptr::null_mut(), ncidp) })
 }
 
 /// `int nc__create(const char *path, int cmode, size_t initialsz, size_t *chunksizehintp,
@@ -309,7 +331,7 @@ pub unsafe extern "C" fn nc__create(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { create(path, cmode, initialsz, 0, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { create(path, cmode, initialsz, 0, chunksizehintp, ncidp) })
 }
 
 /// `int nc__create_mp(const char *path, int cmode, size_t initialsz, int basepe,
@@ -329,7 +351,7 @@ pub unsafe extern "C" fn nc__create_mp(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { create(path, cmode, initialsz, basepe, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { create(path, cmode, initialsz, basepe, chunksizehintp, ncidp) })
 }
 
 /// `int nc_open(const char *path, int omode, int *ncidp);`
@@ -339,7 +361,7 @@ pub unsafe extern "C" fn nc__create_mp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_open(path: *const c_char, omode: c_int, ncidp: *mut c_int) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { open(path, omode, 0, std::ptr::null_mut(), ncidp) })
+    boundary_with_code(|| unsafe { open(path, omode, 0, std::ptr::null_mut(), ncidp) })
 }
 
 /// `int nc__open(const char *path, int omode, size_t *chunksizehintp, int *ncidp);`
@@ -354,7 +376,7 @@ pub unsafe extern "C" fn nc__open(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { open(path, omode, 0, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { open(path, omode, 0, chunksizehintp, ncidp) })
 }
 
 /// `int nc__open_mp(const char *path, int omode, int basepe, size_t *chunksizehintp, int *ncidp);`
@@ -370,7 +392,7 @@ pub unsafe extern "C" fn nc__open_mp(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    answering(|| unsafe { open(path, omode, basepe, chunksizehintp, ncidp) })
+    boundary_with_code(|| unsafe { open(path, omode, basepe, chunksizehintp, ncidp) })
 }
 
 /// `int nc_delete(const char *path);`
@@ -391,7 +413,7 @@ pub unsafe extern "C" fn nc_delete(path: *const c_char) -> c_int {
 /// `path` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         let mut ncid = 0;
         // SAFETY: same contract.
         match unsafe { open(path, 0, 0, std::ptr::null_mut(), &raw mut ncid)? } {
@@ -399,7 +421,7 @@ pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_i
             code => return Ok(code),
         }
         match user_format::table_of(ncid) {
-            // SAFETY: nothing is asked for.
+            // SAFETY: nothing is hint_bytes for.
             Some(table) => unsafe {
                 user_format::close(table, ncid, std::ptr::null_mut());
             },
@@ -409,10 +431,10 @@ pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_i
             return Err(NcError::Inval.into());
         }
         // SAFETY: not null, or it could not have been opened.
-        let (target, _) = unsafe { Target::from_c(path)? };
-        match zonda::remove_on_path(target.os_path()) {
+        let (parsed, _) = unsafe { PathArgument::from_c(path)? };
+        match zonda::remove_on_path(parsed.os_path()) {
             Some(removed) => removed?,
-            None => std::fs::remove_file(target.os_path()).map_err(|_| NcError::Io)?,
+            None => std::fs::remove_file(parsed.os_path()).map_err(|_| NcError::Io)?,
         }
         Ok(0)
     })

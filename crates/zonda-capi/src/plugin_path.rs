@@ -7,8 +7,8 @@ use zonda_runtime::lock::{Global, Rank};
 use zonda::NcError;
 use zonda::storage::neighbour::from_env;
 
-use crate::boundary::{boundary, put};
-use crate::foreign::{bytes, malloc_strings, malloc_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, malloc_strings, malloc_text, put};
 
 /// Where HDF5 looks when nobody says otherwise.
 const DEFAULT_DIR: &[u8] = b"/usr/local/hdf5/lib/plugin";

@@ -1,8 +1,7 @@
 //! Data between a caller's memory and a variable: null rules, slices from C arrays, one call below.
 //!
-//! Everything is written once for both directions. Null `start`, `count` and `stride` are resolved
-//! before anything else is checked, as the reference does; all other checks are the engine's, which
-//! makes them before it asks for the caller's memory.
+//! Null `start`, `count` and `stride` are resolved before anything else is checked, as the reference does.
+//! All other checks are made by `zonda`, before it asks for the caller's memory.
 
 use std::ffi::c_int;
 
@@ -11,56 +10,36 @@ use zonda::{
     Transfer, Values, VarRef,
 };
 
-use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
-use crate::foreign::{CMemory, MallocPlace, slice, slice_mut};
+use crate::boundary::boundary_untraced;
+use crate::c_memory::{CVlenSource, MallocSink, slice, slice_mut};
+use crate::current_call::note_file;
+use crate::data_arguments::{CallerMemory, MemoryForm, ONES, SelectionArrays, ZEROS};
+use crate::failure::{CallFailure, CallResult, range_result};
 use crate::handles::{self, FileRef};
-use crate::trace::Moved;
+use crate::trace::calls::DataCall;
 use crate::types::STRING;
 use crate::user_format;
 
-pub(crate) static ZEROS: [usize; MAX_VAR_DIMS] = [0; MAX_VAR_DIMS];
-pub(crate) static ONES: [usize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
 static UNIT_STRIDES: [isize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
-
-/// What an element looks like in the caller's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mem {
-    /// As the variable's own type.
-    Natural,
-    /// As the type that the function is named for.
-    Number(MemType),
-    /// `char *`, which no classic variable converts to or from.
-    Strings,
-}
-
-/// The caller's memory and which way data goes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Caller {
-    /// Data to be written.
-    Put(*const u8),
-    /// Room for data to be read.
-    Get(*mut u8),
-}
 
 /// One call of one of the `nc_put_var*` and `nc_get_var*` functions.
 #[derive(Clone, Copy)]
-pub(crate) struct Call<'f> {
+pub(crate) struct VarTransfer<'f> {
     pub(crate) file: &'f FileRef,
     pub(crate) var: VarRef,
-    pub(crate) mem: Mem,
-    pub(crate) caller: Caller,
+    pub(crate) mem: MemoryForm,
+    pub(crate) caller: CallerMemory,
 }
 
-impl Call<'_> {
-    /// Rank of the variable; of one that does not exist 0, since the engine refuses it before it
-    /// looks at coordinates.
+impl VarTransfer<'_> {
+    /// Rank of the variable; 0 for one that does not exist, which is refused before coordinates are looked at.
     fn rank(&self) -> usize {
         let rank = self.file.meta(|meta| meta.var(self.var.var).map_or(0, |var| var.dims.len()));
         rank.unwrap_or(0)
     }
 
     /// Current lengths of the variable's dimensions.
-    pub(crate) fn shape(&self) -> Result<Vec<usize>, Failure> {
+    pub(crate) fn shape(&self) -> Result<Vec<usize>, CallFailure> {
         self.file.meta(|meta| {
             let mut shape = vec![0; meta.var(self.var.var)?.dims.len()];
             meta.var_shape(self.var.var, &mut shape)?;
@@ -91,25 +70,25 @@ impl Call<'_> {
     #[inline(always)]
     unsafe fn slab_of<'s>(&self, slab: impl FnOnce(usize) -> Hyperslab<'s>) -> CallResult {
         let (mem, strings) = match self.mem {
-            Mem::Natural => (None, false),
-            Mem::Number(mem) => (Some(mem), false),
-            // Numbers and strings are refused alike for text; what passes is refused below.
-            Mem::Strings => (Some(MemType::I64), true),
+            MemoryForm::Natural => (None, false),
+            MemoryForm::Number(mem) => (Some(mem), false),
+            // Text is refused as for numbers; other types are refused by `check_memory`.
+            MemoryForm::Strings => (Some(MemType::I64), true),
         };
         let dataset = &self.file.dataset;
-        if !matches!(self.mem, Mem::Number(_)) && dataset.capabilities().user_types {
+        if !matches!(self.mem, MemoryForm::Number(_)) && dataset.capabilities().user_types {
             // SAFETY: same contract.
             return unsafe { self.slab_of_nc4(slab) };
         }
         // SAFETY: same contract.
         let moved = unsafe {
             match self.caller {
-                Caller::Put(from) => self.put_slab(from, slab, mem, strings),
-                Caller::Get(to) => self.get_slab(to, slab, mem, strings),
+                CallerMemory::Put(from) => self.put_slab(from, slab, mem, strings),
+                CallerMemory::Get(to) => self.get_slab(to, slab, mem, strings),
             }
         };
         match moved {
-            Ok(converted) => ranged(converted),
+            Ok(converted) => range_result(converted),
             Err(error) => Err(self.file.failure(error)),
         }
     }
@@ -131,7 +110,7 @@ impl Call<'_> {
             return begun.write_now(&mut put, Values::plain(unsafe { slice(from, len) }));
         }
         let put = begun.check(&mut put)?;
-        check_given(from.is_null(), put.n_bytes(), strings)?;
+        check_memory(from.is_null(), put.n_bytes(), strings)?;
         // SAFETY: the caller's contract, once null is excluded.
         let bytes = unsafe { slice(from, put.n_bytes()) };
         put.write(Values::plain(bytes))
@@ -154,7 +133,7 @@ impl Call<'_> {
             return begun.read_now(&mut get, unsafe { slice_mut(to, len) });
         }
         let get = begun.check(&mut get)?;
-        check_given(to.is_null(), get.n_bytes(), strings)?;
+        check_memory(to.is_null(), get.n_bytes(), strings)?;
         // SAFETY: as above; the engine writes to the memory and does not read it.
         let bytes = unsafe { slice_mut(to, get.n_bytes()) };
         get.read(Destination::plain(bytes))
@@ -168,7 +147,7 @@ impl Call<'_> {
     #[inline(never)]
     unsafe fn slab_of_nc4<'s>(&self, slab: impl FnOnce(usize) -> Hyperslab<'s>) -> CallResult {
         let dataset = &self.file.dataset;
-        if self.mem == Mem::Strings {
+        if self.mem == MemoryForm::Strings {
             let of_var = self.file.meta(|meta| meta.var(self.var.var).map(|var| var.nc_type));
             let nc_type = of_var??;
             if nc_type != STRING {
@@ -184,10 +163,10 @@ impl Call<'_> {
             }
         }
         let to = match self.caller {
-            Caller::Get(to) => to,
-            Caller::Put(from) => {
+            CallerMemory::Get(to) => to,
+            CallerMemory::Put(from) => {
                 // SAFETY: same contract: elements of the variable's type.
-                let mut memory = unsafe { CMemory::new() };
+                let mut memory = unsafe { CVlenSource::new() };
                 let moved = || {
                     let mut begun = dataset.put_to(self.var)?;
                     let access = Access { var: self.var, slab: slab(begun.rank()), mem: None };
@@ -200,10 +179,10 @@ impl Call<'_> {
                     let bytes = unsafe { slice(from, put.n_bytes()) };
                     put.write(Values { bytes, fetch: Some(&mut memory) })
                 };
-                return ranged(moved().map_err(|error| self.file.failure(error))?);
+                return range_result(moved().map_err(|error| self.file.failure(error))?);
             }
         };
-        let mut place = MallocPlace::default();
+        let mut place = MallocSink::default();
         let mut begun = dataset.get_from(self.var)?;
         let access = Access { var: self.var, slab: slab(begun.rank()), mem: None };
         let mut get = Transfer::new(access);
@@ -215,7 +194,7 @@ impl Call<'_> {
         let bytes = unsafe { slice_mut(to, get.n_bytes()) };
         let converted = get.read(Destination { bytes, place: Some(&mut place) })?;
         place.keep();
-        ranged(converted)
+        range_result(converted)
     }
 
     /// `nc_put_vara`, `nc_get_vara`.
@@ -256,32 +235,32 @@ impl Call<'_> {
     #[inline]
     unsafe fn var1(&self, index: *const usize) -> CallResult {
         let is_null = match self.caller {
-            Caller::Put(from) => from.is_null(),
-            Caller::Get(to) => to.is_null(),
+            CallerMemory::Put(from) => from.is_null(),
+            CallerMemory::Get(to) => to.is_null(),
         };
-        let (Mem::Number(mem), false) = (self.mem, is_null || index.is_null()) else {
+        let (MemoryForm::Number(mem), false) = (self.mem, is_null || index.is_null()) else {
             // SAFETY: the contract above; ONES has a value for every dimension there can be.
             return unsafe { self.vara(index, ONES.as_ptr()) };
         };
-        // How long memory is does not have to be asked for, which saves half of a call.
+        // The length of the memory need not be asked for, which saves half of a call.
         let dataset = &self.file.dataset;
         // SAFETY: the contract above.
         let start = |rank| unsafe { slice(index, rank) };
         let slab = |rank| Hyperslab { start: start(rank), count: &ONES, stride: None };
         let moved = match self.caller {
-            Caller::Put(from) => {
+            CallerMemory::Put(from) => {
                 // SAFETY: not null, and memory for one element.
                 let bytes = unsafe { slice(from, mem.size()) };
                 dataset.put_now(self.var, slab, Some(mem), bytes)
             }
-            Caller::Get(to) => {
+            CallerMemory::Get(to) => {
                 // SAFETY: as above; the engine writes to the memory and does not read it.
                 let bytes = unsafe { slice_mut(to, mem.size()) };
                 dataset.get_now(self.var, slab, Some(mem), bytes)
             }
         };
         match moved {
-            Ok(converted) => ranged(converted),
+            Ok(converted) => range_result(converted),
             Err(error) => Err(self.file.failure(error)),
         }
     }
@@ -329,27 +308,19 @@ impl Call<'_> {
         // SAFETY: the contract above.
         unsafe { self.slab(start, count, Some(stride)) }
     }
-
-    /// Bytes of an element in the caller's memory, for a variable whose elements have `natural`.
-    pub(crate) fn element_bytes(&self, natural: usize) -> usize {
-        match self.mem {
-            Mem::Natural => natural,
-            Mem::Number(mem) => mem.size(),
-            Mem::Strings => size_of::<*const u8>(),
-        }
-    }
 }
 
-/// Bytes in memory of what is a single number: that does not have to be asked for, which saves half of a call.
+/// Bytes in memory of a selection of one number; `None` for any other. They need not be asked for, which
+/// saves half of a call.
 #[inline(always)]
 fn one_number(of: &Transfer<Access<'_>>, strings: bool) -> Option<usize> {
     let Access { slab, mem, .. } = of.of();
     mem.filter(|_| !strings && slab.count.iter().all(|&n| n == 1)).map(MemType::size)
 }
 
-/// What is wrong with the memory of a transfer that is right else.
+/// Checks the memory of a transfer that is otherwise right.
 #[inline(always)]
-fn check_given(null: bool, n_bytes: usize, strings: bool) -> Result<(), NcError> {
+fn check_memory(null: bool, n_bytes: usize, strings: bool) -> Result<(), NcError> {
     match n_bytes {
         0 => Ok(()),
         _ if strings => Err(NcError::BadType),
@@ -373,52 +344,6 @@ pub(crate) unsafe fn required<'a>(
     Ok(unsafe { slice(start, rank) })
 }
 
-/// Which elements a C function asks for.
-#[derive(Clone, Copy)]
-pub(crate) enum Which {
-    /// `var`
-    All,
-    /// `var1`
-    One(*const usize),
-    /// `vara`
-    Block(*const usize, *const usize),
-    /// `vars`
-    Strided(*const usize, *const usize, *const isize),
-    /// `varm`
-    Mapped(*const usize, *const usize, *const isize, *const isize),
-}
-
-impl Which {
-    /// Whether it is the whole variable, as it is without counts.
-    pub(crate) fn is_all(self) -> bool {
-        match self {
-            Which::All => true,
-            Which::One(_) => false,
-            Which::Block(_, count) | Which::Strided(_, count, _) | Which::Mapped(_, count, ..) => {
-                count.is_null()
-            }
-        }
-    }
-
-    /// How many elements that are of a variable with this shape.
-    ///
-    /// # Safety
-    /// The arrays are null or hold one value per dimension.
-    pub(crate) unsafe fn n_elems(self, shape: &[usize]) -> usize {
-        let of = |lens: &[usize]| lens.iter().fold(1usize, |n, &len| n.saturating_mul(len));
-        match self {
-            Which::One(_) => 1,
-            Which::Block(_, count) | Which::Strided(_, count, _) | Which::Mapped(_, count, ..)
-                if !count.is_null() =>
-            {
-                // SAFETY: not null, and the contract above.
-                of(unsafe { slice(count, shape.len()) })
-            }
-            _ => of(shape),
-        }
-    }
-}
-
 /// Body of every data function.
 ///
 /// # Safety
@@ -428,9 +353,9 @@ impl Which {
 pub(crate) unsafe fn transfer(
     ncid: c_int,
     varid: c_int,
-    mem: Mem,
-    caller: Caller,
-    which: Which,
+    mem: MemoryForm,
+    caller: CallerMemory,
+    which: SelectionArrays,
 ) -> c_int {
     if let Some(table) = user_format::table_of(ncid) {
         // SAFETY: same contract.
@@ -439,23 +364,25 @@ pub(crate) unsafe fn transfer(
         };
     }
     let begin = zonda_trace::start();
-    let code = unrecorded(move || {
+    let code = boundary_untraced(move || {
         let file = handles::unnamed(ncid)?;
-        let call = Call { file: &file, var: file.var(varid), mem, caller };
+        let call = VarTransfer { file: &file, var: file.var(varid), mem, caller };
         // SAFETY: the contract above is that of each of these.
         let moved = unsafe {
             match which {
-                Which::All => call.var(),
-                Which::One(index) => call.var1(index),
-                Which::Block(start, count) => call.vara(start, count),
-                Which::Strided(start, count, stride) => call.vars(start, count, stride),
-                Which::Mapped(start, count, stride, imap) => call.varm(start, count, stride, imap),
+                SelectionArrays::All => call.var(),
+                SelectionArrays::One(index) => call.var1(index),
+                SelectionArrays::Block(start, count) => call.vara(start, count),
+                SelectionArrays::Strided(start, count, stride) => call.vars(start, count, stride),
+                SelectionArrays::Mapped(start, count, stride, imap) => {
+                    call.varm(start, count, stride, imap)
+                }
             }
         };
-        moved.map(|()| 0).inspect_err(|_| works_on(handles::slot_of(ncid)))
+        moved.map(|()| 0).inspect_err(|_| note_file(handles::slot_of(ncid)))
     });
     if begin != 0 {
-        Moved { ncid, varid, mem, caller, which }.ended(begin, code);
+        DataCall { ncid, varid, mem, caller, which }.ended(begin, code);
     }
     code
 }

@@ -4,8 +4,9 @@ use std::ffi::{c_char, c_int, c_void};
 
 use zonda::{GroupId, NcError, UserClass};
 
-use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::{bytes, slice};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, slice};
+use crate::failure::{CallFailure, CallResult};
 use crate::handles::{self, FileRef};
 use crate::types::NcType;
 use crate::user_format::to_user_format;
@@ -14,12 +15,12 @@ use crate::user_format::to_user_format;
 const MAX_FIELD_DIMS: usize = zonda::MAX_VAR_DIMS;
 
 /// A netCDF-4 file.
-fn nc4_file(ncid: c_int) -> Result<FileRef, Failure> {
+fn nc4_file(ncid: c_int) -> Result<FileRef, CallFailure> {
     let file = handles::file(ncid)?;
     if file.dataset.capabilities().user_types { Ok(file) } else { Err(NcError::NotNc4.into()) }
 }
 
-/// Defines a type by `define`, which gets its group and name, and tells its number.
+/// Defines a type by `define`, which gets the group and the name, and returns the number of the type.
 ///
 /// # Safety
 /// `name` is null or a NUL-terminated string; `type_idp` is null, or valid for a write.
@@ -203,7 +204,7 @@ pub unsafe extern "C" fn nc_insert_enum(
         let file = nc4_file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        // Of a type that is no enumeration the engine says so.
+        // That a type is no enumeration is found when the member is defined, below.
         let size = file.meta(|meta| match meta.user_type(xtype).map(|ty| &ty.class) {
             Ok(UserClass::Enum { base, .. }) => meta.type_size(*base).unwrap_or(0),
             _ => 0,

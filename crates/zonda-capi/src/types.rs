@@ -1,17 +1,17 @@
-//! Types: names, sizes, numbers, equality. What a user-defined type is made of is asked in
-//! `user_types.rs`, and said in `type_definitions.rs`.
+//! Types: names, sizes, numbers, equality. Inquiries about user-defined types are in
+//! `user_types.rs`, definitions in `type_definitions.rs`.
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
+use zonda::{ExtType, GroupId, Meta, NcError, TypeShape};
 
-use crate::boundary::{Failure, boundary, put};
-use crate::foreign::{bytes, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_text};
+use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
 use crate::user_format::to_user_format;
 
-/// `nc_type` of a variable or attribute.
-pub(crate) type NcType = c_int;
+pub(crate) use zonda_user_format::NcType;
 
 /// `NC_NAT`: not a type.
 const NAT: NcType = 0;
@@ -123,67 +123,10 @@ pub unsafe extern "C" fn nc_inq_type_equal(
 }
 
 /// The shape of a type; while it is only declared the reference has nothing to compare.
-fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
+fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<TypeShape, CallFailure> {
     match meta.user_type(nc_type) {
         Ok(ty) if !ty.is_stored => Err(NcError::HdfErr.into()),
-        _ => Shape::of(meta, nc_type),
-    }
-}
-
-/// What a type is made of, apart from its file and its name.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// An atomic type.
-    Atomic(NcType),
-    Opaque(usize),
-    Text,
-    Vlen(Box<Shape>),
-    Enum(NcType, Vec<Member>),
-    /// Bytes; name, offset, dimensions and type of each field.
-    Compound(usize, Vec<FieldShape>),
-    /// What netCDF cannot show is equal to nothing.
-    Unknown,
-}
-
-type FieldShape = (Box<[u8]>, usize, Vec<c_int>, Shape);
-
-impl Shape {
-    /// The shape of a type.
-    ///
-    /// # Errors
-    /// `NC_EBADTYPE` where the file has no such type.
-    pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
-        if atomic(nc_type).is_some() {
-            return Ok(Shape::Atomic(nc_type));
-        }
-        let ty = meta.user_type(nc_type)?;
-        // Types are made of types that were there before them, so that this ends.
-        let part = |number: NcType| Shape::of(meta, number).unwrap_or(Shape::Unknown);
-        Ok(match &ty.class {
-            UserClass::Opaque => Shape::Opaque(ty.size),
-            UserClass::String => Shape::Text,
-            UserClass::Vlen { base } => Shape::Vlen(Box::new(part(*base))),
-            UserClass::Enum { base, members } => Shape::Enum(*base, members.clone()),
-            UserClass::Compound(fields) => {
-                let field = |f: &Field| (f.name.clone(), f.offset, f.dims.clone(), part(f.nc_type));
-                Shape::Compound(ty.size, fields.iter().map(field).collect())
-            }
-            UserClass::Unknown => Shape::Unknown,
-        })
-    }
-
-    /// Whether two types are made alike.
-    pub(crate) fn is_like(&self, other: &Shape) -> bool {
-        !self.is_unknown() && self == other
-    }
-
-    fn is_unknown(&self) -> bool {
-        match self {
-            Shape::Unknown => true,
-            Shape::Vlen(base) => base.is_unknown(),
-            Shape::Compound(_, fields) => fields.iter().any(|(.., shape)| shape.is_unknown()),
-            _ => false,
-        }
+        _ => Ok(TypeShape::of(meta, nc_type)?),
     }
 }
 
@@ -230,7 +173,7 @@ pub unsafe extern "C" fn nc_inq_typeid(
 }
 
 /// Number of the user-defined type with that name or path.
-fn user_type_id(file: &FileRef, name: &[u8]) -> Result<NcType, Failure> {
+fn user_type_id(file: &FileRef, name: &[u8]) -> Result<NcType, CallFailure> {
     let Some(path) = name.strip_prefix(b"/") else {
         if name.contains(&b'/') {
             return Err(NcError::Inval.into());

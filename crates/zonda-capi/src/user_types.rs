@@ -8,12 +8,16 @@ use std::ptr::null_mut as null;
 
 use zonda::{ExtType, Field, NcError, UserClass, UserType};
 
-use crate::boundary::{CallResult, boundary, put};
-use crate::foreign::{bytes, put_list, put_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, put, put_list, put_text};
+use crate::failure::CallResult;
 use crate::handles;
-use crate::instances::NcVlen;
 use crate::types::{NcType, STRING, VLEN};
-use crate::user_format::{calls, to_user_format};
+use crate::user_format::{
+    members::{self, NO_ANSWERS, TypeAnswers},
+    to_user_format,
+};
+use crate::value_walk::NcVlen;
 
 /// `NC_OPAQUE`
 const OPAQUE: c_int = 14;
@@ -22,7 +26,7 @@ const ENUM: c_int = 15;
 /// `NC_COMPOUND`
 pub(crate) const COMPOUND: c_int = 16;
 
-/// Class, base type and number of members as `nc_inq_user_type` tells them.
+/// Class, base type and number of members as `nc_inq_user_type` returns them.
 fn shape_of(ty: &UserType) -> (c_int, NcType, usize) {
     match &ty.class {
         UserClass::Compound(fields) => (COMPOUND, 0, fields.len()),
@@ -34,7 +38,7 @@ fn shape_of(ty: &UserType) -> (c_int, NcType, usize) {
     }
 }
 
-/// Shows a user-defined type to `f`; of a type that is none, the answer is `missing`.
+/// Calls `f` with a user-defined type; where there is no such type, the error is `missing`.
 fn with_type(
     ncid: c_int,
     xtype: NcType,
@@ -52,30 +56,16 @@ fn with_type(
     Ok(())
 }
 
-/// Where `nc_inq_user_type` puts its answers; all may be null.
-pub(crate) struct Answers {
-    pub(crate) name: *mut c_char,
-    pub(crate) size: *mut usize,
-    pub(crate) base: *mut NcType,
-    pub(crate) n_fields: *mut usize,
-    pub(crate) class: *mut c_int,
-}
-
-const NOWHERE: Answers = Answers {
-    name: std::ptr::null_mut(),
-    size: std::ptr::null_mut(),
-    base: std::ptr::null_mut(),
-    n_fields: std::ptr::null_mut(),
-    class: std::ptr::null_mut(),
-};
-
-/// Tells about a type; of another class than `class`, says `NC_EBADTYPE` afterwards.
+/// Answers an inquiry about a type. For a type of another class than `class` it returns `NC_EBADTYPE`, after
+/// the answers.
 ///
 /// # Safety
 /// Each answer is null or valid for a write, `name` for `NC_MAX_NAME + 1` bytes.
-unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: Answers) -> c_int {
+unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: TypeAnswers) -> c_int {
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { calls::inq_user_type(table, (ncid, xtype), class, to) });
+    to_user_format!(ncid, |table| unsafe {
+        members::inq_user_type(table, (ncid, xtype), class, to)
+    });
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {
             let (its_class, base, n_fields) = shape_of(ty);
@@ -109,7 +99,7 @@ pub unsafe extern "C" fn nc_inq_user_type(
     nfieldsp: *mut usize,
     class: *mut c_int,
 ) -> c_int {
-    let to = Answers { name, size, base, n_fields: nfieldsp, class };
+    let to = TypeAnswers { name, size, base, n_fields: nfieldsp, class };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, None, to) }
 }
@@ -126,7 +116,7 @@ pub unsafe extern "C" fn nc_inq_compound(
     sizep: *mut usize,
     nfieldsp: *mut usize,
 ) -> c_int {
-    let to = Answers { name, size: sizep, n_fields: nfieldsp, ..NOWHERE };
+    let to = TypeAnswers { name, size: sizep, n_fields: nfieldsp, ..NO_ANSWERS };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(COMPOUND), to) }
 }
@@ -173,7 +163,7 @@ pub unsafe extern "C" fn nc_inq_compound_nfields(
     unsafe { nc_inq_compound(ncid, xtype, std::ptr::null_mut(), std::ptr::null_mut(), nfieldsp) }
 }
 
-/// Shows a field to `f`. A type without fields is `NC_EBADTYPE` (the reference crashes, or shows
+/// Calls `f` with a field. A type without fields is `NC_EBADTYPE` (the reference crashes, or shows
 /// what lies there).
 fn with_field(ncid: c_int, xtype: NcType, fieldid: c_int, f: impl FnOnce(&Field)) -> CallResult {
     with_type(ncid, xtype, NcError::BadType, |ty| {
@@ -344,7 +334,7 @@ pub unsafe extern "C" fn nc_inq_vlen(
     datum_sizep: *mut usize,
     base_nc_typep: *mut NcType,
 ) -> c_int {
-    let to = Answers { name, size: datum_sizep, base: base_nc_typep, ..NOWHERE };
+    let to = TypeAnswers { name, size: datum_sizep, base: base_nc_typep, ..NO_ANSWERS };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(VLEN), to) }
 }
@@ -432,8 +422,13 @@ pub unsafe extern "C" fn nc_inq_enum(
     base_sizep: *mut usize,
     num_membersp: *mut usize,
 ) -> c_int {
-    let to =
-        Answers { name, size: base_sizep, base: base_nc_typep, n_fields: num_membersp, ..NOWHERE };
+    let to = TypeAnswers {
+        name,
+        size: base_sizep,
+        base: base_nc_typep,
+        n_fields: num_membersp,
+        ..NO_ANSWERS
+    };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(ENUM), to) }
 }
@@ -523,7 +518,7 @@ pub unsafe extern "C" fn nc_inq_opaque(
     name: *mut c_char,
     sizep: *mut usize,
 ) -> c_int {
-    let to = Answers { name, size: sizep, ..NOWHERE };
+    let to = TypeAnswers { name, size: sizep, ..NO_ANSWERS };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(OPAQUE), to) }
 }

@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use zonda::NcError;
 
 use crate::att::{nc_del_att, nc_get_att, nc_inq_att, nc_inq_attname, nc_put_att, nc_rename_att};
-use crate::boundary::put;
+use crate::c_memory::{bytes, put};
 use crate::copy::nc_copy_att;
 use crate::dim::{nc_def_dim, nc_inq_dim, nc_inq_dimid, nc_rename_dim};
 use crate::error::nc_strerror;
 use crate::file::{nc_abort, nc_close, nc_enddef, nc_inq, nc_redef, nc_set_fill, nc_sync};
-use crate::foreign::bytes;
 use crate::open::{nc_create, nc_open};
 use crate::types::NcType;
 use crate::var::{nc_def_var, nc_inq_var, nc_inq_varid, nc_rename_var};
@@ -45,8 +44,8 @@ pub(crate) fn fail(routine: &str, status: c_int, about: impl Display) -> c_int {
     if options & VERBOSE != 0 {
         // SAFETY: nc_strerror returns a NUL-terminated string for every code.
         let text = unsafe { CStr::from_ptr(nc_strerror(status)) };
-        // One write, so that lines of several threads stay whole. Nobody is left to tell if
-        // standard error is gone.
+        // One write, so that lines of several threads stay whole. Where standard error is
+        // closed, the line is lost.
         let line = format!("{routine}: {about}: {}\n", text.to_string_lossy());
         let _ = std::io::stderr().write_all(line.as_bytes());
     }

@@ -7,17 +7,18 @@ use std::ffi::{c_int, c_long, c_void};
 
 use zonda::{NcError, VarId};
 
-use crate::boundary::{boundary, put};
+use crate::boundary::boundary;
+use crate::c_memory::put;
+use crate::data_functions::{
+    nc_get_var1, nc_get_vara, nc_get_varm, nc_get_vars, nc_put_var1, nc_put_vara, nc_put_varm,
+    nc_put_vars,
+};
 use crate::handles;
 use crate::types::{NcType, nctypelen};
 use crate::user_format;
-use crate::user_format::calls::{self, RecordVar};
+use crate::user_format::records::{self, RecordVar};
 use crate::v2::{answer, fail};
-use crate::var::{
-    nc_get_var1, nc_get_vara, nc_get_vars, nc_inq_varndims, nc_inq_vartype, nc_put_var1,
-    nc_put_vara, nc_put_vars,
-};
-use crate::varm::{nc_get_varm, nc_put_varm};
+use crate::var::{nc_inq_varndims, nc_inq_vartype};
 
 const _: () = assert!(size_of::<c_long>() == size_of::<usize>());
 
@@ -245,7 +246,7 @@ pub unsafe extern "C" fn ncvargetg(
 /// The record variables of a file in order of definition; `None` without a record dimension.
 fn record_vars(ncid: c_int) -> Result<Option<Vec<RecordVar>>, NcError> {
     if user_format::table_of(ncid).is_some() {
-        return calls::record_vars(ncid)
+        return records::record_vars(ncid)
             .map_err(|code| NcError::from_code(code).unwrap_or(NcError::Internal));
     }
     let file = handles::file(ncid)?;

@@ -1,4 +1,4 @@
-//! Variables: defining, asking, renaming, filling. Their data is in `transfer.rs`.
+//! Variables: definitions, inquiries, names, fill values. Their data is in `transfer.rs`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -8,20 +8,16 @@ use zonda::{
     check_name, default_fill, memory,
 };
 
-use crate::boundary::{CallResult, Failure, boundary, c_count, put};
+use crate::boundary::boundary;
+use crate::c_memory::{CVlenSource, MallocSink, bytes, c_count, put, put_list, put_text, slice};
+use crate::failure::{CallFailure, CallResult};
 use crate::file::nc_inq_natts;
-use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text, slice};
 use crate::handles::{self, FileRef};
 use crate::types::NcType;
-use crate::user_format::settings::{self, Part};
-use crate::user_format::{calls, member, to_user_format};
+use crate::user_format::members::{self, VarProperty};
+use crate::user_format::{member, to_user_format};
 
-pub(crate) use crate::families::untyped::{
-    get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
-    put_var1 as nc_put_var1, put_vara as nc_put_vara, put_vars as nc_put_vars,
-};
-
-/// Shows a variable to `f`.
+/// Calls `f` with a variable.
 fn with_var(ncid: c_int, varid: c_int, f: impl FnOnce(&VarView<'_>)) -> CallResult {
     let file = handles::file(ncid)?;
     file.meta(|meta| meta.var(VarId(varid)).map(|var| f(&var)))??;
@@ -34,9 +30,9 @@ pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType>
         .filter(|&ty| format.model() == Format::Cdf5 || ty <= ExtType::Double)
 }
 
-/// What a definition gets whose dimension list cannot be read: everything that is checked before
-/// the list comes first.
-fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> Failure {
+/// The failure of a definition whose dimension list cannot be read: that of the first check before the list
+/// that fails, else `NC_EINVAL`.
+fn failure_without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> CallFailure {
     let refused = || {
         if dataset.capabilities().dialect.is_netcdf4() {
             if dataset.format() == Format::NetCdf4Classic && !dataset.in_define_mode() {
@@ -88,7 +84,7 @@ pub unsafe extern "C" fn nc_def_var(
             }
             // A file open for reading refuses every definition.
             _ if !file.dataset.is_writable() => &[][..],
-            _ => return Err(without_dims(&file.dataset, name, xtype)),
+            _ => return Err(failure_without_dims(&file.dataset, name, xtype)),
         };
         let var = file.dataset.def_var_in(file.group, name, xtype, dims);
         let var = var.map_err(|error| file.failure(error))?;
@@ -136,14 +132,14 @@ pub unsafe extern "C" fn nc_def_var_fill(
             return Err(NcError::Global.into());
         }
         let file = handles::file(ncid)?;
-        // Of a variable that does not exist the engine says so.
+        // That a variable does not exist is found when it is defined, below.
         let size = file
             .meta(|meta| meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0))?;
-        let given = !fill_value.is_null() && no_fill == 0 && size != 0;
+        let has_value = !fill_value.is_null() && no_fill == 0 && size != 0;
         // SAFETY: the contract gives one element.
-        let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
+        let value = has_value.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
         // SAFETY: the same.
-        let mut memory = unsafe { CMemory::new() };
+        let mut memory = unsafe { CVlenSource::new() };
         let value = value.map(|bytes| Values { bytes, fetch: Some(&mut memory) });
         let defined = file.dataset.def_var_fill_values(file.var(varid), no_fill != 0, value);
         defined.map_err(|error| file.failure(error))
@@ -200,7 +196,7 @@ pub unsafe extern "C" fn nc_inq_var(
     to_user_format!(ncid, |table| {
         let lists = (ndimsp, dimidsp, nattsp);
         // SAFETY: same contract.
-        unsafe { calls::inq_var(table, (ncid, varid), name, xtypep, lists) }
+        unsafe { members::inq_var(table, (ncid, varid), name, xtypep, lists) }
     });
     boundary(|| {
         let file = handles::file(ncid)?;
@@ -324,9 +320,9 @@ pub unsafe extern "C" fn nc_inq_var_fill(
     no_fill: *mut c_int,
     fill_value: *mut c_void,
 ) -> c_int {
-    let part = Part::Fill(no_fill, fill_value);
+    let property = VarProperty::Fill(no_fill, fill_value);
     // SAFETY: same contract.
-    to_user_format!(ncid, |table| unsafe { settings::var_part(table, (ncid, varid), part) });
+    to_user_format!(ncid, |table| unsafe { members::var_property(table, (ncid, varid), property) });
     boundary(|| {
         let file = handles::file(ncid)?;
         if file.dataset.capabilities().storage {
@@ -375,7 +371,7 @@ unsafe fn fill_of_nc4(
         return Ok(());
     }
     let mut value = memory::filled(size, 0).map_err(NcError::from)?;
-    let mut place = MallocPlace::default();
+    let mut place = MallocSink::default();
     file.dataset.fill_value(var, &mut place, &mut value)?;
     place.keep();
     // SAFETY: room for an element of the variable's type is the contract.

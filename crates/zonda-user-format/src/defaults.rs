@@ -1,4 +1,4 @@
-//! Members for tables of formats that cannot do something. They look at nothing and answer one code.
+//! Members for tables of formats that lack a feature. They ignore their arguments and return one code.
 
 use std::ffi::{c_char, c_float, c_int, c_longlong, c_uint, c_void};
 

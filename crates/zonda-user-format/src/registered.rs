@@ -1,4 +1,4 @@
-//! Which formats a program has registered, and which of them a file is in.
+//! The formats that a program has registered, and which of them a file is in.
 
 use std::ffi::c_int;
 
@@ -17,12 +17,12 @@ const DISPATCH_VERSION: c_int = 5;
 /// `NC_MAX_MAGIC_NUMBER_LEN`, in bytes; a number that long has no NUL.
 pub const MAX_MAGIC: usize = 8;
 
-/// What is known of one format.
+/// One of the formats that a program may register.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Registration {
-    /// What answers for its files.
+    /// The table that answers for its files; `None` if the program has registered none.
     pub table: Option<&'static NcDispatch>,
-    /// What they begin with, padded with NUL.
+    /// The bytes that its files begin with, padded with NUL.
     pub magic: [u8; MAX_MAGIC],
 }
 
@@ -40,7 +40,7 @@ fn registrations() -> MutexGuard<'static, [Registration; FLAGS.len()]> {
     REGISTRATIONS.lock()
 }
 
-/// Which format a flag stands for; other flags beside it say something about its files.
+/// The number of the format that a mode names by a flag; the mode may have other flags.
 fn format_of(mode_flag: c_int) -> Result<usize, NcError> {
     let mut asked = (0..FLAGS.len()).filter(|&n| mode_flag & FLAGS[n] != 0);
     match (asked.next(), asked.next()) {
@@ -49,7 +49,7 @@ fn format_of(mode_flag: c_int) -> Result<usize, NcError> {
     }
 }
 
-/// Enters a table for one of the flags. Its magic number stays until another one is given.
+/// Registers a table for the format that a mode names. Its magic number stays until another one is given.
 ///
 /// # Errors
 /// `NC_EINVAL` for a mode that names no format or several, for a table of another layout, and for a magic
@@ -73,7 +73,7 @@ pub fn register(
     Ok(())
 }
 
-/// What was entered for a flag; nothing, if nothing was.
+/// The registration of the format that a mode names; an empty one, if there is none.
 ///
 /// # Errors
 /// `NC_EINVAL` for a mode that names no format or several.
@@ -95,22 +95,23 @@ pub fn table_of_mode(mode: c_int) -> Result<Option<&'static NcDispatch>, NcError
 /// # Errors
 /// `NC_ENOTBUILT` where no program registered one.
 pub fn table_of_number(format: usize) -> Result<&'static NcDispatch, NcError> {
-    registrations().get(format).and_then(|known| known.table).ok_or(NcError::NotBuilt)
+    registrations().get(format).and_then(|format| format.table).ok_or(NcError::NotBuilt)
 }
 
-/// The table whose files begin as `read` tells, if any table has a magic number.
+/// The table whose files begin with the bytes that `read` reads. It is called only if a table has a magic
+/// number, and returns how many bytes there were.
 pub fn table_of_content(
     read: impl FnOnce(&mut [u8; MAX_MAGIC]) -> usize,
 ) -> Option<&'static NcDispatch> {
-    let known = *registrations();
-    if known.iter().all(|one| one.magic().is_empty()) {
+    let all = *registrations();
+    if all.iter().all(|one| one.magic().is_empty()) {
         return None;
     }
     let mut start = [0; MAX_MAGIC];
     let n = read(&mut start).min(MAX_MAGIC);
     let begins =
         |one: &&Registration| !one.magic().is_empty() && start[..n].starts_with(one.magic());
-    known.iter().find(begins)?.table
+    all.iter().find(begins)?.table
 }
 
 /// The number of the format that `mode=` in the fragment of a URL names: `udf0` to `udf9`.

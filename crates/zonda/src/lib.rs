@@ -36,11 +36,14 @@ pub mod diff;
 mod error;
 mod format;
 mod gaps;
+mod mapped;
 mod nc4;
+mod object_copy;
 mod open;
 mod open_file;
 mod recovery;
 mod stored;
+mod type_shape;
 pub mod typed;
 mod write_behind;
 
@@ -54,9 +57,12 @@ pub use format::{
     remove_on_path, stands_on_path,
 };
 pub use gaps::report_gaps;
+pub use mapped::{MappedBlock, MappedSlab, RowMover};
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
+pub use object_copy::{VarToCopy, copy_attribute};
 pub use open::{CreateOptions, OpenOptions, Persist, persist};
 pub use recovery::{Recovery, recover, recover_of, set_records};
+pub use type_shape::TypeShape;
 pub use write_behind::helper::serve as serve_as_helper;
 pub use write_behind::{WriteBehind, WriteBehindError, WriteBehindOptions};
 pub use zonda_chunk::ChunkAt;

@@ -11,34 +11,34 @@ use zonda::NcError;
 
 use super::alignment;
 use crate::boundary::boundary;
-use crate::foreign::bytes;
-use crate::instances::size_in_memory;
+use crate::c_memory::bytes;
 use crate::type_definitions::{nc_def_compound, nc_insert_array_compound, nc_insert_compound};
 use crate::types::NcType;
+use crate::values::size_in_memory;
 
 #[derive(Clone, Debug)]
-struct Field {
+struct FieldDraft {
     name: CString,
     nc_type: NcType,
     dims: Vec<c_int>,
 }
 
 #[derive(Clone, Debug)]
-struct Compound {
+struct CompoundDraft {
     ncid: c_int,
     name: CString,
-    fields: Vec<Field>,
+    fields: Vec<FieldDraft>,
 }
 
 #[derive(Debug, Default)]
-struct Tags {
-    open: BTreeMap<usize, Compound>,
+struct OpenCompounds {
+    open: BTreeMap<usize, CompoundDraft>,
     last: usize,
 }
 
-fn tags() -> MutexGuard<'static, Tags> {
-    const NONE: Tags = Tags { open: BTreeMap::new(), last: 0 };
-    static TAGS: Global<Tags> = Global::new(Rank::Settings, NONE, || NONE);
+fn tags() -> MutexGuard<'static, OpenCompounds> {
+    const NONE: OpenCompounds = OpenCompounds { open: BTreeMap::new(), last: 0 };
+    static TAGS: Global<OpenCompounds> = Global::new(Rank::Settings, NONE, || NONE);
     TAGS.lock()
 }
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn ncaux_begin_compound(
         let mut tags = tags();
         tags.last += 1;
         let tag = tags.last;
-        tags.open.insert(tag, Compound { ncid, name, fields: Vec::new() });
+        tags.open.insert(tag, CompoundDraft { ncid, name, fields: Vec::new() });
         // SAFETY: not null, and valid by contract.
         unsafe { tagp.write(tag as *mut c_void) };
         Ok(())
@@ -109,13 +109,13 @@ pub unsafe extern "C" fn ncaux_add_field(
         let name = CString::new(name).map_err(|_| NcError::Internal)?;
         let mut tags = tags();
         let compound = tags.open.get_mut(&(tag as usize)).ok_or(NcError::Inval)?;
-        compound.fields.push(Field { name, nc_type: field_type, dims });
+        compound.fields.push(FieldDraft { name, nc_type: field_type, dims });
         Ok(())
     })
 }
 
 /// Byte offsets of the fields and the size of the whole, aligned as C would.
-fn layout(compound: &Compound) -> Result<(Vec<usize>, usize), NcError> {
+fn layout(compound: &CompoundDraft) -> Result<(Vec<usize>, usize), NcError> {
     let mut offsets = Vec::with_capacity(compound.fields.len());
     let (mut end, mut widest) = (0_usize, 1);
     for field in &compound.fields {
@@ -177,16 +177,16 @@ pub unsafe extern "C" fn ncaux_end_compound(tag: *mut c_void, idp: *mut NcType) 
 
 #[cfg(test)]
 mod tests {
-    use super::{Compound, Field, layout};
+    use super::{CompoundDraft, FieldDraft, layout};
 
     #[test]
     fn fields_align_as_in_c() {
         let field =
-            |nc_type, dims: &[i32]| Field { name: c"f".into(), nc_type, dims: dims.to_vec() };
+            |nc_type, dims: &[i32]| FieldDraft { name: c"f".into(), nc_type, dims: dims.to_vec() };
         // struct { char c; double d; short s[3]; int i; signed char b; }
         let fields =
             vec![field(2, &[]), field(6, &[]), field(3, &[3]), field(4, &[]), field(1, &[])];
-        let compound = Compound { ncid: 0, name: c"c".into(), fields };
+        let compound = CompoundDraft { ncid: 0, name: c"c".into(), fields };
         assert_eq!(layout(&compound), Ok((vec![0, 8, 16, 24, 28], 32)));
     }
 }

@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint};
 use zonda::NcError;
 use zonda::filter_text::{filter, list, parameter};
 
-use crate::boundary::{boundary, put};
-use crate::foreign::{bytes, malloc_copy, release};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, malloc_copy, put, release};
 
 /// `NC_H5_Filterspec`: a filter and its parameters, from `malloc`.
 #[derive(Clone, Copy, Debug)]

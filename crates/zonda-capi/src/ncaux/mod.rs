@@ -13,13 +13,14 @@ use std::path::Path;
 
 use zonda::NcError;
 
-use crate::boundary::{Failure, boundary, put};
-use crate::foreign::{bytes, malloc_copy, put_text};
-use crate::instances::{
-    nc_copy_data, nc_copy_data_all, nc_dump_data, nc_reclaim_data, nc_reclaim_data_all,
-};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, malloc_copy, put, put_text};
+use crate::failure::CallFailure;
 use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic};
 use crate::user_types::nc_inq_user_type;
+use crate::values::{
+    nc_copy_data, nc_copy_data_all, nc_dump_data, nc_reclaim_data, nc_reclaim_data_all,
+};
 
 /// `NC_VLEN`, `NC_OPAQUE`: classes of user-defined types.
 const VLEN: c_int = 13;
@@ -28,7 +29,7 @@ const OPAQUE: c_int = 14;
 /// Alignment in bytes that C gives to values of an atomic type or of a class of types.
 fn alignment(class: c_int) -> Option<usize> {
     match class {
-        VLEN => Some(align_of::<crate::instances::NcVlen>()),
+        VLEN => Some(align_of::<crate::value_walk::NcVlen>()),
         OPAQUE => Some(1),
         STRING => Some(align_of::<*mut c_char>()),
         // On the platforms that Zonda knows, numbers align to their size.
@@ -64,7 +65,7 @@ pub unsafe extern "C" fn ncaux_type_alignment(
 ) -> c_int {
     boundary(|| {
         if xtype > STRING {
-            crate::instances::size_in_memory(ncid, xtype)?;
+            crate::values::size_in_memory(ncid, xtype)?;
         }
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(alignp, alignment(xtype).unwrap_or(0)) };
@@ -184,7 +185,7 @@ pub unsafe extern "C" fn ncaux_dump_data(
 }
 
 /// The `errno` of a failed call.
-fn system(error: std::io::Error) -> Failure {
+fn system(error: std::io::Error) -> CallFailure {
     error.raw_os_error().map_or(NcError::Io, NcError::System).into()
 }
 

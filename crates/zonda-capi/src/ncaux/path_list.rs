@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int};
 
 use zonda::NcError;
 
-use crate::boundary::{boundary, put};
-use crate::foreign::{bytes, malloc_copy, malloc_text, release};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, malloc_copy, malloc_text, put, release};
 use crate::plugin_path::{NcPluginList, current, from_c, replace, split, to_c};
 
 /// Separator of the platform, where the caller names none.

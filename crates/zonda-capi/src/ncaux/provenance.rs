@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int};
 
 use zonda::NcError;
 
-use crate::boundary::{boundary, put};
-use crate::foreign::{bytes, malloc_strings};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, malloc_strings, put};
 
 /// Cuts `text` at each separator that has no backslash before it.
 fn split_unescaped<'a>(text: &'a [u8], separators: &[u8]) -> Vec<&'a [u8]> {

@@ -1,29 +1,37 @@
 //! Formats of a program's own: the calls that go to their tables.
 //!
 //! A program registers a table of functions for one of ten mode flags, and perhaps the bytes that its
-//! files begin with (`zonda-user-format`). Files opened with that flag, or that begin so, are the
-//! table's: every call on them goes to it, with the arguments and in the terms of the reference, and
-//! what it answers is the answer. Such a file has a slot of `handles` as any other.
+//! files begin with (`zonda-user-format`). Files opened with that flag, or that begin so, belong to the
+//! table: every call on them goes to it with the arguments that the reference would pass, and returns what
+//! the table answers. Such a file has a slot of `handles` as any other.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
 use zonda::NcError;
 
-use crate::boundary::{Failure, boundary, from_elsewhere, put};
-use crate::foreign::bytes;
+use crate::boundary::{boundary, foreign_code};
+use crate::c_memory::{bytes, put};
+use crate::failure::CallFailure;
 use crate::handles::{self, UserFile};
 use crate::mode::{CLASSIC_MODEL, DATA_64BIT, NETCDF4, OFFSET_64BIT};
 use zonda_user_format::NcMemio;
 
-pub(crate) mod calls;
-pub(crate) mod settings;
+pub(crate) mod copies;
+pub(crate) mod filters;
+pub(crate) mod members;
+pub(crate) mod records;
 pub(crate) mod transfer;
+pub(crate) mod type_list;
+pub(crate) mod var_storage;
 
 pub use zonda_user_format::NcDispatch;
 pub(crate) use zonda_user_format::{
     MAX_MAGIC, member, table_of_content, table_of_mode, table_of_number,
 };
+
+/// `NC_MAX_VAR_DIMS`: how many dimensions callers make room for that do not ask for the number first.
+const MAX_DIMS: usize = 1024;
 
 /// `int nc_def_user_format(int mode_flag, NC_Dispatch *dispatch_table, char *magic_number);`
 ///
@@ -84,8 +92,8 @@ pub(crate) fn table_of(ncid: c_int) -> Option<&'static NcDispatch> {
     handles::user_file(ncid, |file| file.table)
 }
 
-/// What the tables' `create` and `open` get to know.
-pub(crate) struct Opening {
+/// Arguments of the members `create` and `open` of a table.
+pub(crate) struct OpenArguments {
     pub(crate) mode: c_int,
     /// Bytes that a new file has from the start; `None` opens one that is there.
     pub(crate) create: Option<usize>,
@@ -95,33 +103,33 @@ pub(crate) struct Opening {
     pub(crate) memory: *mut NcMemio,
 }
 
-/// Opens or creates a file with a table. The table finds the `ncid` allocated, and the mode saying
-/// netCDF-4, whose model such files are shown by.
+/// Opens or creates a file with a table. The `ncid` is allocated before, and the mode has `NC_NETCDF4`, since
+/// such files are shown by the model of netCDF-4.
 ///
 /// # Errors
 /// `NC_ENFILE`; what the table answers otherwise is in the result.
 ///
 /// # Safety
-/// `ncidp` is null, or valid for a write; the pointers in `how` are what the table expects.
+/// `ncidp` is null, or valid for a write; the pointers in `arguments` are what the table expects.
 pub(crate) unsafe fn open(
     table: &'static NcDispatch,
     path: CString,
-    how: &Opening,
+    arguments: &OpenArguments,
     ncidp: *mut c_int,
-) -> Result<c_int, Failure> {
+) -> Result<c_int, CallFailure> {
     let path: Arc<CStr> = path.into();
     let ncid = handles::insert_user_file(UserFile { table, path: Arc::clone(&path) })?;
-    let mode = how.mode | NETCDF4;
-    let (hint, parameters) = (how.chunksizehintp, how.memory.cast::<c_void>());
+    let mode = arguments.mode | NETCDF4;
+    let (hint, parameters) = (arguments.chunksizehintp, arguments.memory.cast::<c_void>());
     // SAFETY: the table is one that its program vouches for; the contract covers the arguments.
     let answer = unsafe {
-        match how.create {
+        match arguments.create {
             Some(size) => table.create.map(|create| {
-                create(path.as_ptr(), mode, size, how.basepe, hint, parameters, table, ncid)
+                create(path.as_ptr(), mode, size, arguments.basepe, hint, parameters, table, ncid)
             }),
-            None => table
-                .open
-                .map(|open| open(path.as_ptr(), mode, how.basepe, hint, parameters, table, ncid)),
+            None => table.open.map(|open| {
+                open(path.as_ptr(), mode, arguments.basepe, hint, parameters, table, ncid)
+            }),
         }
     };
     let answer = answer.unwrap_or(NcError::NotBuilt.code());
@@ -144,23 +152,23 @@ pub(crate) unsafe fn close(table: &'static NcDispatch, ncid: c_int, memio: *mut 
     if answer == 0 {
         handles::remove_user_file(ncid);
     }
-    from_elsewhere(answer)
+    foreign_code(answer)
 }
 
-/// Gives a file up with its table, which cannot prevent it.
+/// Closes a file with its table without what was not yet written; the table cannot prevent it.
 pub(crate) fn abort(table: &'static NcDispatch, ncid: c_int) -> c_int {
     // SAFETY: the table is one that its program vouches for.
     let answer = table.abort.map_or(0, |abort| unsafe { abort(ncid) });
     handles::remove_user_file(ncid);
-    from_elsewhere(answer)
+    foreign_code(answer)
 }
 
-/// Hands a call on to the table of a program's own format, if the file is of one: to the member of that
-/// name, or to what is said of the table.
+/// If the file is of a program's own format, returns what its table answers: the member of that name, or the
+/// expression that is given for the table.
 macro_rules! to_user_format {
     ($ncid:expr, $member:ident($($argument:expr),* $(,)?)) => {
         if let Some(table) = $crate::user_format::table_of($ncid) {
-            return $crate::boundary::from_elsewhere($crate::user_format::member!(
+            return $crate::boundary::foreign_code($crate::user_format::member!(
                 table,
                 $member($($argument),*)
             ));
@@ -168,8 +176,19 @@ macro_rules! to_user_format {
     };
     ($ncid:expr, |$table:pat_param| $answer:expr) => {
         if let Some($table) = $crate::user_format::table_of($ncid) {
-            return $crate::boundary::from_elsewhere($answer);
+            return $crate::boundary::foreign_code($answer);
         }
     };
 }
 pub(crate) use to_user_format;
+
+/// Ends the function with the code of a call that failed.
+macro_rules! attempt {
+    ($call:expr) => {
+        match $call {
+            0 => {}
+            code => return code,
+        }
+    };
+}
+use attempt;

@@ -1,43 +1,25 @@
 //! Data of variables in files of a program's own format: null rules, and the members for strided and
 //! mapped access that tables name when they have only `get_vara` and `put_vara`.
 
-use crate::foreign::slice;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use zonda::slab::{Axis, Leaves, Order, advance, is_stride, row_major};
-use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError};
+use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, NcError};
 
-use super::calls::attempt;
-use super::{NcDispatch, member, table_of};
-use crate::boundary::from_elsewhere;
+use super::members::type_of;
+use super::{NcDispatch, attempt, member, table_of};
+use crate::boundary::foreign_code;
+use crate::c_memory::slice;
+use crate::data_arguments::{CallerMemory, MemoryForm, ONES, SelectionArrays, ZEROS};
 use crate::dim::nc_inq_dimlen;
 use crate::file::nc_inq_unlimdim;
 use crate::group::nc_inq_unlimdims;
-use crate::transfer::{Caller, Mem, ONES, Which, ZEROS};
 use crate::types::{NcType, STRING, nc_inq_type, nctypelen};
 use crate::var::{nc_inq_vardimid, nc_inq_varndims, nc_inq_vartype};
 
 /// `NC_NAT`: the type of the variable.
 const NAT: NcType = 0;
-
-/// The type in memory as tables are told it.
-pub(crate) fn type_of(mem: MemType) -> NcType {
-    match mem {
-        MemType::Text => ExtType::Char,
-        MemType::I8 => ExtType::Byte,
-        MemType::U8 => ExtType::UByte,
-        MemType::I16 => ExtType::Short,
-        MemType::U16 => ExtType::UShort,
-        MemType::I32 => ExtType::Int,
-        MemType::U32 => ExtType::UInt,
-        MemType::I64 => ExtType::Int64,
-        MemType::U64 => ExtType::UInt64,
-        MemType::F32 => ExtType::Float,
-        MemType::F64 => ExtType::Double,
-    }
-    .nc_type()
-}
 
 fn rank_of(ncid: c_int, varid: c_int) -> Result<usize, c_int> {
     let mut rank = 0;
@@ -72,25 +54,26 @@ fn shape_of(ncid: c_int, varid: c_int, rank: usize) -> Result<Vec<usize>, c_int>
     Ok(shape)
 }
 
-/// A selection whose null arrays are filled in.
-struct Selection {
+/// A selection without null arrays.
+struct FilledSelection {
     start: *const usize,
     count: *const usize,
     stride: *const isize,
-    /// What the pointers may lead to.
+    /// Arrays that the pointers may lead to.
     _shape: Vec<usize>,
     _ones: Vec<isize>,
 }
 
-impl Selection {
-    /// Only where something is null, the variable is asked for. A scalar needs no start.
+impl FilledSelection {
+    /// Fills in null arrays. The table is asked for the variable only if there are any. A scalar needs no
+    /// start.
     fn of(
         (ncid, varid): (c_int, c_int),
         start: *const usize,
         count: *const usize,
         stride: Option<*const isize>,
-    ) -> Result<Selection, c_int> {
-        let mut made = Selection {
+    ) -> Result<FilledSelection, c_int> {
+        let mut filled = FilledSelection {
             start,
             count,
             stride: stride.unwrap_or(null_mut()),
@@ -104,15 +87,15 @@ impl Selection {
                 return Err(NcError::InvalidCoords.code());
             }
             if count.is_null() {
-                made._shape = shape_of(ncid, varid, rank)?;
-                made.count = made._shape.as_ptr();
+                filled._shape = shape_of(ncid, varid, rank)?;
+                filled.count = filled._shape.as_ptr();
             }
             if no_stride {
-                made._ones = vec![1; rank];
-                made.stride = made._ones.as_ptr();
+                filled._ones = vec![1; rank];
+                filled.stride = filled._ones.as_ptr();
             }
         }
-        Ok(made)
+        Ok(filled)
     }
 }
 
@@ -124,35 +107,41 @@ impl Selection {
 pub(crate) unsafe fn transfer(
     table: &NcDispatch,
     (ncid, varid): (c_int, c_int),
-    mem: Mem,
-    caller: Caller,
-    which: Which,
+    mem: MemoryForm,
+    caller: CallerMemory,
+    which: SelectionArrays,
 ) -> c_int {
     let memtype = match mem {
-        Mem::Natural => NAT,
-        Mem::Strings => STRING,
-        Mem::Number(mem) => type_of(mem),
+        MemoryForm::Natural => NAT,
+        MemoryForm::Strings => STRING,
+        MemoryForm::Number(mem) => type_of(mem),
     };
     // SAFETY: same contract.
-    from_elsewhere(unsafe { hand_over(table, (ncid, varid), memtype, caller, which) })
+    foreign_code(unsafe { call_member(table, (ncid, varid), memtype, caller, which) })
 }
 
+/// Calls the member of the table for a selection.
+///
 /// # Safety
 /// As [`transfer`].
-unsafe fn hand_over(
+unsafe fn call_member(
     table: &NcDispatch,
     var: (c_int, c_int),
     memtype: NcType,
-    caller: Caller,
-    which: Which,
+    caller: CallerMemory,
+    which: SelectionArrays,
 ) -> c_int {
     let (ncid, varid) = var;
     match which {
         // SAFETY: the contract above.
-        Which::All => unsafe { block(table, var, memtype, caller, (ZEROS.as_ptr(), null_mut())) },
+        SelectionArrays::All => unsafe {
+            block(table, var, memtype, caller, (ZEROS.as_ptr(), null_mut()))
+        },
         // SAFETY: the contract above.
-        Which::One(at) => unsafe { block(table, var, memtype, caller, (at, ONES.as_ptr())) },
-        Which::Block(start, count) => {
+        SelectionArrays::One(at) => unsafe {
+            block(table, var, memtype, caller, (at, ONES.as_ptr()))
+        },
+        SelectionArrays::Block(start, count) => {
             let mut memtype = memtype;
             if memtype == NAT {
                 // SAFETY: the result goes to a local.
@@ -161,39 +150,71 @@ unsafe fn hand_over(
             // SAFETY: the contract above.
             unsafe { block(table, var, memtype, caller, (start, count)) }
         }
-        Which::Strided(start, count, stride) => {
-            let made = match Selection::of(var, start, count, Some(stride)) {
-                Ok(made) => made,
-                Err(code) => return code,
-            };
-            let Selection { start, count, stride, .. } = made;
-            match caller {
-                Caller::Get(to) => {
-                    let to = to.cast::<c_void>();
-                    member!(table, get_vars(ncid, varid, start, count, stride, to, memtype))
-                }
-                Caller::Put(from) => {
-                    let from = from.cast::<c_void>();
-                    member!(table, put_vars(ncid, varid, start, count, stride, from, memtype))
-                }
-            }
+        SelectionArrays::Strided(start, count, stride) => {
+            // SAFETY: the contract above.
+            unsafe { call_vars(table, var, memtype, caller, (start, count, stride)) }
         }
-        Which::Mapped(start, count, stride, imap) => {
-            let made = match Selection::of(var, start, count, Some(stride)) {
-                Ok(made) => made,
-                Err(code) => return code,
-            };
-            let Selection { start, count, stride, .. } = made;
-            match caller {
-                Caller::Get(to) => {
-                    let to = to.cast::<c_void>();
-                    member!(table, get_varm(ncid, varid, start, count, stride, imap, to, memtype))
-                }
-                Caller::Put(from) => {
-                    let from = from.cast::<c_void>();
-                    member!(table, put_varm(ncid, varid, start, count, stride, imap, from, memtype))
-                }
-            }
+        SelectionArrays::Mapped(start, count, stride, imap) => {
+            // SAFETY: the contract above.
+            unsafe { call_varm(table, var, memtype, caller, (start, count, stride, imap)) }
+        }
+    }
+}
+
+/// `get_vars` or `put_vars`.
+///
+/// # Safety
+/// As [`transfer`].
+unsafe fn call_vars(
+    table: &NcDispatch,
+    var: (c_int, c_int),
+    memtype: NcType,
+    caller: CallerMemory,
+    (start, count, stride): (*const usize, *const usize, *const isize),
+) -> c_int {
+    let (ncid, varid) = var;
+    let filled = match FilledSelection::of(var, start, count, Some(stride)) {
+        Ok(filled) => filled,
+        Err(code) => return code,
+    };
+    let FilledSelection { start, count, stride, .. } = filled;
+    match caller {
+        CallerMemory::Get(to) => {
+            let to = to.cast::<c_void>();
+            member!(table, get_vars(ncid, varid, start, count, stride, to, memtype))
+        }
+        CallerMemory::Put(from) => {
+            let from = from.cast::<c_void>();
+            member!(table, put_vars(ncid, varid, start, count, stride, from, memtype))
+        }
+    }
+}
+
+/// `get_varm` or `put_varm`.
+///
+/// # Safety
+/// As [`transfer`].
+unsafe fn call_varm(
+    table: &NcDispatch,
+    var: (c_int, c_int),
+    memtype: NcType,
+    caller: CallerMemory,
+    (start, count, stride, imap): (*const usize, *const usize, *const isize, *const isize),
+) -> c_int {
+    let (ncid, varid) = var;
+    let filled = match FilledSelection::of(var, start, count, Some(stride)) {
+        Ok(filled) => filled,
+        Err(code) => return code,
+    };
+    let FilledSelection { start, count, stride, .. } = filled;
+    match caller {
+        CallerMemory::Get(to) => {
+            let to = to.cast::<c_void>();
+            member!(table, get_varm(ncid, varid, start, count, stride, imap, to, memtype))
+        }
+        CallerMemory::Put(from) => {
+            let from = from.cast::<c_void>();
+            member!(table, put_varm(ncid, varid, start, count, stride, imap, from, memtype))
         }
     }
 }
@@ -206,19 +227,19 @@ unsafe fn block(
     table: &NcDispatch,
     var: (c_int, c_int),
     memtype: NcType,
-    caller: Caller,
+    caller: CallerMemory,
     (start, count): (*const usize, *const usize),
 ) -> c_int {
-    let made = match Selection::of(var, start, count, None) {
-        Ok(made) => made,
+    let filled = match FilledSelection::of(var, start, count, None) {
+        Ok(filled) => filled,
         Err(code) => return code,
     };
-    let ((ncid, varid), Selection { start, count, .. }) = (var, &made);
+    let ((ncid, varid), FilledSelection { start, count, .. }) = (var, &filled);
     match caller {
-        Caller::Get(to) => {
+        CallerMemory::Get(to) => {
             member!(table, get_vara(ncid, varid, *start, *count, to.cast(), memtype))
         }
-        Caller::Put(from) => {
+        CallerMemory::Put(from) => {
             member!(table, put_vara(ncid, varid, *start, *count, from.cast(), memtype))
         }
     }
@@ -231,7 +252,7 @@ unsafe fn block(
 unsafe fn any_block(
     (ncid, varid): (c_int, c_int),
     memtype: NcType,
-    caller: Caller,
+    caller: CallerMemory,
     slab: (*const usize, *const usize),
 ) -> c_int {
     match table_of(ncid) {
@@ -241,24 +262,24 @@ unsafe fn any_block(
     }
 }
 
-/// What the members below ask of a variable.
-struct Var {
+/// What strided and mapped access need to know of a variable.
+struct TableVar {
     memtype: NcType,
     /// Bytes of an element in memory.
     size: usize,
     shape: Vec<usize>,
-    /// Which dimensions a put may lengthen.
+    /// SelectionArrays dimensions a put may lengthen.
     grows: Vec<bool>,
 }
 
-impl Var {
+impl TableVar {
     /// For strided access (`mapped` is false) or mapped access. Only puts ask which dimensions grow.
     fn of(
         (ncid, varid): (c_int, c_int),
         memtype: NcType,
         mapped: bool,
         puts: bool,
-    ) -> Result<Var, c_int> {
+    ) -> Result<TableVar, c_int> {
         let check = |code: c_int| if code == 0 { Ok(()) } else { Err(code) };
         let (mut vartype, mut size) = (0, 0_usize);
         // SAFETY: the results go to locals.
@@ -297,10 +318,10 @@ impl Var {
             }
         }
         let grows = dims.iter().map(|dim| unlimited.contains(dim)).collect();
-        Ok(Var { memtype, size, shape: shape_of(ncid, varid, rank)?, grows })
+        Ok(TableVar { memtype, size, shape: shape_of(ncid, varid, rank)?, grows })
     }
 
-    /// Whether a dimension is left where it must not be.
+    /// Checks that a selection stays in one dimension; a put may leave it where it grows.
     fn check(&self, at: usize, axis: Axis, puts: bool) -> Result<(), Leaves> {
         let len = self.shape[at] as u64;
         if puts && self.grows[at] {
@@ -312,14 +333,15 @@ impl Var {
 }
 
 /// Moves the elements one by one, or whole rows where they lie side by side on both sides. Values out
-/// of range and refusals do not stop it; the code tells of a refusal rather than of such values.
+/// of range and refusals do not stop it. The code is that of a refusal, if there was one, rather than
+/// `NC_ERANGE`.
 ///
 /// # Safety
 /// As [`transfer`], with one value per dimension in each list and no dimension missing.
 unsafe fn each_run(
     ids: (c_int, c_int),
-    var: &Var,
-    caller: Caller,
+    var: &TableVar,
+    caller: CallerMemory,
     (start, count): (&[usize], &[usize]),
     (stride, imap): (&[isize], &[isize]),
 ) -> c_int {
@@ -342,8 +364,8 @@ unsafe fn each_run(
         }
         let offset = offset.wrapping_mul(var.size.cast_signed());
         let part = match caller {
-            Caller::Get(to) => Caller::Get(to.wrapping_offset(offset)),
-            Caller::Put(from) => Caller::Put(from.wrapping_offset(offset)),
+            CallerMemory::Get(to) => CallerMemory::Get(to.wrapping_offset(offset)),
+            CallerMemory::Put(from) => CallerMemory::Put(from.wrapping_offset(offset)),
         };
         // SAFETY: the contract above.
         let code = unsafe { any_block(ids, var.memtype, part, (at.as_ptr(), run.as_ptr())) };
@@ -373,11 +395,11 @@ unsafe fn list_or<T: Copy>(from: *const T, len: usize, or: impl FnOnce() -> Vec<
 unsafe fn strided(
     ids: (c_int, c_int),
     (start, count, stride): (*const usize, *const usize, *const isize),
-    caller: Caller,
+    caller: CallerMemory,
     memtype: NcType,
 ) -> Result<c_int, c_int> {
-    let puts = matches!(caller, Caller::Put(_));
-    let var = Var::of(ids, memtype, false, puts)?;
+    let puts = matches!(caller, CallerMemory::Put(_));
+    let var = TableVar::of(ids, memtype, false, puts)?;
     let rank = var.shape.len();
     if rank == 0 {
         // SAFETY: the contract above; one element.
@@ -423,11 +445,11 @@ unsafe fn mapped(
     ids: (c_int, c_int),
     (start, count, stride): (*const usize, *const usize, *const isize),
     imap: *const isize,
-    caller: Caller,
+    caller: CallerMemory,
     memtype: NcType,
 ) -> Result<c_int, c_int> {
-    let puts = matches!(caller, Caller::Put(_));
-    let var = Var::of(ids, memtype, true, puts)?;
+    let puts = matches!(caller, CallerMemory::Put(_));
+    let var = TableVar::of(ids, memtype, true, puts)?;
     let rank = var.shape.len();
     if rank == 0 {
         // SAFETY: the contract above; one element.
@@ -480,7 +502,7 @@ pub unsafe extern "C" fn NCDEFAULT_get_vars(
     values: *mut c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Get(values.cast());
+    let caller = CallerMemory::Get(values.cast());
     // SAFETY: same contract.
     unsafe { strided((ncid, varid), (start, count, stride), caller, memtype) }
         .unwrap_or_else(|code| code)
@@ -501,7 +523,7 @@ pub unsafe extern "C" fn NCDEFAULT_put_vars(
     values: *const c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Put(values.cast());
+    let caller = CallerMemory::Put(values.cast());
     // SAFETY: same contract.
     unsafe { strided((ncid, varid), (start, count, stride), caller, memtype) }
         .unwrap_or_else(|code| code)
@@ -523,7 +545,7 @@ pub unsafe extern "C" fn NCDEFAULT_get_varm(
     values: *mut c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Get(values.cast());
+    let caller = CallerMemory::Get(values.cast());
     // SAFETY: same contract.
     unsafe { mapped((ncid, varid), (start, count, stride), imap, caller, memtype) }
         .unwrap_or_else(|code| code)
@@ -545,7 +567,7 @@ pub unsafe extern "C" fn NCDEFAULT_put_varm(
     values: *const c_void,
     memtype: NcType,
 ) -> c_int {
-    let caller = Caller::Put(values.cast());
+    let caller = CallerMemory::Put(values.cast());
     // SAFETY: same contract.
     unsafe { mapped((ncid, varid), (start, count, stride), imap, caller, memtype) }
         .unwrap_or_else(|code| code)

@@ -2,10 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::foreign::release;
-
-/// Entries that the first push makes room for.
-const FIRST_ROOM: usize = 16;
+use crate::c_memory::release;
+use crate::tuning::NCLIST_FIRST_ENTRIES;
 
 /// `NClist`. Callers read `length` and `content` themselves.
 #[derive(Debug)]
@@ -52,15 +50,15 @@ pub unsafe extern "C" fn nclistpush(l: *mut NcList, elem: *const c_void) -> c_in
     // SAFETY: null or valid by contract.
     let Some(list) = (unsafe { l.as_mut() }) else { return 0 };
     if list.length >= list.alloc {
-        let room = list.alloc.saturating_mul(2).max(FIRST_ROOM);
-        let Some(bytes) = room.checked_mul(size_of::<*mut c_void>()) else { return 0 };
+        let n_entries = list.alloc.saturating_mul(2).max(NCLIST_FIRST_ENTRIES);
+        let Some(bytes) = n_entries.checked_mul(size_of::<*mut c_void>()) else { return 0 };
         // SAFETY: the array is null or from malloc.
         let content = unsafe { libc::realloc(list.content.cast(), bytes) };
         if content.is_null() {
             return 0;
         }
         list.content = content.cast();
-        list.alloc = room;
+        list.alloc = n_entries;
     }
     // SAFETY: `length` is below `alloc` now.
     unsafe { list.content.add(list.length).write(elem.cast_mut()) };

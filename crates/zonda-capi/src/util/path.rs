@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::boundary::{boundary, put};
-use crate::foreign::{bytes, malloc_text};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, malloc_text, put};
 
 /// The canonical form: forward slashes, and a drive as `/cygdrive/D`. Paths of Unix and relative
 /// ones stay.

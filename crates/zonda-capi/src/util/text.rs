@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_ushort};
 use zonda::NcError;
 
 use crate::boundary::boundary;
-use crate::foreign::{bytes, malloc_copy, malloc_text, put_text};
+use crate::c_memory::{bytes, malloc_copy, malloc_text, put, put_text};
 
 /// `char *NC_shellUnescape(const char *esc);`
 ///
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn nc_utf8_to_utf16(
             if !utf16p.is_null() {
                 utf16p.write(malloc_copy(&units)?);
             }
-            crate::boundary::put(len16p, len);
+            put(len16p, len);
         }
         Ok(())
     })

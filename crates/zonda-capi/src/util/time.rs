@@ -11,21 +11,20 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use zonda_cf::times::{self, Calendar, Problem, Since};
 
-use crate::boundary::put;
-use crate::foreign::{bytes, put_text};
+use crate::c_memory::{bytes, put, put_text};
 
 /// `CU_FATAL`: an error ends the program with status 1.
 const FATAL: c_int = 1;
 /// `CU_VERBOSE`: an error is reported on standard error.
 const VERBOSE: c_int = 2;
 
-/// What [`cdSetErrOpts`] set last; of the process, not of the thread.
+/// What [`cdSetErrOpts`] has set last, for all threads.
 static ERROR_OPTIONS: AtomicI32 = AtomicI32::new(0);
 
 /// `cdCompTime`: a date whose time of day is in hours.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 #[repr(C)]
-pub struct CompTime {
+pub struct CdCompTime {
     /// Year, counted through 0.
     pub year: c_long,
     /// Month, 1 to 12.
@@ -39,27 +38,27 @@ pub struct CompTime {
 /// `CdTime`: a date that brings its calendar along.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct HumanTime {
+pub struct CdTime {
     /// The date; `year` counts from `base_year` in calendars without the 1970 flag.
-    pub date: CompTime,
+    pub date: CdCompTime,
     /// First year of calendars without the 1970 flag.
     pub base_year: c_long,
     /// Flags of the calendar (`CdTimeType`).
     pub time_type: c_uint,
 }
 
-impl From<times::CompTime> for CompTime {
-    fn from(date: times::CompTime) -> CompTime {
+impl From<times::CompTime> for CdCompTime {
+    fn from(date: times::CompTime) -> CdCompTime {
         let times::CompTime { year, month, day, hour } = date;
-        CompTime { year: year as c_long, month, day, hour }
+        CdCompTime { year: year as c_long, month, day, hour }
     }
 }
 
-/// Tells that something is wrong, in the way that [`cdSetErrOpts`] chose.
+/// Reports a problem in the way that [`cdSetErrOpts`] has set.
 fn report(problem: &Problem) {
     let options = ERROR_OPTIONS.load(Ordering::Relaxed);
     if options & VERBOSE != 0 {
-        // Nobody is left to tell when standard error is closed.
+        // Where standard error is closed, there is no place for a report.
         let _ = writeln!(std::io::stderr().lock(), "netCDF time: {problem}");
     }
     if options & FATAL != 0 {
@@ -67,12 +66,12 @@ fn report(problem: &Problem) {
     }
 }
 
-/// What `with` makes, after a report of what it found wrong.
-fn reported<T>(with: impl FnOnce(&mut Vec<Problem>) -> T) -> T {
+/// Calls `read`, and reports the problems that it found.
+fn with_reports<T>(read: impl FnOnce(&mut Vec<Problem>) -> T) -> T {
     let mut problems = Vec::new();
-    let made = with(&mut problems);
+    let value = read(&mut problems);
     problems.iter().for_each(report);
-    made
+    value
 }
 
 /// `int cdSetErrOpts(int opts);`
@@ -97,11 +96,11 @@ pub unsafe extern "C" fn cdParseRelunits(
     timetype: c_uint,
     relunits: *mut c_char,
     unit: *mut c_int,
-    base_comptime: *mut CompTime,
+    base_comptime: *mut CdCompTime,
 ) -> c_int {
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let Some(since) = reported(|list| Since::parse(Calendar(timetype), text, list)) else {
+    let Some(since) = with_reports(|list| Since::parse(Calendar(timetype), text, list)) else {
         return 1;
     };
     // SAFETY: the contract above is that of `put`.
@@ -134,7 +133,7 @@ pub unsafe extern "C" fn cdRel2Iso(
     let calendar = Calendar(timetype);
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let written = reported(|list| Since::parse(calendar, text, list)).and_then(|since| {
+    let written = with_reports(|list| Since::parse(calendar, text, list)).and_then(|since| {
         let date = since.date_after(calendar, reltime);
         if let Ok(date) = &date {
             since.said_of_base(calendar, date).for_each(|problem| report(&problem));
@@ -158,12 +157,14 @@ pub unsafe extern "C" fn cdRel2Iso(
 pub unsafe extern "C" fn cdChar2Comp(
     timetype: c_uint,
     chartime: *mut c_char,
-    comptime: *mut CompTime,
+    comptime: *mut CdCompTime,
 ) {
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(chartime) }.unwrap_or_default();
     // SAFETY: the contract above is that of `put`.
-    unsafe { put(comptime, reported(|list| times::date(Calendar(timetype), text, list)).into()) };
+    unsafe {
+        put(comptime, with_reports(|list| times::date(Calendar(timetype), text, list)).into())
+    };
 }
 
 /// `void Cdh2e(CdTime *htime, double *etime);`
@@ -175,10 +176,10 @@ pub unsafe extern "C" fn cdChar2Comp(
 /// # Safety
 /// `htime` is null, or valid for a read; `etime` is null, or valid for a write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn Cdh2e(htime: *mut HumanTime, etime: *mut c_double) {
+pub unsafe extern "C" fn Cdh2e(htime: *mut CdTime, etime: *mut c_double) {
     // SAFETY: null or valid by contract.
     let Some(human) = (unsafe { htime.as_ref() }) else { return };
-    let CompTime { year, month, day, hour } = human.date;
+    let CdCompTime { year, month, day, hour } = human.date;
     if !(1..=12).contains(&month) {
         report(&Problem::Field("month", month.into()));
     }
@@ -198,13 +199,13 @@ mod tests {
     #[test]
     fn structs_are_laid_out_as_the_tools_expect() {
         let long = size_of::<c_long>();
-        assert_eq!(offset_of!(CompTime, month), long);
-        assert_eq!(offset_of!(CompTime, day), long + 2);
-        assert_eq!(offset_of!(CompTime, hour), 16);
-        assert_eq!(size_of::<CompTime>(), 24);
-        assert_eq!(offset_of!(HumanTime, base_year), 24);
-        assert_eq!(offset_of!(HumanTime, time_type), 24 + long);
-        assert_eq!(size_of::<HumanTime>(), 40);
+        assert_eq!(offset_of!(CdCompTime, month), long);
+        assert_eq!(offset_of!(CdCompTime, day), long + 2);
+        assert_eq!(offset_of!(CdCompTime, hour), 16);
+        assert_eq!(size_of::<CdCompTime>(), 24);
+        assert_eq!(offset_of!(CdTime, base_year), 24);
+        assert_eq!(offset_of!(CdTime, time_type), 24 + long);
+        assert_eq!(size_of::<CdTime>(), 40);
     }
 
     #[test]

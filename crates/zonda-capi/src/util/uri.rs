@@ -5,9 +5,9 @@ use std::ptr::null_mut;
 
 use zonda::NcError;
 
-use super::uri_parse::{Pairs, Parts};
-use crate::boundary::{boundary, put};
-use crate::foreign::{bytes, malloc_copy, malloc_strings, malloc_text, release};
+use super::uri_parse::{Pairs, UrlParts};
+use crate::boundary::boundary;
+use crate::c_memory::{bytes, malloc_copy, malloc_strings, malloc_text, put, release};
 
 /// `NC_EURL`, which is another name of `NC_EDAPURL`.
 const BAD_URL: NcError = NcError::DapUrl;
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn ncuriparse(s: *const c_char, durip: *mut *mut NcUri) ->
     boundary(|| {
         // SAFETY: the contract above is that of `bytes`.
         let text = unsafe { bytes(s) }.ok_or(BAD_URL)?;
-        let parts = Parts::of(text).ok_or(BAD_URL)?;
+        let parts = UrlParts::of(text).ok_or(BAD_URL)?;
         if durip.is_null() {
             return Ok(());
         }
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn ncuribuild(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc__testurl(path: *const c_char, basenamep: *mut *mut c_char) -> c_int {
     // SAFETY: the contract above is that of `bytes`.
-    let parts = unsafe { bytes(path) }.and_then(Parts::of);
+    let parts = unsafe { bytes(path) }.and_then(UrlParts::of);
     let Some(path) = parts.and_then(|parts| parts.path) else { return 0 };
     let last = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let end = last.iter().rposition(|&byte| byte == b'.').unwrap_or(last.len());

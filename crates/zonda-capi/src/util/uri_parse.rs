@@ -5,7 +5,7 @@ pub(super) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The parts of a URL; absent ones are `None`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct UrlParts {
     pub(super) protocol: Vec<u8>,
     pub(super) user: Option<Vec<u8>>,
     pub(super) password: Option<Vec<u8>>,
@@ -104,9 +104,9 @@ fn file_path(rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-impl Parts {
+impl UrlParts {
     /// The parts of a URL; `None` if it is none.
-    pub(super) fn of(url: &[u8]) -> Option<Parts> {
+    pub(super) fn of(url: &[u8]) -> Option<UrlParts> {
         if url.is_empty() {
             return None;
         }
@@ -118,7 +118,7 @@ impl Parts {
                 text.push(byte);
             }
         }
-        let mut parts = Parts::default();
+        let mut parts = UrlParts::default();
 
         let mut core: &[u8] = &text;
         while let Some(tagged) = core.strip_prefix(b"[") {
@@ -189,12 +189,12 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use super::Parts;
+    use super::UrlParts;
 
     #[test]
     fn a_url_with_everything() {
         let url = b"[log][mode=dap]http://me:p%40ss@host:8080/a/b.nc?x[0],y&z=1#mode=DAP&cache";
-        let parts = Parts::of(url).expect("a URL");
+        let parts = UrlParts::of(url).expect("a URL");
         let pair = |k: &str, v: &str| (k.as_bytes().to_vec(), v.as_bytes().to_vec());
         assert_eq!(parts.protocol, b"http");
         assert_eq!(parts.user.as_deref(), Some(&b"me"[..]));
@@ -217,7 +217,7 @@ mod tests {
             ("file:a", None),
             ("file:////a", None),
         ] {
-            let found = Parts::of(url.as_bytes()).and_then(|parts| parts.path);
+            let found = UrlParts::of(url.as_bytes()).and_then(|parts| parts.path);
             assert_eq!(found.as_deref(), path.map(str::as_bytes), "{url}");
         }
     }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn other_texts_are_no_urls() {
         for text in ["", "a/b", "/a:b", ":x", "http:/h", "http://@h", "http://u@h", "http://h:x"] {
-            assert_eq!(Parts::of(text.as_bytes()), None, "{text}");
+            assert_eq!(UrlParts::of(text.as_bytes()), None, "{text}");
         }
     }
 }

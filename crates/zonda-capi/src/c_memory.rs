@@ -1,6 +1,6 @@
-//! Text and memory shared with C: what C hands in, and what C will `free`.
+//! Memory of C: what callers hand in, and what they will `free`.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 
 use zonda::{NcError, VlenSink, VlenSource, memory};
 
@@ -16,7 +16,18 @@ pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     Some(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// Writes `text` and a NUL where the caller asked for it.
+/// Writes a result, unless the pointer is null.
+///
+/// # Safety
+/// `to` is null or valid for a write of one `T`.
+pub(crate) unsafe fn put<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: not null, and the caller's contract covers the rest.
+        unsafe { to.write(value) };
+    }
+}
+
+/// Writes `text` and a NUL, unless the pointer is null.
 ///
 /// # Safety
 /// `to` is null, or valid for `text.len() + 1` bytes.
@@ -31,7 +42,7 @@ pub(crate) unsafe fn put_text(to: *mut c_char, text: &[u8]) {
     }
 }
 
-/// Writes `items` one after the other where the caller asked for them; their number.
+/// Writes `items` one after the other, unless the pointer is null. Returns their number.
 ///
 /// # Safety
 /// `to` is null, or valid for writes of all items.
@@ -45,6 +56,11 @@ pub(crate) unsafe fn put_list<T>(to: *mut T, items: impl Iterator<Item = T>) -> 
         n += 1;
     }
     n
+}
+
+/// A count as C holds it.
+pub(crate) fn c_count(n: usize) -> c_int {
+    c_int::try_from(n).unwrap_or(c_int::MAX)
 }
 
 /// A copy of `items` that C frees with `free()`. Never null, even for an empty slice.
@@ -106,21 +122,21 @@ pub(crate) fn malloc_strings(
     malloc_copy(&pointers)
 }
 
-/// Values of variable length on their way to C: each in memory of `malloc`, all of which is given
-/// back unless [`MallocPlace::keep`] is called.
+/// Puts values of variable length for C into memory of `malloc`. All of it is freed, unless
+/// [`MallocSink::keep`] is called.
 #[derive(Debug, Default)]
-pub(crate) struct MallocPlace {
+pub(crate) struct MallocSink {
     placed: Vec<*mut u8>,
 }
 
-impl MallocPlace {
-    /// What was placed is the caller's from now on.
+impl MallocSink {
+    /// Leaves what was placed to the caller.
     pub(crate) fn keep(mut self) {
         self.placed.clear();
     }
 }
 
-impl Drop for MallocPlace {
+impl Drop for MallocSink {
     fn drop(&mut self) {
         for memory in self.placed.drain(..) {
             // SAFETY: from malloc, and handed to nobody.
@@ -129,7 +145,7 @@ impl Drop for MallocPlace {
     }
 }
 
-impl VlenSink for MallocPlace {
+impl VlenSink for MallocSink {
     fn place(&mut self, bytes: &[u8], text: bool) -> Option<u64> {
         self.placed.try_reserve(1).ok()?;
         let room = bytes.len().checked_add(usize::from(text))?;
@@ -150,20 +166,20 @@ impl VlenSink for MallocPlace {
     }
 }
 
-/// Values of variable length in C memory, on their way into a file.
+/// Gives values of variable length in C memory to a put.
 #[derive(Debug)]
-pub(crate) struct CMemory(());
+pub(crate) struct CVlenSource(());
 
-impl CMemory {
+impl CVlenSource {
     /// # Safety
     /// While this lives, the addresses in the values that are put are null, or those of what the type
     /// says: a NUL-terminated string, or as many items as a sequence claims.
-    pub(crate) unsafe fn new() -> CMemory {
-        CMemory(())
+    pub(crate) unsafe fn new() -> CVlenSource {
+        CVlenSource(())
     }
 }
 
-impl VlenSource for CMemory {
+impl VlenSource for CVlenSource {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         let text = usize::try_from(address).ok()? as *const c_char;
         // SAFETY: the contract of `new`.

@@ -1,6 +1,6 @@
 //! Files in memory of C: `nc_open_mem`, `nc_open_memio`, `nc_create_mem`, `nc_close_memio`.
 //!
-//! Whose the memory is: `nc_open_mem` borrows it, `NC_MEMIO_LOCKED` borrows it and forbids moving it,
+//! Who owns the memory: `nc_open_mem` borrows it, `NC_MEMIO_LOCKED` borrows it and forbids moving it,
 //! everything else makes it the library's until `nc_close_memio` hands it out.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use zonda::NcError;
 
-use crate::boundary::{CallResult, Failure, answering, boundary};
-use crate::foreign::slice;
-use crate::handles::{self, OpenFile};
-use crate::memory::MallocMemory;
+use crate::boundary::{boundary, boundary_with_code};
+use crate::c_memory::slice;
+use crate::failure::{CallFailure, CallResult};
+use crate::handles::{self, OpenDataset};
+use crate::malloc_memory::MallocMemory;
 use crate::mode::{INMEMORY, MMAP, WRITE};
 use crate::open;
-use crate::user_format::{self, Opening, to_user_format};
+use crate::user_format::{self, OpenArguments, to_user_format};
 
 pub use zonda_user_format::NcMemio;
 
@@ -23,14 +24,14 @@ pub use zonda_user_format::NcMemio;
 const LOCKED: c_int = 1;
 /// Shortest memory that can be a file: a magic number.
 const MIN_BYTES: usize = 8;
-impl OpenFile {
+impl OpenDataset {
     /// An error of this file as C sees it: memory that may not grow has a code of its own.
     #[cold]
-    pub(crate) fn failure(&self, error: zonda::Error) -> Failure {
-        let failure = Failure::from(error);
+    pub(crate) fn failure(&self, error: zonda::Error) -> CallFailure {
+        let failure = CallFailure::from(error);
         let refused = self.memory.as_ref().is_some_and(|m| m.has_refused());
         if refused && failure.code() == NcError::System(libc::ENOMEM) {
-            return failure.seen_as(NcError::InMemory);
+            return failure.with_code(NcError::InMemory);
         }
         failure
     }
@@ -64,27 +65,32 @@ unsafe fn open_bytes(
     Ok(())
 }
 
-/// Opens what lies in C memory with the table of a program's own format, if it is of one; the table is
-/// told where the memory is.
+/// Opens what lies in C memory with the table of a program's own format, if it is of one; the table gets
+/// the description of the memory.
 ///
 /// # Safety
-/// As [`open_bytes`]; `given` describes the memory.
+/// As [`open_bytes`]; `memio` describes the memory.
 unsafe fn open_by_table(
     path: *const c_char,
     omode: c_int,
-    given: *mut NcMemio,
+    memio: *mut NcMemio,
     ncidp: *mut c_int,
-) -> Result<Option<c_int>, Failure> {
+) -> Result<Option<c_int>, CallFailure> {
     let mode = omode | INMEMORY;
     // SAFETY: same contract.
     unsafe {
-        let bytes = slice((*given).memory.cast::<u8>(), (*given).size);
+        let bytes = slice((*memio).memory.cast::<u8>(), (*memio).size);
         let Some((table, path)) = open::table_of_memory(path, mode, bytes)? else {
             return Ok(None);
         };
-        let how =
-            Opening { mode, create: None, basepe: 0, chunksizehintp: null_mut(), memory: given };
-        user_format::open(table, path, &how, ncidp).map(Some)
+        let arguments = OpenArguments {
+            mode,
+            create: None,
+            basepe: 0,
+            chunksizehintp: null_mut(),
+            memory: memio,
+        };
+        user_format::open(table, path, &arguments, ncidp).map(Some)
     }
 }
 
@@ -103,15 +109,15 @@ pub unsafe extern "C" fn nc_open_mem(
     memory: *mut c_void,
     ncidp: *mut c_int,
 ) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         let unusable = memory.is_null() || size < MIN_BYTES || path.is_null();
         if unusable || omode & (WRITE | MMAP) != 0 {
             return Err(NcError::Inval.into());
         }
-        let mut given = NcMemio { size, memory, flags: LOCKED };
+        let mut memio = NcMemio { size, memory, flags: LOCKED };
         // SAFETY: the contract above.
         unsafe {
-            if let Some(answer) = open_by_table(path, omode, &raw mut given, ncidp)? {
+            if let Some(answer) = open_by_table(path, omode, &raw mut memio, ncidp)? {
                 return Ok(answer);
             }
             open_bytes(path, omode, (memory, size), false, ncidp)?;
@@ -135,7 +141,7 @@ pub unsafe extern "C" fn nc_open_memio(
     params: *mut NcMemio,
     ncidp: *mut c_int,
 ) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         // SAFETY: null, or the caller's.
         let Some(params) = (unsafe { params.as_mut() }) else {
             return Err(NcError::Inval.into());
@@ -170,7 +176,7 @@ pub unsafe extern "C" fn nc_create_mem(
     initialsize: usize,
     ncidp: *mut c_int,
 ) -> c_int {
-    answering(|| {
+    boundary_with_code(|| {
         if mode & MMAP != 0 {
             return Err(NcError::Inval.into());
         }
@@ -195,7 +201,7 @@ pub unsafe extern "C" fn nc_close_memio(ncid: c_int, memio: *mut NcMemio) -> c_i
         let file = handles::any_group(ncid)?;
         let closed = file.dataset.close().map_err(|error| file.failure(error));
         // Of several threads one closes it, and that one takes it out of the table.
-        let is_over = |failure: &Failure| failure.code() == NcError::BadId;
+        let is_over = |failure: &CallFailure| failure.code() == NcError::BadId;
         if closed.as_ref().is_err_and(|failure| file.dataset.is_open() || is_over(failure)) {
             return closed;
         }

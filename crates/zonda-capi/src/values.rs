@@ -1,30 +1,21 @@
-//! Values in the caller's memory: freeing, copying and printing whatever a type nests.
+//! Values in the caller's memory: freeing, copying and printing them, with all that they point to.
 //!
 //! With classic files only the atomic types occur, plus `NC_STRING` where a caller made strings
 //! with another file; user-defined type ids are answered as by a file that has none. The walk
-//! through nested values is in `nested.rs`.
+//! through nested values is in `value_walk.rs`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use zonda::{ExtType, NcError};
+use zonda::NcError;
 
-use crate::boundary::{Failure, boundary, put};
-use crate::foreign::{bytes, malloc_text, release};
+use crate::boundary::boundary;
+use crate::c_memory::{malloc_text, put, release};
+use crate::failure::CallFailure;
 use crate::handles::{self, FileRef};
-use crate::nested::{Kind, Nested, Types};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic, nc_inq_type};
-use crate::user_format::{self, calls};
-
-/// `nc_vlen_t`: one variable-length element.
-#[derive(Debug)]
-#[repr(C)]
-pub struct NcVlen {
-    /// Elements behind `p`.
-    pub len: usize,
-    /// The elements, from `malloc`.
-    pub p: *mut c_void,
-}
+use crate::user_format::{self, type_list};
+use crate::value_walk::{ElementLayout, NcVlen, UserTypes, ValueWalk};
 
 /// Bytes of one element in memory.
 ///
@@ -47,39 +38,39 @@ pub(crate) fn size_in_memory(ncid: c_int, xtype: NcType) -> Result<usize, NcErro
     atomic(xtype).map(|(_, size)| size).ok_or(NcError::BadType)
 }
 
-/// The file whose user-defined types are meant.
+/// A file with user-defined types.
 fn user_file(ncid: c_int) -> Result<FileRef, NcError> {
     let file = handles::file(ncid)?;
     if file.dataset.capabilities().user_types { Ok(file) } else { Err(NcError::NotNc4) }
 }
 
-/// Runs `f` with what walks through values of a type, and its kind.
-fn nested<R>(
+/// Calls `f` with a walk through values of a type, and the layout of its elements.
+fn with_walk<R>(
     ncid: c_int,
     xtype: NcType,
-    f: impl FnOnce(&Nested<'_>, Kind<'_>) -> Result<R, NcError>,
-) -> Result<R, Failure> {
+    f: impl FnOnce(&ValueWalk<'_>, ElementLayout<'_>) -> Result<R, NcError>,
+) -> Result<R, CallFailure> {
     if let Some((_, size)) = atomic(xtype) {
-        let kind = if xtype == STRING { Kind::Text } else { Kind::Plain(size) };
-        return Ok(f(&Nested { types: Types::These(&[]) }, kind)?);
+        let layout = if xtype == STRING { ElementLayout::Text } else { ElementLayout::Plain(size) };
+        return Ok(f(&ValueWalk { types: UserTypes::InList(&[]) }, layout)?);
     }
     if user_format::table_of(ncid).is_some() {
-        let types = calls::types_of(ncid, xtype)
+        let types = type_list::types_of(ncid, xtype)
             .map_err(|code| NcError::from_code(code).unwrap_or(NcError::BadType))?;
-        let nested = Nested { types: Types::These(&types) };
-        let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
-        return Ok(f(&nested, kind)?);
+        let walk = ValueWalk { types: UserTypes::InList(&types) };
+        let layout = walk.layout(xtype).ok_or(NcError::BadType)?;
+        return Ok(f(&walk, layout)?);
     }
     let file = user_file(ncid)?;
     file.meta(|meta| {
-        let nested = Nested { types: Types::Of(meta) };
-        let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
-        Ok(f(&nested, kind)?)
+        let walk = ValueWalk { types: UserTypes::InFile(meta) };
+        let layout = walk.layout(xtype).ok_or(NcError::BadType)?;
+        Ok(f(&walk, layout)?)
     })?
 }
 
-/// The checks that all three operations start with. `Ok(false)`: there is nothing to do.
-fn worth_doing(
+/// The checks that all three operations start with. `Ok(false)` where there are no values.
+fn has_values(
     ncid: c_int,
     xtype: NcType,
     memory: *const c_void,
@@ -154,13 +145,13 @@ pub unsafe extern "C" fn nc_reclaim_data(
     count: usize,
 ) -> c_int {
     boundary(|| {
-        if !worth_doing(ncid, xtype, memory, count)? {
+        if !has_values(ncid, xtype, memory, count)? {
             return Ok(());
         }
-        // Ids between the atomic and the user-defined types are asked of the file as well.
-        nested(ncid, xtype, |nested, kind| {
+        // Ids between the atomic and the user-defined types are looked up in the file as well.
+        with_walk(ncid, xtype, |walk, layout| {
             // SAFETY: the contract above.
-            unsafe { nested.reclaim(kind, memory.cast(), count) };
+            unsafe { walk.reclaim(layout, memory.cast(), count) };
             Ok(())
         })
     })
@@ -201,17 +192,17 @@ pub unsafe extern "C" fn nc_copy_data(
     copy: *mut c_void,
 ) -> c_int {
     boundary(|| {
-        let worth = worth_doing(ncid, xtype, memory, count)?;
+        let has_values = has_values(ncid, xtype, memory, count)?;
         if copy.is_null() && count > 0 {
             return Err(NcError::Inval.into());
         }
-        if !worth {
+        if !has_values {
             return Ok(());
         }
         size_in_memory(ncid, xtype)?;
-        nested(ncid, xtype, |nested, kind| {
+        with_walk(ncid, xtype, |walk, layout| {
             // SAFETY: the contract above.
-            unsafe { nested.copy(kind, memory.cast(), copy.cast(), count) }
+            unsafe { walk.copy(layout, memory.cast(), copy.cast(), count) }
         })
     })
 }
@@ -272,19 +263,19 @@ pub unsafe extern "C" fn nc_dump_data(
     bufp: *mut *mut c_char,
 ) -> c_int {
     boundary(|| {
-        if !worth_doing(ncid, xtype, memory, count)? {
+        if !has_values(ncid, xtype, memory, count)? {
             return Ok(());
         }
         size_in_memory(ncid, xtype)?;
-        let text = nested(ncid, xtype, |nested, kind| {
+        let text = with_walk(ncid, xtype, |walk, layout| {
             let mut text = Vec::new();
-            let size = nested.size(kind);
+            let size = walk.elem_bytes(layout);
             for index in 0..count {
                 if index > 0 {
                     text.push(b' ');
                 }
                 // SAFETY: `index` is below `count`.
-                unsafe { nested.print(xtype, memory.cast::<u8>().add(index * size), &mut text) };
+                unsafe { walk.print(xtype, memory.cast::<u8>().add(index * size), &mut text) };
             }
             Ok(text)
         })?;
@@ -295,49 +286,4 @@ pub unsafe extern "C" fn nc_dump_data(
         }
         Ok(())
     })
-}
-
-/// Appends one element as `nc_dump_data` writes it.
-///
-/// # Safety
-/// `at` points to one element of the atomic type, at any alignment.
-pub(crate) unsafe fn print_atomic(xtype: NcType, at: *const u8, text: &mut Vec<u8>) {
-    // SAFETY: every arm reads exactly the element's size, whatever the alignment.
-    let shown = unsafe {
-        match ExtType::from_nc_type(xtype) {
-            Some(ExtType::Char) => {
-                text.extend_from_slice(&[b'\'', *at, b'\'']);
-                return;
-            }
-            Some(ExtType::Byte) => at.cast::<i8>().read().to_string(),
-            Some(ExtType::UByte) => at.read().to_string(),
-            Some(ExtType::Short) => at.cast::<i16>().read_unaligned().to_string(),
-            Some(ExtType::UShort) => at.cast::<u16>().read_unaligned().to_string(),
-            Some(ExtType::Int) => at.cast::<i32>().read_unaligned().to_string(),
-            // The reference prints unsigned ints as signed ones.
-            Some(ExtType::UInt) => at.cast::<i32>().read_unaligned().to_string(),
-            Some(ExtType::Int64) => at.cast::<i64>().read_unaligned().to_string(),
-            Some(ExtType::UInt64) => at.cast::<u64>().read_unaligned().to_string(),
-            Some(ExtType::Float) => fixed(f64::from(at.cast::<f32>().read_unaligned())),
-            Some(ExtType::Double) => fixed(at.cast::<f64>().read_unaligned()),
-            None => {
-                let string = bytes(at.cast::<*const c_char>().read_unaligned());
-                text.push(b'"');
-                text.extend_from_slice(string.unwrap_or_default());
-                text.push(b'"');
-                return;
-            }
-        }
-    };
-    text.extend_from_slice(shown.as_bytes());
-}
-
-/// A number as C's `%f` prints it.
-fn fixed(value: f64) -> String {
-    if value.is_finite() {
-        format!("{value:.6}")
-    } else {
-        let sign = if value.is_sign_negative() { "-" } else { "" };
-        format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" })
-    }
 }

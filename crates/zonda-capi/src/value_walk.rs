@@ -1,16 +1,25 @@
-//! Values that hold values: the walk through compounds, sequences and strings in C memory.
+//! The walk through values in C memory that hold other values: compounds, sequences and strings.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
-use zonda::{Field, Meta, NcError, UserClass, UserType};
+use zonda::{ExtType, Field, Meta, NcError, UserClass, UserType};
 
-use crate::foreign::{bytes, malloc_text, release};
-use crate::instances::{NcVlen, print_atomic};
+use crate::c_memory::{bytes, malloc_text, release};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic};
+
+/// `nc_vlen_t`: one variable-length element.
+#[derive(Debug)]
+#[repr(C)]
+pub struct NcVlen {
+    /// Elements behind `p`.
+    pub len: usize,
+    /// The elements, from `malloc`.
+    pub p: *mut c_void,
+}
 
 /// How an element lies in memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind<'t> {
+pub(crate) enum ElementLayout<'t> {
     /// This many bytes that point nowhere.
     Plain(usize),
     /// A `char *`.
@@ -23,26 +32,26 @@ pub(crate) enum Kind<'t> {
 
 /// Where the user-defined types of a file are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Types<'t> {
+pub(crate) enum UserTypes<'t> {
     /// In its definitions.
-    Of(&'t Meta<'t>),
+    InFile(&'t Meta<'t>),
     /// In a list of their own, the first of them first.
-    These(&'t [UserType]),
+    InList(&'t [UserType]),
 }
 
-impl<'t> Types<'t> {
+impl<'t> UserTypes<'t> {
     fn get(self, xtype: NcType) -> Option<&'t UserType> {
         match self {
-            Types::Of(meta) => meta.user_type(xtype).ok(),
-            Types::These(types) => types.get(UserType::index(xtype)?),
+            UserTypes::InFile(meta) => meta.user_type(xtype).ok(),
+            UserTypes::InList(types) => types.get(UserType::index(xtype)?),
         }
     }
 }
 
-/// The user-defined types of a file.
+/// Walks through values of the types of one file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Nested<'t> {
-    pub(crate) types: Types<'t>,
+pub(crate) struct ValueWalk<'t> {
+    pub(crate) types: UserTypes<'t>,
 }
 
 /// Elements of a field.
@@ -50,34 +59,38 @@ fn count_of(field: &Field) -> usize {
     field.dims.iter().fold(1, |n, &len| n.saturating_mul(usize::try_from(len).unwrap_or(0)))
 }
 
-impl<'t> Nested<'t> {
+impl<'t> ValueWalk<'t> {
     /// How elements of a type lie in memory; `None` where there is no such type.
-    pub(crate) fn kind(&self, xtype: NcType) -> Option<Kind<'t>> {
+    pub(crate) fn layout(&self, xtype: NcType) -> Option<ElementLayout<'t>> {
         if let Some((_, size)) = atomic(xtype) {
-            return Some(if xtype == STRING { Kind::Text } else { Kind::Plain(size) });
+            return Some(if xtype == STRING {
+                ElementLayout::Text
+            } else {
+                ElementLayout::Plain(size)
+            });
         }
         let ty = self.types.get(xtype)?;
         Some(match &ty.class {
-            UserClass::Vlen { base } => Kind::Sequence(*base),
+            UserClass::Vlen { base } => ElementLayout::Sequence(*base),
             UserClass::Compound(fields) if fields.iter().any(|f| self.owns(f.nc_type)) => {
-                Kind::Fields(fields, ty.size)
+                ElementLayout::Fields(fields, ty.size)
             }
-            UserClass::String => Kind::Text,
-            _ => Kind::Plain(ty.size),
+            UserClass::String => ElementLayout::Text,
+            _ => ElementLayout::Plain(ty.size),
         })
     }
 
     /// Whether elements of a type own memory.
     fn owns(&self, xtype: NcType) -> bool {
-        !matches!(self.kind(xtype), None | Some(Kind::Plain(_)))
+        !matches!(self.layout(xtype), None | Some(ElementLayout::Plain(_)))
     }
 
     /// Bytes of an element.
-    pub(crate) fn size(&self, kind: Kind<'_>) -> usize {
-        match kind {
-            Kind::Plain(size) | Kind::Fields(_, size) => size,
-            Kind::Text => size_of::<*const c_char>(),
-            Kind::Sequence(_) => size_of::<NcVlen>(),
+    pub(crate) fn elem_bytes(&self, layout: ElementLayout<'_>) -> usize {
+        match layout {
+            ElementLayout::Plain(size) | ElementLayout::Fields(_, size) => size,
+            ElementLayout::Text => size_of::<*const c_char>(),
+            ElementLayout::Sequence(_) => size_of::<NcVlen>(),
         }
     }
 
@@ -85,26 +98,26 @@ impl<'t> Nested<'t> {
     ///
     /// # Safety
     /// `memory` holds `count` such elements at any alignment, made by `malloc` where they own memory.
-    pub(crate) unsafe fn reclaim(&self, kind: Kind<'_>, memory: *mut u8, count: usize) {
-        let size = self.size(kind);
+    pub(crate) unsafe fn reclaim(&self, layout: ElementLayout<'_>, memory: *mut u8, count: usize) {
+        let size = self.elem_bytes(layout);
         for index in 0..count {
             // SAFETY: `index` is below `count`, and the contract above.
             unsafe {
                 let at = memory.add(index * size);
-                match kind {
-                    Kind::Plain(_) => return,
-                    Kind::Text => release(at.cast::<*mut c_char>().read_unaligned()),
-                    Kind::Sequence(base) => {
+                match layout {
+                    ElementLayout::Plain(_) => return,
+                    ElementLayout::Text => release(at.cast::<*mut c_char>().read_unaligned()),
+                    ElementLayout::Sequence(base) => {
                         let NcVlen { len, p } = at.cast::<NcVlen>().read_unaligned();
-                        if let Some(items) = self.kind(base).filter(|_| !p.is_null()) {
+                        if let Some(items) = self.layout(base).filter(|_| !p.is_null()) {
                             self.reclaim(items, p.cast(), len);
                         }
                         release(p);
                     }
-                    Kind::Fields(fields, _) => {
+                    ElementLayout::Fields(fields, _) => {
                         for field in fields {
-                            if let Some(kind) = self.kind(field.nc_type) {
-                                self.reclaim(kind, at.add(field.offset), count_of(field));
+                            if let Some(layout) = self.layout(field.nc_type) {
+                                self.reclaim(layout, at.add(field.offset), count_of(field));
                             }
                         }
                     }
@@ -122,13 +135,13 @@ impl<'t> Nested<'t> {
     /// `from` holds `count` such elements, `to` has room for as many, both at any alignment.
     pub(crate) unsafe fn copy(
         &self,
-        kind: Kind<'_>,
+        layout: ElementLayout<'_>,
         from: *const u8,
         to: *mut u8,
         count: usize,
     ) -> Result<(), NcError> {
-        let size = self.size(kind);
-        if let Kind::Plain(_) = kind {
+        let size = self.elem_bytes(layout);
+        if let ElementLayout::Plain(_) = layout {
             // SAFETY: the contract above; memmove semantics allow for a caller whose buffers touch.
             unsafe { std::ptr::copy(from, to, size * count) };
             return Ok(());
@@ -137,8 +150,8 @@ impl<'t> Nested<'t> {
             // SAFETY: `index` is below `count`, and the contract above.
             unsafe {
                 let at = index * size;
-                if let Err(error) = self.copy_one(kind, from.add(at), to.add(at)) {
-                    self.reclaim(kind, to, index);
+                if let Err(error) = self.copy_one(layout, from.add(at), to.add(at)) {
+                    self.reclaim(layout, to, index);
                     return Err(error);
                 }
             }
@@ -148,46 +161,51 @@ impl<'t> Nested<'t> {
 
     /// # Safety
     /// As [`Self::copy`], for one element.
-    unsafe fn copy_one(&self, kind: Kind<'_>, from: *const u8, to: *mut u8) -> Result<(), NcError> {
+    unsafe fn copy_one(
+        &self,
+        layout: ElementLayout<'_>,
+        from: *const u8,
+        to: *mut u8,
+    ) -> Result<(), NcError> {
         // SAFETY: the contract above; each arm reads and writes one element.
         unsafe {
-            match kind {
-                Kind::Plain(size) => std::ptr::copy(from, to, size),
-                Kind::Text => {
+            match layout {
+                ElementLayout::Plain(size) => std::ptr::copy(from, to, size),
+                ElementLayout::Text => {
                     let duplicate = match bytes(from.cast::<*const c_char>().read_unaligned()) {
                         Some(text) => malloc_text(text)?,
                         None => std::ptr::null_mut(),
                     };
                     to.cast::<*mut c_char>().write_unaligned(duplicate);
                 }
-                Kind::Sequence(base) => {
+                ElementLayout::Sequence(base) => {
                     let NcVlen { len, p } = from.cast::<NcVlen>().read_unaligned();
                     let mut items = std::ptr::null_mut();
                     if len > 0 && !p.is_null() {
-                        let kind = self.kind(base).ok_or(NcError::BadType)?;
-                        items = libc::calloc(len, self.size(kind).max(1));
+                        let layout = self.layout(base).ok_or(NcError::BadType)?;
+                        items = libc::calloc(len, self.elem_bytes(layout).max(1));
                         if items.is_null() {
                             return Err(NcError::NoMem);
                         }
-                        if let Err(error) = self.copy(kind, p.cast(), items.cast(), len) {
+                        if let Err(error) = self.copy(layout, p.cast(), items.cast(), len) {
                             release(items);
                             return Err(error);
                         }
                     }
                     to.cast::<NcVlen>().write_unaligned(NcVlen { len, p: items });
                 }
-                Kind::Fields(fields, size) => {
+                ElementLayout::Fields(fields, size) => {
                     // Padding and plain fields at once; then what owns memory, field by field.
                     std::ptr::copy(from, to, size);
                     for (done, field) in fields.iter().enumerate() {
-                        let Some(kind) = self.kind(field.nc_type) else { continue };
+                        let Some(layout) = self.layout(field.nc_type) else { continue };
                         let n = count_of(field);
                         let copied =
-                            self.copy(kind, from.add(field.offset), to.add(field.offset), n);
+                            self.copy(layout, from.add(field.offset), to.add(field.offset), n);
                         if let Err(error) = copied {
                             for field in &fields[..done] {
-                                if let Some(kind) = self.kind(field.nc_type) {
-                                    self.reclaim(kind, to.add(field.offset), count_of(field));
+                                if let Some(layout) = self.layout(field.nc_type) {
+                                    self.reclaim(layout, to.add(field.offset), count_of(field));
                                 }
                             }
                             return Err(error);
@@ -223,7 +241,7 @@ impl<'t> Nested<'t> {
                 UserClass::String => print_atomic(STRING, at, text),
                 UserClass::Vlen { base } => {
                     let NcVlen { len, p } = at.cast::<NcVlen>().read_unaligned();
-                    let size = self.kind(*base).map_or(0, |kind| self.size(kind));
+                    let size = self.layout(*base).map_or(0, |layout| self.elem_bytes(layout));
                     text.extend_from_slice(b"{len=");
                     text.extend_from_slice(format!("{len},p=(").as_bytes());
                     for index in 0..if p.is_null() { 0 } else { len } {
@@ -244,7 +262,8 @@ impl<'t> Nested<'t> {
                         for len in &field.dims {
                             text.extend_from_slice(format!("[{len}]").as_bytes());
                         }
-                        let size = self.kind(field.nc_type).map_or(0, |kind| self.size(kind));
+                        let size =
+                            self.layout(field.nc_type).map_or(0, |layout| self.elem_bytes(layout));
                         for index in 0..count_of(field) {
                             if index > 0 {
                                 text.push(b' ');
@@ -257,5 +276,50 @@ impl<'t> Nested<'t> {
                 UserClass::Unknown => {}
             }
         }
+    }
+}
+
+/// Appends one element as `nc_dump_data` writes it.
+///
+/// # Safety
+/// `at` points to one element of the atomic type, at any alignment.
+pub(crate) unsafe fn print_atomic(xtype: NcType, at: *const u8, text: &mut Vec<u8>) {
+    // SAFETY: every arm reads exactly the element's size, whatever the alignment.
+    let shown = unsafe {
+        match ExtType::from_nc_type(xtype) {
+            Some(ExtType::Char) => {
+                text.extend_from_slice(&[b'\'', *at, b'\'']);
+                return;
+            }
+            Some(ExtType::Byte) => at.cast::<i8>().read().to_string(),
+            Some(ExtType::UByte) => at.read().to_string(),
+            Some(ExtType::Short) => at.cast::<i16>().read_unaligned().to_string(),
+            Some(ExtType::UShort) => at.cast::<u16>().read_unaligned().to_string(),
+            Some(ExtType::Int) => at.cast::<i32>().read_unaligned().to_string(),
+            // The reference prints unsigned ints as signed ones.
+            Some(ExtType::UInt) => at.cast::<i32>().read_unaligned().to_string(),
+            Some(ExtType::Int64) => at.cast::<i64>().read_unaligned().to_string(),
+            Some(ExtType::UInt64) => at.cast::<u64>().read_unaligned().to_string(),
+            Some(ExtType::Float) => fixed(f64::from(at.cast::<f32>().read_unaligned())),
+            Some(ExtType::Double) => fixed(at.cast::<f64>().read_unaligned()),
+            None => {
+                let string = bytes(at.cast::<*const c_char>().read_unaligned());
+                text.push(b'"');
+                text.extend_from_slice(string.unwrap_or_default());
+                text.push(b'"');
+                return;
+            }
+        }
+    };
+    text.extend_from_slice(shown.as_bytes());
+}
+
+/// A number as C's `%f` prints it.
+fn fixed(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:.6}")
+    } else {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" })
     }
 }

@@ -1,13 +1,13 @@
-//! A way on for an exit whose thread waits for itself.
+//! A timer that lets an exit go on whose thread waits for a lock that it holds itself.
 //!
-//! `exit` in a signal handler may come into the middle of an allocation, of the program or of ours. The
-//! thread then has a lock of the allocator that it never gives back, and whatever an exit does here takes
-//! memory. So a timer watches: it interrupts this thread, which writes one line and goes on with what else
-//! is to be done at the exit. The C library allows that: `exit` within a function that `exit` calls does
+//! A signal handler that calls `exit` may have interrupted an allocation, of the program or of this library.
+//! The thread then holds a lock of the allocator that it never gives back, and all that an exit does here
+//! takes memory. So a timer interrupts this thread, which writes one line and goes on with the other exit
+//! functions. The C library allows that: `exit` within a function that `exit` calls does
 //! what is left.
 //!
-//! The C library drops thread-local values before it calls any exit function, where nobody can step in.
-//! It has none of ours: `scripts/link.sh` sees to that.
+//! The C library drops thread-local values before it calls any exit function, before the timer can be
+//! set. This library has none that are dropped: `scripts/link.sh` checks that.
 
 use std::mem::zeroed;
 use std::ptr::null_mut;
@@ -16,39 +16,39 @@ use std::time::Duration;
 
 use libc::{c_int, c_void};
 
-/// Sent to this thread alone.
+/// The signal of the timer; it is sent to this thread alone.
 const SIGNAL: c_int = libc::SIGALRM;
 
 const LINE: &str = "zonda: the program ended in the middle of something that its thread can never \
                     finish, such as an allocation of memory: what was put into open files since the \
                     last nc_sync, if anything, is given up\n";
 
-/// What the program gave to `exit`.
+/// The status that the program gave to `exit`.
 static STATUS: AtomicI32 = AtomicI32::new(1);
 
-/// Takes note of what the program gave to `exit`.
+/// Notes the status that the program gave to `exit`.
 pub(super) fn note_status(status: c_int) {
     STATUS.store(status, Ordering::Relaxed);
 }
 
-/// The program ends by `quick_exit`, which tells no status.
+/// Whether the program ends by `quick_exit`, whose status is not known.
 static IS_QUICK: AtomicBool = AtomicBool::new(false);
 
-/// Takes note of that.
+/// Notes that the program ends by `quick_exit`.
 pub(super) fn note_quick() {
     IS_QUICK.store(true, Ordering::Relaxed);
 }
 
-/// While it lives, the thread is not kept from ending for longer than a time.
-pub(super) struct Watch {
+/// While it lives, the exiting thread is interrupted after a time.
+pub(super) struct ExitTimer {
     timer: c_int,
     old_action: libc::sigaction,
     old_mask: libc::sigset_t,
 }
 
-impl Watch {
-    /// None where the system has no timer. Takes no memory, as little as what is dropped later.
-    pub(super) fn begin(at_most: Duration) -> Option<Watch> {
+impl ExitTimer {
+    /// Sets the timer; `None` where the system has none. Takes no memory, and neither does the drop.
+    pub(super) fn begin(at_most: Duration) -> Option<ExitTimer> {
         // SAFETY: all of these are plain numbers and pointers, for which zeros are valid; the calls get
         // addresses of locals.
         let watch = unsafe {
@@ -69,7 +69,7 @@ impl Watch {
             let mut set: libc::sigset_t = zeroed();
             libc::sigaddset(&raw mut set, SIGNAL);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, &raw mut old_mask);
-            Watch { timer, old_action, old_mask }
+            ExitTimer { timer, old_action, old_mask }
         };
         // SAFETY: zeros are a valid time; the timer is ours.
         unsafe {
@@ -83,7 +83,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ExitTimer {
     fn drop(&mut self) {
         // SAFETY: the timer is ours, and gone before the signal means again what it meant before.
         unsafe {
@@ -94,10 +94,10 @@ impl Drop for Watch {
     }
 }
 
-/// The handler: the thread is stuck.
+/// The signal handler: the thread waits for itself.
 extern "C" fn go_on(_: c_int) {
-    // SAFETY: the bytes are those of the line; `exit` is allowed here, as is said at the top. Not where the program did
-    // not call it: there the process ends at once, with the status of a failure.
+    // SAFETY: the bytes are those of the line; `exit` is allowed in a handler, see the top of this file. Not so
+    // after `quick_exit`: then the process ends at once.
     unsafe {
         let _ = libc::write(2, LINE.as_ptr().cast(), LINE.len());
         if IS_QUICK.load(Ordering::Relaxed) {
@@ -107,12 +107,12 @@ extern "C" fn go_on(_: c_int) {
     }
 }
 
-/// Bytes that no cache of a thread has, so that the allocator's lock is needed, and that are not taken
-/// from the system by themselves.
+/// Bytes of an allocation that needs the lock of the allocator: more than caches of threads have, less than
+/// is taken from the system directly.
 const BYTES: usize = 64 << 10;
 
-/// Comes back where this thread can take memory.
+/// Returns only where this thread can take memory.
 pub(super) fn try_memory() {
-    // SAFETY: what is taken is given back; the compiler does not know that it is the same.
+    // SAFETY: what is taken is freed; the compiler does not see that, and cannot leave out both.
     unsafe { libc::free(std::hint::black_box(libc::malloc(BYTES))) };
 }

@@ -1,5 +1,5 @@
-//! The libnetcdf that a program brought along and that this library stands in front of, as under
-//! `LD_PRELOAD`: which release it is. Nothing of it is ever called but `nc_inq_libvers`.
+//! Another libnetcdf in the process, which this library stands in front of, as under `LD_PRELOAD`: which
+//! release it is. None of its functions is called but `nc_inq_libvers`.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -15,21 +15,25 @@ type Libvers = unsafe extern "C" fn() -> *const c_char;
 
 /// The release of another libnetcdf in this process, if there is one.
 ///
-/// Behind this library in the order of the loader, or among all that is loaded: extensions of Python hold
-/// theirs for themselves.
+/// It is searched behind this library in the order of the loader, and then among all libraries that are
+/// loaded, since extensions of Python load theirs for themselves.
 pub(crate) fn release() -> Option<Release> {
     // SAFETY: SYMBOL is NUL-terminated, and the loader's pseudo-handle is valid for every library.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, SYMBOL.as_ptr()) };
-    says(next).or_else(|| {
+    release_said_by(next).or_else(|| {
         let mut found: Vec<Vec<u8>> = Vec::new();
-        // SAFETY: the loader calls `note` during this call alone, with the vector that it is told of.
-        unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
+        // SAFETY: the loader calls `add_libnetcdf` during this call alone, with the vector that it is given.
+        unsafe { libc::dl_iterate_phdr(Some(add_libnetcdf), (&raw mut found).cast()) };
         found.iter().find_map(|path| of_library(path))
     })
 }
 
-/// Takes down the paths of what is loaded under a name of libnetcdf.
-unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+/// Adds the path of a library to the list, if it is called libnetcdf.
+unsafe extern "C" fn add_libnetcdf(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    found: *mut c_void,
+) -> c_int {
     // SAFETY: the loader hands over its description of one library, and our own vector.
     let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Vec<u8>>>()) };
     if info.dlpi_name.is_null() {
@@ -53,14 +57,14 @@ fn of_library(path: &[u8]) -> Option<Release> {
         return None;
     }
     // SAFETY: the handle is open, and SYMBOL NUL-terminated.
-    let release = says(unsafe { libc::dlsym(library, SYMBOL.as_ptr()) });
+    let release = release_said_by(unsafe { libc::dlsym(library, SYMBOL.as_ptr()) });
     // SAFETY: opened above, once.
     unsafe { libc::dlclose(library) };
     release
 }
 
-/// What another `nc_inq_libvers` than our own says.
-fn says(function: *mut c_void) -> Option<Release> {
+/// The release that `nc_inq_libvers` of another library returns; `None` for that of this one.
+fn release_said_by(function: *mut c_void) -> Option<Release> {
     if function.is_null() || function == nc_inq_libvers as *mut c_void {
         return None;
     }
@@ -82,6 +86,6 @@ mod tests {
     #[test]
     fn alone_there_is_none() {
         assert_eq!(release(), None);
-        assert_eq!(says(std::ptr::null_mut()), None);
+        assert_eq!(release_said_by(std::ptr::null_mut()), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a path argument means: a file, options behind a `#`, or a place that is not a file.
+//! The path argument of functions that open files: a path with options behind a `#`, or a URL.
 
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -7,34 +7,34 @@ use std::path::Path;
 use zonda::{Format, NcError, WriteBehind};
 use zonda_user_format::number_in_url;
 
-/// Where a path argument leads.
+/// A path argument, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Target {
+pub(crate) struct PathArgument {
     /// The file.
     pub(crate) path: Vec<u8>,
     /// Layer spec of `#zonda.io=`.
     pub(crate) io: Option<String>,
     /// What `#zonda.async=` says.
     pub(crate) write_behind: Option<WriteBehind>,
-    /// A URL that asks for netCDF-4 by its mode. What is opened is seen from the file itself.
+    /// Whether the mode of a URL asks for netCDF-4. It counts for new files only.
     pub(crate) netcdf4: bool,
-    /// The same for a format that is none of netCDF's own.
+    /// The format that the mode of a URL asks for, if it is none of netCDF's own; for new files only.
     pub(crate) format: Option<Format>,
-    /// A URL whose mode names a format of the program's own, which gets the URL as it is.
+    /// The number of the program's own format that the mode of a URL names; its path is then the URL.
     pub(crate) user_format: Option<usize>,
 }
 
 /// Protocols that a netCDF library knows; those of remote data are not built in.
 const REMOTE: [&[u8]; 5] = [b"http", b"https", b"dods", b"dap4", b"s3"];
-/// Words in `mode=` that mean something other than a file in a format of ours.
+/// Words in `mode=` that mean something other than a file in a format of Zonda.
 const FOREIGN_MODES: [&str; 7] = ["dap2", "dap4", "nczarr", "zarr", "xarray", "noxarray", "s3"];
 /// Words in `mode=` that mean netCDF-4.
 const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
 
-/// More than any file system takes as a path.
+/// Longest path argument in bytes: more than any file system takes as a path.
 const MOST_PATH_BYTES: usize = 64 << 10;
 
-impl Target {
+impl PathArgument {
     /// Reads a path argument; also gives the text that `nc_inq_path` gives back for it.
     ///
     /// # Errors
@@ -42,15 +42,15 @@ impl Target {
     ///
     /// # Safety
     /// `path` is a NUL-terminated string.
-    pub(crate) unsafe fn from_c(path: *const c_char) -> Result<(Target, CString), NcError> {
+    pub(crate) unsafe fn from_c(path: *const c_char) -> Result<(PathArgument, CString), NcError> {
         // SAFETY: the contract above.
         let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
         if bytes.len() > MOST_PATH_BYTES {
             return Err(NcError::System(libc::ENAMETOOLONG));
         }
-        let target = parse(bytes)?;
-        let shown = CString::new(without_blanks(bytes)).map_err(|_| NcError::Inval)?;
-        Ok((target, shown))
+        let parsed = parse(bytes)?;
+        let shown_path = CString::new(without_blanks(bytes)).map_err(|_| NcError::Inval)?;
+        Ok((parsed, shown_path))
     }
 
     /// The file, for the operating system.
@@ -59,7 +59,7 @@ impl Target {
     }
 }
 
-/// What is behind blanks and control characters in front.
+/// The argument without blanks and control characters at its begin.
 fn without_blanks(argument: &[u8]) -> &[u8] {
     let blanks = argument.iter().take_while(|&&byte| byte <= b' ').count();
     &argument[blanks..]
@@ -72,40 +72,41 @@ fn without_blanks(argument: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// `NC_EURL` for nothing, `NC_EINVAL` for a protocol nobody knows and for a `zonda.` key nobody knows,
-/// `NC_ENOTBUILT` for what is not a local file in a format of ours.
-fn parse(argument: &[u8]) -> Result<Target, NcError> {
+/// `NC_ENOTBUILT` for what is not a local file in a format of Zonda.
+fn parse(argument: &[u8]) -> Result<PathArgument, NcError> {
     let text = without_blanks(argument);
     if text.is_empty() {
         return Err(NcError::DapUrl);
     }
     match split_url(text) {
-        None => plain(text),
+        None => plain_path(text),
         Some((.., fragment)) if number_in_url(fragment).is_some() => {
             let user_format = number_in_url(fragment);
-            Ok(Target { path: text.to_vec(), user_format, ..Target::default() })
+            Ok(PathArgument { path: text.to_vec(), user_format, ..PathArgument::default() })
         }
         Some((b"file", path, fragment)) => {
-            let mut target = Target { path: path.to_vec(), ..Target::default() };
-            apply(&mut target, fragment)?;
-            Ok(target)
+            let mut parsed = PathArgument { path: path.to_vec(), ..PathArgument::default() };
+            apply_fragment(&mut parsed, fragment)?;
+            Ok(parsed)
         }
         Some((protocol, ..)) if REMOTE.contains(&protocol) => Err(NcError::NotBuilt),
         Some(_) => Err(NcError::Inval),
     }
 }
 
-fn plain(text: &[u8]) -> Result<Target, NcError> {
+/// A path argument that is no URL.
+fn plain_path(text: &[u8]) -> Result<PathArgument, NcError> {
     let hash = text.iter().rposition(|&byte| byte == b'#');
     if let Some(hash) = hash {
         let (path, fragment) = (&text[..hash], &text[hash + 1..]);
-        let ours = |pair: &[u8]| pair.starts_with(b"zonda.");
-        if !path.is_empty() && fragment.split(|&byte| byte == b'&').any(ours) {
-            let mut target = Target { path: path.to_vec(), ..Target::default() };
-            apply(&mut target, fragment)?;
-            return Ok(target);
+        let is_zonda_key = |pair: &[u8]| pair.starts_with(b"zonda.");
+        if !path.is_empty() && fragment.split(|&byte| byte == b'&').any(is_zonda_key) {
+            let mut parsed = PathArgument { path: path.to_vec(), ..PathArgument::default() };
+            apply_fragment(&mut parsed, fragment)?;
+            return Ok(parsed);
         }
     }
-    Ok(Target { path: text.to_vec(), ..Target::default() })
+    Ok(PathArgument { path: text.to_vec(), ..PathArgument::default() })
 }
 
 /// Protocol, path and fragment of a URL; `None` for anything that is none.
@@ -140,16 +141,16 @@ fn split_url(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((protocol, host, fragment))
 }
 
-/// Applies `key=value&...`. Keys of other libraries pass.
-fn apply(target: &mut Target, fragment: &[u8]) -> Result<(), NcError> {
+/// Applies `key=value&...`. Keys of other libraries are ignored.
+fn apply_fragment(parsed: &mut PathArgument, fragment: &[u8]) -> Result<(), NcError> {
     for pair in fragment.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty()) {
         let text = std::str::from_utf8(pair).map_err(|_| NcError::Inval)?;
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
         match key.to_ascii_lowercase().as_str() {
-            "zonda.io" => target.io = Some(value.to_owned()),
+            "zonda.io" => parsed.io = Some(value.to_owned()),
             "zonda.async" => {
-                let how = value.parse().map_err(|_| NcError::Inval)?;
-                target.write_behind = Some(how);
+                let write_behind = value.parse().map_err(|_| NcError::Inval)?;
+                parsed.write_behind = Some(write_behind);
             }
             key if key.starts_with("zonda.") => return Err(NcError::Inval),
             "mode" => {
@@ -158,8 +159,8 @@ fn apply(target: &mut Target, fragment: &[u8]) -> Result<(), NcError> {
                     if FOREIGN_MODES.contains(&word.as_str()) {
                         return Err(NcError::NotBuilt);
                     }
-                    target.netcdf4 |= NETCDF4_MODES.contains(&word.as_str());
-                    target.format = target.format.or_else(|| zonda::format_named(&word));
+                    parsed.netcdf4 |= NETCDF4_MODES.contains(&word.as_str());
+                    parsed.format = parsed.format.or_else(|| zonda::format_named(&word));
                 }
             }
             // Some modes may stand alone.
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     fn path(argument: &str) -> Result<String, NcError> {
-        parse(argument.as_bytes()).map(|target| String::from_utf8(target.path).unwrap())
+        parse(argument.as_bytes()).map(|parsed| String::from_utf8(parsed.path).unwrap())
     }
 
     #[test]
@@ -190,14 +191,14 @@ mod tests {
 
     #[test]
     fn a_fragment_of_ours_is_cut_off_and_others_are_part_of_the_name() {
-        let target = parse(b"a#1.nc#zonda.io=cache:256:8").unwrap();
-        assert_eq!(target.path, b"a#1.nc");
-        assert_eq!(target.io.as_deref(), Some("cache:256:8"));
+        let parsed = parse(b"a#1.nc#zonda.io=cache:256:8").unwrap();
+        assert_eq!(parsed.path, b"a#1.nc");
+        assert_eq!(parsed.io.as_deref(), Some("cache:256:8"));
         assert_eq!(path("a.nc#mode=nczarr"), Ok("a.nc#mode=nczarr".into()));
         assert_eq!(path("a.nc#x&zonda.async=off"), Ok("a.nc".into()));
         let parsed = parse(b"a.nc#zonda.async=mem=1M,threads=2&zonda.io=file").unwrap();
         assert_eq!(
-            parsed.write_behind.map(|how| how.to_string()),
+            parsed.write_behind.map(|write_behind| write_behind.to_string()),
             Some("mem=1048576,threads=2".into())
         );
         assert_eq!(path("a.nc#zonda.async=sometimes"), Err(NcError::Inval));
@@ -220,8 +221,8 @@ mod tests {
         assert_eq!(path("[log]http://h/a.nc"), Err(NcError::NotBuilt));
         assert_eq!(path("foo://a/b"), Err(NcError::Inval));
         for url in ["file:///a/b#mode=bytes,udf1", "https://h/a#x=1&mode=UDF1"] {
-            let target = parse(url.as_bytes()).unwrap();
-            assert_eq!((target.path, target.user_format), (url.into(), Some(1)));
+            let parsed = parse(url.as_bytes()).unwrap();
+            assert_eq!((parsed.path, parsed.user_format), (url.into(), Some(1)));
         }
     }
 

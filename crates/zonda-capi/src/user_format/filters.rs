@@ -1,63 +1,21 @@
-//! Calls about how variables are stored that are no single member of a table; as in `calls`, in terms of
-//! other calls.
+//! Calls about filters that are no single member of a table: a sequence of other calls, in the order in
+//! which the reference makes them.
 
-use std::ffi::{c_float, c_int, c_uint, c_void};
-use std::ptr::{null, null_mut};
+use std::ffi::{c_int, c_uint};
+use std::ptr::null_mut;
 
 use zonda::{NcError, memory};
 
-use crate::boundary::put;
+use super::members::{VarProperty, var_property};
+use super::{NcDispatch, attempt, member};
+use crate::c_memory::put;
 use crate::filter::{nc_inq_filter_avail, nc_inq_var_filter_ids, nc_inq_var_filter_info};
-use crate::foreign::{put_list, slice};
-use crate::tuning::{CHUNKED, nc_inq_var_chunking};
 use crate::types::{STRING, VLEN};
 use crate::user_types::nc_inq_user_type;
-use crate::var::{nc_inq_varndims, nc_inq_vartype};
-
-use super::calls::attempt;
-use super::{NcDispatch, member};
+use crate::var::nc_inq_vartype;
 
 const DEFLATE: c_uint = 1;
 const SZIP: c_uint = 4;
-
-/// Parts of `inq_var_all` that are asked for one at a time.
-pub(crate) enum Part {
-    Shuffle(*mut c_int),
-    Fletcher32(*mut c_int),
-    Chunking(*mut c_int, *mut usize),
-    Fill(*mut c_int, *mut c_void),
-    Endian(*mut c_int),
-}
-
-/// What an inquiry about the storage of a variable asks of the table.
-///
-/// # Safety
-/// The pointers are null, or valid for what is asked.
-pub(crate) unsafe fn var_part(
-    table: &NcDispatch,
-    (ncid, varid): (c_int, c_int),
-    part: Part,
-) -> c_int {
-    let none = null_mut::<c_int>();
-    let (mut shuffle, mut fletcher32, mut storage, mut chunks) = (none, none, none, null_mut());
-    let (mut no_fill, mut fill, mut endian) = (none, null_mut(), none);
-    match part {
-        Part::Shuffle(to) => shuffle = to,
-        Part::Fletcher32(to) => fletcher32 = to,
-        Part::Chunking(to, sizes) => (storage, chunks) = (to, sizes),
-        Part::Fill(to, value) => (no_fill, fill) = (to, value),
-        Part::Endian(to) => endian = to,
-    }
-    let (name, xtype) = (null_mut(), null_mut());
-    let (id, n_params, params) = (null_mut(), null_mut(), null_mut());
-    member!(
-        table,
-        inq_var_all(
-            ncid, varid, name, xtype, none, none, none, shuffle, none, none, fletcher32, storage,
-            chunks, no_fill, fill, endian, id, n_params, params,
-        )
-    )
-}
 
 /// `nc_def_var_filter`: variables whose elements have no fixed size get none.
 ///
@@ -118,9 +76,9 @@ pub(crate) unsafe fn inq_filter(
     0
 }
 
-/// Number of the parameters of a filter, and the first `N`; `None` where the variable does not have it.
-/// As in the reference, those of deflate and szip are asked for at once, those of others after their
-/// number.
+/// The number of the parameters of a filter, and the first `N`; `None` where the variable does not have it.
+/// As in the reference, one call asks for number and parameters of deflate and szip (`at_once`); of other
+/// filters, the number is asked for first.
 ///
 /// # Errors
 /// The code of the inquiry.
@@ -129,10 +87,10 @@ fn params_of<const N: usize>(
     id: c_uint,
     at_once: bool,
 ) -> Result<Option<(usize, [c_uint; N])>, c_int> {
-    /// More than any filter has.
-    const MANY: usize = 1024;
+    /// More parameters than any filter has.
+    const MANY_PARAMS: usize = 1024;
     let mut n = 0_usize;
-    let mut params = vec![0; MANY];
+    let mut params = vec![0; MANY_PARAMS];
     if !at_once {
         // SAFETY: the number goes to a local.
         match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, null_mut()) } {
@@ -179,7 +137,11 @@ pub(crate) unsafe fn deflate(
     unsafe {
         put(deflatep, c_int::from(found.is_some()));
         put(levelp, found.unwrap_or(0).cast_signed());
-        if shufflep.is_null() { 0 } else { var_part(table, var, Part::Shuffle(shufflep)) }
+        if shufflep.is_null() {
+            0
+        } else {
+            var_property(table, var, VarProperty::Shuffle(shufflep))
+        }
     }
 }
 
@@ -218,78 +180,18 @@ pub(crate) fn def_named_filter(
     unsafe { def_filter(table, (ncid, varid), id, params.len(), params.as_ptr()) }
 }
 
-/// Tells the parameters of a filter that has a function of its own, and exactly `N` parameters; `NC_EFILTER`
-/// where it has another number of them.
+/// Calls `put_found` with the parameters of a filter that has a function of its own and exactly `N`
+/// parameters; `NC_EFILTER` where it has another number of them.
 pub(crate) fn named_filter<const N: usize>(
     (ncid, varid): (c_int, c_int),
     id: c_uint,
-    tell: impl FnOnce(Option<[c_uint; N]>),
+    put_found: impl FnOnce(Option<[c_uint; N]>),
 ) -> c_int {
     attempt!(nc_inq_filter_avail(ncid, id));
     match params_of::<N>((ncid, varid), id, false) {
         Ok(Some((n, _))) if n != N => return NcError::Filter.code(),
-        Ok(found) => tell(found.map(|(_, params)| params)),
+        Ok(found) => put_found(found.map(|(_, params)| params)),
         Err(code) => return code,
-    }
-    0
-}
-
-/// Tells the chunk cache of a variable.
-pub(crate) fn chunk_cache(
-    table: &NcDispatch,
-    (ncid, varid): (c_int, c_int),
-    tell: impl FnOnce(usize, usize, c_float),
-) -> c_int {
-    let (mut bytes, mut slots, mut preemption) = (0, 0, 0.0);
-    let to = (&raw mut bytes, &raw mut slots, &raw mut preemption);
-    attempt!(member!(table, get_var_chunk_cache(ncid, varid, to.0, to.1, to.2)));
-    tell(bytes, slots, preemption);
-    0
-}
-
-/// `nc_def_var_chunking_ints`.
-///
-/// # Safety
-/// `ints` is null or holds a size per dimension.
-pub(crate) unsafe fn def_chunking_ints(
-    table: &NcDispatch,
-    (ncid, varid): (c_int, c_int),
-    storage: c_int,
-    ints: *const c_int,
-) -> c_int {
-    let mut rank = 0;
-    // SAFETY: the result goes to a local.
-    attempt!(unsafe { nc_inq_varndims(ncid, varid, &raw mut rank) });
-    let rank = usize::try_from(rank).unwrap_or(0);
-    if ints.is_null() || rank == 0 {
-        return member!(table, def_var_chunking(ncid, varid, storage, null()));
-    }
-    // SAFETY: the contract above.
-    let ints = unsafe { slice(ints, rank) };
-    let sizes: Vec<usize> = ints.iter().map(|&size| size as usize).collect();
-    member!(table, def_var_chunking(ncid, varid, storage, sizes.as_ptr()))
-}
-
-/// `nc_inq_var_chunking_ints`.
-///
-/// # Safety
-/// `storagep` is null, or valid for a write; `ints` is null, or has room for an int per dimension.
-pub(crate) unsafe fn chunking_ints(
-    (ncid, varid): (c_int, c_int),
-    storagep: *mut c_int,
-    ints: *mut c_int,
-) -> c_int {
-    let (mut rank, mut storage) = (0, 0);
-    // SAFETY: the result goes to a local.
-    attempt!(unsafe { nc_inq_varndims(ncid, varid, &raw mut rank) });
-    let mut sizes = vec![0; usize::try_from(rank).unwrap_or(0)];
-    // SAFETY: room for a size per dimension; the rest is the contract above.
-    unsafe {
-        attempt!(nc_inq_var_chunking(ncid, varid, &raw mut storage, sizes.as_mut_ptr()));
-        put(storagep, storage);
-        if storage == CHUNKED {
-            put_list(ints, sizes.iter().map(|&len| c_int::try_from(len).unwrap_or(c_int::MAX)));
-        }
     }
     0
 }

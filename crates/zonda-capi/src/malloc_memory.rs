@@ -1,6 +1,6 @@
 //! A file in one piece of `malloc` memory, because that is what C hands in and gets back.
 
-use crate::foreign::{slice, slice_mut};
+use crate::c_memory::{slice, slice_mut};
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::null_mut;
@@ -12,13 +12,14 @@ use zonda::storage::{
 };
 use zonda_runtime::lock::{Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Memory grows in pages, so that a header written in pieces does not move it each time.
-pub(crate) const PAGE: usize = 4096;
+/// Bytes of a page. Memory grows by pages, so that a header written in pieces does not move it each time;
+/// programs read this number back as the size of blocks.
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Bytes between `start` and `start + capacity`; those from `len` on are zero if the memory may be
 /// written at all.
 #[derive(Debug)]
-struct Buffer {
+struct MallocBuffer {
     start: *mut u8,
     len: usize,
     capacity: usize,
@@ -27,10 +28,11 @@ struct Buffer {
 /// A storage in one piece of `malloc` memory.
 #[derive(Debug)]
 pub(crate) struct MallocMemory {
-    buffer: RwLock<Buffer>,
-    /// The memory is ours: freed in the end, and moved when it grows. Else it is the caller's.
+    buffer: RwLock<MallocBuffer>,
+    /// Whether the memory is the library's, which moves it when it grows and frees it in the end. Else it
+    /// is the caller's.
     owned: AtomicBool,
-    /// A write did not fit into borrowed memory.
+    /// Whether a write did not fit into borrowed memory.
     refused: AtomicBool,
 }
 
@@ -46,16 +48,16 @@ impl MallocMemory {
     /// # Errors
     /// `NC_ENOMEM`.
     pub(crate) fn zeroed(len: usize) -> Result<MallocMemory, NcError> {
-        let capacity = len.max(1).checked_next_multiple_of(PAGE).ok_or(NcError::NoMem)?;
+        let capacity = len.max(1).checked_next_multiple_of(PAGE_BYTES).ok_or(NcError::NoMem)?;
         // SAFETY: calloc takes any size.
         let start = unsafe { libc::calloc(capacity, 1) }.cast::<u8>();
         if start.is_null() {
             return Err(NcError::NoMem);
         }
-        Ok(MallocMemory::new(Buffer { start, len, capacity }, true))
+        Ok(MallocMemory::new(MallocBuffer { start, len, capacity }, true))
     }
 
-    fn new(buffer: Buffer, owned: bool) -> MallocMemory {
+    fn new(buffer: MallocBuffer, owned: bool) -> MallocMemory {
         let owned = AtomicBool::new(owned);
         MallocMemory {
             buffer: RwLock::ranked(Rank::Storage, buffer),
@@ -64,12 +66,12 @@ impl MallocMemory {
         }
     }
 
-    /// The caller's own.
+    /// Memory that stays the caller's, unless [`MallocMemory::set_owned`] says otherwise.
     pub(crate) fn of_caller(memory: *mut c_void, size: usize) -> MallocMemory {
-        MallocMemory::new(Buffer { start: memory.cast(), len: size, capacity: size }, false)
+        MallocMemory::new(MallocBuffer { start: memory.cast(), len: size, capacity: size }, false)
     }
 
-    /// Whose it is from now on.
+    /// Makes the memory the library's, or the caller's.
     pub(crate) fn set_owned(&self, owned: bool) {
         self.owned.store(owned, Ordering::Release);
     }
@@ -83,24 +85,24 @@ impl MallocMemory {
         self.owned.load(Ordering::Acquire)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Buffer> {
+    fn read(&self) -> RwLockReadGuard<'_, MallocBuffer> {
         self.buffer.read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Buffer> {
+    fn write(&self) -> RwLockWriteGuard<'_, MallocBuffer> {
         self.buffer.write()
     }
 
-    /// Hands the memory out; the storage is empty from now on.
+    /// Hands the memory out, with the bytes in use; the storage is empty from now on.
     pub(crate) fn take(&self) -> (*mut u8, usize) {
         let mut buffer = self.write();
         let taken = (buffer.start, buffer.len);
-        *buffer = Buffer { start: null_mut(), len: 0, capacity: 0 };
+        *buffer = MallocBuffer { start: null_mut(), len: 0, capacity: 0 };
         taken
     }
 
     /// Makes room for `len` bytes; those beyond the old length are zero.
-    fn grow(&self, buffer: &mut Buffer, len: usize) -> Result<(), StorageError> {
+    fn grow(&self, buffer: &mut MallocBuffer, len: usize) -> Result<(), StorageError> {
         if len > buffer.capacity {
             let at = buffer.len as u64;
             let limit = buffer.capacity as u64;
@@ -112,7 +114,9 @@ impl MallocMemory {
             }
             // Half as much again: n appends then cost O(n).
             let wanted = len.max(buffer.capacity.saturating_add(buffer.capacity / 2));
-            let Some(capacity) = wanted.checked_next_multiple_of(PAGE) else { return Err(over) };
+            let Some(capacity) = wanted.checked_next_multiple_of(PAGE_BYTES) else {
+                return Err(over);
+            };
             // SAFETY: the memory came from malloc and is used through this buffer only.
             let moved = unsafe { libc::realloc(buffer.start.cast(), capacity) }.cast::<u8>();
             if moved.is_null() {
@@ -127,7 +131,7 @@ impl MallocMemory {
     }
 }
 
-impl Buffer {
+impl MallocBuffer {
     fn bytes(&self) -> &[u8] {
         // SAFETY: `start` is valid for `len` initialised bytes, or `len` is 0.
         unsafe { slice(self.start, self.len) }
@@ -261,7 +265,7 @@ mod tests {
     #[test]
     fn borrowed_memory_stays_where_and_as_long_as_it_is() {
         let mut bytes = *b"abcdefgh";
-        let buffer = Buffer { start: bytes.as_mut_ptr(), len: 8, capacity: 8 };
+        let buffer = MallocBuffer { start: bytes.as_mut_ptr(), len: 8, capacity: 8 };
         let memory = MallocMemory::new(buffer, false);
         memory.write_at(6, b"GH").unwrap();
         assert_eq!(memory.write_at(7, b"HI").unwrap_err().raw_os_error(), libc::ENOMEM);

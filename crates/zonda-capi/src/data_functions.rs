@@ -13,7 +13,8 @@ macro_rules! family {
         pub mod $module {
             use std::ffi::c_int;
 
-            use crate::transfer::{Caller, Mem, Which, transfer};
+            use crate::data_arguments::{CallerMemory, MemoryForm, SelectionArrays};
+            use crate::transfer::transfer;
 
             family! { @one $mem,
                 concat!("nc_put_var", $suffix),
@@ -100,38 +101,51 @@ macro_rules! family {
         ) -> c_int {
             let which = family!(@which $which $($array)*);
             // SAFETY: the contract above is that of `transfer`.
-            unsafe { transfer(ncid, varid, $mem, Caller::$way($data.cast()), which) }
+            unsafe { transfer(ncid, varid, $mem, CallerMemory::$way($data.cast()), which) }
         }
     };
-    (@which All) => { Which::All };
-    (@which $which:ident $($array:ident)+) => { Which::$which($($array),+) };
+    (@which All) => { SelectionArrays::All };
+    (@which $which:ident $($array:ident)+) => { SelectionArrays::$which($($array),+) };
 }
 
 use std::ffi as c;
 
 use zonda::MemType as M;
 
-family!(untyped, "", super::c::c_void, "void", Mem::Natural);
-family!(text, "_text", super::c::c_char, "char", Mem::Number(super::M::Text));
-family!(schar, "_schar", super::c::c_schar, "signed char", Mem::Number(super::M::I8));
-family!(uchar, "_uchar", super::c::c_uchar, "unsigned char", Mem::Number(super::M::U8));
-family!(ubyte, "_ubyte", super::c::c_uchar, "unsigned char", Mem::Number(super::M::U8));
-family!(short, "_short", super::c::c_short, "short", Mem::Number(super::M::I16));
-family!(ushort, "_ushort", super::c::c_ushort, "unsigned short", Mem::Number(super::M::U16));
-family!(int, "_int", super::c::c_int, "int", Mem::Number(super::M::I32));
-family!(uint, "_uint", super::c::c_uint, "unsigned int", Mem::Number(super::M::U32));
+family!(untyped, "", super::c::c_void, "void", MemoryForm::Natural);
+family!(text, "_text", super::c::c_char, "char", MemoryForm::Number(super::M::Text));
+family!(schar, "_schar", super::c::c_schar, "signed char", MemoryForm::Number(super::M::I8));
+family!(uchar, "_uchar", super::c::c_uchar, "unsigned char", MemoryForm::Number(super::M::U8));
+family!(ubyte, "_ubyte", super::c::c_uchar, "unsigned char", MemoryForm::Number(super::M::U8));
+family!(short, "_short", super::c::c_short, "short", MemoryForm::Number(super::M::I16));
+family!(ushort, "_ushort", super::c::c_ushort, "unsigned short", MemoryForm::Number(super::M::U16));
+family!(int, "_int", super::c::c_int, "int", MemoryForm::Number(super::M::I32));
+family!(uint, "_uint", super::c::c_uint, "unsigned int", MemoryForm::Number(super::M::U32));
 // `long` has 64 bits on the platforms that Zonda knows.
-family!(long, "_long", super::c::c_long, "long", Mem::Number(super::M::I64));
-family!(longlong, "_longlong", super::c::c_longlong, "long long", Mem::Number(super::M::I64));
+family!(long, "_long", super::c::c_long, "long", MemoryForm::Number(super::M::I64));
+family!(
+    longlong,
+    "_longlong",
+    super::c::c_longlong,
+    "long long",
+    MemoryForm::Number(super::M::I64)
+);
 family!(
     ulonglong,
     "_ulonglong",
     super::c::c_ulonglong,
     "unsigned long long",
-    Mem::Number(super::M::U64)
+    MemoryForm::Number(super::M::U64)
 );
-family!(float, "_float", super::c::c_float, "float", Mem::Number(super::M::F32));
-family!(double, "_double", super::c::c_double, "double", Mem::Number(super::M::F64));
-family!(string, "_string", *mut super::c::c_char, "char *", Mem::Strings);
+family!(float, "_float", super::c::c_float, "float", MemoryForm::Number(super::M::F32));
+family!(double, "_double", super::c::c_double, "double", MemoryForm::Number(super::M::F64));
+family!(string, "_string", *mut super::c::c_char, "char *", MemoryForm::Strings);
 
 const _: () = assert!(size_of::<c::c_long>() == 8);
+
+// What other modules call.
+pub(crate) use untyped::{
+    get_var1 as nc_get_var1, get_vara as nc_get_vara, get_varm as nc_get_varm,
+    get_vars as nc_get_vars, put_var1 as nc_put_var1, put_vara as nc_put_vara,
+    put_varm as nc_put_varm, put_vars as nc_put_vars,
+};

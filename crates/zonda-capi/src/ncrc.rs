@@ -14,18 +14,19 @@ use zonda::NcError;
 use zonda::storage::neighbour::trusts_environment;
 
 use crate::boundary::boundary;
-use crate::foreign::{bytes, malloc_text};
+use crate::c_memory::{bytes, malloc_text};
 
 const FILES: [&str; 3] = [".ncrc", ".daprc", ".dodsrc"];
 
 /// Entries in order of definition, each key once.
-type Table = Vec<(Vec<u8>, Vec<u8>)>;
+type ConfigEntries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The table; `None` if it is turned off. Read when first asked for.
-fn table() -> Option<MutexGuard<'static, (bool, Table)>> {
+/// Whether the files were read, and the entries; `None` if the table is turned off. The first call reads the
+/// files.
+fn table() -> Option<MutexGuard<'static, (bool, ConfigEntries)>> {
     static IS_OFF: Settled<bool> = Settled::new();
-    static TABLE: Global<(bool, Table)> = Global::new(Rank::Settings, UNREAD, || UNREAD);
-    const UNREAD: (bool, Table) = (false, Table::new());
+    static TABLE: Global<(bool, ConfigEntries)> = Global::new(Rank::Settings, UNREAD, || UNREAD);
+    const UNREAD: (bool, ConfigEntries) = (false, ConfigEntries::new());
     if *IS_OFF.get_or_make(|| std::env::var_os("NCRCENV_IGNORE").is_some()) {
         return None;
     }
@@ -35,7 +36,7 @@ fn table() -> Option<MutexGuard<'static, (bool, Table)>> {
         for path in paths() {
             // Files that are not there, or cannot be read, configure nothing.
             if let Ok(text) = std::fs::read(path) {
-                read(&text, entries);
+                add_entries(&text, entries);
             }
         }
     }
@@ -55,20 +56,21 @@ fn paths() -> Vec<PathBuf> {
 }
 
 /// Adds the entries of one file.
-fn read(text: &[u8], table: &mut Table) {
+fn add_entries(text: &[u8], table: &mut ConfigEntries) {
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
         if line.is_empty() || line[0] == b'#' || line[0] == b'[' {
             continue;
         }
         let at = line.iter().position(|&byte| byte == b'=').unwrap_or(line.len());
         let value = line.get(at + 1..).unwrap_or_default();
-        set(table, &line[..at], value);
+        set_entry(table, &line[..at], value);
     }
 }
 
-fn set(table: &mut Table, key: &[u8], value: &[u8]) {
+/// Sets the value of a key; both without the blanks around them.
+fn set_entry(table: &mut ConfigEntries, key: &[u8], value: &[u8]) {
     let (key, value) = (key.trim_ascii(), value.trim_ascii().to_vec());
-    match table.iter_mut().find(|(known, _)| known == key) {
+    match table.iter_mut().find(|(entry_key, _)| entry_key == key) {
         Some(entry) => entry.1 = value,
         None => table.push((key.to_vec(), value)),
     }
@@ -87,7 +89,7 @@ pub unsafe extern "C" fn nc_rc_get(key: *const c_char) -> *mut c_char {
         // SAFETY: the contract above is that of `bytes`.
         let Some(key) = (unsafe { bytes(key) }) else { return Ok(()) };
         let Some(table) = table() else { return Ok(()) };
-        if let Some((_, value)) = table.1.iter().find(|(known, _)| known == key) {
+        if let Some((_, value)) = table.1.iter().find(|(entry_key, _)| entry_key == key) {
             found = malloc_text(value)?;
         }
         Ok(())
@@ -110,7 +112,7 @@ pub unsafe extern "C" fn nc_rc_set(key: *const c_char, value: *const c_char) -> 
             return Err(NcError::Inval.into());
         };
         if let Some(mut table) = table() {
-            set(&mut table.1, key, value);
+            set_entry(&mut table.1, key, value);
         }
         Ok(())
     })
@@ -118,12 +120,12 @@ pub unsafe extern "C" fn nc_rc_set(key: *const c_char, value: *const c_char) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Table, read};
+    use super::{ConfigEntries, add_entries};
 
     #[test]
     fn later_lines_replace_earlier_ones_and_urls_are_left_out() {
-        let mut table = Table::new();
-        read(b"# comment\n A = 1 \r\nB\n\n[http://x]A=2\nA= 3=4\n", &mut table);
+        let mut table = ConfigEntries::new();
+        add_entries(b"# comment\n A = 1 \r\nB\n\n[http://x]A=2\nA= 3=4\n", &mut table);
         let expected = [(b"A".to_vec(), b"3=4".to_vec()), (b"B".to_vec(), b"".to_vec())];
         assert_eq!(table, expected);
     }
