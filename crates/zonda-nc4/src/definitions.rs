@@ -5,6 +5,7 @@ use zonda_format::{
 };
 use zonda_model::{DimId, ExtType, NcError, VarId, sought_name};
 
+use crate::fault::refuse_if;
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::model::{Dim, Group, GroupId, Model, TypeEntry, UserType, Var};
@@ -54,9 +55,7 @@ impl Definitions for Nc4File {
 
     fn find_dim(&self, group: GroupId, name: &[u8]) -> Result<DimId> {
         let (model, _) = model_of(self, group)?;
-        if name.contains(&b'/') {
-            return Err(NcError::Inval.into());
-        }
+        refuse_if(name.contains(&b'/'), NcError::Inval)?;
         let name = sought_name(name, NcError::BadDim)?;
         let found = model.lineage_ids(group).find_map(|group| model.find_dim(group, &name));
         found.ok_or_else(|| no_such(NcError::BadDim, "dimension", &name))

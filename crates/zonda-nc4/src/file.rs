@@ -14,8 +14,9 @@ use zonda_storage::{Sidecars, Storage};
 
 use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
+use crate::fault::{Fault, HdfResult, Outcome};
 use crate::files::{Files, ObjectAt};
-use crate::get::{GetFault, bytes_of, check_conversion, mixed};
+use crate::get::{bytes_of, check_conversion, mixed};
 use crate::hidden;
 use crate::model::{AttInfo, Gap, GroupId, Model, SkipReason, Skipped, StorageKind, Var, VarInfo};
 use crate::place::{NoPlace, Target};
@@ -350,7 +351,7 @@ impl Nc4File {
         let list = self.att_list(owner)?;
         let fail = |fault| self.value_fault(owner, fault);
         if out.len() != get.n_bytes {
-            return Err(fail(GetFault::wrong_length()));
+            return Err(fail(Fault::wrong_length()));
         }
         if get.n_elems == 0 {
             return Ok(Converted::default());
@@ -456,25 +457,18 @@ impl Nc4File {
         self.model.get()?.forms.shown_fields(nc_type)
     }
 
-    pub(crate) fn details<'v>(&self, var: &'v Var) -> std::result::Result<&'v Details, HdfError> {
+    pub(crate) fn details<'v>(&self, var: &'v Var) -> HdfResult<&'v Details> {
         self.kept(&var.details, var.at)
     }
 
     /// The same, to be held while the file is changed.
-    pub(crate) fn details_arc<'v>(
-        &self,
-        var: &'v Var,
-    ) -> std::result::Result<&'v Arc<Details>, HdfError> {
+    pub(crate) fn details_arc<'v>(&self, var: &'v Var) -> HdfResult<&'v Arc<Details>> {
         self.details(var)?;
         let missing = HdfError::Missing { structure: "object", at: var.at.addr.0, what: "it" };
         var.details.get().ok_or(missing)
     }
 
-    fn kept<'v>(
-        &self,
-        place: &'v OnceLock<Arc<Details>>,
-        at: ObjectAt,
-    ) -> std::result::Result<&'v Details, HdfError> {
+    fn kept<'v>(&self, place: &'v OnceLock<Arc<Details>>, at: ObjectAt) -> HdfResult<&'v Details> {
         if place.get().is_none() {
             let types = self.model.get().map(|model| &model.forms);
             let none = Types::default();
@@ -516,7 +510,7 @@ impl Nc4File {
         fault.at(|| self.path(owner))
     }
 
-    fn value_fault(&self, owner: VarRef, fault: crate::get::GetFault) -> Nc4Error {
+    fn value_fault(&self, owner: VarRef, fault: Fault) -> Nc4Error {
         fault.at(|| self.path(owner))
     }
 
@@ -559,7 +553,7 @@ impl Nc4File {
             return Ok(Some(text.clone()));
         }
         let file = self.hdf5();
-        let read = || -> std::result::Result<_, HdfError> {
+        let read = || -> HdfResult<_> {
             let attribute = file.object(file.root())?.attribute(file, hidden::PROPERTIES)?;
             attribute.map(|attribute| hidden::text(file, &attribute)).transpose()
         };
@@ -605,8 +599,8 @@ fn special_values(
     info: &AttInfo,
     target: &Target<'_>,
     out: &mut [u8],
-) -> std::result::Result<Converted, GetFault> {
-    let refused = GetFault::Refused;
+) -> Outcome<Converted> {
+    let refused = Fault::Refused;
     let ext = ExtType::from_nc_type(info.nc_type).ok_or(refused(NcError::BadType))?;
     let mem = match target {
         Target::Natural(_) => ext.natural_mem(),
@@ -616,7 +610,7 @@ fn special_values(
     let decoder = decoder.map_err(|_| refused(NcError::Char))?;
     let n = value.len().checked_div(ext.size()).unwrap_or(0);
     if n.checked_mul(mem.size()) != Some(out.len()) {
-        return Err(GetFault::wrong_length());
+        return Err(Fault::wrong_length());
     }
     Ok(decoder.decode(value, out))
 }

@@ -19,6 +19,7 @@ mod details;
 mod dispatch;
 mod elsewhere;
 mod error;
+mod fault;
 mod file;
 mod files;
 mod form;

@@ -9,15 +9,16 @@ use zonda_model::{
 
 use super::ObjectKey;
 use super::datatypes::Typed;
-use super::define::{Definer, Stop, stored_name};
+use super::define::{Definer, stored_name};
 use super::draft::VarDraft;
 use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
 use super::{OwnedValues, owned_values};
 use crate::details::native_fill;
+use crate::fault::{Fault, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
-use crate::get::{GetFault, default_element};
+use crate::get::default_element;
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
 use crate::place::{NoPlace, Target};
 use crate::{Result, hidden};
@@ -103,9 +104,7 @@ impl Nc4File {
                     OwnedValues::plain(native)
                 }
             };
-            if none.is_asked {
-                return Err(NcError::BadType.into());
-            }
+            refuse_if(none.is_asked, NcError::BadType)?;
             let bytes = held.memory_bytes();
             if bytes > SMALL {
                 memory::room::<u8>(bytes.saturating_mul(COPIES))?;
@@ -148,24 +147,19 @@ impl Nc4File {
     pub fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
         self.define_att(owner, name, |definer| {
             definer.group(owner.group)?;
-            if new_name.len() > MAX_NAME_BYTES {
-                return Err(NcError::MaxName.into());
-            }
+            refuse_if(new_name.len() > MAX_NAME_BYTES, NcError::MaxName)?;
             definer.writing()?;
             let new_name = stored_name(new_name)?;
             let (is_strict, is_defining) = (definer.is_classic(), definer.is_defining());
             let atts = definer.edit_atts(owner)?;
-            if atts.find(&new_name).is_some() {
-                return Err(NcError::NameInUse.into());
-            }
+            refuse_if(atts.find(&new_name).is_some(), NcError::NameInUse)?;
             let old = sought_name(name, NcError::BadName)?;
             let number = atts.find(&old).ok_or(NcError::NotAtt)?;
-            if is_strict && !is_defining && new_name.len() > old.len() {
-                return Err(NcError::NotInDefine.into());
-            }
-            if hidden::is_kept(&new_name) {
-                return Err(NcError::NameInUse.into());
-            }
+            refuse_if(
+                is_strict && !is_defining && new_name.len() > old.len(),
+                NcError::NotInDefine,
+            )?;
+            refuse_if(hidden::is_kept(&new_name), NcError::NameInUse)?;
             atts.rename(number, new_name);
             definer.mark(owner.into());
             Ok(())
@@ -197,19 +191,16 @@ impl Definer<'_> {
         n_values: usize,
         mem: Option<MemType>,
         is_natural: bool,
-    ) -> std::result::Result<Box<[u8]>, Stop> {
-        if n_values > MOST_VALUES {
-            return Err(NcError::Inval.into());
-        }
-        if name.len() > MAX_NAME_BYTES {
-            return Err(NcError::BadName.into());
-        }
+    ) -> Outcome<Box<[u8]>> {
+        refuse_if(n_values > MOST_VALUES, NcError::Inval)?;
+        refuse_if(name.len() > MAX_NAME_BYTES, NcError::BadName)?;
         self.writing()?;
         let stored = self.stored_name(name, false)?;
         let in_root = owner.group == GroupId::ROOT;
-        if (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored) {
-            return Err(NcError::NameInUse.into());
-        }
+        refuse_if(
+            (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored),
+            NcError::NameInUse,
+        )?;
         let atts = self.edit_atts(owner)?;
         let known = atts.find(&stored).and_then(|number| atts.info(number));
         let grows = known.is_none_or(|info| {
@@ -221,39 +212,24 @@ impl Definer<'_> {
         }
         let ext = ExtType::from_nc_type(nc_type);
         let is_text = |is: bool| if is { Some(()) } else { None };
-        if nc_type == 0 {
-            return Err(NcError::BadType.into());
-        }
+        refuse_if(nc_type == 0, NcError::BadType)?;
         let text_in = is_text(mem == Some(MemType::Text));
         let text_out = is_text(ext == Some(ExtType::Char));
-        if !is_natural && (text_in != text_out || nc_type == NC_STRING) {
-            return Err(NcError::Char.into());
-        }
-        if self.is_classic() && nc_type > ExtType::Double.nc_type() {
-            return Err(NcError::StrictNc3.into());
-        }
-        if nc_type < 0 {
-            return Err(NcError::Inval.into());
-        }
+        refuse_if(!is_natural && (text_in != text_out || nc_type == NC_STRING), NcError::Char)?;
+        refuse_if(self.is_classic() && nc_type > ExtType::Double.nc_type(), NcError::StrictNc3)?;
+        refuse_if(nc_type < 0, NcError::Inval)?;
         let is_user = nc_type > NC_STRING;
-        if is_user && self.model.user_type(nc_type).is_none() {
-            return Err(NcError::BadTypId.into());
-        }
+        refuse_if(is_user && self.model.user_type(nc_type).is_none(), NcError::BadTypId)?;
         if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
-            if n_values != 1 {
-                return Err(NcError::Inval.into());
-            }
+            refuse_if(n_values != 1, NcError::Inval)?;
             let var = self.var(owner.group, owner.var)?;
-            if var.draft.as_deref().is_none_or(|draft| draft.is_written) {
-                return Err(NcError::LateFill.into());
-            }
-            if var.nc_type != nc_type {
-                return Err(NcError::BadType.into());
-            }
+            refuse_if(
+                var.draft.as_deref().is_none_or(|draft| draft.is_written),
+                NcError::LateFill,
+            )?;
+            refuse_if(var.nc_type != nc_type, NcError::BadType)?;
         }
-        if is_user && !is_natural && n_values > 0 {
-            return Err(NcError::DapUrl.into());
-        }
+        refuse_if(is_user && !is_natural && n_values > 0, NcError::DapUrl)?;
         Ok(stored)
     }
 
@@ -264,7 +240,7 @@ impl Definer<'_> {
         nc_type: i32,
         n_values: usize,
         held: OwnedValues,
-    ) -> std::result::Result<(), Stop> {
+    ) -> Outcome<()> {
         let sets_fill = owner.var != VarId::GLOBAL && *name == *FILL_VALUE;
         let fill = sets_fill.then(|| held.clone());
         if self.edit_atts(owner)?.is_in_header() {
@@ -305,12 +281,12 @@ pub(crate) fn get_owned(
     held: &OwnedValues,
     target: Target<'_>,
     out: &mut [u8],
-) -> std::result::Result<Converted, GetFault> {
-    let refused = GetFault::Refused;
+) -> Outcome<Converted> {
+    let refused = Fault::Refused;
     let n = usize::try_from(info.len).map_err(|_| refused(NcError::NoMem))?;
     let has = |elem: usize| match n.checked_mul(elem) {
         Some(len) if len == out.len() => Ok(()),
-        _ => Err(GetFault::wrong_length()),
+        _ => Err(Fault::wrong_length()),
     };
     let Some(ext) = ExtType::from_nc_type(info.nc_type) else {
         let Target::Natural(place) = target else {
@@ -339,8 +315,8 @@ pub(crate) fn draft_fill(
     draft: &VarDraft,
     target: Target<'_>,
     out: &mut [u8],
-) -> std::result::Result<(), GetFault> {
-    let refused = GetFault::Refused;
+) -> Outcome<()> {
+    let refused = Fault::Refused;
     let typed = Typed::of(model, var.nc_type, Endianness::Native).map_err(refused)?;
     match target {
         Target::Atomic(mem) => {

@@ -31,13 +31,11 @@ use super::objects::Stored;
 use super::store::TreeBlocks;
 use super::{EditedAtts, ObjectKey, Writing};
 use crate::attribute::AttList;
+use crate::fault::HdfResult;
 use crate::file::{Nc4File, hdf};
 use crate::files::{Files, ObjectAt};
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Result};
-
-/// What comes of laying out and writing below the model.
-type Laid<T> = std::result::Result<T, HdfError>;
 
 /// A header's first block, or a word, that is written over.
 type Switch = (FileAddr, Box<[u8]>);
@@ -214,7 +212,7 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
 
 /// Takes back what the file says that holds only until somebody writes to it: which space is free,
 /// which metadata are not where they belong, and that a writer who died has it open.
-fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
+fn prepare(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let storage = file.storage();
     if let Some(edit) = file.edit_extension()? {
         for (addr, bytes) in &edit.entries {
@@ -236,7 +234,7 @@ fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
     Ok(())
 }
 
-fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
+fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     if !writing.is_prepared {
         prepare(file, writing)?;
     }

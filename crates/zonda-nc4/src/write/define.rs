@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use zonda_model::memory::NoMemory;
 use zonda_model::{NcError, VarId, check_name, normalize_name, shown_name};
 
 use super::att_list::EditedAtts;
 use super::{ObjectKey, Writing};
-use crate::attribute::{AttFault, AttList};
+use crate::attribute::AttList;
 use crate::details::Details;
+use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::files::{Files, ObjectAt};
 use crate::model::{Group, GroupId, Model, Var};
@@ -29,7 +29,7 @@ impl Nc4File {
         &mut self,
         group: GroupId,
         name: &[u8],
-        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+        work: impl FnOnce(&mut Definer<'_>) -> Outcome<T>,
     ) -> Result<T> {
         self.model()?;
         let Nc4File { files, model, writing, .. } = self;
@@ -37,7 +37,7 @@ impl Nc4File {
         let model = model.get_mut().ok_or_else(|| refused(NcError::Internal))?;
         let writing = writing.as_deref_mut();
         let done = work(&mut Definer { files, model: &mut *model, writing });
-        done.map_err(|stop| {
+        done.map_err(|fault| {
             let mut object = model.group_path(group);
             if !name.is_empty() {
                 if !object.ends_with('/') {
@@ -45,11 +45,7 @@ impl Nc4File {
                 }
                 object.push_str(&shown_name(name));
             }
-            match stop {
-                Stop::Code(code) => Nc4Error::Refused { object, code },
-                Stop::Explained(code, why) => Nc4Error::Explained { object, why, code },
-                Stop::Fault(fault) => fault.at(|| object),
-            }
+            fault.at(|| object)
         })
     }
 
@@ -58,7 +54,7 @@ impl Nc4File {
         &mut self,
         group: GroupId,
         var: VarId,
-        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+        work: impl FnOnce(&mut Definer<'_>) -> Outcome<T>,
     ) -> Result<T> {
         let done = self.define(group, b"", work);
         done.map_err(|error| {
@@ -79,7 +75,7 @@ impl Nc4File {
         &mut self,
         owner: VarRef,
         name: &[u8],
-        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+        work: impl FnOnce(&mut Definer<'_>) -> Outcome<T>,
     ) -> Result<T> {
         let done = self.define(owner.group, b"", work);
         done.map_err(|error| {
@@ -109,39 +105,12 @@ impl Nc4File {
     }
 }
 
-/// Why a definition is refused.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    Code(NcError),
-    /// The same, in words.
-    Explained(NcError, String),
-    Fault(AttFault),
-}
-
-impl From<NcError> for Stop {
-    fn from(code: NcError) -> Stop {
-        Stop::Code(code)
-    }
-}
-
-impl From<NoMemory> for Stop {
-    fn from(_: NoMemory) -> Stop {
-        Stop::Code(NcError::NoMem)
-    }
-}
-
-impl From<AttFault> for Stop {
-    fn from(fault: AttFault) -> Stop {
-        Stop::Fault(fault)
-    }
-}
-
 impl Definer<'_> {
-    pub(crate) fn group(&self, group: GroupId) -> std::result::Result<&Group, NcError> {
+    pub(crate) fn group(&self, group: GroupId) -> Coded<&Group> {
         self.model.group(group).ok_or(NcError::BadGrpId)
     }
 
-    pub(crate) fn var(&self, group: GroupId, var: VarId) -> std::result::Result<&Var, NcError> {
+    pub(crate) fn var(&self, group: GroupId, var: VarId) -> Coded<&Var> {
         self.group(group)?;
         self.model.var(group, var).ok_or(NcError::NotVar)
     }
@@ -159,7 +128,7 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_EPERM` in a file that is open for reading.
-    pub(crate) fn writing(&mut self) -> std::result::Result<&mut Writing, NcError> {
+    pub(crate) fn writing(&mut self) -> Coded<&mut Writing> {
         self.writing.as_deref_mut().ok_or(NcError::Perm)
     }
 
@@ -167,13 +136,11 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENOTINDEFINE`, `NC_EPERM`.
-    pub(crate) fn begin_definitions(&mut self) -> std::result::Result<(), NcError> {
+    pub(crate) fn begin_definitions(&mut self) -> Coded<()> {
         if self.is_defining() {
             return Ok(());
         }
-        if self.is_classic() {
-            return Err(NcError::NotInDefine);
-        }
+        refuse_if(self.is_classic(), NcError::NotInDefine)?;
         // What was put before is not to be taken back, so nobody redefines.
         self.writing()?.is_defining = true;
         Ok(())
@@ -191,11 +158,7 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
-    pub(crate) fn check_unused(
-        &self,
-        group: GroupId,
-        name: &[u8],
-    ) -> std::result::Result<(), NcError> {
+    pub(crate) fn check_unused(&self, group: GroupId, name: &[u8]) -> Coded<()> {
         let is_used = self.model.find_type(group, name).is_some()
             || self.model.find_child(group, name).is_some()
             || self.group(group)?.find_var(name).is_some()
@@ -209,11 +172,7 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
-    pub(crate) fn check_scale(
-        &self,
-        group: GroupId,
-        name: &[u8],
-    ) -> std::result::Result<(), NcError> {
+    pub(crate) fn check_scale(&self, group: GroupId, name: &[u8]) -> Coded<()> {
         let is_used = self.model.find_type(group, name).is_some()
             || self.model.find_child(group, name).is_some()
             || self.group(group)?.unlisted.contains(name);
@@ -224,20 +183,13 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
-    pub(crate) fn check_link(
-        &self,
-        group: GroupId,
-        name: &[u8],
-    ) -> std::result::Result<(), NcError> {
+    pub(crate) fn check_link(&self, group: GroupId, name: &[u8]) -> Coded<()> {
         self.check_unused(group, name)?;
         if self.model.find_dim(group, name).is_some() { Err(NcError::NameInUse) } else { Ok(()) }
     }
 
     /// An attribute list that can be changed.
-    pub(crate) fn edit_atts(
-        &mut self,
-        owner: VarRef,
-    ) -> std::result::Result<&mut EditedAtts, Stop> {
+    pub(crate) fn edit_atts(&mut self, owner: VarRef) -> Outcome<&mut EditedAtts> {
         let at = match owner.var {
             VarId::GLOBAL => self.group(owner.group)?.at,
             var => self.var(owner.group, var)?.at,
@@ -251,20 +203,17 @@ impl Definer<'_> {
         done?;
         match owned(self.details_place(owner)?).map(|details| &mut details.atts) {
             Some(Ok(AttList::Edited(list))) => Ok(list),
-            Some(Err(fault)) => Err(Stop::Fault(fault.clone())),
-            _ => Err(Stop::Code(NcError::Internal)),
+            Some(Err(fault)) => Err(Fault::from(fault.clone())),
+            _ => Err(NcError::Internal.into()),
         }
     }
 
-    fn details_place(
-        &mut self,
-        owner: VarRef,
-    ) -> std::result::Result<&mut OnceLock<Arc<Details>>, Stop> {
+    fn details_place(&mut self, owner: VarRef) -> Outcome<&mut OnceLock<Arc<Details>>> {
         let place = match owner.var {
             VarId::GLOBAL => self.model.group_mut(owner.group).map(|group| &mut group.details),
             var => self.model.var_mut(owner.group, var).map(|var| &mut var.details),
         };
-        place.ok_or(Stop::Code(NcError::Internal))
+        place.ok_or(Fault::Refused(NcError::Internal))
     }
 }
 
@@ -273,14 +222,14 @@ fn make_editable(
     files: &Files,
     at: ObjectAt,
     forms: &Types,
-) -> std::result::Result<(), Stop> {
+) -> Outcome<()> {
     if place.get().is_none() {
-        let details = Details::read(files, at, forms).map_err(AttFault::Hdf)?;
+        let details = Details::read(files, at, forms)?;
         let _first = place.set(Arc::new(details));
     }
     let details = owned(place).ok_or(NcError::Internal)?;
     if let Ok(AttList::Read(_)) = &details.atts {
-        let object = details.object().map_err(AttFault::Hdf)?;
+        let object = details.object()?;
         let list = EditedAtts::of(Arc::clone(&details.file), &object, forms)?;
         details.atts = Ok(AttList::Edited(Box::new(list)));
     }
@@ -297,11 +246,7 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// As [`stored_name`].
-    pub(crate) fn stored_name(
-        &self,
-        name: &[u8],
-        is_link: bool,
-    ) -> std::result::Result<Box<[u8]>, NcError> {
+    pub(crate) fn stored_name(&self, name: &[u8], is_link: bool) -> Coded<Box<[u8]>> {
         let checked = stored_name(name);
         let any = self.writing.as_deref().is_some_and(|writing| writing.takes_any_name);
         let is_possible = std::str::from_utf8(name).is_ok()
@@ -317,11 +262,9 @@ impl Definer<'_> {
 ///
 /// # Errors
 /// `NC_EBADNAME`, `NC_EMAXNAME`.
-pub(crate) fn stored_name(name: &[u8]) -> std::result::Result<Box<[u8]>, NcError> {
+pub(crate) fn stored_name(name: &[u8]) -> Coded<Box<[u8]>> {
     check_name(name)?;
     let name = normalize_name(name)?;
-    if name.len() > zonda_model::MAX_NAME_BYTES {
-        return Err(NcError::MaxName);
-    }
+    refuse_if(name.len() > zonda_model::MAX_NAME_BYTES, NcError::MaxName)?;
     Ok((*name).into())
 }

@@ -3,8 +3,9 @@
 use zonda_model::{DimId, NcError};
 
 use super::ObjectKey;
-use super::define::{Stop, stored_name};
+use super::define::stored_name;
 use crate::Result;
+use crate::fault::{Fault, refuse_if};
 use crate::file::Nc4File;
 use crate::model::{Dim, GroupId};
 
@@ -26,27 +27,24 @@ impl Nc4File {
             if definer.is_classic() {
                 let is_unlimited =
                     |&id: &DimId| definer.model.dim(id).is_some_and(|d| d.is_unlimited);
-                if len == 0 && definer.group(group)?.dims.iter().any(is_unlimited) {
-                    return Err(NcError::Unlimit.into());
-                }
-                if !definer.is_defining() {
-                    return Err(NcError::NotInDefine.into());
-                }
+                refuse_if(
+                    len == 0 && definer.group(group)?.dims.iter().any(is_unlimited),
+                    NcError::Unlimit,
+                )?;
+                refuse_if(!definer.is_defining(), NcError::NotInDefine)?;
             }
             let name = definer.stored_name(name, true)?;
             if definer.is_classic() && len > u64::from(u32::MAX) {
                 let why = format!("length {len} is beyond what the classic model can hold");
-                return Err(Stop::Explained(NcError::DimSize, why));
+                return Err(Fault::Explained(NcError::DimSize, why));
             }
             // Without a variable it becomes a dataset of four bytes for each; the reference finds out
             // when definitions end.
             if len >= LONGEST {
                 let why = format!("length {len} is beyond what HDF5 can hold");
-                return Err(Stop::Explained(NcError::HdfErr, why));
+                return Err(Fault::Explained(NcError::HdfErr, why));
             }
-            if definer.model.find_dim(group, &name).is_some() {
-                return Err(NcError::NameInUse.into());
-            }
+            refuse_if(definer.model.find_dim(group, &name).is_some(), NcError::NameInUse)?;
             definer.check_scale(group, &name)?;
             definer.begin_definitions()?;
             // A variable of that name that was there before is none of this dimension's.
@@ -79,9 +77,7 @@ impl Nc4File {
             // In its own group, too: two of one name could not be told apart in the file.
             let is_used = definer.model.find_dim(group, &name).is_some()
                 || definer.model.find_dim(home, &name).is_some();
-            if is_used {
-                return Err(NcError::NameInUse.into());
-            }
+            refuse_if(is_used, NcError::NameInUse)?;
             definer.check_scale(home, &name)?;
             // One that no object stands for needs one, to have a name.
             definer.writing()?.apart.dims.remove(&dim);

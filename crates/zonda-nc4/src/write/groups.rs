@@ -8,6 +8,7 @@ use super::ObjectKey;
 use super::define::stored_name;
 use crate::Result;
 use crate::details::Details;
+use crate::fault::refuse_if;
 use crate::file::Nc4File;
 use crate::files::ObjectAt;
 use crate::model::{Group, GroupId};
@@ -23,9 +24,7 @@ impl Nc4File {
             definer.group(parent)?;
             let name = definer.stored_name(name, true)?;
             definer.check_link(parent, &name)?;
-            if definer.is_classic() {
-                return Err(NcError::StrictNc3.into());
-            }
+            refuse_if(definer.is_classic(), NcError::StrictNc3)?;
             definer.begin_definitions()?;
             let mut group = Group::new(name, Some(parent), ObjectAt::NOWHERE);
             let file = Arc::clone(definer.files.main());

@@ -7,12 +7,13 @@ use zonda_hdf5::message::FilterDescription;
 use zonda_model::release::{Release, answers_as};
 use zonda_model::{ExtType, NcError, VarId};
 
-use super::define::{Definer, Stop};
+use super::define::Definer;
 use super::draft::VarDraft;
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
 use super::measure::check_fill;
 use super::owned_values;
 use super::{Quantize, QuantizeMode, StorageRequest};
+use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
@@ -66,7 +67,7 @@ impl Nc4File {
             let is_scalar = definer.rank_of_draft(group, var)? == 0;
             if shuffle {
                 if is_scalar {
-                    return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
+                    return Err(Fault::explained(NcError::Inval, SCALAR));
                 }
                 definer.add_filter(group, var, builtin(SHUFFLE, Vec::new()), true)?;
             }
@@ -87,7 +88,7 @@ impl Nc4File {
         self.define_of_var(group, var, |definer| {
             let is_scalar = definer.rank_of_draft(group, var)? == 0;
             if on && is_scalar {
-                return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
+                return Err(Fault::explained(NcError::Inval, SCALAR));
             }
             if on {
                 definer.add_filter(group, var, builtin(FLETCHER32, Vec::new()), true)?;
@@ -147,20 +148,18 @@ impl Nc4File {
         pipeline: Vec<FilterSpec>,
     ) -> Result<()> {
         self.define_of_var(group, var, |definer| {
-            if definer.rank_of_draft(group, var)? == 0 {
-                return Err(NcError::Inval.into());
-            }
+            refuse_if(definer.rank_of_draft(group, var)? == 0, NcError::Inval)?;
             let nc_type = definer.var(group, var)?.nc_type;
-            if !definer.is_fixed_size(nc_type) || pipeline.len() > MOST_FILTERS {
-                return Err(NcError::Filter.into());
-            }
+            refuse_if(
+                !definer.is_fixed_size(nc_type) || pipeline.len() > MOST_FILTERS,
+                NcError::Filter,
+            )?;
             let described = |spec: FilterSpec| {
                 let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
                 let (name, flags) = (spec.name.into_bytes().into(), u16::from(spec.optional));
                 Ok(FilterDescription { id, name, flags, params: spec.params })
             };
-            let filters: std::result::Result<Vec<_>, NcError> =
-                pipeline.into_iter().map(described).collect();
+            let filters: Coded<Vec<_>> = pipeline.into_iter().map(described).collect();
             let draft = definer.draft(group, var)?;
             draft.filters = filters?;
             draft.filters_are_stored = true;
@@ -191,15 +190,12 @@ impl Nc4File {
                 && (!draft.filters.is_empty() || lens.contains(&None))
             {
                 let why = "with filters or unlimited dimensions, only chunks are possible";
-                return Err(Stop::Explained(NcError::Inval, why.to_owned()));
+                return Err(Fault::explained(NcError::Inval, why));
             }
             let mut checked = Ok(());
             match storage {
                 StorageRequest::Chunked if rank == 0 => {
-                    return Err(Stop::Explained(
-                        NcError::Inval,
-                        "a scalar has no chunks".to_owned(),
-                    ));
+                    return Err(Fault::explained(NcError::Inval, "a scalar has no chunks"));
                 }
                 StorageRequest::Chunked => {
                     draft.storage = storage;
@@ -215,16 +211,15 @@ impl Nc4File {
                 StorageRequest::Compact => {
                     let n = lens.iter().flatten().try_fold(1u64, |n, &len| n.checked_mul(len));
                     let bytes = n.and_then(|n| n.checked_mul(elem_size)).unwrap_or(u64::MAX);
-                    if bytes > MOST_COMPACT.saturating_sub(LAYOUT_HEADER) {
-                        return Err(NcError::VarSize.into());
-                    }
+                    refuse_if(
+                        bytes > MOST_COMPACT.saturating_sub(LAYOUT_HEADER),
+                        NcError::VarSize,
+                    )?;
                     draft.storage = storage;
                 }
                 StorageRequest::Contiguous => {
                     let n = lens.iter().flatten().try_fold(elem_size, |n, &len| n.checked_mul(len));
-                    if n.is_none() {
-                        return Err(NcError::VarSize.into());
-                    }
+                    refuse_if(n.is_none(), NcError::VarSize)?;
                     draft.storage = storage;
                 }
                 StorageRequest::Unknown => {}
@@ -273,14 +268,10 @@ impl Nc4File {
         value: Option<Values<'_>>,
     ) -> Result<()> {
         self.define_of_var(group, var, |definer| {
-            if var == VarId::GLOBAL {
-                return Err(NcError::Global.into());
-            }
+            refuse_if(var == VarId::GLOBAL, NcError::Global)?;
             definer.draft(group, var)?;
             let nc_type = definer.var(group, var)?.nc_type;
-            if no_fill && nc_type == NC_STRING {
-                return Err(NcError::Inval.into());
-            }
+            refuse_if(no_fill && nc_type == NC_STRING, NcError::Inval)?;
             let draft = definer.draft(group, var)?;
             draft.no_fill = no_fill;
             let had_value = draft.fill_value.is_some();
@@ -295,9 +286,7 @@ impl Nc4File {
                         Some(fetch) => owned_values::take(&typed.form, fetch, bytes)?,
                         None => owned_values::take(&typed.form, &mut none, bytes)?,
                     };
-                    if none.is_asked {
-                        return Err(NcError::BadType.into());
-                    }
+                    refuse_if(none.is_asked, NcError::BadType)?;
                     // The reference deletes the attribute and makes it anew, so it comes last.
                     let atts = definer.edit_atts(owner)?;
                     if let Some(number) = atts.find(FILL_VALUE) {
@@ -333,9 +322,7 @@ impl Nc4File {
         kept: i32,
     ) -> Result<()> {
         self.define_of_var(group, var, |definer| {
-            if var == VarId::GLOBAL {
-                return Err(NcError::Global.into());
-            }
+            refuse_if(var == VarId::GLOBAL, NcError::Global)?;
             definer.draft(group, var)?;
             let ext = ExtType::from_nc_type(definer.var(group, var)?.nc_type);
             let found = QuantizeMode::ALL.into_iter().find(|known| known.number() == mode);
@@ -409,14 +396,8 @@ fn most_kept(mode: QuantizeMode, ext: ExtType) -> Option<u32> {
     }
 }
 
-fn check_chunk(
-    sizes: &[u64],
-    lens: &[Option<u64>],
-    elem_size: u64,
-) -> std::result::Result<(), Stop> {
-    if sizes.len() != lens.len() {
-        return Err(NcError::Inval.into());
-    }
+fn check_chunk(sizes: &[u64], lens: &[Option<u64>], elem_size: u64) -> Outcome<()> {
+    refuse_if(sizes.len() != lens.len(), NcError::Inval)?;
     let bytes = sizes.iter().try_fold(elem_size, |bytes, &size| bytes.checked_mul(size));
     let is_short = bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX));
     // Lengths of chunks have 32 bits also where there is no byte in one.
@@ -428,24 +409,23 @@ fn check_chunk(
         let (size, len) = (sizes.get(axis), lens.get(axis).copied().flatten());
         let (size, len) = (size.copied().unwrap_or(0), len.unwrap_or(0));
         let why = format!("chunks of {size} along dimension {axis} of length {len}");
-        return Err(Stop::Explained(NcError::BadChunk, why));
+        return Err(Fault::Explained(NcError::BadChunk, why));
     }
     if longer.is_some() || !is_short || !fits {
-        let why = String::from("a chunk has less than 4 GiB");
-        return Err(Stop::Explained(NcError::BadChunk, why));
+        return Err(Fault::explained(NcError::BadChunk, "a chunk has less than 4 GiB"));
     }
     Ok(())
 }
 
 impl Definer<'_> {
     /// Dimensions of a variable whose settings may be changed.
-    fn rank_of_draft(&mut self, group: GroupId, var: VarId) -> std::result::Result<usize, NcError> {
+    fn rank_of_draft(&mut self, group: GroupId, var: VarId) -> Coded<usize> {
         self.draft(group, var)?;
         Ok(self.var(group, var)?.dims.len())
     }
 
     /// Lengths of a variable's dimensions, `None` for unlimited ones.
-    fn lens(&self, group: GroupId, var: VarId) -> std::result::Result<Vec<Option<u64>>, NcError> {
+    fn lens(&self, group: GroupId, var: VarId) -> Coded<Vec<Option<u64>>> {
         let dims = self.var(group, var)?.dims.iter();
         let len = |&id| self.model.dim(id).filter(|dim| !dim.is_unlimited).map(|dim| dim.len);
         Ok(dims.map(len).collect())
@@ -469,18 +449,15 @@ impl Definer<'_> {
         var: VarId,
         spec: FilterSpec,
         is_there: bool,
-    ) -> std::result::Result<(), Stop> {
+    ) -> Outcome<()> {
         let known = self.var(group, var)?;
         // What lies in the heap is not filtered, only where it is. Releases since 4.9.3 accept that.
         if !self.is_fixed_size(known.nc_type) && answers_as() < ANY_TYPE_FILTERED {
-            let why = String::from("strings and sequences have no filters");
-            return Err(Stop::Explained(NcError::Filter, why));
+            return Err(Fault::explained(NcError::Filter, "strings and sequences have no filters"));
         }
-        if !self.is_defining() {
-            return Err(NcError::InDefine.into());
-        }
+        refuse_if(!self.is_defining(), NcError::InDefine)?;
         if known.dims.is_empty() {
-            return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
+            return Err(Fault::explained(NcError::Inval, SCALAR));
         }
         let dim_len = |&id| self.model.dim(id).map(|dim| dim.len).filter(|&len| len > 0);
         let elems = known.dims.iter().filter_map(dim_len);
@@ -488,14 +465,14 @@ impl Definer<'_> {
         let draft = self.draft(group, var)?;
         if spec.id > LAST_FILTER {
             let why = format!("filter {} is beyond {LAST_FILTER}, the last number", spec.id);
-            return Err(Stop::Explained(NcError::HdfErr, why));
+            return Err(Fault::Explained(NcError::HdfErr, why));
         }
         if !is_there {
             let why = format!(
                 "filter {} is not built in, and HDF5_PLUGIN_PATH leads to no plugin for it",
                 spec.id
             );
-            return Err(Stop::Explained(NcError::NoFilter, why));
+            return Err(Fault::Explained(NcError::NoFilter, why));
         }
         let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
         check_params(draft, id, &spec.params, elems)?;
@@ -504,9 +481,7 @@ impl Definer<'_> {
         let bytes = others.fold(0, usize::saturating_add);
         let bytes = bytes.saturating_add(pipeline_bytes(spec.name.len(), spec.params.len()));
         let n_params = spec.params.len().saturating_add(params_added(id));
-        if n_params > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES {
-            return Err(NcError::Filter.into());
-        }
+        refuse_if(n_params > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES, NcError::Filter)?;
         let flags = match id {
             DEFLATE | SHUFFLE | SZIP => 1,
             FLETCHER32 => 0,
@@ -526,26 +501,18 @@ impl Definer<'_> {
 }
 
 /// What filters that the reference knows say of their parameters, and of each other.
-fn check_params(
-    draft: &VarDraft,
-    id: u16,
-    params: &[u32],
-    elems: u64,
-) -> std::result::Result<(), Stop> {
+fn check_params(draft: &VarDraft, id: u16, params: &[u32], elems: u64) -> Outcome<()> {
     let has = |id| draft.filters.iter().any(|filter| filter.id == id);
     // The message has 16 bits for their number.
-    if u16::try_from(params.len()).is_err() {
-        return Err(NcError::Filter.into());
-    }
+    refuse_if(u16::try_from(params.len()).is_err(), NcError::Filter)?;
     match (id, params) {
         (DEFLATE, &[level]) if level > 9 => {
             let level = i32::from_ne_bytes(level.to_ne_bytes());
             let why = format!("deflate has levels 0 to 9, not {level}");
-            Err(Stop::Explained(NcError::Inval, why))
+            Err(Fault::Explained(NcError::Inval, why))
         }
         (DEFLATE, &[_]) if has(SZIP) => {
-            let why = String::from("deflate and szip are not possible at once");
-            Err(Stop::Explained(NcError::Inval, why))
+            Err(Fault::explained(NcError::Inval, "deflate and szip are not possible at once"))
         }
         (SZIP, &[_, pixels]) => {
             let is_bad = pixels == 0 || pixels % 2 == 1 || pixels > MOST_PIXELS;
@@ -559,17 +526,12 @@ fn check_params(
 }
 
 /// The checksum comes first, shuffle before the others; a filter that is there keeps its place.
-fn insert(
-    filters: &mut Vec<FilterDescription>,
-    filter: FilterDescription,
-) -> std::result::Result<(), NcError> {
+fn insert(filters: &mut Vec<FilterDescription>, filter: FilterDescription) -> Coded<()> {
     if let Some(known) = filters.iter_mut().find(|known| known.id == filter.id) {
         *known = filter;
         return Ok(());
     }
-    if filters.len() >= MOST_FILTERS {
-        return Err(NcError::Filter);
-    }
+    refuse_if(filters.len() >= MOST_FILTERS, NcError::Filter)?;
     let has_checksum = filters.first().is_some_and(|first| first.id == FLETCHER32);
     let at = match filter.id {
         FLETCHER32 => 0,

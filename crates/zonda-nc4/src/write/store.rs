@@ -15,8 +15,7 @@ use zonda_hdf5::message::{
     ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription, SpaceKind,
 };
 use zonda_hdf5::{
-    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, HeapWriter, Space,
-    TreeCommit,
+    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapWriter, Space, TreeCommit,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::Span;
@@ -25,17 +24,14 @@ use zonda_storage::{StorageError, temporary};
 use super::absent;
 use super::commit::is_often;
 use super::contiguous::Contiguous;
-use super::linear;
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{ObjectKey, OwnedValues, Quantize, Writing, element};
 use crate::data::{Data, Find, unusable};
 use crate::details::{Details, as_stored, user_fill};
+use crate::fault::{Coded, Fault, HdfResult, Outcome, refuse_if};
 use crate::form::{Form, Shape};
-use crate::get::GetFault;
 use crate::model::{GroupId, Model, Var};
-
-type Result<T> = std::result::Result<T, GetFault>;
 
 /// The data of a file that is being written.
 #[derive(Debug, Default)]
@@ -145,7 +141,7 @@ impl Stores {
         slab: &Hyperslab<'_>,
         decode: Decode<'_>,
         out: &mut [u8],
-    ) -> std::result::Result<Converted, ChunkError> {
+    ) -> Result<Converted, ChunkError> {
         match (&store.keep, &self.chunks) {
             (Keep::Chunked { array, .. }, Some(chunks)) => {
                 chunks.read(*array, extent, slab, decode, out)
@@ -167,7 +163,7 @@ impl Stores {
         space: &mut Space,
         heap: &mut HeapWriter,
         file: &File,
-    ) -> Result<()> {
+    ) -> Outcome<()> {
         let Stores { chunks: Some(chunks), copies, .. } = self else { return Ok(()) };
         Ok(chunks.store_complete(&mut FileSpace { space, heap, copies, file })?)
     }
@@ -180,13 +176,13 @@ impl Stores {
 
 impl Writing {
     /// Writes what was put into the global heap, so that it can be read.
-    pub(crate) fn flush_heap(&self, file: &File) -> std::result::Result<(), HdfError> {
+    pub(crate) fn flush_heap(&self, file: &File) -> HdfResult<()> {
         let mut heap = self.heap.lock();
         if heap.pending() > 0 { heap.flush(file) } else { Ok(()) }
     }
 
     /// As [`Stores::store_complete`].
-    pub(crate) fn store_complete(&mut self, file: &File) -> Result<()> {
+    pub(crate) fn store_complete(&mut self, file: &File) -> Outcome<()> {
         let Writing { stores, space, heap, .. } = self;
         let heap = heap.get_mut();
         stores.store_complete(space, heap, file)
@@ -196,7 +192,7 @@ impl Writing {
     ///
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
-    pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
+    pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Outcome<()> {
         let Writing { stores, space, changed, heap, n_commits, .. } = self;
         let often = is_often(*n_commits);
         let Stores { list, chunks, copies, trees, .. } = stores;
@@ -210,7 +206,7 @@ impl Writing {
         }
         for (key, store) in list {
             if let Keep::Contiguous(run) = &store.keep {
-                store.fill_run(run, u64::MAX).map_err(linear::storage_fault)?;
+                store.fill_run(run, u64::MAX)?;
             }
             if let Keep::Contiguous(run) = &mut store.keep {
                 run.is_referred = true;
@@ -219,7 +215,7 @@ impl Writing {
                 let mut tree = tree.0.write();
                 if tree.is_dirty() {
                     let mut fresh = Fresh::new(&mut *space);
-                    let commit = tree.commit(&mut fresh, often).map_err(GetFault::Hdf)?;
+                    let commit = tree.commit(&mut fresh, often)?;
                     trees.nodes.extend(fresh.into_blocks());
                     let all = &mut trees.in_place;
                     all.appended.extend(commit.appended);
@@ -248,13 +244,13 @@ impl Writing {
         model: &Model,
         (group, id): (GroupId, VarId),
         details: Option<&Details>,
-    ) -> Result<usize> {
+    ) -> Outcome<usize> {
         if let Some(number) = self.stores.number(group, id) {
             return Ok(number);
         }
         // A fill value may go to the heap.
         self.store_complete(file)?;
-        let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
+        let var = model.var(group, id).ok_or(NcError::NotVar)?;
         let store = match (details, var.draft.as_deref()) {
             (None, Some(draft)) => {
                 let key = ObjectKey::Var(group, id);
@@ -262,10 +258,10 @@ impl Writing {
                 self.new_store(file, find, model, var, recipe)?
             }
             (Some(details), _) => self.existing_store(file, find, model, var, details)?,
-            (None, None) => return Err(GetFault::Refused(NcError::Internal)),
+            (None, None) => return Err(NcError::Internal.into()),
         };
         let number = self.stores.add(group, id, store);
-        number.ok_or(GetFault::Refused(NcError::Internal))
+        number.ok_or(Fault::Refused(NcError::Internal))
     }
 
     /// The storage of a variable that has no data yet.
@@ -276,7 +272,7 @@ impl Writing {
         model: &Model,
         var: &Var,
         recipe: Recipe,
-    ) -> Result<VarStore> {
+    ) -> Outcome<VarStore> {
         let Recipe { form, layout, filters, fill, quantize } = recipe;
         let keep = match layout {
             DataLayout::Contiguous { len, .. } => {
@@ -285,11 +281,11 @@ impl Writing {
             DataLayout::Compact { data } => Keep::Compact { bytes: data.into() },
             DataLayout::Chunked(layout) => {
                 let tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size);
-                let tree = tree.map_err(GetFault::Hdf)?;
+                let tree = tree?;
                 let fixed = fixed(model, var);
                 self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
             }
-            DataLayout::Virtual { .. } => return Err(GetFault::Refused(NcError::NotBuilt)),
+            DataLayout::Virtual { .. } => return Err(NcError::NotBuilt.into()),
         };
         let mut data = Data::made(file, form, fill.clone(), &var.extent);
         data.missing = missing(find, &filters);
@@ -308,25 +304,25 @@ impl Writing {
         model: &Model,
         var: &Var,
         details: &Details,
-    ) -> Result<VarStore> {
+    ) -> Outcome<VarStore> {
         if details.at.file != 0 {
-            return Err(GetFault::Unwritable("it is in another file"));
+            return Err(Fault::Unwritable("it is in another file"));
         }
-        let hdf = GetFault::Hdf;
+        let hdf = Fault::Hdf;
         let object = details.object().map_err(hdf)?;
         if object.dataspace(file).map_err(hdf)?.kind == SpaceKind::Null {
-            return Err(GetFault::Unwritable("it has no elements"));
+            return Err(Fault::Unwritable("it has no elements"));
         }
         let datatype = object.datatype(file).map_err(hdf)?;
-        let mut form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
+        let mut form = Form::of(&datatype).ok_or(NcError::BadType)?;
         if !element::can_encode(&form) {
-            return Err(GetFault::Unwritable(element::NOT_WRITTEN));
+            return Err(Fault::Unwritable(element::NOT_WRITTEN));
         }
         form.show(model.forms.shown_fields(var.nc_type));
         let fill = user_fill(file, &object).map_err(hdf)?;
         let fill = fill.filter(|fill| fill.len() == form.file_size);
         if object.external_files(file).map_err(hdf)?.is_some() {
-            return Err(GetFault::Unwritable("its elements are in other files"));
+            return Err(Fault::Unwritable("its elements are in other files"));
         }
         let layout = object.layout(file).map_err(hdf)?;
         let mut lacks = None;
@@ -340,15 +336,14 @@ impl Writing {
             }
             DataLayout::Compact { data } => {
                 let need = bytes_of(&var.extent, form.file_size)?;
-                if (data.len() as u64) < need {
-                    return Err(GetFault::Refused(NcError::HdfErr));
-                }
+                refuse_if((data.len() as u64) < need, NcError::HdfErr)?;
                 Keep::Compact { bytes: data.into() }
             }
             DataLayout::Chunked(layout) => {
-                if usize::try_from(layout.elem_size) != Ok(form.file_size) {
-                    return Err(GetFault::Refused(NcError::HdfErr));
-                }
+                refuse_if(
+                    usize::try_from(layout.elem_size) != Ok(form.file_size),
+                    NcError::HdfErr,
+                )?;
                 let filters = object.filters(file).map_err(hdf)?;
                 lacks = missing(find, &filters);
                 let mut tree =
@@ -364,7 +359,7 @@ impl Writing {
                 self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
             }
             DataLayout::Virtual { .. } => {
-                return Err(GetFault::Unwritable("its elements are in other datasets"));
+                return Err(Fault::Unwritable("its elements are in other datasets"));
             }
         };
         let mut data = Data::made(file, form, fill.clone(), &var.extent);
@@ -386,7 +381,7 @@ impl Writing {
         tree: ChunkTree,
         fill: Option<&[u8]>,
         fixed: Box<[Option<u64>]>,
-    ) -> Result<Keep> {
+    ) -> Outcome<Keep> {
         let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
         let specs: Vec<_> = filters.iter().map(as_stored).collect();
         let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
@@ -432,7 +427,7 @@ fn load_tree(
     object: &zonda_hdf5::Object,
     layout: &ChunkedLayout,
     filtered: bool,
-) -> std::result::Result<ChunkTree, HdfError> {
+) -> HdfResult<ChunkTree> {
     if layout.index == ChunkIndexKind::BtreeV1 {
         return ChunkTree::load(file, layout, filtered);
     }
@@ -444,11 +439,7 @@ fn load_tree(
 
 /// Drops chunks behind the extent of the slowest dimension, which a writer that died has left. The
 /// variable would have their elements, not its fill value, as soon as it became longer.
-fn drop_behind(
-    tree: &mut ChunkTree,
-    layout: &ChunkedLayout,
-    extent: &[u64],
-) -> std::result::Result<(), HdfError> {
+fn drop_behind(tree: &mut ChunkTree, layout: &ChunkedLayout, extent: &[u64]) -> HdfResult<()> {
     let (Some(&len), Some(&chunk)) = (extent.first(), layout.chunk_dims.first()) else {
         return Ok(());
     };
@@ -472,9 +463,9 @@ pub(super) fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
 }
 
 /// Bytes of all elements.
-pub(super) fn bytes_of(extent: &[u64], elem: usize) -> Result<u64> {
+pub(super) fn bytes_of(extent: &[u64], elem: usize) -> Outcome<u64> {
     let bytes = extent.iter().try_fold(elem as u64, |bytes, &len| bytes.checked_mul(len));
-    bytes.ok_or(GetFault::Refused(NcError::VarSize))
+    bytes.ok_or(Fault::Refused(NcError::VarSize))
 }
 
 impl VarStore {
@@ -511,7 +502,7 @@ impl VarStore {
     }
 
     /// Writes fill values to what was not put to of a run, before byte `end`.
-    fn fill_run(&self, run: &Contiguous, end: u64) -> std::result::Result<(), StorageError> {
+    fn fill_run(&self, run: &Contiguous, end: u64) -> Result<(), StorageError> {
         let (Some(addr), Some(fill)) = (run.addr, self.fill()) else { return Ok(()) };
         let file = &self.data.file;
         run.fill_to(&**file.storage(), file.position(addr), fill, end)
@@ -527,7 +518,7 @@ impl VarStore {
     /// # Errors
     /// `NC_ECHAR`, `NC_EBADTYPE`.
     #[inline]
-    pub(super) fn encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
+    pub(super) fn encoder(&mut self, mem: MemType) -> Coded<Encoder> {
         match self.encoder {
             Some((known, encoder)) if known == mem => Ok(encoder),
             _ => self.new_encoder(mem),
@@ -535,7 +526,7 @@ impl VarStore {
     }
 
     #[cold]
-    fn new_encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
+    fn new_encoder(&mut self, mem: MemType) -> Coded<Encoder> {
         let (ext, order) = self.number().ok_or(NcError::BadType)?;
         let encoder = Encoder::new(ext, order, mem, RangeRule::Cast).map_err(|_| NcError::Char)?;
         self.encoder = Some((mem, encoder));
@@ -564,7 +555,7 @@ impl ChunkTable for Tree {
         first: &[u64],
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkAt),
-    ) -> std::result::Result<(), TableError> {
+    ) -> Result<(), TableError> {
         let tree = self.0.read();
         let at = |at: ChunkLocation| ChunkAt { at: at.at, len: at.len, mask: at.mask };
         if first == last {
@@ -583,14 +574,14 @@ impl Tree {
         &self,
         rank: usize,
         found: &mut dyn FnMut(&[u64], ChunkLocation),
-    ) -> std::result::Result<(), HdfError> {
+    ) -> HdfResult<()> {
         let tree = self.0.read();
         tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
     }
 }
 
 impl WriteTable for Tree {
-    fn insert(&self, key: &[u64], at: ChunkAt) -> std::result::Result<Option<ChunkAt>, TableError> {
+    fn insert(&self, key: &[u64], at: ChunkAt) -> Result<Option<ChunkAt>, TableError> {
         let mut tree = self.0.write();
         let place = ChunkLocation { at: at.at, len: at.len, mask: at.mask };
         let before = tree.insert(key, place)?;
@@ -607,7 +598,7 @@ pub(super) struct FileSpace<'a> {
 }
 
 impl Allocate for FileSpace<'_> {
-    fn allocate(&mut self, len: u64) -> std::result::Result<u64, TableError> {
+    fn allocate(&mut self, len: u64) -> Result<u64, TableError> {
         let addr = self.space.alloc(len)?;
         self.file.grown_to(addr.0.saturating_add(len));
         Ok(self.file.position(addr))
@@ -626,7 +617,7 @@ impl Allocate for FileSpace<'_> {
         }
     }
 
-    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> std::result::Result<(), TableError> {
+    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
         let Some(copies) = self.copies.get(&array) else { return Ok(()) };
         Ok(copies.own(chunk, self.heap, self.space, self.file)?)
     }

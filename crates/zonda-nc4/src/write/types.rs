@@ -11,6 +11,7 @@ use super::datatypes::Typed;
 use super::define::Definer;
 use super::measure::{check_items, check_types};
 use crate::Result;
+use crate::fault::{Coded, refuse_if};
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::model::{Endianness, Field, GroupId, Model, TypeEntry, UserClass, UserType};
@@ -51,26 +52,20 @@ impl Nc4File {
             let is_compound = |class: &UserClass| matches!(class, UserClass::Compound(_));
             definer.growing(nc_type, is_compound)?;
             // Only a type before it is in the file before it.
-            if field_type >= nc_type {
-                return Err(NcError::BadType.into());
-            }
+            refuse_if(field_type >= nc_type, NcError::BadType)?;
             let end = |offset: usize, field_type, dims: &[i32]| {
                 let size = memory_size(definer.model, field_type, dims)?;
                 offset.checked_add(size).ok_or(NcError::HdfErr)
             };
             let last = end(offset, field_type, dims)?;
             let size = definer.model.user_type(nc_type).map_or(0, |ty| ty.size);
-            if last > size {
-                return Err(NcError::HdfErr.into());
-            }
+            refuse_if(last > size, NcError::HdfErr)?;
             let known = definer.model.user_type(nc_type).map(|ty| &ty.class);
             if let Some(UserClass::Compound(fields)) = known {
                 for field in fields {
                     let its_last = end(field.offset, field.nc_type, &field.dims)?;
                     let is_apart = its_last <= offset || last <= field.offset;
-                    if !is_apart || field.name == name {
-                        return Err(NcError::HdfErr.into());
-                    }
+                    refuse_if(!is_apart || field.name == name, NcError::HdfErr)?;
                 }
             }
             let home = definer.model.user_type(nc_type).map_or(group, |ty| ty.group);
@@ -124,9 +119,10 @@ impl Nc4File {
                 (None, None) if base == 0 => return Err(NcError::BadType),
                 (None, None) => return Err(NcError::BadTypId),
             };
-            if matches!(ext, ExtType::Char | ExtType::Float | ExtType::Double) {
-                return Err(NcError::HdfErr);
-            }
+            refuse_if(
+                matches!(ext, ExtType::Char | ExtType::Float | ExtType::Double),
+                NcError::HdfErr,
+            )?;
             Ok((ext.size(), UserClass::Enum { base, members: Vec::new() }))
         })
     }
@@ -152,9 +148,10 @@ impl Nc4File {
             let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
             let value: Box<[u8]> = value.get(..ty.size).ok_or(NcError::Inval)?.into();
             if let UserClass::Enum { members, .. } = &mut ty.shown.class {
-                if members.iter().any(|known| known.0 == name || known.1 == value) {
-                    return Err(NcError::HdfErr.into());
-                }
+                refuse_if(
+                    members.iter().any(|known| known.0 == name || known.1 == value),
+                    NcError::HdfErr,
+                )?;
                 members.push((name, value));
             }
             let checked = check_types(definer.model, nc_type);
@@ -172,23 +169,19 @@ impl Nc4File {
         &mut self,
         group: GroupId,
         name: &[u8],
-        what: impl FnOnce(&Model) -> std::result::Result<(usize, UserClass), NcError>,
+        what: impl FnOnce(&Model) -> Coded<(usize, UserClass)>,
     ) -> Result<i32> {
         self.define(group, name, |definer| {
             let name = definer.stored_name(name, true)?;
             definer.group(group)?;
-            if definer.is_classic() {
-                return Err(NcError::StrictNc3.into());
-            }
+            refuse_if(definer.is_classic(), NcError::StrictNc3)?;
             // Unlike other definitions, types do not enter define mode.
             definer.writing()?;
             let (size, class) = what(definer.model)?;
             if let UserClass::Vlen { base } = &class {
                 check_items(definer.model, *base, group)?;
             }
-            if size == 0 || u32::try_from(size).is_err() {
-                return Err(NcError::Inval.into());
-            }
+            refuse_if(size == 0 || u32::try_from(size).is_err(), NcError::Inval)?;
             definer.check_link(group, &name)?;
             let ty = UserType { name, group, ..UserType::described(size, class) };
             let added = definer.model.add_type(TypeEntry::declared(ty));
@@ -218,32 +211,22 @@ impl Nc4File {
 
 impl Definer<'_> {
     /// A type of a class that can still be changed.
-    fn growing(
-        &mut self,
-        nc_type: i32,
-        is_class: impl FnOnce(&UserClass) -> bool,
-    ) -> std::result::Result<(), NcError> {
-        if nc_type < 0 {
-            return Err(NcError::Inval);
-        }
+    fn growing(&mut self, nc_type: i32, is_class: impl FnOnce(&UserClass) -> bool) -> Coded<()> {
+        refuse_if(nc_type < 0, NcError::Inval)?;
         let ty = match self.model.user_type(nc_type) {
             Some(ty) => ty,
             None if nc_type <= NC_STRING => return Err(NcError::BadType),
             None => return Err(NcError::BadTypId),
         };
-        if !is_class(&ty.class) {
-            return Err(NcError::BadType);
-        }
-        if ty.is_stored {
-            return Err(NcError::TypDefined);
-        }
+        refuse_if(!is_class(&ty.class), NcError::BadType)?;
+        refuse_if(ty.is_stored, NcError::TypDefined)?;
         self.writing()?;
         Ok(())
     }
 }
 
 /// Bytes of a field in memory; the type of its items may still be growing.
-fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> std::result::Result<usize, NcError> {
+fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> Coded<usize> {
     let times = |n: usize, &dim: &i32| {
         let dim = usize::try_from(dim).ok().filter(|&dim| dim > 0);
         n.checked_mul(dim?)
@@ -252,7 +235,7 @@ fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> std::result::Result
 }
 
 /// Bytes of an item of a type that other types may be made of.
-fn item_size(model: &Model, nc_type: i32) -> std::result::Result<usize, NcError> {
+fn item_size(model: &Model, nc_type: i32) -> Coded<usize> {
     let typed = match model.user_type(nc_type) {
         Some(ty) if ty.is_declared => return Ok(ty.size),
         _ => Typed::of(model, nc_type, Endianness::Native),

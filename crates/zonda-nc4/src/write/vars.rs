@@ -13,6 +13,7 @@ use super::measure::check_users;
 use super::{ObjectKey, chunk_sizes, filters};
 use crate::Result;
 use crate::details::{Details, reported};
+use crate::fault::{Coded, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::files::ObjectAt;
 use crate::form::NC_STRING;
@@ -40,30 +41,23 @@ impl Nc4File {
     ) -> Result<VarId> {
         self.define(group, name, |definer| {
             definer.group(group)?;
-            if dims.len() > MOST_DIMS {
-                return Err(NcError::MaxDims.into());
-            }
+            refuse_if(dims.len() > MOST_DIMS, NcError::MaxDims)?;
             definer.begin_definitions()?;
             let name = definer.stored_name(name, true)?;
-            if nc_type == 0 {
-                return Err(NcError::BadType.into());
-            }
-            if definer.is_classic() && nc_type > ExtType::Double.nc_type() {
-                return Err(NcError::StrictNc3.into());
-            }
+            refuse_if(nc_type == 0, NcError::BadType)?;
+            refuse_if(
+                definer.is_classic() && nc_type > ExtType::Double.nc_type(),
+                NcError::StrictNc3,
+            )?;
             definer.check_unused(group, &name)?;
             let mut extent = Vec::with_capacity(dims.len());
             for &id in dims {
                 let dim = definer.model.dim(DimId(id)).ok_or(NcError::BadDim)?;
                 extent.push(if dim.is_unlimited { 0 } else { dim.len });
             }
-            if nc_type < 0 {
-                return Err(NcError::Inval.into());
-            }
+            refuse_if(nc_type < 0, NcError::Inval)?;
             let is_atomic = nc_type <= NC_STRING;
-            if !is_atomic && definer.model.user_type(nc_type).is_none() {
-                return Err(NcError::BadType.into());
-            }
+            refuse_if(!is_atomic && definer.model.user_type(nc_type).is_none(), NcError::BadType)?;
             // Its fill value is in memory more than once while it is written.
             let bytes = definer.model.user_type(nc_type).map_or(0, |ty| ty.size);
             if bytes > SMALL {
@@ -99,19 +93,16 @@ impl Nc4File {
     pub fn rename_var(&mut self, group: GroupId, var: VarId, name: &[u8]) -> Result<()> {
         self.define(group, name, |definer| {
             definer.group(group)?;
-            if name.len() > MAX_NAME_BYTES {
-                return Err(NcError::MaxName.into());
-            }
+            refuse_if(name.len() > MAX_NAME_BYTES, NcError::MaxName)?;
             definer.writing()?;
             let name = stored_name(name)?;
             let known = definer.var(group, var)?;
             let (old, dims) = (known.name.clone(), known.dims.clone());
-            if definer.group(group)?.find_var(&name).is_some() {
-                return Err(NcError::NameInUse.into());
-            }
-            if !definer.is_defining() && definer.is_classic() && name.len() > old.len() {
-                return Err(NcError::NotInDefine.into());
-            }
+            refuse_if(definer.group(group)?.find_var(&name).is_some(), NcError::NameInUse)?;
+            refuse_if(
+                !definer.is_defining() && definer.is_classic() && name.len() > old.len(),
+                NcError::NotInDefine,
+            )?;
             // Types and groups are links beside it in the file.
             definer.check_unused(group, &name)?;
             check_length(definer.model, group, &name, &dims)?;
@@ -139,12 +130,7 @@ impl Nc4File {
 }
 
 /// The name that a variable has in the file must not be too long, either.
-fn check_length(
-    model: &Model,
-    group: GroupId,
-    name: &[u8],
-    dims: &[DimId],
-) -> std::result::Result<(), NcError> {
+fn check_length(model: &Model, group: GroupId, name: &[u8], dims: &[DimId]) -> Coded<()> {
     let dim = model.find_dim(group, name);
     let is_other = dim.is_some() && dim != dims.first().copied();
     let len = name.len().saturating_add(NON_COORD.len());
@@ -152,7 +138,7 @@ fn check_length(
 }
 
 /// The draft of a new variable.
-fn draft(model: &Model, var: &Var, no_fill: bool) -> std::result::Result<VarDraft, NcError> {
+fn draft(model: &Model, var: &Var, no_fill: bool) -> Coded<VarDraft> {
     let endianness = Endianness::Native;
     let datatype = match Typed::of(model, var.nc_type, endianness) {
         Ok(typed) => typed.datatype,
@@ -189,11 +175,7 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`.
-    pub(crate) fn draft(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-    ) -> std::result::Result<&mut VarDraft, NcError> {
+    pub(crate) fn draft(&mut self, group: GroupId, var: VarId) -> Coded<&mut VarDraft> {
         self.writing()?;
         self.var(group, var)?;
         let var = self.model.var_mut(group, var).ok_or(NcError::NotVar)?;
@@ -202,11 +184,7 @@ impl Definer<'_> {
     }
 
     /// Makes layout and inquiries agree with a draft that was changed.
-    pub(crate) fn refresh(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-    ) -> std::result::Result<(), NcError> {
+    pub(crate) fn refresh(&mut self, group: GroupId, var: VarId) -> Coded<()> {
         let known = self.var(group, var)?;
         let draft = known.draft.as_deref().ok_or(NcError::Internal)?;
         let layout = layout(self.model, known, draft);
@@ -220,11 +198,7 @@ impl Definer<'_> {
     }
 
     /// See [`Nc4File::settle_var`].
-    pub(crate) fn settle(
-        &mut self,
-        group: GroupId,
-        id: VarId,
-    ) -> std::result::Result<(), super::define::Stop> {
+    pub(crate) fn settle(&mut self, group: GroupId, id: VarId) -> Outcome<()> {
         let var = self.var(group, id)?;
         let Some(draft) = var.draft.as_deref().filter(|draft| !draft.is_settled) else {
             return Ok(());

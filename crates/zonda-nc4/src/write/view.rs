@@ -7,7 +7,6 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_convert::RangeRule;
 use zonda_format::PutRules;
-use zonda_hdf5::HdfError;
 use zonda_model::{ExtType, Hyperslab, NcError, VarId};
 
 use super::datatypes::Typed;
@@ -16,6 +15,7 @@ use super::owned_values;
 use super::store::fixed;
 use super::{OwnedValues, VlenSource};
 use crate::details::Details;
+use crate::fault::HdfResult;
 use crate::file::Nc4File;
 use crate::form::{NC_STRING, Shape};
 use crate::model::{Endianness, GroupId, Model, StorageKind, Var};
@@ -110,7 +110,7 @@ impl View {
     }
 
     /// Whether a variable that is in the file is stored as we would store it.
-    fn is_plain(&self, var: &Var) -> std::result::Result<bool, HdfError> {
+    fn is_plain(&self, var: &Var) -> HdfResult<bool> {
         let data = self.0.data(var)?;
         let storage = &self.0.details(var)?.info()?.storage;
         let is_here = !matches!(storage, StorageKind::External | StorageKind::Virtual);

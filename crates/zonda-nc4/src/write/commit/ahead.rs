@@ -12,8 +12,9 @@ use zonda_hdf5::FileAddr;
 use zonda_hdf5::usage::{Extent, Usage};
 use zonda_storage::Storage;
 
-use super::{Laid, Writing, root_error};
+use super::{Writing, root_error};
 use crate::Result;
+use crate::fault::HdfResult;
 use crate::file::Nc4File;
 
 /// Commits after which somebody is taken to commit again and again.
@@ -133,7 +134,7 @@ impl Nc4File {
 const PIECE: u64 = 1 << 20;
 
 /// Behind the last byte between `begin` and `end` that is not zero; `begin` where there is none.
-fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> Laid<u64> {
+fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> HdfResult<u64> {
     let mut bytes = vec![0; usize::try_from(PIECE).unwrap_or(0)];
     let mut behind = end;
     while behind > begin {
@@ -150,7 +151,7 @@ fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> Laid<u64> {
     Ok(begin)
 }
 
-fn end_where_used(file: &File, writing: &mut Writing) -> Laid<()> {
+fn end_where_used(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let (storage, used) = (file.storage(), writing.space.end());
     if writing.end > used {
         file.write_superblock(used)?;

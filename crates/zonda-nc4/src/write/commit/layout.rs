@@ -15,8 +15,9 @@ use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::symbol_table::write_symbol_table;
 use zonda_hdf5::{File, FileAddr, Fresh, HdfError, Sizes, Writer, links};
 
+use super::Decided;
 use super::plan::{ChangedMessages, Made, MadeAtts, Plan};
-use super::{Decided, Laid};
+use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::hidden;
 use crate::model::{GroupId, Model};
@@ -68,7 +69,7 @@ pub(super) fn lay_out(
     file: &Arc<File>,
     model: &Model,
     writing: &mut Writing,
-) -> Laid<(Decided, Vec<ObjectKey>)> {
+) -> HdfResult<(Decided, Vec<ObjectKey>)> {
     let Plan { mut made, scales, links, types, all_or_none } = plan;
     let sizes = file.sizes();
     let (places, out) = (Places::default(), Laying::default());
@@ -102,7 +103,7 @@ pub(super) fn lay_out(
 }
 
 impl Layout<'_> {
-    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> Laid<()> {
+    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> HdfResult<()> {
         if let Some(scales) = scales {
             self.remove_placeholders(scales);
         }
@@ -161,7 +162,7 @@ impl Layout<'_> {
     }
 
     /// Puts lists of the right length, without their addresses.
-    fn lists(&self, made: &mut [Made]) -> Laid<()> {
+    fn lists(&self, made: &mut [Made]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
                 let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
@@ -180,7 +181,7 @@ impl Layout<'_> {
     }
 
     /// Finds a place for the first block of a new header.
-    fn place(&mut self, object: &mut Made) -> Laid<()> {
+    fn place(&mut self, object: &mut Made) -> HdfResult<()> {
         if object.stored.space.len > 0 {
             return Ok(());
         }
@@ -204,7 +205,7 @@ impl Layout<'_> {
     }
 
     /// Puts the addresses into lists of which only the length was known.
-    fn fill_lists(&mut self, made: &mut [Made]) -> Laid<()> {
+    fn fill_lists(&mut self, made: &mut [Made]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
                 // What is damaged there is no reason not to write here.
@@ -223,7 +224,7 @@ impl Layout<'_> {
             }
             if let Some(users) = &object.users {
                 let user = |(user, axis): &User| Ok((self.places.of(self.model, *user)?, *axis));
-                let users = users.iter().map(user).collect::<Laid<Vec<_>>>()?;
+                let users = users.iter().map(user).collect::<HdfResult<Vec<_>>>()?;
                 let users = AttMessage::new(self.file, &scales::reference_list(&users))?;
                 object.stored.hide(&users.name.clone(), Some(users));
             }
@@ -233,7 +234,7 @@ impl Layout<'_> {
 
     /// Where nothing is open in the global heap, goes on with the collection that the last variable in
     /// the file of one of these scales refers to, if it has room: each session would make one.
-    fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> Laid<()> {
+    fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> HdfResult<()> {
         let all = &self.writing.scales;
         let users = scales.iter().filter_map(|scale| all.users.get(scale)).flatten();
         let last = users.map(|(key, _)| *key).max().filter(|key| all.lists.contains_key(key));
@@ -264,7 +265,7 @@ impl Layout<'_> {
         &mut self,
         object: &Made,
         mut dense: Option<&mut Vec<Dense>>,
-    ) -> Laid<Vec<NewMessage>> {
+    ) -> HdfResult<Vec<NewMessage>> {
         let stored = &object.stored;
         let mut out = stored.messages.clone();
         if let ObjectKey::Group(id) = object.key {
@@ -305,7 +306,7 @@ impl Layout<'_> {
         moves: bool,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
-    ) -> Laid<()> {
+    ) -> HdfResult<()> {
         let tracked = stored.style.flags & header::TRACKED != 0;
         let indexed = stored.style.flags & header::INDEXED != 0;
         let too_many =
@@ -368,7 +369,7 @@ impl Layout<'_> {
         stored: &Stored,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
-    ) -> Laid<()> {
+    ) -> HdfResult<()> {
         let before = stored.dense.iter().find_map(|dense| Some((dense, dense.list.as_ref()?)));
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its attributes" };
         let (before, list) = before.ok_or(missing)?;
@@ -411,7 +412,7 @@ impl Layout<'_> {
         stored: &Stored,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
-    ) -> Laid<()> {
+    ) -> HdfResult<()> {
         let is_same = !self.names.contains_key(&id);
         let before =
             stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
@@ -473,7 +474,7 @@ impl Layout<'_> {
     }
 
     /// What the header of a group says of its links.
-    fn link_message(&self, what: &Outside) -> Laid<NewMessage> {
+    fn link_message(&self, what: &Outside) -> HdfResult<NewMessage> {
         match what {
             Outside::Symbols(table) => header::symbol_table(table, self.sizes),
             Outside::Links(info) => header::link_info(info, self.sizes),
@@ -497,7 +498,7 @@ impl Layout<'_> {
     }
 
     /// Encodes a header, and says what of it is to be written.
-    fn write(&mut self, object: Made) -> Laid<()> {
+    fn write(&mut self, object: Made) -> HdfResult<()> {
         let mut dense = Vec::new();
         let messages = self.messages(&object, Some(&mut dense))?;
         let Made { key, mut stored, is_fresh, .. } = object;
@@ -549,7 +550,7 @@ impl Layout<'_> {
     /// Where a group's symbol table is may be said elsewhere, too: that of the root group by the
     /// superblock, which goes on to do so; that of another one by its entry in the group above, which
     /// then says nothing of it.
-    fn symbols_elsewhere(&mut self, id: GroupId, stored: &Stored) -> Laid<()> {
+    fn symbols_elsewhere(&mut self, id: GroupId, stored: &Stored) -> HdfResult<()> {
         let table = stored.dense.iter().find_map(|dense| match &dense.what {
             Outside::Symbols(table) if dense.hash.is_some() => Some(table),
             _ => None,
@@ -569,7 +570,7 @@ impl Layout<'_> {
     }
 
     /// What makes the entry of a group in the one above say nothing of its symbol table.
-    fn entry_above(&self, above: GroupId, name: &[u8]) -> Laid<Option<(FileAddr, Vec<u8>)>> {
+    fn entry_above(&self, above: GroupId, name: &[u8]) -> HdfResult<Option<(FileAddr, Vec<u8>)>> {
         let above = self.model.group(above).map(|group| group.at);
         let Some(at) = above.filter(|at| *at != ObjectAt::NOWHERE) else { return Ok(None) };
         let object = self.file.object(at.addr)?;
@@ -584,7 +585,7 @@ impl Layout<'_> {
         stored: &Stored,
         moves: bool,
         messages: &[NewMessage],
-    ) -> Laid<EncodedHeader> {
+    ) -> HdfResult<EncodedHeader> {
         let mut again = stored.continuation.as_ref().filter(|_| !moves);
         loop {
             let space = &mut self.writing.space;
@@ -635,7 +636,7 @@ fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {
 struct Places(HashMap<ObjectKey, FileAddr>);
 
 impl Places {
-    fn of(&self, model: &Model, key: ObjectKey) -> Laid<FileAddr> {
+    fn of(&self, model: &Model, key: ObjectKey) -> HdfResult<FileAddr> {
         let at = match key {
             ObjectKey::Group(id) => model.group(id).map(|group| group.at),
             ObjectKey::Scale(id) => model.dim(id).and_then(|dim| dim.at),

@@ -12,15 +12,15 @@ use zonda_model::{DimId, NcError, VarId};
 
 use super::super::att_list::ChangedAtts;
 use super::super::links::{Entry, name, wanted};
-use super::super::objects::{AttMessage, Fixed, SHARED, Stored};
+use super::super::objects::{AttMessage, SHARED, Stored};
 use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
 use super::super::{EditedAtts, ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
 use super::{Switch, root_error};
 use crate::attribute::AttList;
+use crate::fault::{Fault, HdfResult};
 use crate::file::hdf;
 use crate::files::{Files, ObjectAt};
-use crate::get::GetFault;
 use crate::hidden;
 use crate::model::{GroupId, Model, Var};
 use crate::{Nc4Error, Result};
@@ -212,7 +212,7 @@ impl Planner<'_> {
         if !self.writing.objects.contains_key(&key) {
             let at = self.place(key).unwrap_or(ObjectAt::NOWHERE);
             let stored = Stored::load(self.files.main(), at);
-            let stored = stored.map_err(|fixed| self.fixed(key, fixed))?;
+            let stored = stored.map_err(|fault| self.fault(key, fault))?;
             self.writing.objects.insert(key, stored);
         }
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its header" };
@@ -231,7 +231,7 @@ impl Planner<'_> {
         while let Some(key) = waiting.pop() {
             let Some(at) = self.place(key) else { continue };
             if changed.insert(at.addr, key).is_some_and(|other| other != key) {
-                return Err(self.fixed(key, Fixed::Foreign(TWO_NAMES)));
+                return Err(self.fault(key, Fault::Unwritable(TWO_NAMES)));
             }
             let has_one_link = !self.load(key)?.has_several_links();
             let role = |scales: &Scales| scales.dim_of.get(&key).copied();
@@ -319,7 +319,9 @@ impl Planner<'_> {
         let file = self.files.main();
         let fail = |error| hdf(self.model.group_path(id), error);
         if at.file != 0 {
-            return Err(self.fixed(ObjectKey::Group(id), Fixed::Foreign("it is in another file")));
+            return Err(
+                self.fault(ObjectKey::Group(id), Fault::Unwritable("it is in another file"))
+            );
         }
         let links = file.object(at.addr).and_then(|object| object.links(file)).map_err(fail)?;
         let keys = self.keys_by_place(id);
@@ -370,7 +372,7 @@ impl Planner<'_> {
         let atts = self.attributes(key)?;
         let mut stored = match known {
             Some(stored) => stored,
-            None => self.new_object(key).map_err(|error| hdf(self.path(key), error))?,
+            None => self.new_object(key).map_err(|error| self.fault(key, error))?,
         };
         if self.moved.contains(&key) {
             stored.move_away();
@@ -380,7 +382,7 @@ impl Planner<'_> {
             && let Some(var) = model.var(group, id)
         {
             let updated = self.update(&mut stored, key, var);
-            updated.map_err(|error| hdf(self.path(key), error))?;
+            updated.map_err(|error| self.fault(key, error))?;
         }
         let before = &self.writing.scales;
         let list = self.scales().lists.get(&key);
@@ -417,12 +419,12 @@ impl Planner<'_> {
             }
             Ok(())
         })();
-        result.map_err(|error: HdfError| hdf(self.path(key), error))?;
+        result.map_err(|error: HdfError| self.fault(key, error))?;
         Ok(made)
     }
 
     /// Attributes that say what an object is for netCDF.
-    fn mark(&self, stored: &mut Stored, key: ObjectKey) -> std::result::Result<(), HdfError> {
+    fn mark(&self, stored: &mut Stored, key: ObjectKey) -> HdfResult<()> {
         let file = self.files.main();
         let dim = self.scales().dim_of.get(&key);
         let (mut name, mut coordinates) = (None, None);
@@ -466,7 +468,7 @@ impl Planner<'_> {
     }
 
     /// An object that the file has not.
-    fn new_object(&mut self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
+    fn new_object(&mut self, key: ObjectKey) -> HdfResult<Stored> {
         let (model, sizes) = (self.model, self.sizes);
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
         let messages = match key {
@@ -491,34 +493,25 @@ impl Planner<'_> {
         Ok(Stored::new(header::style(attribute_order), messages))
     }
 
-    fn recipe(
-        &mut self,
-        key: ObjectKey,
-        var: &Var,
-        draft: &VarDraft,
-    ) -> std::result::Result<Recipe, HdfError> {
+    fn recipe(&mut self, key: ObjectKey, var: &Var, draft: &VarDraft) -> HdfResult<Recipe> {
         let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
         recipe.map_err(|fault| match fault {
-            GetFault::Hdf(error) => error,
-            GetFault::Refused(NcError::NoMem) => {
+            Fault::Hdf(error) => error,
+            Fault::Refused(NcError::NoMem) => {
                 HdfError::NoMemory(NoMemory { bytes: take_refused().unwrap_or(usize::MAX) })
             }
-            GetFault::Chunk(_)
-            | GetFault::Refused(_)
-            | GetFault::Explained(..)
-            | GetFault::Unwritable(_) => {
+            Fault::Chunk(_)
+            | Fault::Att(_)
+            | Fault::Refused(_)
+            | Fault::Explained(..)
+            | Fault::Unwritable(_) => {
                 HdfError::Missing { structure: "object", at: 0, what: "its definition" }
             }
         })
     }
 
     /// Brings the messages of a variable that is in the file up to date.
-    fn update(
-        &mut self,
-        stored: &mut Stored,
-        key: ObjectKey,
-        var: &Var,
-    ) -> std::result::Result<(), HdfError> {
+    fn update(&mut self, stored: &mut Stored, key: ObjectKey, var: &Var) -> HdfResult<()> {
         // Until something is put the fill value may be another one, and the header may not say so yet.
         if let Some(draft) = var.draft.as_deref() {
             let recipe = self.recipe(key, var, draft)?;
@@ -556,7 +549,7 @@ impl Planner<'_> {
 
     /// What the headers of committed types say of how many have them. With fewer than there are,
     /// libhdf5 would free a type that is in use: all changes at once.
-    fn release(&mut self) -> std::result::Result<Vec<Switch>, HdfError> {
+    fn release(&mut self) -> HdfResult<Vec<Switch>> {
         let file = self.files.main();
         let mut out = Vec::new();
         for (addr, fewer) in std::mem::take(&mut self.released) {
@@ -590,15 +583,15 @@ impl Planner<'_> {
             let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
                 element::encode(form, heap, space, fetch, src, dst)
             });
-            let attributes = attributes.map_err(|fault| fault.at(|| self.path(key)))?;
+            let attributes = attributes.map_err(|fault| self.fault(key, fault))?;
             self.count_released(list);
             for attribute in attributes {
                 let message = AttMessage::new(file, &attribute);
-                out.push(message.map_err(|error| hdf(self.path(key), error))?);
+                out.push(message.map_err(|error| self.fault(key, error))?);
             }
             return Ok(MadeAtts::All(out));
         }
-        let fail = |error| hdf(self.path(key), error);
+        let fail = |error| self.fault(key, error);
         let Some(at) = self.place(key) else { return Ok(MadeAtts::All(out)) };
         let attributes = file.object(at.addr).and_then(|object| object.attributes(file));
         let attributes = attributes.map_err(fail)?;
@@ -642,12 +635,12 @@ impl Planner<'_> {
         let changes = list.changes(self.model, &mut |form, fetch, src, dst| {
             element::encode(form, heap, space, fetch, src, dst)
         });
-        let ChangedAtts { gone, set } = changes.map_err(|fault| fault.at(|| self.path(key)))?;
+        let ChangedAtts { gone, set } = changes.map_err(|fault| self.fault(key, fault))?;
         self.count_released(list);
         out.gone = gone;
         for (attribute, stays) in set {
             let message = AttMessage::new(self.files.main(), &attribute);
-            out.set.push((message.map_err(|error| hdf(self.path(key), error))?, stays));
+            out.set.push((message.map_err(|error| self.fault(key, error))?, stays));
         }
         Ok(Some(out))
     }
@@ -665,24 +658,14 @@ impl Planner<'_> {
         match key {
             ObjectKey::Group(id) => self.model.group_path(id),
             ObjectKey::Type(_) | ObjectKey::Scale(_) | ObjectKey::Var(..) => {
-                self.inside(self.group_of(key), name(self.model, key))
+                let group = self.group_of(key).unwrap_or(GroupId::ROOT);
+                self.model.path_in(group, &name(self.model, key))
             }
         }
     }
 
-    fn inside(&self, group: Option<GroupId>, name: Box<[u8]>) -> String {
-        let mut path = group.map_or_else(String::new, |group| self.model.group_path(group));
-        if !path.ends_with('/') {
-            path.push('/');
-        }
-        path.push_str(&String::from_utf8_lossy(&name));
-        path
-    }
-
-    fn fixed(&self, key: ObjectKey, fixed: Fixed) -> Nc4Error {
-        match fixed {
-            Fixed::Damaged(error) => hdf(self.path(key), error),
-            Fixed::Foreign(why) => GetFault::Unwritable(why).at(|| self.path(key)),
-        }
+    /// The error about an object.
+    fn fault(&self, key: ObjectKey, fault: impl Into<Fault>) -> Nc4Error {
+        fault.into().at(|| self.path(key))
     }
 }
