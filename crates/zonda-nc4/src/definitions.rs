@@ -86,15 +86,16 @@ impl Definitions for Nc4File {
     }
 
     fn n_atts(&self, owner: VarRef) -> Result<usize> {
-        Ok(Nc4File::n_atts(self, owner)?)
+        Ok(self.att_list(owner)?.len())
     }
 
     fn att(&self, owner: VarRef, index: usize) -> Result<AttView<'_>> {
-        Ok(Nc4File::att(self, owner, index)?.into())
+        let info = self.att_list(owner)?.info(index);
+        Ok(info.map_err(|fault| self.att_fault(owner, fault))?.into())
     }
 
     fn find_att(&self, owner: VarRef, name: &[u8]) -> Result<(i32, AttView<'_>)> {
-        let (number, att) = Nc4File::find_att(self, owner, name)?;
+        let (number, att) = self.find_att_info(owner, name)?;
         Ok((number, att.into()))
     }
 
@@ -126,7 +127,7 @@ impl Definitions for Nc4File {
     }
 
     fn is_whole_type(&self, nc_type: i32) -> bool {
-        Nc4File::is_whole_type(self, nc_type).unwrap_or(false)
+        self.model().is_ok_and(|model| model.forms.shown_fields(nc_type).is_none())
     }
 
     fn text_lens(&self, nc_type: i32) -> Vec<usize> {
@@ -157,6 +158,6 @@ impl Definitions for Nc4File {
     }
 
     fn extent(&self, var: VarRef) -> Option<&[u64]> {
-        Nc4File::extent(self, var.group, var.var).ok()
+        Some(&var_of(self, var).ok()?.1.extent)
     }
 }

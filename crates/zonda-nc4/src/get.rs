@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::{Access, Destination, Transfer, VarRef, VlenSink};
+use zonda_format::{Access, Transfer, VarRef, VlenSink};
 use zonda_hdf5::{Attribute, File, HdfError};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
@@ -14,15 +14,15 @@ use crate::fault::{Coded, Fault, HdfResult, Outcome};
 use crate::file::Nc4File;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{Dim, GroupId, Model, UserClass, Var};
-use crate::place::{NoPlace, Target};
+use crate::place::Target;
 use crate::request::{Request, Written};
 use crate::select::{self, Axis, Misfit};
 use crate::values::{Values, until_nul};
-use crate::write::{Typed, VarDraft, Writing, draft_fill};
+use crate::write::{Typed, VarDraft, draft_fill};
 use crate::{Nc4Error, Result};
 
 /// Where the elements of a variable are.
-enum Found<'f> {
+pub(crate) enum Found<'f> {
     /// They were put to since the file was opened.
     Written(Written<'f>),
     /// Defined, and not put to.
@@ -32,7 +32,7 @@ enum Found<'f> {
 }
 
 impl Found<'_> {
-    fn data(&self) -> &Data {
+    pub(crate) fn data(&self) -> &Data {
         match self {
             Found::Written(written) => &written.store.data,
             Found::Defined(data) => data,
@@ -42,66 +42,7 @@ impl Found<'_> {
 }
 
 impl Nc4File {
-    /// First step of reading a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
-    /// (row-major, shape `count`, elements in memory form).
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EINDEFINE` in the
-    /// classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`.
-    pub fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        let of = get.of();
-        let Access { var: VarRef { group, var: id }, slab, mem } = *of;
-        let (model, var) = self.var(group, id)?;
-        let fail = |fault: Fault| fault.at(|| model.var_path(group, var));
-        let refused = |code| fail(Fault::Refused(code));
-        if let Some(mem) = mem {
-            check_conversion(var.nc_type, mem).map_err(|code| match code {
-                NcError::Char => mixed("variable", &var.name),
-                code => refused(code),
-            })?;
-        }
-        let defines = |writing: &Writing| writing.is_defining && writing.how.classic;
-        if self.writing.as_deref().is_some_and(defines) {
-            return Err(refused(NcError::InDefine));
-        }
-        let found = self.found(of.var, model, var).map_err(fail)?;
-        let data = found.data();
-        if let Some(spec) = &data.missing {
-            return Err(fail(Fault::missing(spec)));
-        }
-        let axes = axes(model, var);
-        if let Err(misfit) = select::check(&axes, &slab) {
-            return Err(short(model, group, var, (&axes, &slab), misfit));
-        }
-        let elem = element_bytes(&data.form, mem).ok_or_else(|| refused(NcError::BadType))?;
-        let count = slab.count.get(..var.dims.len());
-        let n_elems = count.and_then(|count| Hyperslab { count, ..slab }.n_elems());
-        let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
-        let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
-        // The reference's own fill value is laid where the file knows of none.
-        let is_cut = data.user_fill.is_none() && !select::exist(&axes, &slab);
-        get.note(n_bytes, n_elems, mem, [elem as u64, u64::from(is_cut)]);
-        Ok(())
-    }
-
-    /// Second step of reading, which the first one has checked and while the file did not change. Elements
-    /// beyond the variable's extent but inside its dimensions, and those never written, are fill values.
-    ///
-    /// # Errors
-    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
-    /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
-    pub fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        let mut none = NoPlace::default();
-        let target = match (get.of().mem, room.place) {
-            (Some(mem), _) => Target::Atomic(mem),
-            (None, Some(place)) => Target::Natural(place),
-            (None, None) => Target::Natural(&mut none),
-        };
-        let got = self.get_checked(get, target, room.bytes);
-        if none.is_asked { Err(none.refused(self.path_of(get.of().var))) } else { got }
-    }
-
-    fn get_checked(
+    pub(crate) fn get_checked(
         &self,
         get: &Transfer<Access<'_>>,
         target: Target<'_>,
@@ -155,46 +96,8 @@ impl Nc4File {
         converted.map(tolerated).map_err(fail)
     }
 
-    /// Whether a get can be made by who shares the file. As in the reference, one that ends define mode outside of the
-    /// classic model is refused first where it mixes text and numbers; then who has the file alone ends it ([`Nc4File::end_definitions`]).
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`.
-    #[inline]
-    pub fn is_get_ready(&self, get: &Access<'_>) -> Result<bool> {
-        if !self.get_ends_define_mode() {
-            return Ok(true);
-        }
-        let (_, var) = self.var(get.var.group, get.var.var)?;
-        match get.mem.map(|mem| check_conversion(var.nc_type, mem)) {
-            Some(Err(NcError::Char)) => Err(mixed("variable", &var.name)),
-            _ => Ok(false),
-        }
-    }
-
-    /// Rank of a variable; 0 where there is none, which a check says.
-    #[inline]
-    #[must_use]
-    pub fn rank(&self, VarRef { group, var }: VarRef) -> usize {
-        let known = self.model.get().or_else(|| self.model().ok());
-        known.and_then(|model| model.var(group, var)).map_or(0, |var| var.dims.len())
-    }
-
-    /// Both steps of reading.
-    ///
-    /// # Errors
-    /// As [`Nc4File::check_get`] and [`Nc4File::get`].
-    pub fn get_now(
-        &self,
-        get: &mut Transfer<Access<'_>>,
-        room: Destination<'_>,
-    ) -> Result<Converted> {
-        self.check_get(get)?;
-        self.get(get, room)
-    }
-
     /// Where the elements of a variable are.
-    fn found<'f>(
+    pub(crate) fn found<'f>(
         &'f self,
         VarRef { group, var: id }: VarRef,
         model: &Model,
@@ -223,70 +126,6 @@ impl Nc4File {
         let writing = self.writing.as_deref()?;
         let store = writing.stores.get(writing.stores.number(group, id)?)?;
         Some(Written { writing, store, extent: &var.extent })
-    }
-
-    /// Fill value of a variable of any type, in memory form (`nc_inq_var_fill`) or as type `mem`.
-    ///
-    /// # Errors
-    /// As [`Nc4File::var_info`]; `NC_ECHAR`, `NC_EBADTYPE`, `NC_EINVAL` for memory that is too short.
-    pub fn fill_value(
-        &self,
-        of: VarRef,
-        mem: Option<MemType>,
-        room: Destination<'_>,
-    ) -> Result<()> {
-        let mut none = NoPlace::default();
-        let target = match (mem, room.place) {
-            (Some(mem), _) => Target::Atomic(mem),
-            (None, Some(place)) => Target::Natural(place),
-            (None, None) => Target::Natural(&mut none),
-        };
-        let done = self.fill_element(of, target, room.bytes);
-        if none.is_asked { Err(none.refused(self.path_of(of))) } else { done }
-    }
-
-    fn fill_element(
-        &self,
-        VarRef { group, var }: VarRef,
-        target: Target<'_>,
-        out: &mut [u8],
-    ) -> Result<()> {
-        let (model, var) = self.var(group, var)?;
-        let fail = |fault: Fault| fault.at(|| model.var_path(group, var));
-        let read = || -> Outcome<()> {
-            if let Some(draft) = &var.draft {
-                return draft_fill(model, var, draft, target, out);
-            }
-            let details = self.details(var)?;
-            let object = details.object()?;
-            let datatype = object.datatype(&details.file)?;
-            let form = Form::of(&datatype).ok_or(NcError::BadType)?;
-            let user = crate::details::user_fill(&details.file, &object)?;
-            let user = user.filter(|user| user.len() == form.file_size);
-            match (target, user) {
-                (Target::Atomic(mem), user) => {
-                    let ext = form.atomic().and_then(ExtType::from_nc_type);
-                    let ext = ext.ok_or(NcError::BadType)?;
-                    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
-                    let decoder = decoder.map_err(|_| Fault::Refused(NcError::Char))?;
-                    let native = native_fill(&form, ext, user.as_deref());
-                    let out = out.get_mut(..mem.size()).ok_or(NcError::Inval)?;
-                    let _counted_by_nobody = decoder.decode(&native, out);
-                    Ok(())
-                }
-                (Target::Natural(place), Some(user)) => {
-                    let out = out.get_mut(..natural_size(&form));
-                    let out = out.ok_or(NcError::Inval)?;
-                    natural(&details.file, &form, place, &user, out)
-                }
-                (Target::Natural(place), None) => {
-                    let out = out.get_mut(..natural_size(&form));
-                    let out = out.ok_or(NcError::Inval)?;
-                    default_element(model, var.nc_type, &form, place, out)
-                }
-            }
-        };
-        read().map_err(fail)
     }
 
     pub(crate) fn data<'v>(&self, var: &'v Var) -> HdfResult<&'v Data> {
@@ -334,7 +173,7 @@ pub(crate) fn mixed(what: &str, name: &[u8]) -> Nc4Error {
 }
 
 /// Bytes of an element in the caller's memory; `None` for numbers asked of what is none.
-fn element_bytes(form: &Form, mem: Option<MemType>) -> Option<usize> {
+pub(crate) fn element_bytes(form: &Form, mem: Option<MemType>) -> Option<usize> {
     match mem {
         Some(mem) => numeric(form, mem).map(|_| mem.size()),
         None if form.atomic() == Some(NC_STRING) => Some(8),
@@ -360,7 +199,7 @@ fn unwritten(
     };
     let form = Typed::of(model, var.nc_type, draft.endianness)?.form;
     for element in out.chunks_exact_mut(form.size.max(1)) {
-        draft_fill(model, var, draft, Target::Natural(&mut **place), element)?;
+        draft_fill(model, var, draft, &mut **place, element)?;
     }
     Ok(Converted::default())
 }
@@ -379,7 +218,7 @@ pub(crate) fn tolerated(
 
 /// What is beyond a variable: also beyond a dimension, or only beyond what the variable has of it.
 #[cold]
-fn short(
+pub(crate) fn short(
     model: &Model,
     group: GroupId,
     var: &Var,
@@ -406,7 +245,7 @@ fn short(
     }
 }
 
-fn axes(model: &Model, var: &Var) -> SmallVec<[Axis; 4]> {
+pub(crate) fn axes(model: &Model, var: &Var) -> SmallVec<[Axis; 4]> {
     let axis = |(&extent, &id)| {
         let dim = model.dim(id).filter(|dim| dim.is_unlimited);
         Axis { extent, unlimited: dim.map(|dim| dim.len) }
@@ -467,7 +306,7 @@ pub(crate) fn is_copy(form: &Form) -> bool {
 }
 
 /// Bytes of an element of a variable in its own type.
-fn natural_size(form: &Form) -> usize {
+pub(crate) fn natural_size(form: &Form) -> usize {
     if form.atomic() == Some(NC_STRING) { 8 } else { form.size }
 }
 

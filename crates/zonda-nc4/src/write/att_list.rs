@@ -491,8 +491,7 @@ impl Att {
             // Text is one element; a type without bytes does not exist.
             let len = u32::try_from(self.len).map_err(|_| AttFault::Refused(NcError::Inval))?;
             let datatype = datatypes::text(len.max(1));
-            let one = Dataspace { kind: SpaceKind::Scalar, ..empty.clone() };
-            let dataspace = if len == 0 { empty } else { one };
+            let dataspace = if len == 0 { empty } else { datatypes::scalar_space() };
             return Ok(finish(datatype, dataspace, memory::copied(held.bytes())?));
         }
         let typed = Typed::of(model, self.nc_type, Endianness::Native);

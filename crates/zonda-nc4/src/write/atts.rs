@@ -1,8 +1,8 @@
 //! Putting, deleting and renaming attributes.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_format::VarRef;
 use zonda_format::{AttPut, Values};
+use zonda_format::{VarRef, VlenSink};
 use zonda_model::{
     ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, memory, normalize_name, sought_name,
 };
@@ -14,14 +14,12 @@ use super::draft::VarDraft;
 use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
 use super::{OwnedValues, owned_values};
-use crate::details::native_fill;
 use crate::fault::{Fault, Outcome, refuse_if};
-use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::get::default_element;
+use crate::hidden;
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
 use crate::place::{NoPlace, Target};
-use crate::{Result, hidden};
 
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
@@ -33,139 +31,6 @@ pub(crate) const COPIES: usize = 4;
 
 /// Bytes of an attribute that is not worth asking for.
 pub(crate) const SMALL: usize = 1 << 16;
-
-impl Nc4File {
-    /// First step of putting an attribute: all that may refuse it, and bytes that its values take in memory.
-    ///
-    /// `_FillValue` of a variable becomes its fill value.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_ENOTVAR`, `NC_EATTMETA`; `NC_EINVAL` for more values than an int
-    /// counts; `NC_EBADNAME` for a name that is too long; `NC_EPERM`; `NC_EBADNAME`; `NC_ENAMEINUSE`
-    /// for a reserved name; in the classic model and data mode `NC_ENOTINDEFINE` for a new attribute
-    /// or a longer one; `NC_EBADTYPE`, `NC_ECHAR`, `NC_ESTRICTNC3`; `NC_EINVAL` or `NC_EBADTYPID` for
-    /// a type that is not there; of `_FillValue` `NC_EINVAL` for other than one value,
-    /// `NC_ELATEFILL` where data were written and `NC_EBADTYPE` for another type than the variable's;
-    /// `NC_EDAPURL` for numbers as values of a user-defined type, and `NC_EMAXATTS`.
-    pub fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {
-        let &AttPut { owner, name, nc_type, n_values, .. } = att;
-        self.n_atts(owner)?;
-        let mem = memory_type(att);
-        self.define_att(owner, name, |definer| {
-            let stored =
-                definer.check_put(owner, name, nc_type, n_values, mem, att.mem.is_none())?;
-            let mut elem = mem.map_or(0, MemType::size);
-            if ExtType::from_nc_type(nc_type).is_none() {
-                let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
-                if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
-                    check_fill(typed.form.file_size)?;
-                }
-                elem = typed.form.size;
-            }
-            Ok(crate::get::bytes_of(n_values, elem).ok_or(NcError::NoMem)?)
-        })
-    }
-
-    /// Second step of putting an attribute, while the file did not change.
-    ///
-    /// # Errors
-    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences of which nobody
-    /// says where they are; `NC_ENOMEM`, `NC_EMAXATTS`. Values that do not fit are counted.
-    pub fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
-        let &AttPut { owner, name, nc_type, n_values, .. } = att;
-        let mem = memory_type(att);
-        let (bytes, mut none) = (values.bytes, NoPlace::default());
-        let mut converted = Converted::default();
-        let done = self.define_att(owner, name, |definer| {
-            let stored = definer.stored_name(name, false)?;
-            let has = |elem: usize| match n_values.checked_mul(elem) {
-                Some(len) if len == bytes.len() => Ok(()),
-                _ => Err(NcError::Inval),
-            };
-            let held = match ExtType::from_nc_type(nc_type) {
-                None => {
-                    let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
-                    has(typed.form.size)?;
-                    match (att.mem, values.fetch) {
-                        // Nothing to convert.
-                        (Some(_), _) => OwnedValues::default(),
-                        (None, Some(fetch)) => owned_values::take(&typed.form, fetch, bytes)?,
-                        (None, None) => owned_values::take(&typed.form, &mut none, bytes)?,
-                    }
-                }
-                Some(ext) => {
-                    let mem = mem.ok_or(NcError::BadType)?;
-                    has(mem.size())?;
-                    let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
-                    let mut native = memory::filled(size, 0)?;
-                    let rule = range_rule(definer.is_classic(), ext, mem);
-                    let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
-                    converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
-                    OwnedValues::plain(native)
-                }
-            };
-            refuse_if(none.is_asked, NcError::BadType)?;
-            let bytes = held.memory_bytes();
-            if bytes > SMALL {
-                memory::room::<u8>(bytes.saturating_mul(COPIES))?;
-            }
-            definer.store_att(owner, &stored, nc_type, n_values, held)
-        });
-        if none.is_asked {
-            return Err(none.refused(self.path(owner)));
-        }
-        done?;
-        Ok(converted)
-    }
-
-    /// Deletes an attribute; those after it get the numbers before theirs. The fill value that a
-    /// deleted `_FillValue` has set stays.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EPERM`, `NC_ENOTINDEFINE` in the classic model, `NC_ENOTVAR`,
-    /// `NC_ENOTATT`.
-    pub fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()> {
-        self.define_att(owner, name, |definer| {
-            definer.group(owner.group)?;
-            definer.writing()?;
-            definer.begin_definitions()?;
-            let atts = definer.edit_atts(owner)?;
-            let name = normalize_name(name)?;
-            let number = atts.find(&name).ok_or(NcError::NotAtt)?;
-            atts.delete(number);
-            definer.mark(owner.into());
-            Ok(())
-        })
-    }
-
-    /// Renames an attribute. It keeps its number now, but comes last when the file is opened again.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
-    /// `NC_ENAMEINUSE`, `NC_ENOTATT`; in the classic model `NC_ENOTINDEFINE` for a longer name in
-    /// data mode. Also `NC_ENAMEINUSE` for a name that netCDF keeps for itself.
-    pub fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
-        self.define_att(owner, name, |definer| {
-            definer.group(owner.group)?;
-            refuse_if(new_name.len() > MAX_NAME_BYTES, NcError::MaxName)?;
-            definer.writing()?;
-            let new_name = stored_name(new_name)?;
-            let (is_strict, is_defining) = (definer.is_classic(), definer.is_defining());
-            let atts = definer.edit_atts(owner)?;
-            refuse_if(atts.find(&new_name).is_some(), NcError::NameInUse)?;
-            let old = sought_name(name, NcError::BadName)?;
-            let number = atts.find(&old).ok_or(NcError::NotAtt)?;
-            refuse_if(
-                is_strict && !is_defining && new_name.len() > old.len(),
-                NcError::NotInDefine,
-            )?;
-            refuse_if(hidden::is_kept(&new_name), NcError::NameInUse)?;
-            atts.rename(number, new_name);
-            definer.mark(owner.into());
-            Ok(())
-        })
-    }
-}
 
 /// The type that numbers and text of an attribute have in memory.
 fn memory_type(att: &AttPut<'_>) -> Option<MemType> {
@@ -182,6 +47,115 @@ impl From<VarRef> for ObjectKey {
 }
 
 impl Definer<'_> {
+    /// Checks a put, and gives the bytes that its values take in memory.
+    pub(super) fn check_put_att(&mut self, att: &AttPut<'_>) -> Outcome<usize> {
+        let &AttPut { owner, name, nc_type, n_values, .. } = att;
+        let mem = memory_type(att);
+        let stored = self.check_put(owner, name, nc_type, n_values, mem, att.mem.is_none())?;
+        let mut elem = mem.map_or(0, MemType::size);
+        if ExtType::from_nc_type(nc_type).is_none() {
+            let typed = Typed::of(self.model, nc_type, Endianness::Native)?;
+            if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
+                check_fill(typed.form.file_size)?;
+            }
+            elem = typed.form.size;
+        }
+        Ok(crate::get::bytes_of(n_values, elem).ok_or(NcError::NoMem)?)
+    }
+
+    /// Puts values, which are converted or copied with all that they point to. `none` sees whether they point to
+    /// something and the call does not say where that is.
+    pub(super) fn put_att(
+        &mut self,
+        att: &AttPut<'_>,
+        values: Values<'_>,
+        none: &mut NoPlace,
+    ) -> Outcome<Converted> {
+        let &AttPut { owner, name, nc_type, n_values, .. } = att;
+        let (mem, bytes) = (memory_type(att), values.bytes);
+        let mut converted = Converted::default();
+        let stored = self.stored_name(name, false)?;
+        let has = |elem: usize| match n_values.checked_mul(elem) {
+            Some(len) if len == bytes.len() => Ok(()),
+            _ => Err(NcError::Inval),
+        };
+        let held = match ExtType::from_nc_type(nc_type) {
+            None => {
+                let typed = Typed::of(self.model, nc_type, Endianness::Native)?;
+                has(typed.form.size)?;
+                match (att.mem, values.fetch) {
+                    // Nothing to convert.
+                    (Some(_), _) => OwnedValues::default(),
+                    (None, Some(fetch)) => owned_values::take(&typed.form, fetch, bytes)?,
+                    (None, None) => owned_values::take(&typed.form, none, bytes)?,
+                }
+            }
+            Some(ext) => {
+                let mem = mem.ok_or(NcError::BadType)?;
+                has(mem.size())?;
+                let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
+                let mut native = memory::filled(size, 0)?;
+                let rule = range_rule(self.is_classic(), ext, mem);
+                let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
+                converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
+                OwnedValues::plain(native)
+            }
+        };
+        refuse_if(none.is_asked, NcError::BadType)?;
+        let bytes = held.memory_bytes();
+        if bytes > SMALL {
+            memory::room::<u8>(bytes.saturating_mul(COPIES))?;
+        }
+        self.store_att(owner, &stored, nc_type, n_values, held)?;
+        Ok(converted)
+    }
+
+    /// Deletes an attribute; those after it get the numbers before theirs. The fill value that a
+    /// deleted `_FillValue` has set stays.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTINDEFINE` in the classic model, `NC_ENOTVAR`,
+    /// `NC_ENOTATT`.
+    pub(super) fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Outcome<()> {
+        self.group(owner.group)?;
+        self.writing()?;
+        self.begin_definitions()?;
+        let atts = self.edit_atts(owner)?;
+        let name = normalize_name(name)?;
+        let number = atts.find(&name).ok_or(NcError::NotAtt)?;
+        atts.delete(number);
+        self.mark(owner.into());
+        Ok(())
+    }
+
+    /// Renames an attribute. It keeps its number now, but comes last when the file is opened again.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
+    /// `NC_ENAMEINUSE`, `NC_ENOTATT`; in the classic model `NC_ENOTINDEFINE` for a longer name in
+    /// data mode. Also `NC_ENAMEINUSE` for a name that netCDF keeps for itself.
+    pub(super) fn rename_att(
+        &mut self,
+        owner: VarRef,
+        name: &[u8],
+        new_name: &[u8],
+    ) -> Outcome<()> {
+        self.group(owner.group)?;
+        refuse_if(new_name.len() > MAX_NAME_BYTES, NcError::MaxName)?;
+        self.writing()?;
+        let new_name = stored_name(new_name)?;
+        let (is_strict, is_defining) = (self.is_classic(), self.is_defining());
+        let atts = self.edit_atts(owner)?;
+        refuse_if(atts.find(&new_name).is_some(), NcError::NameInUse)?;
+        let old = sought_name(name, NcError::BadName)?;
+        let number = atts.find(&old).ok_or(NcError::NotAtt)?;
+        refuse_if(is_strict && !is_defining && new_name.len() > old.len(), NcError::NotInDefine)?;
+        refuse_if(hidden::is_kept(&new_name), NcError::NameInUse)?;
+        atts.rename(number, new_name);
+        self.mark(owner.into());
+        Ok(())
+    }
+
     /// The checks of a put, in the reference's order; gives the name as it is stored.
     fn check_put(
         &mut self,
@@ -222,7 +196,7 @@ impl Definer<'_> {
         refuse_if(is_user && self.model.user_type(nc_type).is_none(), NcError::BadTypId)?;
         if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
             refuse_if(n_values != 1, NcError::Inval)?;
-            let var = self.var(owner.group, owner.var)?;
+            let var = self.var(owner)?;
             refuse_if(
                 var.draft.as_deref().is_none_or(|draft| draft.is_written),
                 NcError::LateFill,
@@ -251,7 +225,7 @@ impl Definer<'_> {
             let var = self.model.var_mut(owner.group, owner.var).ok_or(NcError::NotVar)?;
             let draft = var.draft.as_deref_mut().ok_or(NcError::LateFill)?;
             draft.fill_value = Some(fill);
-            self.refresh(owner.group, owner.var)?;
+            self.refresh(owner)?;
             // In the file form of the one before.
             let key = ObjectKey::Var(owner.group, owner.var);
             self.writing()?.stores.fills.remove(&key);
@@ -308,41 +282,19 @@ pub(crate) fn get_owned(
     Ok(decoder.decode(held.bytes(), out))
 }
 
-/// The fill value of a variable that has a draft.
+/// The fill value of a variable that has a draft, in memory form.
 pub(crate) fn draft_fill(
     model: &Model,
     var: &Var,
     draft: &VarDraft,
-    target: Target<'_>,
+    place: &mut dyn VlenSink,
     out: &mut [u8],
 ) -> Outcome<()> {
-    let refused = Fault::Refused;
-    let typed = Typed::of(model, var.nc_type, Endianness::Native).map_err(refused)?;
-    match target {
-        Target::Atomic(mem) => {
-            let ext = ExtType::from_nc_type(var.nc_type).ok_or(refused(NcError::BadType))?;
-            let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
-            let decoder = decoder.map_err(|_| refused(NcError::Char))?;
-            let user = draft.fill_value.as_ref().map(OwnedValues::bytes);
-            let default;
-            let native = match user {
-                Some(user) => user,
-                None => {
-                    default = native_fill(&typed.form, ext, None);
-                    &default
-                }
-            };
-            let out = out.get_mut(..mem.size()).ok_or(refused(NcError::Inval))?;
-            let _counted_by_nobody = decoder.decode(native, out);
-            Ok(())
-        }
-        Target::Natural(place) => {
-            let out = out.get_mut(..typed.form.size).ok_or(refused(NcError::Inval))?;
-            match &draft.fill_value {
-                Some(held) => owned_values::give(held, &typed.form, place, out).map_err(refused),
-                None => default_element(model, var.nc_type, &typed.form, place, out),
-            }
-        }
+    let Typed { form, .. } = Typed::of(model, var.nc_type, Endianness::Native)?;
+    let out = out.get_mut(..form.size).ok_or(NcError::Inval)?;
+    match &draft.fill_value {
+        Some(held) => Ok(owned_values::give(held, &form, place, out)?),
+        None => default_element(model, var.nc_type, &form, place, out),
     }
 }
 

@@ -99,13 +99,6 @@ impl Nc4File {
         Ok(())
     }
 
-    /// How many commits were made since the file was opened for writing, those that a put made among
-    /// them.
-    #[must_use]
-    pub fn n_confirmed(&self) -> u64 {
-        self.writing.as_ref().map_or(0, |writing| writing.stores.n_confirmed)
-    }
-
     /// Commits where much was put since the last commit and a put begins another record. To be
     /// called before each put. It is counted, not timed, so that the same calls give the same file.
     #[inline]

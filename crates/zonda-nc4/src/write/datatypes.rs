@@ -5,13 +5,13 @@
 
 use zonda_convert::ByteOrder;
 use zonda_hdf5::message::{
-    ByteOrder as FileOrder, Charset, Class, Compound, Datatype, EnumMember, FixedPoint,
-    FloatingPoint, Member, Normalisation, Padding,
+    ByteOrder as FileOrder, Charset, Class, Compound, Dataspace, Datatype, EnumMember, FixedPoint,
+    Member, Padding, ReferenceKind, SpaceKind,
 };
 use zonda_model::{ExtType, NcError};
 
 use crate::fault::{Coded, refuse_if};
-use crate::form::{Form, NC_STRING, Part, Shape};
+use crate::form::{Form, NC_STRING, Part, Shape, ieee_double, ieee_single};
 use crate::model::{Endianness, Field, Model, UserClass, UserType};
 
 /// Types may be nested so deeply; no more than a reader takes. (libhdf5 knows no limit, and needs
@@ -61,6 +61,21 @@ pub(crate) fn text(len: u32) -> Datatype {
     Datatype { size: len, class: Class::String { padding, charset } }
 }
 
+/// A reference to an object.
+pub(crate) fn reference() -> Datatype {
+    Datatype { size: 8, class: Class::Reference(ReferenceKind::Object) }
+}
+
+/// The extent of a single value.
+pub(crate) fn scalar_space() -> Dataspace {
+    Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() }
+}
+
+/// The extent of an array that cannot grow.
+pub(crate) fn array_space(dims: Vec<u64>) -> Dataspace {
+    Dataspace { kind: SpaceKind::Simple, max_dims: dims.clone(), dims }
+}
+
 /// An atomic type but string.
 pub(crate) fn atomic(ext: ExtType, endianness: Endianness) -> Datatype {
     let order = order(endianness);
@@ -70,26 +85,12 @@ pub(crate) fn atomic(ext: ExtType, endianness: Endianness) -> Datatype {
         let (padding, bit_offset) = ([false; 2], 0);
         Class::FixedPoint(FixedPoint { order, signed, padding, bit_offset, precision })
     };
-    let float = |exponent_at: u8, exponent_bits, bias| {
-        Class::FloatingPoint(FloatingPoint {
-            order,
-            bit_offset: 0,
-            precision,
-            normalisation: Normalisation::Implied,
-            sign: u8::try_from(precision).unwrap_or(0).saturating_sub(1),
-            exponent_at,
-            exponent_bits,
-            mantissa_at: 0,
-            mantissa_bits: exponent_at,
-            bias,
-        })
-    };
     let class = match ext {
         ExtType::Char => return text(1),
         ExtType::Byte | ExtType::Short | ExtType::Int | ExtType::Int64 => integer(true),
         ExtType::UByte | ExtType::UShort | ExtType::UInt | ExtType::UInt64 => integer(false),
-        ExtType::Float => float(23, 8, 127),
-        ExtType::Double => float(52, 11, 1023),
+        ExtType::Float => Class::FloatingPoint(ieee_single(order)),
+        ExtType::Double => Class::FloatingPoint(ieee_double(order)),
     };
     Datatype { size, class }
 }

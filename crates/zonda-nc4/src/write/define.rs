@@ -38,31 +38,30 @@ impl Nc4File {
         let writing = writing.as_deref_mut();
         let done = work(&mut Definer { files, model: &mut *model, writing });
         done.map_err(|fault| {
-            let mut object = model.group_path(group);
-            if !name.is_empty() {
-                if !object.ends_with('/') {
-                    object.push('/');
-                }
-                object.push_str(&shown_name(name));
-            }
-            fault.at(|| object)
+            fault.at(|| match name {
+                b"" => model.group_path(group),
+                name => model.path_in(group, shown_name(name).as_bytes()),
+            })
         })
     }
 
     /// The same about a variable that is there.
     pub(crate) fn define_of_var<T>(
         &mut self,
-        group: GroupId,
-        var: VarId,
+        of: VarRef,
         work: impl FnOnce(&mut Definer<'_>) -> Outcome<T>,
     ) -> Result<T> {
-        let done = self.define(group, b"", work);
+        let done = self.define(of.group, b"", work);
         done.map_err(|error| {
-            match self.model.get().and_then(|model| Some((model, model.var(group, var)?))) {
-                Some((model, var)) => error.about(model.var_path(group, var)),
+            match self.model.get().and_then(|model| Some((model, model.var(of.group, of.var)?))) {
+                Some((model, var)) => error.about(model.var_path(of.group, var)),
                 None => match error {
                     Nc4Error::Refused { object, code: code @ NcError::NotVar } => {
-                        Nc4Error::Explained { object, why: format!("no variable {}", var.0), code }
+                        Nc4Error::Explained {
+                            object,
+                            why: format!("no variable {}", of.var.0),
+                            code,
+                        }
                     }
                     error => error,
                 },
@@ -96,8 +95,10 @@ impl Nc4File {
         let changed: Vec<_> = writing.changed.iter().copied().collect();
         for key in changed {
             match key {
-                ObjectKey::Type(nc_type) => self.settle_type(nc_type)?,
-                ObjectKey::Var(group, var) => self.settle_var(group, var)?,
+                ObjectKey::Type(nc_type) => {
+                    self.define(GroupId::ROOT, b"", |it| it.settle_type(nc_type))?
+                }
+                ObjectKey::Var(group, var) => self.settle_var(VarRef { group, var })?,
                 ObjectKey::Group(_) | ObjectKey::Scale(_) => {}
             }
         }
@@ -110,9 +111,9 @@ impl Definer<'_> {
         self.model.group(group).ok_or(NcError::BadGrpId)
     }
 
-    pub(crate) fn var(&self, group: GroupId, var: VarId) -> Coded<&Var> {
-        self.group(group)?;
-        self.model.var(group, var).ok_or(NcError::NotVar)
+    pub(crate) fn var(&self, of: VarRef) -> Coded<&Var> {
+        self.group(of.group)?;
+        self.model.var(of.group, of.var).ok_or(NcError::NotVar)
     }
 
     /// The classic model is kept to.
@@ -192,7 +193,7 @@ impl Definer<'_> {
     pub(crate) fn edit_atts(&mut self, owner: VarRef) -> Outcome<&mut EditedAtts> {
         let at = match owner.var {
             VarId::GLOBAL => self.group(owner.group)?.at,
-            var => self.var(owner.group, var)?.at,
+            _ => self.var(owner)?.at,
         };
         let files = self.files;
         // The types are part of what the list is.

@@ -1,17 +1,19 @@
 //! Messages of object headers, made from the model.
 
 use zonda_hdf5::message::{
-    AllocTime, AttributeInfo, ByteOrder, ChunkIndexKind, ChunkedLayout, Class, DataLayout,
-    Dataspace, Datatype, FillTime, FillValue, FilterDescription, FloatingPoint, GroupInfo, Link,
-    LinkInfo, Normalisation, SpaceKind, SymbolTableMessage, encode_filter_pipeline, kind,
+    AllocTime, AttributeInfo, ChunkIndexKind, ChunkedLayout, DataLayout, Dataspace, Datatype,
+    FillTime, FillValue, FilterDescription, GroupInfo, Link, LinkInfo, SpaceKind,
+    SymbolTableMessage, encode_filter_pipeline, kind,
 };
 use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{Sizes, Writer};
+use zonda_model::ExtType;
 
+use super::datatypes;
 use super::measure::MOST_MESSAGE_BYTES;
 use super::objects::AttMessage;
 use crate::fault::HdfResult;
-use crate::model::{Dim, Model, Var};
+use crate::model::{Dim, Endianness, Model, Var};
 
 /// Most attributes, and links, in a header, and least outside of it.
 pub(super) const PHASE_CHANGE: (u16, u16) = (64, 48);
@@ -94,19 +96,7 @@ pub(super) fn group(sizes: Sizes) -> HdfResult<Vec<NewMessage>> {
 pub(super) fn placeholder(dim: &Dim, sizes: Sizes) -> HdfResult<Vec<NewMessage>> {
     let (len, max) = if dim.is_unlimited { (0, u64::MAX) } else { (dim.len, dim.len) };
     let space = Dataspace { kind: SpaceKind::Simple, dims: vec![len], max_dims: vec![max] };
-    let bits = FloatingPoint {
-        order: ByteOrder::Big,
-        bit_offset: 0,
-        precision: 32,
-        normalisation: Normalisation::Implied,
-        sign: 31,
-        exponent_at: 23,
-        exponent_bits: 8,
-        mantissa_at: 0,
-        mantissa_bits: 23,
-        bias: 127,
-    };
-    let float = Datatype { size: 4, class: Class::FloatingPoint(bits) };
+    let float = datatypes::atomic(ExtType::Float, Endianness::Big);
     let (alloc, place) = if dim.is_unlimited {
         (AllocTime::Incremental, chunked(vec![1], 4))
     } else {
@@ -142,7 +132,7 @@ pub(super) fn chunked(chunk_dims: Vec<u64>, elem_size: u32) -> DataLayout {
 /// The shape of a variable.
 pub(super) fn shape(model: &Model, var: &Var) -> Dataspace {
     if var.dims.is_empty() {
-        return Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() };
+        return datatypes::scalar_space();
     }
     let max = |(dim, &len): (_, &u64)| match model.dim(dim) {
         Some(dim) if dim.is_unlimited => u64::MAX,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
-use zonda_format::{Access, Transfer, Values, VarRef};
+use zonda_format::{Access, StoreVars as _, Transfer, VarRef};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::{Rows, Span};
 
@@ -17,88 +17,16 @@ use crate::fault::{Fault, Outcome};
 use crate::form::{Form, NC_STRING};
 use crate::get::{bytes_of, is_copy, tolerated};
 use crate::model::{GroupId, Model};
-use crate::place::NoPlace;
 use crate::{Nc4Error, Nc4File};
 
 impl Nc4File {
-    /// First step of writing a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
-    /// (row-major, shape `count`, elements in memory form).
-    ///
-    /// A file in define mode leaves it, unless it keeps to the classic model. The variable's storage is made where it is
-    /// not there.
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE`,
-    /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
-    /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
-    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet.
-    pub fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> crate::Result<()> {
-        self.ready(put).map_err(|fault| self.put_fault(put.of().var, fault))
-    }
-
-    /// Second step of writing, which the first one has checked and while the file did not change.
-    ///
-    /// Dimensions that can grow do. What was put is in the file after the next commit; reads see it at once.
-    ///
-    /// # Errors
-    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences of
-    /// which nobody says where they are; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
-    pub fn put(
-        &mut self,
-        put: &Transfer<Access<'_>>,
-        values: Values<'_>,
-    ) -> crate::Result<Converted> {
-        let of = put.of();
-        if values.bytes.len() != put.n_bytes {
-            return Err(self.put_fault(of.var, Fault::wrong_length()));
-        }
-        if put.n_elems == 0 {
-            return Ok(Converted::default());
-        }
-        self.commit_if_due(of.var.group, of.var.var, of.slab.start)?;
-        let mut none = NoPlace::default();
-        let done = match values.fetch {
-            Some(fetch) => self.put_ready(put, fetch, values.bytes),
-            None => self.put_ready(put, &mut none, values.bytes),
-        };
-        if none.is_asked {
-            return Err(none.refused(self.path_of(of.var)));
-        }
-        done.map_err(|fault| self.put_fault(of.var, fault))
-    }
-
-    /// Both steps of writing.
-    ///
-    /// # Errors
-    /// As [`Nc4File::check_put`] and [`Nc4File::put`].
-    pub fn put_now(
-        &mut self,
-        put: &mut Transfer<Access<'_>>,
-        values: Values<'_>,
-    ) -> crate::Result<Converted> {
-        self.check_put(put)?;
-        self.put(put, values)
-    }
-
-    /// Stores chunks that are complete and wait for others, so that filtering them keeps all threads
-    /// busy: for who has nothing better to do. The file comes out the same.
-    ///
-    /// # Errors
-    /// What storage, filters and space report. What could not be stored stays in memory, and the next
-    /// commit tries again.
-    pub fn store_complete(&mut self) -> crate::Result<()> {
-        let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
-        let stored = writing.store_complete(files.main());
-        stored.map_err(|fault| fault.at(|| String::from("/")))
-    }
-
     #[cold]
     pub(super) fn put_fault(&self, var: VarRef, fault: Fault) -> Nc4Error {
         fault.at(|| self.path_of(var))
     }
 
     /// Checks the arguments, and makes the variable's storage where it is not there.
-    fn ready(&mut self, put: &mut Transfer<Access<'_>>) -> Outcome<()> {
+    pub(super) fn ready(&mut self, put: &mut Transfer<Access<'_>>) -> Outcome<()> {
         let Access { var: VarRef { group, var: id }, slab, mem: given } = *put.of();
         if self.writing.is_none() {
             return Err(self.read_only(put.of()));
@@ -189,7 +117,7 @@ impl Nc4File {
             self.leave_define_mode().map_err(code_of)?;
             self.settle().map_err(code_of)?;
         }
-        self.settle_var(group, id).map_err(code_of)?;
+        self.settle_var(VarRef { group, var: id }).map_err(code_of)?;
         let draft = self.model.get_mut().and_then(|model| model.var_mut(group, id)?.draft.as_mut());
         if let Some(draft) = draft {
             draft.is_written = true;
@@ -205,7 +133,11 @@ impl Nc4File {
         if is_there {
             stored = Some(Arc::clone(self.details_arc(var)?));
         }
-        let precision = if is_there { self.var_quantize(group, id).unwrap_or(None) } else { None };
+        let precision = if is_there {
+            self.var_quantize(VarRef { group, var: id }).unwrap_or(None)
+        } else {
+            None
+        };
         let Nc4File { files, how, model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
             return Err(refused(NcError::Perm));
@@ -231,7 +163,7 @@ impl Nc4File {
     }
 
     /// Puts elements.
-    fn put_ready(
+    pub(super) fn put_ready(
         &mut self,
         put: &Transfer<Access<'_>>,
         fetch: &mut dyn super::VlenSource,

@@ -91,16 +91,6 @@ impl Nc4File {
         })
     }
 
-    /// Whether netCDF has words for all of a user-defined type: not for a compound with fields of
-    /// types that it does not know, of which only those before are listed.
-    ///
-    /// # Errors
-    /// What reading the definitions meets.
-    pub fn is_whole_type(&self, nc_type: i32) -> Result<bool> {
-        self.model()?;
-        Ok(self.shown_fields(nc_type).is_none())
-    }
-
     /// Elements that a variable has along each dimension: fewer than the dimension where that is
     /// unlimited and others are longer.
     ///

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use zonda_format::DispatchWrite as _;
 
 use zonda_hdf5::message::Class;
 use zonda_storage::backend::Memory;

@@ -67,14 +67,6 @@ impl Ends {
 }
 
 impl Nc4File {
-    /// Says whether the file keeps the end it has when it is closed: what others write is behind the
-    /// end of what this one knows to be used.
-    pub fn keep_end(&mut self, keeps: bool) {
-        if let Some(writing) = &mut self.writing {
-            writing.keeps_end = keeps;
-        }
-    }
-
     /// Lets the file end where what is used of it does.
     ///
     /// # Errors
