@@ -38,7 +38,7 @@ impl Dispatch for Nc4File {
     }
 
     fn in_define_mode(&self) -> bool {
-        self.writing.as_ref().is_some_and(|writing| writing.is_defining)
+        self.writing.as_ref().is_some_and(|writing| writing.mode.is_defining)
     }
 
     /// Rank of a variable; 0 where there is none, which a check says.
@@ -66,7 +66,7 @@ impl Dispatch for Nc4File {
                 code => refused(code),
             })?;
         }
-        let defines = |writing: &Writing| writing.is_defining && writing.how.classic;
+        let defines = |writing: &Writing| writing.mode.is_defining && writing.how.classic;
         if self.writing.as_deref().is_some_and(defines) {
             return Err(refused(NcError::InDefine).into());
         }

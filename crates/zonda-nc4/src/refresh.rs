@@ -187,11 +187,7 @@ impl Nc4File {
             return Err(Nc4Error::Refused { object, code: NcError::HdfErr });
         }
         if let (Some(old), Some(new)) = (&self.writing, &mut anew.writing) {
-            new.is_defining = old.is_defining;
-            new.is_redefining = old.is_redefining;
-            new.has_defined = old.has_defined;
-            new.takes_any_name = old.takes_any_name;
-            new.no_fill = old.no_fill;
+            new.mode = old.mode;
         }
         let caches = self.caches_set();
         *self = anew;

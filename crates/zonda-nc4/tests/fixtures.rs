@@ -4,7 +4,7 @@
 mod support;
 
 use std::path::Path;
-use zonda_format::{Definitions as _, Dispatch as _, DispatchWrite as _, StoreVars as _};
+use zonda_format::{Definitions as _, Dispatch as _, StoreVars as _};
 
 use support::{Kept, got, got_att};
 use zonda_format::FormatError as _;

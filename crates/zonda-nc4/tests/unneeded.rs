@@ -7,7 +7,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use zonda_format::{Definitions as _, DispatchWrite as _, StoreVars as _};
+use zonda_format::Definitions as _;
 
 use sha2::{Digest, Sha256};
 use zonda_hdf5::checksum::lookup3;

@@ -92,7 +92,7 @@ impl Nc4File {
             return Ok(());
         };
         // Types come before what has them.
-        let changed: Vec<_> = writing.changed.iter().copied().collect();
+        let changed: Vec<_> = writing.commits.changed.iter().copied().collect();
         for key in changed {
             match key {
                 ObjectKey::Type(nc_type) => {
@@ -122,7 +122,7 @@ impl Definer<'_> {
     }
 
     pub(crate) fn is_defining(&self) -> bool {
-        self.writing.as_ref().is_some_and(|writing| writing.is_defining)
+        self.writing.as_ref().is_some_and(|writing| writing.mode.is_defining)
     }
 
     /// What a writer keeps.
@@ -143,14 +143,14 @@ impl Definer<'_> {
         }
         refuse_if(self.is_classic(), NcError::NotInDefine)?;
         // What was put before is not to be taken back, so nobody redefines.
-        self.writing()?.is_defining = true;
+        self.writing()?.mode.is_defining = true;
         Ok(())
     }
 
     /// The next commit has to write the object's header.
     pub(crate) fn mark(&mut self, object: ObjectKey) {
         if let Some(writing) = &mut self.writing {
-            writing.changed.insert(object);
+            writing.commits.changed.insert(object);
         }
     }
 
@@ -249,7 +249,7 @@ impl Definer<'_> {
     /// As [`stored_name`].
     pub(crate) fn stored_name(&self, name: &[u8], is_link: bool) -> Coded<Box<[u8]>> {
         let checked = stored_name(name);
-        let any = self.writing.as_deref().is_some_and(|writing| writing.takes_any_name);
+        let any = self.writing.as_deref().is_some_and(|writing| writing.mode.takes_any_name);
         let is_possible = std::str::from_utf8(name).is_ok()
             && !name.is_empty()
             && !name.contains(&0)

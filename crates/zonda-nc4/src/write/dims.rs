@@ -73,7 +73,7 @@ impl Definer<'_> {
         refuse_if(is_used, NcError::NameInUse)?;
         self.check_scale(home, &name)?;
         // One that no object stands for needs one, to have a name.
-        self.writing()?.apart.dims.remove(&dim);
+        self.writing()?.stored.apart.dims.remove(&dim);
         let vars = [&old, &name].map(|name| self.group(home).ok()?.find_var(name));
         self.model.rename_dim(dim, name).ok_or(NcError::Internal)?;
         self.mark(ObjectKey::Scale(dim));

@@ -136,7 +136,7 @@ impl DispatchWrite for Nc4File {
 
     fn set_fill(&mut self, mode: FillMode) -> Result<FillMode> {
         let writing = self.writing_mut()?;
-        let no_fill = std::mem::replace(&mut writing.no_fill, mode == FillMode::NoFill);
+        let no_fill = std::mem::replace(&mut writing.mode.no_fill, mode == FillMode::NoFill);
         Ok(if no_fill { FillMode::NoFill } else { FillMode::Fill })
     }
 
@@ -147,7 +147,7 @@ impl DispatchWrite for Nc4File {
     /// a commit of the data that were put before.
     fn redef(&mut self) -> Result<()> {
         let writing = self.writing_mut()?;
-        if writing.is_defining {
+        if writing.mode.is_defining {
             let is_classic = writing.how.classic;
             return if is_classic { Err(root_refusal(NcError::InDefine).into()) } else { Ok(()) };
         }
@@ -158,8 +158,8 @@ impl DispatchWrite for Nc4File {
             self.commit()?;
         }
         let writing = self.writing_mut()?;
-        writing.is_defining = true;
-        writing.is_redefining = is_complete;
+        writing.mode.is_defining = true;
+        writing.mode.is_redefining = is_complete;
         Ok(())
     }
 
@@ -183,10 +183,10 @@ impl DispatchWrite for Nc4File {
     /// `NC_EINDEFINE` in define mode where the classic model is kept to; those of the commit.
     fn sync(&mut self) -> Result<()> {
         let Some(writing) = self.writing.as_deref() else { return Ok(()) };
-        if writing.is_defining && writing.how.classic {
+        if writing.mode.is_defining && writing.how.classic {
             return Err(root_refusal(NcError::InDefine).into());
         }
-        if writing.is_defining {
+        if writing.mode.is_defining {
             self.settle_fill_values();
         }
         self.leave_define_mode()?;
@@ -211,7 +211,7 @@ impl DispatchWrite for Nc4File {
     /// end of what this one knows to be used.
     fn keep_end(&mut self, keeps: bool) {
         if let Some(writing) = &mut self.writing {
-            writing.keeps_end = keeps;
+            writing.file_end.is_kept = keeps;
         }
     }
 
@@ -221,14 +221,14 @@ impl DispatchWrite for Nc4File {
     /// Those of the commit, after which the mode is what it was.
     fn drain(&mut self) -> Result<()> {
         let Some(writing) = self.writing.as_deref() else { return Ok(()) };
-        let modes = (writing.is_defining, writing.is_redefining, writing.has_defined);
+        let mode = writing.mode;
         self.leave_define_mode()?;
         let done = self.commit().and_then(|()| self.tidy());
         let done = done.and_then(|()| self.end_where_used());
         if done.is_err()
             && let Some(writing) = &mut self.writing
         {
-            (writing.is_defining, writing.is_redefining, writing.has_defined) = modes;
+            writing.mode = mode;
         }
         Ok(done?)
     }
@@ -252,8 +252,8 @@ impl DispatchWrite for Nc4File {
     fn abort(&mut self) -> Result<Ending> {
         let Some(writing) = &self.writing else { return Ok(Ending::Keep) };
         // Never more than begun: nothing should be left of it.
-        let is_begun = writing.is_defining && !writing.has_defined;
-        if is_begun || (writing.is_defining && writing.is_redefining) {
+        let is_begun = writing.mode.is_defining && !writing.mode.has_defined;
+        if is_begun || (writing.mode.is_defining && writing.mode.is_redefining) {
             let done = self.end_where_used();
             self.writing = None;
             done?;

@@ -15,7 +15,7 @@ impl Nc4File {
     /// # Errors
     /// `NC_EPERM` for a file open for reading.
     pub fn take_any_name(&mut self) -> Result<()> {
-        self.writing_mut()?.takes_any_name = true;
+        self.writing_mut()?.mode.takes_any_name = true;
         Ok(())
     }
 
@@ -45,15 +45,15 @@ impl Nc4File {
     /// `NC_EPERM` as [`Nc4File::writing_mut`].
     pub(crate) fn leave_define_mode(&mut self) -> Result<()> {
         let writing = self.writing_mut()?;
-        let was_defining = std::mem::replace(&mut writing.is_defining, false);
-        writing.is_redefining = false;
-        writing.has_defined = true;
+        let was_defining = std::mem::replace(&mut writing.mode.is_defining, false);
+        writing.mode.is_redefining = false;
+        writing.mode.has_defined = true;
         if let (true, Some(model), Some(writing)) =
             (was_defining, self.model.get_mut(), self.writing.as_deref())
         {
             // The reference writes them now, so those that change from now on come last. They are
             // laid out later here, in the order that they have now.
-            writing.changed.iter().for_each(|key| attributes_are_laid_out(model, *key));
+            writing.commits.changed.iter().for_each(|key| attributes_are_laid_out(model, *key));
         }
         Ok(())
     }
@@ -62,7 +62,7 @@ impl Nc4File {
     /// classic model, which refuses the get, is not kept to.
     #[must_use]
     pub(crate) fn get_ends_define_mode(&self) -> bool {
-        let defines = |it: &Writing| it.is_defining && !it.how.classic;
+        let defines = |it: &Writing| it.mode.is_defining && !it.how.classic;
         self.writing.as_deref().is_some_and(defines)
     }
 }

@@ -30,15 +30,15 @@ pub(crate) fn committed_name(
     writing: &Writing,
     VarRef { group, var }: VarRef,
 ) -> Option<Box<[u8]>> {
-    if writing.is_new || writing.decided.is_some() {
+    if writing.is_new || writing.commits.decided.is_some() {
         return None;
     }
     let mut committed = model.var(group, var)?.name.clone();
     let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
     while let Some(id) = within {
-        if writing.changed.contains(&ObjectKey::Group(id)) {
+        if writing.commits.changed.contains(&ObjectKey::Group(id)) {
             let is_it = |entry: &&Entry| entry.key == Some(key);
-            let entry = writing.links.get(&id)?.iter().find(is_it)?;
+            let entry = writing.stored.links.get(&id)?.iter().find(is_it)?;
             if entry.name != name(model, key) {
                 let ObjectKey::Var(..) = key else { return None };
                 committed = entry.name.strip_prefix(NON_COORD).unwrap_or(&entry.name).into();

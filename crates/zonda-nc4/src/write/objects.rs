@@ -86,7 +86,7 @@ pub(crate) enum Outside {
 
 /// What the file has of an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredObject {
     /// Its first block.
     pub(super) space: HeaderSpace,
     /// That block where it was written since the file was opened.
@@ -114,9 +114,9 @@ pub(super) const SHARED: u8 = 2;
 /// A place that is yet to be found.
 const NO_SPACE: HeaderSpace = HeaderSpace { addr: FileAddr(0), len: 0 };
 
-impl Stored {
+impl StoredObject {
     /// What the file has of an object that was there when it was opened.
-    pub(super) fn load(file: &File, at: ObjectAt) -> Outcome<Stored> {
+    pub(super) fn load(file: &File, at: ObjectAt) -> Outcome<StoredObject> {
         if at.file != 0 {
             return Err(Fault::Unwritable("it is in another file"));
         }
@@ -142,7 +142,7 @@ impl Stored {
         let info = header.find(kind::LINK_INFO);
         let info = info.map(|message| LinkInfo::decode(header.reader(sizes, message)));
         let link_info = info.transpose()?;
-        Ok(Stored {
+        Ok(StoredObject {
             space: header.space(),
             first: Box::default(),
             style: header.style(),
@@ -157,8 +157,8 @@ impl Stored {
     }
 
     /// A new object with these messages, to which a place is to be found.
-    pub(super) fn new(style: HeaderStyle, messages: Vec<NewMessage>) -> Stored {
-        Stored {
+    pub(super) fn new(style: HeaderStyle, messages: Vec<NewMessage>) -> StoredObject {
+        StoredObject {
             space: NO_SPACE,
             first: Box::default(),
             style,

@@ -31,7 +31,7 @@ impl Nc4File {
         if self.writing.is_none() {
             return Err(self.read_only(put.of()));
         }
-        let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
+        let known = self.writing.as_deref().filter(|writing| !writing.mode.is_defining);
         let known = known.and_then(|writing| writing.stores.number(group, id));
         let number = match known {
             Some(number) => number,
@@ -110,7 +110,7 @@ impl Nc4File {
         if let Some(mem) = mem {
             check_text(var.nc_type, mem)?;
         }
-        if writing.is_defining {
+        if writing.mode.is_defining {
             if model.is_classic {
                 return Err(refused(NcError::InDefine));
             }

@@ -276,7 +276,7 @@ impl Nc4File {
     }
 
     fn begin_raw(&mut self, group: GroupId, id: VarId) -> Outcome<usize> {
-        let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
+        let known = self.writing.as_deref().filter(|writing| !writing.mode.is_defining);
         match known.and_then(|writing| writing.stores.number(group, id)) {
             Some(number) => Ok(number),
             None => self.begin_put(group, id, None),

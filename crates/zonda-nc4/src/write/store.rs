@@ -2,35 +2,27 @@
 //! first put and kept until the file is closed.
 
 use std::sync::Arc;
-use zonda_runtime::lock::{Rank, RwLock};
+use zonda_runtime::lock::RwLock;
 
 use hashbrown::HashMap;
-use zonda_chunk::filter::{ChunkShape, FilterError, Pipeline};
 use zonda_chunk::{
-    Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
-    NewArray, SpillFile, TableError, WriteTable,
+    Allocate, ArrayId, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, TableError, WriteTable,
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
-use zonda_hdf5::message::{
-    ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription, SpaceKind,
-};
-use zonda_hdf5::{
-    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapWriter, Space, TreeCommit,
-};
+use zonda_hdf5::message::{ChunkedLayout, DataLayout};
+use zonda_hdf5::{ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapWriter, Space, TreeCommit};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::Span;
-use zonda_storage::{StorageError, temporary};
+use zonda_storage::StorageError;
 
 use super::absent;
 use super::commit::is_often;
 use super::contiguous::Contiguous;
-use super::own::{CopiesOf, FillCopies};
-use super::recipe::Recipe;
-use super::{ObjectKey, OwnedValues, Quantize, Writing, element};
-use crate::data::{Data, Find, unusable};
-use crate::details::{Details, as_stored, user_fill};
-use crate::fault::{Coded, Fault, HdfResult, Outcome, refuse_if};
-use crate::form::{Form, Shape};
+use super::own::CopiesOf;
+use super::{ObjectKey, OwnedValues, Quantize, Writing};
+use crate::data::Data;
+use crate::fault::{Coded, Fault, HdfResult, Outcome};
+use crate::form::Shape;
 use crate::model::{GroupId, Model, Var};
 
 /// The data of a file that is being written.
@@ -71,10 +63,10 @@ pub(crate) struct VarStore {
     /// The length of each dimension that cannot grow.
     pub(super) fixed: Box<[Option<u64>]>,
     /// One element that was never written; `None` where it may be anything.
-    fill: Option<Box<[u8]>>,
+    pub(super) fill: Option<Box<[u8]>>,
     pub(super) quantize: Option<Quantize>,
     /// For the type of memory that was used last.
-    encoder: Option<(MemType, Encoder)>,
+    pub(super) encoder: Option<(MemType, Encoder)>,
     /// The header has to be written with the next commit.
     pub(super) is_changed: bool,
 }
@@ -118,7 +110,7 @@ impl Stores {
         }
     }
 
-    fn add(&mut self, group: GroupId, var: VarId, store: VarStore) -> Option<usize> {
+    pub(super) fn add(&mut self, group: GroupId, var: VarId, store: VarStore) -> Option<usize> {
         let (at, of) = (usize::from(group.0), usize::try_from(var.0).ok()?);
         let number = self.list.len();
         if self.numbers.len() <= at {
@@ -193,8 +185,8 @@ impl Writing {
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
     pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Outcome<()> {
-        let Writing { stores, space, changed, heap, n_commits, .. } = self;
-        let often = is_often(*n_commits);
+        let Writing { stores, space, commits, heap, .. } = self;
+        let often = is_often(commits.n_commits);
         let Stores { list, chunks, copies, trees, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut();
@@ -226,231 +218,11 @@ impl Writing {
                 }
             }
             if std::mem::take(&mut store.is_changed) {
-                changed.insert(*key);
+                commits.changed.insert(*key);
             }
         }
         Ok(())
     }
-
-    /// The number of a variable's storage, which is made if there is none.
-    ///
-    /// # Errors
-    /// `NC_ENOTBUILT` for what cannot be changed yet; `NC_EBADTYPE`; those of reading what the file
-    /// has.
-    pub(crate) fn store_of(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        model: &Model,
-        (group, id): (GroupId, VarId),
-        details: Option<&Details>,
-    ) -> Outcome<usize> {
-        if let Some(number) = self.stores.number(group, id) {
-            return Ok(number);
-        }
-        // A fill value may go to the heap.
-        self.store_complete(file)?;
-        let var = model.var(group, id).ok_or(NcError::NotVar)?;
-        let store = match (details, var.draft.as_deref()) {
-            (None, Some(draft)) => {
-                let key = ObjectKey::Var(group, id);
-                let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
-                self.new_store(file, find, model, var, recipe)?
-            }
-            (Some(details), _) => self.existing_store(file, find, model, var, details)?,
-            (None, None) => return Err(NcError::Internal.into()),
-        };
-        let number = self.stores.add(group, id, store);
-        number.ok_or(Fault::Refused(NcError::Internal))
-    }
-
-    /// The storage of a variable that has no data yet.
-    fn new_store(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        model: &Model,
-        var: &Var,
-        recipe: Recipe,
-    ) -> Outcome<VarStore> {
-        let Recipe { form, layout, filters, fill, quantize } = recipe;
-        let keep = match layout {
-            DataLayout::Contiguous { len, .. } => {
-                Keep::Contiguous(Contiguous::nowhere(len.unwrap_or(0)))
-            }
-            DataLayout::Compact { data } => Keep::Compact { bytes: data.into() },
-            DataLayout::Chunked(layout) => {
-                let tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size);
-                let tree = tree?;
-                let fixed = fixed(model, var);
-                self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
-            }
-            DataLayout::Virtual { .. } => return Err(NcError::NotBuilt.into()),
-        };
-        let mut data = Data::made(file, form, fill.clone(), &var.extent);
-        data.missing = missing(find, &filters);
-        let fixed = fixed(model, var);
-        let mut store =
-            VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
-        store.publish(file);
-        Ok(store)
-    }
-
-    /// The storage of a variable that is in the file.
-    fn existing_store(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        model: &Model,
-        var: &Var,
-        details: &Details,
-    ) -> Outcome<VarStore> {
-        if details.at.file != 0 {
-            return Err(Fault::Unwritable("it is in another file"));
-        }
-        let hdf = Fault::Hdf;
-        let object = details.object().map_err(hdf)?;
-        if object.dataspace(file).map_err(hdf)?.kind == SpaceKind::Null {
-            return Err(Fault::Unwritable("it has no elements"));
-        }
-        let datatype = object.datatype(file).map_err(hdf)?;
-        let mut form = Form::of(&datatype).ok_or(NcError::BadType)?;
-        if !element::can_encode(&form) {
-            return Err(Fault::Unwritable(element::NOT_WRITTEN));
-        }
-        form.show(model.forms.shown_fields(var.nc_type));
-        let fill = user_fill(file, &object).map_err(hdf)?;
-        let fill = fill.filter(|fill| fill.len() == form.file_size);
-        if object.external_files(file).map_err(hdf)?.is_some() {
-            return Err(Fault::Unwritable("its elements are in other files"));
-        }
-        let layout = object.layout(file).map_err(hdf)?;
-        let mut lacks = None;
-        let keep = match layout {
-            DataLayout::Contiguous { addr, len } => {
-                let need = bytes_of(&var.extent, form.file_size)?;
-                if let Some(addr) = addr {
-                    file.locate("raw data", addr, need).map_err(hdf)?;
-                }
-                Keep::Contiguous(Contiguous::committed(addr, len.unwrap_or(need).max(need)))
-            }
-            DataLayout::Compact { data } => {
-                let need = bytes_of(&var.extent, form.file_size)?;
-                refuse_if((data.len() as u64) < need, NcError::HdfErr)?;
-                Keep::Compact { bytes: data.into() }
-            }
-            DataLayout::Chunked(layout) => {
-                refuse_if(
-                    usize::try_from(layout.elem_size) != Ok(form.file_size),
-                    NcError::HdfErr,
-                )?;
-                let filters = object.filters(file).map_err(hdf)?;
-                lacks = missing(find, &filters);
-                let mut tree =
-                    load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
-                drop_behind(&mut tree, &layout, &var.extent).map_err(hdf)?;
-                let fixed = fixed(model, var);
-                let layout = ChunkedLayout {
-                    index: ChunkIndexKind::BtreeV1,
-                    partial_edge_unfiltered: false,
-                    wide_filtered_sizes: false,
-                    ..layout
-                };
-                self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
-            }
-            DataLayout::Virtual { .. } => {
-                return Err(Fault::Unwritable("its elements are in other datasets"));
-            }
-        };
-        let mut data = Data::made(file, form, fill.clone(), &var.extent);
-        data.missing = lacks;
-        let fixed = fixed(model, var);
-        let mut store =
-            VarStore { data, keep, fixed, fill, quantize: None, encoder: None, is_changed: false };
-        store.publish(file);
-        Ok(store)
-    }
-
-    fn chunked(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        form: &Form,
-        layout: ChunkedLayout,
-        filters: &[FilterDescription],
-        tree: ChunkTree,
-        fill: Option<&[u8]>,
-        fixed: Box<[Option<u64>]>,
-    ) -> Outcome<Keep> {
-        let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
-        let specs: Vec<_> = filters.iter().map(as_stored).collect();
-        let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
-        let pipeline =
-            Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
-        let tree = Arc::new(Tree(RwLock::ranked(Rank::ChunkIndex, tree)));
-        let table: Arc<dyn WriteTable> = tree.clone();
-        let chunks = self.stores.chunks.get_or_insert_with(|| {
-            let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
-            let mut chunks = ChunkWriter::new(&Engine::process(), storage, limit);
-            if let Some(path) = self.spills_beside.clone() {
-                let beside = path.clone();
-                let make = move || Ok(temporary::nameless_beside(&path)? as Arc<dyn SpillFile>);
-                chunks.spill_to(Box::new(make), &beside);
-            }
-            chunks
-        });
-        let array = chunks.add(NewArray {
-            table,
-            filters: Arc::new(pipeline),
-            shape: ArrayShape { chunk_dims: layout.chunk_dims.clone(), elem_size },
-            fill: fill.map(Box::from).unwrap_or_default(),
-            fixed: fixed.into(),
-            unfiltered_edges: None,
-            // What they point to is in the file only after the next commit.
-            always_fresh: form.has_pointers(),
-        })?;
-        if let Some(copies) = FillCopies::of(form, fill) {
-            self.stores.copies.insert(array, Arc::new(copies));
-        }
-        Ok(Keep::Chunked { array, tree, layout })
-    }
-}
-
-/// A filter that is not to be had: then chunks can only be copied as they are.
-fn missing(find: &Find, filters: &[FilterDescription]) -> Option<FilterError> {
-    filters.iter().map(as_stored).find_map(|spec| unusable(find, &spec))
-}
-
-/// The index of chunks that a variable has.
-fn load_tree(
-    file: &Arc<File>,
-    object: &zonda_hdf5::Object,
-    layout: &ChunkedLayout,
-    filtered: bool,
-) -> HdfResult<ChunkTree> {
-    if layout.index == ChunkIndexKind::BtreeV1 {
-        return ChunkTree::load(file, layout, filtered);
-    }
-    let space = object.dataspace(file)?;
-    let (dims, max) = (&space.dims, &space.max_dims);
-    let index = ChunkIndex::new(Arc::clone(file), layout, dims, max, filtered)?;
-    ChunkTree::from_other(file, &layout.chunk_dims, layout.elem_size, &index)
-}
-
-/// Drops chunks behind the extent of the slowest dimension, which a writer that died has left. The
-/// variable would have their elements, not its fill value, as soon as it became longer.
-fn drop_behind(tree: &mut ChunkTree, layout: &ChunkedLayout, extent: &[u64]) -> HdfResult<()> {
-    let (Some(&len), Some(&chunk)) = (extent.first(), layout.chunk_dims.first()) else {
-        return Ok(());
-    };
-    let mut first = vec![0; layout.chunk_dims.len()];
-    let last = vec![u64::MAX; first.len()];
-    if let Some(slowest) = first.first_mut() {
-        *slowest = len.div_ceil(chunk.max(1));
-    }
-    let mut behind = Vec::new();
-    tree.for_each_in(&first, &last, &mut |key, _| behind.push(key.to_vec()))?;
-    behind.iter().try_for_each(|key| tree.remove(key).map(drop))
 }
 
 /// The length of each dimension that cannot grow.

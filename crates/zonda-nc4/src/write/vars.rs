@@ -115,7 +115,7 @@ impl Definer<'_> {
         let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();
         check_length(self.model, group, &name, &ids)?;
         check_users(self.files, self.model, &ids)?;
-        let no_fill = self.writing()?.no_fill && ExtType::from_nc_type(nc_type).is_some();
+        let no_fill = self.writing()?.mode.no_fill && ExtType::from_nc_type(nc_type).is_some();
         let scale = self.model.find_dim(group, &name);
         let mut var = Var::new(&name, nc_type, ids, ObjectAt::NOWHERE, &extent);
         var.draft = Some(Box::new(draft(self.model, &var, no_fill)?));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use zonda_format::{Definitions as _, Dispatch as _, DispatchWrite as _, StoreVars as _};
+use zonda_format::{Definitions as _, Dispatch as _};
 
 use zonda_format::{Access, AttAccess, Destination, Transfer, VarRef, VlenSink};
 use zonda_model::{Hyperslab, VarId};

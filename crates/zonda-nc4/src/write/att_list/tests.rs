@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use zonda_format::DispatchWrite as _;
 
 use zonda_hdf5::message::Class;
 use zonda_storage::backend::Memory;

@@ -24,7 +24,7 @@ use crate::model::{GroupId, Model};
 use crate::write::att_list::Stamp;
 use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
-use crate::write::objects::{AttMessage, Block, Dense, DenseList, Outside, Stored};
+use crate::write::objects::{AttMessage, Block, Dense, DenseList, Outside, StoredObject};
 use crate::write::scales::{self, Scales, User};
 use crate::write::{ObjectKey, Writing, header};
 
@@ -55,7 +55,7 @@ struct Layout<'a> {
 struct Laying {
     decided: Decided,
     /// What the file then has of objects.
-    objects: Vec<(ObjectKey, Stored)>,
+    objects: Vec<(ObjectKey, StoredObject)>,
     /// Placeholders that are no more.
     removed: Vec<ObjectKey>,
     /// Space that was taken, and space that nothing refers to then.
@@ -89,16 +89,16 @@ pub(super) fn lay_out(
         writing.space.free_definitions(addr, len);
     }
     if let Some(scales) = scales {
-        writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
-        writing.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
-        writing.scales = scales;
+        writing.stored.ids_are_said |= scales.of_dim != writing.stored.scales.of_dim;
+        writing.stored.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
+        writing.stored.scales = scales;
     }
-    writing.links.extend(names);
+    writing.stored.links.extend(names);
     for key in out.removed {
-        writing.objects.remove(&key);
+        writing.stored.objects.remove(&key);
     }
     let written = out.objects.iter().map(|(key, _)| *key).collect();
-    writing.objects.extend(out.objects);
+    writing.stored.objects.extend(out.objects);
     Ok((out.decided, written))
 }
 
@@ -127,7 +127,7 @@ impl Layout<'_> {
     /// Finds groups with new dimensions or types, where others are switched that may refer to them:
     /// variables in groups below to dimensions, whatever has attributes to types.
     fn find_defining(&mut self, made: &[Made], scales: Option<&Scales>) {
-        let scales = scales.unwrap_or(&self.writing.scales);
+        let scales = scales.unwrap_or(&self.writing.stored.scales);
         let is_switched = |object: &&Made| !object.is_fresh;
         let is_group = |object: &&Made| matches!(object.key, ObjectKey::Group(_));
         let n_switched = made.iter().filter(is_switched).count();
@@ -150,11 +150,11 @@ impl Layout<'_> {
 
     /// Gives the space of placeholders back that are none any more.
     fn remove_placeholders(&mut self, scales: &Scales) {
-        let before = self.writing.scales.dim_of.keys();
+        let before = self.writing.stored.scales.dim_of.keys();
         let removed = before.filter(|key| !scales.dim_of.contains_key(*key));
         let removed = removed.filter(|key| matches!(key, ObjectKey::Scale(_)));
         for key in removed {
-            if let Some(stored) = self.writing.objects.get(key) {
+            if let Some(stored) = self.writing.stored.objects.get(key) {
                 self.out.freed.extend(stored.extents());
             }
             self.out.removed.push(*key);
@@ -235,7 +235,7 @@ impl Layout<'_> {
     /// Where nothing is open in the global heap, goes on with the collection that the last variable in
     /// the file of one of these scales refers to, if it has room: each session would make one.
     fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> HdfResult<()> {
-        let all = &self.writing.scales;
+        let all = &self.writing.stored.scales;
         let users = scales.iter().filter_map(|scale| all.users.get(scale)).flatten();
         let last = users.map(|(key, _)| *key).max().filter(|key| all.lists.contains_key(key));
         let at = match last {
@@ -292,7 +292,7 @@ impl Layout<'_> {
         let last = stored.hidden.iter().filter(is_last);
         let atts: Vec<_> = first.chain(all).chain(last).collect();
         if !atts.is_empty() {
-            let moves = self.writing.tidying.contains(&object.key);
+            let moves = self.writing.commits.tidying.contains(&object.key);
             self.attributes(&atts, stored, moves, dense, &mut out)?;
         }
         Ok(out)
@@ -302,7 +302,7 @@ impl Layout<'_> {
     fn attributes(
         &mut self,
         atts: &[&AttMessage],
-        stored: &Stored,
+        stored: &StoredObject,
         moves: bool,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
@@ -366,7 +366,7 @@ impl Layout<'_> {
         &mut self,
         key: ObjectKey,
         changed: &ChangedMessages,
-        stored: &Stored,
+        stored: &StoredObject,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
     ) -> HdfResult<()> {
@@ -376,7 +376,8 @@ impl Layout<'_> {
         let mut info = *list.atts.info();
         if let Some(dense) = dense {
             // What netCDF does not show is not among what changed.
-            let known = self.writing.objects.get(&key).map_or(&[][..], |known| &known.hidden);
+            let known =
+                self.writing.stored.objects.get(&key).map_or(&[][..], |known| &known.hidden);
             let is_new = |att: &&AttMessage| !known.contains(att);
             let is_gone = |att: &&AttMessage| !stored.says(&att.name);
             let new: Vec<_> = stored.hidden.iter().filter(is_new).collect();
@@ -409,7 +410,7 @@ impl Layout<'_> {
     fn links(
         &mut self,
         id: GroupId,
-        stored: &Stored,
+        stored: &StoredObject,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
     ) -> HdfResult<()> {
@@ -417,7 +418,7 @@ impl Layout<'_> {
         let before =
             stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
         let stays = |before: &&Dense| {
-            is_same && !self.writing.tidying.contains(&ObjectKey::Group(id))
+            is_same && !self.writing.commits.tidying.contains(&ObjectKey::Group(id))
                 || before.extents().is_empty()
         };
         if let Some(before) = before.filter(stays) {
@@ -425,7 +426,7 @@ impl Layout<'_> {
             dense.into_iter().for_each(|dense| dense.push(before.clone()));
             return Ok(());
         }
-        let entries = self.names.get(&id).or_else(|| self.writing.links.get(&id));
+        let entries = self.names.get(&id).or_else(|| self.writing.stored.links.get(&id));
         let entries = entries.map_or(&[][..], |entries| entries);
         let info = stored.link_info();
         let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
@@ -451,7 +452,7 @@ impl Layout<'_> {
             let mut bytes = Writer::new("links", self.sizes);
             list.iter().try_for_each(|link| link.encode(&mut bytes))?;
             let hash = Some(hash_of(bytes.bytes()));
-            let moves = self.writing.tidying.contains(&ObjectKey::Group(id));
+            let moves = self.writing.commits.tidying.contains(&ObjectKey::Group(id));
             if let Some(before) = before.filter(|before| before.hash == hash && !moves) {
                 what = before.what.clone();
                 dense.push(before.clone());
@@ -486,7 +487,7 @@ impl Layout<'_> {
     fn target(&self, entry: &Entry) -> LinkTarget {
         let places = &self.places.0;
         let now = entry.key.and_then(|key| {
-            let stored = self.writing.objects.get(&key).map(|stored| stored.space.addr);
+            let stored = self.writing.stored.objects.get(&key).map(|stored| stored.space.addr);
             places.get(&key).copied().or(stored)
         });
         match (&entry.target, now) {
@@ -502,7 +503,7 @@ impl Layout<'_> {
         let mut dense = Vec::new();
         let messages = self.messages(&object, Some(&mut dense))?;
         let Made { key, mut stored, is_fresh, .. } = object;
-        let moves = self.writing.tidying.contains(&key);
+        let moves = self.writing.commits.tidying.contains(&key);
         let EncodedHeader { first, continuation } = self.encode(&stored, moves, &messages)?;
         let before = stored.continuation.take();
         if let Some((addr, bytes)) = continuation {
@@ -550,7 +551,7 @@ impl Layout<'_> {
     /// Where a group's symbol table is may be said elsewhere, too: that of the root group by the
     /// superblock, which goes on to do so; that of another one by its entry in the group above, which
     /// then says nothing of it.
-    fn symbols_elsewhere(&mut self, id: GroupId, stored: &Stored) -> HdfResult<()> {
+    fn symbols_elsewhere(&mut self, id: GroupId, stored: &StoredObject) -> HdfResult<()> {
         let table = stored.dense.iter().find_map(|dense| match &dense.what {
             Outside::Symbols(table) if dense.hash.is_some() => Some(table),
             _ => None,
@@ -582,7 +583,7 @@ impl Layout<'_> {
     /// Encodes a header. What does not fit its first block stays where it was, if it is the same.
     fn encode(
         &mut self,
-        stored: &Stored,
+        stored: &StoredObject,
         moves: bool,
         messages: &[NewMessage],
     ) -> HdfResult<EncodedHeader> {

@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, reopened};
-use zonda_format::{
-    Definitions as _, Dispatch as _, DispatchWrite as _, Reserve, TypeDefinitions as _,
-};
+use zonda_format::{Dispatch as _, DispatchWrite as _, Reserve, TypeDefinitions as _};
 
 const HUGE: usize = 1 << 40;
 

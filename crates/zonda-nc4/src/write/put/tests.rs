@@ -8,7 +8,7 @@ mod user_types;
 
 use zonda_chunk::{FilterSpec, StoredChunks};
 use zonda_format::FormatError as _;
-use zonda_format::{Definitions as _, Dispatch as _, DispatchWrite as _, Reserve};
+use zonda_format::{DispatchWrite as _, Reserve};
 use zonda_format::{Transfer, Values};
 use zonda_model::{ExtType, MemType, NcError};
 

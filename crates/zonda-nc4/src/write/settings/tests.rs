@@ -4,10 +4,7 @@
 use super::*;
 use crate::StorageKind;
 use crate::write::testing::{ROOT, code, create, created, names, of, put_ints, reopened};
-use zonda_format::{
-    Definitions as _, Dispatch as _, DispatchWrite as _, FillMode, Reserve, StoreVars as _,
-    TypeDefinitions as _,
-};
+use zonda_format::{DispatchWrite as _, FillMode, Reserve, StoreVars as _, TypeDefinitions as _};
 
 /// A file with dimensions x = 4, y = 6 and u, and variables of many kinds.
 struct Vars {

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
-use zonda_format::{Definitions as _, Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
+use zonda_format::{Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
 
-use zonda_format::FormatError as _;
 use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
@@ -377,7 +376,7 @@ fn what_fails_is_completed_later() {
 /// A step that commits nothing.
 fn random_step_failing(file: &mut Nc4File, random: &mut Random) {
     if !file.in_define_mode() {
-        file.writing_mut().unwrap().is_defining = true;
+        file.writing_mut().unwrap().mode.is_defining = true;
     }
     super::random_definition(file, random);
 }

@@ -1,7 +1,7 @@
 //! Data that crashes and commits have to do with.
 
 use std::sync::Arc;
-use zonda_format::{Definitions as _, Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
+use zonda_format::{Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
 
 use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{MemType, VarId};

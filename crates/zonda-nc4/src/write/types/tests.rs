@@ -2,7 +2,7 @@
 //! it takes at first what it refuses then (these are marked).
 
 use crate::Nc4File;
-use zonda_format::{Definitions as _, DispatchWrite as _, Reserve, TypeDefinitions as _};
+use zonda_format::{DispatchWrite as _, Reserve, TypeDefinitions as _};
 
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, reopened};

@@ -3,8 +3,7 @@
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, names, of, put_ints, reopened};
 use zonda_format::{
-    Definitions as _, Dispatch as _, DispatchWrite as _, FillMode, Reserve, StoreVars as _,
-    TypeDefinitions as _,
+    Definitions as _, DispatchWrite as _, FillMode, Reserve, StoreVars as _, TypeDefinitions as _,
 };
 
 #[test]

@@ -1,7 +1,7 @@
 //! What elements that nobody put point to: HDF5 removes it when it writes over one of them.
 
 use std::collections::BTreeSet;
-use zonda_format::{Definitions as _, DispatchWrite as _};
+use zonda_format::DispatchWrite as _;
 
 use zonda_chunk::StoredChunks;
 use zonda_format::Values;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use zonda_format::{Definitions as _, DispatchWrite as _, TypeDefinitions as _};
+use zonda_format::{DispatchWrite as _, TypeDefinitions as _};
 
 use zonda_format::{AttPut, Destination, Values, VlenSink, VlenSource};
 use zonda_model::{MemType, NcError, VarId};
