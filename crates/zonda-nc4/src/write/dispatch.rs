@@ -135,6 +135,8 @@ impl DispatchWrite for Nc4File {
     }
 
     fn set_fill(&mut self, mode: FillMode) -> Result<FillMode> {
+        // Definitions that cannot be read are said before that the file is open for reading.
+        self.model()?;
         let writing = self.writing_mut()?;
         let no_fill = std::mem::replace(&mut writing.mode.no_fill, mode == FillMode::NoFill);
         Ok(if no_fill { FillMode::NoFill } else { FillMode::Fill })
