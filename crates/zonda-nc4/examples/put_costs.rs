@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use zonda_format::{DispatchWrite as _, TypeDefinitions as _, VarRef};
 
 use zonda_format::{Access, Transfer, Values};
 use zonda_model::{Hyperslab, MemType, VarId};
@@ -32,7 +33,8 @@ fn create() -> Nc4File {
 fn var(file: &mut Nc4File, name: &str, dims: &[i32], chunks: Option<&[usize]>) -> VarId {
     let id = file.def_var(ROOT, name.as_bytes(), 6, dims).unwrap();
     if chunks.is_some() {
-        file.def_var_chunking(ROOT, id, StorageRequest::Chunked, chunks).unwrap();
+        file.def_var_chunking(VarRef { group: ROOT, var: id }, StorageRequest::Chunked, chunks)
+            .unwrap();
     }
     id
 }

@@ -16,6 +16,7 @@ use zonda_model::Hyperslab;
 use zonda_storage::Advice;
 
 use crate::details::{Details, as_stored, user_fill};
+use crate::fault::HdfResult;
 use crate::file::FindFilter;
 use crate::files::Files;
 use crate::form::Form;
@@ -48,7 +49,7 @@ enum Source {
 pub(crate) type Find = Option<Arc<FindFilter>>;
 
 impl Data {
-    pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> Result<Data, HdfError> {
+    pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> HdfResult<Data> {
         let (file, object) = (&details.file, &details.object()?);
         let bad = |what, value| HdfError::BadValue {
             structure: RAW_DATA,

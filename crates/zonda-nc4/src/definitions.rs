@@ -5,6 +5,7 @@ use zonda_format::{
 };
 use zonda_model::{DimId, ExtType, NcError, VarId, sought_name};
 
+use crate::fault::refuse_if;
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::model::{Dim, Group, GroupId, Model, TypeEntry, UserType, Var};
@@ -67,9 +68,7 @@ impl Definitions for Nc4File {
 
     fn find_dim(&self, group: GroupId, name: &[u8]) -> Result<DimId> {
         let (model, _) = model_of(self, group)?;
-        if name.contains(&b'/') {
-            return Err(NcError::Inval.into());
-        }
+        refuse_if(name.contains(&b'/'), NcError::Inval)?;
         let name = sought_name(name, NcError::BadDim)?;
         let found = model.lineage_ids(group).find_map(|group| model.find_dim(group, &name));
         found.ok_or_else(|| no_such(NcError::BadDim, "dimension", &name))
@@ -100,15 +99,16 @@ impl Definitions for Nc4File {
     }
 
     fn n_atts(&self, owner: VarRef) -> Result<usize> {
-        Ok(Nc4File::n_atts(self, owner)?)
+        Ok(self.att_list(owner)?.len())
     }
 
     fn att(&self, owner: VarRef, index: usize) -> Result<AttView<'_>> {
-        Ok(Nc4File::att(self, owner, index)?.into())
+        let info = self.att_list(owner)?.info(index);
+        Ok(info.map_err(|fault| self.att_fault(owner, fault))?.into())
     }
 
     fn find_att(&self, owner: VarRef, name: &[u8]) -> Result<(i32, AttView<'_>)> {
-        let (number, att) = Nc4File::find_att(self, owner, name)?;
+        let (number, att) = self.find_att_info(owner, name)?;
         Ok((number, att.into()))
     }
 
@@ -140,7 +140,7 @@ impl Definitions for Nc4File {
     }
 
     fn is_whole_type(&self, nc_type: i32) -> bool {
-        Nc4File::is_whole_type(self, nc_type).unwrap_or(false)
+        self.model().is_ok_and(|model| model.forms.shown_fields(nc_type).is_none())
     }
 
     fn text_lens(&self, nc_type: i32) -> Vec<usize> {
@@ -171,6 +171,6 @@ impl Definitions for Nc4File {
     }
 
     fn extent(&self, var: VarRef) -> Option<&[u64]> {
-        Nc4File::extent(self, var.group, var.var).ok()
+        Some(&var_of(self, var).ok()?.1.extent)
     }
 }

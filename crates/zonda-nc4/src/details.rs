@@ -12,6 +12,7 @@ use zonda_model::{ExtType, default_fill};
 use crate::attribute::{AttFault, AttList};
 use crate::bits;
 use crate::data::Data;
+use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::model::{Endianness, StorageKind, VarInfo};
@@ -27,7 +28,7 @@ pub(crate) struct Details {
     /// Its attributes.
     pub(crate) atts: Result<AttList, AttFault>,
     /// How a dataset is stored; `None` for what is none.
-    info: Result<Option<Arc<VarInfo>>, HdfError>,
+    info: HdfResult<Option<Arc<VarInfo>>>,
     /// Chunk cache as it was set.
     pub(crate) cache: Mutex<Option<(usize, usize, f32)>>,
     pub(crate) data: OnceLock<Arc<Data>>,
@@ -43,7 +44,7 @@ const SZIP: u32 = 4;
 const SZIP_OPTIONS: u32 = 2 | 4 | 32;
 
 impl Details {
-    pub(crate) fn read(files: &Files, at: ObjectAt, types: &Types) -> Result<Details, HdfError> {
+    pub(crate) fn read(files: &Files, at: ObjectAt, types: &Types) -> HdfResult<Details> {
         let file = files.get(at.file)?;
         let object = file.object(at.addr)?;
         let atts = AttList::read(Arc::clone(&file), &object, types);
@@ -86,18 +87,18 @@ impl Details {
     }
 
     /// The object itself.
-    pub(crate) fn object(&self) -> Result<Object, HdfError> {
+    pub(crate) fn object(&self) -> HdfResult<Object> {
         self.file.object(self.at.addr)
     }
 
     /// How a dataset is stored.
-    pub(crate) fn info(&self) -> Result<&Arc<VarInfo>, HdfError> {
+    pub(crate) fn info(&self) -> HdfResult<&Arc<VarInfo>> {
         let missing = HdfError::Missing { structure: "dataset", at: self.at.addr.0, what: "it" };
         self.info.as_ref().map_err(Clone::clone)?.as_ref().ok_or(missing)
     }
 }
 
-fn info(file: &File, object: &Object) -> Result<VarInfo, HdfError> {
+fn info(file: &File, object: &Object) -> HdfResult<VarInfo> {
     let storage = match object.layout(file)? {
         DataLayout::Compact { .. } => StorageKind::Compact,
         DataLayout::Contiguous { .. } => {
@@ -130,7 +131,7 @@ fn info(file: &File, object: &Object) -> Result<VarInfo, HdfError> {
 }
 
 /// The fill value in file form, where the file has one of its own.
-pub(crate) fn user_fill(file: &File, object: &Object) -> Result<Option<Box<[u8]>>, HdfError> {
+pub(crate) fn user_fill(file: &File, object: &Object) -> HdfResult<Option<Box<[u8]>>> {
     let fill = object.fill_value(file)?;
     let value = fill.filter(|fill| !fill.undefined).and_then(|fill| fill.value);
     Ok(value.filter(|value| !value.is_empty()))

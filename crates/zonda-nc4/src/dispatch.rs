@@ -1,20 +1,24 @@
-//! A netCDF-4 file as all formats show theirs.
+//! A netCDF-4 file as all formats show theirs: inquiries and gets.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, AttPut, Capabilities, Definitions, Destination, Dispatch, DispatchWrite,
-    Endianness, Ending, Error, FillMode, FilterSpec, GroupId, OwnedValues, PutRules, Quantize,
-    Reserve, Result, StorageRequest, StoreVars, Transfer, TypeDefinitions, Values, VarInfo, VarRef,
-    View as FormatView, VlenSource,
+    Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, DispatchWrite, Result,
+    StoreVars, Transfer, VarRef, View as FormatView,
 };
-use zonda_model::{DimId, Hyperslab, VarId};
+use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 use zonda_storage::Storage;
 
+use crate::Nc4Error;
+use crate::fault::Fault;
 use crate::file::Nc4File;
-use crate::write::View;
+use crate::file_atts::NUMBER_OF_SPECIAL;
+use crate::get::{axes, bytes_of, check_conversion, element_bytes, mixed, short};
+use crate::place::{NoPlace, Target};
+use crate::select;
+use crate::write::{View, Writing, committed_name};
 
 impl Dispatch for Nc4File {
     fn capabilities(&self) -> &'static Capabilities {
@@ -30,43 +34,141 @@ impl Dispatch for Nc4File {
     }
 
     fn is_writable(&self) -> bool {
-        Nc4File::is_writable(self)
+        self.writing.is_some()
     }
 
     fn in_define_mode(&self) -> bool {
-        Nc4File::in_define_mode(self)
+        self.writing.as_ref().is_some_and(|writing| writing.mode.is_defining)
     }
 
-    fn rank(&self, var: VarRef) -> usize {
-        Nc4File::rank(self, var)
+    /// Rank of a variable; 0 where there is none, which a check says.
+    #[inline]
+    fn rank(&self, VarRef { group, var }: VarRef) -> usize {
+        let known = self.model.get().or_else(|| self.model().ok());
+        known.and_then(|model| model.var(group, var)).map_or(0, |var| var.dims.len())
     }
 
+    /// First step of reading a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
+    /// (row-major, shape `count`, elements in memory form).
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EINDEFINE` in the
+    /// classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`.
     fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        Ok(Nc4File::check_get(self, get)?)
+        let of = get.of();
+        let Access { var: VarRef { group, var: id }, slab, mem } = *of;
+        let (model, var) = self.var(group, id)?;
+        let fail = |fault: Fault| fault.at(|| model.var_path(group, var));
+        let refused = |code| fail(Fault::Refused(code));
+        if let Some(mem) = mem {
+            check_conversion(var.nc_type, mem).map_err(|code| match code {
+                NcError::Char => mixed("variable", &var.name),
+                code => refused(code),
+            })?;
+        }
+        let defines = |writing: &Writing| writing.mode.is_defining && writing.how.classic;
+        if self.writing.as_deref().is_some_and(defines) {
+            return Err(refused(NcError::InDefine).into());
+        }
+        let found = self.found(of.var, model, var).map_err(fail)?;
+        let data = found.data();
+        if let Some(spec) = &data.missing {
+            return Err(fail(Fault::missing(spec)).into());
+        }
+        let axes = axes(model, var);
+        if let Err(misfit) = select::check(&axes, &slab) {
+            return Err(short(model, group, var, (&axes, &slab), misfit).into());
+        }
+        let elem = element_bytes(&data.form, mem).ok_or_else(|| refused(NcError::BadType))?;
+        let count = slab.count.get(..var.dims.len());
+        let n_elems = count.and_then(|count| Hyperslab { count, ..slab }.n_elems());
+        let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
+        let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
+        // The reference's own fill value is laid where the file knows of none.
+        let is_cut = data.user_fill.is_none() && !select::exist(&axes, &slab);
+        get.note(n_bytes, n_elems, mem, [elem as u64, u64::from(is_cut)]);
+        Ok(())
     }
 
+    /// Second step of reading, which the first one has checked and while the file did not change. Elements
+    /// beyond the variable's extent but inside its dimensions, and those never written, are fill values.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
+    /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        Ok(Nc4File::get(self, get, room)?)
+        let mut none = NoPlace::default();
+        let target = Target::of(get.of().mem, room.place, &mut none);
+        let got = self.get_checked(get, target, room.bytes);
+        Ok(if none.is_asked { Err(none.refused(self.path_of(get.of().var))) } else { got }?)
     }
 
-    fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        Ok(Nc4File::get_now(self, get, room)?)
-    }
-
+    /// First step of reading an attribute: bytes that its values take in memory.
+    ///
+    /// # Errors
+    /// As [`Nc4File::att`]; `NC_ECHAR`, and `NC_EBADTYPE` for numbers asked of strings and user-defined types.
     fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
-        Ok(Nc4File::check_get_att(self, get)?)
+        let att = get.of();
+        let (number, info) = self.find_att_info(att.owner, att.name)?;
+        let refused = |code| Nc4Error::Refused { object: self.path(att.owner), code };
+        let found = [u64::try_from(number).unwrap_or(NUMBER_OF_SPECIAL), 0];
+        if info.len == 0 {
+            get.note(0, 0, att.mem, found);
+            return Ok(());
+        }
+        let elem = match att.mem {
+            Some(mem) => {
+                check_conversion(info.nc_type, mem).map_err(|code| match code {
+                    NcError::Char => mixed("attribute", att.name),
+                    code => refused(code),
+                })?;
+                let is_float = matches!(mem, MemType::F32 | MemType::F64);
+                // Numbers about the file are made when they are asked for.
+                if number < 0 && is_float && info.nc_type == ExtType::Int.nc_type() {
+                    return Err(refused(NcError::Range).into());
+                }
+                mem.size()
+            }
+            None => self.size_of(self.model()?, info.nc_type),
+        };
+        let n_values = usize::try_from(info.len).map_err(|_| refused(NcError::NoMem))?;
+        let n_bytes = bytes_of(n_values, elem).ok_or_else(|| refused(NcError::NoMem))?;
+        get.note(n_bytes, n_values, att.mem, found);
+        Ok(())
     }
 
+    /// Second step of reading an attribute, while the file did not change.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for memory of another length than the check said; as [`Nc4File::att`]; `NC_EBADTYPE` for strings and
+    /// sequences where there is no place for them. Values that do not fit are counted.
     fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
-        Ok(Nc4File::get_att(self, get, room)?)
+        let att = get.of();
+        let mut none = NoPlace::default();
+        let target = Target::of(att.mem, room.place, &mut none);
+        let got = self.att_values(get, target, room.bytes);
+        Ok(if none.is_asked { Err(none.refused(self.path(att.owner))) } else { got }?)
     }
 
+    /// Whether a get can be made by who shares the file. As in the reference, one that ends define mode outside of the
+    /// classic model is refused first where it mixes text and numbers; then who has the file alone ends it ([`DispatchWrite::end_definitions`]).
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`.
+    #[inline]
     fn is_get_ready(&self, get: &Access<'_>) -> Result<bool> {
-        Ok(Nc4File::is_get_ready(self, get)?)
+        if !self.get_ends_define_mode() {
+            return Ok(true);
+        }
+        let (_, var) = self.var(get.var.group, get.var.var)?;
+        match get.mem.map(|mem| check_conversion(var.nc_type, mem)) {
+            Some(Err(NcError::Char)) => Err(mixed("variable", &var.name).into()),
+            _ => Ok(false),
+        }
     }
 
     fn read_again(&mut self, tries: &mut u32) -> bool {
-        Nc4File::read_again(self, tries)
+        self.wait_for_writer(tries)
     }
 
     fn storage_of_vars(&self) -> Option<&dyn StoreVars> {
@@ -74,32 +176,36 @@ impl Dispatch for Nc4File {
     }
 
     fn refresh(&mut self) -> Result<()> {
-        Nc4File::refresh(self)?;
+        self.refresh_if_changed()?;
         Ok(())
     }
 
     fn view(&self) -> Result<Option<Box<dyn FormatView>>> {
-        Ok(Some(Box::new(Nc4File::view(self)?)))
+        Ok(Some(Box::new(View::of(self)?)))
     }
 
     fn committed_name(&self, var: VarRef) -> Option<Box<[u8]>> {
-        Nc4File::committed_name(self, var.group, var.var)
+        committed_name(self.model.get()?, self.writing.as_ref()?, var)
     }
 
+    /// Commits since the file was opened for writing, those that a put made among them.
     fn n_confirmed(&self) -> Option<u64> {
-        Some(Nc4File::n_confirmed(self))
+        Some(self.writing.as_ref().map_or(0, |writing| writing.stores.n_confirmed))
     }
 
     fn may_end_definitions(&self) -> bool {
-        !Nc4File::in_define_mode(self) || self.get_ends_define_mode()
+        !self.in_define_mode() || self.get_ends_define_mode()
     }
 
     fn writer(&mut self) -> Option<&mut dyn DispatchWrite> {
         Some(self)
     }
 
+    /// In a child of a fork, when the file was closed there: gives up what was put, which is the parent's, and what was read.
+    /// A thread that the child has not may have the file itself for ever.
     fn leave(&mut self) {
-        Nc4File::leave(self);
+        self.writing = None;
+        self.model = OnceLock::new();
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -108,242 +214,5 @@ impl Dispatch for Nc4File {
 
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
-    }
-}
-
-impl DispatchWrite for Nc4File {
-    fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
-        Ok(Nc4File::check_put(self, put)?)
-    }
-
-    fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
-        Ok(Nc4File::put(self, put, values)?)
-    }
-
-    fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
-        Ok(Nc4File::put_now(self, put, values)?)
-    }
-
-    fn store_complete(&mut self) -> Result<()> {
-        Ok(Nc4File::store_complete(self)?)
-    }
-
-    fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {
-        Ok(Nc4File::check_put_att(self, att)?)
-    }
-
-    fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
-        Ok(Nc4File::put_att(self, att, values)?)
-    }
-
-    fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()> {
-        Ok(Nc4File::del_att(self, owner, name)?)
-    }
-
-    fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
-        Ok(Nc4File::rename_att(self, owner, name, new_name)?)
-    }
-
-    fn def_dim(&mut self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
-        Ok(Nc4File::def_dim(self, group, name, len)?)
-    }
-
-    fn rename_dim(&mut self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
-        Ok(Nc4File::rename_dim(self, group, dim, name)?)
-    }
-
-    fn def_var(
-        &mut self,
-        group: GroupId,
-        name: &[u8],
-        nc_type: i32,
-        dims: &[i32],
-    ) -> Result<VarId> {
-        Ok(Nc4File::def_var(self, group, name, nc_type, dims)?)
-    }
-
-    fn rename_var(&mut self, var: VarRef, name: &[u8]) -> Result<()> {
-        Ok(Nc4File::rename_var(self, var.group, var.var, name)?)
-    }
-
-    fn def_var_fill(
-        &mut self,
-        var: VarRef,
-        no_fill: bool,
-        value: Option<Values<'_>>,
-    ) -> Result<()> {
-        Ok(Nc4File::def_var_fill(self, var.group, var.var, no_fill, value)?)
-    }
-
-    fn set_fill(&mut self, mode: FillMode) -> Result<FillMode> {
-        let no_fill = Nc4File::set_fill(self, mode == FillMode::NoFill)?;
-        Ok(if no_fill { FillMode::NoFill } else { FillMode::Fill })
-    }
-
-    fn redef(&mut self) -> Result<()> {
-        Ok(Nc4File::redef(self)?)
-    }
-
-    fn enddef(&mut self, _reserve: Reserve) -> Result<()> {
-        Ok(Nc4File::enddef(self)?)
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        Ok(Nc4File::sync(self)?)
-    }
-
-    fn end_definitions(&mut self) -> Result<()> {
-        Ok(Nc4File::end_definitions(self)?)
-    }
-
-    fn reread(&mut self) -> Result<()> {
-        Ok(Nc4File::reread(self)?)
-    }
-
-    fn keep_end(&mut self, keeps: bool) {
-        Nc4File::keep_end(self, keeps);
-    }
-
-    fn drain(&mut self) -> Result<()> {
-        Ok(Nc4File::drain(self)?)
-    }
-
-    /// Where a sync was lost it has ended: nothing can mend that.
-    fn close(&mut self) -> std::result::Result<Ending, (Error, Option<Ending>)> {
-        let ending = match Nc4File::drain(self).map_err(Error::from) {
-            Ok(()) => Ok(Ending::Keep),
-            Err(error) if error.is_of_lost_file(&**self.hdf5().storage()) => {
-                Err((error, Some(Ending::Keep)))
-            }
-            Err(error) => return Err((error, None)),
-        };
-        // Once more would be another sync, which may fail when all is done.
-        self.end_writing();
-        ending
-    }
-
-    fn abort(&mut self) -> Result<Ending> {
-        Ok(if Nc4File::abort(self)? { Ending::Remove } else { Ending::Keep })
-    }
-
-    fn types(&mut self) -> Result<&mut dyn TypeDefinitions> {
-        Ok(self)
-    }
-}
-
-impl TypeDefinitions for Nc4File {
-    fn def_group(&mut self, parent: GroupId, name: &[u8]) -> Result<GroupId> {
-        Ok(Nc4File::def_group(self, parent, name)?)
-    }
-
-    fn rename_group(&mut self, group: GroupId, name: &[u8]) -> Result<()> {
-        Ok(Nc4File::rename_group(self, group, name)?)
-    }
-
-    fn def_compound(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
-        Ok(Nc4File::def_compound(self, group, size, name)?)
-    }
-
-    fn insert_field(
-        &mut self,
-        (group, compound): (GroupId, i32),
-        name: &[u8],
-        offset: usize,
-        field_type: i32,
-        dims: &[i32],
-    ) -> Result<()> {
-        Ok(Nc4File::insert_field(self, group, compound, name, offset, field_type, dims)?)
-    }
-
-    fn def_vlen(&mut self, group: GroupId, name: &[u8], base: i32) -> Result<i32> {
-        Ok(Nc4File::def_vlen(self, group, name, base)?)
-    }
-
-    fn def_opaque(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
-        Ok(Nc4File::def_opaque(self, group, size, name)?)
-    }
-
-    fn def_enum(&mut self, group: GroupId, base: i32, name: &[u8]) -> Result<i32> {
-        Ok(Nc4File::def_enum(self, group, base, name)?)
-    }
-
-    fn insert_member(&mut self, of: (GroupId, i32), name: &[u8], value: &[u8]) -> Result<()> {
-        Ok(Nc4File::insert_member(self, of.0, of.1, name, value)?)
-    }
-
-    fn def_var_deflate(&mut self, var: VarRef, shuffle: bool, level: Option<i32>) -> Result<()> {
-        let VarRef { group, var } = var;
-        let (deflate, level) = (level.is_some(), level.unwrap_or(0));
-        Ok(Nc4File::def_var_deflate(self, group, var, shuffle, deflate, level)?)
-    }
-
-    fn def_var_fletcher32(&mut self, var: VarRef, on: bool) -> Result<()> {
-        Ok(Nc4File::def_var_fletcher32(self, var.group, var.var, on)?)
-    }
-
-    fn def_var_filter(&mut self, var: VarRef, filter: FilterSpec) -> Result<()> {
-        Ok(Nc4File::def_var_filter(self, var.group, var.var, filter)?)
-    }
-
-    fn def_var_chunking(
-        &mut self,
-        var: VarRef,
-        storage: StorageRequest,
-        sizes: Option<&[usize]>,
-    ) -> Result<()> {
-        Ok(Nc4File::def_var_chunking(self, var.group, var.var, storage, sizes)?)
-    }
-
-    fn def_var_endian(&mut self, var: VarRef, endianness: Endianness) -> Result<()> {
-        Ok(Nc4File::def_var_endian(self, var.group, var.var, endianness)?)
-    }
-
-    fn def_var_quantize(&mut self, var: VarRef, mode: i32, kept: i32) -> Result<()> {
-        Ok(Nc4File::def_var_quantize(self, var.group, var.var, mode, kept)?)
-    }
-}
-
-impl StoreVars for Nc4File {
-    fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
-        Ok(Nc4File::var_info(self, var.group, var.var)?)
-    }
-
-    fn var_quantize(&self, var: VarRef) -> Result<Option<Quantize>> {
-        Ok(Nc4File::var_quantize(self, var.group, var.var)?)
-    }
-
-    fn fill_value(&self, var: VarRef, room: Destination<'_>) -> Result<()> {
-        Ok(Nc4File::fill_value(self, var, None, room)?)
-    }
-
-    fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)> {
-        Ok(Nc4File::chunk_cache(self, var.group, var.var)?)
-    }
-
-    fn set_chunk_cache(&self, var: VarRef, cache: (usize, usize, f32)) -> Result<()> {
-        let (bytes, slots, preemption) = cache;
-        Ok(Nc4File::set_chunk_cache(self, var.group, var.var, bytes, slots, preemption)?)
-    }
-}
-
-impl FormatView for View {
-    fn file(&self) -> &dyn Dispatch {
-        &**self
-    }
-
-    fn put_rules(&self, var: VarRef) -> Result<Option<PutRules>> {
-        Ok(View::put_rules(self, var.group, var.var)?)
-    }
-
-    fn grow(&mut self, var: VarRef, rules: &PutRules, slab: &Hyperslab<'_>) -> Option<u64> {
-        View::grow(self, var.group, var.var, &rules.fixed, slab)
-    }
-
-    fn grown(&mut self, var: VarRef, slab: &Hyperslab<'_>) {
-        View::grown(self, var.group, var.var, slab);
-    }
-
-    fn hold(&self, nc_type: i32, fetch: &mut dyn VlenSource, elems: &[u8]) -> Result<OwnedValues> {
-        Ok(View::hold(self, nc_type, fetch, elems)?)
     }
 }

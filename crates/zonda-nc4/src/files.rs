@@ -15,6 +15,7 @@ use zonda_hdf5::{File, FileAddr, HdfError, Resolved};
 use zonda_storage::Storage;
 
 use crate::elsewhere::{Around, Home, Role};
+use crate::fault::HdfResult;
 
 /// An object: in which file, and where there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +56,7 @@ struct Others {
 type Naming = (Role, u16, Box<[u8]>);
 
 /// The number of a file; `None` where there is none.
-type Found = Result<Option<u16>, HdfError>;
+type Found = HdfResult<Option<u16>>;
 
 impl Files {
     /// `path` is that of the file, absolute; none for one in memory.
@@ -75,7 +76,7 @@ impl Files {
     }
 
     /// A file by its number.
-    pub(crate) fn get(&self, number: u16) -> Result<Arc<File>, HdfError> {
+    pub(crate) fn get(&self, number: u16) -> HdfResult<Arc<File>> {
         let Some(index) = usize::from(number).checked_sub(1) else {
             return Ok(Arc::clone(&self.main));
         };
@@ -101,7 +102,7 @@ impl Files {
         &self,
         from: ObjectAt,
         target: &LinkTarget,
-    ) -> Result<Option<ObjectAt>, HdfError> {
+    ) -> HdfResult<Option<ObjectAt>> {
         let mut at = from;
         let mut target = target.clone();
         // What is wrong with another file is said of that.
@@ -150,12 +151,7 @@ impl Files {
     ///
     /// # Errors
     /// What is there and is refused, or is no HDF5 file, or cannot be read.
-    pub(crate) fn other(
-        &self,
-        role: Role,
-        from: u16,
-        name: &[u8],
-    ) -> Result<Option<u16>, HdfError> {
+    pub(crate) fn other(&self, role: Role, from: u16, name: &[u8]) -> HdfResult<Option<u16>> {
         let key = (role, from, Box::from(name));
         let known = {
             let others = self.others.read();
@@ -179,7 +175,7 @@ impl Files {
         role: Role,
         home: Option<&Home>,
         name: &[u8],
-    ) -> Result<Option<u16>, HdfError> {
+    ) -> HdfResult<Option<u16>> {
         let Some((named, found)) = self.around.open(role, home, name)? else { return Ok(None) };
         let resolved = found.resolved;
         let known = files.iter().position(|(home, _)| home.resolved == resolved);
@@ -207,7 +203,7 @@ impl Files {
     ///
     /// # Errors
     /// Also where there is none, as in the reference.
-    pub(crate) fn bytes(&self, from: u16, name: &[u8]) -> Result<Arc<dyn Storage>, HdfError> {
+    pub(crate) fn bytes(&self, from: u16, name: &[u8]) -> HdfResult<Arc<dyn Storage>> {
         let fail = |cause| Role::Bytes.fault(name, cause);
         let found = self.around.open(Role::Bytes, self.home(from).as_ref(), name);
         match found.map_err(|error| fail(error.into()))? {

@@ -185,15 +185,10 @@ impl Form {
 
     /// Byte order in the file, where the elements are numbers.
     pub(crate) fn order(&self) -> Option<ByteOrder> {
-        let of = |order| match order {
-            FileOrder::Little => Some(ByteOrder::Little),
-            FileOrder::Big => Some(ByteOrder::Big),
-            FileOrder::Vax => None,
-        };
         match &self.shape {
             Shape::Number(_, order) => Some(*order),
-            Shape::Integer(bits) => of(bits.order),
-            Shape::Float(bits) => of(bits.order),
+            Shape::Integer(bits) => memory_order(bits.order),
+            Shape::Float(bits) => memory_order(bits.order),
             _ => None,
         }
     }
@@ -327,16 +322,21 @@ pub(crate) fn native_float(size: usize) -> ExtType {
     if size == 4 { ExtType::Float } else { ExtType::Double }
 }
 
+/// A byte order that kernels know; `None` for that of the VAX.
+fn memory_order(order: FileOrder) -> Option<ByteOrder> {
+    match order {
+        FileOrder::Little => Some(ByteOrder::Little),
+        FileOrder::Big => Some(ByteOrder::Big),
+        FileOrder::Vax => None,
+    }
+}
+
 fn integer(bits: FixedPoint, file_size: usize) -> Option<(usize, usize, Shape)> {
     if file_size == 0 {
         return None;
     }
     let size = bytes_for(bits.precision);
-    let order = match bits.order {
-        FileOrder::Little => ByteOrder::Little,
-        FileOrder::Big => ByteOrder::Big,
-        FileOrder::Vax => return None,
-    };
+    let order = memory_order(bits.order)?;
     let plain = size == file_size
         && bits.bit_offset == 0
         && usize::from(bits.precision) == file_size.saturating_mul(8);
@@ -348,27 +348,42 @@ fn integer(bits: FixedPoint, file_size: usize) -> Option<(usize, usize, Shape)> 
     Some((size, size, shape))
 }
 
-fn float(bits: FloatingPoint, file_size: usize) -> (usize, usize, Shape) {
-    let size = if file_size <= 4 { 4 } else { 8 };
-    let ieee = |precision, exponent_at, exponent_bits, bias| FloatingPoint {
-        order: bits.order,
+/// The IEEE number of 32 bits (`float`).
+pub(crate) fn ieee_single(order: FileOrder) -> FloatingPoint {
+    ieee(order, 32, 23, 8, 127)
+}
+
+/// The IEEE number of 64 bits (`double`).
+pub(crate) fn ieee_double(order: FileOrder) -> FloatingPoint {
+    ieee(order, 64, 52, 11, 1023)
+}
+
+fn ieee(
+    order: FileOrder,
+    precision: u16,
+    mantissa_bits: u8,
+    exponent_bits: u8,
+    bias: u32,
+) -> FloatingPoint {
+    FloatingPoint {
+        order,
         bit_offset: 0,
         precision,
         normalisation: Normalisation::Implied,
-        sign: u8::try_from(precision).unwrap_or(0).saturating_sub(1),
-        exponent_at,
+        sign: mantissa_bits.saturating_add(exponent_bits),
+        exponent_at: mantissa_bits,
         exponent_bits,
         mantissa_at: 0,
-        mantissa_bits: exponent_at,
+        mantissa_bits,
         bias,
-    };
-    let order = match bits.order {
-        FileOrder::Little => Some(ByteOrder::Little),
-        FileOrder::Big => Some(ByteOrder::Big),
-        FileOrder::Vax => None,
-    };
-    let single = file_size == 4 && bits == ieee(32, 23, 8, 127);
-    let double = file_size == 8 && bits == ieee(64, 52, 11, 1023);
+    }
+}
+
+fn float(bits: FloatingPoint, file_size: usize) -> (usize, usize, Shape) {
+    let size = if file_size <= 4 { 4 } else { 8 };
+    let order = memory_order(bits.order);
+    let single = file_size == 4 && bits == ieee_single(bits.order);
+    let double = file_size == 8 && bits == ieee_double(bits.order);
     match order {
         Some(order) if single || double => (size, size, Shape::Number(native_float(size), order)),
         _ => (size, size, Shape::Float(bits)),

@@ -1,104 +1,28 @@
 //! Reading: variables and attributes into the caller's memory.
 
 use smallvec::SmallVec;
-use zonda_chunk::ChunkError;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::{Access, Destination, Transfer, VarRef, VlenSink};
+use zonda_format::{Access, Transfer, VarRef, VlenSink};
 use zonda_hdf5::{Attribute, File, HdfError};
-use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use crate::attribute::Meaning;
 use crate::bits;
 use crate::data::Data;
 use crate::details::{Details, native_fill};
+use crate::fault::{Coded, Fault, HdfResult, Outcome};
 use crate::file::Nc4File;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{Dim, GroupId, Model, UserClass, Var};
-use crate::place::{NoPlace, Target};
+use crate::place::Target;
 use crate::request::{Request, Written};
 use crate::select::{self, Axis, Misfit};
-use crate::values::{Fault, Values, until_nul};
-use crate::write::{Typed, VarDraft, Writing, draft_fill};
+use crate::values::{Values, until_nul};
+use crate::write::{Typed, VarDraft, draft_fill};
 use crate::{Nc4Error, Result};
 
-/// Why values cannot be delivered.
-#[derive(Debug)]
-pub(crate) enum GetFault {
-    Hdf(HdfError),
-    Chunk(ChunkError),
-    Refused(NcError),
-    /// The same, in words.
-    Explained(NcError, String),
-    /// What was made elsewhere and cannot be changed here, and why.
-    Unwritable(&'static str),
-}
-
-impl GetFault {
-    /// A filter that is not to be had.
-    pub(crate) fn missing(error: &zonda_chunk::FilterError) -> GetFault {
-        let error = error.clone();
-        GetFault::Chunk(ChunkError::Filter { chunk: Vec::new(), at: 0, error })
-    }
-
-    /// Memory of another length than a check said.
-    #[cold]
-    pub(crate) fn wrong_length() -> GetFault {
-        let why = "the memory given is not as long as its element count says";
-        GetFault::Explained(NcError::Inval, why.to_owned())
-    }
-
-    pub(crate) fn at(self, object: impl FnOnce() -> String) -> Nc4Error {
-        let object = object();
-        match self {
-            GetFault::Hdf(error) => Nc4Error::Hdf { object, error },
-            GetFault::Chunk(error) => Nc4Error::Chunk { object, error },
-            GetFault::Refused(code) => Nc4Error::Refused { object, code },
-            GetFault::Explained(code, why) => Nc4Error::Explained { object, why, code },
-            GetFault::Unwritable(why) => Nc4Error::Refused {
-                object: format!("{object}: cannot be changed: {why}"),
-                code: NcError::NotBuilt,
-            },
-        }
-    }
-}
-
-impl From<Fault> for GetFault {
-    fn from(fault: Fault) -> GetFault {
-        match fault {
-            Fault::Hdf(error) => GetFault::Hdf(error),
-            Fault::NoMemory => GetFault::Refused(NcError::NoMem),
-        }
-    }
-}
-
-impl From<Misfit> for GetFault {
-    fn from(misfit: Misfit) -> GetFault {
-        GetFault::Explained(misfit.code, misfit.to_string())
-    }
-}
-
-impl From<NoMemory> for GetFault {
-    fn from(_: NoMemory) -> GetFault {
-        GetFault::Refused(NcError::NoMem)
-    }
-}
-
-impl From<ChunkError> for GetFault {
-    fn from(error: ChunkError) -> GetFault {
-        match error {
-            // What was said when the bytes were looked for.
-            ChunkError::Source(error) => match error.downcast_ref::<HdfError>() {
-                Some(error) => GetFault::Hdf(error.clone()),
-                None => GetFault::Chunk(ChunkError::Source(error)),
-            },
-            error => GetFault::Chunk(error),
-        }
-    }
-}
-
 /// Where the elements of a variable are.
-enum Found<'f> {
+pub(crate) enum Found<'f> {
     /// They were put to since the file was opened.
     Written(Written<'f>),
     /// Defined, and not put to.
@@ -108,7 +32,7 @@ enum Found<'f> {
 }
 
 impl Found<'_> {
-    fn data(&self) -> &Data {
+    pub(crate) fn data(&self) -> &Data {
         match self {
             Found::Written(written) => &written.store.data,
             Found::Defined(data) => data,
@@ -118,66 +42,7 @@ impl Found<'_> {
 }
 
 impl Nc4File {
-    /// First step of reading a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
-    /// (row-major, shape `count`, elements in memory form).
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EINDEFINE` in the
-    /// classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`.
-    pub fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        let of = get.of();
-        let Access { var: VarRef { group, var: id }, slab, mem } = *of;
-        let (model, var) = self.var(group, id)?;
-        let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
-        let refused = |code| fail(GetFault::Refused(code));
-        if let Some(mem) = mem {
-            check_conversion(var.nc_type, mem).map_err(|code| match code {
-                NcError::Char => mixed("variable", &var.name),
-                code => refused(code),
-            })?;
-        }
-        let defines = |writing: &Writing| writing.is_defining && writing.how.classic;
-        if self.writing.as_deref().is_some_and(defines) {
-            return Err(refused(NcError::InDefine));
-        }
-        let found = self.found(of.var, model, var).map_err(fail)?;
-        let data = found.data();
-        if let Some(spec) = &data.missing {
-            return Err(fail(GetFault::missing(spec)));
-        }
-        let axes = axes(model, var);
-        if let Err(misfit) = select::check(&axes, &slab) {
-            return Err(short(model, group, var, (&axes, &slab), misfit));
-        }
-        let elem = element_bytes(&data.form, mem).ok_or_else(|| refused(NcError::BadType))?;
-        let count = slab.count.get(..var.dims.len());
-        let n_elems = count.and_then(|count| Hyperslab { count, ..slab }.n_elems());
-        let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
-        let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
-        // The reference's own fill value is laid where the file knows of none.
-        let is_cut = data.user_fill.is_none() && !select::exist(&axes, &slab);
-        get.note(n_bytes, n_elems, mem, [elem as u64, u64::from(is_cut)]);
-        Ok(())
-    }
-
-    /// Second step of reading, which the first one has checked and while the file did not change. Elements
-    /// beyond the variable's extent but inside its dimensions, and those never written, are fill values.
-    ///
-    /// # Errors
-    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
-    /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
-    pub fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        let mut none = NoPlace::default();
-        let target = match (get.of().mem, room.place) {
-            (Some(mem), _) => Target::Atomic(mem),
-            (None, Some(place)) => Target::Natural(place),
-            (None, None) => Target::Natural(&mut none),
-        };
-        let got = self.get_checked(get, target, room.bytes);
-        if none.is_asked { Err(none.refused(self.path_of(get.of().var))) } else { got }
-    }
-
-    fn get_checked(
+    pub(crate) fn get_checked(
         &self,
         get: &Transfer<Access<'_>>,
         target: Target<'_>,
@@ -186,9 +51,9 @@ impl Nc4File {
         let of = get.of();
         let VarRef { group, var: id } = of.var;
         let (model, var) = self.var(group, id)?;
-        let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
+        let fail = |fault: Fault| fault.at(|| model.var_path(group, var));
         if out.len() != get.n_bytes {
-            return Err(fail(GetFault::wrong_length()));
+            return Err(fail(Fault::wrong_length()));
         }
         if get.n_elems == 0 {
             return Ok(Converted::default());
@@ -215,10 +80,10 @@ impl Nc4File {
         {
             // Strings may be on their way to the heap.
             let flushed = written.writing.flush_heap(self.files.main());
-            flushed.map_err(|error| fail(GetFault::Hdf(error)))?;
+            flushed.map_err(|error| fail(Fault::Hdf(error)))?;
         }
         let [elem, is_cut] = get.found;
-        let elem = usize::try_from(elem).map_err(|_| fail(GetFault::Refused(NcError::NoMem)))?;
+        let elem = usize::try_from(elem).map_err(|_| fail(Fault::Refused(NcError::NoMem)))?;
         let request =
             Request { nc4: self, model, nc_type, data, written, elem, level: 0, work: &work };
         let converted = if is_cut == 0 {
@@ -231,58 +96,20 @@ impl Nc4File {
         converted.map(tolerated).map_err(fail)
     }
 
-    /// Whether a get can be made by who shares the file. As in the reference, one that ends define mode outside of the
-    /// classic model is refused first where it mixes text and numbers; then who has the file alone ends it ([`Nc4File::end_definitions`]).
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`.
-    #[inline]
-    pub fn is_get_ready(&self, get: &Access<'_>) -> Result<bool> {
-        if !self.get_ends_define_mode() {
-            return Ok(true);
-        }
-        let (_, var) = self.var(get.var.group, get.var.var)?;
-        match get.mem.map(|mem| check_conversion(var.nc_type, mem)) {
-            Some(Err(NcError::Char)) => Err(mixed("variable", &var.name)),
-            _ => Ok(false),
-        }
-    }
-
-    /// Rank of a variable; 0 where there is none, which a check says.
-    #[inline]
-    #[must_use]
-    pub fn rank(&self, VarRef { group, var }: VarRef) -> usize {
-        let known = self.model.get().or_else(|| self.model().ok());
-        known.and_then(|model| model.var(group, var)).map_or(0, |var| var.dims.len())
-    }
-
-    /// Both steps of reading.
-    ///
-    /// # Errors
-    /// As [`Nc4File::check_get`] and [`Nc4File::get`].
-    pub fn get_now(
-        &self,
-        get: &mut Transfer<Access<'_>>,
-        room: Destination<'_>,
-    ) -> Result<Converted> {
-        self.check_get(get)?;
-        self.get(get, room)
-    }
-
     /// Where the elements of a variable are.
-    fn found<'f>(
+    pub(crate) fn found<'f>(
         &'f self,
         VarRef { group, var: id }: VarRef,
         model: &Model,
         var: &'f Var,
-    ) -> std::result::Result<Found<'f>, GetFault> {
+    ) -> Outcome<Found<'f>> {
         if let Some(written) = self.written(group, id, var) {
             return Ok(Found::Written(written));
         }
         if var.draft.is_some() {
             return Ok(Found::Defined(Box::new(self.unwritten(model, var)?)));
         }
-        self.data(var).map(Found::Stored).map_err(GetFault::Hdf)
+        Ok(Found::Stored(self.data(var)?))
     }
 
     /// The path of a variable, for an error.
@@ -301,71 +128,7 @@ impl Nc4File {
         Some(Written { writing, store, extent: &var.extent })
     }
 
-    /// Fill value of a variable of any type, in memory form (`nc_inq_var_fill`) or as type `mem`.
-    ///
-    /// # Errors
-    /// As [`Nc4File::var_info`]; `NC_ECHAR`, `NC_EBADTYPE`, `NC_EINVAL` for memory that is too short.
-    pub fn fill_value(
-        &self,
-        of: VarRef,
-        mem: Option<MemType>,
-        room: Destination<'_>,
-    ) -> Result<()> {
-        let mut none = NoPlace::default();
-        let target = match (mem, room.place) {
-            (Some(mem), _) => Target::Atomic(mem),
-            (None, Some(place)) => Target::Natural(place),
-            (None, None) => Target::Natural(&mut none),
-        };
-        let done = self.fill_element(of, target, room.bytes);
-        if none.is_asked { Err(none.refused(self.path_of(of))) } else { done }
-    }
-
-    fn fill_element(
-        &self,
-        VarRef { group, var }: VarRef,
-        target: Target<'_>,
-        out: &mut [u8],
-    ) -> Result<()> {
-        let (model, var) = self.var(group, var)?;
-        let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
-        let read = || -> std::result::Result<(), GetFault> {
-            if let Some(draft) = &var.draft {
-                return draft_fill(model, var, draft, target, out);
-            }
-            let details = self.details(var).map_err(GetFault::Hdf)?;
-            let object = details.object().map_err(GetFault::Hdf)?;
-            let datatype = object.datatype(&details.file).map_err(GetFault::Hdf)?;
-            let form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
-            let user = crate::details::user_fill(&details.file, &object).map_err(GetFault::Hdf)?;
-            let user = user.filter(|user| user.len() == form.file_size);
-            match (target, user) {
-                (Target::Atomic(mem), user) => {
-                    let ext = form.atomic().and_then(ExtType::from_nc_type);
-                    let ext = ext.ok_or(GetFault::Refused(NcError::BadType))?;
-                    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
-                    let decoder = decoder.map_err(|_| GetFault::Refused(NcError::Char))?;
-                    let native = native_fill(&form, ext, user.as_deref());
-                    let out = out.get_mut(..mem.size()).ok_or(GetFault::Refused(NcError::Inval))?;
-                    let _counted_by_nobody = decoder.decode(&native, out);
-                    Ok(())
-                }
-                (Target::Natural(place), Some(user)) => {
-                    let out = out.get_mut(..natural_size(&form));
-                    let out = out.ok_or(GetFault::Refused(NcError::Inval))?;
-                    natural(&details.file, &form, place, &user, out)
-                }
-                (Target::Natural(place), None) => {
-                    let out = out.get_mut(..natural_size(&form));
-                    let out = out.ok_or(GetFault::Refused(NcError::Inval))?;
-                    default_element(model, var.nc_type, &form, place, out)
-                }
-            }
-        };
-        read().map_err(fail)
-    }
-
-    pub(crate) fn data<'v>(&self, var: &'v Var) -> std::result::Result<&'v Data, HdfError> {
+    pub(crate) fn data<'v>(&self, var: &'v Var) -> HdfResult<&'v Data> {
         let n_fields = self.shown_fields(var.nc_type);
         self.data_of(self.details(var)?, n_fields)
     }
@@ -375,7 +138,7 @@ impl Nc4File {
         &self,
         details: &'v Details,
         n_fields: Option<usize>,
-    ) -> std::result::Result<&'v Data, HdfError> {
+    ) -> HdfResult<&'v Data> {
         if details.data.get().is_none() {
             let mut data = Data::open(&self.files, &self.how.find_filter, details)?;
             data.form.show(n_fields);
@@ -392,7 +155,7 @@ impl Nc4File {
 }
 
 /// Which types can be read as which.
-pub(crate) fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcError> {
+pub(crate) fn check_conversion(nc_type: i32, mem: MemType) -> Coded<()> {
     match (ExtType::from_nc_type(nc_type), mem) {
         (Some(ExtType::Char), MemType::Text) => Ok(()),
         (Some(ExtType::Char), _) | (_, MemType::Text) => Err(NcError::Char),
@@ -410,7 +173,7 @@ pub(crate) fn mixed(what: &str, name: &[u8]) -> Nc4Error {
 }
 
 /// Bytes of an element in the caller's memory; `None` for numbers asked of what is none.
-fn element_bytes(form: &Form, mem: Option<MemType>) -> Option<usize> {
+pub(crate) fn element_bytes(form: &Form, mem: Option<MemType>) -> Option<usize> {
     match mem {
         Some(mem) => numeric(form, mem).map(|_| mem.size()),
         None if form.atomic() == Some(NC_STRING) => Some(8),
@@ -430,13 +193,13 @@ fn unwritten(
     draft: &VarDraft,
     mut target: Target<'_>,
     out: &mut [u8],
-) -> std::result::Result<Converted, GetFault> {
+) -> Outcome<Converted> {
     let Target::Natural(place) = &mut target else {
-        return Err(GetFault::Refused(NcError::BadType));
+        return Err(NcError::BadType.into());
     };
-    let form = Typed::of(model, var.nc_type, draft.endianness).map_err(GetFault::Refused)?.form;
+    let form = Typed::of(model, var.nc_type, draft.endianness)?.form;
     for element in out.chunks_exact_mut(form.size.max(1)) {
-        draft_fill(model, var, draft, Target::Natural(&mut **place), element)?;
+        draft_fill(model, var, draft, &mut **place, element)?;
     }
     Ok(Converted::default())
 }
@@ -455,7 +218,7 @@ pub(crate) fn tolerated(
 
 /// What is beyond a variable: also beyond a dimension, or only beyond what the variable has of it.
 #[cold]
-fn short(
+pub(crate) fn short(
     model: &Model,
     group: GroupId,
     var: &Var,
@@ -482,7 +245,7 @@ fn short(
     }
 }
 
-fn axes(model: &Model, var: &Var) -> SmallVec<[Axis; 4]> {
+pub(crate) fn axes(model: &Model, var: &Var) -> SmallVec<[Axis; 4]> {
     let axis = |(&extent, &id)| {
         let dim = model.dim(id).filter(|dim| dim.is_unlimited);
         Axis { extent, unlimited: dim.map(|dim| dim.len) }
@@ -543,7 +306,7 @@ pub(crate) fn is_copy(form: &Form) -> bool {
 }
 
 /// Bytes of an element of a variable in its own type.
-fn natural_size(form: &Form) -> usize {
+pub(crate) fn natural_size(form: &Form) -> usize {
     if form.atomic() == Some(NC_STRING) { 8 } else { form.size }
 }
 
@@ -554,7 +317,7 @@ pub(crate) fn natural(
     place: &mut dyn VlenSink,
     src: &[u8],
     dst: &mut [u8],
-) -> std::result::Result<(), GetFault> {
+) -> Outcome<()> {
     let mut values = Values::new(file, place);
     if matches!(form.shape, Shape::FixedText(..)) && form.file_size != 1 {
         let src = src.chunks_exact(form.file_size.max(1));
@@ -573,7 +336,7 @@ pub(crate) fn default_element(
     form: &Form,
     place: &mut dyn VlenSink,
     out: &mut [u8],
-) -> std::result::Result<(), GetFault> {
+) -> Outcome<()> {
     out.fill(0);
     let base = match model.user_type(nc_type).map(|ty| &ty.class) {
         Some(UserClass::Enum { base, .. }) => *base,
@@ -581,7 +344,7 @@ pub(crate) fn default_element(
         None => nc_type,
     };
     if base == NC_STRING {
-        let address = place.place(b"", true).ok_or(GetFault::Refused(NcError::NoMem))?;
+        let address = place.place(b"", true).ok_or(NcError::NoMem)?;
         out.iter_mut().zip(address.to_ne_bytes()).for_each(|(to, from)| *to = from);
     } else if let Some(ext) = ExtType::from_nc_type(base) {
         let native = native_fill(form, ext, None);
@@ -598,13 +361,13 @@ pub(crate) fn attribute(
     meaning: &Meaning,
     target: Target<'_>,
     out: &mut [u8],
-) -> std::result::Result<Converted, GetFault> {
-    let refused = GetFault::Refused;
+) -> Outcome<Converted> {
+    let refused = Fault::Refused;
     let n = usize::try_from(meaning.len).map_err(|_| refused(NcError::NoMem))?;
     let form = &meaning.form;
     let has = |elem: usize| match n.checked_mul(elem) {
         Some(len) if len == out.len() => Ok(()),
-        _ => Err(GetFault::wrong_length()),
+        _ => Err(Fault::wrong_length()),
     };
     if meaning.nc_type == ExtType::Char.nc_type() {
         has(1)?;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use zonda_hdf5::message::{Class, Padding};
-use zonda_hdf5::{Attribute, Attributes, File, FileAddr, HdfError};
+use zonda_hdf5::{Attribute, Attributes, File, FileAddr};
 use zonda_model::DimId;
 
 use crate::bits;
+use crate::fault::HdfResult;
 use crate::form::{Form, Shape};
 use crate::values::until_nul;
 
@@ -96,7 +97,7 @@ pub(crate) struct Hidden {
 
 impl Hidden {
     /// Reads them. Those that are not as netCDF writes them say nothing.
-    pub(crate) fn of(file: &File, attributes: &Attributes) -> Result<Hidden, HdfError> {
+    pub(crate) fn of(file: &File, attributes: &Attributes) -> HdfResult<Hidden> {
         let mut hidden = Hidden::default();
         for index in 0..attributes.len() {
             let name = attributes.name(index);
@@ -163,7 +164,7 @@ pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
 pub(crate) fn scales(
     file: &File,
     attributes: &Attributes,
-) -> Result<Option<Vec<Option<FileAddr>>>, HdfError> {
+) -> HdfResult<Option<Vec<Option<FileAddr>>>> {
     let Some(index) = attributes.find(DIMENSION_LIST) else {
         return Ok(None);
     };
@@ -198,7 +199,7 @@ pub(crate) fn scales(
 }
 
 /// The objects that scales and variables refer to as each other's.
-pub(crate) fn referred(file: &Arc<File>, object: FileAddr) -> Result<Vec<FileAddr>, HdfError> {
+pub(crate) fn referred(file: &Arc<File>, object: FileAddr) -> HdfResult<Vec<FileAddr>> {
     let attributes = file.object(object)?.attributes(file)?;
     let mut out: Vec<_> = scales(file, &attributes)?.into_iter().flatten().flatten().collect();
     if let Some(index) = attributes.find(REFERENCE_LIST) {
@@ -213,7 +214,7 @@ pub(crate) fn referred(file: &Arc<File>, object: FileAddr) -> Result<Vec<FileAdd
 
 /// A text up to its first NUL. A writer other than netCDF may have made it of variable length; the
 /// reference then shows the bytes of an address.
-pub(crate) fn text(file: &File, attribute: &Attribute) -> Result<Vec<u8>, HdfError> {
+pub(crate) fn text(file: &File, attribute: &Attribute) -> HdfResult<Vec<u8>> {
     if !matches!(attribute.datatype.class, Class::VarLenString { .. }) {
         return Ok(until_nul(&attribute.data).to_vec());
     }

@@ -15,6 +15,22 @@ pub(crate) enum Target<'a> {
     Natural(&'a mut dyn VlenSink),
 }
 
+impl<'a> Target<'a> {
+    /// The one that a call asks for; values that own memory go to `none` where it says no place.
+    #[inline]
+    pub(crate) fn of<'p>(
+        mem: Option<MemType>,
+        place: Option<&'a mut (dyn VlenSink + 'p)>,
+        none: &'a mut NoPlace,
+    ) -> Target<'a> {
+        match (mem, place) {
+            (Some(mem), _) => Target::Atomic(mem),
+            (None, Some(place)) => Target::Natural(place),
+            (None, None) => Target::Natural(none),
+        }
+    }
+}
+
 impl std::fmt::Debug for Target<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

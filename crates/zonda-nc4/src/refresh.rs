@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use zonda_format::{StoreVars as _, VarRef};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{NcError, VarId};
 use zonda_storage::{Stamp, Storage};
@@ -113,7 +114,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::open`] and [`Nc4File::model`]; the file is then as it was before.
-    pub fn refresh(&mut self) -> Result<bool> {
+    pub(crate) fn refresh_if_changed(&mut self) -> Result<bool> {
         let storage = Arc::clone(self.hdf5().storage());
         if self.writing.is_some() || self.how.damaged != Damaged::Refuse {
             return Ok(false);
@@ -145,9 +146,9 @@ impl Nc4File {
             self.how.tell(&model.gaps);
         }
         self.model = model.map(Into::into).unwrap_or_default();
-        for (group, var, (bytes, slots, preemption)) in caches {
+        for (var, cache) in caches {
             // One that cannot be read any more needs no cache.
-            let _ = self.set_chunk_cache(group, var, bytes, slots, preemption);
+            let _ = self.set_chunk_cache(var, cache);
         }
         Ok(true)
     }
@@ -155,7 +156,7 @@ impl Nc4File {
     /// To be asked when reading failed, again and again with the same `tries`, which begins at 0:
     /// whether another program may have been writing what was read, after a pause and with all of it
     /// read again. False where the file is open for writing, or damaged.
-    pub fn read_again(&mut self, tries: &mut u32) -> bool {
+    pub(crate) fn wait_for_writer(&mut self, tries: &mut u32) -> bool {
         if self.writing.is_some() || self.how.damaged != Damaged::Refuse {
             return false;
         }
@@ -164,7 +165,7 @@ impl Nc4File {
         let is_left = patience.is_left();
         *tries = patience.tries;
         // Torn itself, it is read once more the next time.
-        let _ = is_left && self.refresh().is_ok();
+        let _ = is_left && self.refresh_if_changed().is_ok();
         is_left
     }
 
@@ -174,7 +175,7 @@ impl Nc4File {
     /// # Errors
     /// As [`Nc4File::open_for_writing`]; `NC_EHDFERR` where definitions have other numbers than
     /// before, which a writer cannot take over. The file is then as it was before.
-    pub fn reread(&mut self) -> Result<()> {
+    pub(crate) fn open_anew(&mut self) -> Result<()> {
         let storage = Arc::clone(self.hdf5().storage());
         storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
         let mut anew = Nc4File::open_for_writing(storage, Path::new("/"), self.how.clone())?;
@@ -186,16 +187,12 @@ impl Nc4File {
             return Err(Nc4Error::Refused { object, code: NcError::HdfErr });
         }
         if let (Some(old), Some(new)) = (&self.writing, &mut anew.writing) {
-            new.is_defining = old.is_defining;
-            new.is_redefining = old.is_redefining;
-            new.has_defined = old.has_defined;
-            new.takes_any_name = old.takes_any_name;
-            new.no_fill = old.no_fill;
+            new.mode = old.mode;
         }
         let caches = self.caches_set();
         *self = anew;
-        for (group, var, (bytes, slots, preemption)) in caches {
-            let _ = self.set_chunk_cache(group, var, bytes, slots, preemption);
+        for (var, cache) in caches {
+            let _ = self.set_chunk_cache(var, cache);
         }
         Ok(())
     }
@@ -219,13 +216,13 @@ impl Nc4File {
     }
 
     /// Chunk caches that were set.
-    fn caches_set(&self) -> Vec<(GroupId, VarId, (usize, usize, f32))> {
+    fn caches_set(&self) -> Vec<(VarRef, (usize, usize, f32))> {
         let groups = self.model.get().into_iter().flat_map(|model| &model.groups);
         let mut set = Vec::new();
         for (group, list) in (0..=u16::MAX).map(GroupId).zip(groups) {
             for (id, var) in (0..).map(VarId).zip(&list.vars) {
                 let cache = var.details.get().and_then(|details| *details.cache.lock());
-                set.extend(cache.map(|cache| (group, id, cache)));
+                set.extend(cache.map(|cache| (VarRef { group, var: id }, cache)));
             }
         }
         set

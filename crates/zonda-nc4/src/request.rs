@@ -12,9 +12,10 @@ use zonda_slab::{Blocks, advance};
 
 use crate::data::Data;
 use crate::details::native_fill;
+use crate::fault::{Fault, Outcome};
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
-use crate::get::{GetFault, Numeric, default_element, is_copy, natural, numeric, odd};
+use crate::get::{Numeric, default_element, is_copy, natural, numeric, odd};
 use crate::model::Model;
 use crate::place::Target;
 use crate::values::Values;
@@ -23,8 +24,6 @@ use zonda_format::VlenSink;
 
 /// Bytes in file form that wait for their strings and sequences to be looked up.
 const BLOCK_BYTES: usize = 4 << 20;
-
-type Result<T> = std::result::Result<T, GetFault>;
 
 /// A hyperslab of a variable that is inside it.
 #[derive(Clone, Copy)]
@@ -58,7 +57,7 @@ impl Request<'_> {
         slab: &Hyperslab<'_>,
         decode: Decode<'_>,
         out: &mut [u8],
-    ) -> std::result::Result<Converted, ChunkError> {
+    ) -> Result<Converted, ChunkError> {
         match self.written {
             Some(Written { writing, store, extent }) => {
                 writing.stores.read(store, extent, slab, decode, out)
@@ -72,7 +71,7 @@ impl Request<'_> {
         slab: &Hyperslab<'_>,
         target: Target<'_>,
         out: &mut [u8],
-    ) -> Result<Converted> {
+    ) -> Outcome<Converted> {
         if let Some(found) = self.data.as_virtual() {
             return self.read_virtual(found, slab, target, out);
         }
@@ -92,7 +91,7 @@ impl Request<'_> {
                 let (file_size, mem_size) = (form.file_size, decoder.mem_size());
                 Ok(self.fetch(slab, Decode::Custom { file_size, mem_size, run: &run }, out)?)
             }
-            (None, Target::Atomic(_)) => Err(GetFault::Refused(NcError::BadType)),
+            (None, Target::Atomic(_)) => Err(NcError::BadType.into()),
             (None, Target::Natural(place)) => self.read_natural(slab, place, out),
         }
     }
@@ -102,7 +101,7 @@ impl Request<'_> {
         slab: &Hyperslab<'_>,
         place: &mut dyn VlenSink,
         out: &mut [u8],
-    ) -> Result<Converted> {
+    ) -> Outcome<Converted> {
         let (data, form) = (self.data, &self.data.form);
         let (file_size, mem_size) = (form.file_size, self.elem);
         let is_string = form.atomic() == Some(NC_STRING);
@@ -129,10 +128,10 @@ impl Request<'_> {
         let most = BLOCK_BYTES.checked_div(file_size).unwrap_or(1).max(1);
         let mut raw = Vec::new();
         let mut left = out;
-        let internal = GetFault::Refused(NcError::Internal);
+        let internal = Fault::Refused(NcError::Internal);
         let mut parts = Blocks::of(*slab, most).ok_or(internal)?;
         while let Some(part) = parts.next() {
-            let no_memory = || GetFault::Refused(NcError::NoMem);
+            let no_memory = || Fault::Refused(NcError::NoMem);
             let len = part.n_elems.checked_mul(file_size).ok_or_else(no_memory)?;
             raw.clear();
             raw.try_reserve_exact(len).map_err(|_| no_memory())?;
@@ -141,7 +140,7 @@ impl Request<'_> {
             let _all_fit = self.fetch(&part.slab, decode, &mut raw)?;
             let n_bytes = part.n_elems.saturating_mul(mem_size);
             let cut = std::mem::take(&mut left).split_at_mut_checked(n_bytes);
-            let (here, rest) = cut.ok_or(GetFault::Refused(NcError::Internal))?;
+            let (here, rest) = cut.ok_or(NcError::Internal)?;
             left = rest;
             natural(&data.file, form, place, &raw, here)?;
         }
@@ -149,10 +148,10 @@ impl Request<'_> {
     }
 
     /// Takes so many elements from the budget.
-    pub(crate) fn spend(&self, n: usize) -> Result<()> {
+    pub(crate) fn spend(&self, n: usize) -> Outcome<()> {
         let left = self.work.get().checked_sub(n as u64).ok_or_else(|| {
             let (structure, what) = ("virtual dataset", "elements of sources");
-            GetFault::Hdf(HdfError::Limit { structure, at: 0, what, limit: self.work.get() })
+            Fault::Hdf(HdfError::Limit { structure, at: 0, what, limit: self.work.get() })
         })?;
         self.work.set(left);
         Ok(())
@@ -163,7 +162,7 @@ impl Request<'_> {
         &self,
         target: &mut Target<'_>,
         element: &mut [u8],
-    ) -> Result<Converted> {
+    ) -> Outcome<Converted> {
         let form = &self.data.form;
         let zeros;
         let fill = match &self.data.user_fill {
@@ -177,7 +176,7 @@ impl Request<'_> {
             Target::Atomic(mem) => match numeric(form, *mem) {
                 Some(Numeric::Kernel(decoder)) => Ok(decoder.decode(fill, element)),
                 Some(Numeric::Odd(decoder)) => Ok(odd(form, &decoder, fill, element)),
-                None => Err(GetFault::Refused(NcError::BadType)),
+                None => Err(NcError::BadType.into()),
             },
             Target::Natural(place) => {
                 natural(&self.data.file, form, &mut **place, fill, element)?;
@@ -194,7 +193,7 @@ impl Request<'_> {
         count: &[usize],
         target: Target<'_>,
         out: &mut [u8],
-    ) -> Result<Converted> {
+    ) -> Outcome<Converted> {
         let (form, elem) = (&self.data.form, self.elem);
         let inner = Hyperslab { start: slab.start, count, stride: slab.stride };
         let n_inner = inner.n_elems().unwrap_or(0);
@@ -206,9 +205,9 @@ impl Request<'_> {
         match target {
             Target::Atomic(mem) => {
                 let ext = form.atomic().and_then(ExtType::from_nc_type);
-                let ext = ext.ok_or(GetFault::Refused(NcError::BadType))?;
+                let ext = ext.ok_or(NcError::BadType)?;
                 let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
-                let decoder = decoder.map_err(|_| GetFault::Refused(NcError::Char))?;
+                let decoder = decoder.map_err(|_| Fault::Refused(NcError::Char))?;
                 let one = decoder.decode(&native_fill(form, ext, None), &mut fill);
                 converted.out_of_range = one.out_of_range.saturating_mul(n_fill);
                 lay(out, slab.count, count, elem, &mut |place| {
@@ -251,8 +250,8 @@ fn lay(
     count: &[usize],
     inner: &[usize],
     elem: usize,
-    each: &mut dyn FnMut(&mut [u8]) -> Result<()>,
-) -> Result<()> {
+    each: &mut dyn FnMut(&mut [u8]) -> Outcome<()>,
+) -> Outcome<()> {
     let mut at = vec![0usize; count.len()];
     for element in out.chunks_exact_mut(elem.max(1)) {
         if at.iter().zip(inner).any(|(at, inner)| at >= inner) {

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use zonda_hdf5::message::DataLayout;
-use zonda_hdf5::{ChunkIndex, FileAddr, HdfError};
+use zonda_hdf5::{ChunkIndex, FileAddr};
 use zonda_model::VarId;
 
 use crate::details::Details;
+use crate::fault::HdfResult;
 use crate::file::hdf;
 use crate::{GroupId, Nc4File, Result};
 
@@ -51,7 +52,7 @@ impl Nc4File {
 }
 
 impl Stored {
-    fn of(details: &Details) -> std::result::Result<Stored, HdfError> {
+    fn of(details: &Details) -> HdfResult<Stored> {
         let (file, object) = (&details.file, details.object()?);
         let space = object.dataspace(file)?;
         let element = u64::from(object.datatype(file)?.size);

@@ -16,16 +16,16 @@ use zonda_format::VlenSink;
 
 /// Why values cannot be delivered.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ValueFault {
     /// The file's bytes are damaged.
     Hdf(HdfError),
     /// The caller has no memory for a string or sequence.
     NoMemory,
 }
 
-impl From<HdfError> for Fault {
-    fn from(error: HdfError) -> Fault {
-        Fault::Hdf(error)
+impl From<HdfError> for ValueFault {
+    fn from(error: HdfError) -> ValueFault {
+        ValueFault::Hdf(error)
     }
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Values<'a> {
 /// Bytes of items that the smallest file may have.
 const LEAST_BUDGET: u64 = 1 << 16;
 
-fn damaged(what: &'static str, value: u64) -> Fault {
-    Fault::Hdf(HdfError::BadValue { structure: "value", at: 0, what, value })
+fn damaged(what: &'static str, value: u64) -> ValueFault {
+    ValueFault::Hdf(HdfError::BadValue { structure: "value", at: 0, what, value })
 }
 
 impl<'a> Values<'a> {
@@ -52,7 +52,12 @@ impl<'a> Values<'a> {
     }
 
     /// All elements of `src`, as many as `dst` has room for.
-    pub(crate) fn all(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+    pub(crate) fn all(
+        &mut self,
+        form: &Form,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(), ValueFault> {
         if form.file_size == 0 || form.size == 0 {
             return Ok(());
         }
@@ -70,7 +75,7 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
         if let Shape::Number(ext, order) = &form.shape {
             let decoder = Decoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict);
             let decoder = decoder.map_err(|_| damaged("type", 0))?;
@@ -86,7 +91,7 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
         match &form.shape {
             Shape::Number(..) | Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => {
                 bits::convert(form, src, dst).ok_or_else(|| damaged("bytes of a number", 0))
@@ -120,12 +125,12 @@ impl<'a> Values<'a> {
     }
 
     /// One string.
-    pub(crate) fn text(&mut self, bytes: &[u8]) -> Result<u64, Fault> {
-        self.place.place(bytes, true).ok_or(Fault::NoMemory)
+    pub(crate) fn text(&mut self, bytes: &[u8]) -> Result<u64, ValueFault> {
+        self.place.place(bytes, true).ok_or(ValueFault::NoMemory)
     }
 
     /// One string of the heap; 0 where none was written.
-    fn string(&mut self, src: &[u8]) -> Result<u64, Fault> {
+    fn string(&mut self, src: &[u8]) -> Result<u64, ValueFault> {
         let found = Found::decode(src, self.file.sizes())?;
         let Some(addr) = found.addr else { return Ok(0) };
         if found.n_items == 0 {
@@ -133,10 +138,10 @@ impl<'a> Values<'a> {
         }
         let object = self.heap.get(self.file, addr, found.index)?.unwrap_or_default();
         let bytes = object.get(..found.n_items).ok_or_else(|| found.too_long())?;
-        self.place.place(until_nul(bytes), true).ok_or(Fault::NoMemory)
+        self.place.place(until_nul(bytes), true).ok_or(ValueFault::NoMemory)
     }
 
-    fn sequence(&mut self, base: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+    fn sequence(&mut self, base: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
         let found = Found::decode(src, self.file.sizes())?;
         let n_items = found.n_items;
         let Some(addr) = found.addr.filter(|_| n_items > 0) else {
@@ -146,18 +151,18 @@ impl<'a> Values<'a> {
         // Held, because the items may be sequences from other collections.
         let collection = self.heap.collection(self.file, addr)?.map(Arc::clone);
         let object = collection.as_ref().and_then(|collection| collection.get(found.index));
-        let file_len = n_items.checked_mul(base.file_size).ok_or(Fault::NoMemory)?;
+        let file_len = n_items.checked_mul(base.file_size).ok_or(ValueFault::NoMemory)?;
         let items = object.unwrap_or_default().get(..file_len).ok_or_else(|| found.too_long())?;
-        let len = n_items.checked_mul(base.size).ok_or(Fault::NoMemory)?;
+        let len = n_items.checked_mul(base.size).ok_or(ValueFault::NoMemory)?;
         self.budget = self
             .budget
             .checked_sub(file_len as u64)
             .ok_or_else(|| damaged("bytes of sequences in one value, at least", file_len as u64))?;
         let mut out = Vec::new();
-        out.try_reserve_exact(len).map_err(|_| Fault::NoMemory)?;
+        out.try_reserve_exact(len).map_err(|_| ValueFault::NoMemory)?;
         out.resize(len, 0);
         self.many(base, items, &mut out)?;
-        let address = self.place.place(&out, false).ok_or(Fault::NoMemory)?;
+        let address = self.place.place(&out, false).ok_or(ValueFault::NoMemory)?;
         store(dst, 0, n_items as u64)?;
         store(dst, 8, address)
     }
@@ -174,7 +179,7 @@ struct Found {
 
 impl Found {
     #[inline]
-    fn decode(src: &[u8], sizes: Sizes) -> Result<Found, Fault> {
+    fn decode(src: &[u8], sizes: Sizes) -> Result<Found, ValueFault> {
         let mut reader = Reader::new("variable-length value", src, 0, sizes);
         let n_items = reader.u32()?;
         let addr = match sizes.offset {
@@ -182,12 +187,12 @@ impl Found {
             _ => reader.addr()?,
         };
         let index = reader.u32()?;
-        let n_items = usize::try_from(n_items).map_err(|_| Fault::NoMemory)?;
+        let n_items = usize::try_from(n_items).map_err(|_| ValueFault::NoMemory)?;
         Ok(Found { n_items, addr: addr.filter(|addr| addr.0 != 0), index })
     }
 
     /// The heap has fewer items than the element says.
-    fn too_long(&self) -> Fault {
+    fn too_long(&self) -> ValueFault {
         damaged("length of a variable-length value", self.n_items as u64)
     }
 }
@@ -197,7 +202,7 @@ pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
 }
 
-fn store(dst: &mut [u8], at: usize, value: u64) -> Result<(), Fault> {
+fn store(dst: &mut [u8], at: usize, value: u64) -> Result<(), ValueFault> {
     let place = dst.get_mut(at..).and_then(|dst| dst.get_mut(..8));
     place
         .ok_or_else(|| damaged("bytes of an element in memory", at as u64))?

@@ -18,8 +18,8 @@ use zonda_slab::advance;
 
 use crate::details::Details;
 use crate::elsewhere::Role;
+use crate::fault::{Fault, HdfResult, Outcome};
 use crate::files::{Files, ObjectAt};
-use crate::get::GetFault;
 use crate::place::Target;
 use crate::request::Request;
 use crate::types::Types;
@@ -41,7 +41,7 @@ pub(crate) struct Virtual {
 }
 
 /// A source; `None` for one that is not there.
-type Found = Result<Option<Arc<Details>>, HdfError>;
+type Found = HdfResult<Option<Arc<Details>>>;
 
 type SourceName = (Option<Box<[u8]>>, Box<[u8]>);
 
@@ -52,7 +52,7 @@ pub(crate) fn extent(
     file: &File,
     object: &Object,
     space: &Dataspace,
-) -> Result<Vec<u64>, HdfError> {
+) -> HdfResult<Vec<u64>> {
     match object.layout(file)? {
         DataLayout::Virtual { heap, index } => {
             Virtual::open(file, at.file, heap, index)?.extent(files, space)
@@ -67,7 +67,7 @@ impl Virtual {
         home: u16,
         heap: Option<FileAddr>,
         index: u32,
-    ) -> Result<Virtual, HdfError> {
+    ) -> HdfResult<Virtual> {
         let mut mapping = VirtualMapping::default();
         if let Some(addr) = heap {
             let collection = file.global_heap_collection(addr)?;
@@ -110,7 +110,7 @@ impl Virtual {
     ///
     /// # Errors
     /// Where that is not known, as a source is there and cannot be looked at.
-    pub(crate) fn extent(&self, files: &Files, space: &Dataspace) -> Result<Vec<u64>, HdfError> {
+    pub(crate) fn extent(&self, files: &Files, space: &Dataspace) -> HdfResult<Vec<u64>> {
         let mut dims = space.dims.clone();
         let unlimited: Vec<usize> =
             self.mapping.sources.iter().filter_map(VirtualSource::unlimited_dim).collect();
@@ -131,7 +131,7 @@ impl Virtual {
     }
 
     /// How far a mapping without end reaches; `None` where there is no source.
-    fn end_of(&self, files: &Files, one: &VirtualSource) -> Result<Option<u64>, HdfError> {
+    fn end_of(&self, files: &Files, one: &VirtualSource) -> HdfResult<Option<u64>> {
         if !one.is_numbered() {
             let Some(details) = self.source(files, one)? else { return Ok(None) };
             return Ok(one.extent(&details.object()?.dataspace(&details.file)?.dims, 0));
@@ -168,11 +168,11 @@ impl Request<'_> {
         slab: &Hyperslab<'_>,
         mut target: Target<'_>,
         out: &mut [u8],
-    ) -> Result<Converted, GetFault> {
+    ) -> Outcome<Converted> {
         if self.level >= MOST_LEVELS {
             let (structure, what) = (NAME, "sources that are virtual");
             let limit = u64::from(MOST_LEVELS);
-            return Err(GetFault::Hdf(HdfError::Limit { structure, at: 0, what, limit }));
+            return Err(Fault::Hdf(HdfError::Limit { structure, at: 0, what, limit }));
         }
         let axes = 0..slab.count.len();
         let picked: Vec<_> = axes.map(|axis| slab.axis(axis)).collect();
@@ -181,7 +181,7 @@ impl Request<'_> {
         let stride: Vec<_> = picked.iter().map(|axis| axis.stride).collect();
         let wanted = Wanted { start: &start, count: &count, stride: &stride };
         let mut result = Pieces { out, covered: Vec::new(), converted: Converted::default() };
-        let n_elems = slab.n_elems().ok_or(GetFault::Refused(NcError::NoMem))?;
+        let n_elems = slab.n_elems().ok_or(NcError::NoMem)?;
         zonda_model::memory::lengthen(&mut result.covered, n_elems, false)?;
         for one in &found.mapping.sources {
             if one.is_numbered() {
@@ -211,16 +211,16 @@ impl Request<'_> {
         wanted: &Wanted<'_>,
         target: &mut Target<'_>,
         result: &mut Pieces<'_>,
-    ) -> Result<(), GetFault> {
+    ) -> Outcome<()> {
         let details = match found.source(&self.nc4.files, one) {
             Ok(Some(details)) => details,
             Ok(None) => return Ok(()),
             Err(_) if !one.touches(self.data.extent(), wanted) => return Ok(()),
-            Err(error) => return Err(GetFault::Hdf(error)),
+            Err(error) => return Err(Fault::Hdf(error)),
         };
-        let data = self.nc4.data_of(&details, None).map_err(GetFault::Hdf)?;
+        let data = self.nc4.data_of(&details, None)?;
         if let Some(spec) = &data.missing {
-            return Err(GetFault::missing(spec));
+            return Err(Fault::missing(spec));
         }
         let mut failed = None;
         let mut each = |piece: &Piece| {
@@ -234,7 +234,7 @@ impl Request<'_> {
         let told = one.pieces(self.data.extent(), data.extent(), wanted, &mut each);
         match (failed, told) {
             (Some(fault), _) => Err(fault),
-            (None, told) => told.map_err(GetFault::Hdf),
+            (None, told) => Ok(told?),
         }
     }
 
@@ -245,19 +245,19 @@ impl Request<'_> {
         count: &[u64],
         target: &mut Target<'_>,
         result: &mut Pieces<'_>,
-    ) -> Result<(), GetFault> {
+    ) -> Outcome<()> {
         let size = |&n: &u64| usize::try_from(n).unwrap_or(usize::MAX);
         let from: Vec<usize> = piece.source.start.iter().map(size).collect();
         let part: Vec<usize> = piece.source.count.iter().map(size).collect();
         let step = piece.source.step.iter();
         let step: Vec<isize> = step.map(|&n| isize::try_from(n).unwrap_or(isize::MAX)).collect();
         let slab = Hyperslab { start: &from, count: &part, stride: Some(&step) };
-        let n = slab.n_elems().ok_or(GetFault::Refused(NcError::NoMem))?;
+        let n = slab.n_elems().ok_or(NcError::NoMem)?;
         // Sources that overlap and have sources in turn must not cost more than any file means.
         self.spend(n)?;
-        let len = n.checked_mul(self.elem).ok_or(GetFault::Refused(NcError::NoMem))?;
+        let len = n.checked_mul(self.elem).ok_or(NcError::NoMem)?;
         let mut packed = Vec::new();
-        packed.try_reserve_exact(len).map_err(|_| GetFault::Refused(NcError::NoMem))?;
+        packed.try_reserve_exact(len).map_err(|_| Fault::Refused(NcError::NoMem))?;
         packed.resize(len, 0u8);
         let target = self.target_for(source, target)?;
         let converted = source.read(&slab, target, &mut packed)?;
@@ -287,7 +287,7 @@ impl Request<'_> {
         &self,
         source: &Request<'_>,
         target: &'t mut Target<'_>,
-    ) -> Result<Target<'t>, GetFault> {
+    ) -> Outcome<Target<'t>> {
         let (here, there) = (&self.data.form, &source.data.form);
         match target {
             Target::Atomic(mem) => Ok(Target::Atomic(*mem)),
@@ -296,7 +296,7 @@ impl Request<'_> {
             }
             Target::Natural(_) => match here.atomic().and_then(ExtType::from_nc_type) {
                 Some(ext) => Ok(Target::Atomic(ext.natural_mem())),
-                None => Err(GetFault::Refused(NcError::BadType)),
+                None => Err(NcError::BadType.into()),
             },
         }
     }

@@ -14,6 +14,7 @@ use zonda_hdf5::{Ahead, File, FileAddr, HdfError, Object, ObjectKind};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
 use crate::Damaged;
+use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::hidden;
@@ -137,7 +138,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The members of one group; those that are groups are returned.
-    fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<Named>, HdfError> {
+    fn group(&mut self, id: GroupId, at: ObjectAt) -> HdfResult<Vec<Named>> {
         let file = self.files.get(at.file)?;
         let object = self.object(&file, at)?;
         if id == GroupId::ROOT {
@@ -180,8 +181,8 @@ impl<'a> Walk<'a> {
         &mut self,
         group: GroupId,
         name: Option<&[u8]>,
-        read: Result<T, HdfError>,
-    ) -> Result<Option<T>, HdfError> {
+        read: HdfResult<T>,
+    ) -> HdfResult<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.passes_over(&error) => {
@@ -198,7 +199,7 @@ impl<'a> Walk<'a> {
         id: GroupId,
         at: ObjectAt,
         links: Vec<Link>,
-    ) -> Result<Vec<Named>, HdfError> {
+    ) -> HdfResult<Vec<Named>> {
         let again = !self.seen_groups.insert(at);
         let mut inner = Vec::new();
         for link in links {
@@ -234,7 +235,7 @@ impl<'a> Walk<'a> {
         at: ObjectAt,
         link: &Link,
         inner: &mut Vec<Named>,
-    ) -> Result<(), HdfError> {
+    ) -> HdfResult<()> {
         let name = short(&link.name);
         let target = match &link.target {
             LinkTarget::Hard(addr) => ObjectAt { file: at.file, addr: *addr },
@@ -282,7 +283,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes in what a link leads to; `true` for a group, which comes later.
-    fn member(&mut self, group: GroupId, name: &[u8], at: ObjectAt) -> Result<bool, HdfError> {
+    fn member(&mut self, group: GroupId, name: &[u8], at: ObjectAt) -> HdfResult<bool> {
         let file = self.files.get(at.file)?;
         if self.damaged == Damaged::Search && at.file == 0 {
             self.met.insert(at.addr);
@@ -315,7 +316,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An object of a file, which the walk comes to next.
-    fn object(&mut self, file: &File, at: ObjectAt) -> Result<Object, HdfError> {
+    fn object(&mut self, file: &File, at: ObjectAt) -> HdfResult<Object> {
         if self.ahead.0 != at.file {
             self.ahead = (at.file, Ahead::default());
         }
@@ -340,7 +341,7 @@ impl<'a> Walk<'a> {
         at: ObjectAt,
         file: &File,
         object: &Object,
-    ) -> Result<(), HdfError> {
+    ) -> HdfResult<()> {
         let mut space = object.dataspace(file)?;
         if space.max_dims.contains(&u64::MAX) {
             match crate::virtual_data::extent(self.files, at, file, object, &space) {

@@ -4,8 +4,9 @@
 use hashbrown::HashSet;
 use zonda_hdf5::message::{Link, LinkTarget};
 use zonda_hdf5::salvage::{Found, find_objects};
-use zonda_hdf5::{FileAddr, HdfError, ObjectKind, links};
+use zonda_hdf5::{FileAddr, ObjectKind, links};
 
+use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::model::{GroupId, SkipReason};
 use crate::walk::{Failure, Walk};
@@ -123,7 +124,7 @@ impl Walk<'_> {
 
     /// The groups among what was found, with their links, and the rest.
     #[expect(clippy::type_complexity, reason = "two lists")]
-    fn sorted(&self, found: Vec<Found>) -> Result<(Vec<(Found, Vec<Link>)>, Vec<Found>), HdfError> {
+    fn sorted(&self, found: Vec<Found>) -> HdfResult<(Vec<(Found, Vec<Link>)>, Vec<Found>)> {
         let file = self.files.main();
         let (mut groups, mut others) = (Vec::new(), Vec::new());
         for found in found {

@@ -7,6 +7,7 @@
 mod support;
 
 use std::path::Path;
+use zonda_format::Definitions as _;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};

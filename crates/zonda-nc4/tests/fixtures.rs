@@ -4,6 +4,7 @@
 mod support;
 
 use std::path::Path;
+use zonda_format::{Definitions as _, Dispatch as _, StoreVars as _};
 
 use support::{Kept, got, got_att};
 use zonda_format::FormatError as _;
@@ -36,7 +37,7 @@ fn doubles(
 ) -> Result<Vec<f64>, NcError> {
     let id = var(file.model().unwrap(), group, name);
     let get = Access { var: VarRef { group, var: id }, slab, mem: Some(MemType::F64) };
-    let (memory, _) = got(file, &get, &mut Kept::default()).map_err(|error| error.nc_error())?;
+    let (memory, _) = got(file, &get, &mut Kept::default()).map_err(|error| error.code())?;
     let numbers = memory.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap()));
     Ok(numbers.collect())
 }
@@ -112,16 +113,19 @@ fn storage_and_fill() {
     let mut out = [1; 8];
     let text = var(model, ROOT, "s");
     let room = Destination { bytes: &mut out, place: Some(&mut kept) };
-    file.fill_value(text.into(), None, room).unwrap();
+    file.fill_value(text.into(), room).unwrap();
     let address = u64::from_ne_bytes(out);
     assert!(address == 0 || kept.0[address as usize - 1].is_empty());
-    assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (1 << 20, 521, 0.75));
+    assert_eq!(file.chunk_cache(VarRef { group: ROOT, var: text }).unwrap(), (1 << 20, 521, 0.75));
     let chunked = var(model, ROOT, "a");
-    assert_eq!(file.chunk_cache(ROOT, chunked).unwrap(), (16 << 20, 4133, 0.75));
-    file.set_chunk_cache(ROOT, text, 1 << 20, 7, 0.5).unwrap();
-    assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (1 << 20, 7, 0.5));
-    let error = file.set_chunk_cache(ROOT, text, 1, 1, 1.5).unwrap_err();
-    assert_eq!(error.nc_error(), NcError::Inval);
+    assert_eq!(
+        file.chunk_cache(VarRef { group: ROOT, var: chunked }).unwrap(),
+        (16 << 20, 4133, 0.75)
+    );
+    file.set_chunk_cache(VarRef { group: ROOT, var: text }, (1 << 20, 7, 0.5)).unwrap();
+    assert_eq!(file.chunk_cache(VarRef { group: ROOT, var: text }).unwrap(), (1 << 20, 7, 0.5));
+    let error = file.set_chunk_cache(VarRef { group: ROOT, var: text }, (1, 1, 1.5)).unwrap_err();
+    assert_eq!(error.code(), NcError::Inval);
     assert_eq!(file.var_info(ROOT, VarId(99)).unwrap_err().nc_error(), NcError::NotVar);
     assert_eq!(file.var_info(GroupId(9), VarId(0)).unwrap_err().nc_error(), NcError::BadGrpId);
 }
@@ -190,7 +194,7 @@ fn attributes() {
     assert_eq!(names, expected);
     let get = |name: &[u8], mem| -> Result<(Vec<u8>, u64), NcError> {
         let att = AttAccess { owner, name, mem: Some(mem) };
-        got_att(&file, &att, &mut Kept::default()).map_err(|error| error.nc_error())
+        got_att(&file, &att, &mut Kept::default()).map_err(|error| error.code())
     };
     assert_eq!(get(b"title", MemType::Text).unwrap().0, b"a model");
     assert_eq!(get(b"title", MemType::I8), Err(NcError::Char));
@@ -292,7 +296,7 @@ fn attributes_of_plain_hdf5() {
     assert_eq!(all, expected);
     // One of two dimensions spoils the list.
     let line = VarRef { group: ROOT, var: var(file.model().unwrap(), ROOT, "line") };
-    assert_eq!(file.n_atts(line).unwrap_err().nc_error(), NcError::AttMeta);
+    assert_eq!(file.n_atts(line).unwrap_err().code(), NcError::AttMeta);
     let att = AttAccess { owner, name: b"nothing", mem: Some(MemType::F64) };
     assert_eq!(got_att(&file, &att, &mut Kept::default()).unwrap(), (Vec::new(), 0));
 }

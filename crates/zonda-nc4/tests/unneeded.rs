@@ -7,6 +7,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use zonda_format::Definitions as _;
 
 use sha2::{Digest, Sha256};
 use zonda_hdf5::checksum::lookup3;
@@ -43,7 +44,7 @@ fn digest(bytes: &[u8], folder: &Path) -> Result<String, String> {
     let file = open(bytes, folder).map_err(|error| error.to_string())?;
     let model = file.model().map_err(|error| error.to_string())?;
     let mut digest = Sha256::new();
-    let mut add = |what: &str, bytes: Result<Vec<u8>, Nc4Error>| {
+    let mut add = |what: &str, bytes: Result<Vec<u8>, zonda_format::Error>| {
         digest.update(what);
         digest.update(bytes.unwrap_or_else(|error| error.to_string().into_bytes()));
     };
@@ -62,6 +63,7 @@ fn digest(bytes: &[u8], folder: &Path) -> Result<String, String> {
             }
             let Some(known) = model.var(id, var) else { continue };
             let info = file.var_info(id, var).map(|info| format!("{info:?}").into_bytes());
+            let info = info.map_err(zonda_format::Error::from);
             add(&format!("{:?} {} {:?}", known.name, known.nc_type, known.dims), info);
             let Ok(extent) = file.extent(id, var) else { continue };
             let count: Vec<usize> = extent.iter().map(|&n| n as usize).collect();

@@ -1,5 +1,9 @@
 use std::path::Path;
 use std::sync::Arc;
+use zonda_format::{
+    Definitions as _, Dispatch as _, DispatchWrite as _, Reserve, StoreVars as _,
+    TypeDefinitions as _,
+};
 
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
@@ -22,7 +26,7 @@ fn written() -> (Nc4File, Arc<Memory>, VarId) {
     let (mut file, memory) = created(false);
     let t = file.def_dim(ROOT, b"t", 0).unwrap();
     let var = file.def_var(ROOT, b"a", INT, &[t.0]).unwrap();
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     (file, memory, var)
 }
 
@@ -49,7 +53,7 @@ fn a_reader_follows_a_writer() {
         put(&mut writer, var, n - 1, &[n as i32]);
         writer.sync().unwrap();
         assert_eq!(len(&reader), n as u64 - 1, "not before it asks");
-        assert!(reader.refresh().unwrap());
+        assert!(reader.refresh_if_changed().unwrap());
         assert_eq!(len(&reader), n as u64);
         assert_eq!(get(&reader, var, n), (1..=n as i32).collect::<Vec<_>>());
     }
@@ -58,11 +62,11 @@ fn a_reader_follows_a_writer() {
     put_ints(&mut writer, GLOBAL, "att", INT, &[1, 2]).unwrap();
     put_ints(&mut writer, of(var), "att", INT, &[3]).unwrap();
     writer.sync().unwrap();
-    reader.set_chunk_cache(ROOT, var, 12345, 11, 0.5).unwrap();
+    reader.set_chunk_cache(var.into(), (12345, 11, 0.5)).unwrap();
     reader.refresh().unwrap();
     assert_eq!(get(&reader, var, 2), [-7, 2]);
     assert_eq!((reader.n_atts(GLOBAL).unwrap(), reader.n_atts(of(var)).unwrap()), (1, 1));
-    assert_eq!(reader.chunk_cache(ROOT, var).unwrap(), (12345, 11, 0.5));
+    assert_eq!(reader.chunk_cache(var.into()).unwrap(), (12345, 11, 0.5));
 }
 
 #[test]
@@ -77,13 +81,13 @@ fn nothing_is_read_where_nothing_changed() {
     // As after the time that a clock may need.
     reader.read.is_settled = true;
     let before = counts.counts().read.calls;
-    assert!(!reader.refresh().unwrap());
+    assert!(!reader.refresh_if_changed().unwrap());
     assert_eq!(counts.counts().read.calls, before);
     memory.write_at(memory.len().unwrap(), b"x").unwrap();
-    assert!(reader.refresh().unwrap());
+    assert!(reader.refresh_if_changed().unwrap());
     assert!(counts.counts().read.calls > before);
     assert!(!reader.read.is_settled, "the clock may stand still");
-    assert!(reader.refresh().unwrap());
+    assert!(reader.refresh_if_changed().unwrap());
 }
 
 #[test]
@@ -104,7 +108,7 @@ fn numbers_stay_what_they_are() {
     let y = writer.def_dim(inner, b"y", 4).unwrap();
     writer.def_var(inner, b"c", INT, &[y.0]).unwrap();
     writer.def_var(ROOT, b"late", INT, &[]).unwrap();
-    writer.rename_var(two, b, b"renamed").unwrap();
+    writer.rename_var(VarRef { group: two, var: b }, b"renamed").unwrap();
     writer.sync().unwrap();
     reader.refresh().unwrap();
     assert_eq!((path(&reader, one), path(&reader, two)), ("/one".into(), "/two".into()));
@@ -155,7 +159,7 @@ fn damage_is_an_error_and_what_was_known_stays() {
     assert!(reader.refresh().is_err());
     assert_eq!(len(&reader), 2);
     memory.write_at(60, &byte).unwrap();
-    assert!(reader.refresh().unwrap());
+    assert!(reader.refresh_if_changed().unwrap());
     assert_eq!(get(&reader, var, 2), [1, 2]);
 }
 

@@ -11,7 +11,7 @@ use zonda_model::{Hyperslab, NcError};
 use super::ObjectKey;
 use super::linear::repeated;
 use super::store::{FileSpace, Keep, VarStore};
-use crate::get::GetFault;
+use crate::fault::{Fault, Outcome};
 use crate::model::Model;
 
 /// A variable of which more than so many bytes are missing stays as it is: its only element may be
@@ -25,7 +25,7 @@ pub(super) fn fill(
     model: &Model,
     chunks: &mut ChunkWriter,
     room: &mut FileSpace<'_>,
-) -> Result<(), GetFault> {
+) -> Outcome<()> {
     let (Keep::Chunked { array, tree, layout }, Some(element)) = (&store.keep, store.fill()) else {
         return Ok(());
     };
@@ -50,7 +50,7 @@ pub(super) fn fill(
         let found = &mut |key: &[u64], _| {
             stored.insert(key.to_vec());
         };
-        tree.for_each_in(&vec![0; grid.len()], &last, found).map_err(GetFault::Hdf)?;
+        tree.for_each_in(&vec![0; grid.len()], &last, found)?;
         stored
     };
     let chunk_elems = dims.iter().fold(1u64, |n, &dim| n.saturating_mul(dim));
@@ -93,8 +93,8 @@ fn put(
     extent: &[u64],
     element: &[u8],
     put: impl FnOnce(&Hyperslab<'_>, &[u8]) -> Result<(), zonda_chunk::ChunkError>,
-) -> Result<(), GetFault> {
-    let too_large = || GetFault::Refused(NcError::NoMem);
+) -> Outcome<()> {
+    let too_large = || Fault::Refused(NcError::NoMem);
     let (mut start, mut count) = (Vec::new(), Vec::new());
     for ((&at, &dim), (&len, fixed)) in at.iter().zip(dims).zip(extent.iter().zip(&store.fixed)) {
         let first = at.saturating_mul(dim);

@@ -14,13 +14,14 @@ use std::sync::{Arc, OnceLock};
 
 use zonda_format::VlenSource;
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
-use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
+use zonda_hdf5::{Attribute, File, FileAddr, Object};
 use zonda_model::memory;
 use zonda_model::{ExtType, NcError, Ranks};
 
 use super::OwnedValues;
 use super::datatypes::{self, Typed};
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
+use crate::fault::{Coded, HdfResult, refuse_if};
 use crate::form::{Form, NC_STRING};
 use crate::hidden;
 use crate::model::{AttInfo, Endianness, Model};
@@ -122,7 +123,7 @@ enum Value {
 
 /// Makes file form of elements in memory form: the destination is as long as the form says.
 pub(crate) type Encode<'a> =
-    dyn FnMut(&Form, &mut dyn VlenSource, &[u8], &mut [u8]) -> Result<(), HdfError> + 'a;
+    dyn FnMut(&Form, &mut dyn VlenSource, &[u8], &mut [u8]) -> HdfResult<()> + 'a;
 
 impl EditedAtts {
     /// The list of an object that is not in the file yet.
@@ -233,7 +234,7 @@ impl EditedAtts {
         nc_type: i32,
         len: u64,
         held: OwnedValues,
-    ) -> Result<(), NcError> {
+    ) -> Coded<()> {
         let value = Value::Owned { held, encoded: OnceLock::new() };
         if let Some(slot) = self.find_slot(name) {
             self.touch(slot);
@@ -243,9 +244,7 @@ impl EditedAtts {
             }
             return Ok(());
         }
-        if self.len().saturating_add(self.others.len()) >= MOST_ATTS {
-            return Err(NcError::MaxAtts);
-        }
+        refuse_if(self.len().saturating_add(self.others.len()) >= MOST_ATTS, NcError::MaxAtts)?;
         self.give_way(name);
         self.names.insert(name, u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
         let att = Att { name: name.into(), nc_type, len, value, placed: None };
@@ -492,8 +491,7 @@ impl Att {
             // Text is one element; a type without bytes does not exist.
             let len = u32::try_from(self.len).map_err(|_| AttFault::Refused(NcError::Inval))?;
             let datatype = datatypes::text(len.max(1));
-            let one = Dataspace { kind: SpaceKind::Scalar, ..empty.clone() };
-            let dataspace = if len == 0 { empty } else { one };
+            let dataspace = if len == 0 { empty } else { datatypes::scalar_space() };
             return Ok(finish(datatype, dataspace, memory::copied(held.bytes())?));
         }
         let typed = Typed::of(model, self.nc_type, Endianness::Native);

@@ -1,26 +1,25 @@
 //! Putting, deleting and renaming attributes.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_format::VarRef;
 use zonda_format::{AttPut, Values};
+use zonda_format::{VarRef, VlenSink};
 use zonda_model::{
     ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, memory, normalize_name, sought_name,
 };
 
 use super::ObjectKey;
 use super::datatypes::Typed;
-use super::define::{Definer, Stop, stored_name};
+use super::define::{Definer, stored_name};
 use super::draft::VarDraft;
 use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
 use super::{OwnedValues, owned_values};
-use crate::details::native_fill;
-use crate::file::Nc4File;
+use crate::fault::{Fault, Outcome, refuse_if};
 use crate::form::NC_STRING;
-use crate::get::{GetFault, default_element};
+use crate::get::default_element;
+use crate::hidden;
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
 use crate::place::{NoPlace, Target};
-use crate::{Result, hidden};
 
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
@@ -32,146 +31,6 @@ pub(crate) const COPIES: usize = 4;
 
 /// Bytes of an attribute that is not worth asking for.
 pub(crate) const SMALL: usize = 1 << 16;
-
-impl Nc4File {
-    /// First step of putting an attribute: all that may refuse it, and bytes that its values take in memory.
-    ///
-    /// `_FillValue` of a variable becomes its fill value.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_ENOTVAR`, `NC_EATTMETA`; `NC_EINVAL` for more values than an int
-    /// counts; `NC_EBADNAME` for a name that is too long; `NC_EPERM`; `NC_EBADNAME`; `NC_ENAMEINUSE`
-    /// for a reserved name; in the classic model and data mode `NC_ENOTINDEFINE` for a new attribute
-    /// or a longer one; `NC_EBADTYPE`, `NC_ECHAR`, `NC_ESTRICTNC3`; `NC_EINVAL` or `NC_EBADTYPID` for
-    /// a type that is not there; of `_FillValue` `NC_EINVAL` for other than one value,
-    /// `NC_ELATEFILL` where data were written and `NC_EBADTYPE` for another type than the variable's;
-    /// `NC_EDAPURL` for numbers as values of a user-defined type, and `NC_EMAXATTS`.
-    pub fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {
-        let &AttPut { owner, name, nc_type, n_values, .. } = att;
-        self.n_atts(owner)?;
-        let mem = memory_type(att);
-        self.define_att(owner, name, |definer| {
-            let stored =
-                definer.check_put(owner, name, nc_type, n_values, mem, att.mem.is_none())?;
-            let mut elem = mem.map_or(0, MemType::size);
-            if ExtType::from_nc_type(nc_type).is_none() {
-                let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
-                if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
-                    check_fill(typed.form.file_size)?;
-                }
-                elem = typed.form.size;
-            }
-            Ok(crate::get::bytes_of(n_values, elem).ok_or(NcError::NoMem)?)
-        })
-    }
-
-    /// Second step of putting an attribute, while the file did not change.
-    ///
-    /// # Errors
-    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences of which nobody
-    /// says where they are; `NC_ENOMEM`, `NC_EMAXATTS`. Values that do not fit are counted.
-    pub fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
-        let &AttPut { owner, name, nc_type, n_values, .. } = att;
-        let mem = memory_type(att);
-        let (bytes, mut none) = (values.bytes, NoPlace::default());
-        let mut converted = Converted::default();
-        let done = self.define_att(owner, name, |definer| {
-            let stored = definer.stored_name(name, false)?;
-            let has = |elem: usize| match n_values.checked_mul(elem) {
-                Some(len) if len == bytes.len() => Ok(()),
-                _ => Err(NcError::Inval),
-            };
-            let held = match ExtType::from_nc_type(nc_type) {
-                None => {
-                    let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
-                    has(typed.form.size)?;
-                    match (att.mem, values.fetch) {
-                        // Nothing to convert.
-                        (Some(_), _) => OwnedValues::default(),
-                        (None, Some(fetch)) => owned_values::take(&typed.form, fetch, bytes)?,
-                        (None, None) => owned_values::take(&typed.form, &mut none, bytes)?,
-                    }
-                }
-                Some(ext) => {
-                    let mem = mem.ok_or(NcError::BadType)?;
-                    has(mem.size())?;
-                    let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
-                    let mut native = memory::filled(size, 0)?;
-                    let rule = range_rule(definer.is_classic(), ext, mem);
-                    let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
-                    converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
-                    OwnedValues::plain(native)
-                }
-            };
-            if none.is_asked {
-                return Err(NcError::BadType.into());
-            }
-            let bytes = held.memory_bytes();
-            if bytes > SMALL {
-                memory::room::<u8>(bytes.saturating_mul(COPIES))?;
-            }
-            definer.store_att(owner, &stored, nc_type, n_values, held)
-        });
-        if none.is_asked {
-            return Err(none.refused(self.path(owner)));
-        }
-        done?;
-        Ok(converted)
-    }
-
-    /// Deletes an attribute; those after it get the numbers before theirs. The fill value that a
-    /// deleted `_FillValue` has set stays.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EPERM`, `NC_ENOTINDEFINE` in the classic model, `NC_ENOTVAR`,
-    /// `NC_ENOTATT`.
-    pub fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()> {
-        self.define_att(owner, name, |definer| {
-            definer.group(owner.group)?;
-            definer.writing()?;
-            definer.begin_definitions()?;
-            let atts = definer.edit_atts(owner)?;
-            let name = normalize_name(name)?;
-            let number = atts.find(&name).ok_or(NcError::NotAtt)?;
-            atts.delete(number);
-            definer.mark(owner.into());
-            Ok(())
-        })
-    }
-
-    /// Renames an attribute. It keeps its number now, but comes last when the file is opened again.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
-    /// `NC_ENAMEINUSE`, `NC_ENOTATT`; in the classic model `NC_ENOTINDEFINE` for a longer name in
-    /// data mode. Also `NC_ENAMEINUSE` for a name that netCDF keeps for itself.
-    pub fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
-        self.define_att(owner, name, |definer| {
-            definer.group(owner.group)?;
-            if new_name.len() > MAX_NAME_BYTES {
-                return Err(NcError::MaxName.into());
-            }
-            definer.writing()?;
-            let new_name = stored_name(new_name)?;
-            let (is_strict, is_defining) = (definer.is_classic(), definer.is_defining());
-            let atts = definer.edit_atts(owner)?;
-            if atts.find(&new_name).is_some() {
-                return Err(NcError::NameInUse.into());
-            }
-            let old = sought_name(name, NcError::BadName)?;
-            let number = atts.find(&old).ok_or(NcError::NotAtt)?;
-            if is_strict && !is_defining && new_name.len() > old.len() {
-                return Err(NcError::NotInDefine.into());
-            }
-            if hidden::is_kept(&new_name) {
-                return Err(NcError::NameInUse.into());
-            }
-            atts.rename(number, new_name);
-            definer.mark(owner.into());
-            Ok(())
-        })
-    }
-}
 
 /// The type that numbers and text of an attribute have in memory.
 fn memory_type(att: &AttPut<'_>) -> Option<MemType> {
@@ -188,6 +47,115 @@ impl From<VarRef> for ObjectKey {
 }
 
 impl Definer<'_> {
+    /// Checks a put, and gives the bytes that its values take in memory.
+    pub(super) fn check_put_att(&mut self, att: &AttPut<'_>) -> Outcome<usize> {
+        let &AttPut { owner, name, nc_type, n_values, .. } = att;
+        let mem = memory_type(att);
+        let stored = self.check_put(owner, name, nc_type, n_values, mem, att.mem.is_none())?;
+        let mut elem = mem.map_or(0, MemType::size);
+        if ExtType::from_nc_type(nc_type).is_none() {
+            let typed = Typed::of(self.model, nc_type, Endianness::Native)?;
+            if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
+                check_fill(typed.form.file_size)?;
+            }
+            elem = typed.form.size;
+        }
+        Ok(crate::get::bytes_of(n_values, elem).ok_or(NcError::NoMem)?)
+    }
+
+    /// Puts values, which are converted or copied with all that they point to. `none` sees whether they point to
+    /// something and the call does not say where that is.
+    pub(super) fn put_att(
+        &mut self,
+        att: &AttPut<'_>,
+        values: Values<'_>,
+        none: &mut NoPlace,
+    ) -> Outcome<Converted> {
+        let &AttPut { owner, name, nc_type, n_values, .. } = att;
+        let (mem, bytes) = (memory_type(att), values.bytes);
+        let mut converted = Converted::default();
+        let stored = self.stored_name(name, false)?;
+        let has = |elem: usize| match n_values.checked_mul(elem) {
+            Some(len) if len == bytes.len() => Ok(()),
+            _ => Err(NcError::Inval),
+        };
+        let held = match ExtType::from_nc_type(nc_type) {
+            None => {
+                let typed = Typed::of(self.model, nc_type, Endianness::Native)?;
+                has(typed.form.size)?;
+                match (att.mem, values.fetch) {
+                    // Nothing to convert.
+                    (Some(_), _) => OwnedValues::default(),
+                    (None, Some(fetch)) => owned_values::take(&typed.form, fetch, bytes)?,
+                    (None, None) => owned_values::take(&typed.form, none, bytes)?,
+                }
+            }
+            Some(ext) => {
+                let mem = mem.ok_or(NcError::BadType)?;
+                has(mem.size())?;
+                let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
+                let mut native = memory::filled(size, 0)?;
+                let rule = range_rule(self.is_classic(), ext, mem);
+                let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
+                converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
+                OwnedValues::plain(native)
+            }
+        };
+        refuse_if(none.is_asked, NcError::BadType)?;
+        let bytes = held.memory_bytes();
+        if bytes > SMALL {
+            memory::room::<u8>(bytes.saturating_mul(COPIES))?;
+        }
+        self.store_att(owner, &stored, nc_type, n_values, held)?;
+        Ok(converted)
+    }
+
+    /// Deletes an attribute; those after it get the numbers before theirs. The fill value that a
+    /// deleted `_FillValue` has set stays.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTINDEFINE` in the classic model, `NC_ENOTVAR`,
+    /// `NC_ENOTATT`.
+    pub(super) fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Outcome<()> {
+        self.group(owner.group)?;
+        self.writing()?;
+        self.begin_definitions()?;
+        let atts = self.edit_atts(owner)?;
+        let name = normalize_name(name)?;
+        let number = atts.find(&name).ok_or(NcError::NotAtt)?;
+        atts.delete(number);
+        self.mark(owner.into());
+        Ok(())
+    }
+
+    /// Renames an attribute. It keeps its number now, but comes last when the file is opened again.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
+    /// `NC_ENAMEINUSE`, `NC_ENOTATT`; in the classic model `NC_ENOTINDEFINE` for a longer name in
+    /// data mode. Also `NC_ENAMEINUSE` for a name that netCDF keeps for itself.
+    pub(super) fn rename_att(
+        &mut self,
+        owner: VarRef,
+        name: &[u8],
+        new_name: &[u8],
+    ) -> Outcome<()> {
+        self.group(owner.group)?;
+        refuse_if(new_name.len() > MAX_NAME_BYTES, NcError::MaxName)?;
+        self.writing()?;
+        let new_name = stored_name(new_name)?;
+        let (is_strict, is_defining) = (self.is_classic(), self.is_defining());
+        let atts = self.edit_atts(owner)?;
+        refuse_if(atts.find(&new_name).is_some(), NcError::NameInUse)?;
+        let old = sought_name(name, NcError::BadName)?;
+        let number = atts.find(&old).ok_or(NcError::NotAtt)?;
+        refuse_if(is_strict && !is_defining && new_name.len() > old.len(), NcError::NotInDefine)?;
+        refuse_if(hidden::is_kept(&new_name), NcError::NameInUse)?;
+        atts.rename(number, new_name);
+        self.mark(owner.into());
+        Ok(())
+    }
+
     /// The checks of a put, in the reference's order; gives the name as it is stored.
     fn check_put(
         &mut self,
@@ -197,19 +165,16 @@ impl Definer<'_> {
         n_values: usize,
         mem: Option<MemType>,
         is_natural: bool,
-    ) -> std::result::Result<Box<[u8]>, Stop> {
-        if n_values > MOST_VALUES {
-            return Err(NcError::Inval.into());
-        }
-        if name.len() > MAX_NAME_BYTES {
-            return Err(NcError::BadName.into());
-        }
+    ) -> Outcome<Box<[u8]>> {
+        refuse_if(n_values > MOST_VALUES, NcError::Inval)?;
+        refuse_if(name.len() > MAX_NAME_BYTES, NcError::BadName)?;
         self.writing()?;
         let stored = self.stored_name(name, false)?;
         let in_root = owner.group == GroupId::ROOT;
-        if (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored) {
-            return Err(NcError::NameInUse.into());
-        }
+        refuse_if(
+            (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored),
+            NcError::NameInUse,
+        )?;
         let atts = self.edit_atts(owner)?;
         let known = atts.find(&stored).and_then(|number| atts.info(number));
         let grows = known.is_none_or(|info| {
@@ -221,39 +186,24 @@ impl Definer<'_> {
         }
         let ext = ExtType::from_nc_type(nc_type);
         let is_text = |is: bool| if is { Some(()) } else { None };
-        if nc_type == 0 {
-            return Err(NcError::BadType.into());
-        }
+        refuse_if(nc_type == 0, NcError::BadType)?;
         let text_in = is_text(mem == Some(MemType::Text));
         let text_out = is_text(ext == Some(ExtType::Char));
-        if !is_natural && (text_in != text_out || nc_type == NC_STRING) {
-            return Err(NcError::Char.into());
-        }
-        if self.is_classic() && nc_type > ExtType::Double.nc_type() {
-            return Err(NcError::StrictNc3.into());
-        }
-        if nc_type < 0 {
-            return Err(NcError::Inval.into());
-        }
+        refuse_if(!is_natural && (text_in != text_out || nc_type == NC_STRING), NcError::Char)?;
+        refuse_if(self.is_classic() && nc_type > ExtType::Double.nc_type(), NcError::StrictNc3)?;
+        refuse_if(nc_type < 0, NcError::Inval)?;
         let is_user = nc_type > NC_STRING;
-        if is_user && self.model.user_type(nc_type).is_none() {
-            return Err(NcError::BadTypId.into());
-        }
+        refuse_if(is_user && self.model.user_type(nc_type).is_none(), NcError::BadTypId)?;
         if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
-            if n_values != 1 {
-                return Err(NcError::Inval.into());
-            }
-            let var = self.var(owner.group, owner.var)?;
-            if var.draft.as_deref().is_none_or(|draft| draft.is_written) {
-                return Err(NcError::LateFill.into());
-            }
-            if var.nc_type != nc_type {
-                return Err(NcError::BadType.into());
-            }
+            refuse_if(n_values != 1, NcError::Inval)?;
+            let var = self.var(owner)?;
+            refuse_if(
+                var.draft.as_deref().is_none_or(|draft| draft.is_written),
+                NcError::LateFill,
+            )?;
+            refuse_if(var.nc_type != nc_type, NcError::BadType)?;
         }
-        if is_user && !is_natural && n_values > 0 {
-            return Err(NcError::DapUrl.into());
-        }
+        refuse_if(is_user && !is_natural && n_values > 0, NcError::DapUrl)?;
         Ok(stored)
     }
 
@@ -264,7 +214,7 @@ impl Definer<'_> {
         nc_type: i32,
         n_values: usize,
         held: OwnedValues,
-    ) -> std::result::Result<(), Stop> {
+    ) -> Outcome<()> {
         let sets_fill = owner.var != VarId::GLOBAL && *name == *FILL_VALUE;
         let fill = sets_fill.then(|| held.clone());
         if self.edit_atts(owner)?.is_in_header() {
@@ -275,7 +225,7 @@ impl Definer<'_> {
             let var = self.model.var_mut(owner.group, owner.var).ok_or(NcError::NotVar)?;
             let draft = var.draft.as_deref_mut().ok_or(NcError::LateFill)?;
             draft.fill_value = Some(fill);
-            self.refresh(owner.group, owner.var)?;
+            self.refresh(owner)?;
             // In the file form of the one before.
             let key = ObjectKey::Var(owner.group, owner.var);
             self.writing()?.stores.fills.remove(&key);
@@ -305,12 +255,12 @@ pub(crate) fn get_owned(
     held: &OwnedValues,
     target: Target<'_>,
     out: &mut [u8],
-) -> std::result::Result<Converted, GetFault> {
-    let refused = GetFault::Refused;
+) -> Outcome<Converted> {
+    let refused = Fault::Refused;
     let n = usize::try_from(info.len).map_err(|_| refused(NcError::NoMem))?;
     let has = |elem: usize| match n.checked_mul(elem) {
         Some(len) if len == out.len() => Ok(()),
-        _ => Err(GetFault::wrong_length()),
+        _ => Err(Fault::wrong_length()),
     };
     let Some(ext) = ExtType::from_nc_type(info.nc_type) else {
         let Target::Natural(place) = target else {
@@ -332,41 +282,19 @@ pub(crate) fn get_owned(
     Ok(decoder.decode(held.bytes(), out))
 }
 
-/// The fill value of a variable that has a draft.
+/// The fill value of a variable that has a draft, in memory form.
 pub(crate) fn draft_fill(
     model: &Model,
     var: &Var,
     draft: &VarDraft,
-    target: Target<'_>,
+    place: &mut dyn VlenSink,
     out: &mut [u8],
-) -> std::result::Result<(), GetFault> {
-    let refused = GetFault::Refused;
-    let typed = Typed::of(model, var.nc_type, Endianness::Native).map_err(refused)?;
-    match target {
-        Target::Atomic(mem) => {
-            let ext = ExtType::from_nc_type(var.nc_type).ok_or(refused(NcError::BadType))?;
-            let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
-            let decoder = decoder.map_err(|_| refused(NcError::Char))?;
-            let user = draft.fill_value.as_ref().map(OwnedValues::bytes);
-            let default;
-            let native = match user {
-                Some(user) => user,
-                None => {
-                    default = native_fill(&typed.form, ext, None);
-                    &default
-                }
-            };
-            let out = out.get_mut(..mem.size()).ok_or(refused(NcError::Inval))?;
-            let _counted_by_nobody = decoder.decode(native, out);
-            Ok(())
-        }
-        Target::Natural(place) => {
-            let out = out.get_mut(..typed.form.size).ok_or(refused(NcError::Inval))?;
-            match &draft.fill_value {
-                Some(held) => owned_values::give(held, &typed.form, place, out).map_err(refused),
-                None => default_element(model, var.nc_type, &typed.form, place, out),
-            }
-        }
+) -> Outcome<()> {
+    let Typed { form, .. } = Typed::of(model, var.nc_type, Endianness::Native)?;
+    let out = out.get_mut(..form.size).ok_or(NcError::Inval)?;
+    match &draft.fill_value {
+        Some(held) => Ok(owned_values::give(held, &form, place, out)?),
+        None => default_element(model, var.nc_type, &form, place, out),
     }
 }
 

@@ -27,17 +27,15 @@ pub(super) use self::ahead::is_often;
 use self::layout::lay_out;
 use self::plan::Plan;
 use super::define::owned;
-use super::objects::Stored;
+use super::objects::StoredObject;
 use super::store::TreeBlocks;
-use super::{EditedAtts, ObjectKey, Writing};
+use super::{Commits, EditedAtts, FileEnd, ObjectKey, Writing};
 use crate::attribute::AttList;
+use crate::fault::HdfResult;
 use crate::file::{Nc4File, hdf};
 use crate::files::{Files, ObjectAt};
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Result};
-
-/// What comes of laying out and writing below the model.
-type Laid<T> = std::result::Result<T, HdfError>;
 
 /// A header's first block, or a word, that is written over.
 type Switch = (FileAddr, Box<[u8]>);
@@ -101,13 +99,6 @@ impl Nc4File {
         Ok(())
     }
 
-    /// How many commits were made since the file was opened for writing, those that a put made among
-    /// them.
-    #[must_use]
-    pub fn n_confirmed(&self) -> u64 {
-        self.writing.as_ref().map_or(0, |writing| writing.stores.n_confirmed)
-    }
-
     /// Commits where much was put since the last commit and a put begins another record. To be
     /// called before each put. It is counted, not timed, so that the same calls give the same file.
     #[inline]
@@ -142,8 +133,8 @@ impl Nc4File {
         writing.gather(&file, model).map_err(|fault| fault.at(|| String::from("/")))?;
         // Strings that were put where others were change no header, but the end of the file.
         let heap = writing.heap.get_mut();
-        let has_grown = heap.pending() > 0 || writing.space.end() > writing.end;
-        if !writing.changed.is_empty() || writing.is_new || has_grown {
+        let has_grown = heap.pending() > 0 || writing.space.end() > writing.file_end.said;
+        if !writing.commits.changed.is_empty() || writing.is_new || has_grown {
             decide(files, &file, model, writing)?;
             complete(&file, writing)?;
         }
@@ -160,7 +151,7 @@ fn root_error(error: HdfError) -> Nc4Error {
 fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
     let plan = Plan::make(files, model, writing)?;
     let (mut decided, written) = lay_out(plan, file, model, writing).map_err(root_error)?;
-    if let Some(page) = writing.page {
+    if let Some(page) = writing.file_end.page {
         writing.space.round_end(page).map_err(root_error)?;
     }
     let TreeBlocks { nodes, mut in_place } = writing.stores.take_trees();
@@ -169,10 +160,15 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
     decided.switches.extend(patches.map(|(at, bytes)| (at, bytes.into())));
     decided.trees = in_place;
     decided.is_first = writing.is_new;
-    writing.decided = Some(decided);
-    for key in std::mem::take(&mut writing.changed) {
+    writing.commits.decided = Some(decided);
+    for key in std::mem::take(&mut writing.commits.changed) {
         attributes_are_laid_out(model, key);
-        let stamp = writing.objects.get(&key).and_then(Stored::att_list).map(|list| list.stamp);
+        let stamp = writing
+            .stored
+            .objects
+            .get(&key)
+            .and_then(StoredObject::att_list)
+            .map(|list| list.stamp);
         if let Some(list) = edited_atts(model, key) {
             list.laid_out(stamp);
         }
@@ -203,10 +199,10 @@ fn edited_atts(model: &mut Model, key: ObjectKey) -> Option<&mut EditedAtts> {
 
 /// Writes a commit that is laid out, in whole, whatever was written of it before.
 fn complete(file: &File, writing: &mut Writing) -> Result<()> {
-    if writing.decided.is_some() {
+    if writing.commits.decided.is_some() {
         finish(file, writing).map_err(root_error)?;
-        writing.decided = None;
-        writing.n_commits = writing.n_commits.saturating_add(1);
+        writing.commits.decided = None;
+        writing.commits.n_commits = writing.commits.n_commits.saturating_add(1);
         writing.space.committed();
     }
     Ok(())
@@ -214,7 +210,7 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
 
 /// Takes back what the file says that holds only until somebody writes to it: which space is free,
 /// which metadata are not where they belong, and that a writer who died has it open.
-fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
+fn prepare(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let storage = file.storage();
     if let Some(edit) = file.edit_extension()? {
         for (addr, bytes) in &edit.entries {
@@ -229,22 +225,24 @@ fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
         edit.freed.into_iter().for_each(|(addr, len)| writing.space.free(addr, len));
     }
     if !writing.is_new && file.superblock().marked_open_for_writing() {
-        file.write_superblock(writing.end)?;
+        file.write_superblock(writing.file_end.said)?;
         storage.barrier()?;
     }
-    writing.is_prepared = true;
+    writing.commits.is_prepared = true;
     Ok(())
 }
 
-fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
-    if !writing.is_prepared {
+fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
+    if !writing.commits.is_prepared {
         prepare(file, writing)?;
     }
-    let Writing { decided, heap, space, end, sidecars, n_commits, page, .. } = writing;
+    let Writing {
+        commits, heap, space, file_end: FileEnd { said: end, page, .. }, sidecars, ..
+    } = writing;
     let storage = file.storage();
     let heap = heap.get_mut();
     heap.commit(file, space)?;
-    let Some(decided) = decided else { return Ok(()) };
+    let Commits { decided: Some(decided), n_commits, .. } = commits else { return Ok(()) };
     decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
     let blocks = decided.blocks.iter();
     let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
@@ -303,7 +301,7 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
 
 /// Says in the model where an object is.
 fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
-    let Some(stored) = writing.objects.get(&key) else { return };
+    let Some(stored) = writing.stored.objects.get(&key) else { return };
     let at = ObjectAt { file: 0, addr: stored.space.addr };
     match key {
         ObjectKey::Group(id) => {
@@ -324,7 +322,7 @@ fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
         }
         ObjectKey::Scale(_) | ObjectKey::Type(_) => {}
     }
-    if let Some(dim) = writing.scales.dim_of.get(&key).and_then(|id| model.dim_mut(*id)) {
+    if let Some(dim) = writing.stored.scales.dim_of.get(&key).and_then(|id| model.dim_mut(*id)) {
         dim.at = Some(at);
     }
 }

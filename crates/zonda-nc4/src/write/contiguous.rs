@@ -6,18 +6,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zonda_hdf5::{File, FileAddr, HdfError, Space};
+use zonda_hdf5::{File, FileAddr, Space};
 use zonda_slab::Span;
 use zonda_storage::{Storage, StorageError, check_place};
 
 use super::linear;
+use crate::fault::HdfResult;
 
 /// Takes the run of a variable, which the file system has to hold whole: it could never end the file behind it, and
 /// nothing else could be committed.
 ///
 /// # Errors
 /// [`StorageError::NoPlace`]; those of [`Space::alloc`].
-pub(super) fn take_run(space: &mut Space, file: &File, len: u64) -> Result<FileAddr, HdfError> {
+pub(super) fn take_run(space: &mut Space, file: &File, len: u64) -> HdfResult<FileAddr> {
     let at = file.position(FileAddr(space.end()));
     check_place(at, len, || file.storage().most_len())?;
     space.alloc(len)

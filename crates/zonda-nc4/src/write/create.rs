@@ -1,6 +1,5 @@
 //! New files.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use zonda_runtime::lock::{Mutex, Rank};
@@ -9,7 +8,7 @@ use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{File, HeapWriter, Sizes, Space};
 use zonda_storage::Storage;
 
-use super::{Nc4CreateOptions, Writing};
+use super::{Commits, FileEnd, Mode, Nc4CreateOptions, StoredDefinitions, Stores, Writing};
 use crate::file::{Nc4File, Nc4OpenOptions};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
@@ -42,15 +41,13 @@ impl Nc4File {
         let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
         let files = Files::new(file, how.path.clone());
         let model = Model::created(files.main(), create.classic);
-        let writing = Writing {
-            is_defining: true,
-            has_defined: false,
-            is_new: true,
-            ids_are_said: true,
-            spills_beside: how.spills_beside.clone(),
-            changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
-            ..Writing::new(create, space(SECTOR, how.alignment), files.main().sizes())
-        };
+        let space = space(SECTOR, how.alignment);
+        let mut writing = Writing::new(create, space, files.main().sizes());
+        writing.is_new = true;
+        writing.mode = Mode { is_defining: true, ..Mode::default() };
+        writing.stored.ids_are_said = true;
+        writing.commits.changed.insert(ObjectKey::Group(GroupId::ROOT));
+        writing.spills_beside.clone_from(&how.spills_beside);
         Ok(Nc4File {
             files,
             how,
@@ -82,28 +79,13 @@ impl Writing {
     pub(super) fn new(how: Nc4CreateOptions, space: Space, sizes: Sizes) -> Writing {
         Writing {
             how,
-            is_defining: false,
-            is_redefining: false,
-            has_defined: true,
             is_new: false,
-            takes_any_name: false,
-            no_fill: false,
-            changed: BTreeSet::new(),
-            objects: Default::default(),
-            links: Default::default(),
-            scales: Default::default(),
-            ids_are_said: false,
-            apart: Default::default(),
+            mode: Mode { has_defined: true, ..Mode::default() },
+            stored: StoredDefinitions::default(),
+            commits: Commits::default(),
+            file_end: FileEnd { said: space.end(), found: None, page: None, is_kept: false },
             heap: Mutex::ranked(Rank::NewHeap, HeapWriter::new(sizes)),
-            stores: Default::default(),
-            end: space.end(),
-            found_end: None,
-            n_commits: 0,
-            keeps_end: false,
-            tidying: BTreeSet::new(),
-            decided: None,
-            page: None,
-            is_prepared: false,
+            stores: Stores::default(),
             sidecars: None,
             spills_beside: None,
             owns_references: true,

@@ -5,12 +5,13 @@
 
 use zonda_convert::ByteOrder;
 use zonda_hdf5::message::{
-    ByteOrder as FileOrder, Charset, Class, Compound, Datatype, EnumMember, FixedPoint,
-    FloatingPoint, Member, Normalisation, Padding,
+    ByteOrder as FileOrder, Charset, Class, Compound, Dataspace, Datatype, EnumMember, FixedPoint,
+    Member, Padding, ReferenceKind, SpaceKind,
 };
 use zonda_model::{ExtType, NcError};
 
-use crate::form::{Form, NC_STRING, Part, Shape};
+use crate::fault::{Coded, refuse_if};
+use crate::form::{Form, NC_STRING, Part, Shape, ieee_double, ieee_single};
 use crate::model::{Endianness, Field, Model, UserClass, UserType};
 
 /// Types may be nested so deeply; no more than a reader takes. (libhdf5 knows no limit, and needs
@@ -26,8 +27,6 @@ pub(crate) struct Typed {
     pub(crate) datatype: Datatype,
     pub(crate) form: Form,
 }
-
-type Result<T> = std::result::Result<T, NcError>;
 
 /// The byte order of numbers in the file.
 fn order(endianness: Endianness) -> FileOrder {
@@ -46,11 +45,11 @@ impl Typed {
     /// `NC_EBADTYPE` for what is no type, or none that elements can be written of;
     /// `NC_EINVAL` for an enumeration without members and `NC_EHDFERR` for a compound without
     /// fields, as the reference says when it commits such types.
-    pub(crate) fn of(model: &Model, nc_type: i32, endianness: Endianness) -> Result<Typed> {
+    pub(crate) fn of(model: &Model, nc_type: i32, endianness: Endianness) -> Coded<Typed> {
         nested(model, nc_type, endianness, DEEPEST)
     }
 
-    fn new(datatype: Datatype) -> Result<Typed> {
+    fn new(datatype: Datatype) -> Coded<Typed> {
         let form = Form::of(&datatype).ok_or(NcError::BadType)?;
         Ok(Typed { datatype, form })
     }
@@ -62,6 +61,21 @@ pub(crate) fn text(len: u32) -> Datatype {
     Datatype { size: len, class: Class::String { padding, charset } }
 }
 
+/// A reference to an object.
+pub(crate) fn reference() -> Datatype {
+    Datatype { size: 8, class: Class::Reference(ReferenceKind::Object) }
+}
+
+/// The extent of a single value.
+pub(crate) fn scalar_space() -> Dataspace {
+    Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() }
+}
+
+/// The extent of an array that cannot grow.
+pub(crate) fn array_space(dims: Vec<u64>) -> Dataspace {
+    Dataspace { kind: SpaceKind::Simple, max_dims: dims.clone(), dims }
+}
+
 /// An atomic type but string.
 pub(crate) fn atomic(ext: ExtType, endianness: Endianness) -> Datatype {
     let order = order(endianness);
@@ -71,26 +85,12 @@ pub(crate) fn atomic(ext: ExtType, endianness: Endianness) -> Datatype {
         let (padding, bit_offset) = ([false; 2], 0);
         Class::FixedPoint(FixedPoint { order, signed, padding, bit_offset, precision })
     };
-    let float = |exponent_at: u8, exponent_bits, bias| {
-        Class::FloatingPoint(FloatingPoint {
-            order,
-            bit_offset: 0,
-            precision,
-            normalisation: Normalisation::Implied,
-            sign: u8::try_from(precision).unwrap_or(0).saturating_sub(1),
-            exponent_at,
-            exponent_bits,
-            mantissa_at: 0,
-            mantissa_bits: exponent_at,
-            bias,
-        })
-    };
     let class = match ext {
         ExtType::Char => return text(1),
         ExtType::Byte | ExtType::Short | ExtType::Int | ExtType::Int64 => integer(true),
         ExtType::UByte | ExtType::UShort | ExtType::UInt | ExtType::UInt64 => integer(false),
-        ExtType::Float => float(23, 8, 127),
-        ExtType::Double => float(52, 11, 1023),
+        ExtType::Float => Class::FloatingPoint(ieee_single(order)),
+        ExtType::Double => Class::FloatingPoint(ieee_double(order)),
     };
     Datatype { size, class }
 }
@@ -101,7 +101,7 @@ pub(crate) fn string() -> Datatype {
     Datatype { size: STRING_BYTES, class: Class::VarLenString { padding, charset } }
 }
 
-fn nested(model: &Model, nc_type: i32, endianness: Endianness, depth: usize) -> Result<Typed> {
+fn nested(model: &Model, nc_type: i32, endianness: Endianness, depth: usize) -> Coded<Typed> {
     let depth = depth.checked_sub(1).ok_or(NcError::HdfErr)?;
     if let Some(ext) = ExtType::from_nc_type(nc_type) {
         return Typed::new(atomic(ext, endianness));
@@ -115,9 +115,7 @@ fn nested(model: &Model, nc_type: i32, endianness: Endianness, depth: usize) -> 
             // Fields that netCDF cannot show cannot be written either.
             let is_whole = model.forms.shown_fields(nc_type).is_none();
             let is_known = !matches!(ty.class, UserClass::Unknown | UserClass::String);
-            if !is_whole || !is_known {
-                return Err(NcError::BadType);
-            }
+            refuse_if(!is_whole || !is_known, NcError::BadType)?;
             Typed::new((**stored).clone())
         }
         _ => declared(model, ty, depth),
@@ -125,15 +123,13 @@ fn nested(model: &Model, nc_type: i32, endianness: Endianness, depth: usize) -> 
 }
 
 /// A type that was defined since the file was opened.
-fn declared(model: &Model, ty: &UserType, depth: usize) -> Result<Typed> {
+fn declared(model: &Model, ty: &UserType, depth: usize) -> Coded<Typed> {
     let size = u32::try_from(ty.size).map_err(|_| NcError::Inval)?;
     let native = |nc_type| nested(model, nc_type, Endianness::Native, depth);
     match &ty.class {
         UserClass::Compound(fields) => compound(ty.size, fields, native),
         UserClass::Enum { base, members } => {
-            if members.is_empty() {
-                return Err(NcError::Inval);
-            }
+            refuse_if(members.is_empty(), NcError::Inval)?;
             let base = native(*base)?;
             let named = |(name, value): &(Box<[u8]>, Box<[u8]>)| EnumMember {
                 name: name.clone(),
@@ -156,10 +152,8 @@ fn declared(model: &Model, ty: &UserType, depth: usize) -> Result<Typed> {
     }
 }
 
-fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Result<Typed>) -> Result<Typed> {
-    if fields.is_empty() {
-        return Err(NcError::HdfErr);
-    }
+fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>) -> Coded<Typed> {
+    refuse_if(fields.is_empty(), NcError::HdfErr)?;
     let mut members = Vec::with_capacity(fields.len());
     let mut parts = Vec::with_capacity(fields.len());
     for field in fields {
@@ -190,7 +184,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Result<Typed>
     Ok(Typed { datatype, form })
 }
 
-fn array(base: Typed, dims: &[i32]) -> Result<Typed> {
+fn array(base: Typed, dims: &[i32]) -> Coded<Typed> {
     if dims.is_empty() {
         return Ok(base);
     }

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use zonda_model::memory::NoMemory;
 use zonda_model::{NcError, VarId, check_name, normalize_name, shown_name};
 
 use super::att_list::EditedAtts;
 use super::{ObjectKey, Writing};
-use crate::attribute::{AttFault, AttList};
+use crate::attribute::AttList;
 use crate::details::Details;
+use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::files::{Files, ObjectAt};
 use crate::model::{Group, GroupId, Model, Var};
@@ -29,7 +29,7 @@ impl Nc4File {
         &mut self,
         group: GroupId,
         name: &[u8],
-        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+        work: impl FnOnce(&mut Definer<'_>) -> Outcome<T>,
     ) -> Result<T> {
         self.model()?;
         let Nc4File { files, model, writing, .. } = self;
@@ -37,36 +37,31 @@ impl Nc4File {
         let model = model.get_mut().ok_or_else(|| refused(NcError::Internal))?;
         let writing = writing.as_deref_mut();
         let done = work(&mut Definer { files, model: &mut *model, writing });
-        done.map_err(|stop| {
-            let mut object = model.group_path(group);
-            if !name.is_empty() {
-                if !object.ends_with('/') {
-                    object.push('/');
-                }
-                object.push_str(&shown_name(name));
-            }
-            match stop {
-                Stop::Code(code) => Nc4Error::Refused { object, code },
-                Stop::Explained(code, why) => Nc4Error::Explained { object, why, code },
-                Stop::Fault(fault) => fault.at(|| object),
-            }
+        done.map_err(|fault| {
+            fault.at(|| match name {
+                b"" => model.group_path(group),
+                name => model.path_in(group, shown_name(name).as_bytes()),
+            })
         })
     }
 
     /// The same about a variable that is there.
     pub(crate) fn define_of_var<T>(
         &mut self,
-        group: GroupId,
-        var: VarId,
-        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+        of: VarRef,
+        work: impl FnOnce(&mut Definer<'_>) -> Outcome<T>,
     ) -> Result<T> {
-        let done = self.define(group, b"", work);
+        let done = self.define(of.group, b"", work);
         done.map_err(|error| {
-            match self.model.get().and_then(|model| Some((model, model.var(group, var)?))) {
-                Some((model, var)) => error.about(model.var_path(group, var)),
+            match self.model.get().and_then(|model| Some((model, model.var(of.group, of.var)?))) {
+                Some((model, var)) => error.about(model.var_path(of.group, var)),
                 None => match error {
                     Nc4Error::Refused { object, code: code @ NcError::NotVar } => {
-                        Nc4Error::Explained { object, why: format!("no variable {}", var.0), code }
+                        Nc4Error::Explained {
+                            object,
+                            why: format!("no variable {}", of.var.0),
+                            code,
+                        }
                     }
                     error => error,
                 },
@@ -79,7 +74,7 @@ impl Nc4File {
         &mut self,
         owner: VarRef,
         name: &[u8],
-        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+        work: impl FnOnce(&mut Definer<'_>) -> Outcome<T>,
     ) -> Result<T> {
         let done = self.define(owner.group, b"", work);
         done.map_err(|error| {
@@ -97,11 +92,13 @@ impl Nc4File {
             return Ok(());
         };
         // Types come before what has them.
-        let changed: Vec<_> = writing.changed.iter().copied().collect();
+        let changed: Vec<_> = writing.commits.changed.iter().copied().collect();
         for key in changed {
             match key {
-                ObjectKey::Type(nc_type) => self.settle_type(nc_type)?,
-                ObjectKey::Var(group, var) => self.settle_var(group, var)?,
+                ObjectKey::Type(nc_type) => {
+                    self.define(GroupId::ROOT, b"", |it| it.settle_type(nc_type))?
+                }
+                ObjectKey::Var(group, var) => self.settle_var(VarRef { group, var })?,
                 ObjectKey::Group(_) | ObjectKey::Scale(_) => {}
             }
         }
@@ -109,41 +106,14 @@ impl Nc4File {
     }
 }
 
-/// Why a definition is refused.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    Code(NcError),
-    /// The same, in words.
-    Explained(NcError, String),
-    Fault(AttFault),
-}
-
-impl From<NcError> for Stop {
-    fn from(code: NcError) -> Stop {
-        Stop::Code(code)
-    }
-}
-
-impl From<NoMemory> for Stop {
-    fn from(_: NoMemory) -> Stop {
-        Stop::Code(NcError::NoMem)
-    }
-}
-
-impl From<AttFault> for Stop {
-    fn from(fault: AttFault) -> Stop {
-        Stop::Fault(fault)
-    }
-}
-
 impl Definer<'_> {
-    pub(crate) fn group(&self, group: GroupId) -> std::result::Result<&Group, NcError> {
+    pub(crate) fn group(&self, group: GroupId) -> Coded<&Group> {
         self.model.group(group).ok_or(NcError::BadGrpId)
     }
 
-    pub(crate) fn var(&self, group: GroupId, var: VarId) -> std::result::Result<&Var, NcError> {
-        self.group(group)?;
-        self.model.var(group, var).ok_or(NcError::NotVar)
+    pub(crate) fn var(&self, of: VarRef) -> Coded<&Var> {
+        self.group(of.group)?;
+        self.model.var(of.group, of.var).ok_or(NcError::NotVar)
     }
 
     /// The classic model is kept to.
@@ -152,14 +122,14 @@ impl Definer<'_> {
     }
 
     pub(crate) fn is_defining(&self) -> bool {
-        self.writing.as_ref().is_some_and(|writing| writing.is_defining)
+        self.writing.as_ref().is_some_and(|writing| writing.mode.is_defining)
     }
 
     /// What a writer keeps.
     ///
     /// # Errors
     /// `NC_EPERM` in a file that is open for reading.
-    pub(crate) fn writing(&mut self) -> std::result::Result<&mut Writing, NcError> {
+    pub(crate) fn writing(&mut self) -> Coded<&mut Writing> {
         self.writing.as_deref_mut().ok_or(NcError::Perm)
     }
 
@@ -167,22 +137,20 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENOTINDEFINE`, `NC_EPERM`.
-    pub(crate) fn begin_definitions(&mut self) -> std::result::Result<(), NcError> {
+    pub(crate) fn begin_definitions(&mut self) -> Coded<()> {
         if self.is_defining() {
             return Ok(());
         }
-        if self.is_classic() {
-            return Err(NcError::NotInDefine);
-        }
+        refuse_if(self.is_classic(), NcError::NotInDefine)?;
         // What was put before is not to be taken back, so nobody redefines.
-        self.writing()?.is_defining = true;
+        self.writing()?.mode.is_defining = true;
         Ok(())
     }
 
     /// The next commit has to write the object's header.
     pub(crate) fn mark(&mut self, object: ObjectKey) {
         if let Some(writing) = &mut self.writing {
-            writing.changed.insert(object);
+            writing.commits.changed.insert(object);
         }
     }
 
@@ -191,11 +159,7 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
-    pub(crate) fn check_unused(
-        &self,
-        group: GroupId,
-        name: &[u8],
-    ) -> std::result::Result<(), NcError> {
+    pub(crate) fn check_unused(&self, group: GroupId, name: &[u8]) -> Coded<()> {
         let is_used = self.model.find_type(group, name).is_some()
             || self.model.find_child(group, name).is_some()
             || self.group(group)?.find_var(name).is_some()
@@ -209,11 +173,7 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
-    pub(crate) fn check_scale(
-        &self,
-        group: GroupId,
-        name: &[u8],
-    ) -> std::result::Result<(), NcError> {
+    pub(crate) fn check_scale(&self, group: GroupId, name: &[u8]) -> Coded<()> {
         let is_used = self.model.find_type(group, name).is_some()
             || self.model.find_child(group, name).is_some()
             || self.group(group)?.unlisted.contains(name);
@@ -224,23 +184,16 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
-    pub(crate) fn check_link(
-        &self,
-        group: GroupId,
-        name: &[u8],
-    ) -> std::result::Result<(), NcError> {
+    pub(crate) fn check_link(&self, group: GroupId, name: &[u8]) -> Coded<()> {
         self.check_unused(group, name)?;
         if self.model.find_dim(group, name).is_some() { Err(NcError::NameInUse) } else { Ok(()) }
     }
 
     /// An attribute list that can be changed.
-    pub(crate) fn edit_atts(
-        &mut self,
-        owner: VarRef,
-    ) -> std::result::Result<&mut EditedAtts, Stop> {
+    pub(crate) fn edit_atts(&mut self, owner: VarRef) -> Outcome<&mut EditedAtts> {
         let at = match owner.var {
             VarId::GLOBAL => self.group(owner.group)?.at,
-            var => self.var(owner.group, var)?.at,
+            _ => self.var(owner)?.at,
         };
         let files = self.files;
         // The types are part of what the list is.
@@ -251,20 +204,17 @@ impl Definer<'_> {
         done?;
         match owned(self.details_place(owner)?).map(|details| &mut details.atts) {
             Some(Ok(AttList::Edited(list))) => Ok(list),
-            Some(Err(fault)) => Err(Stop::Fault(fault.clone())),
-            _ => Err(Stop::Code(NcError::Internal)),
+            Some(Err(fault)) => Err(Fault::from(fault.clone())),
+            _ => Err(NcError::Internal.into()),
         }
     }
 
-    fn details_place(
-        &mut self,
-        owner: VarRef,
-    ) -> std::result::Result<&mut OnceLock<Arc<Details>>, Stop> {
+    fn details_place(&mut self, owner: VarRef) -> Outcome<&mut OnceLock<Arc<Details>>> {
         let place = match owner.var {
             VarId::GLOBAL => self.model.group_mut(owner.group).map(|group| &mut group.details),
             var => self.model.var_mut(owner.group, var).map(|var| &mut var.details),
         };
-        place.ok_or(Stop::Code(NcError::Internal))
+        place.ok_or(Fault::Refused(NcError::Internal))
     }
 }
 
@@ -273,14 +223,14 @@ fn make_editable(
     files: &Files,
     at: ObjectAt,
     forms: &Types,
-) -> std::result::Result<(), Stop> {
+) -> Outcome<()> {
     if place.get().is_none() {
-        let details = Details::read(files, at, forms).map_err(AttFault::Hdf)?;
+        let details = Details::read(files, at, forms)?;
         let _first = place.set(Arc::new(details));
     }
     let details = owned(place).ok_or(NcError::Internal)?;
     if let Ok(AttList::Read(_)) = &details.atts {
-        let object = details.object().map_err(AttFault::Hdf)?;
+        let object = details.object()?;
         let list = EditedAtts::of(Arc::clone(&details.file), &object, forms)?;
         details.atts = Ok(AttList::Edited(Box::new(list)));
     }
@@ -297,13 +247,9 @@ impl Definer<'_> {
     ///
     /// # Errors
     /// As [`stored_name`].
-    pub(crate) fn stored_name(
-        &self,
-        name: &[u8],
-        is_link: bool,
-    ) -> std::result::Result<Box<[u8]>, NcError> {
+    pub(crate) fn stored_name(&self, name: &[u8], is_link: bool) -> Coded<Box<[u8]>> {
         let checked = stored_name(name);
-        let any = self.writing.as_deref().is_some_and(|writing| writing.takes_any_name);
+        let any = self.writing.as_deref().is_some_and(|writing| writing.mode.takes_any_name);
         let is_possible = std::str::from_utf8(name).is_ok()
             && !name.is_empty()
             && !name.contains(&0)
@@ -317,11 +263,9 @@ impl Definer<'_> {
 ///
 /// # Errors
 /// `NC_EBADNAME`, `NC_EMAXNAME`.
-pub(crate) fn stored_name(name: &[u8]) -> std::result::Result<Box<[u8]>, NcError> {
+pub(crate) fn stored_name(name: &[u8]) -> Coded<Box<[u8]>> {
     check_name(name)?;
     let name = normalize_name(name)?;
-    if name.len() > zonda_model::MAX_NAME_BYTES {
-        return Err(NcError::MaxName);
-    }
+    refuse_if(name.len() > zonda_model::MAX_NAME_BYTES, NcError::MaxName)?;
     Ok((*name).into())
 }

@@ -8,9 +8,8 @@ use zonda_format::VlenSource;
 use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
+use crate::fault::HdfResult;
 use crate::form::{Form, Shape};
-
-type Result<T> = std::result::Result<T, HdfError>;
 
 /// Makes file form of as many elements as `dst` has room for.
 ///
@@ -23,7 +22,7 @@ pub(crate) fn encode(
     fetch: &mut dyn VlenSource,
     src: &[u8],
     dst: &mut [u8],
-) -> Result<()> {
+) -> HdfResult<()> {
     ToFile { heap, space, fetch }.many(form, src, dst)
 }
 
@@ -120,7 +119,7 @@ struct ToFile<'a> {
 }
 
 impl ToFile<'_> {
-    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<()> {
+    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> HdfResult<()> {
         if let Shape::Number(ext, order) = &form.shape {
             if *order == ByteOrder::NATIVE || form.size == 1 {
                 copy(src, dst);
@@ -140,7 +139,7 @@ impl ToFile<'_> {
         Ok(())
     }
 
-    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<()> {
+    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> HdfResult<()> {
         match &form.shape {
             Shape::Number(..) => self.many(form, src, dst),
             Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => {
@@ -221,7 +220,7 @@ fn load(src: &[u8], at: usize) -> u64 {
 
 /// Says where the items of an element are: their number, the collection, the object in it. The
 /// address takes what the other two leave.
-fn refer(n_items: usize, place: Option<HeapId>, dst: &mut [u8]) -> Result<()> {
+fn refer(n_items: usize, place: Option<HeapId>, dst: &mut [u8]) -> HdfResult<()> {
     let n = u32::try_from(n_items)
         .map_err(|_| HdfError::TooLarge { structure: SEQUENCE, value: n_items as u64 })?;
     let HeapId { collection, index } =

@@ -5,36 +5,31 @@ use std::sync::{Arc, OnceLock};
 use zonda_model::NcError;
 
 use super::ObjectKey;
-use super::define::stored_name;
-use crate::Result;
+use super::define::{Definer, stored_name};
 use crate::details::Details;
-use crate::file::Nc4File;
+use crate::fault::{Outcome, refuse_if};
 use crate::files::ObjectAt;
 use crate::model::{Group, GroupId};
 
-impl Nc4File {
+impl Definer<'_> {
     /// Defines a group in another.
     ///
     /// # Errors
     /// In the reference's order: `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ESTRICTNC3` in the
     /// classic model, `NC_EPERM`; `NC_ENFILE` for more groups than an id can number.
-    pub fn def_group(&mut self, parent: GroupId, name: &[u8]) -> Result<GroupId> {
-        self.define(parent, name, |definer| {
-            definer.group(parent)?;
-            let name = definer.stored_name(name, true)?;
-            definer.check_link(parent, &name)?;
-            if definer.is_classic() {
-                return Err(NcError::StrictNc3.into());
-            }
-            definer.begin_definitions()?;
-            let mut group = Group::new(name, Some(parent), ObjectAt::NOWHERE);
-            let file = Arc::clone(definer.files.main());
-            group.details = OnceLock::from(Arc::new(Details::made(file)));
-            let id = definer.model.add_group(parent, group).ok_or(NcError::NFile)?;
-            definer.mark(ObjectKey::Group(id));
-            definer.mark(ObjectKey::Group(parent));
-            Ok(id)
-        })
+    pub(super) fn def_group(&mut self, parent: GroupId, name: &[u8]) -> Outcome<GroupId> {
+        self.group(parent)?;
+        let name = self.stored_name(name, true)?;
+        self.check_link(parent, &name)?;
+        refuse_if(self.is_classic(), NcError::StrictNc3)?;
+        self.begin_definitions()?;
+        let mut group = Group::new(name, Some(parent), ObjectAt::NOWHERE);
+        let file = Arc::clone(self.files.main());
+        group.details = OnceLock::from(Arc::new(Details::made(file)));
+        let id = self.model.add_group(parent, group).ok_or(NcError::NFile)?;
+        self.mark(ObjectKey::Group(id));
+        self.mark(ObjectKey::Group(parent));
+        Ok(id)
     }
 
     /// Renames a group.
@@ -42,18 +37,16 @@ impl Nc4File {
     /// # Errors
     /// In the reference's order: `NC_EPERM`, `NC_EBADGRPID` for the root group, `NC_EBADNAME`,
     /// `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ENOTINDEFINE` in the classic model.
-    pub fn rename_group(&mut self, group: GroupId, name: &[u8]) -> Result<()> {
-        self.define(group, name, |definer| {
-            definer.group(group)?;
-            definer.writing()?;
-            let parent = definer.group(group)?.parent.ok_or(NcError::BadGrpId)?;
-            let name = stored_name(name)?;
-            definer.check_link(parent, &name)?;
-            definer.begin_definitions()?;
-            definer.model.rename_group(group, name).ok_or(NcError::Internal)?;
-            definer.mark(ObjectKey::Group(parent));
-            Ok(())
-        })
+    pub(super) fn rename_group(&mut self, group: GroupId, name: &[u8]) -> Outcome<()> {
+        self.group(group)?;
+        self.writing()?;
+        let parent = self.group(group)?.parent.ok_or(NcError::BadGrpId)?;
+        let name = stored_name(name)?;
+        self.check_link(parent, &name)?;
+        self.begin_definitions()?;
+        self.model.rename_group(group, name).ok_or(NcError::Internal)?;
+        self.mark(ObjectKey::Group(parent));
+        Ok(())
     }
 }
 

@@ -1,18 +1,19 @@
 //! Messages of object headers, made from the model.
 
 use zonda_hdf5::message::{
-    AllocTime, AttributeInfo, ByteOrder, ChunkIndexKind, ChunkedLayout, Class, DataLayout,
-    Dataspace, Datatype, FillTime, FillValue, FilterDescription, FloatingPoint, GroupInfo, Link,
-    LinkInfo, Normalisation, SpaceKind, SymbolTableMessage, encode_filter_pipeline, kind,
+    AllocTime, AttributeInfo, ChunkIndexKind, ChunkedLayout, DataLayout, Dataspace, Datatype,
+    FillTime, FillValue, FilterDescription, GroupInfo, Link, LinkInfo, SpaceKind,
+    SymbolTableMessage, encode_filter_pipeline, kind,
 };
 use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
-use zonda_hdf5::{HdfError, Sizes, Writer};
+use zonda_hdf5::{Sizes, Writer};
+use zonda_model::ExtType;
 
+use super::datatypes;
 use super::measure::MOST_MESSAGE_BYTES;
 use super::objects::AttMessage;
-use crate::model::{Dim, Model, Var};
-
-type Encoded<T> = std::result::Result<T, HdfError>;
+use crate::fault::HdfResult;
+use crate::model::{Dim, Endianness, Model, Var};
 
 /// Most attributes, and links, in a header, and least outside of it.
 pub(super) const PHASE_CHANGE: (u16, u16) = (64, 48);
@@ -36,47 +37,47 @@ fn message(
     kind: u16,
     flags: u8,
     sizes: Sizes,
-    encode: impl FnOnce(&mut Writer) -> Encoded<()>,
-) -> Encoded<NewMessage> {
+    encode: impl FnOnce(&mut Writer) -> HdfResult<()>,
+) -> HdfResult<NewMessage> {
     let mut writer = Writer::new(kind::name(kind), sizes);
     encode(&mut writer)?;
     Ok(NewMessage { kind, flags, creation_order: None, body: writer.finish().into() })
 }
 
-pub(super) fn dataspace(space: &Dataspace, sizes: Sizes) -> Encoded<NewMessage> {
+pub(super) fn dataspace(space: &Dataspace, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::DATASPACE, 0, sizes, |writer| space.encode(writer))
 }
 
-pub(super) fn datatype(datatype: &Datatype, sizes: Sizes) -> Encoded<NewMessage> {
+pub(super) fn datatype(datatype: &Datatype, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::DATATYPE, CONSTANT, sizes, |writer| datatype.encode(writer))
 }
 
-pub(super) fn layout(layout: &DataLayout, sizes: Sizes) -> Encoded<NewMessage> {
+pub(super) fn layout(layout: &DataLayout, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::DATA_LAYOUT, 0, sizes, |writer| layout.encode(writer))
 }
 
-fn fill(fill: &FillValue, sizes: Sizes) -> Encoded<NewMessage> {
+fn fill(fill: &FillValue, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::FILL_VALUE, CONSTANT, sizes, |writer| fill.encode(writer))
 }
 
-fn filters(filters: &[FilterDescription], sizes: Sizes) -> Encoded<NewMessage> {
+fn filters(filters: &[FilterDescription], sizes: Sizes) -> HdfResult<NewMessage> {
     let flags = CONSTANT;
     message(kind::FILTER_PIPELINE, flags, sizes, |writer| encode_filter_pipeline(filters, writer))
 }
 
-pub(super) fn attribute_info(info: &AttributeInfo, sizes: Sizes) -> Encoded<NewMessage> {
+pub(super) fn attribute_info(info: &AttributeInfo, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::ATTRIBUTE_INFO, NOT_SHARED, sizes, |writer| info.encode(writer))
 }
 
-pub(super) fn symbol_table(table: &SymbolTableMessage, sizes: Sizes) -> Encoded<NewMessage> {
+pub(super) fn symbol_table(table: &SymbolTableMessage, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::SYMBOL_TABLE, CONSTANT, sizes, |writer| table.encode(writer))
 }
 
-pub(super) fn link_info(info: &LinkInfo, sizes: Sizes) -> Encoded<NewMessage> {
+pub(super) fn link_info(info: &LinkInfo, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::LINK_INFO, 0, sizes, |writer| info.encode(writer))
 }
 
-pub(super) fn link(link: &Link, sizes: Sizes) -> Encoded<NewMessage> {
+pub(super) fn link(link: &Link, sizes: Sizes) -> HdfResult<NewMessage> {
     message(kind::LINK, 0, sizes, |writer| link.encode(writer))
 }
 
@@ -86,28 +87,16 @@ pub(super) fn attribute(att: &AttMessage, order: Option<u16>) -> NewMessage {
 }
 
 /// What a new group has besides links and attributes.
-pub(super) fn group(sizes: Sizes) -> Encoded<Vec<NewMessage>> {
+pub(super) fn group(sizes: Sizes) -> HdfResult<Vec<NewMessage>> {
     let info = GroupInfo { phase_change: Some(PHASE_CHANGE), estimates: None };
     Ok(vec![message(kind::GROUP_INFO, CONSTANT, sizes, |writer| info.encode(writer))?])
 }
 
 /// What a placeholder has besides attributes.
-pub(super) fn placeholder(dim: &Dim, sizes: Sizes) -> Encoded<Vec<NewMessage>> {
+pub(super) fn placeholder(dim: &Dim, sizes: Sizes) -> HdfResult<Vec<NewMessage>> {
     let (len, max) = if dim.is_unlimited { (0, u64::MAX) } else { (dim.len, dim.len) };
     let space = Dataspace { kind: SpaceKind::Simple, dims: vec![len], max_dims: vec![max] };
-    let bits = FloatingPoint {
-        order: ByteOrder::Big,
-        bit_offset: 0,
-        precision: 32,
-        normalisation: Normalisation::Implied,
-        sign: 31,
-        exponent_at: 23,
-        exponent_bits: 8,
-        mantissa_at: 0,
-        mantissa_bits: 23,
-        bias: 127,
-    };
-    let float = Datatype { size: 4, class: Class::FloatingPoint(bits) };
+    let float = datatypes::atomic(ExtType::Float, Endianness::Big);
     let (alloc, place) = if dim.is_unlimited {
         (AllocTime::Incremental, chunked(vec![1], 4))
     } else {
@@ -143,7 +132,7 @@ pub(super) fn chunked(chunk_dims: Vec<u64>, elem_size: u32) -> DataLayout {
 /// The shape of a variable.
 pub(super) fn shape(model: &Model, var: &Var) -> Dataspace {
     if var.dims.is_empty() {
-        return Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() };
+        return datatypes::scalar_space();
     }
     let max = |(dim, &len): (_, &u64)| match model.dim(dim) {
         Some(dim) if dim.is_unlimited => u64::MAX,
@@ -158,7 +147,7 @@ pub(super) fn fill_value(
     place: &DataLayout,
     value: Option<Box<[u8]>>,
     sizes: Sizes,
-) -> Encoded<NewMessage> {
+) -> HdfResult<NewMessage> {
     let alloc = match place {
         DataLayout::Compact { .. } => AllocTime::Early,
         DataLayout::Contiguous { .. } => AllocTime::Late,
@@ -181,7 +170,7 @@ pub(super) fn variable(
     pipeline: &[FilterDescription],
     value: Option<Box<[u8]>>,
     sizes: Sizes,
-) -> Encoded<Vec<NewMessage>> {
+) -> HdfResult<Vec<NewMessage>> {
     let mut out = vec![
         dataspace(space, sizes)?,
         datatype(elem, sizes)?,

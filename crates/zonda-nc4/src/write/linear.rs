@@ -1,5 +1,6 @@
 //! Puts into elements that lie in one run: hyperslabs as rows of it.
 
+use crate::fault::{Fault, Outcome};
 use smallvec::SmallVec;
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
@@ -7,10 +8,6 @@ use zonda_model::memory;
 use zonda_model::{Hyperslab, NcError};
 use zonda_slab::Rows;
 use zonda_storage::{Storage, StorageError, WriteRange, fill_by_writes};
-
-use crate::get::GetFault;
-
-type Result<T> = std::result::Result<T, GetFault>;
 
 /// Bytes that are converted before they are written: they stay in the second-level cache.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -82,7 +79,7 @@ pub(super) fn fill(
     at: u64,
     len: u64,
     element: &[u8],
-) -> std::result::Result<(), StorageError> {
+) -> Result<(), StorageError> {
     match element.len() {
         0 => Ok(()),
         1..=8 => storage.fill_at(at, len, element),
@@ -91,15 +88,15 @@ pub(super) fn fill(
 }
 
 /// Copies bytes of a storage to another place, as zeros where it has none.
-pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Result<()> {
+pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Outcome<()> {
     let (mut block, mut done) = (Vec::new(), 0);
     while done < len {
         let n = len.saturating_sub(done).min(BLOCK_BYTES as u64);
         block.clear();
         block.resize(usize::try_from(n).map_err(|_| NO_ROWS)?, 0);
         let (from, to) = (from.saturating_add(done), to.saturating_add(done));
-        let _behind_the_end_are_zeros = storage.read_at(from, &mut block).map_err(storage_fault)?;
-        storage.write_at(to, &block).map_err(storage_fault)?;
+        let _behind_the_end_are_zeros = storage.read_at(from, &mut block)?;
+        storage.write_at(to, &block)?;
         done = done.saturating_add(n);
     }
     Ok(())
@@ -111,8 +108,8 @@ pub(super) fn fill_each(
     at: u64,
     len: u64,
     element: &[u8],
-    each: &mut dyn FnMut(&mut [u8]) -> Result<()>,
-) -> Result<()> {
+    each: &mut dyn FnMut(&mut [u8]) -> Outcome<()>,
+) -> Outcome<()> {
     let per = BLOCK_BYTES.checked_div(element.len()).unwrap_or(1).max(1);
     let mut done = 0u64;
     while done < len && !element.is_empty() {
@@ -120,14 +117,14 @@ pub(super) fn fill_each(
         let left = usize::try_from(len.saturating_sub(done)).unwrap_or(usize::MAX);
         block.truncate(left);
         each(&mut block)?;
-        storage.write_at(at.saturating_add(done), &block).map_err(storage_fault)?;
+        storage.write_at(at.saturating_add(done), &block)?;
         done = done.saturating_add(block.len() as u64);
     }
     Ok(())
 }
 
 /// The element `n` times.
-pub(super) fn repeated(element: &[u8], n: usize) -> Result<Vec<u8>> {
+pub(super) fn repeated(element: &[u8], n: usize) -> Outcome<Vec<u8>> {
     let mut all = memory::room(element.len().saturating_mul(n))?;
     for _ in 0..n {
         all.extend_from_slice(element);
@@ -135,12 +132,8 @@ pub(super) fn repeated(element: &[u8], n: usize) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-pub(super) fn storage_fault(error: StorageError) -> GetFault {
-    GetFault::Chunk(error.into())
-}
-
-const NO_ROWS: GetFault = GetFault::Refused(NcError::Internal);
-const TOO_LARGE: GetFault = GetFault::Refused(NcError::VarSize);
+const NO_ROWS: Fault = Fault::Refused(NcError::Internal);
+const TOO_LARGE: Fault = Fault::Refused(NcError::VarSize);
 
 /// Puts a hyperslab of elements of `elem` bytes that lie from byte `begin` of a storage on.
 pub(super) fn put(
@@ -151,7 +144,7 @@ pub(super) fn put(
     elem: usize,
     encode: &Encode<'_>,
     src: &[u8],
-) -> Result<Converted> {
+) -> Outcome<Converted> {
     let run = Rows::of(extent, slab, elem).ok_or(NO_ROWS)?;
     let mem = mem_size(encode, elem);
     let row_bytes = usize::try_from(run.n).ok().and_then(|n| n.checked_mul(mem)).ok_or(NO_ROWS)?;
@@ -162,7 +155,7 @@ pub(super) fn put(
         let row = rest.next().ok_or(NO_ROWS)?;
         let at = begin.checked_add(at).ok_or(TOO_LARGE)?;
         converted = converted.and(block.add(at, run.step, row)?);
-        Ok::<(), GetFault>(())
+        Ok::<(), Fault>(())
     });
     done.ok_or(TOO_LARGE)??;
     Ok(converted.and(block.flush()?))
@@ -181,7 +174,7 @@ struct Block<'a, 'e> {
 }
 
 impl<'a> Block<'a, '_> {
-    fn add(&mut self, at: u64, step: u64, row: &'a [u8]) -> Result<Converted> {
+    fn add(&mut self, at: u64, step: u64, row: &'a [u8]) -> Outcome<Converted> {
         let (elem, mem) = (self.elem, self.mem);
         if step != elem as u64 && row.len() > mem {
             return self.add_gapped(at, step, row);
@@ -203,7 +196,7 @@ impl<'a> Block<'a, '_> {
         Ok(converted)
     }
 
-    fn push(&mut self, at: u64, row: &'a [u8], len: usize) -> Result<Converted> {
+    fn push(&mut self, at: u64, row: &'a [u8], len: usize) -> Outcome<Converted> {
         let mut converted = Converted::default();
         let is_full = self.used.saturating_add(len) > BLOCK_BYTES || self.rows.len() >= BLOCK_ROWS;
         if is_full && !self.rows.is_empty() {
@@ -215,7 +208,7 @@ impl<'a> Block<'a, '_> {
     }
 
     /// Writes the rows.
-    fn flush(&mut self) -> Result<Converted> {
+    fn flush(&mut self) -> Outcome<Converted> {
         let used = std::mem::take(&mut self.used);
         let rows = std::mem::take(&mut self.rows);
         let written = match &rows[..] {
@@ -228,14 +221,14 @@ impl<'a> Block<'a, '_> {
             }
             _ => return self.convert(&rows, used),
         };
-        written.map_err(storage_fault)?;
+        written?;
         self.rows = rows;
         self.rows.clear();
         Ok(Converted::default())
     }
 
     /// Converts the rows and writes them.
-    fn convert(&self, rows: &[(u64, &[u8])], used: usize) -> Result<Converted> {
+    fn convert(&self, rows: &[(u64, &[u8])], used: usize) -> Outcome<Converted> {
         let mut packed = memory::filled(used, 0)?;
         let mut left = &mut packed[..];
         let mut ranges = Vec::with_capacity(rows.len());
@@ -246,8 +239,7 @@ impl<'a> Block<'a, '_> {
             let (here, rest) = cut.ok_or(NO_ROWS)?;
             left = rest;
             if keeps_unfit(self.encode) {
-                let _behind_the_end_are_zeros =
-                    self.storage.read_at(*at, here).map_err(storage_fault)?;
+                let _behind_the_end_are_zeros = self.storage.read_at(*at, here)?;
             }
             converted = converted.and(encoded(self.encode, row, here));
             ranges.push(WriteRange { at: *at, data: here });
@@ -255,13 +247,12 @@ impl<'a> Block<'a, '_> {
         match &ranges[..] {
             [one] => self.storage.write_at(one.at, one.data),
             many => self.storage.write_ranges(many),
-        }
-        .map_err(storage_fault)?;
+        }?;
         Ok(converted)
     }
 
     /// Elements with gaps between them.
-    fn add_gapped(&mut self, at: u64, step: u64, row: &'a [u8]) -> Result<Converted> {
+    fn add_gapped(&mut self, at: u64, step: u64, row: &'a [u8]) -> Outcome<Converted> {
         let (elem, mem) = (self.elem, self.mem);
         let mut converted = self.flush()?;
         let wide =
@@ -282,10 +273,9 @@ impl<'a> Block<'a, '_> {
             let len = n.saturating_sub(1).saturating_mul(step_bytes).saturating_add(elem);
             span.clear();
             memory::lengthen(&mut span, len, 0)?;
-            let _behind_the_end_are_zeros =
-                self.storage.read_at(at, &mut span).map_err(storage_fault)?;
+            let _behind_the_end_are_zeros = self.storage.read_at(at, &mut span)?;
             converted = converted.and(spread(self.encode, piece, elem, &mut span, step_bytes));
-            self.storage.write_at(at, &span).map_err(storage_fault)?;
+            self.storage.write_at(at, &span)?;
             at = at.saturating_add((n as u64).saturating_mul(step));
         }
         Ok(converted)
@@ -300,7 +290,7 @@ pub(super) fn put_here(
     elem: usize,
     encode: &Encode<'_>,
     src: &[u8],
-) -> Result<Converted> {
+) -> Outcome<Converted> {
     let run = Rows::of(extent, slab, elem).ok_or(NO_ROWS)?;
     let mem = mem_size(encode, elem);
     let n = usize::try_from(run.n).map_err(|_| NO_ROWS)?;
@@ -314,7 +304,7 @@ pub(super) fn put_here(
         let at = usize::try_from(at).map_err(|_| NO_ROWS)?;
         let place = bytes.get_mut(at..).and_then(|bytes| bytes.get_mut(..span)).ok_or(NO_ROWS)?;
         converted = converted.and(spread(encode, row, elem, place, step));
-        Ok::<(), GetFault>(())
+        Ok::<(), Fault>(())
     });
     done.ok_or(TOO_LARGE)??;
     Ok(converted)

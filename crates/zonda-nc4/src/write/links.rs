@@ -4,12 +4,12 @@
 //! group had keeps its order; new objects follow in the order in which the reference makes them.
 
 use hashbrown::HashSet;
+use zonda_format::VarRef;
 use zonda_hdf5::message::{Charset, LinkTarget};
 use zonda_model::VarId;
 
-use super::ObjectKey;
 use super::scales::{Apart, Scales};
-use crate::file::Nc4File;
+use super::{ObjectKey, Writing};
 use crate::model::{GroupId, Model, UserType};
 use crate::walk::NON_COORD;
 
@@ -24,31 +24,30 @@ pub(crate) struct Entry {
     pub(super) target: Option<LinkTarget>,
 }
 
-impl Nc4File {
-    /// The name that a variable has in the last commit, in the group of the path that it has now, for a
-    /// file that is open for writing; `None` where the commit has no such variable.
-    #[must_use]
-    pub fn committed_name(&self, group: GroupId, var: VarId) -> Option<Box<[u8]>> {
-        let (Some(model), Some(writing)) = (self.model.get(), &self.writing) else { return None };
-        if writing.is_new || writing.decided.is_some() {
-            return None;
-        }
-        let mut committed = model.var(group, var)?.name.clone();
-        let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
-        while let Some(id) = within {
-            if writing.changed.contains(&ObjectKey::Group(id)) {
-                let is_it = |entry: &&Entry| entry.key == Some(key);
-                let entry = writing.links.get(&id)?.iter().find(is_it)?;
-                if entry.name != name(model, key) {
-                    let ObjectKey::Var(..) = key else { return None };
-                    committed = entry.name.strip_prefix(NON_COORD).unwrap_or(&entry.name).into();
-                }
-            }
-            key = ObjectKey::Group(id);
-            within = model.group(id).and_then(|group| group.parent);
-        }
-        Some(committed)
+/// The name that a variable has in the last commit, in the group of the path that it has now, `None` where the commit has no such variable.
+pub(crate) fn committed_name(
+    model: &Model,
+    writing: &Writing,
+    VarRef { group, var }: VarRef,
+) -> Option<Box<[u8]>> {
+    if writing.is_new || writing.commits.decided.is_some() {
+        return None;
     }
+    let mut committed = model.var(group, var)?.name.clone();
+    let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
+    while let Some(id) = within {
+        if writing.commits.changed.contains(&ObjectKey::Group(id)) {
+            let is_it = |entry: &&Entry| entry.key == Some(key);
+            let entry = writing.stored.links.get(&id)?.iter().find(is_it)?;
+            if entry.name != name(model, key) {
+                let ObjectKey::Var(..) = key else { return None };
+                committed = entry.name.strip_prefix(NON_COORD).unwrap_or(&entry.name).into();
+            }
+        }
+        key = ObjectKey::Group(id);
+        within = model.group(id).and_then(|group| group.parent);
+    }
+    Some(committed)
 }
 
 /// The names that a group should have, given those that it has.

@@ -11,8 +11,7 @@ use zonda_hdf5::{HdfError, Sizes, Writer};
 use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError};
 
 use super::datatypes::DEEPEST;
-use super::define::Stop;
-use crate::attribute::AttFault;
+use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::files::{Files, ObjectAt};
 use crate::form::NC_STRING;
 use crate::model::{GroupId, Model, UserClass};
@@ -35,7 +34,7 @@ struct Measure {
 ///
 /// # Errors
 /// `NC_EHDFERR`, with what there is too much of.
-pub(crate) fn check_types(model: &Model, changed: i32) -> std::result::Result<(), Stop> {
+pub(crate) fn check_types(model: &Model, changed: i32) -> Outcome<()> {
     let mut known = HashMap::new();
     for nc_type in changed.. {
         if model.user_type(nc_type).is_none() {
@@ -51,15 +50,9 @@ pub(crate) fn check_types(model: &Model, changed: i32) -> std::result::Result<()
 ///
 /// # Errors
 /// As [`check_types`].
-pub(crate) fn check_items(
-    model: &Model,
-    nc_type: i32,
-    group: GroupId,
-) -> std::result::Result<(), Stop> {
+pub(crate) fn check_items(model: &Model, nc_type: i32, group: GroupId) -> Outcome<()> {
     let home = model.user_type(nc_type).map_or(GroupId::ROOT, |ty| ty.group);
-    if !comes_before(model, home, group) {
-        return Err(NcError::HdfErr.into());
-    }
+    refuse_if(!comes_before(model, home, group), NcError::HdfErr)?;
     let items = measure(model, nc_type, &mut HashMap::new())?;
     let (bytes, levels) = (items.bytes.saturating_add(HEAD), items.levels.saturating_add(1));
     check(Measure { bytes, levels, ..items })
@@ -69,7 +62,7 @@ pub(crate) fn check_items(
 ///
 /// # Errors
 /// As [`check_types`].
-pub(crate) fn check_fill(bytes: usize) -> std::result::Result<(), Stop> {
+pub(crate) fn check_fill(bytes: usize) -> Outcome<()> {
     if bytes > MOST_MESSAGE_BYTES {
         return Err(too_large("bytes of a fill value", bytes));
     }
@@ -81,11 +74,7 @@ pub(crate) fn check_fill(bytes: usize) -> std::result::Result<(), Stop> {
 ///
 /// # Errors
 /// As [`check_types`].
-pub(crate) fn check_attribute(
-    model: &Model,
-    nc_type: i32,
-    n_values: usize,
-) -> std::result::Result<(), Stop> {
+pub(crate) fn check_attribute(model: &Model, nc_type: i32, n_values: usize) -> Outcome<()> {
     let ty = measure(model, nc_type, &mut HashMap::new())?;
     let value = usize::try_from(ty.stored).unwrap_or(usize::MAX).saturating_mul(n_values);
     let bytes = value.saturating_add(ty.bytes).saturating_add(ATTRIBUTE_HEAD);
@@ -100,11 +89,7 @@ pub(crate) fn check_attribute(
 ///
 /// # Errors
 /// As [`check_types`].
-pub(crate) fn check_users(
-    files: &Files,
-    model: &Model,
-    dims: &[DimId],
-) -> std::result::Result<(), Stop> {
+pub(crate) fn check_users(files: &Files, model: &Model, dims: &[DimId]) -> Outcome<()> {
     let file = files.main();
     if file.superblock().version >= 2 {
         return Ok(());
@@ -115,7 +100,7 @@ pub(crate) fn check_users(
         let n_users = axes.filter(|other| *other == dim).count();
         let at = model.dim(*dim).and_then(|dim| dim.at).filter(|at| *at != ObjectAt::NOWHERE);
         if let Some(at) = at.filter(|at| n_users > MOST_USERS && at.file == 0)
-            && file.object(at.addr).map_err(AttFault::Hdf)?.header().version == 1
+            && file.object(at.addr)?.header().version == 1
         {
             return Err(too_large("users of a dimension in a header of version 1", n_users));
         }
@@ -136,7 +121,7 @@ fn comes_before(model: &Model, first: GroupId, second: GroupId) -> bool {
     false
 }
 
-fn check(measure: Measure) -> std::result::Result<(), Stop> {
+fn check(measure: Measure) -> Outcome<()> {
     if measure.levels > DEEPEST {
         return Err(too_large("types in types", measure.levels));
     }
@@ -150,8 +135,8 @@ fn check(measure: Measure) -> std::result::Result<(), Stop> {
     Ok(())
 }
 
-fn too_large(structure: &'static str, value: usize) -> Stop {
-    Stop::Fault(AttFault::Hdf(HdfError::TooLarge { structure, value: value as u64 }))
+fn too_large(structure: &'static str, value: usize) -> Fault {
+    Fault::Hdf(HdfError::TooLarge { structure, value: value as u64 })
 }
 
 /// Bytes that each type begins with.
@@ -165,11 +150,7 @@ const MOST_USERS: usize = (MOST_MESSAGE_BYTES - 256) / 16;
 const INTEGER: usize = 12;
 
 /// It ends because types are made of earlier ones, each of which is looked at once.
-fn measure(
-    model: &Model,
-    nc_type: i32,
-    known: &mut HashMap<i32, Measure>,
-) -> std::result::Result<Measure, NcError> {
+fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Coded<Measure> {
     if let Some(ext) = ExtType::from_nc_type(nc_type) {
         let bytes = match ext {
             ExtType::Char => HEAD,
@@ -229,7 +210,7 @@ fn measure(
 }
 
 /// The same of a type that is settled.
-fn of_datatype(datatype: &Datatype) -> std::result::Result<Measure, NcError> {
+fn of_datatype(datatype: &Datatype) -> Coded<Measure> {
     let mut writer = Writer::new("datatype message", Sizes { offset: 8, length: 8 });
     datatype.encode(&mut writer).map_err(|_| NcError::HdfErr)?;
     let size = u64::from(datatype.size);

@@ -15,6 +15,7 @@ mod create;
 mod datatypes;
 mod define;
 mod dims;
+mod dispatch;
 mod draft;
 mod element;
 mod filters;
@@ -24,6 +25,7 @@ mod header;
 mod lifecycle;
 mod linear;
 mod links;
+mod make_store;
 mod measure;
 mod objects;
 mod own;
@@ -45,6 +47,7 @@ pub(crate) use att_list::EditedAtts;
 pub(crate) use atts::{draft_fill, get_owned};
 pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
+pub(crate) use links::committed_name;
 pub use raw::NeverWritten;
 pub use reopen::{recover, recover_of};
 pub use settings::MOST_FILTER_PARAMS;
@@ -65,7 +68,7 @@ use zonda_storage::Sidecars;
 
 use self::commit::Decided;
 use self::links::Entry;
-use self::objects::Stored;
+use self::objects::StoredObject;
 use self::scales::{Apart, Scales};
 use crate::model::GroupId;
 
@@ -100,61 +103,88 @@ pub(crate) enum ObjectKey {
 pub(crate) struct Writing {
     /// How it was created, or what was found out about it.
     pub(crate) how: Nc4CreateOptions,
+    /// Being created: no commit was made.
+    pub(crate) is_new: bool,
+    /// Whether definitions may be changed, and which are accepted.
+    pub(crate) mode: Mode,
+    /// What the file has of the definitions.
+    pub(crate) stored: StoredDefinitions,
+    /// What the next commit has to do, and what the last one did.
+    pub(crate) commits: Commits,
+    /// Where the file ends.
+    pub(crate) file_end: FileEnd,
+    /// The space of the file.
+    pub(crate) space: Space,
+    /// Values on their way to the global heap. Readers flush it before they look something up there.
+    pub(crate) heap: Mutex<HeapWriter>,
+    /// Data that were put.
+    pub(crate) stores: Stores,
+    /// Where a journal can stand; `None` for a file in memory.
+    pub(crate) sidecars: Option<Arc<dyn Sidecars>>,
+    /// See [`Nc4OpenOptions`](crate::Nc4OpenOptions).
+    pub(crate) spills_beside: Option<PathBuf>,
+    /// Object references in the file are those of its scales and no others: its properties say that
+    /// a netCDF library made it.
+    pub(crate) owns_references: bool,
+}
+
+/// Whether definitions may be changed, and which are accepted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mode {
     /// In define mode.
     pub(crate) is_defining: bool,
     /// Define mode was entered again, after the creation of the file.
     pub(crate) is_redefining: bool,
     /// Definitions were ended once, if only since data were put.
     pub(crate) has_defined: bool,
-    /// Being created: no commit was made.
-    pub(crate) is_new: bool,
-    /// Names that netCDF does not allow are taken: those of another HDF5 file.
+    /// Names that netCDF does not allow are accepted: those of another HDF5 file.
     pub(crate) takes_any_name: bool,
     /// New variables are not filled (`nc_set_fill`).
     pub(crate) no_fill: bool,
-    /// The space of the file.
-    pub(crate) space: Space,
-    /// The file ends at a multiple of so many bytes, where its space is managed in pages.
-    pub(crate) page: Option<u64>,
-    /// What the file said that holds only until somebody writes to it is taken back.
-    pub(crate) is_prepared: bool,
-    /// Where a journal can stand; none for a file in memory.
-    pub(crate) sidecars: Option<Arc<dyn Sidecars>>,
-    /// See [`Nc4OpenOptions`](crate::OpenHow).
-    pub(crate) spills_beside: Option<PathBuf>,
-    /// Object references in the file are those of its scales and no others: its properties say that
-    /// a netCDF library made it.
-    pub(crate) owns_references: bool,
-    /// Objects whose headers have to be written at the next commit: new ones, and those of which
-    /// attributes, links, extent, storage or scales changed.
-    pub(crate) changed: BTreeSet<ObjectKey>,
-    /// What the file has of the objects that were written or are to be changed.
-    pub(crate) objects: HashMap<ObjectKey, Stored>,
-    /// Names in groups, as the file has them.
+}
+
+/// What the file has of the definitions, to compare with what it should have.
+#[derive(Debug, Default)]
+pub(crate) struct StoredDefinitions {
+    /// The objects that were written or are to be changed.
+    pub(crate) objects: HashMap<ObjectKey, StoredObject>,
+    /// Names in groups.
     pub(crate) links: HashMap<GroupId, Vec<Entry>>,
-    /// What scales and variables say of each other, as the file has it.
+    /// What scales and variables say of each other.
     pub(crate) scales: Scales,
     /// All scales say the ids of their dimensions.
     pub(crate) ids_are_said: bool,
-    /// What has no part in them.
+    /// Dimensions and variables that have no part in scales.
     pub(crate) apart: Apart,
-    /// What is on its way to the global heap. Readers flush it before they look something up there.
-    pub(crate) heap: Mutex<HeapWriter>,
-    /// Data that were put.
-    pub(crate) stores: Stores,
-    /// End of the file as the superblock has it, as addresses are counted. What is used may end
-    /// before it.
-    pub(crate) end: u64,
-    /// End of a file that was there when it was opened, until it is found out what of it is free.
-    pub(crate) found_end: Option<u64>,
-    /// Commits so far.
-    pub(crate) n_commits: u64,
-    /// What is said to be ahead of what is used stays so.
-    pub(crate) keeps_end: bool,
+}
+
+/// What the next commit has to do, and what the last one did.
+#[derive(Debug, Default)]
+pub(crate) struct Commits {
+    /// Objects whose headers have to be written at the next commit: new ones, and those of which
+    /// attributes, links, extent, storage or scales changed.
+    pub(crate) changed: BTreeSet<ObjectKey>,
     /// Objects of which what is outside of the first block goes to another place.
     pub(crate) tidying: BTreeSet<ObjectKey>,
     /// A commit that is laid out and not wholly written.
     pub(crate) decided: Option<Decided>,
+    /// Commits so far.
+    pub(crate) n_commits: u64,
+    /// The superblock no longer says what holds only until somebody writes to the file.
+    pub(crate) is_prepared: bool,
+}
+
+/// Where the file ends, as addresses are counted.
+#[derive(Debug)]
+pub(crate) struct FileEnd {
+    /// End as the superblock has it. What is used may end before it.
+    pub(crate) said: u64,
+    /// End of a file that was there when it was opened, until it is found out what of it is free.
+    pub(crate) found: Option<u64>,
+    /// The file ends at a multiple of so many bytes, where its space is managed in pages.
+    pub(crate) page: Option<u64>,
+    /// The end stays where it is when the file is closed.
+    pub(crate) is_kept: bool,
 }
 
 #[cfg(test)]

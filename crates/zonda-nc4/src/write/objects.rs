@@ -6,9 +6,10 @@ use zonda_hdf5::attributes::DenseAttributes;
 use zonda_hdf5::message::{AttributeInfo, LinkInfo, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
 use zonda_hdf5::symbol_table::symbol_table_extents;
-use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object, attributes, links};
+use zonda_hdf5::{Attribute, File, FileAddr, Object, attributes, links};
 
 use super::att_list::Stamp;
+use crate::fault::{Fault, HdfResult, Outcome};
 use crate::files::ObjectAt;
 use crate::hidden;
 
@@ -85,7 +86,7 @@ pub(crate) enum Outside {
 
 /// What the file has of an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredObject {
     /// Its first block.
     pub(super) space: HeaderSpace,
     /// That block where it was written since the file was opened.
@@ -113,26 +114,11 @@ pub(super) const SHARED: u8 = 2;
 /// A place that is yet to be found.
 const NO_SPACE: HeaderSpace = HeaderSpace { addr: FileAddr(0), len: 0 };
 
-/// Why an object cannot be changed.
-#[derive(Debug)]
-pub(super) enum Fixed {
-    /// Reading it failed.
-    Damaged(HdfError),
-    /// It is made in a way that cannot be changed yet.
-    Foreign(&'static str),
-}
-
-impl From<HdfError> for Fixed {
-    fn from(error: HdfError) -> Fixed {
-        Fixed::Damaged(error)
-    }
-}
-
-impl Stored {
+impl StoredObject {
     /// What the file has of an object that was there when it was opened.
-    pub(super) fn load(file: &File, at: ObjectAt) -> Result<Stored, Fixed> {
+    pub(super) fn load(file: &File, at: ObjectAt) -> Outcome<StoredObject> {
         if at.file != 0 {
-            return Err(Fixed::Foreign("it is in another file"));
+            return Err(Fault::Unwritable("it is in another file"));
         }
         let object = file.object(at.addr)?;
         let header = object.header();
@@ -148,7 +134,7 @@ impl Stored {
                 | kind::SYMBOL_TABLE
                 | kind::ATTRIBUTE_INFO => {}
                 _ if message.fails_writers_if_unknown() && message.kind > kind::CACHE_IMAGE => {
-                    return Err(Fixed::Foreign("it has a message that only its writer knows"));
+                    return Err(Fault::Unwritable("it has a message that only its writer knows"));
                 }
                 _ => messages.push(header.carry(message)),
             }
@@ -156,7 +142,7 @@ impl Stored {
         let info = header.find(kind::LINK_INFO);
         let info = info.map(|message| LinkInfo::decode(header.reader(sizes, message)));
         let link_info = info.transpose()?;
-        Ok(Stored {
+        Ok(StoredObject {
             space: header.space(),
             first: Box::default(),
             style: header.style(),
@@ -171,8 +157,8 @@ impl Stored {
     }
 
     /// A new object with these messages, to which a place is to be found.
-    pub(super) fn new(style: HeaderStyle, messages: Vec<NewMessage>) -> Stored {
-        Stored {
+    pub(super) fn new(style: HeaderStyle, messages: Vec<NewMessage>) -> StoredObject {
+        StoredObject {
             space: NO_SPACE,
             first: Box::default(),
             style,
@@ -270,7 +256,7 @@ impl Stored {
 }
 
 /// Attributes that netCDF does not show, as messages.
-fn hidden_attributes(file: &File, object: &Object) -> Result<Vec<AttMessage>, HdfError> {
+fn hidden_attributes(file: &File, object: &Object) -> HdfResult<Vec<AttMessage>> {
     let attributes = object.attributes(file)?;
     let mut out = Vec::new();
     for index in 0..attributes.len() {
@@ -283,7 +269,7 @@ fn hidden_attributes(file: &File, object: &Object) -> Result<Vec<AttMessage>, Hd
 }
 
 impl AttMessage {
-    pub(super) fn new(file: &File, attribute: &Attribute) -> Result<AttMessage, HdfError> {
+    pub(super) fn new(file: &File, attribute: &Attribute) -> HdfResult<AttMessage> {
         let mut writer = zonda_hdf5::Writer::new("attribute message", file.sizes());
         attribute.encode(&mut writer)?;
         Ok(AttMessage { name: attribute.name.clone(), body: writer.finish().into() })
@@ -291,7 +277,7 @@ impl AttMessage {
 }
 
 /// The attributes and links of an object that are outside of its header.
-fn outside(file: &File, object: &Object) -> Result<Vec<Dense>, HdfError> {
+fn outside(file: &File, object: &Object) -> HdfResult<Vec<Dense>> {
     let header = object.header();
     let reader = |kind| header.find(kind).map(|message| header.reader(file.sizes(), message));
     let mut out = Vec::new();

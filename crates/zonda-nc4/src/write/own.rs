@@ -11,8 +11,9 @@ use zonda_hdf5::{File, HdfError, HeapWriter, Space};
 
 use super::element;
 use super::{OwnedValues, owned_values};
+use crate::fault::HdfResult;
 use crate::form::Form;
-use crate::values::Fault;
+use crate::values::ValueFault;
 
 /// A fill value that points to something.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl FillCopies {
         heap: &mut HeapWriter,
         space: &mut Space,
         file: &File,
-    ) -> Result<(), HdfError> {
+    ) -> HdfResult<()> {
         let len = self.element.len().max(1);
         if !elements.chunks_exact(len).any(|element| *element == *self.element) {
             return Ok(());
@@ -69,9 +70,9 @@ impl FillCopies {
     }
 }
 
-fn fault(fault: Fault) -> HdfError {
+fn fault(fault: ValueFault) -> HdfError {
     match fault {
-        Fault::Hdf(error) => error,
-        Fault::NoMemory => HdfError::TooLarge { structure: "fill value", value: u64::MAX },
+        ValueFault::Hdf(error) => error,
+        ValueFault::NoMemory => HdfError::TooLarge { structure: "fill value", value: u64::MAX },
     }
 }

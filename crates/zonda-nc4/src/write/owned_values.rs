@@ -9,16 +9,15 @@ use zonda_hdf5::File;
 use zonda_model::NcError;
 use zonda_model::memory::{self, NoMemory};
 
+use crate::fault::Coded;
 use crate::form::{Form, Shape};
-use crate::values::{Fault, Values};
-
-type Result<T> = std::result::Result<T, NcError>;
+use crate::values::{ValueFault, Values};
 
 /// A copy of elements in the caller's memory and of what they point to.
 ///
 /// # Errors
 /// `NC_ENOMEM` for sequences of impossible lengths.
-pub(crate) fn take(form: &Form, fetch: &mut dyn VlenSource, src: &[u8]) -> Result<OwnedValues> {
+pub(crate) fn take(form: &Form, fetch: &mut dyn VlenSource, src: &[u8]) -> Coded<OwnedValues> {
     let mut bytes = memory::copied(src)?;
     let mut held = OwnedValues::default();
     if form.has_pointers() {
@@ -31,14 +30,10 @@ pub(crate) fn take(form: &Form, fetch: &mut dyn VlenSource, src: &[u8]) -> Resul
 ///
 /// # Errors
 /// Damage, and values of impossible lengths.
-pub(crate) fn read(
-    form: &Form,
-    file: &File,
-    src: &[u8],
-) -> std::result::Result<OwnedValues, Fault> {
+pub(crate) fn read(form: &Form, file: &File, src: &[u8]) -> Result<OwnedValues, ValueFault> {
     let n = src.len().checked_div(form.file_size).unwrap_or(0);
-    let len = n.checked_mul(form.size).ok_or(Fault::NoMemory)?;
-    let mut bytes = memory::filled(len, 0).map_err(|_| Fault::NoMemory)?;
+    let len = n.checked_mul(form.size).ok_or(ValueFault::NoMemory)?;
+    let mut bytes = memory::filled(len, 0).map_err(|_| ValueFault::NoMemory)?;
     let mut held = OwnedValues::default();
     Values::new(file, &mut held).all(form, src, &mut bytes)?;
     Ok(held.with_bytes(bytes))
@@ -53,7 +48,7 @@ pub(crate) fn give(
     form: &Form,
     place: &mut dyn VlenSink,
     out: &mut [u8],
-) -> Result<()> {
+) -> Coded<()> {
     for (to, from) in out.iter_mut().zip(held.bytes()) {
         *to = *from;
     }
@@ -66,7 +61,7 @@ fn adopt(
     form: &Form,
     fetch: &mut dyn VlenSource,
     elements: &mut [u8],
-) -> Result<()> {
+) -> Coded<()> {
     each(form, elements, &mut |form, element| {
         match &form.shape {
             Shape::Text(..) => {
@@ -108,7 +103,7 @@ fn hand_over(
     form: &Form,
     place: &mut dyn VlenSink,
     elements: &mut [u8],
-) -> Result<()> {
+) -> Coded<()> {
     each(form, elements, &mut |form, element| {
         match &form.shape {
             Shape::Text(..) => {
@@ -136,10 +131,10 @@ fn hand_over(
 }
 
 /// What is done with the elements that point to something.
-type Visit<'v> = dyn FnMut(&Form, &mut [u8]) -> Result<()> + 'v;
+type Visit<'v> = dyn FnMut(&Form, &mut [u8]) -> Coded<()> + 'v;
 
 /// Calls `visit` for every string and sequence in elements of a form.
-fn each(form: &Form, elements: &mut [u8], visit: &mut Visit<'_>) -> Result<()> {
+fn each(form: &Form, elements: &mut [u8], visit: &mut Visit<'_>) -> Coded<()> {
     if form.size == 0 {
         return Ok(());
     }

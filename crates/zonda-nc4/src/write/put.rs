@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
-use zonda_format::{Access, Transfer, Values, VarRef};
+use zonda_format::{Access, StoreVars as _, Transfer, VarRef};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::{Rows, Span};
 
@@ -13,98 +13,25 @@ use super::linear;
 use super::own::FillCopies;
 use super::store::{FileSpace, Keep, Stores, VarStore};
 use super::{Writing, element, grow, quantize};
+use crate::fault::{Fault, Outcome};
 use crate::form::{Form, NC_STRING};
-use crate::get::{GetFault, bytes_of, is_copy, tolerated};
+use crate::get::{bytes_of, is_copy, tolerated};
 use crate::model::{GroupId, Model};
-use crate::place::NoPlace;
 use crate::{Nc4Error, Nc4File};
 
-type Result<T> = std::result::Result<T, GetFault>;
-
 impl Nc4File {
-    /// First step of writing a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
-    /// (row-major, shape `count`, elements in memory form).
-    ///
-    /// A file in define mode leaves it, unless it keeps to the classic model. The variable's storage is made where it is
-    /// not there.
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE`,
-    /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
-    /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
-    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet.
-    pub fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> crate::Result<()> {
-        self.ready(put).map_err(|fault| self.put_fault(put.of().var, fault))
-    }
-
-    /// Second step of writing, which the first one has checked and while the file did not change.
-    ///
-    /// Dimensions that can grow do. What was put is in the file after the next commit; reads see it at once.
-    ///
-    /// # Errors
-    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences of
-    /// which nobody says where they are; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
-    pub fn put(
-        &mut self,
-        put: &Transfer<Access<'_>>,
-        values: Values<'_>,
-    ) -> crate::Result<Converted> {
-        let of = put.of();
-        if values.bytes.len() != put.n_bytes {
-            return Err(self.put_fault(of.var, GetFault::wrong_length()));
-        }
-        if put.n_elems == 0 {
-            return Ok(Converted::default());
-        }
-        self.commit_if_due(of.var.group, of.var.var, of.slab.start)?;
-        let mut none = NoPlace::default();
-        let done = match values.fetch {
-            Some(fetch) => self.put_ready(put, fetch, values.bytes),
-            None => self.put_ready(put, &mut none, values.bytes),
-        };
-        if none.is_asked {
-            return Err(none.refused(self.path_of(of.var)));
-        }
-        done.map_err(|fault| self.put_fault(of.var, fault))
-    }
-
-    /// Both steps of writing.
-    ///
-    /// # Errors
-    /// As [`Nc4File::check_put`] and [`Nc4File::put`].
-    pub fn put_now(
-        &mut self,
-        put: &mut Transfer<Access<'_>>,
-        values: Values<'_>,
-    ) -> crate::Result<Converted> {
-        self.check_put(put)?;
-        self.put(put, values)
-    }
-
-    /// Stores chunks that are complete and wait for others, so that filtering them keeps all threads
-    /// busy: for who has nothing better to do. The file comes out the same.
-    ///
-    /// # Errors
-    /// What storage, filters and space report. What could not be stored stays in memory, and the next
-    /// commit tries again.
-    pub fn store_complete(&mut self) -> crate::Result<()> {
-        let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
-        let stored = writing.store_complete(files.main());
-        stored.map_err(|fault| fault.at(|| String::from("/")))
-    }
-
     #[cold]
-    pub(super) fn put_fault(&self, var: VarRef, fault: GetFault) -> Nc4Error {
+    pub(super) fn put_fault(&self, var: VarRef, fault: Fault) -> Nc4Error {
         fault.at(|| self.path_of(var))
     }
 
     /// Checks the arguments, and makes the variable's storage where it is not there.
-    fn ready(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
+    pub(super) fn ready(&mut self, put: &mut Transfer<Access<'_>>) -> Outcome<()> {
         let Access { var: VarRef { group, var: id }, slab, mem: given } = *put.of();
         if self.writing.is_none() {
             return Err(self.read_only(put.of()));
         }
-        let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
+        let known = self.writing.as_deref().filter(|writing| !writing.mode.is_defining);
         let known = known.and_then(|writing| writing.stores.number(group, id));
         let number = match known {
             Some(number) => number,
@@ -117,14 +44,14 @@ impl Nc4File {
         let var = model.var(group, id).ok_or_else(|| refused(NcError::NotVar))?;
         let store = writing.stores.get_mut(number).ok_or_else(|| refused(NcError::Internal))?;
         if let Some(spec) = &store.data.missing {
-            return Err(GetFault::missing(spec));
+            return Err(Fault::missing(spec));
         }
         if let Some(mem) = given {
             check_text(var.nc_type, mem)?;
         }
         let slab = grow::check(&store.fixed, &slab)?;
         if !element::can_encode(&store.data.form) {
-            return Err(GetFault::Unwritable(element::NOT_WRITTEN));
+            return Err(Fault::Unwritable(element::NOT_WRITTEN));
         }
         let (elem, mem) = match given {
             Some(mem) => {
@@ -147,7 +74,7 @@ impl Nc4File {
 
     /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
     #[cold]
-    fn read_only(&self, put: &Access<'_>) -> GetFault {
+    fn read_only(&self, put: &Access<'_>) -> Fault {
         let (model, var) = match self.var(put.var.group, put.var.var) {
             Ok(found) => found,
             Err(error) => return code_of(error),
@@ -163,7 +90,7 @@ impl Nc4File {
             Err(misfit) => misfit.into(),
             Ok(_) => {
                 let why = "the file was opened for reading only";
-                GetFault::Explained(NcError::HdfErr, why.to_owned())
+                Fault::explained(NcError::HdfErr, why)
             }
         }
     }
@@ -175,7 +102,7 @@ impl Nc4File {
         group: GroupId,
         id: VarId,
         mem: Option<MemType>,
-    ) -> Result<usize> {
+    ) -> Outcome<usize> {
         let (model, var) = self.var(group, id).map_err(code_of)?;
         let Some(writing) = self.writing.as_deref() else {
             return Err(refused(NcError::Perm));
@@ -183,14 +110,14 @@ impl Nc4File {
         if let Some(mem) = mem {
             check_text(var.nc_type, mem)?;
         }
-        if writing.is_defining {
+        if writing.mode.is_defining {
             if model.is_classic {
                 return Err(refused(NcError::InDefine));
             }
             self.leave_define_mode().map_err(code_of)?;
             self.settle().map_err(code_of)?;
         }
-        self.settle_var(group, id).map_err(code_of)?;
+        self.settle_var(VarRef { group, var: id }).map_err(code_of)?;
         let draft = self.model.get_mut().and_then(|model| model.var_mut(group, id)?.draft.as_mut());
         if let Some(draft) = draft {
             draft.is_written = true;
@@ -199,14 +126,18 @@ impl Nc4File {
     }
 
     /// The number of a variable's storage, which is made where there is none.
-    pub(crate) fn storage_of(&mut self, group: GroupId, id: VarId) -> Result<usize> {
+    pub(crate) fn storage_of(&mut self, group: GroupId, id: VarId) -> Outcome<usize> {
         let (_, var) = self.var(group, id).map_err(code_of)?;
         let is_there = var.draft.is_none();
         let mut stored = None;
         if is_there {
-            stored = Some(Arc::clone(self.details_arc(var).map_err(GetFault::Hdf)?));
+            stored = Some(Arc::clone(self.details_arc(var)?));
         }
-        let precision = if is_there { self.var_quantize(group, id).unwrap_or(None) } else { None };
+        let precision = if is_there {
+            self.var_quantize(VarRef { group, var: id }).unwrap_or(None)
+        } else {
+            None
+        };
         let Nc4File { files, how, model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
             return Err(refused(NcError::Perm));
@@ -232,12 +163,12 @@ impl Nc4File {
     }
 
     /// Puts elements.
-    fn put_ready(
+    pub(super) fn put_ready(
         &mut self,
         put: &Transfer<Access<'_>>,
         fetch: &mut dyn super::VlenSource,
         data: &[u8],
-    ) -> Result<Converted> {
+    ) -> Outcome<Converted> {
         let Nc4File { files, model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get_mut(), writing.as_deref_mut()) else {
             return Err(refused(NcError::Internal));
@@ -292,12 +223,12 @@ struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    fn store(&mut self) -> Result<&mut VarStore> {
+    fn store(&mut self) -> Outcome<&mut VarStore> {
         self.stores.get_mut(self.number).ok_or_else(|| refused(NcError::Internal))
     }
 
     /// Puts packed elements.
-    fn put(&mut self, encode: Encode<'_>, src: &[u8]) -> Result<Converted> {
+    fn put(&mut self, encode: Encode<'_>, src: &[u8]) -> Outcome<Converted> {
         let Destination { number, extent, slab, stores, space, heap, file } = self;
         let array = stores.get(*number).and_then(VarStore::array);
         let Stores { chunks, copies, .. } = &mut **stores;
@@ -325,13 +256,13 @@ impl Destination<'_> {
     }
 
     /// Stores chunks that wait, before space is taken for something else.
-    fn store_complete(&mut self) -> Result<()> {
+    fn store_complete(&mut self) -> Outcome<()> {
         let Destination { stores, space, heap, file, .. } = self;
         stores.store_complete(space, heap, file)
     }
 
     /// Elements of user-defined types and strings, and numbers that no kernel converts.
-    fn put_natural(&mut self, fetch: &mut dyn super::VlenSource, src: &[u8]) -> Result<Converted> {
+    fn put_natural(&mut self, fetch: &mut dyn super::VlenSource, src: &[u8]) -> Outcome<Converted> {
         let form = self.store()?.data.form.clone();
         let (file_size, mem_size) = (form.file_size, form.size);
         if element::is_fixed_string(&form) {
@@ -359,7 +290,7 @@ impl Destination<'_> {
         form: &Form,
         fetch: &mut dyn super::VlenSource,
         src: &[u8],
-    ) -> Result<Vec<u8>> {
+    ) -> Outcome<Vec<u8>> {
         let n = src.len().checked_div(form.size.max(1)).unwrap_or(0);
         let no_memory = || refused(NcError::NoMem);
         let len = n.checked_mul(form.file_size).ok_or_else(no_memory)?;
@@ -368,7 +299,7 @@ impl Destination<'_> {
         values.resize(len, 0);
         self.store_complete()?;
         let (heap, space) = (&mut *self.heap, &mut *self.space);
-        element::encode(form, heap, space, fetch, src, &mut values).map_err(GetFault::Hdf)?;
+        element::encode(form, heap, space, fetch, src, &mut values)?;
         Ok(values)
     }
 }
@@ -383,7 +314,7 @@ fn put_linear(
     space: &mut zonda_hdf5::Space,
     heap: &mut zonda_hdf5::HeapWriter,
     file: &zonda_hdf5::File,
-) -> Result<Converted> {
+) -> Outcome<Converted> {
     let elem = store.data.form.file_size;
     let storage = file.storage();
     match &mut store.keep {
@@ -395,7 +326,7 @@ fn put_linear(
             let kept = before.filter(|_| stays);
             let at = match kept {
                 Some(at) => at,
-                None => take_run(space, file, len).map_err(GetFault::Hdf)?,
+                None => take_run(space, file, len)?,
             };
             let position = file.position(at);
             if kept.is_none() {
@@ -411,7 +342,7 @@ fn put_linear(
                     match FillCopies::of(&store.data.form, Some(&fill)) {
                         Some(copies) => {
                             let own = &mut |elements: &mut [u8]| {
-                                copies.own(elements, heap, space, file).map_err(GetFault::Hdf)
+                                Ok(copies.own(elements, heap, space, file)?)
                             };
                             linear::fill_each(&**storage, position, len, &fill, own)?;
                         }
@@ -424,7 +355,7 @@ fn put_linear(
             let filled = match (&store.keep, store.fill(), span) {
                 (Keep::Contiguous(run), Some(fill), Some(span)) => {
                     let filled = run.make_way(&**storage, position, fill, span);
-                    Some((run, filled.map_err(linear::storage_fault)?))
+                    Some((run, filled?))
                 }
                 _ => None,
             };
@@ -447,22 +378,22 @@ fn put_linear(
     }
 }
 
-fn refused(code: NcError) -> GetFault {
-    GetFault::Refused(code)
+fn refused(code: NcError) -> Fault {
+    Fault::Refused(code)
 }
 
 /// What an error is without the object it is about.
-fn code_of(error: Nc4Error) -> GetFault {
+fn code_of(error: Nc4Error) -> Fault {
     match error {
-        Nc4Error::Hdf { error, .. } => GetFault::Hdf(error),
-        Nc4Error::Chunk { error, .. } => GetFault::Chunk(error),
+        Nc4Error::Hdf { error, .. } => Fault::Hdf(error),
+        Nc4Error::Chunk { error, .. } => Fault::Chunk(error),
         Nc4Error::NoWords { code, .. } | Nc4Error::Refused { code, .. } => refused(code),
-        Nc4Error::Explained { code, why, .. } => GetFault::Explained(code, why),
+        Nc4Error::Explained { code, why, .. } => Fault::Explained(code, why),
     }
 }
 
 /// Text and numbers do not mix.
-fn check_text(nc_type: i32, mem: MemType) -> Result<()> {
+fn check_text(nc_type: i32, mem: MemType) -> Outcome<()> {
     let is_text = nc_type == ExtType::Char.nc_type();
     if is_text == (mem == MemType::Text) { Ok(()) } else { Err(refused(NcError::Char)) }
 }

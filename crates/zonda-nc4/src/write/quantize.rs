@@ -12,7 +12,7 @@ use zonda_model::{ExtType, MemType, NcError, default_fill};
 
 use super::store::VarStore;
 use super::{Quantize, QuantizeMode};
-use crate::get::GetFault;
+use crate::fault::{Fault, Outcome};
 
 /// Values of a variable in memory form with fewer bits.
 pub(super) fn quantized(
@@ -20,8 +20,8 @@ pub(super) fn quantized(
     how: Quantize,
     mem: MemType,
     src: &[u8],
-) -> Result<(Vec<u8>, Converted), GetFault> {
-    let refused = GetFault::Refused;
+) -> Outcome<(Vec<u8>, Converted)> {
+    let refused = Fault::Refused;
     let (ext, order) = store.number().ok_or(refused(NcError::BadType))?;
     let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
     let encoder = encoder.map_err(|_| refused(NcError::Char))?;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use zonda_chunk::{ChunkAt, FilterSpec, StoredChunks};
 use zonda_format::VarRef;
 use zonda_hdf5::message::{DataLayout, Datatype, FillTime};
-use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
+use zonda_hdf5::{ChunkIndex, ChunkLocation};
 use zonda_model::{NcError, VarId};
 
 use super::Writing;
 use super::contiguous::{Contiguous, take_run};
 use super::store::{FileSpace, Keep, Stores, VarStore};
 use crate::details::as_stored;
+use crate::fault::{Fault, HdfResult, Outcome};
 use crate::file::hdf;
-use crate::get::GetFault;
 use crate::model::{GroupId, Model};
 use crate::stored::Stored;
 use crate::{Nc4Error, Nc4File, Result};
@@ -41,7 +41,7 @@ impl Nc4File {
         if let Some(draft) = known.draft.as_deref() {
             return Ok(draft.stored_filters.iter().map(as_stored).collect());
         }
-        let read = || -> std::result::Result<_, HdfError> {
+        let read = || -> HdfResult<_> {
             let details = self.details(known)?;
             details.object()?.filters(&details.file)
         };
@@ -59,7 +59,7 @@ impl Nc4File {
         if let Some(draft) = known.draft.as_deref() {
             return Ok(draft.datatype.clone());
         }
-        let read = || -> std::result::Result<_, HdfError> {
+        let read = || -> HdfResult<_> {
             let details = self.details(known)?;
             details.object()?.datatype(&details.file)
         };
@@ -76,7 +76,7 @@ impl Nc4File {
             let is_defined = !draft.no_fill;
             return Ok(if is_defined { NeverWritten::Value } else { NeverWritten::Undefined });
         }
-        let read = || -> std::result::Result<_, HdfError> {
+        let read = || -> HdfResult<_> {
             let details = self.details(known)?;
             details.object()?.fill_value(&details.file)
         };
@@ -89,16 +89,6 @@ impl Nc4File {
             Some(fill) if fill.fill_time == Some(FillTime::Never) => NeverWritten::Undefined,
             _ => NeverWritten::Zeros,
         })
-    }
-
-    /// Whether netCDF has words for all of a user-defined type: not for a compound with fields of
-    /// types that it does not know, of which only those before are listed.
-    ///
-    /// # Errors
-    /// What reading the definitions meets.
-    pub fn is_whole_type(&self, nc_type: i32) -> Result<bool> {
-        self.model()?;
-        Ok(self.shown_fields(nc_type).is_none())
     }
 
     /// Elements that a variable has along each dimension: fewer than the dimension where that is
@@ -137,7 +127,7 @@ impl Nc4File {
         if known.draft.is_some() {
             return Ok(());
         }
-        let read = || -> std::result::Result<Option<ChunkIndex>, HdfError> {
+        let read = || -> HdfResult<Option<ChunkIndex>> {
             let details = self.details(known)?;
             let (file, object) = (&details.file, details.object()?);
             let DataLayout::Chunked(layout) = object.layout(file)? else { return Ok(None) };
@@ -164,17 +154,17 @@ impl Nc4File {
     ) -> Result<()> {
         out.clear();
         let (model, known) = self.var(group, var)?;
-        let fail = |fault: GetFault| fault.at(|| model.var_path(group, known));
-        let mut read = || -> std::result::Result<_, GetFault> {
+        let fail = |fault: Fault| fault.at(|| model.var_path(group, known));
+        let mut read = || -> Outcome<_> {
             let array = match (self.store(group, var), &self.writing) {
                 (Some(store), Some(writing)) => {
                     let chunks = writing.stores.chunks.as_ref();
                     store.array().and_then(|array| chunks?.array(array))
                 }
                 _ if known.draft.is_some() => return Ok(()),
-                _ => self.data(known).map_err(GetFault::Hdf)?.chunks(),
+                _ => self.data(known)?.chunks(),
             };
-            let array = array.ok_or(GetFault::Refused(NcError::NotBuilt))?;
+            let array = array.ok_or(NcError::NotBuilt)?;
             Ok(array.stored_chunks(&known.extent, keys, out)?)
         };
         read().map_err(fail)
@@ -196,13 +186,8 @@ impl Nc4File {
         put.map_err(|fault| self.put_fault(VarRef { group, var }, fault))
     }
 
-    fn put_chunks(
-        &mut self,
-        group: GroupId,
-        id: VarId,
-        stored: &StoredChunks,
-    ) -> std::result::Result<(), GetFault> {
-        let refused = GetFault::Refused;
+    fn put_chunks(&mut self, group: GroupId, id: VarId, stored: &StoredChunks) -> Outcome<()> {
+        let refused = Fault::Refused;
         let number = self.begin_raw(group, id)?;
         let Nc4File { files, model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
@@ -243,8 +228,8 @@ impl Nc4File {
         placed.map_err(|fault| self.put_fault(VarRef { group, var }, fault))
     }
 
-    fn place_run(&mut self, group: GroupId, id: VarId) -> std::result::Result<(), GetFault> {
-        let refused = || GetFault::Refused(NcError::Internal);
+    fn place_run(&mut self, group: GroupId, id: VarId) -> Outcome<()> {
+        let refused = || Fault::Refused(NcError::Internal);
         let number = self.begin_raw(group, id)?;
         let file = self.files.main();
         let writing = self.writing.as_deref_mut().ok_or_else(refused)?;
@@ -254,7 +239,7 @@ impl Nc4File {
         if let Keep::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
             && !store.data.form.has_pointers()
         {
-            let at = take_run(space, file, len).map_err(GetFault::Hdf)?;
+            let at = take_run(space, file, len)?;
             store.keep_run(at, len, len, file);
         }
         Ok(())
@@ -271,13 +256,8 @@ impl Nc4File {
         extended.map_err(|fault| self.put_fault(VarRef { group, var }, fault))
     }
 
-    fn extend_to(
-        &mut self,
-        group: GroupId,
-        id: VarId,
-        extent: &[u64],
-    ) -> std::result::Result<(), GetFault> {
-        let refused = GetFault::Refused;
+    fn extend_to(&mut self, group: GroupId, id: VarId, extent: &[u64]) -> Outcome<()> {
+        let refused = Fault::Refused;
         let number = self.begin_raw(group, id)?;
         let (Some(model), Some(writing)) = (self.model.get_mut(), self.writing.as_deref_mut())
         else {
@@ -295,8 +275,8 @@ impl Nc4File {
         Ok(())
     }
 
-    fn begin_raw(&mut self, group: GroupId, id: VarId) -> std::result::Result<usize, GetFault> {
-        let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
+    fn begin_raw(&mut self, group: GroupId, id: VarId) -> Outcome<usize> {
+        let known = self.writing.as_deref().filter(|writing| !writing.mode.is_defining);
         match known.and_then(|writing| writing.stores.number(group, id)) {
             Some(number) => Ok(number),
             None => self.begin_put(group, id, None),
@@ -314,7 +294,7 @@ impl Nc4File {
         model: &Model,
         group: GroupId,
         id: VarId,
-    ) -> Option<std::result::Result<Stored, HdfError>> {
+    ) -> Option<HdfResult<Stored>> {
         let (store, var) = (self.store(group, id)?, model.var(group, id)?);
         let elem = store.data.form.file_size as u64;
         let data_bytes = var.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));

@@ -7,11 +7,9 @@ use zonda_model::{ExtType, NcError, default_fill, memory};
 use super::datatypes::Typed;
 use super::store::bytes_of;
 use super::{Fill, Layout, ObjectKey, Quantize, VarDraft, VlenSource, Writing, element, header};
+use crate::fault::{Fault, Outcome};
 use crate::form::{Form, NC_STRING};
-use crate::get::GetFault;
 use crate::model::{Model, UserClass, Var};
-
-type Result<T> = std::result::Result<T, GetFault>;
 
 /// A variable without data.
 pub(super) struct Recipe {
@@ -31,8 +29,8 @@ impl Recipe {
         var: &Var,
         draft: &VarDraft,
         mut heap: Option<(&mut Writing, ObjectKey)>,
-    ) -> Result<Recipe> {
-        let form = Typed::of(model, var.nc_type, draft.endianness).map_err(GetFault::Refused)?.form;
+    ) -> Outcome<Recipe> {
+        let form = Typed::of(model, var.nc_type, draft.endianness)?.form;
         let fill = match (draft.fill(), &mut heap) {
             (Fill::None, _) => None,
             (_, Some((writing, key))) if form.has_pointers() => {
@@ -73,7 +71,7 @@ impl Writing {
         draft: &VarDraft,
         form: &Form,
         key: ObjectKey,
-    ) -> Result<Box<[u8]>> {
+    ) -> Outcome<Box<[u8]>> {
         if let Some((set, known)) = self.stores.fills.get(&key)
             && *set == draft.fill_value
         {
@@ -93,9 +91,9 @@ impl Writing {
         draft: &VarDraft,
         form: &Form,
         element: &mut [u8],
-    ) -> Result<()> {
+    ) -> Outcome<()> {
         let (heap, space) = self.heap_and_space();
-        match draft.fill() {
+        let encoded = match draft.fill() {
             Fill::User(held) => {
                 let mut fetch = held;
                 element::encode(form, heap, space, &mut fetch, held.bytes(), element)
@@ -109,8 +107,8 @@ impl Writing {
                 element.copy_from_slice(&plain_fill(model, var, draft, form)?);
                 Ok(())
             }
-        }
-        .map_err(GetFault::Hdf)
+        };
+        Ok(encoded?)
     }
 }
 
@@ -128,8 +126,8 @@ impl VlenSource for Empty {
 }
 
 /// Elements in the header that nobody wrote to.
-fn compact(bytes: u64, fill: Option<&[u8]>) -> Result<Box<[u8]>> {
-    let len = usize::try_from(bytes).map_err(|_| GetFault::Refused(NcError::NoMem))?;
+fn compact(bytes: u64, fill: Option<&[u8]>) -> Outcome<Box<[u8]>> {
+    let len = usize::try_from(bytes).map_err(|_| Fault::Refused(NcError::NoMem))?;
     let mut data = memory::filled(len, 0)?;
     if let Some(fill) = fill.filter(|fill| !fill.is_empty()) {
         data.chunks_exact_mut(fill.len()).for_each(|element| element.copy_from_slice(fill));
@@ -138,7 +136,7 @@ fn compact(bytes: u64, fill: Option<&[u8]>) -> Result<Box<[u8]>> {
 }
 
 /// A fill value that points to nothing, in file form; zeros for one that does.
-fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Result<Box<[u8]>> {
+fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Outcome<Box<[u8]>> {
     let mut value = memory::filled(form.file_size, 0)?;
     if form.has_pointers() {
         return Ok(value.into());

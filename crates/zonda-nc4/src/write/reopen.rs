@@ -11,7 +11,7 @@ use zonda_storage::{Sidecars, Storage};
 
 use super::create::space;
 use super::scales::{Apart, Scales};
-use super::{Nc4CreateOptions, ObjectKey, Writing};
+use super::{FileEnd, Nc4CreateOptions, ObjectKey, Writing};
 use crate::file::{Nc4File, Nc4OpenOptions, hdf};
 use crate::hidden;
 use crate::model::{GroupId, Model};
@@ -60,16 +60,13 @@ impl Nc4File {
         let page = page.filter(|space| space.strategy == FileSpaceStrategy::Pages);
         let page = page.map(|space| space.page_size);
         let alignment = file.how.alignment.or(page.map(|page| (page, page)));
-        let writing = Writing {
-            scales: Scales::of(model, true, &apart),
-            apart,
-            sidecars: file.how.sidecars.clone(),
-            spills_beside: file.how.spills_beside.clone(),
-            owns_references: has_properties.is_some(),
-            found_end: Some(eof),
-            page,
-            ..Writing::new(create, space(eof, alignment), below.sizes())
-        };
+        let mut writing = Writing::new(create, space(eof, alignment), below.sizes());
+        writing.stored.scales = Scales::of(model, true, &apart);
+        writing.stored.apart = apart;
+        writing.sidecars.clone_from(&file.how.sidecars);
+        writing.spills_beside.clone_from(&file.how.spills_beside);
+        writing.owns_references = has_properties.is_some();
+        writing.file_end = FileEnd { found: Some(eof), page, ..writing.file_end };
         file.writing = Some(Box::new(writing));
         Ok(file)
     }

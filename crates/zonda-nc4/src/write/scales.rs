@@ -11,15 +11,13 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 use zonda_hdf5::Attribute;
 use zonda_hdf5::FileAddr;
-use zonda_hdf5::message::{
-    ByteOrder, Charset, Class, Compound, Dataspace, Datatype, FixedPoint, Member, Padding,
-    ReferenceKind, SpaceKind,
-};
-use zonda_model::{DimId, VarId};
+use zonda_hdf5::message::{Charset, Class, Compound, Dataspace, Datatype, Member};
+use zonda_model::{DimId, ExtType, VarId};
 
 use super::ObjectKey;
+use super::datatypes::{self, array_space, reference, scalar_space};
 use crate::hidden;
-use crate::model::{Dim, GroupId, Model, Var};
+use crate::model::{Dim, Endianness, GroupId, Model, Var};
 
 /// A variable that has a dimension, and along which axis.
 pub(super) type User = (ObjectKey, u32);
@@ -148,14 +146,13 @@ pub(super) fn coordinate_name(var: &Var) -> Attribute {
 
 /// `_Netcdf4Dimid`.
 pub(super) fn dim_id(id: DimId) -> Attribute {
-    let space = Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() };
-    attribute(hidden::DIM_ID, native_int(true), space, id.0.to_ne_bytes().to_vec())
+    attribute(hidden::DIM_ID, int(), scalar_space(), id.0.to_ne_bytes().to_vec())
 }
 
 /// `_Netcdf4Coordinates`.
 pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
     let data = dims.iter().flat_map(|dim| dim.0.to_ne_bytes()).collect();
-    attribute(hidden::COORDINATES, native_int(true), list_of(dims.len()), data)
+    attribute(hidden::COORDINATES, int(), array_space(vec![dims.len() as u64]), data)
 }
 
 /// `DIMENSION_LIST`: for each axis the place in the global heap of its one reference, as the file
@@ -163,7 +160,7 @@ pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
 pub(super) fn dimension_list(places: Vec<u8>, rank: usize) -> Attribute {
     let base = Box::new(reference());
     let datatype = Datatype { size: PLACE_BYTES, class: Class::VarLenSequence { base } };
-    attribute(hidden::DIMENSION_LIST, datatype, list_of(rank), places)
+    attribute(hidden::DIMENSION_LIST, datatype, array_space(vec![rank as u64]), places)
 }
 
 /// `REFERENCE_LIST`: the variables that have the dimension, and along which axes.
@@ -175,24 +172,20 @@ pub(super) fn reference_list(users: &[(FileAddr, u32)]) -> Attribute {
         data.extend([0; 4]);
     }
     let member = |name: &[u8], offset, datatype| Member { name: name.into(), offset, datatype };
-    let members =
-        vec![member(b"dataset", 0, reference()), member(b"dimension", 8, native_int(true))];
+    let members = vec![member(b"dataset", 0, reference()), member(b"dimension", 8, int())];
     let datatype = Datatype { size: 16, class: Class::Compound(Compound { members }) };
-    attribute(hidden::REFERENCE_LIST, datatype, list_of(users.len()), data)
+    attribute(hidden::REFERENCE_LIST, datatype, array_space(vec![users.len() as u64]), data)
 }
 
 /// A text attribute in one piece.
 pub(super) fn text(name: &[u8], value: Vec<u8>) -> Attribute {
     let size = u32::try_from(value.len()).unwrap_or(u32::MAX);
-    let class = Class::String { padding: Padding::NullTerminated, charset: Charset::Ascii };
-    let space = Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() };
-    attribute(name, Datatype { size, class }, space, value)
+    attribute(name, datatypes::text(size), scalar_space(), value)
 }
 
 /// `_nc3_strict`.
 pub(super) fn strict() -> Attribute {
-    let space = Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() };
-    attribute(hidden::STRICT, native_int(true), space, 1i32.to_ne_bytes().to_vec())
+    attribute(hidden::STRICT, int(), scalar_space(), 1i32.to_ne_bytes().to_vec())
 }
 
 fn attribute(name: &[u8], datatype: Datatype, dataspace: Dataspace, data: Vec<u8>) -> Attribute {
@@ -207,19 +200,7 @@ fn attribute(name: &[u8], datatype: Datatype, dataspace: Dataspace, data: Vec<u8
     }
 }
 
-fn list_of(n: usize) -> Dataspace {
-    let dims = vec![n as u64];
-    Dataspace { kind: SpaceKind::Simple, max_dims: dims.clone(), dims }
-}
-
-fn reference() -> Datatype {
-    Datatype { size: 8, class: Class::Reference(ReferenceKind::Object) }
-}
-
 /// An `int` of this machine.
-fn native_int(signed: bool) -> Datatype {
-    let order = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
-    let padding = [false; 2];
-    let bits = FixedPoint { order, signed, padding, bit_offset: 0, precision: 32 };
-    Datatype { size: 4, class: Class::FixedPoint(bits) }
+fn int() -> Datatype {
+    datatypes::atomic(ExtType::Int, Endianness::Native)
 }

@@ -1,25 +1,25 @@
 //! What is set of a variable between its definition and its first data.
 
-use zonda_chunk::filter::{builtin_name, is_builtin};
-use zonda_chunk::{ChunkError, FilterSpec};
+use zonda_chunk::FilterSpec;
 use zonda_format::VarRef;
 use zonda_hdf5::message::FilterDescription;
 use zonda_model::release::{Release, answers_as};
 use zonda_model::{ExtType, NcError, VarId};
 
-use super::define::{Definer, Stop};
+use super::define::Definer;
 use super::draft::VarDraft;
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
 use super::measure::check_fill;
 use super::owned_values;
 use super::{Quantize, QuantizeMode, StorageRequest};
+use crate::Result;
+use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
 use crate::place::NoPlace;
 use crate::write::datatypes::Typed;
-use crate::{Nc4Error, Result};
-use zonda_format::{AttAccess, Destination, Transfer, Values};
+use zonda_format::Values;
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
@@ -48,345 +48,37 @@ fn pipeline_bytes(name: usize, params: usize) -> usize {
 }
 
 impl Nc4File {
-    /// Sets shuffle and deflate. Level 0 is no compression.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for a scalar,
-    /// `NC_EFILTER` for a type of variable length, `NC_EINVAL` for a level beyond 9 or together with
-    /// szip. Shuffle is set also where deflate is then refused.
-    pub fn def_var_deflate(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-        shuffle: bool,
-        deflate: bool,
-        level: i32,
-    ) -> Result<()> {
-        self.define_of_var(group, var, |definer| {
-            let is_scalar = definer.rank_of_draft(group, var)? == 0;
-            if shuffle {
-                if is_scalar {
-                    return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
-                }
-                definer.add_filter(group, var, builtin(SHUFFLE, Vec::new()), true)?;
-            }
-            if deflate && level != 0 {
-                // A negative level is a large one.
-                let params = vec![u32::from_ne_bytes(level.to_ne_bytes())];
-                definer.add_filter(group, var, builtin(DEFLATE, params), true)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Sets checksums of chunks. Once set they stay; not to set them is no definition.
-    ///
-    /// # Errors
-    /// As [`Nc4File::def_var_deflate`].
-    pub fn def_var_fletcher32(&mut self, group: GroupId, var: VarId, on: bool) -> Result<()> {
-        self.define_of_var(group, var, |definer| {
-            let is_scalar = definer.rank_of_draft(group, var)? == 0;
-            if on && is_scalar {
-                return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
-            }
-            if on {
-                definer.add_filter(group, var, builtin(FLETCHER32, Vec::new()), true)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Adds a filter to the pipeline, or gives one that is there other parameters. The checksum is
-    /// applied first and shuffle before the others; the rest in the order of the calls.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_ENOTVAR`; `NC_EFILTER` for a type of variable length;
-    /// `NC_EINDEFINE` (this code, indeed) outside of define mode; `NC_EINVAL` for a scalar;
-    /// `NC_ELATEDEF`; `NC_EHDFERR` for a number beyond 65535, `NC_ENOFILTER` for a filter that is not
-    /// to be had; `NC_EFILTER` and `NC_EINVAL` for bad parameters.
-    pub fn def_var_filter(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-        mut filter: FilterSpec,
-    ) -> Result<()> {
-        let find = self.how.find_filter.clone();
-        let mut refused = None;
-        let done = self.define_of_var(group, var, |definer| {
-            let is_own = is_builtin(filter.id);
-            let found = if is_own { None } else { find.and_then(|find| find(&filter)) };
-            let found = found.and_then(|found| found.map_err(|error| refused = Some(error)).ok());
-            let is_there = is_own || found.is_some();
-            if filter.name.is_empty() {
-                // libhdf5 1.10 takes room for no name, and then writes the one that a plugin has.
-                let name = found.map(|found| found.name()).or_else(|| builtin_name(filter.id));
-                filter.name = name.unwrap_or_default().to_owned();
-            }
-            definer.add_filter(group, var, filter, is_there)
-        });
-        match (done, refused) {
-            // It may be in a file that is not to be trusted: that is to be known.
-            (Err(Nc4Error::Explained { object, code: NcError::NoFilter, .. }), Some(error)) => {
-                let error = ChunkError::Filter { chunk: Vec::new(), at: 0, error };
-                Err(Nc4Error::Chunk { object, error })
-            }
-            (done, _) => done,
-        }
-    }
-
     /// Gives a variable that is in chunks the filters that [`Nc4File::pipeline`] tells of another one,
     /// in their order and with these parameters, for chunks to be copied as they are stored
     /// ([`Nc4File::put_stored_chunks`]). They need not be to be had; what applies them then fails.
     ///
     /// # Errors
-    /// As [`Nc4File::def_var_filter`], but for `NC_ENOFILTER`.
+    /// As [`TypeDefinitions::def_var_filter`], but for `NC_ENOFILTER`.
     pub fn def_var_pipeline(
         &mut self,
         group: GroupId,
         var: VarId,
         pipeline: Vec<FilterSpec>,
     ) -> Result<()> {
-        self.define_of_var(group, var, |definer| {
-            if definer.rank_of_draft(group, var)? == 0 {
-                return Err(NcError::Inval.into());
-            }
-            let nc_type = definer.var(group, var)?.nc_type;
-            if !definer.is_fixed_size(nc_type) || pipeline.len() > MOST_FILTERS {
-                return Err(NcError::Filter.into());
-            }
+        let of = VarRef { group, var };
+        self.define_of_var(of, |definer| {
+            refuse_if(definer.rank_of_draft(of)? == 0, NcError::Inval)?;
+            let nc_type = definer.var(of)?.nc_type;
+            refuse_if(
+                !definer.is_fixed_size(nc_type) || pipeline.len() > MOST_FILTERS,
+                NcError::Filter,
+            )?;
             let described = |spec: FilterSpec| {
                 let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
                 let (name, flags) = (spec.name.into_bytes().into(), u16::from(spec.optional));
                 Ok(FilterDescription { id, name, flags, params: spec.params })
             };
-            let filters: std::result::Result<Vec<_>, NcError> =
-                pipeline.into_iter().map(described).collect();
-            let draft = definer.draft(group, var)?;
+            let filters: Coded<Vec<_>> = pipeline.into_iter().map(described).collect();
+            let draft = definer.draft(of)?;
             draft.filters = filters?;
             draft.filters_are_stored = true;
             draft.storage = StorageRequest::Chunked;
-            Ok(definer.refresh(group, var)?)
-        })
-    }
-
-    /// Sets how a variable is stored; `sizes` is the shape of chunks, where 0 stands for the default.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for no chunks
-    /// with filters or unlimited dimensions, and for chunks of a scalar; `NC_EBADCHUNK` for chunks
-    /// of 4 GiB and longer than their dimensions; `NC_EVARSIZE` for compact data that are too long.
-    pub fn def_var_chunking(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-        storage: StorageRequest,
-        sizes: Option<&[usize]>,
-    ) -> Result<()> {
-        self.define_of_var(group, var, |definer| {
-            let rank = definer.rank_of_draft(group, var)?;
-            let lens = definer.lens(group, var)?;
-            let draft = definer.draft(group, var)?;
-            let elem_size = u64::from(draft.datatype.size);
-            if storage != StorageRequest::Chunked
-                && (!draft.filters.is_empty() || lens.contains(&None))
-            {
-                let why = "with filters or unlimited dimensions, only chunks are possible";
-                return Err(Stop::Explained(NcError::Inval, why.to_owned()));
-            }
-            let mut checked = Ok(());
-            match storage {
-                StorageRequest::Chunked if rank == 0 => {
-                    return Err(Stop::Explained(
-                        NcError::Inval,
-                        "a scalar has no chunks".to_owned(),
-                    ));
-                }
-                StorageRequest::Chunked => {
-                    draft.storage = storage;
-                    if let Some(sizes) = sizes {
-                        let sizes: Box<[u64]> = sizes.iter().map(|&size| size as u64).collect();
-                        // Where they cannot be, the variable is chunked all the same.
-                        checked = check_chunk(&sizes, &lens, elem_size);
-                        if checked.is_ok() {
-                            draft.chunks = Some(sizes);
-                        }
-                    }
-                }
-                StorageRequest::Compact => {
-                    let n = lens.iter().flatten().try_fold(1u64, |n, &len| n.checked_mul(len));
-                    let bytes = n.and_then(|n| n.checked_mul(elem_size)).unwrap_or(u64::MAX);
-                    if bytes > MOST_COMPACT.saturating_sub(LAYOUT_HEADER) {
-                        return Err(NcError::VarSize.into());
-                    }
-                    draft.storage = storage;
-                }
-                StorageRequest::Contiguous => {
-                    let n = lens.iter().flatten().try_fold(elem_size, |n, &len| n.checked_mul(len));
-                    if n.is_none() {
-                        return Err(NcError::VarSize.into());
-                    }
-                    draft.storage = storage;
-                }
-                StorageRequest::Unknown => {}
-            }
-            definer.refresh(group, var)?;
-            checked
-        })
-    }
-
-    /// Sets the byte order in the file.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`, `NC_EINVAL` for what is no
-    /// number.
-    pub fn def_var_endian(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-        endianness: Endianness,
-    ) -> Result<()> {
-        self.define_of_var(group, var, |definer| {
-            definer.draft(group, var)?;
-            let nc_type = definer.var(group, var)?.nc_type;
-            let ext = ExtType::from_nc_type(nc_type).filter(|&ext| ext != ExtType::Char);
-            let ext = ext.ok_or(NcError::Inval)?;
-            let draft = definer.draft(group, var)?;
-            draft.endianness = endianness;
-            draft.datatype = super::datatypes::atomic(ext, endianness);
-            Ok(definer.refresh(group, var)?)
-        })
-    }
-
-    /// Sets whether elements that are never written have a fill value, and which: one element in
-    /// memory form, and where that is what it points to. It becomes the attribute `_FillValue`, which
-    /// goes where there is no fill value.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for
-    /// strings without a fill value; `NC_EINVAL` for a value of another length than an element, and
-    /// `NC_EHDFERR` for one of 64 KiB and more, for which HDF5 has no room.
-    pub fn def_var_fill(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-        no_fill: bool,
-        value: Option<Values<'_>>,
-    ) -> Result<()> {
-        self.define_of_var(group, var, |definer| {
-            if var == VarId::GLOBAL {
-                return Err(NcError::Global.into());
-            }
-            definer.draft(group, var)?;
-            let nc_type = definer.var(group, var)?.nc_type;
-            if no_fill && nc_type == NC_STRING {
-                return Err(NcError::Inval.into());
-            }
-            let draft = definer.draft(group, var)?;
-            draft.no_fill = no_fill;
-            let had_value = draft.fill_value.is_some();
-            let owner = VarRef { group, var };
-            match value.filter(|_| !no_fill) {
-                Some(value) => {
-                    let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
-                    check_fill(typed.form.file_size)?;
-                    let bytes = value.bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
-                    let mut none = NoPlace::default();
-                    let held = match value.fetch {
-                        Some(fetch) => owned_values::take(&typed.form, fetch, bytes)?,
-                        None => owned_values::take(&typed.form, &mut none, bytes)?,
-                    };
-                    if none.is_asked {
-                        return Err(NcError::BadType.into());
-                    }
-                    // The reference deletes the attribute and makes it anew, so it comes last.
-                    let atts = definer.edit_atts(owner)?;
-                    if let Some(number) = atts.find(FILL_VALUE) {
-                        atts.delete(number);
-                    }
-                    atts.put(FILL_VALUE, nc_type, 1, held.clone())?;
-                    definer.draft(group, var)?.fill_value = Some(held);
-                }
-                None if no_fill && had_value => {
-                    let atts = definer.edit_atts(owner)?;
-                    if let Some(number) = atts.find(FILL_VALUE) {
-                        atts.delete(number);
-                    }
-                    definer.draft(group, var)?.fill_value = None;
-                }
-                None => {}
-            }
-            Ok(definer.refresh(group, var)?)
-        })
-    }
-
-    /// Sets the precision that is given up, by the numbers that C has for it; 0 is none.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL`
-    /// for a mode that does not exist, for what is neither `float` nor `double`, and for digits
-    /// that it has not.
-    pub fn def_var_quantize(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-        mode: i32,
-        kept: i32,
-    ) -> Result<()> {
-        self.define_of_var(group, var, |definer| {
-            if var == VarId::GLOBAL {
-                return Err(NcError::Global.into());
-            }
-            definer.draft(group, var)?;
-            let ext = ExtType::from_nc_type(definer.var(group, var)?.nc_type);
-            let found = QuantizeMode::ALL.into_iter().find(|known| known.number() == mode);
-            let quantize = match (found, ext) {
-                (None, _) if mode == 0 => None,
-                (Some(mode), Some(ext)) => {
-                    let most = most_kept(mode, ext).ok_or(NcError::Inval)?;
-                    let kept = u32::try_from(kept).ok().filter(|kept| (1..=most).contains(kept));
-                    Some(Quantize { mode, kept: kept.ok_or(NcError::Inval)? })
-                }
-                _ => return Err(NcError::Inval.into()),
-            };
-            definer.draft(group, var)?.quantize = quantize;
-            Ok(())
-        })
-    }
-
-    /// The precision that is given up: as it was set, or as an attribute says.
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, and what keeps attributes from being read.
-    pub fn var_quantize(&self, group: GroupId, var: VarId) -> Result<Option<Quantize>> {
-        let known = self.var(group, var)?.1;
-        if let Some(draft) = known.draft.as_deref().filter(|draft| !draft.is_settled) {
-            return Ok(draft.quantize);
-        }
-        let owner = VarRef { group, var };
-        for mode in QuantizeMode::ALL {
-            let mut kept = [0; 4];
-            let name = mode.attribute().as_bytes();
-            let att = AttAccess { owner, name, mem: Some(zonda_model::MemType::I32) };
-            let mut get = Transfer::new(att);
-            let read = self.check_get_att(&mut get);
-            // As in the reference, one without a value says nothing but the way.
-            let room = if get.n_bytes == 0 { &mut [][..] } else { &mut kept };
-            let read = read.and_then(|()| self.get_att(&get, Destination::plain(room)));
-            if let (Ok(_), Ok(kept)) = (read, u32::try_from(i32::from_ne_bytes(kept))) {
-                return Ok(Some(Quantize { mode, kept }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Sets whether new variables are filled; gives what was set before.
-    ///
-    /// # Errors
-    /// `NC_EPERM`
-    pub fn set_fill(&mut self, no_fill: bool) -> Result<bool> {
-        self.define(GroupId::ROOT, b"", |definer| {
-            let writing = definer.writing()?;
-            Ok(std::mem::replace(&mut writing.no_fill, no_fill))
+            Ok(definer.refresh(of)?)
         })
     }
 }
@@ -409,14 +101,8 @@ fn most_kept(mode: QuantizeMode, ext: ExtType) -> Option<u32> {
     }
 }
 
-fn check_chunk(
-    sizes: &[u64],
-    lens: &[Option<u64>],
-    elem_size: u64,
-) -> std::result::Result<(), Stop> {
-    if sizes.len() != lens.len() {
-        return Err(NcError::Inval.into());
-    }
+fn check_chunk(sizes: &[u64], lens: &[Option<u64>], elem_size: u64) -> Outcome<()> {
+    refuse_if(sizes.len() != lens.len(), NcError::Inval)?;
     let bytes = sizes.iter().try_fold(elem_size, |bytes, &size| bytes.checked_mul(size));
     let is_short = bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX));
     // Lengths of chunks have 32 bits also where there is no byte in one.
@@ -428,25 +114,212 @@ fn check_chunk(
         let (size, len) = (sizes.get(axis), lens.get(axis).copied().flatten());
         let (size, len) = (size.copied().unwrap_or(0), len.unwrap_or(0));
         let why = format!("chunks of {size} along dimension {axis} of length {len}");
-        return Err(Stop::Explained(NcError::BadChunk, why));
+        return Err(Fault::Explained(NcError::BadChunk, why));
     }
     if longer.is_some() || !is_short || !fits {
-        let why = String::from("a chunk has less than 4 GiB");
-        return Err(Stop::Explained(NcError::BadChunk, why));
+        return Err(Fault::explained(NcError::BadChunk, "a chunk has less than 4 GiB"));
     }
     Ok(())
 }
 
 impl Definer<'_> {
+    /// Sets shuffle and deflate. Level 0 is no compression.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for a scalar,
+    /// `NC_EFILTER` for a type of variable length, `NC_EINVAL` for a level beyond 9 or together with
+    /// szip. Shuffle is set also where deflate is then refused.
+    pub(super) fn def_var_deflate(
+        &mut self,
+        of: VarRef,
+        shuffle: bool,
+        level: Option<i32>,
+    ) -> Outcome<()> {
+        let is_scalar = self.rank_of_draft(of)? == 0;
+        if shuffle {
+            if is_scalar {
+                return Err(Fault::explained(NcError::Inval, SCALAR));
+            }
+            self.add_filter(of, builtin(SHUFFLE, Vec::new()), true)?;
+        }
+        if let Some(level) = level.filter(|&level| level != 0) {
+            // A negative level is a large one.
+            let params = vec![u32::from_ne_bytes(level.to_ne_bytes())];
+            self.add_filter(of, builtin(DEFLATE, params), true)?;
+        }
+        Ok(())
+    }
+
+    /// Sets checksums of chunks. Once set they stay; not to set them is no definition.
+    ///
+    /// # Errors
+    /// As [`Definer::def_var_deflate`].
+    pub(super) fn def_var_fletcher32(&mut self, of: VarRef, on: bool) -> Outcome<()> {
+        let is_scalar = self.rank_of_draft(of)? == 0;
+        if on && is_scalar {
+            return Err(Fault::explained(NcError::Inval, SCALAR));
+        }
+        if on {
+            self.add_filter(of, builtin(FLETCHER32, Vec::new()), true)?;
+        }
+        Ok(())
+    }
+
+    /// Sets how a variable is stored; `sizes` is the shape of chunks, where 0 stands for the default.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for no chunks
+    /// with filters or unlimited dimensions, and for chunks of a scalar; `NC_EBADCHUNK` for chunks
+    /// of 4 GiB and longer than their dimensions; `NC_EVARSIZE` for compact data that are too long.
+    pub(super) fn def_var_chunking(
+        &mut self,
+        of: VarRef,
+        storage: StorageRequest,
+        sizes: Option<&[usize]>,
+    ) -> Outcome<()> {
+        let rank = self.rank_of_draft(of)?;
+        let lens = self.lens(of)?;
+        let draft = self.draft(of)?;
+        let elem_size = u64::from(draft.datatype.size);
+        if storage != StorageRequest::Chunked && (!draft.filters.is_empty() || lens.contains(&None))
+        {
+            let why = "with filters or unlimited dimensions, only chunks are possible";
+            return Err(Fault::explained(NcError::Inval, why));
+        }
+        let mut checked = Ok(());
+        match storage {
+            StorageRequest::Chunked if rank == 0 => {
+                return Err(Fault::explained(NcError::Inval, "a scalar has no chunks"));
+            }
+            StorageRequest::Chunked => {
+                draft.storage = storage;
+                if let Some(sizes) = sizes {
+                    let sizes: Box<[u64]> = sizes.iter().map(|&size| size as u64).collect();
+                    // Where they cannot be, the variable is chunked all the same.
+                    checked = check_chunk(&sizes, &lens, elem_size);
+                    if checked.is_ok() {
+                        draft.chunks = Some(sizes);
+                    }
+                }
+            }
+            StorageRequest::Compact => {
+                let n = lens.iter().flatten().try_fold(1u64, |n, &len| n.checked_mul(len));
+                let bytes = n.and_then(|n| n.checked_mul(elem_size)).unwrap_or(u64::MAX);
+                refuse_if(bytes > MOST_COMPACT.saturating_sub(LAYOUT_HEADER), NcError::VarSize)?;
+                draft.storage = storage;
+            }
+            StorageRequest::Contiguous => {
+                let n = lens.iter().flatten().try_fold(elem_size, |n, &len| n.checked_mul(len));
+                refuse_if(n.is_none(), NcError::VarSize)?;
+                draft.storage = storage;
+            }
+            StorageRequest::Unknown => {}
+        }
+        self.refresh(of)?;
+        checked
+    }
+
+    /// Sets the byte order in the file.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`, `NC_EINVAL` for what is no
+    /// number.
+    pub(super) fn def_var_endian(&mut self, of: VarRef, endianness: Endianness) -> Outcome<()> {
+        self.draft(of)?;
+        let nc_type = self.var(of)?.nc_type;
+        let ext = ExtType::from_nc_type(nc_type).filter(|&ext| ext != ExtType::Char);
+        let ext = ext.ok_or(NcError::Inval)?;
+        let draft = self.draft(of)?;
+        draft.endianness = endianness;
+        draft.datatype = super::datatypes::atomic(ext, endianness);
+        Ok(self.refresh(of)?)
+    }
+
+    /// Sets whether elements that are never written have a fill value, and which: one element in
+    /// memory form, and where that is what it points to. It becomes the attribute `_FillValue`, which
+    /// goes where there is no fill value.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for
+    /// strings without a fill value; `NC_EINVAL` for a value of another length than an element, and
+    /// `NC_EHDFERR` for one of 64 KiB and more, for which HDF5 has no room.
+    pub(super) fn def_var_fill(
+        &mut self,
+        of: VarRef,
+        no_fill: bool,
+        value: Option<Values<'_>>,
+    ) -> Outcome<()> {
+        refuse_if(of.var == VarId::GLOBAL, NcError::Global)?;
+        self.draft(of)?;
+        let nc_type = self.var(of)?.nc_type;
+        refuse_if(no_fill && nc_type == NC_STRING, NcError::Inval)?;
+        let draft = self.draft(of)?;
+        draft.no_fill = no_fill;
+        let had_value = draft.fill_value.is_some();
+        match value.filter(|_| !no_fill) {
+            Some(value) => {
+                let typed = Typed::of(self.model, nc_type, Endianness::Native)?;
+                check_fill(typed.form.file_size)?;
+                let bytes = value.bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
+                let mut none = NoPlace::default();
+                let held = match value.fetch {
+                    Some(fetch) => owned_values::take(&typed.form, fetch, bytes)?,
+                    None => owned_values::take(&typed.form, &mut none, bytes)?,
+                };
+                refuse_if(none.is_asked, NcError::BadType)?;
+                // The reference deletes the attribute and makes it anew, so it comes last.
+                let atts = self.edit_atts(of)?;
+                if let Some(number) = atts.find(FILL_VALUE) {
+                    atts.delete(number);
+                }
+                atts.put(FILL_VALUE, nc_type, 1, held.clone())?;
+                self.draft(of)?.fill_value = Some(held);
+            }
+            None if no_fill && had_value => {
+                let atts = self.edit_atts(of)?;
+                if let Some(number) = atts.find(FILL_VALUE) {
+                    atts.delete(number);
+                }
+                self.draft(of)?.fill_value = None;
+            }
+            None => {}
+        }
+        Ok(self.refresh(of)?)
+    }
+
+    /// Sets the precision that is given up, by the numbers that C has for it; 0 is none.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL`
+    /// for a mode that does not exist, for what is neither `float` nor `double`, and for digits
+    /// that it has not.
+    pub(super) fn def_var_quantize(&mut self, of: VarRef, mode: i32, kept: i32) -> Outcome<()> {
+        refuse_if(of.var == VarId::GLOBAL, NcError::Global)?;
+        self.draft(of)?;
+        let ext = ExtType::from_nc_type(self.var(of)?.nc_type);
+        let found = QuantizeMode::ALL.into_iter().find(|known| known.number() == mode);
+        let quantize = match (found, ext) {
+            (None, _) if mode == 0 => None,
+            (Some(mode), Some(ext)) => {
+                let most = most_kept(mode, ext).ok_or(NcError::Inval)?;
+                let kept = u32::try_from(kept).ok().filter(|kept| (1..=most).contains(kept));
+                Some(Quantize { mode, kept: kept.ok_or(NcError::Inval)? })
+            }
+            _ => return Err(NcError::Inval.into()),
+        };
+        self.draft(of)?.quantize = quantize;
+        Ok(())
+    }
+
     /// Dimensions of a variable whose settings may be changed.
-    fn rank_of_draft(&mut self, group: GroupId, var: VarId) -> std::result::Result<usize, NcError> {
-        self.draft(group, var)?;
-        Ok(self.var(group, var)?.dims.len())
+    fn rank_of_draft(&mut self, of: VarRef) -> Coded<usize> {
+        self.draft(of)?;
+        Ok(self.var(of)?.dims.len())
     }
 
     /// Lengths of a variable's dimensions, `None` for unlimited ones.
-    fn lens(&self, group: GroupId, var: VarId) -> std::result::Result<Vec<Option<u64>>, NcError> {
-        let dims = self.var(group, var)?.dims.iter();
+    fn lens(&self, of: VarRef) -> Coded<Vec<Option<u64>>> {
+        let dims = self.var(of)?.dims.iter();
         let len = |&id| self.model.dim(id).filter(|dim| !dim.is_unlimited).map(|dim| dim.len);
         Ok(dims.map(len).collect())
     }
@@ -463,39 +336,35 @@ impl Definer<'_> {
         }
     }
 
-    fn add_filter(
+    pub(super) fn add_filter(
         &mut self,
-        group: GroupId,
-        var: VarId,
+        of: VarRef,
         spec: FilterSpec,
         is_there: bool,
-    ) -> std::result::Result<(), Stop> {
-        let known = self.var(group, var)?;
+    ) -> Outcome<()> {
+        let known = self.var(of)?;
         // What lies in the heap is not filtered, only where it is. Releases since 4.9.3 accept that.
         if !self.is_fixed_size(known.nc_type) && answers_as() < ANY_TYPE_FILTERED {
-            let why = String::from("strings and sequences have no filters");
-            return Err(Stop::Explained(NcError::Filter, why));
+            return Err(Fault::explained(NcError::Filter, "strings and sequences have no filters"));
         }
-        if !self.is_defining() {
-            return Err(NcError::InDefine.into());
-        }
+        refuse_if(!self.is_defining(), NcError::InDefine)?;
         if known.dims.is_empty() {
-            return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
+            return Err(Fault::explained(NcError::Inval, SCALAR));
         }
         let dim_len = |&id| self.model.dim(id).map(|dim| dim.len).filter(|&len| len > 0);
         let elems = known.dims.iter().filter_map(dim_len);
         let elems = elems.fold(1u64, |n, len| n.saturating_mul(len));
-        let draft = self.draft(group, var)?;
+        let draft = self.draft(of)?;
         if spec.id > LAST_FILTER {
             let why = format!("filter {} is beyond {LAST_FILTER}, the last number", spec.id);
-            return Err(Stop::Explained(NcError::HdfErr, why));
+            return Err(Fault::Explained(NcError::HdfErr, why));
         }
         if !is_there {
             let why = format!(
                 "filter {} is not built in, and HDF5_PLUGIN_PATH leads to no plugin for it",
                 spec.id
             );
-            return Err(Stop::Explained(NcError::NoFilter, why));
+            return Err(Fault::Explained(NcError::NoFilter, why));
         }
         let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
         check_params(draft, id, &spec.params, elems)?;
@@ -504,9 +373,7 @@ impl Definer<'_> {
         let bytes = others.fold(0, usize::saturating_add);
         let bytes = bytes.saturating_add(pipeline_bytes(spec.name.len(), spec.params.len()));
         let n_params = spec.params.len().saturating_add(params_added(id));
-        if n_params > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES {
-            return Err(NcError::Filter.into());
-        }
+        refuse_if(n_params > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES, NcError::Filter)?;
         let flags = match id {
             DEFLATE | SHUFFLE | SZIP => 1,
             FLETCHER32 => 0,
@@ -521,31 +388,23 @@ impl Definer<'_> {
         insert(&mut draft.filters, filter)?;
         draft.filters_are_stored = false;
         draft.storage = StorageRequest::Chunked;
-        Ok(self.refresh(group, var)?)
+        Ok(self.refresh(of)?)
     }
 }
 
 /// What filters that the reference knows say of their parameters, and of each other.
-fn check_params(
-    draft: &VarDraft,
-    id: u16,
-    params: &[u32],
-    elems: u64,
-) -> std::result::Result<(), Stop> {
+fn check_params(draft: &VarDraft, id: u16, params: &[u32], elems: u64) -> Outcome<()> {
     let has = |id| draft.filters.iter().any(|filter| filter.id == id);
     // The message has 16 bits for their number.
-    if u16::try_from(params.len()).is_err() {
-        return Err(NcError::Filter.into());
-    }
+    refuse_if(u16::try_from(params.len()).is_err(), NcError::Filter)?;
     match (id, params) {
         (DEFLATE, &[level]) if level > 9 => {
             let level = i32::from_ne_bytes(level.to_ne_bytes());
             let why = format!("deflate has levels 0 to 9, not {level}");
-            Err(Stop::Explained(NcError::Inval, why))
+            Err(Fault::Explained(NcError::Inval, why))
         }
         (DEFLATE, &[_]) if has(SZIP) => {
-            let why = String::from("deflate and szip are not possible at once");
-            Err(Stop::Explained(NcError::Inval, why))
+            Err(Fault::explained(NcError::Inval, "deflate and szip are not possible at once"))
         }
         (SZIP, &[_, pixels]) => {
             let is_bad = pixels == 0 || pixels % 2 == 1 || pixels > MOST_PIXELS;
@@ -559,17 +418,12 @@ fn check_params(
 }
 
 /// The checksum comes first, shuffle before the others; a filter that is there keeps its place.
-fn insert(
-    filters: &mut Vec<FilterDescription>,
-    filter: FilterDescription,
-) -> std::result::Result<(), NcError> {
+fn insert(filters: &mut Vec<FilterDescription>, filter: FilterDescription) -> Coded<()> {
     if let Some(known) = filters.iter_mut().find(|known| known.id == filter.id) {
         *known = filter;
         return Ok(());
     }
-    if filters.len() >= MOST_FILTERS {
-        return Err(NcError::Filter);
-    }
+    refuse_if(filters.len() >= MOST_FILTERS, NcError::Filter)?;
     let has_checksum = filters.first().is_some_and(|first| first.id == FLETCHER32);
     let at = match filter.id {
         FLETCHER32 => 0,

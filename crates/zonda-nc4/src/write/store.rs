@@ -2,40 +2,28 @@
 //! first put and kept until the file is closed.
 
 use std::sync::Arc;
-use zonda_runtime::lock::{Rank, RwLock};
+use zonda_runtime::lock::RwLock;
 
 use hashbrown::HashMap;
-use zonda_chunk::filter::{ChunkShape, FilterError, Pipeline};
 use zonda_chunk::{
-    Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
-    NewArray, SpillFile, TableError, WriteTable,
+    Allocate, ArrayId, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, TableError, WriteTable,
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
-use zonda_hdf5::message::{
-    ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription, SpaceKind,
-};
-use zonda_hdf5::{
-    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, HeapWriter, Space,
-    TreeCommit,
-};
+use zonda_hdf5::message::{ChunkedLayout, DataLayout};
+use zonda_hdf5::{ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapWriter, Space, TreeCommit};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::Span;
-use zonda_storage::{StorageError, temporary};
+use zonda_storage::StorageError;
 
 use super::absent;
 use super::commit::is_often;
 use super::contiguous::Contiguous;
-use super::linear;
-use super::own::{CopiesOf, FillCopies};
-use super::recipe::Recipe;
-use super::{ObjectKey, OwnedValues, Quantize, Writing, element};
-use crate::data::{Data, Find, unusable};
-use crate::details::{Details, as_stored, user_fill};
-use crate::form::{Form, Shape};
-use crate::get::GetFault;
+use super::own::CopiesOf;
+use super::{ObjectKey, OwnedValues, Quantize, Writing};
+use crate::data::Data;
+use crate::fault::{Coded, Fault, HdfResult, Outcome};
+use crate::form::Shape;
 use crate::model::{GroupId, Model, Var};
-
-type Result<T> = std::result::Result<T, GetFault>;
 
 /// The data of a file that is being written.
 #[derive(Debug, Default)]
@@ -75,10 +63,10 @@ pub(crate) struct VarStore {
     /// The length of each dimension that cannot grow.
     pub(super) fixed: Box<[Option<u64>]>,
     /// One element that was never written; `None` where it may be anything.
-    fill: Option<Box<[u8]>>,
+    pub(super) fill: Option<Box<[u8]>>,
     pub(super) quantize: Option<Quantize>,
     /// For the type of memory that was used last.
-    encoder: Option<(MemType, Encoder)>,
+    pub(super) encoder: Option<(MemType, Encoder)>,
     /// The header has to be written with the next commit.
     pub(super) is_changed: bool,
 }
@@ -122,7 +110,7 @@ impl Stores {
         }
     }
 
-    fn add(&mut self, group: GroupId, var: VarId, store: VarStore) -> Option<usize> {
+    pub(super) fn add(&mut self, group: GroupId, var: VarId, store: VarStore) -> Option<usize> {
         let (at, of) = (usize::from(group.0), usize::try_from(var.0).ok()?);
         let number = self.list.len();
         if self.numbers.len() <= at {
@@ -145,7 +133,7 @@ impl Stores {
         slab: &Hyperslab<'_>,
         decode: Decode<'_>,
         out: &mut [u8],
-    ) -> std::result::Result<Converted, ChunkError> {
+    ) -> Result<Converted, ChunkError> {
         match (&store.keep, &self.chunks) {
             (Keep::Chunked { array, .. }, Some(chunks)) => {
                 chunks.read(*array, extent, slab, decode, out)
@@ -167,7 +155,7 @@ impl Stores {
         space: &mut Space,
         heap: &mut HeapWriter,
         file: &File,
-    ) -> Result<()> {
+    ) -> Outcome<()> {
         let Stores { chunks: Some(chunks), copies, .. } = self else { return Ok(()) };
         Ok(chunks.store_complete(&mut FileSpace { space, heap, copies, file })?)
     }
@@ -180,13 +168,13 @@ impl Stores {
 
 impl Writing {
     /// Writes what was put into the global heap, so that it can be read.
-    pub(crate) fn flush_heap(&self, file: &File) -> std::result::Result<(), HdfError> {
+    pub(crate) fn flush_heap(&self, file: &File) -> HdfResult<()> {
         let mut heap = self.heap.lock();
         if heap.pending() > 0 { heap.flush(file) } else { Ok(()) }
     }
 
     /// As [`Stores::store_complete`].
-    pub(crate) fn store_complete(&mut self, file: &File) -> Result<()> {
+    pub(crate) fn store_complete(&mut self, file: &File) -> Outcome<()> {
         let Writing { stores, space, heap, .. } = self;
         let heap = heap.get_mut();
         stores.store_complete(space, heap, file)
@@ -196,9 +184,9 @@ impl Writing {
     ///
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
-    pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
-        let Writing { stores, space, changed, heap, n_commits, .. } = self;
-        let often = is_often(*n_commits);
+    pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Outcome<()> {
+        let Writing { stores, space, commits, heap, .. } = self;
+        let often = is_often(commits.n_commits);
         let Stores { list, chunks, copies, trees, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut();
@@ -210,7 +198,7 @@ impl Writing {
         }
         for (key, store) in list {
             if let Keep::Contiguous(run) = &store.keep {
-                store.fill_run(run, u64::MAX).map_err(linear::storage_fault)?;
+                store.fill_run(run, u64::MAX)?;
             }
             if let Keep::Contiguous(run) = &mut store.keep {
                 run.is_referred = true;
@@ -219,7 +207,7 @@ impl Writing {
                 let mut tree = tree.0.write();
                 if tree.is_dirty() {
                     let mut fresh = Fresh::new(&mut *space);
-                    let commit = tree.commit(&mut fresh, often).map_err(GetFault::Hdf)?;
+                    let commit = tree.commit(&mut fresh, often)?;
                     trees.nodes.extend(fresh.into_blocks());
                     let all = &mut trees.in_place;
                     all.appended.extend(commit.appended);
@@ -230,236 +218,11 @@ impl Writing {
                 }
             }
             if std::mem::take(&mut store.is_changed) {
-                changed.insert(*key);
+                commits.changed.insert(*key);
             }
         }
         Ok(())
     }
-
-    /// The number of a variable's storage, which is made if there is none.
-    ///
-    /// # Errors
-    /// `NC_ENOTBUILT` for what cannot be changed yet; `NC_EBADTYPE`; those of reading what the file
-    /// has.
-    pub(crate) fn store_of(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        model: &Model,
-        (group, id): (GroupId, VarId),
-        details: Option<&Details>,
-    ) -> Result<usize> {
-        if let Some(number) = self.stores.number(group, id) {
-            return Ok(number);
-        }
-        // A fill value may go to the heap.
-        self.store_complete(file)?;
-        let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
-        let store = match (details, var.draft.as_deref()) {
-            (None, Some(draft)) => {
-                let key = ObjectKey::Var(group, id);
-                let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
-                self.new_store(file, find, model, var, recipe)?
-            }
-            (Some(details), _) => self.existing_store(file, find, model, var, details)?,
-            (None, None) => return Err(GetFault::Refused(NcError::Internal)),
-        };
-        let number = self.stores.add(group, id, store);
-        number.ok_or(GetFault::Refused(NcError::Internal))
-    }
-
-    /// The storage of a variable that has no data yet.
-    fn new_store(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        model: &Model,
-        var: &Var,
-        recipe: Recipe,
-    ) -> Result<VarStore> {
-        let Recipe { form, layout, filters, fill, quantize } = recipe;
-        let keep = match layout {
-            DataLayout::Contiguous { len, .. } => {
-                Keep::Contiguous(Contiguous::nowhere(len.unwrap_or(0)))
-            }
-            DataLayout::Compact { data } => Keep::Compact { bytes: data.into() },
-            DataLayout::Chunked(layout) => {
-                let tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size);
-                let tree = tree.map_err(GetFault::Hdf)?;
-                let fixed = fixed(model, var);
-                self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
-            }
-            DataLayout::Virtual { .. } => return Err(GetFault::Refused(NcError::NotBuilt)),
-        };
-        let mut data = Data::made(file, form, fill.clone(), &var.extent);
-        data.missing = missing(find, &filters);
-        let fixed = fixed(model, var);
-        let mut store =
-            VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
-        store.publish(file);
-        Ok(store)
-    }
-
-    /// The storage of a variable that is in the file.
-    fn existing_store(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        model: &Model,
-        var: &Var,
-        details: &Details,
-    ) -> Result<VarStore> {
-        if details.at.file != 0 {
-            return Err(GetFault::Unwritable("it is in another file"));
-        }
-        let hdf = GetFault::Hdf;
-        let object = details.object().map_err(hdf)?;
-        if object.dataspace(file).map_err(hdf)?.kind == SpaceKind::Null {
-            return Err(GetFault::Unwritable("it has no elements"));
-        }
-        let datatype = object.datatype(file).map_err(hdf)?;
-        let mut form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
-        if !element::can_encode(&form) {
-            return Err(GetFault::Unwritable(element::NOT_WRITTEN));
-        }
-        form.show(model.forms.shown_fields(var.nc_type));
-        let fill = user_fill(file, &object).map_err(hdf)?;
-        let fill = fill.filter(|fill| fill.len() == form.file_size);
-        if object.external_files(file).map_err(hdf)?.is_some() {
-            return Err(GetFault::Unwritable("its elements are in other files"));
-        }
-        let layout = object.layout(file).map_err(hdf)?;
-        let mut lacks = None;
-        let keep = match layout {
-            DataLayout::Contiguous { addr, len } => {
-                let need = bytes_of(&var.extent, form.file_size)?;
-                if let Some(addr) = addr {
-                    file.locate("raw data", addr, need).map_err(hdf)?;
-                }
-                Keep::Contiguous(Contiguous::committed(addr, len.unwrap_or(need).max(need)))
-            }
-            DataLayout::Compact { data } => {
-                let need = bytes_of(&var.extent, form.file_size)?;
-                if (data.len() as u64) < need {
-                    return Err(GetFault::Refused(NcError::HdfErr));
-                }
-                Keep::Compact { bytes: data.into() }
-            }
-            DataLayout::Chunked(layout) => {
-                if usize::try_from(layout.elem_size) != Ok(form.file_size) {
-                    return Err(GetFault::Refused(NcError::HdfErr));
-                }
-                let filters = object.filters(file).map_err(hdf)?;
-                lacks = missing(find, &filters);
-                let mut tree =
-                    load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
-                drop_behind(&mut tree, &layout, &var.extent).map_err(hdf)?;
-                let fixed = fixed(model, var);
-                let layout = ChunkedLayout {
-                    index: ChunkIndexKind::BtreeV1,
-                    partial_edge_unfiltered: false,
-                    wide_filtered_sizes: false,
-                    ..layout
-                };
-                self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
-            }
-            DataLayout::Virtual { .. } => {
-                return Err(GetFault::Unwritable("its elements are in other datasets"));
-            }
-        };
-        let mut data = Data::made(file, form, fill.clone(), &var.extent);
-        data.missing = lacks;
-        let fixed = fixed(model, var);
-        let mut store =
-            VarStore { data, keep, fixed, fill, quantize: None, encoder: None, is_changed: false };
-        store.publish(file);
-        Ok(store)
-    }
-
-    fn chunked(
-        &mut self,
-        file: &Arc<File>,
-        find: &Find,
-        form: &Form,
-        layout: ChunkedLayout,
-        filters: &[FilterDescription],
-        tree: ChunkTree,
-        fill: Option<&[u8]>,
-        fixed: Box<[Option<u64>]>,
-    ) -> Result<Keep> {
-        let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
-        let specs: Vec<_> = filters.iter().map(as_stored).collect();
-        let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
-        let pipeline =
-            Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
-        let tree = Arc::new(Tree(RwLock::ranked(Rank::ChunkIndex, tree)));
-        let table: Arc<dyn WriteTable> = tree.clone();
-        let chunks = self.stores.chunks.get_or_insert_with(|| {
-            let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
-            let mut chunks = ChunkWriter::new(&Engine::process(), storage, limit);
-            if let Some(path) = self.spills_beside.clone() {
-                let beside = path.clone();
-                let make = move || Ok(temporary::nameless_beside(&path)? as Arc<dyn SpillFile>);
-                chunks.spill_to(Box::new(make), &beside);
-            }
-            chunks
-        });
-        let array = chunks.add(NewArray {
-            table,
-            filters: Arc::new(pipeline),
-            shape: ArrayShape { chunk_dims: layout.chunk_dims.clone(), elem_size },
-            fill: fill.map(Box::from).unwrap_or_default(),
-            fixed: fixed.into(),
-            unfiltered_edges: None,
-            // What they point to is in the file only after the next commit.
-            always_fresh: form.has_pointers(),
-        })?;
-        if let Some(copies) = FillCopies::of(form, fill) {
-            self.stores.copies.insert(array, Arc::new(copies));
-        }
-        Ok(Keep::Chunked { array, tree, layout })
-    }
-}
-
-/// A filter that is not to be had: then chunks can only be copied as they are.
-fn missing(find: &Find, filters: &[FilterDescription]) -> Option<FilterError> {
-    filters.iter().map(as_stored).find_map(|spec| unusable(find, &spec))
-}
-
-/// The index of chunks that a variable has.
-fn load_tree(
-    file: &Arc<File>,
-    object: &zonda_hdf5::Object,
-    layout: &ChunkedLayout,
-    filtered: bool,
-) -> std::result::Result<ChunkTree, HdfError> {
-    if layout.index == ChunkIndexKind::BtreeV1 {
-        return ChunkTree::load(file, layout, filtered);
-    }
-    let space = object.dataspace(file)?;
-    let (dims, max) = (&space.dims, &space.max_dims);
-    let index = ChunkIndex::new(Arc::clone(file), layout, dims, max, filtered)?;
-    ChunkTree::from_other(file, &layout.chunk_dims, layout.elem_size, &index)
-}
-
-/// Drops chunks behind the extent of the slowest dimension, which a writer that died has left. The
-/// variable would have their elements, not its fill value, as soon as it became longer.
-fn drop_behind(
-    tree: &mut ChunkTree,
-    layout: &ChunkedLayout,
-    extent: &[u64],
-) -> std::result::Result<(), HdfError> {
-    let (Some(&len), Some(&chunk)) = (extent.first(), layout.chunk_dims.first()) else {
-        return Ok(());
-    };
-    let mut first = vec![0; layout.chunk_dims.len()];
-    let last = vec![u64::MAX; first.len()];
-    if let Some(slowest) = first.first_mut() {
-        *slowest = len.div_ceil(chunk.max(1));
-    }
-    let mut behind = Vec::new();
-    tree.for_each_in(&first, &last, &mut |key, _| behind.push(key.to_vec()))?;
-    behind.iter().try_for_each(|key| tree.remove(key).map(drop))
 }
 
 /// The length of each dimension that cannot grow.
@@ -472,9 +235,9 @@ pub(super) fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
 }
 
 /// Bytes of all elements.
-pub(super) fn bytes_of(extent: &[u64], elem: usize) -> Result<u64> {
+pub(super) fn bytes_of(extent: &[u64], elem: usize) -> Outcome<u64> {
     let bytes = extent.iter().try_fold(elem as u64, |bytes, &len| bytes.checked_mul(len));
-    bytes.ok_or(GetFault::Refused(NcError::VarSize))
+    bytes.ok_or(Fault::Refused(NcError::VarSize))
 }
 
 impl VarStore {
@@ -511,7 +274,7 @@ impl VarStore {
     }
 
     /// Writes fill values to what was not put to of a run, before byte `end`.
-    fn fill_run(&self, run: &Contiguous, end: u64) -> std::result::Result<(), StorageError> {
+    fn fill_run(&self, run: &Contiguous, end: u64) -> Result<(), StorageError> {
         let (Some(addr), Some(fill)) = (run.addr, self.fill()) else { return Ok(()) };
         let file = &self.data.file;
         run.fill_to(&**file.storage(), file.position(addr), fill, end)
@@ -527,7 +290,7 @@ impl VarStore {
     /// # Errors
     /// `NC_ECHAR`, `NC_EBADTYPE`.
     #[inline]
-    pub(super) fn encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
+    pub(super) fn encoder(&mut self, mem: MemType) -> Coded<Encoder> {
         match self.encoder {
             Some((known, encoder)) if known == mem => Ok(encoder),
             _ => self.new_encoder(mem),
@@ -535,7 +298,7 @@ impl VarStore {
     }
 
     #[cold]
-    fn new_encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
+    fn new_encoder(&mut self, mem: MemType) -> Coded<Encoder> {
         let (ext, order) = self.number().ok_or(NcError::BadType)?;
         let encoder = Encoder::new(ext, order, mem, RangeRule::Cast).map_err(|_| NcError::Char)?;
         self.encoder = Some((mem, encoder));
@@ -564,7 +327,7 @@ impl ChunkTable for Tree {
         first: &[u64],
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkAt),
-    ) -> std::result::Result<(), TableError> {
+    ) -> Result<(), TableError> {
         let tree = self.0.read();
         let at = |at: ChunkLocation| ChunkAt { at: at.at, len: at.len, mask: at.mask };
         if first == last {
@@ -583,14 +346,14 @@ impl Tree {
         &self,
         rank: usize,
         found: &mut dyn FnMut(&[u64], ChunkLocation),
-    ) -> std::result::Result<(), HdfError> {
+    ) -> HdfResult<()> {
         let tree = self.0.read();
         tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
     }
 }
 
 impl WriteTable for Tree {
-    fn insert(&self, key: &[u64], at: ChunkAt) -> std::result::Result<Option<ChunkAt>, TableError> {
+    fn insert(&self, key: &[u64], at: ChunkAt) -> Result<Option<ChunkAt>, TableError> {
         let mut tree = self.0.write();
         let place = ChunkLocation { at: at.at, len: at.len, mask: at.mask };
         let before = tree.insert(key, place)?;
@@ -607,7 +370,7 @@ pub(super) struct FileSpace<'a> {
 }
 
 impl Allocate for FileSpace<'_> {
-    fn allocate(&mut self, len: u64) -> std::result::Result<u64, TableError> {
+    fn allocate(&mut self, len: u64) -> Result<u64, TableError> {
         let addr = self.space.alloc(len)?;
         self.file.grown_to(addr.0.saturating_add(len));
         Ok(self.file.position(addr))
@@ -626,7 +389,7 @@ impl Allocate for FileSpace<'_> {
         }
     }
 
-    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> std::result::Result<(), TableError> {
+    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
         let Some(copies) = self.copies.get(&array) else { return Ok(()) };
         Ok(copies.own(chunk, self.heap, self.space, self.file)?)
     }

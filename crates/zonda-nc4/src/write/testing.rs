@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use zonda_format::{Definitions as _, Dispatch as _, DispatchWrite as _};
 
-use zonda_format::FormatError as _;
 use zonda_format::{
     Access, AttAccess, AttPut, Destination, Transfer, Values, VlenSink, VlenSource,
 };
@@ -12,7 +12,7 @@ use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use super::Nc4CreateOptions;
-use crate::{GroupId, Nc4File, Nc4OpenOptions, Result, VarRef};
+use crate::{GroupId, Nc4File, Nc4OpenOptions, VarRef};
 
 /// Addresses are places in a list, from 1 on, on the way out as on the way in.
 #[derive(Clone, Default)]
@@ -121,8 +121,8 @@ pub(crate) fn reopened(mut file: Nc4File, memory: Arc<Memory>) -> Nc4File {
 }
 
 /// The code that C sees.
-pub(crate) fn code<T>(result: Result<T>) -> i32 {
-    result.map_or_else(|error| error.nc_error().code(), |_| 0)
+pub(crate) fn code<T, E: Into<zonda_format::Error>>(result: std::result::Result<T, E>) -> i32 {
+    result.map_or_else(|error| error.into().code().code(), |_| 0)
 }
 
 /// Puts numbers; gives how many did not fit.
@@ -133,7 +133,7 @@ pub(crate) fn put(
     nc_type: i32,
     mem: MemType,
     bytes: &[u8],
-) -> Result<u64> {
+) -> zonda_format::Result<u64> {
     let n_values = bytes.len() / mem.size();
     let att = AttPut { owner, name: name.as_bytes(), nc_type, n_values, mem: Some(mem) };
     assert_eq!(file.check_put_att(&att)?, bytes.len());
@@ -146,12 +146,17 @@ pub(crate) fn put_ints(
     name: &str,
     nc_type: i32,
     values: &[i32],
-) -> Result<u64> {
+) -> zonda_format::Result<u64> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     put(file, owner, name, nc_type, MemType::I32, &bytes)
 }
 
-pub(crate) fn put_text(file: &mut Nc4File, owner: VarRef, name: &str, text: &str) -> Result<u64> {
+pub(crate) fn put_text(
+    file: &mut Nc4File,
+    owner: VarRef,
+    name: &str,
+    text: &str,
+) -> zonda_format::Result<u64> {
     put(file, owner, name, 2, MemType::Text, text.as_bytes())
 }
 
@@ -164,7 +169,7 @@ pub(crate) fn put_natural(
     list: &mut List,
     bytes: &[u8],
     n: usize,
-) -> Result<u64> {
+) -> zonda_format::Result<u64> {
     let att = AttPut { owner, name: name.as_bytes(), nc_type, n_values: n, mem: None };
     file.check_put_att(&att)?;
     Ok(file.put_att(&att, Values { bytes, fetch: Some(list) })?.out_of_range)
@@ -175,7 +180,7 @@ pub(crate) fn put_strings(
     owner: VarRef,
     name: &str,
     texts: &[Option<&str>],
-) -> Result<u64> {
+) -> zonda_format::Result<u64> {
     let mut list = List::default();
     let address = |text: &Option<&str>| text.map_or(0, |text| list.add(text.as_bytes()));
     let bytes: Vec<u8> = texts.iter().map(address).flat_map(u64::to_ne_bytes).collect();
@@ -183,7 +188,11 @@ pub(crate) fn put_strings(
 }
 
 /// The values of an attribute in natural form.
-pub(crate) fn get(file: &Nc4File, owner: VarRef, name: &str) -> Result<(Vec<u8>, List)> {
+pub(crate) fn get(
+    file: &Nc4File,
+    owner: VarRef,
+    name: &str,
+) -> zonda_format::Result<(Vec<u8>, List)> {
     let att = AttAccess { owner, name: name.as_bytes(), mem: None };
     let mut get = Transfer::new(att);
     file.check_get_att(&mut get)?;

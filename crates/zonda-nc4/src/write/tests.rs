@@ -9,8 +9,10 @@ mod many_atts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use zonda_format::{
+    AttView, Definitions as _, Dispatch as _, DispatchWrite as _, TypeDefinitions as _,
+};
 
-use zonda_format::FormatError as _;
 use zonda_format::{Access, AttAccess, Destination, Transfer, Values};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_storage::Storage;
@@ -19,7 +21,7 @@ use zonda_storage::backend::Memory;
 use super::Nc4CreateOptions;
 use super::testing::put;
 use crate::hidden;
-use crate::model::{AttInfo, Dim, GroupId, Var};
+use crate::model::{Dim, GroupId, Var};
 use crate::{Nc4File, Nc4OpenOptions, VarRef};
 
 fn how() -> Nc4CreateOptions {
@@ -114,7 +116,7 @@ fn seen_atts(file: &Nc4File, owner: VarRef, path: &str) -> Vec<String> {
         Err(error) => return vec![format!("att {path} {error}")],
     };
     for index in 0..n_atts {
-        let AttInfo { name, nc_type, len } = file.att(owner, index).unwrap();
+        let AttView { name, nc_type, len, .. } = file.att(owner, index).unwrap();
         let mem = if nc_type == 2 { MemType::Text } else { MemType::I32 };
         let mut value = vec![0; usize::try_from(len).unwrap() * mem.size()];
         let att = AttAccess { owner, name: &name, mem: Some(mem) };
@@ -224,7 +226,7 @@ fn random_step(file: &mut Nc4File, random: &mut Random) {
     }
     let result = if random.below(2) == 0 { file.sync() } else { file.redef() };
     if let Err(error) = result {
-        assert_eq!(error.nc_error(), NcError::InDefine);
+        assert_eq!(error.code(), NcError::InDefine);
     }
 }
 
@@ -271,7 +273,7 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
         6 if n_vars > 0 => {
             let var = VarId(i32::try_from(random.below(n_vars)).unwrap());
             let name = free_name(file, group, random);
-            file.rename_var(group, var, name.as_bytes()).unwrap();
+            file.rename_var(VarRef { group, var }, name.as_bytes()).unwrap();
         }
         7 if !file.model().unwrap().group(group).unwrap().dims.is_empty() => {
             let dims = &file.model().unwrap().group(group).unwrap().dims;
@@ -289,8 +291,8 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
                 1 => drop(file.def_vlen(group, name.as_bytes(), 4)),
                 _ => {
                     if let Ok(ty) = file.def_compound(group, 8, name.as_bytes()) {
-                        file.insert_field(group, ty, b"a", 0, 4, &[]).unwrap();
-                        file.insert_field(group, ty, b"b", 4, 5, &[]).unwrap();
+                        file.insert_field((group, ty), b"a", 0, 4, &[]).unwrap();
+                        file.insert_field((group, ty), b"b", 4, 5, &[]).unwrap();
                     }
                 }
             }
@@ -336,7 +338,7 @@ fn random_attribute(file: &mut Nc4File, group: GroupId, random: &mut Random) {
     let owner = VarRef { group, var };
     let n_atts = file.n_atts(owner).unwrap();
     if n_atts > 0 && random.below(4) == 0 {
-        let name = file.att(owner, random.below(n_atts)).unwrap().name;
+        let name = file.att(owner, random.below(n_atts)).unwrap().name.into_owned();
         if random.below(2) == 0 {
             file.del_att(owner, &name).unwrap();
         } else {

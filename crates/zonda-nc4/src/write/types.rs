@@ -10,22 +10,26 @@ use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::Definer;
 use super::measure::{check_items, check_types};
-use crate::Result;
-use crate::file::Nc4File;
+use crate::fault::{Coded, Outcome, refuse_if};
 use crate::form::NC_STRING;
 use crate::model::{Endianness, Field, GroupId, Model, TypeEntry, UserClass, UserType};
 
 /// Bytes of a sequence in memory.
 const SEQUENCE: usize = 16;
 
-impl Nc4File {
+impl Definer<'_> {
     /// Defines a compound of `size` bytes, still without fields.
     ///
     /// # Errors
     /// In the reference's order: `NC_EBADNAME`, `NC_EMAXNAME`; `NC_ESTRICTNC3` in the classic model;
     /// `NC_EINVAL` for a size of 0 or beyond 32 bits; `NC_ENAMEINUSE`. `NC_EPERM` in a file open
     /// for reading, after the check of the classic model.
-    pub fn def_compound(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
+    pub(super) fn def_compound(
+        &mut self,
+        group: GroupId,
+        size: usize,
+        name: &[u8],
+    ) -> Outcome<i32> {
         self.def_type(group, name, |_| Ok((size, UserClass::Compound(Vec::new()))))
     }
 
@@ -37,64 +41,55 @@ impl Nc4File {
     /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EBADTYPE` for a field of a type that
     /// is not there or is not complete, and `NC_EHDFERR` for one that does not fit, is named as
     /// another or lies over it, or makes a type that no file can hold (`measure`).
-    pub fn insert_field(
+    pub(super) fn insert_field(
         &mut self,
-        group: GroupId,
-        nc_type: i32,
+        (group, nc_type): (GroupId, i32),
         name: &[u8],
         offset: usize,
         field_type: i32,
         dims: &[i32],
-    ) -> Result<()> {
-        self.define(group, name, |definer| {
-            let name = definer.stored_name(name, false)?;
-            let is_compound = |class: &UserClass| matches!(class, UserClass::Compound(_));
-            definer.growing(nc_type, is_compound)?;
-            // Only a type before it is in the file before it.
-            if field_type >= nc_type {
-                return Err(NcError::BadType.into());
+    ) -> Outcome<()> {
+        let name = self.stored_name(name, false)?;
+        let is_compound = |class: &UserClass| matches!(class, UserClass::Compound(_));
+        self.growing(nc_type, is_compound)?;
+        // Only a type before it is in the file before it.
+        refuse_if(field_type >= nc_type, NcError::BadType)?;
+        let end = |offset: usize, field_type, dims: &[i32]| {
+            let size = memory_size(self.model, field_type, dims)?;
+            offset.checked_add(size).ok_or(NcError::HdfErr)
+        };
+        let last = end(offset, field_type, dims)?;
+        let size = self.model.user_type(nc_type).map_or(0, |ty| ty.size);
+        refuse_if(last > size, NcError::HdfErr)?;
+        let known = self.model.user_type(nc_type).map(|ty| &ty.class);
+        if let Some(UserClass::Compound(fields)) = known {
+            for field in fields {
+                let its_last = end(field.offset, field.nc_type, &field.dims)?;
+                let is_apart = its_last <= offset || last <= field.offset;
+                refuse_if(!is_apart || field.name == name, NcError::HdfErr)?;
             }
-            let end = |offset: usize, field_type, dims: &[i32]| {
-                let size = memory_size(definer.model, field_type, dims)?;
-                offset.checked_add(size).ok_or(NcError::HdfErr)
-            };
-            let last = end(offset, field_type, dims)?;
-            let size = definer.model.user_type(nc_type).map_or(0, |ty| ty.size);
-            if last > size {
-                return Err(NcError::HdfErr.into());
-            }
-            let known = definer.model.user_type(nc_type).map(|ty| &ty.class);
-            if let Some(UserClass::Compound(fields)) = known {
-                for field in fields {
-                    let its_last = end(field.offset, field.nc_type, &field.dims)?;
-                    let is_apart = its_last <= offset || last <= field.offset;
-                    if !is_apart || field.name == name {
-                        return Err(NcError::HdfErr.into());
-                    }
-                }
-            }
-            let home = definer.model.user_type(nc_type).map_or(group, |ty| ty.group);
-            check_items(definer.model, field_type, home)?;
-            let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
-            if let UserClass::Compound(fields) = &mut ty.shown.class {
-                fields.push(Field { name, offset, nc_type: field_type, dims: dims.to_vec() });
-            }
-            let checked = check_types(definer.model, nc_type);
-            if checked.is_err()
-                && let Some(ty) = definer.model.user_type_mut(nc_type)
-                && let UserClass::Compound(fields) = &mut ty.shown.class
-            {
-                fields.pop();
-            }
-            checked
-        })
+        }
+        let home = self.model.user_type(nc_type).map_or(group, |ty| ty.group);
+        check_items(self.model, field_type, home)?;
+        let ty = self.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
+        if let UserClass::Compound(fields) = &mut ty.shown.class {
+            fields.push(Field { name, offset, nc_type: field_type, dims: dims.to_vec() });
+        }
+        let checked = check_types(self.model, nc_type);
+        if checked.is_err()
+            && let Some(ty) = self.model.user_type_mut(nc_type)
+            && let UserClass::Compound(fields) = &mut ty.shown.class
+        {
+            fields.pop();
+        }
+        checked
     }
 
     /// Defines a type of sequences of any length.
     ///
     /// # Errors
-    /// As [`Nc4File::def_compound`]; `NC_EBADTYPE` for items of a type that is not there.
-    pub fn def_vlen(&mut self, group: GroupId, name: &[u8], base: i32) -> Result<i32> {
+    /// As [`Definer::def_compound`]; `NC_EBADTYPE` for items of a type that is not there.
+    pub(super) fn def_vlen(&mut self, group: GroupId, name: &[u8], base: i32) -> Outcome<i32> {
         self.def_type(group, name, |model| {
             item_size(model, base)?;
             Ok((SEQUENCE, UserClass::Vlen { base }))
@@ -104,17 +99,17 @@ impl Nc4File {
     /// Defines a type of `size` bytes that only programs understand.
     ///
     /// # Errors
-    /// As [`Nc4File::def_compound`].
-    pub fn def_opaque(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
+    /// As [`Definer::def_compound`].
+    pub(super) fn def_opaque(&mut self, group: GroupId, size: usize, name: &[u8]) -> Outcome<i32> {
         self.def_type(group, name, |_| Ok((size, UserClass::Opaque)))
     }
 
     /// Defines an enumeration, still without members.
     ///
     /// # Errors
-    /// As [`Nc4File::def_compound`]; `NC_EINVAL` for a negative base type, `NC_EBADTYPE` and
+    /// As [`Definer::def_compound`]; `NC_EINVAL` for a negative base type, `NC_EBADTYPE` and
     /// `NC_EBADTYPID` for one that is not there, `NC_EHDFERR` for one that is no integer.
-    pub fn def_enum(&mut self, group: GroupId, base: i32, name: &[u8]) -> Result<i32> {
+    pub(super) fn def_enum(&mut self, group: GroupId, base: i32, name: &[u8]) -> Outcome<i32> {
         self.def_type(group, name, |model| {
             let ext = match (ExtType::from_nc_type(base), model.user_type(base)) {
                 (Some(ext), _) => ext,
@@ -124,9 +119,10 @@ impl Nc4File {
                 (None, None) if base == 0 => return Err(NcError::BadType),
                 (None, None) => return Err(NcError::BadTypId),
             };
-            if matches!(ext, ExtType::Char | ExtType::Float | ExtType::Double) {
-                return Err(NcError::HdfErr);
-            }
+            refuse_if(
+                matches!(ext, ExtType::Char | ExtType::Float | ExtType::Double),
+                NcError::HdfErr,
+            )?;
             Ok((ext.size(), UserClass::Enum { base, members: Vec::new() }))
         })
     }
@@ -139,64 +135,51 @@ impl Nc4File {
     /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EHDFERR` for a name or value that
     /// another member has, and for one more than a file can hold (`measure`); `NC_EINVAL` for a value
     /// of another size.
-    pub fn insert_member(
-        &mut self,
-        group: GroupId,
-        nc_type: i32,
-        name: &[u8],
-        value: &[u8],
-    ) -> Result<()> {
-        self.define(group, name, |definer| {
-            let name = definer.stored_name(name, false)?;
-            definer.growing(nc_type, |class| matches!(class, UserClass::Enum { .. }))?;
-            let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
-            let value: Box<[u8]> = value.get(..ty.size).ok_or(NcError::Inval)?.into();
-            if let UserClass::Enum { members, .. } = &mut ty.shown.class {
-                if members.iter().any(|known| known.0 == name || known.1 == value) {
-                    return Err(NcError::HdfErr.into());
-                }
-                members.push((name, value));
-            }
-            let checked = check_types(definer.model, nc_type);
-            if checked.is_err()
-                && let Some(ty) = definer.model.user_type_mut(nc_type)
-                && let UserClass::Enum { members, .. } = &mut ty.shown.class
-            {
-                members.pop();
-            }
-            checked
-        })
+    pub(super) fn insert_member(&mut self, nc_type: i32, name: &[u8], value: &[u8]) -> Outcome<()> {
+        let name = self.stored_name(name, false)?;
+        self.growing(nc_type, |class| matches!(class, UserClass::Enum { .. }))?;
+        let ty = self.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
+        let value: Box<[u8]> = value.get(..ty.size).ok_or(NcError::Inval)?.into();
+        if let UserClass::Enum { members, .. } = &mut ty.shown.class {
+            refuse_if(
+                members.iter().any(|known| known.0 == name || known.1 == value),
+                NcError::HdfErr,
+            )?;
+            members.push((name, value));
+        }
+        let checked = check_types(self.model, nc_type);
+        if checked.is_err()
+            && let Some(ty) = self.model.user_type_mut(nc_type)
+            && let UserClass::Enum { members, .. } = &mut ty.shown.class
+        {
+            members.pop();
+        }
+        checked
     }
 
     fn def_type(
         &mut self,
         group: GroupId,
         name: &[u8],
-        what: impl FnOnce(&Model) -> std::result::Result<(usize, UserClass), NcError>,
-    ) -> Result<i32> {
-        self.define(group, name, |definer| {
-            let name = definer.stored_name(name, true)?;
-            definer.group(group)?;
-            if definer.is_classic() {
-                return Err(NcError::StrictNc3.into());
-            }
-            // Unlike other definitions, types do not enter define mode.
-            definer.writing()?;
-            let (size, class) = what(definer.model)?;
-            if let UserClass::Vlen { base } = &class {
-                check_items(definer.model, *base, group)?;
-            }
-            if size == 0 || u32::try_from(size).is_err() {
-                return Err(NcError::Inval.into());
-            }
-            definer.check_link(group, &name)?;
-            let ty = UserType { name, group, ..UserType::described(size, class) };
-            let added = definer.model.add_type(TypeEntry::declared(ty));
-            let nc_type = added.ok_or(NcError::Internal)?;
-            definer.mark(ObjectKey::Type(nc_type));
-            definer.mark(ObjectKey::Group(group));
-            Ok(nc_type)
-        })
+        what: impl FnOnce(&Model) -> Coded<(usize, UserClass)>,
+    ) -> Outcome<i32> {
+        let name = self.stored_name(name, true)?;
+        self.group(group)?;
+        refuse_if(self.is_classic(), NcError::StrictNc3)?;
+        // Unlike other definitions, types do not enter define mode.
+        self.writing()?;
+        let (size, class) = what(self.model)?;
+        if let UserClass::Vlen { base } = &class {
+            check_items(self.model, *base, group)?;
+        }
+        refuse_if(size == 0 || u32::try_from(size).is_err(), NcError::Inval)?;
+        self.check_link(group, &name)?;
+        let ty = UserType { name, group, ..UserType::described(size, class) };
+        let added = self.model.add_type(TypeEntry::declared(ty));
+        let nc_type = added.ok_or(NcError::Internal)?;
+        self.mark(ObjectKey::Type(nc_type));
+        self.mark(ObjectKey::Group(group));
+        Ok(nc_type)
     }
 
     /// The HDF5 type of a type that was defined since the file was opened: from now on it cannot be
@@ -204,46 +187,34 @@ impl Nc4File {
     ///
     /// # Errors
     /// `NC_EINVAL` for an enumeration without members, `NC_EHDFERR` for a compound without fields.
-    pub(crate) fn settle_type(&mut self, nc_type: i32) -> Result<()> {
-        self.define(GroupId::ROOT, b"", |definer| {
-            let Typed { datatype, form } = Typed::of(definer.model, nc_type, Endianness::Native)?;
-            if let Some(ty) = definer.model.user_type_mut(nc_type) {
-                ty.settle(datatype);
-            }
-            definer.model.forms.learn(nc_type, &form);
-            Ok(())
-        })
+    pub(crate) fn settle_type(&mut self, nc_type: i32) -> Outcome<()> {
+        let Typed { datatype, form } = Typed::of(self.model, nc_type, Endianness::Native)?;
+        if let Some(ty) = self.model.user_type_mut(nc_type) {
+            ty.settle(datatype);
+        }
+        self.model.forms.learn(nc_type, &form);
+        Ok(())
     }
 }
 
 impl Definer<'_> {
     /// A type of a class that can still be changed.
-    fn growing(
-        &mut self,
-        nc_type: i32,
-        is_class: impl FnOnce(&UserClass) -> bool,
-    ) -> std::result::Result<(), NcError> {
-        if nc_type < 0 {
-            return Err(NcError::Inval);
-        }
+    fn growing(&mut self, nc_type: i32, is_class: impl FnOnce(&UserClass) -> bool) -> Coded<()> {
+        refuse_if(nc_type < 0, NcError::Inval)?;
         let ty = match self.model.user_type(nc_type) {
             Some(ty) => ty,
             None if nc_type <= NC_STRING => return Err(NcError::BadType),
             None => return Err(NcError::BadTypId),
         };
-        if !is_class(&ty.class) {
-            return Err(NcError::BadType);
-        }
-        if ty.is_stored {
-            return Err(NcError::TypDefined);
-        }
+        refuse_if(!is_class(&ty.class), NcError::BadType)?;
+        refuse_if(ty.is_stored, NcError::TypDefined)?;
         self.writing()?;
         Ok(())
     }
 }
 
 /// Bytes of a field in memory; the type of its items may still be growing.
-fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> std::result::Result<usize, NcError> {
+fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> Coded<usize> {
     let times = |n: usize, &dim: &i32| {
         let dim = usize::try_from(dim).ok().filter(|&dim| dim > 0);
         n.checked_mul(dim?)
@@ -252,7 +223,7 @@ fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> std::result::Result
 }
 
 /// Bytes of an item of a type that other types may be made of.
-fn item_size(model: &Model, nc_type: i32) -> std::result::Result<usize, NcError> {
+fn item_size(model: &Model, nc_type: i32) -> Coded<usize> {
     let typed = match model.user_type(nc_type) {
         Some(ty) if ty.is_declared => return Ok(ty.size),
         _ => Typed::of(model, nc_type, Endianness::Native),

@@ -11,140 +11,33 @@ use super::define::{Definer, owned, stored_name};
 use super::draft::{Layout, VarDraft};
 use super::measure::check_users;
 use super::{ObjectKey, chunk_sizes, filters};
-use crate::Result;
 use crate::details::{Details, reported};
+use crate::fault::{Coded, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::files::ObjectAt;
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::walk::NON_COORD;
+use crate::{Result, VarRef};
 use zonda_model::memory;
 
 /// Dimensions that a dataset can have.
 const MOST_DIMS: usize = 32;
 
 impl Nc4File {
-    /// Defines a variable over dimensions, slowest first.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EMAXDIMS`; `NC_ENOTINDEFINE` in the classic model, else
-    /// `NC_EPERM`; `NC_EBADNAME`, `NC_EMAXNAME`; `NC_EBADTYPE` for type 0; `NC_ESTRICTNC3` for a type
-    /// that the classic model has not; `NC_ENAMEINUSE`, `NC_EBADDIM`; `NC_EINVAL` for a negative type,
-    /// `NC_EBADTYPE` for one that is not there.
-    pub fn def_var(
-        &mut self,
-        group: GroupId,
-        name: &[u8],
-        nc_type: i32,
-        dims: &[i32],
-    ) -> Result<VarId> {
-        self.define(group, name, |definer| {
-            definer.group(group)?;
-            if dims.len() > MOST_DIMS {
-                return Err(NcError::MaxDims.into());
-            }
-            definer.begin_definitions()?;
-            let name = definer.stored_name(name, true)?;
-            if nc_type == 0 {
-                return Err(NcError::BadType.into());
-            }
-            if definer.is_classic() && nc_type > ExtType::Double.nc_type() {
-                return Err(NcError::StrictNc3.into());
-            }
-            definer.check_unused(group, &name)?;
-            let mut extent = Vec::with_capacity(dims.len());
-            for &id in dims {
-                let dim = definer.model.dim(DimId(id)).ok_or(NcError::BadDim)?;
-                extent.push(if dim.is_unlimited { 0 } else { dim.len });
-            }
-            if nc_type < 0 {
-                return Err(NcError::Inval.into());
-            }
-            let is_atomic = nc_type <= NC_STRING;
-            if !is_atomic && definer.model.user_type(nc_type).is_none() {
-                return Err(NcError::BadType.into());
-            }
-            // Its fill value is in memory more than once while it is written.
-            let bytes = definer.model.user_type(nc_type).map_or(0, |ty| ty.size);
-            if bytes > SMALL {
-                memory::room::<u8>(bytes.saturating_mul(COPIES))?;
-            }
-            let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();
-            check_length(definer.model, group, &name, &ids)?;
-            check_users(definer.files, definer.model, &ids)?;
-            let no_fill = definer.writing()?.no_fill && ExtType::from_nc_type(nc_type).is_some();
-            let scale = definer.model.find_dim(group, &name);
-            let mut var = Var::new(&name, nc_type, ids, ObjectAt::NOWHERE, &extent);
-            var.draft = Some(Box::new(draft(definer.model, &var, no_fill)?));
-            let file = Arc::clone(definer.files.main());
-            var.details = OnceLock::from(Arc::new(Details::made(file)));
-            let home = definer.model.group_mut(group).ok_or(NcError::Internal)?;
-            let id = home.add_var(var).ok_or(NcError::MaxVars)?;
-            definer.refresh(group, id)?;
-            definer.mark(ObjectKey::Var(group, id));
-            definer.mark(ObjectKey::Group(group));
-            if let Some(scale) = scale {
-                definer.mark(ObjectKey::Scale(scale));
-            }
-            Ok(id)
-        })
-    }
-
-    /// Renames a variable. It may become or cease to be a coordinate variable.
-    ///
-    /// # Errors
-    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
-    /// `NC_ENAMEINUSE` for a name that another variable has; in the classic model `NC_ENOTINDEFINE`
-    /// for a longer name in data mode.
-    pub fn rename_var(&mut self, group: GroupId, var: VarId, name: &[u8]) -> Result<()> {
-        self.define(group, name, |definer| {
-            definer.group(group)?;
-            if name.len() > MAX_NAME_BYTES {
-                return Err(NcError::MaxName.into());
-            }
-            definer.writing()?;
-            let name = stored_name(name)?;
-            let known = definer.var(group, var)?;
-            let (old, dims) = (known.name.clone(), known.dims.clone());
-            if definer.group(group)?.find_var(&name).is_some() {
-                return Err(NcError::NameInUse.into());
-            }
-            if !definer.is_defining() && definer.is_classic() && name.len() > old.len() {
-                return Err(NcError::NotInDefine.into());
-            }
-            // Types and groups are links beside it in the file.
-            definer.check_unused(group, &name)?;
-            check_length(definer.model, group, &name, &dims)?;
-            let scales = [&old, &name].map(|name| definer.model.find_dim(group, name));
-            let home = definer.model.group_mut(group).ok_or(NcError::Internal)?;
-            home.rename_var(var, name).ok_or(NcError::Internal)?;
-            definer.mark(ObjectKey::Var(group, var));
-            definer.mark(ObjectKey::Group(group));
-            for scale in scales.into_iter().flatten() {
-                definer.mark(ObjectKey::Scale(scale));
-            }
-            Ok(())
-        })
-    }
-
     /// Type, layout and filters of a variable become what they are in the file: at the end of
     /// definitions, or when its first data come. From then on they stay. An existing variable, or one
     /// that is settled, is left as it is.
     ///
     /// # Errors
     /// `NC_EINVAL`, `NC_EHDFERR` for a user-defined type that is not complete.
-    pub(crate) fn settle_var(&mut self, group: GroupId, var: VarId) -> Result<()> {
-        self.define_of_var(group, var, |definer| definer.settle(group, var))
+    pub(crate) fn settle_var(&mut self, of: VarRef) -> Result<()> {
+        self.define_of_var(of, |it| it.settle(of))
     }
 }
 
 /// The name that a variable has in the file must not be too long, either.
-fn check_length(
-    model: &Model,
-    group: GroupId,
-    name: &[u8],
-    dims: &[DimId],
-) -> std::result::Result<(), NcError> {
+fn check_length(model: &Model, group: GroupId, name: &[u8], dims: &[DimId]) -> Coded<()> {
     let dim = model.find_dim(group, name);
     let is_other = dim.is_some() && dim != dims.first().copied();
     let len = name.len().saturating_add(NON_COORD.len());
@@ -152,7 +45,7 @@ fn check_length(
 }
 
 /// The draft of a new variable.
-fn draft(model: &Model, var: &Var, no_fill: bool) -> std::result::Result<VarDraft, NcError> {
+fn draft(model: &Model, var: &Var, no_fill: bool) -> Coded<VarDraft> {
     let endianness = Endianness::Native;
     let datatype = match Typed::of(model, var.nc_type, endianness) {
         Ok(typed) => typed.datatype,
@@ -185,33 +78,112 @@ fn draft(model: &Model, var: &Var, no_fill: bool) -> std::result::Result<VarDraf
 }
 
 impl Definer<'_> {
+    /// Defines a variable over dimensions, slowest first.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EMAXDIMS`; `NC_ENOTINDEFINE` in the classic model, else
+    /// `NC_EPERM`; `NC_EBADNAME`, `NC_EMAXNAME`; `NC_EBADTYPE` for type 0; `NC_ESTRICTNC3` for a type
+    /// that the classic model has not; `NC_ENAMEINUSE`, `NC_EBADDIM`; `NC_EINVAL` for a negative type,
+    /// `NC_EBADTYPE` for one that is not there.
+    pub(super) fn def_var(
+        &mut self,
+        group: GroupId,
+        name: &[u8],
+        nc_type: i32,
+        dims: &[i32],
+    ) -> Outcome<VarId> {
+        self.group(group)?;
+        refuse_if(dims.len() > MOST_DIMS, NcError::MaxDims)?;
+        self.begin_definitions()?;
+        let name = self.stored_name(name, true)?;
+        refuse_if(nc_type == 0, NcError::BadType)?;
+        refuse_if(self.is_classic() && nc_type > ExtType::Double.nc_type(), NcError::StrictNc3)?;
+        self.check_unused(group, &name)?;
+        let mut extent = Vec::with_capacity(dims.len());
+        for &id in dims {
+            let dim = self.model.dim(DimId(id)).ok_or(NcError::BadDim)?;
+            extent.push(if dim.is_unlimited { 0 } else { dim.len });
+        }
+        refuse_if(nc_type < 0, NcError::Inval)?;
+        let is_atomic = nc_type <= NC_STRING;
+        refuse_if(!is_atomic && self.model.user_type(nc_type).is_none(), NcError::BadType)?;
+        // Its fill value is in memory more than once while it is written.
+        let bytes = self.model.user_type(nc_type).map_or(0, |ty| ty.size);
+        if bytes > SMALL {
+            memory::room::<u8>(bytes.saturating_mul(COPIES))?;
+        }
+        let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();
+        check_length(self.model, group, &name, &ids)?;
+        check_users(self.files, self.model, &ids)?;
+        let no_fill = self.writing()?.mode.no_fill && ExtType::from_nc_type(nc_type).is_some();
+        let scale = self.model.find_dim(group, &name);
+        let mut var = Var::new(&name, nc_type, ids, ObjectAt::NOWHERE, &extent);
+        var.draft = Some(Box::new(draft(self.model, &var, no_fill)?));
+        let file = Arc::clone(self.files.main());
+        var.details = OnceLock::from(Arc::new(Details::made(file)));
+        let home = self.model.group_mut(group).ok_or(NcError::Internal)?;
+        let id = home.add_var(var).ok_or(NcError::MaxVars)?;
+        self.refresh(VarRef { group, var: id })?;
+        self.mark(ObjectKey::Var(group, id));
+        self.mark(ObjectKey::Group(group));
+        if let Some(scale) = scale {
+            self.mark(ObjectKey::Scale(scale));
+        }
+        Ok(id)
+    }
+
+    /// Renames a variable. It may become or cease to be a coordinate variable.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
+    /// `NC_ENAMEINUSE` for a name that another variable has; in the classic model `NC_ENOTINDEFINE`
+    /// for a longer name in data mode.
+    pub(super) fn rename_var(&mut self, of: VarRef, name: &[u8]) -> Outcome<()> {
+        let VarRef { group, var } = of;
+        self.group(group)?;
+        refuse_if(name.len() > MAX_NAME_BYTES, NcError::MaxName)?;
+        self.writing()?;
+        let name = stored_name(name)?;
+        let known = self.var(of)?;
+        let (old, dims) = (known.name.clone(), known.dims.clone());
+        refuse_if(self.group(group)?.find_var(&name).is_some(), NcError::NameInUse)?;
+        refuse_if(
+            !self.is_defining() && self.is_classic() && name.len() > old.len(),
+            NcError::NotInDefine,
+        )?;
+        // Types and groups are links beside it in the file.
+        self.check_unused(group, &name)?;
+        check_length(self.model, group, &name, &dims)?;
+        let scales = [&old, &name].map(|name| self.model.find_dim(group, name));
+        let home = self.model.group_mut(group).ok_or(NcError::Internal)?;
+        home.rename_var(var, name).ok_or(NcError::Internal)?;
+        self.mark(ObjectKey::Var(group, var));
+        self.mark(ObjectKey::Group(group));
+        for scale in scales.into_iter().flatten() {
+            self.mark(ObjectKey::Scale(scale));
+        }
+        Ok(())
+    }
+
     /// The draft of a variable that is not in the file yet and has no data.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`.
-    pub(crate) fn draft(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-    ) -> std::result::Result<&mut VarDraft, NcError> {
+    pub(crate) fn draft(&mut self, of: VarRef) -> Coded<&mut VarDraft> {
         self.writing()?;
-        self.var(group, var)?;
-        let var = self.model.var_mut(group, var).ok_or(NcError::NotVar)?;
+        self.var(of)?;
+        let var = self.model.var_mut(of.group, of.var).ok_or(NcError::NotVar)?;
         let draft = var.draft.as_deref_mut().filter(|draft| !draft.is_settled);
         draft.ok_or(NcError::LateDef)
     }
 
     /// Makes layout and inquiries agree with a draft that was changed.
-    pub(crate) fn refresh(
-        &mut self,
-        group: GroupId,
-        var: VarId,
-    ) -> std::result::Result<(), NcError> {
-        let known = self.var(group, var)?;
+    pub(crate) fn refresh(&mut self, of: VarRef) -> Coded<()> {
+        let known = self.var(of)?;
         let draft = known.draft.as_deref().ok_or(NcError::Internal)?;
         let layout = layout(self.model, known, draft);
         let info = info(known, draft, &layout);
-        let var = self.model.var_mut(group, var).ok_or(NcError::NotVar)?;
+        let var = self.model.var_mut(of.group, of.var).ok_or(NcError::NotVar)?;
         if let Some(draft) = &mut var.draft {
             draft.layout = layout;
         }
@@ -220,23 +192,19 @@ impl Definer<'_> {
     }
 
     /// See [`Nc4File::settle_var`].
-    pub(crate) fn settle(
-        &mut self,
-        group: GroupId,
-        id: VarId,
-    ) -> std::result::Result<(), super::define::Stop> {
-        let var = self.var(group, id)?;
+    pub(crate) fn settle(&mut self, of: VarRef) -> Outcome<()> {
+        let var = self.var(of)?;
         let Some(draft) = var.draft.as_deref().filter(|draft| !draft.is_settled) else {
             return Ok(());
         };
         let Typed { datatype, .. } = Typed::of(self.model, var.nc_type, draft.endianness)?;
         let (quantize, nc_type) = (draft.quantize, var.nc_type);
-        let var = self.model.var_mut(group, id).ok_or(NcError::NotVar)?;
+        let var = self.model.var_mut(of.group, of.var).ok_or(NcError::NotVar)?;
         if let Some(draft) = &mut var.draft {
             draft.datatype = datatype;
         }
-        self.refresh(group, id)?;
-        let var = self.model.var_mut(group, id).ok_or(NcError::NotVar)?;
+        self.refresh(of)?;
+        let var = self.model.var_mut(of.group, of.var).ok_or(NcError::NotVar)?;
         if let Some(draft) = &mut var.draft {
             draft.stored_filters = filters::stored(draft, ExtType::from_nc_type(nc_type));
             draft.is_settled = true;
@@ -245,8 +213,7 @@ impl Definer<'_> {
             let kept = quantize.kept.to_ne_bytes();
             let held = super::OwnedValues::plain(&kept[..]);
             let name = quantize.mode.attribute().as_bytes();
-            let owner = crate::VarRef { group, var: id };
-            self.edit_atts(owner)?.put(name, ExtType::Int.nc_type(), 1, held)?;
+            self.edit_atts(of)?.put(name, ExtType::Int.nc_type(), 1, held)?;
         }
         Ok(())
     }

@@ -6,20 +6,21 @@ use std::sync::{Arc, OnceLock};
 use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_convert::RangeRule;
-use zonda_format::PutRules;
-use zonda_hdf5::HdfError;
-use zonda_model::{ExtType, Hyperslab, NcError, VarId};
+use zonda_format::{Dispatch, PutRules, StoreVars as _, VarRef, View as FormatView};
+use zonda_model::{ExtType, Hyperslab, NcError};
 
 use super::datatypes::Typed;
 use super::grow;
+use super::lifecycle::root_refusal;
 use super::owned_values;
 use super::store::fixed;
 use super::{OwnedValues, VlenSource};
+use crate::Result;
 use crate::details::Details;
+use crate::fault::HdfResult;
 use crate::file::Nc4File;
-use crate::form::{NC_STRING, Shape};
-use crate::model::{Endianness, GroupId, Model, StorageKind, Var};
-use crate::{Nc4Error, Result};
+use crate::form::{Form, NC_STRING, Shape};
+use crate::model::{Endianness, Model, StorageKind, Var};
 
 /// The definitions of a file as they were when it was made, but for the lengths of dimensions, which
 /// grow with the puts that it is told of. All inquiries about definitions and attributes can be
@@ -35,19 +36,18 @@ impl Deref for View {
     }
 }
 
-impl Nc4File {
+impl View {
     /// A view of a file that is open for writing and not in define mode. Reads what was not read yet
     /// of its definitions and attributes.
     ///
     /// # Errors
     /// `NC_EINDEFINE` in define mode; `NC_EHDFERR` where something is damaged.
-    pub fn view(&self) -> Result<View> {
-        let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
-        if self.in_define_mode() {
-            return Err(refused(NcError::InDefine));
+    pub(crate) fn of(file: &Nc4File) -> Result<View> {
+        if file.in_define_mode() {
+            return Err(root_refusal(NcError::InDefine));
         }
-        let mut model = self.model()?.clone();
-        let files = self.files.clone();
+        let mut model = file.model()?.clone();
+        let files = file.files.clone();
         for group in &mut model.groups {
             own(&mut group.details, || Details::read(&files, group.at, &model.forms))
                 .map_err(|error| crate::file::hdf(String::from("/"), error))?;
@@ -58,9 +58,9 @@ impl Nc4File {
                 })?;
             }
         }
-        let (how, read) = (self.how.clone(), self.read.clone());
+        let (how, read) = (file.how.clone(), file.read.clone());
         let (model, walking) = (OnceLock::from(model), Mutex::ranked(Rank::Walk, ()));
-        let properties = self.properties_to_come().cloned();
+        let properties = file.properties_to_come().cloned();
         Ok(View(Nc4File { files, how, model, walking, writing: None, read, properties }))
     }
 }
@@ -79,38 +79,8 @@ fn own<E>(
 }
 
 impl View {
-    fn definitions(&self) -> Result<&Model> {
-        self.0.model()
-    }
-
-    /// What a put to a variable has to fit; `None` for one that is stored in a way that puts may be
-    /// refused for.
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`; what keeps attributes from being read.
-    pub fn put_rules(&self, group: GroupId, id: VarId) -> Result<Option<PutRules>> {
-        let (model, var) = self.0.var(group, id)?;
-        if var.draft.is_none() && !self.is_plain(var).unwrap_or(false) {
-            return Ok(None);
-        }
-        let is_quantized = self.0.var_quantize(group, id)?.is_some();
-        Ok(Some(PutRules {
-            nc_type: var.nc_type,
-            elem: match var.nc_type {
-                NC_STRING => size_of::<u64>(),
-                nc_type => self.elem_bytes(nc_type)?,
-            },
-            fixed: fixed(model, var),
-            most: grow::MOST,
-            takes_empty: true,
-            // Precision is lowered by what a put has.
-            range_rule: (!is_quantized).then_some(RangeRule::Cast),
-            tolerates_bytes: model.is_classic,
-        }))
-    }
-
     /// Whether a variable that is in the file is stored as we would store it.
-    fn is_plain(&self, var: &Var) -> std::result::Result<bool, HdfError> {
+    fn is_plain(&self, var: &Var) -> HdfResult<bool> {
         let data = self.0.data(var)?;
         let storage = &self.0.details(var)?.info()?.storage;
         let is_here = !matches!(storage, StorageKind::External | StorageKind::Virtual);
@@ -121,49 +91,69 @@ impl View {
         Ok(is_here && data.missing.is_none() && (is_known || !is_number))
     }
 
-    /// A copy of elements of a type in the caller's memory, and of what they point to.
-    ///
-    /// # Errors
-    /// `NC_EBADTYPE` for what is no type, `NC_ENOMEM` for sequences of impossible lengths.
-    pub fn hold(
+    /// How elements of a type lie in memory; `NC_EBADTYPE` for what is no type.
+    fn form(&self, nc_type: i32) -> Result<Form> {
+        let typed = Typed::of(self.0.model()?, nc_type, Endianness::Native);
+        Ok(typed.map_err(root_refusal)?.form)
+    }
+}
+
+impl FormatView for View {
+    fn file(&self) -> &dyn Dispatch {
+        &**self
+    }
+
+    /// `None` for a variable that is stored in a way that puts may be refused for.
+    fn put_rules(&self, of: VarRef) -> zonda_format::Result<Option<PutRules>> {
+        let (model, var) = self.0.var(of.group, of.var)?;
+        if var.draft.is_none() && !self.is_plain(var).unwrap_or(false) {
+            return Ok(None);
+        }
+        let is_quantized = self.0.var_quantize(of)?.is_some();
+        Ok(Some(PutRules {
+            nc_type: var.nc_type,
+            elem: match (var.nc_type, ExtType::from_nc_type(var.nc_type)) {
+                (NC_STRING, _) => size_of::<u64>(),
+                (_, Some(ext)) => ext.size(),
+                (nc_type, None) => self.form(nc_type)?.size,
+            },
+            fixed: fixed(model, var),
+            most: grow::MOST,
+            takes_empty: true,
+            // Precision is lowered by what a put has.
+            range_rule: (!is_quantized).then_some(RangeRule::Cast),
+            tolerates_bytes: model.is_classic,
+        }))
+    }
+
+    fn grow(&mut self, of: VarRef, rules: &PutRules, slab: &Hyperslab<'_>) -> Option<u64> {
+        self.grow_to(of, &rules.fixed, slab)
+    }
+
+    fn grown(&mut self, of: VarRef, slab: &Hyperslab<'_>) {
+        let Ok((model, var)) = self.0.var(of.group, of.var) else { return };
+        let fixed = fixed(model, var);
+        self.grow_to(of, &fixed, slab);
+    }
+
+    fn hold(
         &self,
         nc_type: i32,
         fetch: &mut dyn VlenSource,
-        src: &[u8],
-    ) -> Result<OwnedValues> {
-        let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
-        let typed = Typed::of(self.definitions()?, nc_type, Endianness::Native);
-        let form = typed.map_err(refused)?.form;
-        owned_values::take(&form, fetch, src).map_err(refused)
+        elems: &[u8],
+    ) -> zonda_format::Result<OwnedValues> {
+        let form = self.form(nc_type)?;
+        Ok(owned_values::take(&form, fetch, elems).map_err(root_refusal)?)
     }
+}
 
-    /// Bytes of an element of a type in memory.
-    ///
-    /// # Errors
-    /// `NC_EBADTYPE` for what is no type.
-    fn elem_bytes(&self, nc_type: i32) -> Result<usize> {
-        if let Some(ext) = ExtType::from_nc_type(nc_type) {
-            return Ok(ext.size());
-        }
-        let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
-        let typed = Typed::of(self.definitions()?, nc_type, Endianness::Native);
-        Ok(typed.map_err(refused)?.form.size)
-    }
-
-    /// Makes lengths what a put has made them that is in the file.
-    pub fn grown(&mut self, group: GroupId, id: VarId, slab: &Hyperslab<'_>) {
-        let Ok((model, var)) = self.0.var(group, id) else { return };
-        let fixed = fixed(model, var);
-        self.grow(group, id, &fixed, slab);
-    }
-
+impl View {
     /// Makes a variable, and the dimensions it has, as long as a put that was checked makes them.
     /// `fixed` are the lengths of its dimensions that cannot grow. Gives the smallest length that a dimension had before
     /// which is longer now.
-    pub fn grow(
+    fn grow_to(
         &mut self,
-        group: GroupId,
-        var: VarId,
+        VarRef { group, var }: VarRef,
         fixed: &[Option<u64>],
         slab: &Hyperslab<'_>,
     ) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use zonda_format::{Definitions as _, Dispatch as _};
 
 use zonda_format::{Access, AttAccess, Destination, Transfer, VarRef, VlenSink};
 use zonda_model::{Hyperslab, VarId};
@@ -101,7 +102,7 @@ pub(crate) fn got(
     file: &Nc4File,
     get: &Access<'_>,
     kept: &mut Kept,
-) -> Result<(Vec<u8>, u64), Nc4Error> {
+) -> Result<(Vec<u8>, u64), zonda_format::Error> {
     let mut get = Transfer::new(*get);
     file.check_get(&mut get)?;
     let mut memory = vec![0; get.n_bytes];
@@ -114,7 +115,7 @@ pub(crate) fn got_att(
     file: &Nc4File,
     att: &AttAccess<'_>,
     kept: &mut Kept,
-) -> Result<(Vec<u8>, u64), Nc4Error> {
+) -> Result<(Vec<u8>, u64), zonda_format::Error> {
     let mut get = Transfer::new(*att);
     file.check_get_att(&mut get)?;
     let mut memory = vec![0; get.n_bytes];
@@ -129,7 +130,7 @@ pub(crate) fn read(
     var: i32,
     start: &[usize],
     count: &[usize],
-) -> Result<Vec<u8>, Nc4Error> {
+) -> Result<Vec<u8>, zonda_format::Error> {
     let model = file.model()?;
     let nc_type = model.groups[usize::from(group.0)].vars[var as usize].nc_type;
     let mut kept = Kept::default();
@@ -147,7 +148,7 @@ pub(crate) fn read_att(
     owner: VarRef,
     name: &[u8],
     nc_type: i32,
-) -> Result<Vec<u8>, Nc4Error> {
+) -> Result<Vec<u8>, zonda_format::Error> {
     let mut kept = Kept::default();
     let (memory, _) = got_att(file, &AttAccess { owner, name, mem: None }, &mut kept)?;
     let mut bytes = Vec::new();

@@ -1,6 +1,11 @@
 //! Codes and orders are those that netCDF-C 4.9.0 gives for the same calls.
 
+use crate::Nc4File;
 use zonda_format::{AttAccess, Destination, Transfer};
+use zonda_format::{
+    Definitions as _, Dispatch as _, DispatchWrite as _, Reserve, StoreVars as _,
+    TypeDefinitions as _,
+};
 use zonda_model::MemType;
 
 use super::*;
@@ -47,8 +52,8 @@ fn codes_of_puts() {
     assert_eq!(found, [("a", 1, 3), ("t", 2, 0), ("z", 4, 0), ("st", 12, 3), ("st0", 12, 0)]);
     let strings = [Some("eins".to_owned()), None, Some(String::new())];
     assert_eq!(get_strings(&file, v, "st"), strings);
-    let expected = crate::AttInfo { name: (*b"st").into(), nc_type: 12, len: 3 };
-    assert_eq!(file.find_att(v, b"st").unwrap(), (3, expected));
+    let (number, att) = file.find_att(v, b"st").unwrap();
+    assert_eq!((number, &*att.name, att.nc_type, att.len), (3, &b"st"[..], 12, 3));
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn codes_in_the_classic_model() {
     assert_eq!(put(&mut file, v, "b", 1, MemType::U8, &[200]).unwrap(), 0);
     assert_eq!(put_ints(&mut file, v, "b", 1, &[200]).unwrap(), 1);
     put_text(&mut file, v, "t", "ab").unwrap();
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     assert_eq!(code(file.rename_att(v, b"t", b"longer")), -38);
     assert_eq!(code(file.rename_att(v, b"t", b"s")), 0);
     for (name, text, expected) in [("s", "xy", 0), ("s", "xyz", -38), ("new", "x", -38)] {
@@ -124,13 +129,13 @@ fn what_enters_define_mode() {
     let (mut file, [v, ..]) = vars();
     let v = of(v);
     put_ints(&mut file, v, "a", 4, &[1, 2]).unwrap();
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     put_ints(&mut file, v, "a", 3, &[1, 2, 3, 4]).unwrap();
     assert_eq!(code(file.rename_att(v, b"a", b"much longer")), 0);
     assert!(!file.in_define_mode());
     assert_eq!(code(file.del_att(v, b"nope")), -43);
     assert!(file.in_define_mode(), "before it is looked for");
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     put_ints(&mut file, v, "much longer", 4, &[1, 2, 3]).unwrap();
     assert!(file.in_define_mode());
 }
@@ -153,12 +158,11 @@ fn codes_of_fill_values() {
     assert_eq!(code(put_ints(&mut file, GLOBAL, fill, 4, &[1, 2, 3])), 0, "means nothing there");
     let (mut out, mut list) = ([0; 8], List::default());
     let room = Destination { bytes: &mut out, place: Some(&mut list) };
-    file.fill_value(of(s), None, room).unwrap();
+    file.fill_value(of(s), room).unwrap();
     assert_eq!(list.at(u64::from_ne_bytes(out)), Some(&b"eins"[..]));
-    let mut found = |var, mem| code(file.fill_value(of(var), mem, Destination::plain(&mut out)));
-    assert_eq!(found(s, None), -45, "no place for it");
-    assert_eq!((found(s, Some(MemType::I32)), found(v, Some(MemType::Text))), (-45, -56));
-    file.enddef().unwrap();
+    let found = code(file.fill_value(of(s), Destination::plain(&mut out)));
+    assert_eq!(found, -45, "no place for it");
+    file.enddef(Reserve::Default).unwrap();
     assert_eq!(code(put_ints(&mut file, of(v), fill, 4, &[1])), -122);
     assert_eq!(code(put_ints(&mut file, of(v), fill, 3, &[1])), -122);
     assert_eq!(code(put_ints(&mut file, of(v), fill, 4, &[1, 2])), -36);
@@ -170,8 +174,8 @@ fn a_fill_value_may_come_late_but_not_after_data() {
     file.def_dim(ROOT, b"x", 2).unwrap();
     let [chunked, compact, other] = ["chunked", "compact", "other"]
         .map(|name| file.def_var(ROOT, name.as_bytes(), 4, &[0]).unwrap());
-    file.def_var_deflate(ROOT, chunked, true, true, 1).unwrap();
-    file.def_var_chunking(ROOT, compact, StorageRequest::Compact, None).unwrap();
+    file.def_var_deflate(chunked.into(), true, Some(1)).unwrap();
+    file.def_var_chunking(compact.into(), StorageRequest::Compact, None).unwrap();
     let whole: (&[usize], &[usize]) = (&[0], &[2]);
     let put = |file: &mut Nc4File, var| {
         put_data(file, var, whole, MemType::I32, &[1, 0, 0, 0, 2, 0, 0, 0]);
@@ -189,7 +193,7 @@ fn a_fill_value_may_come_late_but_not_after_data() {
         assert_eq!(get(&file, var), [7, 7]);
     }
     assert_eq!(code(put_ints(&mut file, of(other), "_FillValue", 4, &[7])), -122);
-    assert_eq!(code(file.def_var_fill(ROOT, chunked, false, None)), -123);
+    assert_eq!(code(file.def_var_fill(chunked.into(), false, None)), -123);
     let file = reopened(file, memory);
     for var in [chunked, compact] {
         assert_eq!(
@@ -205,10 +209,10 @@ fn a_fill_value_may_come_late_but_not_after_data() {
 fn user_types() {
     let (mut file, memory) = created(false);
     let c = file.def_compound(ROOT, 16, b"c").unwrap();
-    file.insert_field(ROOT, c, b"n", 0, 3, &[]).unwrap();
-    file.insert_field(ROOT, c, b"s", 8, 12, &[]).unwrap();
+    file.insert_field((ROOT, c), b"n", 0, 3, &[]).unwrap();
+    file.insert_field((ROOT, c), b"s", 8, 12, &[]).unwrap();
     let e = file.def_enum(ROOT, 4, b"e").unwrap();
-    file.insert_member(ROOT, e, b"one", &1i32.to_ne_bytes()).unwrap();
+    file.insert_member((ROOT, e), b"one", &1i32.to_ne_bytes()).unwrap();
     let o = file.def_opaque(ROOT, 3, b"o").unwrap();
     let vl = file.def_vlen(ROOT, b"vl", c).unwrap();
     assert_eq!(code(put_ints(&mut file, GLOBAL, "x", c, &[1])), -74);
@@ -249,7 +253,7 @@ fn user_types() {
         assert_eq!(code(file.check_get_att(&mut Transfer::new(att))), -45);
     };
     check(&file);
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     check(&file);
     // A second commit of the same header.
     put_ints(&mut file, GLOBAL, "more", 4, &[1]).unwrap();

@@ -12,8 +12,9 @@ use zonda_hdf5::FileAddr;
 use zonda_hdf5::usage::{Extent, Usage};
 use zonda_storage::Storage;
 
-use super::{Laid, Writing, root_error};
+use super::{Writing, root_error};
 use crate::Result;
+use crate::fault::HdfResult;
 use crate::file::Nc4File;
 
 /// Commits after which somebody is taken to commit again and again.
@@ -66,28 +67,20 @@ impl Ends {
 }
 
 impl Nc4File {
-    /// Says whether the file keeps the end it has when it is closed: what others write is behind the
-    /// end of what this one knows to be used.
-    pub fn keep_end(&mut self, keeps: bool) {
-        if let Some(writing) = &mut self.writing {
-            writing.keeps_end = keeps;
-        }
-    }
-
     /// Lets the file end where what is used of it does.
     ///
     /// # Errors
     /// What the storage reports.
     pub(crate) fn end_where_used(&mut self) -> Result<()> {
         let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
-        let is_whole = !writing.is_new && writing.decided.is_none();
-        if !is_whole || writing.keeps_end {
+        let is_whole = !writing.is_new && writing.commits.decided.is_none();
+        if !is_whole || writing.file_end.is_kept {
             return Ok(());
         }
         // Who committed seldom has nothing ahead, but may have given the last of the file back, or found
         // what a writer that died had ahead.
-        let has_less = writing.n_commits > 0 && writing.end > writing.space.end();
-        if writing.n_commits <= OFTEN && !has_less {
+        let has_less = writing.commits.n_commits > 0 && writing.file_end.said > writing.space.end();
+        if writing.commits.n_commits <= OFTEN && !has_less {
             return Ok(());
         }
         end_where_used(files.main(), writing).map_err(root_error)
@@ -107,9 +100,13 @@ impl Nc4File {
         let file = files.main();
         let begin = file.position(FileAddr(0));
         let len = file.storage().len().map_err(|error| root_error(error.into()))?;
-        let ahead = len.saturating_sub(begin).saturating_sub(writing.end);
-        let is_new = writing.is_new || writing.n_commits > 0;
-        if is_new || ahead < AHEAD_BYTES || !writing.owns_references || writing.page.is_some() {
+        let ahead = len.saturating_sub(begin).saturating_sub(writing.file_end.said);
+        let is_new = writing.is_new || writing.commits.n_commits > 0;
+        if is_new
+            || ahead < AHEAD_BYTES
+            || !writing.owns_references
+            || writing.file_end.page.is_some()
+        {
             return Ok(());
         }
         let usage = Usage::of(file);
@@ -118,11 +115,11 @@ impl Nc4File {
         }
         let known = usage.extents.iter().map(Extent::end).max().unwrap_or(u64::MAX);
         // A commit that was interrupted may have left objects that only references lead to yet.
-        let said = begin.saturating_add(writing.end);
+        let said = begin.saturating_add(writing.file_end.said);
         let written = last_written(&**file.storage(), known, said);
         let used = written.map_err(root_error)?.saturating_sub(begin);
         let used = used.checked_next_multiple_of(8).unwrap_or(u64::MAX);
-        if used < writing.end {
+        if used < writing.file_end.said {
             writing.space.begin_at(used);
         }
         Ok(())
@@ -133,7 +130,7 @@ impl Nc4File {
 const PIECE: u64 = 1 << 20;
 
 /// Behind the last byte between `begin` and `end` that is not zero; `begin` where there is none.
-fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> Laid<u64> {
+fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> HdfResult<u64> {
     let mut bytes = vec![0; usize::try_from(PIECE).unwrap_or(0)];
     let mut behind = end;
     while behind > begin {
@@ -150,11 +147,11 @@ fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> Laid<u64> {
     Ok(begin)
 }
 
-fn end_where_used(file: &File, writing: &mut Writing) -> Laid<()> {
+fn end_where_used(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let (storage, used) = (file.storage(), writing.space.end());
-    if writing.end > used {
+    if writing.file_end.said > used {
         file.write_superblock(used)?;
-        writing.end = used;
+        writing.file_end.said = used;
         storage.barrier()?;
     }
     let len = file.position(FileAddr(used));

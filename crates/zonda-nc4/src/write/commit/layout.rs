@@ -15,15 +15,16 @@ use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::symbol_table::write_symbol_table;
 use zonda_hdf5::{File, FileAddr, Fresh, HdfError, Sizes, Writer, links};
 
+use super::Decided;
 use super::plan::{ChangedMessages, Made, MadeAtts, Plan};
-use super::{Decided, Laid};
+use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::hidden;
 use crate::model::{GroupId, Model};
 use crate::write::att_list::Stamp;
 use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
-use crate::write::objects::{AttMessage, Block, Dense, DenseList, Outside, Stored};
+use crate::write::objects::{AttMessage, Block, Dense, DenseList, Outside, StoredObject};
 use crate::write::scales::{self, Scales, User};
 use crate::write::{ObjectKey, Writing, header};
 
@@ -54,7 +55,7 @@ struct Layout<'a> {
 struct Laying {
     decided: Decided,
     /// What the file then has of objects.
-    objects: Vec<(ObjectKey, Stored)>,
+    objects: Vec<(ObjectKey, StoredObject)>,
     /// Placeholders that are no more.
     removed: Vec<ObjectKey>,
     /// Space that was taken, and space that nothing refers to then.
@@ -68,7 +69,7 @@ pub(super) fn lay_out(
     file: &Arc<File>,
     model: &Model,
     writing: &mut Writing,
-) -> Laid<(Decided, Vec<ObjectKey>)> {
+) -> HdfResult<(Decided, Vec<ObjectKey>)> {
     let Plan { mut made, scales, links, types, all_or_none } = plan;
     let sizes = file.sizes();
     let (places, out) = (Places::default(), Laying::default());
@@ -88,21 +89,21 @@ pub(super) fn lay_out(
         writing.space.free_definitions(addr, len);
     }
     if let Some(scales) = scales {
-        writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
-        writing.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
-        writing.scales = scales;
+        writing.stored.ids_are_said |= scales.of_dim != writing.stored.scales.of_dim;
+        writing.stored.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
+        writing.stored.scales = scales;
     }
-    writing.links.extend(names);
+    writing.stored.links.extend(names);
     for key in out.removed {
-        writing.objects.remove(&key);
+        writing.stored.objects.remove(&key);
     }
     let written = out.objects.iter().map(|(key, _)| *key).collect();
-    writing.objects.extend(out.objects);
+    writing.stored.objects.extend(out.objects);
     Ok((out.decided, written))
 }
 
 impl Layout<'_> {
-    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> Laid<()> {
+    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> HdfResult<()> {
         if let Some(scales) = scales {
             self.remove_placeholders(scales);
         }
@@ -126,7 +127,7 @@ impl Layout<'_> {
     /// Finds groups with new dimensions or types, where others are switched that may refer to them:
     /// variables in groups below to dimensions, whatever has attributes to types.
     fn find_defining(&mut self, made: &[Made], scales: Option<&Scales>) {
-        let scales = scales.unwrap_or(&self.writing.scales);
+        let scales = scales.unwrap_or(&self.writing.stored.scales);
         let is_switched = |object: &&Made| !object.is_fresh;
         let is_group = |object: &&Made| matches!(object.key, ObjectKey::Group(_));
         let n_switched = made.iter().filter(is_switched).count();
@@ -149,11 +150,11 @@ impl Layout<'_> {
 
     /// Gives the space of placeholders back that are none any more.
     fn remove_placeholders(&mut self, scales: &Scales) {
-        let before = self.writing.scales.dim_of.keys();
+        let before = self.writing.stored.scales.dim_of.keys();
         let removed = before.filter(|key| !scales.dim_of.contains_key(*key));
         let removed = removed.filter(|key| matches!(key, ObjectKey::Scale(_)));
         for key in removed {
-            if let Some(stored) = self.writing.objects.get(key) {
+            if let Some(stored) = self.writing.stored.objects.get(key) {
                 self.out.freed.extend(stored.extents());
             }
             self.out.removed.push(*key);
@@ -161,7 +162,7 @@ impl Layout<'_> {
     }
 
     /// Puts lists of the right length, without their addresses.
-    fn lists(&self, made: &mut [Made]) -> Laid<()> {
+    fn lists(&self, made: &mut [Made]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
                 let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
@@ -180,7 +181,7 @@ impl Layout<'_> {
     }
 
     /// Finds a place for the first block of a new header.
-    fn place(&mut self, object: &mut Made) -> Laid<()> {
+    fn place(&mut self, object: &mut Made) -> HdfResult<()> {
         if object.stored.space.len > 0 {
             return Ok(());
         }
@@ -204,7 +205,7 @@ impl Layout<'_> {
     }
 
     /// Puts the addresses into lists of which only the length was known.
-    fn fill_lists(&mut self, made: &mut [Made]) -> Laid<()> {
+    fn fill_lists(&mut self, made: &mut [Made]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
                 // What is damaged there is no reason not to write here.
@@ -223,7 +224,7 @@ impl Layout<'_> {
             }
             if let Some(users) = &object.users {
                 let user = |(user, axis): &User| Ok((self.places.of(self.model, *user)?, *axis));
-                let users = users.iter().map(user).collect::<Laid<Vec<_>>>()?;
+                let users = users.iter().map(user).collect::<HdfResult<Vec<_>>>()?;
                 let users = AttMessage::new(self.file, &scales::reference_list(&users))?;
                 object.stored.hide(&users.name.clone(), Some(users));
             }
@@ -233,8 +234,8 @@ impl Layout<'_> {
 
     /// Where nothing is open in the global heap, goes on with the collection that the last variable in
     /// the file of one of these scales refers to, if it has room: each session would make one.
-    fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> Laid<()> {
-        let all = &self.writing.scales;
+    fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> HdfResult<()> {
+        let all = &self.writing.stored.scales;
         let users = scales.iter().filter_map(|scale| all.users.get(scale)).flatten();
         let last = users.map(|(key, _)| *key).max().filter(|key| all.lists.contains_key(key));
         let at = match last {
@@ -264,7 +265,7 @@ impl Layout<'_> {
         &mut self,
         object: &Made,
         mut dense: Option<&mut Vec<Dense>>,
-    ) -> Laid<Vec<NewMessage>> {
+    ) -> HdfResult<Vec<NewMessage>> {
         let stored = &object.stored;
         let mut out = stored.messages.clone();
         if let ObjectKey::Group(id) = object.key {
@@ -291,7 +292,7 @@ impl Layout<'_> {
         let last = stored.hidden.iter().filter(is_last);
         let atts: Vec<_> = first.chain(all).chain(last).collect();
         if !atts.is_empty() {
-            let moves = self.writing.tidying.contains(&object.key);
+            let moves = self.writing.commits.tidying.contains(&object.key);
             self.attributes(&atts, stored, moves, dense, &mut out)?;
         }
         Ok(out)
@@ -301,11 +302,11 @@ impl Layout<'_> {
     fn attributes(
         &mut self,
         atts: &[&AttMessage],
-        stored: &Stored,
+        stored: &StoredObject,
         moves: bool,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
-    ) -> Laid<()> {
+    ) -> HdfResult<()> {
         let tracked = stored.style.flags & header::TRACKED != 0;
         let indexed = stored.style.flags & header::INDEXED != 0;
         let too_many =
@@ -365,17 +366,18 @@ impl Layout<'_> {
         &mut self,
         key: ObjectKey,
         changed: &ChangedMessages,
-        stored: &Stored,
+        stored: &StoredObject,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
-    ) -> Laid<()> {
+    ) -> HdfResult<()> {
         let before = stored.dense.iter().find_map(|dense| Some((dense, dense.list.as_ref()?)));
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its attributes" };
         let (before, list) = before.ok_or(missing)?;
         let mut info = *list.atts.info();
         if let Some(dense) = dense {
             // What netCDF does not show is not among what changed.
-            let known = self.writing.objects.get(&key).map_or(&[][..], |known| &known.hidden);
+            let known =
+                self.writing.stored.objects.get(&key).map_or(&[][..], |known| &known.hidden);
             let is_new = |att: &&AttMessage| !known.contains(att);
             let is_gone = |att: &&AttMessage| !stored.says(&att.name);
             let new: Vec<_> = stored.hidden.iter().filter(is_new).collect();
@@ -408,15 +410,15 @@ impl Layout<'_> {
     fn links(
         &mut self,
         id: GroupId,
-        stored: &Stored,
+        stored: &StoredObject,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
-    ) -> Laid<()> {
+    ) -> HdfResult<()> {
         let is_same = !self.names.contains_key(&id);
         let before =
             stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
         let stays = |before: &&Dense| {
-            is_same && !self.writing.tidying.contains(&ObjectKey::Group(id))
+            is_same && !self.writing.commits.tidying.contains(&ObjectKey::Group(id))
                 || before.extents().is_empty()
         };
         if let Some(before) = before.filter(stays) {
@@ -424,7 +426,7 @@ impl Layout<'_> {
             dense.into_iter().for_each(|dense| dense.push(before.clone()));
             return Ok(());
         }
-        let entries = self.names.get(&id).or_else(|| self.writing.links.get(&id));
+        let entries = self.names.get(&id).or_else(|| self.writing.stored.links.get(&id));
         let entries = entries.map_or(&[][..], |entries| entries);
         let info = stored.link_info();
         let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
@@ -450,7 +452,7 @@ impl Layout<'_> {
             let mut bytes = Writer::new("links", self.sizes);
             list.iter().try_for_each(|link| link.encode(&mut bytes))?;
             let hash = Some(hash_of(bytes.bytes()));
-            let moves = self.writing.tidying.contains(&ObjectKey::Group(id));
+            let moves = self.writing.commits.tidying.contains(&ObjectKey::Group(id));
             if let Some(before) = before.filter(|before| before.hash == hash && !moves) {
                 what = before.what.clone();
                 dense.push(before.clone());
@@ -473,7 +475,7 @@ impl Layout<'_> {
     }
 
     /// What the header of a group says of its links.
-    fn link_message(&self, what: &Outside) -> Laid<NewMessage> {
+    fn link_message(&self, what: &Outside) -> HdfResult<NewMessage> {
         match what {
             Outside::Symbols(table) => header::symbol_table(table, self.sizes),
             Outside::Links(info) => header::link_info(info, self.sizes),
@@ -485,7 +487,7 @@ impl Layout<'_> {
     fn target(&self, entry: &Entry) -> LinkTarget {
         let places = &self.places.0;
         let now = entry.key.and_then(|key| {
-            let stored = self.writing.objects.get(&key).map(|stored| stored.space.addr);
+            let stored = self.writing.stored.objects.get(&key).map(|stored| stored.space.addr);
             places.get(&key).copied().or(stored)
         });
         match (&entry.target, now) {
@@ -497,11 +499,11 @@ impl Layout<'_> {
     }
 
     /// Encodes a header, and says what of it is to be written.
-    fn write(&mut self, object: Made) -> Laid<()> {
+    fn write(&mut self, object: Made) -> HdfResult<()> {
         let mut dense = Vec::new();
         let messages = self.messages(&object, Some(&mut dense))?;
         let Made { key, mut stored, is_fresh, .. } = object;
-        let moves = self.writing.tidying.contains(&key);
+        let moves = self.writing.commits.tidying.contains(&key);
         let EncodedHeader { first, continuation } = self.encode(&stored, moves, &messages)?;
         let before = stored.continuation.take();
         if let Some((addr, bytes)) = continuation {
@@ -549,7 +551,7 @@ impl Layout<'_> {
     /// Where a group's symbol table is may be said elsewhere, too: that of the root group by the
     /// superblock, which goes on to do so; that of another one by its entry in the group above, which
     /// then says nothing of it.
-    fn symbols_elsewhere(&mut self, id: GroupId, stored: &Stored) -> Laid<()> {
+    fn symbols_elsewhere(&mut self, id: GroupId, stored: &StoredObject) -> HdfResult<()> {
         let table = stored.dense.iter().find_map(|dense| match &dense.what {
             Outside::Symbols(table) if dense.hash.is_some() => Some(table),
             _ => None,
@@ -569,7 +571,7 @@ impl Layout<'_> {
     }
 
     /// What makes the entry of a group in the one above say nothing of its symbol table.
-    fn entry_above(&self, above: GroupId, name: &[u8]) -> Laid<Option<(FileAddr, Vec<u8>)>> {
+    fn entry_above(&self, above: GroupId, name: &[u8]) -> HdfResult<Option<(FileAddr, Vec<u8>)>> {
         let above = self.model.group(above).map(|group| group.at);
         let Some(at) = above.filter(|at| *at != ObjectAt::NOWHERE) else { return Ok(None) };
         let object = self.file.object(at.addr)?;
@@ -581,10 +583,10 @@ impl Layout<'_> {
     /// Encodes a header. What does not fit its first block stays where it was, if it is the same.
     fn encode(
         &mut self,
-        stored: &Stored,
+        stored: &StoredObject,
         moves: bool,
         messages: &[NewMessage],
-    ) -> Laid<EncodedHeader> {
+    ) -> HdfResult<EncodedHeader> {
         let mut again = stored.continuation.as_ref().filter(|_| !moves);
         loop {
             let space = &mut self.writing.space;
@@ -635,7 +637,7 @@ fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {
 struct Places(HashMap<ObjectKey, FileAddr>);
 
 impl Places {
-    fn of(&self, model: &Model, key: ObjectKey) -> Laid<FileAddr> {
+    fn of(&self, model: &Model, key: ObjectKey) -> HdfResult<FileAddr> {
         let at = match key {
             ObjectKey::Group(id) => model.group(id).map(|group| group.at),
             ObjectKey::Scale(id) => model.dim(id).and_then(|dim| dim.at),

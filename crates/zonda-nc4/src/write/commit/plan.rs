@@ -12,15 +12,15 @@ use zonda_model::{DimId, NcError, VarId};
 
 use super::super::att_list::ChangedAtts;
 use super::super::links::{Entry, name, wanted};
-use super::super::objects::{AttMessage, Fixed, SHARED, Stored};
+use super::super::objects::{AttMessage, SHARED, StoredObject};
 use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
 use super::super::{EditedAtts, ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
 use super::{Switch, root_error};
 use crate::attribute::AttList;
+use crate::fault::{Fault, HdfResult};
 use crate::file::hdf;
 use crate::files::{Files, ObjectAt};
-use crate::get::GetFault;
 use crate::hidden;
 use crate::model::{GroupId, Model, Var};
 use crate::{Nc4Error, Result};
@@ -30,7 +30,7 @@ use crate::{Nc4Error, Result};
 pub(super) struct Made {
     pub(super) key: ObjectKey,
     /// What the file will have of it. A place of no bytes is yet to be found.
-    pub(super) stored: Stored,
+    pub(super) stored: StoredObject,
     /// Its first block is at a new place.
     pub(super) is_fresh: bool,
     /// Its attributes but those that netCDF does not show.
@@ -98,7 +98,7 @@ struct Planner<'a> {
 
 impl Plan {
     pub(super) fn make(files: &Files, model: &Model, writing: &mut Writing) -> Result<Plan> {
-        let keys = writing.changed.clone();
+        let keys = writing.commits.changed.clone();
         let sizes = files.main().sizes();
         let mut planner = Planner {
             files,
@@ -134,18 +134,18 @@ impl Planner<'_> {
             return Ok(());
         }
         let (attach, model) = (self.writing.how.attach_scales, self.model);
-        let before = &self.writing.scales;
-        let mut scales = Scales::of(model, attach, &self.writing.apart);
-        if scales.of_dim != before.of_dim && !self.writing.apart.dims.is_empty() {
+        let before = &self.writing.stored.scales;
+        let mut scales = Scales::of(model, attach, &self.writing.stored.apart);
+        if scales.of_dim != before.of_dim && !self.writing.stored.apart.dims.is_empty() {
             // Dimensions that no object stands for have names and ids that follow from those that
             // others have. They get objects, to keep them.
-            let apart = Apart { dims: Default::default(), ..self.writing.apart.clone() };
+            let apart = Apart { dims: Default::default(), ..self.writing.stored.apart.clone() };
             scales = Scales::of(model, attach, &apart);
         }
         self.keys.extend(scales.changed_since(before));
         let ids_differ = scales.of_dim != before.of_dim;
         self.new_scales = Some(scales);
-        if ids_differ && !self.writing.ids_are_said {
+        if ids_differ && !self.writing.stored.ids_are_said {
             self.find_unsaid_ids()?;
         }
         let groups: BTreeSet<GroupId> =
@@ -154,7 +154,7 @@ impl Planner<'_> {
             self.find_names(group)?;
         }
         // Placeholders that are no more, and dimensions that are variables.
-        let scales = self.new_scales.as_ref().unwrap_or(&self.writing.scales);
+        let scales = self.new_scales.as_ref().unwrap_or(&self.writing.stored.scales);
         self.keys.retain(|key| match key {
             ObjectKey::Scale(_) => scales.dim_of.contains_key(key),
             _ => true,
@@ -164,14 +164,14 @@ impl Planner<'_> {
 
     /// The scales as they will be.
     fn scales(&self) -> &Scales {
-        self.new_scales.as_ref().unwrap_or(&self.writing.scales)
+        self.new_scales.as_ref().unwrap_or(&self.writing.stored.scales)
     }
 
     /// Finds out which names of a group change.
     fn find_names(&mut self, group: GroupId) -> Result<()> {
         self.load_links(group)?;
-        let before = self.writing.links.get(&group).map_or(&[][..], |links| links);
-        let after = wanted(self.model, self.scales(), &self.writing.apart, group, before);
+        let before = self.writing.stored.links.get(&group).map_or(&[][..], |links| links);
+        let after = wanted(self.model, self.scales(), &self.writing.stored.apart, group, before);
         if after == *before && self.place(ObjectKey::Group(group)).is_some() {
             return Ok(());
         }
@@ -208,15 +208,15 @@ impl Planner<'_> {
     }
 
     /// What the file has of an object that is in it.
-    fn load(&mut self, key: ObjectKey) -> Result<&Stored> {
-        if !self.writing.objects.contains_key(&key) {
+    fn load(&mut self, key: ObjectKey) -> Result<&StoredObject> {
+        if !self.writing.stored.objects.contains_key(&key) {
             let at = self.place(key).unwrap_or(ObjectAt::NOWHERE);
-            let stored = Stored::load(self.files.main(), at);
-            let stored = stored.map_err(|fixed| self.fixed(key, fixed))?;
-            self.writing.objects.insert(key, stored);
+            let stored = StoredObject::load(self.files.main(), at);
+            let stored = stored.map_err(|fault| self.fault(key, fault))?;
+            self.writing.stored.objects.insert(key, stored);
         }
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its header" };
-        self.writing.objects.get(&key).ok_or_else(|| root_error(missing))
+        self.writing.stored.objects.get(&key).ok_or_else(|| root_error(missing))
     }
 
     /// Finds headers that have to go elsewhere: those of variables that become scales or are none any
@@ -231,15 +231,15 @@ impl Planner<'_> {
         while let Some(key) = waiting.pop() {
             let Some(at) = self.place(key) else { continue };
             if changed.insert(at.addr, key).is_some_and(|other| other != key) {
-                return Err(self.fixed(key, Fixed::Foreign(TWO_NAMES)));
+                return Err(self.fault(key, Fault::Unwritable(TWO_NAMES)));
             }
             let has_one_link = !self.load(key)?.has_several_links();
             let role = |scales: &Scales| scales.dim_of.get(&key).copied();
-            let (before, after) = (role(&self.writing.scales), role(self.scales()));
+            let (before, after) = (role(&self.writing.stored.scales), role(self.scales()));
             if before == after || self.moved.contains(&key) {
                 continue;
             }
-            let are_known = before.is_none() || self.writing.apart.vars.is_empty();
+            let are_known = before.is_none() || self.writing.stored.apart.vars.is_empty();
             if !(has_one_link && are_known && self.writing.owns_references) {
                 self.all_or_none = true;
                 continue;
@@ -265,7 +265,7 @@ impl Planner<'_> {
             referrers.push(ObjectKey::Group(group));
             if !self.links.contains_key(&group) {
                 self.load_links(group)?;
-                let links = self.writing.links.get(&group).cloned().unwrap_or_default();
+                let links = self.writing.stored.links.get(&group).cloned().unwrap_or_default();
                 self.links.insert(group, links);
             }
         }
@@ -287,7 +287,7 @@ impl Planner<'_> {
 
     /// Where the file has an object.
     fn place(&self, key: ObjectKey) -> Option<ObjectAt> {
-        if let Some(stored) = self.writing.objects.get(&key) {
+        if let Some(stored) = self.writing.stored.objects.get(&key) {
             return Some(ObjectAt { file: 0, addr: stored.space.addr });
         }
         let at = match key {
@@ -295,7 +295,7 @@ impl Planner<'_> {
             ObjectKey::Group(id) => self.model.group(id).map(|group| group.at),
             ObjectKey::Type(_) => None,
             ObjectKey::Scale(id) => {
-                let is_scale = self.writing.scales.dim_of.contains_key(&key);
+                let is_scale = self.writing.stored.scales.dim_of.contains_key(&key);
                 self.model.dim(id).filter(|_| is_scale).and_then(|dim| dim.at)
             }
             ObjectKey::Var(group, id) => self.model.var(group, id).map(|var| var.at),
@@ -305,12 +305,12 @@ impl Planner<'_> {
 
     /// Reads the names in a group as the file has them.
     fn load_links(&mut self, group: GroupId) -> Result<()> {
-        if !self.writing.links.contains_key(&group) {
+        if !self.writing.stored.links.contains_key(&group) {
             let links = match self.place(ObjectKey::Group(group)) {
                 Some(at) => self.read_links(group, at)?,
                 None => Vec::new(),
             };
-            self.writing.links.insert(group, links);
+            self.writing.stored.links.insert(group, links);
         }
         Ok(())
     }
@@ -319,7 +319,9 @@ impl Planner<'_> {
         let file = self.files.main();
         let fail = |error| hdf(self.model.group_path(id), error);
         if at.file != 0 {
-            return Err(self.fixed(ObjectKey::Group(id), Fixed::Foreign("it is in another file")));
+            return Err(
+                self.fault(ObjectKey::Group(id), Fault::Unwritable("it is in another file"))
+            );
         }
         let links = file.object(at.addr).and_then(|object| object.links(file)).map_err(fail)?;
         let keys = self.keys_by_place(id);
@@ -365,12 +367,12 @@ impl Planner<'_> {
 
     /// What an object will be.
     fn make(&mut self, key: ObjectKey) -> Result<Made> {
-        let known = self.writing.objects.get(&key).cloned();
+        let known = self.writing.stored.objects.get(&key).cloned();
         let is_new = known.is_none();
         let atts = self.attributes(key)?;
         let mut stored = match known {
             Some(stored) => stored,
-            None => self.new_object(key).map_err(|error| hdf(self.path(key), error))?,
+            None => self.new_object(key).map_err(|error| self.fault(key, error))?,
         };
         if self.moved.contains(&key) {
             stored.move_away();
@@ -380,9 +382,9 @@ impl Planner<'_> {
             && let Some(var) = model.var(group, id)
         {
             let updated = self.update(&mut stored, key, var);
-            updated.map_err(|error| hdf(self.path(key), error))?;
+            updated.map_err(|error| self.fault(key, error))?;
         }
-        let before = &self.writing.scales;
+        let before = &self.writing.stored.scales;
         let list = self.scales().lists.get(&key);
         let list_moved =
             list.is_some_and(|list| list.iter().any(|scale| self.moved.contains(scale)));
@@ -417,12 +419,12 @@ impl Planner<'_> {
             }
             Ok(())
         })();
-        result.map_err(|error: HdfError| hdf(self.path(key), error))?;
+        result.map_err(|error: HdfError| self.fault(key, error))?;
         Ok(made)
     }
 
     /// Attributes that say what an object is for netCDF.
-    fn mark(&self, stored: &mut Stored, key: ObjectKey) -> std::result::Result<(), HdfError> {
+    fn mark(&self, stored: &mut StoredObject, key: ObjectKey) -> HdfResult<()> {
         let file = self.files.main();
         let dim = self.scales().dim_of.get(&key);
         let (mut name, mut coordinates) = (None, None);
@@ -466,7 +468,7 @@ impl Planner<'_> {
     }
 
     /// An object that the file has not.
-    fn new_object(&mut self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
+    fn new_object(&mut self, key: ObjectKey) -> HdfResult<StoredObject> {
         let (model, sizes) = (self.model, self.sizes);
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
         let messages = match key {
@@ -475,7 +477,7 @@ impl Planner<'_> {
                 let ty = model.user_type(id).and_then(|ty| ty.stored());
                 let message = header::datatype(ty.ok_or(missing)?, sizes)?;
                 // Types have no attributes in netCDF.
-                return Ok(Stored::new(HeaderStyle::default(), vec![message]));
+                return Ok(StoredObject::new(HeaderStyle::default(), vec![message]));
             }
             ObjectKey::Scale(id) => header::placeholder(model.dim(id).ok_or(missing)?, sizes)?,
             ObjectKey::Var(group, id) => {
@@ -488,37 +490,28 @@ impl Planner<'_> {
             }
         };
         let attribute_order = self.writing.how.attribute_order;
-        Ok(Stored::new(header::style(attribute_order), messages))
+        Ok(StoredObject::new(header::style(attribute_order), messages))
     }
 
-    fn recipe(
-        &mut self,
-        key: ObjectKey,
-        var: &Var,
-        draft: &VarDraft,
-    ) -> std::result::Result<Recipe, HdfError> {
+    fn recipe(&mut self, key: ObjectKey, var: &Var, draft: &VarDraft) -> HdfResult<Recipe> {
         let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
         recipe.map_err(|fault| match fault {
-            GetFault::Hdf(error) => error,
-            GetFault::Refused(NcError::NoMem) => {
+            Fault::Hdf(error) => error,
+            Fault::Refused(NcError::NoMem) => {
                 HdfError::NoMemory(NoMemory { bytes: take_refused().unwrap_or(usize::MAX) })
             }
-            GetFault::Chunk(_)
-            | GetFault::Refused(_)
-            | GetFault::Explained(..)
-            | GetFault::Unwritable(_) => {
+            Fault::Chunk(_)
+            | Fault::Att(_)
+            | Fault::Refused(_)
+            | Fault::Explained(..)
+            | Fault::Unwritable(_) => {
                 HdfError::Missing { structure: "object", at: 0, what: "its definition" }
             }
         })
     }
 
     /// Brings the messages of a variable that is in the file up to date.
-    fn update(
-        &mut self,
-        stored: &mut Stored,
-        key: ObjectKey,
-        var: &Var,
-    ) -> std::result::Result<(), HdfError> {
+    fn update(&mut self, stored: &mut StoredObject, key: ObjectKey, var: &Var) -> HdfResult<()> {
         // Until something is put the fill value may be another one, and the header may not say so yet.
         if let Some(draft) = var.draft.as_deref() {
             let recipe = self.recipe(key, var, draft)?;
@@ -556,7 +549,7 @@ impl Planner<'_> {
 
     /// What the headers of committed types say of how many have them. With fewer than there are,
     /// libhdf5 would free a type that is in use: all changes at once.
-    fn release(&mut self) -> std::result::Result<Vec<Switch>, HdfError> {
+    fn release(&mut self) -> HdfResult<Vec<Switch>> {
         let file = self.files.main();
         let mut out = Vec::new();
         for (addr, fewer) in std::mem::take(&mut self.released) {
@@ -590,15 +583,15 @@ impl Planner<'_> {
             let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
                 element::encode(form, heap, space, fetch, src, dst)
             });
-            let attributes = attributes.map_err(|fault| fault.at(|| self.path(key)))?;
+            let attributes = attributes.map_err(|fault| self.fault(key, fault))?;
             self.count_released(list);
             for attribute in attributes {
                 let message = AttMessage::new(file, &attribute);
-                out.push(message.map_err(|error| hdf(self.path(key), error))?);
+                out.push(message.map_err(|error| self.fault(key, error))?);
             }
             return Ok(MadeAtts::All(out));
         }
-        let fail = |error| hdf(self.path(key), error);
+        let fail = |error| self.fault(key, error);
         let Some(at) = self.place(key) else { return Ok(MadeAtts::All(out)) };
         let attributes = file.object(at.addr).and_then(|object| object.attributes(file));
         let attributes = attributes.map_err(fail)?;
@@ -618,9 +611,10 @@ impl Planner<'_> {
         key: ObjectKey,
         edited: Option<&EditedAtts>,
     ) -> Result<Option<ChangedMessages>> {
-        let stored = self.writing.objects.get(&key);
+        let stored = self.writing.stored.objects.get(&key);
         let known = stored.and_then(|stored| Some((stored, stored.att_list()?)));
-        let Some((stored, before)) = known.filter(|_| !self.writing.tidying.contains(&key)) else {
+        let Some((stored, before)) = known.filter(|_| !self.writing.commits.tidying.contains(&key))
+        else {
             return Ok(None);
         };
         let n_hidden = stored.hidden.len();
@@ -642,12 +636,12 @@ impl Planner<'_> {
         let changes = list.changes(self.model, &mut |form, fetch, src, dst| {
             element::encode(form, heap, space, fetch, src, dst)
         });
-        let ChangedAtts { gone, set } = changes.map_err(|fault| fault.at(|| self.path(key)))?;
+        let ChangedAtts { gone, set } = changes.map_err(|fault| self.fault(key, fault))?;
         self.count_released(list);
         out.gone = gone;
         for (attribute, stays) in set {
             let message = AttMessage::new(self.files.main(), &attribute);
-            out.set.push((message.map_err(|error| hdf(self.path(key), error))?, stays));
+            out.set.push((message.map_err(|error| self.fault(key, error))?, stays));
         }
         Ok(Some(out))
     }
@@ -665,24 +659,14 @@ impl Planner<'_> {
         match key {
             ObjectKey::Group(id) => self.model.group_path(id),
             ObjectKey::Type(_) | ObjectKey::Scale(_) | ObjectKey::Var(..) => {
-                self.inside(self.group_of(key), name(self.model, key))
+                let group = self.group_of(key).unwrap_or(GroupId::ROOT);
+                self.model.path_in(group, &name(self.model, key))
             }
         }
     }
 
-    fn inside(&self, group: Option<GroupId>, name: Box<[u8]>) -> String {
-        let mut path = group.map_or_else(String::new, |group| self.model.group_path(group));
-        if !path.ends_with('/') {
-            path.push('/');
-        }
-        path.push_str(&String::from_utf8_lossy(&name));
-        path
-    }
-
-    fn fixed(&self, key: ObjectKey, fixed: Fixed) -> Nc4Error {
-        match fixed {
-            Fixed::Damaged(error) => hdf(self.path(key), error),
-            Fixed::Foreign(why) => GetFault::Unwritable(why).at(|| self.path(key)),
-        }
+    /// The error about an object.
+    fn fault(&self, key: ObjectKey, fault: impl Into<Fault>) -> Nc4Error {
+        fault.into().at(|| self.path(key))
     }
 }

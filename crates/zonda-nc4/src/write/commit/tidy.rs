@@ -14,7 +14,7 @@ use std::sync::Arc;
 use zonda_hdf5::usage::Usage;
 use zonda_hdf5::{File, FileAddr, Space};
 
-use super::super::objects::{Block, Dense, Outside, Stored};
+use super::super::objects::{Block, Dense, Outside, StoredObject};
 use super::super::{ObjectKey, Writing};
 use crate::file::Nc4File;
 use crate::{Result, hidden};
@@ -34,9 +34,13 @@ impl Nc4File {
     pub(crate) fn tidy(&mut self) -> Result<()> {
         for _ in 0..ROUNDS {
             let Some(writing) = self.writing.as_deref_mut() else { return Ok(()) };
-            let is_whole = !writing.is_new && writing.decided.is_none();
-            let is_changed = !writing.changed.is_empty() || writing.n_commits == 0;
-            if !is_whole || is_changed || writing.keeps_end || writing.page.is_some() {
+            let is_whole = !writing.is_new && writing.commits.decided.is_none();
+            let is_changed = !writing.commits.changed.is_empty() || writing.commits.n_commits == 0;
+            if !is_whole
+                || is_changed
+                || writing.file_end.is_kept
+                || writing.file_end.page.is_some()
+            {
                 return Ok(());
             }
             writing.space.release_definitions();
@@ -52,13 +56,13 @@ impl Nc4File {
                 return Ok(());
             }
             let end = writing.space.end();
-            writing.changed.extend(moving.iter().copied());
-            writing.tidying = moving.into_iter().collect();
+            writing.commits.changed.extend(moving.iter().copied());
+            writing.commits.tidying = moving.into_iter().collect();
             writing.space.take_lowest(true);
             let done = self.commit();
             if let Some(writing) = self.writing.as_deref_mut() {
                 writing.space.take_lowest(false);
-                writing.tidying.clear();
+                writing.commits.tidying.clear();
                 writing.space.release_definitions();
                 writing.space.cut_end();
                 done?;
@@ -75,11 +79,11 @@ impl Nc4File {
 /// there. What object references lead to is not known, so only where those are netCDF's.
 fn find_free(file: &Arc<File>, writing: &mut Writing) {
     let begin = file.position(FileAddr(0));
-    let may_look = writing.found_end.is_some_and(|end| end <= MOST_WALKED);
-    if !may_look || !writing.owns_references || !writing.objects.values().any(has_moves) {
+    let may_look = writing.file_end.found.is_some_and(|end| end <= MOST_WALKED);
+    if !may_look || !writing.owns_references || !writing.stored.objects.values().any(has_moves) {
         return;
     }
-    let Some(found_end) = writing.found_end.take() else { return };
+    let Some(found_end) = writing.file_end.found.take() else { return };
     let usage = Usage::of(file);
     if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
         return;
@@ -101,19 +105,19 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
     }
 }
 
-fn has_moves(stored: &Stored) -> bool {
+fn has_moves(stored: &StoredObject) -> bool {
     moves(stored).next().is_some()
 }
 
 /// Whether the heap of its attributes has some that are no more.
-fn has_dead(stored: &Stored) -> bool {
+fn has_dead(stored: &StoredObject) -> bool {
     stored.att_list().is_some_and(|list| list.atts.has_dead())
 }
 
 /// Objects of which all is known that is outside of their first blocks.
-fn movable(writing: &Writing) -> impl Iterator<Item = (&ObjectKey, &Stored)> {
-    writing.objects.iter().filter(|(key, stored)| match key {
-        ObjectKey::Group(id) => writing.links.contains_key(id) && !stored.has_symbols,
+fn movable(writing: &Writing) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
+    writing.stored.objects.iter().filter(|(key, stored)| match key {
+        ObjectKey::Group(id) => writing.stored.links.contains_key(id) && !stored.has_symbols,
         _ => true,
     })
 }
@@ -132,7 +136,7 @@ fn find(writing: &Writing) -> Vec<ObjectKey> {
     end = space.padded(end, end);
     while let Some(at) = space.free_up_to(end).or_else(|| {
         let (addr, key) = by_end.get(&end).copied()?;
-        let stored = writing.objects.get(&key)?;
+        let stored = writing.stored.objects.get(&key)?;
         (found.contains(&key) || fits_before(&mut space, stored, end)).then(|| {
             found.push(key);
             addr.0
@@ -148,7 +152,7 @@ fn find(writing: &Writing) -> Vec<ObjectKey> {
 
 /// Takes room for what an object has outside of its first block, where all of it comes to lie before
 /// `end`.
-fn fits_before(space: &mut Space, stored: &Stored, end: u64) -> bool {
+fn fits_before(space: &mut Space, stored: &StoredObject, end: u64) -> bool {
     let mut tried = space.clone();
     let mut all = moves(stored);
     let fits =
@@ -160,7 +164,7 @@ fn fits_before(space: &mut Space, stored: &Stored, end: u64) -> bool {
 }
 
 /// What an object has outside of its first block that a commit can put elsewhere.
-fn moves(stored: &Stored) -> impl Iterator<Item = (FileAddr, u64)> {
+fn moves(stored: &StoredObject) -> impl Iterator<Item = (FileAddr, u64)> {
     let blocks = stored.continuation.iter();
     let blocks = blocks.map(Block::extent);
     let lists = stored.dense.iter().filter(|dense| !matches!(dense.what, Outside::Symbols(_)));

@@ -1,5 +1,6 @@
 use super::*;
 use crate::write::testing::{ROOT, create};
+use zonda_format::TypeDefinitions as _;
 
 fn offsets(datatype: &Datatype) -> Vec<(String, u32, u32)> {
     let Class::Compound(compound) = &datatype.class else { panic!("{datatype:?}") };
@@ -48,13 +49,13 @@ fn strings_move_what_is_behind_them() {
         ("c", 24, 2, &[3]),
         ("v", 32, v, &[]),
     ] {
-        file.insert_field(ROOT, s, name.as_bytes(), offset, nc_type, dims).unwrap();
+        file.insert_field((ROOT, s), name.as_bytes(), offset, nc_type, dims).unwrap();
     }
     let o = file.def_compound(ROOT, 128, b"O").unwrap();
     for (name, offset, nc_type, dims) in
         [("x", 0, 3, &[][..]), ("in", 8, s, &[2]), ("y", 120, 1, &[])]
     {
-        file.insert_field(ROOT, o, name.as_bytes(), offset, nc_type, dims).unwrap();
+        file.insert_field((ROOT, o), name.as_bytes(), offset, nc_type, dims).unwrap();
     }
     let model = file.model().unwrap();
     let typed = Typed::of(model, s, Endianness::Native).unwrap();
@@ -73,8 +74,8 @@ fn strings_move_what_is_behind_them() {
 fn packed_structs_stay_packed() {
     let mut file = create();
     let p = file.def_compound(ROOT, 5, b"packed").unwrap();
-    file.insert_field(ROOT, p, b"b", 0, 1, &[]).unwrap();
-    file.insert_field(ROOT, p, b"i", 1, 4, &[]).unwrap();
+    file.insert_field((ROOT, p), b"b", 0, 1, &[]).unwrap();
+    file.insert_field((ROOT, p), b"i", 1, 4, &[]).unwrap();
     let typed = Typed::of(file.model().unwrap(), p, Endianness::Native).unwrap();
     assert_eq!(offsets(&typed.datatype), of(&[("b", 0, 1), ("i", 1, 4)]));
     assert_eq!((typed.datatype.size, typed.form.size), (5, 5));
@@ -86,8 +87,8 @@ fn packed_structs_stay_packed() {
 fn fields_without_pointers_keep_their_order() {
     let mut file = create();
     let c = file.def_compound(ROOT, 8, b"c").unwrap();
-    file.insert_field(ROOT, c, b"second", 4, 4, &[]).unwrap();
-    file.insert_field(ROOT, c, b"first", 0, 4, &[]).unwrap();
+    file.insert_field((ROOT, c), b"second", 4, 4, &[]).unwrap();
+    file.insert_field((ROOT, c), b"first", 0, 4, &[]).unwrap();
     let typed = Typed::of(file.model().unwrap(), c, Endianness::Native).unwrap();
     assert_eq!(offsets(&typed.datatype), of(&[("second", 4, 4), ("first", 0, 4)]));
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, reopened};
+use zonda_format::{Dispatch as _, DispatchWrite as _, Reserve, TypeDefinitions as _};
 
 const HUGE: usize = 1 << 40;
 
@@ -45,7 +46,7 @@ fn codes_in_the_classic_model() {
     assert_eq!(code(file.def_dim(ROOT, b"big", 1 << 32)), -63);
     assert_eq!(code(file.def_dim(ROOT, b"fits", (1 << 32) - 1)), 0);
     assert_eq!(code(file.def_dim(ROOT, b"u", 1 << 32)), -63, "before the name's use");
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     assert_eq!(code(file.def_dim(ROOT, b"a/", 3)), -38);
     assert_eq!(code(file.def_dim(ROOT, b"u2", 0)), -54);
     assert_eq!(code(file.rename_dim(ROOT, DimId(0), b"longer")), 0, "also in data mode");
@@ -92,7 +93,7 @@ fn a_file_open_for_reading_is_left_as_it_is() {
 fn a_definition_in_data_mode_enters_define_mode() {
     let mut file = create();
     file.def_dim(ROOT, b"x", 4).unwrap();
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     assert_eq!(code(file.def_dim(ROOT, b"x", 4)), -42);
     assert!(!file.in_define_mode(), "only what is accepted does");
     file.def_dim(ROOT, b"y", 4).unwrap();

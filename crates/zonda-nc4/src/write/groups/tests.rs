@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, reopened};
+use zonda_format::{Definitions as _, DispatchWrite as _, TypeDefinitions as _};
 
 #[test]
 fn codes_of_definitions_and_renames() {

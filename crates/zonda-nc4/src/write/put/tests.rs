@@ -8,6 +8,7 @@ mod user_types;
 
 use zonda_chunk::{FilterSpec, StoredChunks};
 use zonda_format::FormatError as _;
+use zonda_format::{DispatchWrite as _, Reserve};
 use zonda_format::{Transfer, Values};
 use zonda_model::{ExtType, MemType, NcError};
 
@@ -120,7 +121,7 @@ fn refusals_come_in_order() {
     let text = lab.var(Made::new("text", 2, &[x]));
     let code = |lab: &mut Lab, var, start: &[usize], count: &[usize], stride, mem| {
         let put = lab.put(var, start, count, stride, mem, &[]);
-        put.err().map(|error| error.nc_error())
+        put.err().map(|error| error.code())
     };
     let int = MemType::I32;
     let absent = zonda_model::VarId(9);
@@ -143,8 +144,8 @@ fn a_classic_model_is_not_put_to_in_define_mode() {
     let x = lab.dim("x", 2);
     let v = lab.var(Made::new("v", 1, &[x]));
     let error = lab.put_ints(v, &[0], &[1], &[5]).unwrap_err();
-    assert_eq!(error.nc_error(), NcError::InDefine);
-    lab.file.enddef().unwrap();
+    assert_eq!(error.code(), NcError::InDefine);
+    lab.file.enddef(Reserve::Default).unwrap();
     // Bytes that change their sign are tolerated.
     let found = lab.put(v, &[0], &[2], None, MemType::U8, &[200, 5]).unwrap();
     assert_eq!(found, 0);
@@ -163,7 +164,7 @@ fn memory_of_another_length_puts_nothing() {
     assert_eq!((put.n_bytes, put.n_elems), (4, 1));
     for len in [0, 3, 5] {
         let refused = lab.file.put(&put, Values::plain(&[1; 5][..len])).unwrap_err();
-        assert_eq!(refused.nc_error(), NcError::Inval, "{len}");
+        assert_eq!(refused.code(), NcError::Inval, "{len}");
     }
     // A caller may also end after the check.
     assert_eq!(lab.file.model().unwrap().dim(t).unwrap().len, 0);
@@ -246,7 +247,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
     let mut stored = StoredChunks::default();
     stored.push(&[1], 0, b"whatever it is");
     lab.file.put_stored_chunks(root, v, &stored).unwrap();
-    let code = lab.put_ints(v, &[0], &[3], &[1, 2, 3]).unwrap_err().nc_error();
+    let code = lab.put_ints(v, &[0], &[3], &[1, 2, 3]).unwrap_err().code();
     assert_eq!(code, NcError::NoFilter);
     for _ in 0..2 {
         assert_eq!(lab.file.pipeline(root, v).unwrap(), filters);
@@ -264,7 +265,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
     }
     let mut lab = Lab::new();
     let s = lab.var(Made::new("s", 4, &[]));
-    lab.file.def_var_fill(root, s, true, None).unwrap();
+    lab.file.def_var_fill(s.into(), true, None).unwrap();
     assert_eq!(lab.file.never_written(root, s).unwrap(), NeverWritten::Undefined);
     let refused = lab.file.def_var_pipeline(root, s, filters).unwrap_err();
     assert_eq!(refused.nc_error(), NcError::Inval);

@@ -4,6 +4,7 @@
 use super::*;
 use crate::StorageKind;
 use crate::write::testing::{ROOT, code, create, created, names, of, put_ints, reopened};
+use zonda_format::{DispatchWrite as _, FillMode, Reserve, StoreVars as _, TypeDefinitions as _};
 
 /// A file with dimensions x = 4, y = 6 and u, and variables of many kinds.
 struct Vars {
@@ -48,8 +49,8 @@ fn storage(file: &Nc4File, var: VarId) -> StorageKind {
 #[test]
 fn codes_of_deflate_and_checksums() {
     let Vars { mut file, v, scalar, string, .. } = vars();
-    let mut deflate = |var, shuffle, deflate, level| {
-        let result = file.def_var_deflate(ROOT, var, shuffle, deflate, level);
+    let mut deflate = |var: VarId, shuffle: bool, deflate: bool, level| {
+        let result = file.def_var_deflate(var.into(), shuffle, deflate.then_some(level));
         (code(result), if var == v { ids(&file, v) } else { Vec::new() })
     };
     let none = Vec::new;
@@ -71,12 +72,12 @@ fn codes_of_deflate_and_checksums() {
     assert_eq!(deflate(v, false, true, 20), (-36, vec![2, 1]));
     let level = file.var_info(ROOT, v).unwrap().filters[1].params.clone();
     assert_eq!(level, [9]);
-    assert_eq!(code(file.def_var_fletcher32(ROOT, scalar, true)), -36);
-    assert_eq!(code(file.def_var_fletcher32(ROOT, string, true)), -132);
+    assert_eq!(code(file.def_var_fletcher32(scalar.into(), true)), -36);
+    assert_eq!(code(file.def_var_fletcher32(string.into(), true)), -132);
     // Since 4.9.3; 4.9.0 sets checksums all the same.
-    assert_eq!(code(file.def_var_fletcher32(ROOT, v, false)), 0);
+    assert_eq!(code(file.def_var_fletcher32(v.into(), false)), 0);
     assert_eq!(ids(&file, v), [2, 1]);
-    assert_eq!(code(file.def_var_fletcher32(ROOT, v, true)), 0);
+    assert_eq!(code(file.def_var_fletcher32(v.into(), true)), 0);
     assert_eq!(ids(&file, v), [3, 2, 1]);
     assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4, 6]));
 }
@@ -85,7 +86,7 @@ fn codes_of_deflate_and_checksums() {
 fn codes_of_filters() {
     let Vars { mut file, v, rec, scalar, string, .. } = vars();
     let mut filter =
-        |var, id, params: &[u32]| code(file.def_var_filter(ROOT, var, spec(id, params)));
+        |var: VarId, id, params: &[u32]| code(file.def_var_filter(var.into(), spec(id, params)));
     for pixels in [33, 34, 8] {
         // More pixels than elements: 6 in each of no records.
         assert_eq!(filter(rec, 4, &[32, pixels]), -36, "{pixels}");
@@ -114,12 +115,12 @@ fn codes_of_filters() {
     assert_eq!(ids(&file, rec), [3, 2, 4, 5, 6]);
     let params = file.var_info(ROOT, rec).unwrap().filters[2].params.clone();
     assert_eq!(params, [32, 6], "replaced where it is");
-    file.enddef().unwrap();
-    assert_eq!(code(file.def_var_filter(ROOT, v, spec(1, &[1]))), -39, "this code, indeed");
-    assert_eq!(code(file.def_var_filter(ROOT, VarId(99), spec(1, &[1]))), -49);
+    file.enddef(Reserve::Default).unwrap();
+    assert_eq!(code(file.def_var_filter(v.into(), spec(1, &[1]))), -39, "this code, indeed");
+    assert_eq!(code(file.def_var_filter(VarId(99).into(), spec(1, &[1]))), -49);
     file.redef().unwrap();
-    assert_eq!(code(file.def_var_filter(ROOT, v, spec(1, &[1]))), -123);
-    assert_eq!(code(file.def_var_filter(ROOT, scalar, spec(1, &[1]))), -36);
+    assert_eq!(code(file.def_var_filter(v.into(), spec(1, &[1]))), -123);
+    assert_eq!(code(file.def_var_filter(scalar.into(), spec(1, &[1]))), -36);
 }
 
 /// With 257 the reference can neither inquire nor get (NC_EHDFERR), also of a variable that it defined.
@@ -129,8 +130,8 @@ fn filters_have_as_many_parameters_as_the_reference_can_read() {
     file.def_dim(ROOT, b"x", 4).unwrap();
     for (id, most) in [(3, 256), (2, 256), (307, 256), (32004, 256), (32008, 253)] {
         let v = file.def_var(ROOT, format!("v{id}").as_bytes(), 4, &[0]).unwrap();
-        assert_eq!(code(file.def_var_filter(ROOT, v, spec(id, &vec![1; most + 1]))), -132, "{id}");
-        assert_eq!(code(file.def_var_filter(ROOT, v, spec(id, &vec![1; most]))), 0, "{id}");
+        assert_eq!(code(file.def_var_filter(v.into(), spec(id, &vec![1; most + 1]))), -132, "{id}");
+        assert_eq!(code(file.def_var_filter(v.into(), spec(id, &vec![1; most]))), 0, "{id}");
     }
     let file = reopened(file, memory);
     let stored = (0..5).map(|v| file.var_info(ROOT, VarId(v)).unwrap().filters[0].params.len());
@@ -142,7 +143,7 @@ fn filters_are_applied_in_their_order() {
     let Vars { mut file, v, .. } = vars();
     for id in [1, 307, 2, 5, 3, 307] {
         let params: &[u32] = if matches!(id, 1 | 307) { &[3] } else { &[] };
-        file.def_var_filter(ROOT, v, spec(id, params)).unwrap();
+        file.def_var_filter(v.into(), spec(id, params)).unwrap();
     }
     let draft = file.model().unwrap().var(ROOT, v).unwrap().draft.as_ref().unwrap();
     let found: Vec<_> = draft.filters.iter().map(|filter| (filter.id, filter.flags)).collect();
@@ -154,10 +155,10 @@ fn filters_have_names_where_hdf5_gives_them_none() {
     let (mut file, memory) = created(false);
     file.def_dim(ROOT, b"x", 4).unwrap();
     let v = file.def_var(ROOT, b"v", 4, &[0]).unwrap();
-    file.def_var_deflate(ROOT, v, true, true, 1).unwrap();
-    file.def_var_filter(ROOT, v, spec(32015, &[3])).unwrap();
+    file.def_var_deflate(v.into(), true, Some(1)).unwrap();
+    file.def_var_filter(v.into(), spec(32015, &[3])).unwrap();
     let given = FilterSpec { name: String::from("given"), ..spec(307, &[9]) };
-    file.def_var_filter(ROOT, v, given).unwrap();
+    file.def_var_filter(v.into(), given).unwrap();
     let file = reopened(file, memory);
     let filters = file.var_info(ROOT, v).unwrap().filters.clone();
     let names: Vec<_> = filters.iter().map(|filter| (filter.id, filter.name.as_str())).collect();
@@ -168,13 +169,13 @@ fn filters_have_names_where_hdf5_gives_them_none() {
 fn a_filter_that_somebody_brings() {
     use std::sync::Arc;
     let Vars { mut file, v, .. } = vars();
-    assert_eq!(code(file.def_var_filter(ROOT, v, spec(40000, &[7]))), -136);
+    assert_eq!(code(file.def_var_filter(v.into(), spec(40000, &[7]))), -136);
     let make = zonda_chunk::filter::builtin(2).unwrap();
     file.how.find_filter = Some(Arc::new(move |spec| {
         let shape = zonda_chunk::filter::ChunkShape { dims: vec![1], elem_size: 1 };
         (spec.id == 40000).then(|| Ok(Arc::from(make(spec, &shape).unwrap())))
     }));
-    assert_eq!(code(file.def_var_filter(ROOT, v, spec(40000, &[7]))), 0);
+    assert_eq!(code(file.def_var_filter(v.into(), spec(40000, &[7]))), 0);
     assert_eq!(ids(&file, v), [40000]);
 }
 
@@ -182,8 +183,8 @@ fn a_filter_that_somebody_brings() {
 fn codes_of_chunking() {
     use StorageRequest::{Chunked, Compact, Contiguous, Unknown};
     let Vars { mut file, v, rec, scalar, string, .. } = vars();
-    let mut chunking = |var, storage, sizes: Option<&[usize]>| {
-        code(file.def_var_chunking(ROOT, var, storage, sizes))
+    let mut chunking = |var: VarId, storage, sizes: Option<&[usize]>| {
+        code(file.def_var_chunking(var.into(), storage, sizes))
     };
     assert_eq!(chunking(VarId(99), Chunked, None), -49);
     assert_eq!(chunking(VarId::GLOBAL, Chunked, None), -49);
@@ -202,17 +203,17 @@ fn codes_of_chunking() {
     assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4, 6]));
     assert_eq!(storage(&file, rec), StorageKind::Chunked(vec![100, 6]));
     assert_eq!(storage(&file, scalar), StorageKind::Compact, "the last that was known");
-    file.def_var_chunking(ROOT, v, Chunked, Some(&[0, 2])).unwrap();
+    file.def_var_chunking(v.into(), Chunked, Some(&[0, 2])).unwrap();
     assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4, 2]));
-    file.def_var_chunking(ROOT, v, Contiguous, None).unwrap();
+    file.def_var_chunking(v.into(), Contiguous, None).unwrap();
     assert_eq!(storage(&file, v), StorageKind::Contiguous);
     // A filter needs chunks; those that were given are remembered.
-    file.def_var_deflate(ROOT, v, false, true, 1).unwrap();
+    file.def_var_deflate(v.into(), false, Some(1)).unwrap();
     assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4, 2]));
     for storage in [Contiguous, Compact, Unknown] {
-        assert_eq!(code(file.def_var_chunking(ROOT, v, storage, None)), -36);
+        assert_eq!(code(file.def_var_chunking(v.into(), storage, None)), -36);
     }
-    assert_eq!(code(file.def_var_chunking(ROOT, v, Chunked, None)), 0);
+    assert_eq!(code(file.def_var_chunking(v.into(), Chunked, None)), 0);
     assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4, 2]));
 }
 
@@ -223,7 +224,7 @@ fn refused_chunks_make_a_variable_chunked_all_the_same() {
     let v = file.def_var(ROOT, b"v", 4, &[0]).unwrap();
     assert_eq!(storage(&file, v), StorageKind::Contiguous);
     let chunks = Some(&[5][..]);
-    let refused = file.def_var_chunking(ROOT, v, StorageRequest::Chunked, chunks);
+    let refused = file.def_var_chunking(v.into(), StorageRequest::Chunked, chunks);
     assert_eq!(code(refused), -127);
     assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4]), "of the open file");
     assert_eq!(storage(&reopened(file, memory), v), StorageKind::Chunked(vec![4]));
@@ -236,7 +237,7 @@ fn compact_data_fit_a_header() {
         let name = format!("d{len}");
         let dim = file.def_dim(ROOT, name.as_bytes(), len).unwrap();
         let var = file.def_var(ROOT, name.as_bytes(), 1, &[dim.0]).unwrap();
-        let result = file.def_var_chunking(ROOT, var, StorageRequest::Compact, None);
+        let result = file.def_var_chunking(var.into(), StorageRequest::Compact, None);
         assert_eq!(code(result), expected, "{len}");
     }
 }
@@ -249,10 +250,10 @@ fn codes_of_byte_order() {
     for (var, expected) in
         [(v, 0), (string, -36), (text, -36), (user, -36), (VarId(99), -49), (VarId::GLOBAL, -49)]
     {
-        assert_eq!(code(file.def_var_endian(ROOT, var, Endianness::Big)), expected, "{var:?}");
+        assert_eq!(code(file.def_var_endian(var.into(), Endianness::Big)), expected, "{var:?}");
     }
     assert_eq!(file.var_info(ROOT, v).unwrap().endianness, Endianness::Big);
-    file.def_var_endian(ROOT, v, Endianness::Native).unwrap();
+    file.def_var_endian(v.into(), Endianness::Native).unwrap();
     assert_eq!(file.var_info(ROOT, v).unwrap().endianness, Endianness::Native);
 }
 
@@ -284,31 +285,30 @@ fn codes_of_precision() {
         (double, 0, 9, 0),
     ];
     for (var, mode, kept, expected) in cases {
-        let result = file.def_var_quantize(ROOT, var, mode, kept);
+        let result = file.def_var_quantize(var.into(), mode, kept);
         assert_eq!(code(result), expected, "{var:?} {mode} {kept}");
     }
-    assert_eq!(file.var_quantize(ROOT, double).unwrap(), None);
+    assert_eq!(file.var_quantize(double.into()).unwrap(), None);
     let expected = Quantize { mode: QuantizeMode::BitRound, kept: 23 };
-    assert_eq!(file.var_quantize(ROOT, float).unwrap(), Some(expected));
-    file.enddef().unwrap();
-    assert_eq!(file.var_quantize(ROOT, float).unwrap(), Some(expected));
-    assert_eq!(file.var_quantize(ROOT, double).unwrap(), None);
-    assert_eq!(code(file.def_var_quantize(ROOT, float, 1, 3)), -123);
-    assert_eq!(code(file.var_quantize(ROOT, VarId(99))), -49);
+    assert_eq!(file.var_quantize(float.into()).unwrap(), Some(expected));
+    file.enddef(Reserve::Default).unwrap();
+    assert_eq!(file.var_quantize(float.into()).unwrap(), Some(expected));
+    assert_eq!(file.var_quantize(double.into()).unwrap(), None);
+    assert_eq!(code(file.def_var_quantize(float.into(), 1, 3)), -123);
+    assert_eq!(code(file.var_quantize(VarId(99).into())), -49);
     // As in the reference, an attribute without a value says the way alone.
     let name = QuantizeMode::GranularBitRound.attribute();
     let owner = VarRef { group: ROOT, var: double };
     put_ints(&mut file, owner, name, 4, &[]).unwrap();
     let expected = Quantize { mode: QuantizeMode::GranularBitRound, kept: 0 };
-    assert_eq!(file.var_quantize(ROOT, double).unwrap(), Some(expected));
+    assert_eq!(file.var_quantize(double.into()).unwrap(), Some(expected));
 }
 
 /// Whether it is filled and with what, as `nc_inq_var_fill` tells.
 fn fill(file: &Nc4File, var: VarId) -> (bool, i32) {
     let info = file.var_info(ROOT, var).unwrap();
     let mut out = [0; 4];
-    let mem = Some(zonda_model::MemType::I32);
-    file.fill_value(of(var), mem, Destination::plain(&mut out)).unwrap();
+    file.fill_value(of(var), zonda_format::Destination::plain(&mut out)).unwrap();
     assert_eq!(info.fill_value, out);
     (info.no_fill, i32::from_ne_bytes(out))
 }
@@ -316,7 +316,7 @@ fn fill(file: &Nc4File, var: VarId) -> (bool, i32) {
 fn set_fill(file: &mut Nc4File, var: VarId, no_fill: bool, value: Option<i32>) -> i32 {
     let bytes = value.map(i32::to_ne_bytes);
     let value = bytes.as_ref().map(|bytes| Values::plain(bytes));
-    code(file.def_var_fill(ROOT, var, no_fill, value))
+    code(file.def_var_fill(var.into(), no_fill, value))
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn codes_and_effects_of_fill_values() {
     assert_eq!(fill(&file, v), (false, 1));
     assert_eq!(set_fill(&mut file, v, true, Some(5)), 0);
     assert_eq!((fill(&file, v), names(&file, of(v))), ((true, DEFAULT), strings(&["a", "z"])));
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     assert_eq!(set_fill(&mut file, v, false, Some(5)), -123);
 }
 
@@ -363,13 +363,13 @@ fn nothing_is_set_in_a_file_open_for_reading() {
     let mut file = reopened(file, memory);
     let (none, v) = (VarId(9), VarId(0));
     assert_eq!(set_fill(&mut file, none, false, None), -37);
-    assert_eq!(code(file.def_var_deflate(ROOT, none, true, true, 1)), -37);
-    assert_eq!(code(file.def_var_fletcher32(ROOT, none, true)), -37);
-    assert_eq!(code(file.def_var_endian(ROOT, none, Endianness::Big)), -37);
-    assert_eq!(code(file.def_var_chunking(ROOT, none, StorageRequest::Chunked, None)), -37);
-    assert_eq!(code(file.def_var_quantize(ROOT, none, 1, 1)), -37);
-    assert_eq!(code(file.def_var_quantize(ROOT, VarId::GLOBAL, 1, 1)), -50);
-    assert_eq!(code(file.def_var_filter(ROOT, none, spec(1, &[1]))), -49);
-    assert_eq!(code(file.def_var_filter(ROOT, v, spec(1, &[1]))), -39);
-    assert_eq!(code(file.set_fill(true)), -37);
+    assert_eq!(code(file.def_var_deflate(none.into(), true, Some(1))), -37);
+    assert_eq!(code(file.def_var_fletcher32(none.into(), true)), -37);
+    assert_eq!(code(file.def_var_endian(none.into(), Endianness::Big)), -37);
+    assert_eq!(code(file.def_var_chunking(none.into(), StorageRequest::Chunked, None)), -37);
+    assert_eq!(code(file.def_var_quantize(none.into(), 1, 1)), -37);
+    assert_eq!(code(file.def_var_quantize(VarId::GLOBAL.into(), 1, 1)), -50);
+    assert_eq!(code(file.def_var_filter(none.into(), spec(1, &[1]))), -49);
+    assert_eq!(code(file.def_var_filter(v.into(), spec(1, &[1]))), -39);
+    assert_eq!(code(file.set_fill(FillMode::NoFill)), -37);
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+use zonda_format::{DispatchWrite as _, Reserve};
 
 use zonda_model::{MemType, VarId};
 use zonda_storage::Storage;
@@ -51,7 +52,7 @@ fn many_variables() {
             put_text(&mut file, of(*var), name, "some text").unwrap();
         }
     });
-    time("enddef", n, || file.enddef().unwrap());
+    time("enddef", n, || file.enddef(Reserve::Default).unwrap());
     eprintln!("{} bytes each", memory.len().unwrap() / u64::from(n));
     let data = [7; 400];
     time("first puts", n, || {
@@ -88,7 +89,7 @@ fn many_syncs() {
     let x = def_dim(&mut file, ROOT, "x", 100);
     let vars: Vec<_> =
         (0..10).map(|i| def_var(&mut file, ROOT, &format!("var_{i}"), &[t, x])).collect();
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     let data = [7; 400];
     time("record of 10 variables and sync", n, || {
         for record in 0..usize::try_from(n).unwrap() {

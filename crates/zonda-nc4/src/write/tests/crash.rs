@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
+use zonda_format::{Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
 
-use zonda_format::FormatError as _;
 use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
@@ -176,7 +176,7 @@ fn variables_become_scales_and_cease_to_be() {
     let mut states = vec![(handle.len(), State::of(&file))];
     let names = [(v, "x"), (w, "t"), (v, "a"), (w, "x"), (w, "t"), (v, "x"), (w, "b")];
     for (var, name) in names {
-        file.rename_var(ROOT, var, name.as_bytes()).unwrap();
+        file.rename_var(var.into(), name.as_bytes()).unwrap();
         file.sync().unwrap();
         states.push((handle.len(), State::of(&file)));
     }
@@ -196,8 +196,8 @@ fn filtered_chunks_are_never_written_over() {
     let t = def_dim(&mut file, ROOT, "t", 0);
     let vars = ["v", "w"].map(|name| def_var(&mut file, ROOT, name, &[t]));
     for var in vars {
-        file.def_var_deflate(ROOT, var, true, true, 1).unwrap();
-        file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&[100])).unwrap();
+        file.def_var_deflate(var.into(), true, Some(1)).unwrap();
+        file.def_var_chunking(var.into(), StorageRequest::Chunked, Some(&[100])).unwrap();
     }
     file.sync().unwrap();
     let mut states = vec![(handle.len(), State::of(&file))];
@@ -239,8 +239,8 @@ fn strings_are_never_written_over() {
     let mut def =
         |name: &str, dim: DimId| file.def_var(ROOT, name.as_bytes(), 12, &[dim.0]).unwrap();
     let vars = [def("run", x), def("chunks", t), def("header", x)];
-    file.def_var_chunking(ROOT, vars[1], StorageRequest::Chunked, Some(&[4])).unwrap();
-    file.def_var_chunking(ROOT, vars[2], StorageRequest::Compact, None).unwrap();
+    file.def_var_chunking(vars[1].into(), StorageRequest::Chunked, Some(&[4])).unwrap();
+    file.def_var_chunking(vars[2].into(), StorageRequest::Compact, None).unwrap();
     file.sync().unwrap();
     let mut states = vec![(handle.len(), strings(&file).unwrap())];
     let random = &mut Random(5);
@@ -349,7 +349,8 @@ fn what_fails_is_completed_later() {
                     }
                     if error.is_lost_sync() {
                         // Nothing is confirmed from then on.
-                        let again = [file.sync(), file.close()];
+                        let again =
+                            [file.sync(), file.close().map(drop).map_err(|(error, _)| error)];
                         for error in again.map(Result::unwrap_err) {
                             assert!(error.is_lost_sync(), "{what}: {error}");
                         }
@@ -375,7 +376,7 @@ fn what_fails_is_completed_later() {
 /// A step that commits nothing.
 fn random_step_failing(file: &mut Nc4File, random: &mut Random) {
     if !file.in_define_mode() {
-        file.writing_mut().unwrap().is_defining = true;
+        file.writing_mut().unwrap().mode.is_defining = true;
     }
     super::random_definition(file, random);
 }

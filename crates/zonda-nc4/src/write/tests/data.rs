@@ -1,6 +1,7 @@
 //! Data that crashes and commits have to do with.
 
 use std::sync::Arc;
+use zonda_format::{Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
 
 use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{MemType, VarId};
@@ -53,7 +54,7 @@ fn strings_over_strings() -> (WriteLog, Vec<usize>) {
     let rows = file.def_var(ROOT, b"rows", STRING, &[t.0, x.0]).unwrap();
     let wide = file.def_var(ROOT, b"wide", STRING, &[t.0, x.0]).unwrap();
     for (var, chunk) in [(rows, [1, N]), (wide, [3, 7])] {
-        file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&chunk)).unwrap();
+        file.def_var_chunking(var.into(), StorageRequest::Chunked, Some(&chunk)).unwrap();
     }
     let mut commits = Vec::new();
     for round in 0..6 {
@@ -122,7 +123,7 @@ fn much_that_was_put_is_committed_when_a_record_begins() {
     let n = 1 << 20;
     let [t, x] = [("t", 0), ("x", n)].map(|(name, len)| def_dim(&mut file, ROOT, name, len));
     let var = def_var(&mut file, ROOT, "v", &[t, x]);
-    file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&[3, n])).unwrap();
+    file.def_var_chunking(var.into(), StorageRequest::Chunked, Some(&[3, n])).unwrap();
     let data = vec![7; 4 * n];
     let put = |file: &mut Nc4File, record: usize| {
         put_data(file, var, (&[record, 0], &[1, n]), MemType::I32, &data);
@@ -241,7 +242,7 @@ fn records_that_are_committed_often_leave_the_index_where_it_is() {
     let mut file = create(Arc::new(log));
     let [t, x] = [("t", 0), ("x", COLUMNS)].map(|(name, len)| def_dim(&mut file, ROOT, name, len));
     let var = def_var(&mut file, ROOT, "v", &[t, x]);
-    file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&[1, 3])).unwrap();
+    file.def_var_chunking(var.into(), StorageRequest::Chunked, Some(&[1, 3])).unwrap();
     file.sync().unwrap();
     let mut commits = Vec::new();
     let mut n_records = 0;

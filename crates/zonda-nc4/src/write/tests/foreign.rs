@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zonda_format::Transfer;
+use zonda_format::{DispatchWrite as _, Reserve, TypeDefinitions as _};
 
-use zonda_format::FormatError as _;
 use zonda_hdf5::Resolved;
 use zonda_model::{DimId, MemType, NcError, VarId};
 use zonda_storage::Storage;
@@ -13,15 +13,21 @@ use zonda_storage::backend::Memory;
 use super::{check_lists, def_dim, def_var, open, seen};
 use crate::model::GroupId;
 use crate::write::testing::{access, put_ints};
-use crate::{Nc4Error, Nc4File, Nc4OpenOptions, VarRef};
+use crate::{Nc4File, Nc4OpenOptions, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 
-fn reopen(storage: &Arc<dyn Storage>) -> Result<Nc4File, Nc4Error> {
-    Nc4File::open_for_writing(Arc::clone(storage), Path::new("test.nc"), Nc4OpenOptions::default())
+fn reopen(storage: &Arc<dyn Storage>) -> Result<Nc4File, zonda_format::Error> {
+    let how = Nc4OpenOptions::default();
+    Ok(Nc4File::open_for_writing(Arc::clone(storage), Path::new("test.nc"), how)?)
 }
 
-fn put_int(file: &mut Nc4File, var: VarId, name: &str, value: i32) -> Result<(), Nc4Error> {
+fn put_int(
+    file: &mut Nc4File,
+    var: VarId,
+    name: &str,
+    value: i32,
+) -> Result<(), zonda_format::Error> {
     let owner = VarRef { group: ROOT, var };
     put_ints(file, owner, name, 4, &[value]).map(drop)
 }
@@ -30,7 +36,7 @@ fn put_int(file: &mut Nc4File, var: VarId, name: &str, value: i32) -> Result<(),
 /// the file cannot be changed so, and checks that it was not.
 fn changed(
     storage: &Arc<dyn Storage>,
-    change: impl FnOnce(&mut Nc4File) -> Result<(), Nc4Error>,
+    change: impl FnOnce(&mut Nc4File) -> Result<(), zonda_format::Error>,
 ) -> Result<(), String> {
     let before = seen(&open(Arc::clone(storage)));
     let mut file = match reopen(storage) {
@@ -43,8 +49,8 @@ fn changed(
     if let Err(error) = change(&mut file) {
         return Err(format!("definition: {error}"));
     }
-    if let Err(error) = file.enddef() {
-        assert_eq!(error.nc_error(), NcError::NotBuilt, "{error}");
+    if let Err(error) = file.enddef(Reserve::Default) {
+        assert_eq!(error.code(), NcError::NotBuilt, "{error}");
         assert_eq!(seen(&open(Arc::clone(storage))), before);
         return Err(error.to_string());
     }
@@ -88,7 +94,7 @@ fn try_all(storage: &Arc<dyn Storage>) -> Vec<(&'static str, Result<(), String>)
         changed(storage, |file| {
             let n_vars = file.model()?.groups[0].vars.len();
             let last = i32::try_from(n_vars).unwrap() - 1;
-            file.rename_var(ROOT, VarId(last), b"zonda_renamed")
+            file.rename_var(VarId(last).into(), b"zonda_renamed")
         }),
     ));
     out.push((
@@ -134,7 +140,7 @@ fn committed_types_count_who_has_them() {
     let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let name = "of committed type";
     let global = VarRef { group: ROOT, var: VarId::GLOBAL };
-    let users_after = |change: &dyn Fn(&mut Nc4File) -> Result<(), Nc4Error>| {
+    let users_after = |change: &dyn Fn(&mut Nc4File) -> Result<(), zonda_format::Error>| {
         let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&bytes));
         assert_eq!(users_of(&storage, b"/committed"), 2);
         assert_eq!(changed(&storage, change), Ok(()));
@@ -149,7 +155,7 @@ fn committed_types_count_who_has_them() {
     assert_eq!(users_after(&|file| file.rename_att(global, name.as_bytes(), b"moved")), (2, 2));
     let commits = |file: &mut Nc4File| {
         put_int(file, VarId::GLOBAL, name, 1)?;
-        file.enddef()?;
+        file.enddef(Reserve::Default)?;
         file.redef()?;
         put_int(file, VarId::GLOBAL, name, 3)
     };
@@ -168,7 +174,7 @@ fn numbers_that_are_not_written_are_refused_with_a_reason() {
     for mem in [None, Some(MemType::F32), Some(MemType::I32)] {
         let put = access(half, &[0], &[2], mem);
         let error = file.check_put(&mut Transfer::new(put)).unwrap_err();
-        assert_eq!(error.nc_error(), NcError::NotBuilt);
+        assert_eq!(error.code(), NcError::NotBuilt);
         let said = error.to_string();
         assert!(said.contains("/half: cannot be changed: numbers of its type are read"), "{said}");
     }

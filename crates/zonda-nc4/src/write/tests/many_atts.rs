@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use zonda_format::{Definitions as _, DispatchWrite as _};
 
-use zonda_format::FormatError as _;
 use zonda_model::VarId;
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;

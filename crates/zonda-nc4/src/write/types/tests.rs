@@ -1,7 +1,8 @@
 //! Codes are those that netCDF-C 4.9.0 gives for the same calls, or at the end of definitions where
 //! it takes at first what it refuses then (these are marked).
 
-use zonda_format::FormatError as _;
+use crate::Nc4File;
+use zonda_format::{DispatchWrite as _, Reserve, TypeDefinitions as _};
 
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, reopened};
@@ -47,7 +48,7 @@ fn codes_of_fields_and_members() {
     let c = file.def_compound(ROOT, 16, b"c").unwrap();
     let e = file.def_enum(ROOT, 3, b"e").unwrap();
     let field = |file: &mut Nc4File, ty, name: &str, offset, of, dims: &[i32]| {
-        code(file.insert_field(ROOT, ty, name.as_bytes(), offset, of, dims))
+        code(file.insert_field((ROOT, ty), name.as_bytes(), offset, of, dims))
     };
     assert_eq!(field(&mut file, c, "a", 0, 4, &[]), 0);
     assert_eq!(field(&mut file, 4, "z", 0, 4, &[]), -45);
@@ -68,7 +69,7 @@ fn codes_of_fields_and_members() {
     assert_eq!(field(&mut file, c, "b", usize::MAX, 4, &[]), -101);
     assert_eq!(field(&mut file, c, "b", 8, 4, &[2, 1]), 0);
     let member = |file: &mut Nc4File, ty, name: &str, value: i16| {
-        code(file.insert_member(ROOT, ty, name.as_bytes(), &value.to_ne_bytes()))
+        code(file.insert_member((ROOT, ty), name.as_bytes(), &value.to_ne_bytes()))
     };
     assert_eq!(member(&mut file, e, "one", 1), 0);
     assert_eq!(member(&mut file, c, "one", 1), -45);
@@ -76,24 +77,24 @@ fn codes_of_fields_and_members() {
     assert_eq!(member(&mut file, e, "one", 2), -101, "a name twice");
     assert_eq!(member(&mut file, e, "uno", 1), -101, "a value twice");
     assert_eq!(member(&mut file, e, "two", 2), 0);
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     assert_eq!(field(&mut file, c, "late", 4, 4, &[]), -118);
     assert_eq!(member(&mut file, e, "late", 4), -118);
     // Types do not enter define mode.
     assert_eq!(code(file.def_opaque(ROOT, 3, b"o")), 0);
-    assert_eq!(code(file.enddef()), -38);
+    assert_eq!(code(file.enddef(Reserve::Default)), -38);
 }
 
 #[test]
 fn incomplete_types_stop_the_end_of_definitions() {
     let mut file = create();
     let e = file.def_enum(ROOT, 4, b"e").unwrap();
-    assert_eq!(code(file.enddef()), -36);
+    assert_eq!(code(file.enddef(Reserve::Default)), -36);
     assert_eq!(code(file.redef()), 0, "to complete it");
-    file.insert_member(ROOT, e, b"one", &1i32.to_ne_bytes()).unwrap();
+    file.insert_member((ROOT, e), b"one", &1i32.to_ne_bytes()).unwrap();
     let c = file.def_compound(ROOT, 4, b"c").unwrap();
     assert_eq!(code(file.sync()), -101);
-    file.insert_field(ROOT, c, b"a", 0, 4, &[]).unwrap();
+    file.insert_field((ROOT, c), b"a", 0, 4, &[]).unwrap();
     assert_eq!(code(file.sync()), 0);
 }
 
@@ -104,9 +105,9 @@ fn codes_in_the_classic_model_and_for_reading() {
     assert_eq!(code(file.def_opaque(ROOT, 0, b"o")), -112);
     let (mut file, memory) = created(false);
     let e = file.def_enum(ROOT, 4, b"e").unwrap();
-    file.insert_member(ROOT, e, b"one", &1i32.to_ne_bytes()).unwrap();
+    file.insert_member((ROOT, e), b"one", &1i32.to_ne_bytes()).unwrap();
     let mut file = reopened(file, memory);
-    assert_eq!(code(file.insert_member(ROOT, e, b"two", &2i32.to_ne_bytes())), -118);
+    assert_eq!(code(file.insert_member((ROOT, e), b"two", &2i32.to_ne_bytes())), -118);
     // The reference defines types that no file will have.
     assert_eq!(code(file.def_opaque(ROOT, 3, b"o")), -37);
 }
@@ -118,9 +119,9 @@ fn types_are_nested_no_deeper_than_readers_go() {
     let mut n = 0;
     let refused = loop {
         let ty = file.def_compound(ROOT, 4, format!("c{n}").as_bytes()).unwrap();
-        let result = file.insert_field(ROOT, ty, b"a", 0, inner, &[1]);
+        let result = file.insert_field((ROOT, ty), b"a", 0, inner, &[1]);
         if let Err(error) = result {
-            break error.nc_error();
+            break error.code();
         }
         (inner, n) = (ty, n + 1);
     };
@@ -146,8 +147,8 @@ fn variables_have_types_of_later_groups() {
         let late = file.def_group(ROOT, &[b'l', nth]).unwrap();
         let inner = file.def_opaque(late, size, b"inner").unwrap();
         let outer = file.def_compound(late, size + 4, b"outer").unwrap();
-        file.insert_field(late, outer, b"number", 0, 4, &[]).unwrap();
-        file.insert_field(late, outer, b"bytes", 4, inner, &[]).unwrap();
+        file.insert_field((late, outer), b"number", 0, 4, &[]).unwrap();
+        file.insert_field((late, outer), b"bytes", 4, inner, &[]).unwrap();
         let list = file.def_vlen(late, b"list", outer).unwrap();
         for (name, ty) in [(b'o', outer), (b'i', inner), (b'v', list)] {
             file.def_var(ROOT, &[name, nth], ty, &[]).unwrap();
@@ -179,10 +180,10 @@ fn variables_have_types_of_later_groups() {
     }
     let (mut file, memory) = created(false);
     define(&mut file, b'0');
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     file.redef().unwrap();
     define(&mut file, b'1');
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     check(&file, 2);
     let file = reopened(file, memory.clone());
     check(&file, 2);

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::write::testing::{ROOT, code, create, created, names, of, put_ints, reopened};
+use zonda_format::{
+    Definitions as _, DispatchWrite as _, FillMode, Reserve, StoreVars as _, TypeDefinitions as _,
+};
 
 #[test]
 fn codes_of_definitions() {
@@ -49,19 +52,19 @@ fn codes_in_the_classic_model_and_for_reading() {
     for (nc_type, expected) in [(6, 0), (7, -112), (10, -112), (12, -112), (99, -112)] {
         assert_eq!(code(file.def_var(ROOT, b"v", nc_type, &[])), expected, "{nc_type}");
     }
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     let v = VarId(0);
     assert_eq!(code(file.def_var(ROOT, b"a/", 4, &[])), -38);
     for (name, expected) in [("longer", -38), ("v", -42), ("w", 0), ("w", -42)] {
-        assert_eq!(code(file.rename_var(ROOT, v, name.as_bytes())), expected, "{name}");
+        assert_eq!(code(file.rename_var(v.into(), name.as_bytes())), expected, "{name}");
     }
     let (mut file, memory) = created(false);
     file.def_var(ROOT, b"v", 4, &[]).unwrap();
     let mut file = reopened(file, memory);
     assert_eq!(code(file.def_var(ROOT, b"a/", 4, &[0; 33])), -41);
     assert_eq!(code(file.def_var(ROOT, b"a/", 4, &[])), -37);
-    assert_eq!(code(file.rename_var(ROOT, v, &[b'a'; 257])), -53);
-    assert_eq!(code(file.rename_var(ROOT, v, b"a/")), -37);
+    assert_eq!(code(file.rename_var(v.into(), &[b'a'; 257])), -53);
+    assert_eq!(code(file.rename_var(v.into(), b"a/")), -37);
 }
 
 #[test]
@@ -75,8 +78,8 @@ fn names_that_the_file_could_not_have() {
     assert_eq!(code(file.def_var(ROOT, &long, 4, &[1])), 0, "its coordinate variable");
     let v = file.def_var(ROOT, b"v", 4, &[0]).unwrap();
     file.def_dim(ROOT, &[b'c'; 250], 3).unwrap();
-    assert_eq!(code(file.rename_var(ROOT, v, &[b'c'; 250])), -53);
-    assert_eq!(code(file.rename_var(ROOT, v, b"x")), 0);
+    assert_eq!(code(file.rename_var(v.into(), &[b'c'; 250])), -53);
+    assert_eq!(code(file.rename_var(v.into(), b"x")), 0);
 }
 
 #[test]
@@ -96,13 +99,14 @@ fn a_new_variable_answers_at_once() {
     assert_eq!(info.storage, StorageKind::Chunked(vec![204, 5]));
     assert_eq!(file.var_info(ROOT, text).unwrap().fill_value, [0]);
     assert_eq!(file.n_atts(of(record)).unwrap(), 0);
-    assert_eq!(file.chunk_cache(ROOT, fixed).unwrap(), (16 << 20, 4133, 0.75));
-    assert_eq!(file.chunk_cache(ROOT, record).unwrap(), (16 << 20, 4133, 0.75));
+    assert_eq!(file.chunk_cache(fixed.into()).unwrap(), (16 << 20, 4133, 0.75));
+    assert_eq!(file.chunk_cache(record.into()).unwrap(), (16 << 20, 4133, 0.75));
     assert_eq!(file.model().unwrap().var(ROOT, record).unwrap().extent[..], [0, 5]);
-    let no_fill = file.set_fill(true).unwrap();
+    let no_fill = file.set_fill(FillMode::NoFill).unwrap();
     let loose = file.def_var(ROOT, b"loose", 4, &[]).unwrap();
     let string = file.def_var(ROOT, b"string", 12, &[]).unwrap();
-    assert!(!no_fill && file.set_fill(false).unwrap());
+    assert_eq!(no_fill, FillMode::Fill);
+    assert_eq!(file.set_fill(FillMode::Fill).unwrap(), FillMode::NoFill);
     assert!(file.var_info(ROOT, loose).unwrap().no_fill);
     assert!(!file.var_info(ROOT, string).unwrap().no_fill, "strings are always filled");
 }
@@ -112,19 +116,19 @@ fn settled_variables_are_what_the_file_has() {
     let (mut file, memory) = created(false);
     file.def_dim(ROOT, b"u", 0).unwrap();
     let ty = file.def_compound(ROOT, 8, b"pair").unwrap();
-    file.insert_field(ROOT, ty, b"a", 0, 4, &[]).unwrap();
+    file.insert_field((ROOT, ty), b"a", 0, 4, &[]).unwrap();
     let v = file.def_var(ROOT, b"v", ty, &[0]).unwrap();
     // The type grows after the variable has it.
-    file.insert_field(ROOT, ty, b"b", 4, 5, &[]).unwrap();
+    file.insert_field((ROOT, ty), b"b", 4, 5, &[]).unwrap();
     let f = file.def_var(ROOT, b"f", 5, &[0]).unwrap();
-    file.def_var_quantize(ROOT, f, 1, 3).unwrap();
+    file.def_var_quantize(f.into(), 1, 3).unwrap();
     put_ints(&mut file, of(f), "before", 4, &[1]).unwrap();
-    file.def_var_deflate(ROOT, f, true, true, 2).unwrap();
+    file.def_var_deflate(f.into(), true, Some(2)).unwrap();
     assert_eq!(names(&file, of(f)), ["before"]);
-    file.enddef().unwrap();
+    file.enddef(Reserve::Default).unwrap();
     let quantized = "_QuantizeBitGroomNumberOfSignificantDigits";
     assert_eq!(names(&file, of(f)), ["before", quantized]);
-    assert_eq!(code(file.def_var_deflate(ROOT, f, true, false, 0)), -123);
+    assert_eq!(code(file.def_var_deflate(f.into(), true, None)), -123);
     let file = reopened(file, memory);
     let model = file.model().unwrap();
     assert_eq!(model.var(ROOT, v).unwrap().nc_type, ty);
@@ -144,7 +148,7 @@ fn a_shape_without_end_is_no_harm() {
         file.def_dim(ROOT, name.as_bytes(), len).unwrap();
     }
     let huge = file.def_var(ROOT, b"huge", 5, &[0, 1, 2]).unwrap();
-    file.def_var_chunking(ROOT, huge, StorageRequest::Chunked, None).unwrap();
+    file.def_var_chunking(huge.into(), StorageRequest::Chunked, None).unwrap();
     file.def_var(ROOT, b"v", 4, &[]).unwrap();
     file.sync().unwrap();
     put_ints(&mut file, of(huge), "a", 4, &[1]).unwrap();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use zonda_format::{Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
 
 use zonda_format::{Access, Destination, Transfer, Values};
 use zonda_model::{DimId, Hyperslab, MemType, VarId};
@@ -9,7 +10,7 @@ use zonda_storage::backend::Memory;
 
 use crate::write::Nc4CreateOptions;
 use crate::write::testing::{access, of};
-use crate::{Endianness, GroupId, Nc4Error, Nc4File, Nc4OpenOptions, Quantize, StorageRequest};
+use crate::{Endianness, GroupId, Nc4File, Nc4OpenOptions, Quantize, StorageRequest};
 
 pub(super) struct Lab {
     pub(super) memory: Arc<Memory>,
@@ -110,27 +111,27 @@ impl Lab {
         match made.kind {
             Kind::Contiguous => {}
             Kind::Compact => {
-                file.def_var_chunking(root, id, StorageRequest::Compact, None).unwrap();
+                file.def_var_chunking(id.into(), StorageRequest::Compact, None).unwrap();
             }
             Kind::Chunked(sizes) => {
                 let request = StorageRequest::Chunked;
-                file.def_var_chunking(root, id, request, Some(sizes)).unwrap();
+                file.def_var_chunking(id.into(), request, Some(sizes)).unwrap();
             }
         }
         if made.big_endian {
-            file.def_var_endian(root, id, Endianness::Big).unwrap();
+            file.def_var_endian(id.into(), Endianness::Big).unwrap();
         }
         if made.deflate {
-            file.def_var_deflate(root, id, true, true, 1).unwrap();
+            file.def_var_deflate(id.into(), true, Some(1)).unwrap();
         }
         if made.no_fill {
-            file.def_var_fill(root, id, true, None).unwrap();
+            file.def_var_fill(id.into(), true, None).unwrap();
         }
         if let Some(fill) = made.fill {
-            file.def_var_fill(root, id, false, Some(Values::plain(&fill))).unwrap();
+            file.def_var_fill(id.into(), false, Some(Values::plain(&fill))).unwrap();
         }
         if let Some(Quantize { mode, kept }) = made.quantize {
-            file.def_var_quantize(root, id, mode.number(), kept as i32).unwrap();
+            file.def_var_quantize(id.into(), mode.number(), kept as i32).unwrap();
         }
         id
     }
@@ -144,7 +145,7 @@ impl Lab {
         stride: Option<&[isize]>,
         mem: MemType,
         values: &[u8],
-    ) -> Result<u64, Nc4Error> {
+    ) -> zonda_format::Result<u64> {
         let slab = Hyperslab { start, count, stride };
         let put = Access { var: of(var), slab, mem: Some(mem) };
         self.put_values(&put, Values::plain(values))
@@ -154,7 +155,7 @@ impl Lab {
         &mut self,
         put: &Access<'_>,
         values: Values<'_>,
-    ) -> Result<u64, Nc4Error> {
+    ) -> zonda_format::Result<u64> {
         let mut put = Transfer::new(*put);
         self.file.check_put(&mut put)?;
         assert_eq!(put.n_bytes, values.bytes.len());
@@ -168,7 +169,7 @@ impl Lab {
         count: &[usize],
         mem: MemType,
         out: &mut [u8],
-    ) -> Result<u64, Nc4Error> {
+    ) -> zonda_format::Result<u64> {
         self.get_values(&access(var, start, count, Some(mem)), Destination::plain(out))
     }
 
@@ -176,7 +177,7 @@ impl Lab {
         &self,
         get: &Access<'_>,
         room: Destination<'_>,
-    ) -> Result<u64, Nc4Error> {
+    ) -> zonda_format::Result<u64> {
         let mut get = Transfer::new(*get);
         self.file.check_get(&mut get)?;
         assert_eq!(get.n_bytes, room.bytes.len());
@@ -189,7 +190,7 @@ impl Lab {
         start: &[usize],
         count: &[usize],
         values: &[i32],
-    ) -> Result<u64, Nc4Error> {
+    ) -> zonda_format::Result<u64> {
         let values: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         self.put(var, start, count, None, MemType::I32, &values)
     }

@@ -1,6 +1,7 @@
 //! What elements that nobody put point to: HDF5 removes it when it writes over one of them.
 
 use std::collections::BTreeSet;
+use zonda_format::DispatchWrite as _;
 
 use zonda_chunk::StoredChunks;
 use zonda_format::Values;
@@ -58,7 +59,7 @@ fn no_two_elements_point_to_one_string() {
                     let fill = caller.texts(&[fill]);
                     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
                     let set = Some(Values { bytes: &fill, fetch: Some(&mut fetch) });
-                    lab.file.def_var_fill(GroupId::ROOT, v, false, set).unwrap();
+                    lab.file.def_var_fill(v.into(), false, set).unwrap();
                 }
                 put(&mut lab, &caller, v, &[1], &[1], &caller.texts(&[Some(b"one")]));
                 lab.file.sync().unwrap();

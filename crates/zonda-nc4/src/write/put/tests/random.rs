@@ -1,6 +1,7 @@
 //! Random puts and gets beside arrays in memory.
 
 use zonda_convert::{ByteOrder, Decoder, Encoder, RangeRule};
+use zonda_format::DispatchWrite as _;
 use zonda_model::{DimId, ExtType, MemType, VarId, default_fill};
 
 use super::lab::{Kind, Lab, Made};

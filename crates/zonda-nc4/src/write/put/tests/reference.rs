@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use zonda_format::DispatchWrite as _;
 
 use sha2::{Digest, Sha256};
 use zonda_model::MemType;

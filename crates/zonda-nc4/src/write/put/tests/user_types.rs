@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use zonda_format::{DispatchWrite as _, TypeDefinitions as _};
 
-use zonda_format::FormatError as _;
 use zonda_format::{AttPut, Destination, Values, VlenSink, VlenSource};
 use zonda_model::{MemType, NcError, VarId};
 
@@ -151,7 +151,7 @@ fn numbers_are_not_put_into_strings() {
     let x = lab.dim("x", 2);
     let s = lab.var(Made::new("s", 12, &[x]));
     let code = |lab: &mut Lab, mem, start: &[usize]| {
-        lab.put(s, start, &[1], None, mem, &[]).unwrap_err().nc_error()
+        lab.put(s, start, &[1], None, mem, &[]).unwrap_err().code()
     };
     assert_eq!(code(&mut lab, MemType::I32, &[0]), NcError::BadType);
     assert_eq!(code(&mut lab, MemType::I32, &[9]), NcError::InvalidCoords);
@@ -165,12 +165,12 @@ fn compounds_keep_their_layout() {
     let x = lab.dim("x", 3);
     let file = &mut lab.file;
     let inner = file.def_compound(root, 16, b"inner").unwrap();
-    file.insert_field(root, inner, b"a", 0, 3, &[]).unwrap();
-    file.insert_field(root, inner, b"b", 8, 6, &[]).unwrap();
+    file.insert_field((root, inner), b"a", 0, 3, &[]).unwrap();
+    file.insert_field((root, inner), b"b", 8, 6, &[]).unwrap();
     let outer = file.def_compound(root, 40, b"outer").unwrap();
-    file.insert_field(root, outer, b"i", 0, inner, &[]).unwrap();
-    file.insert_field(root, outer, b"n", 16, 4, &[2, 2]).unwrap();
-    file.insert_field(root, outer, b"c", 32, 1, &[]).unwrap();
+    file.insert_field((root, outer), b"i", 0, inner, &[]).unwrap();
+    file.insert_field((root, outer), b"n", 16, 4, &[2, 2]).unwrap();
+    file.insert_field((root, outer), b"c", 32, 1, &[]).unwrap();
     let v = lab.var(Made::new("v", outer, &[x]));
     let w = lab.var(Made::new("w", outer, &[x]).kind(Kind::Chunked(&[2])));
     let src: Vec<u8> = (0..80).collect();
@@ -202,7 +202,7 @@ fn enumerations_and_opaque_bytes() {
     let file = &mut lab.file;
     let colour = file.def_enum(root, 3, b"colour").unwrap();
     for (name, value) in [(&b"red"[..], 1i16), (b"blue", 500)] {
-        file.insert_member(root, colour, name, &value.to_ne_bytes()).unwrap();
+        file.insert_member((root, colour), name, &value.to_ne_bytes()).unwrap();
     }
     let key = file.def_opaque(root, 5, b"key").unwrap();
     let e = lab.var(Made::new("e", colour, &[x]));
@@ -227,8 +227,8 @@ fn sequences_in_compounds_in_sequences() {
     let file = &mut lab.file;
     let ints = file.def_vlen(root, b"ints", 4).unwrap();
     let pair = file.def_compound(root, 24, b"pair").unwrap();
-    file.insert_field(root, pair, b"n", 0, 4, &[]).unwrap();
-    file.insert_field(root, pair, b"v", 8, ints, &[]).unwrap();
+    file.insert_field((root, pair), b"n", 0, 4, &[]).unwrap();
+    file.insert_field((root, pair), b"v", 8, ints, &[]).unwrap();
     let pairs = file.def_vlen(root, b"pairs", pair).unwrap();
     let v = lab.var(Made::new("v", pairs, &[x]).kind(Kind::Chunked(&[1])));
     let caller = Caller::default();
@@ -267,7 +267,7 @@ fn fill_values_of_strings() {
     let fill = caller.texts(&[Some(b"none")]);
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
     let fill = Values { bytes: &fill, fetch: Some(&mut fetch) };
-    lab.file.def_var_fill(GroupId::ROOT, v, false, Some(fill)).unwrap();
+    lab.file.def_var_fill(v.into(), false, Some(fill)).unwrap();
     let some = |text: &[u8]| Some(text.to_vec());
     assert_eq!(texts(&lab, v, 4), vec![some(b"none"); 4]);
     // Until something is put it may be another one, also after a commit that nobody asked for.
@@ -297,7 +297,7 @@ fn strings_are_put_one_by_one() {
     let t = lab.dim("t", 0);
     let v = lab.var(Made::new("v", 12, &[t]));
     let request = StorageRequest::Chunked;
-    lab.file.def_var_chunking(GroupId::ROOT, v, request, Some(&[1000])).unwrap();
+    lab.file.def_var_chunking(v.into(), request, Some(&[1000])).unwrap();
     let caller = Caller::default();
     let src = caller.texts(&[Some(b"word")]);
     for i in 0..3000 {
