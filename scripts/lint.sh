@@ -8,6 +8,7 @@ cargo clippy --workspace --all-targets --quiet -- -D warnings
 abi/generate.py --check
 scripts/allocations.py
 scripts/docs.py
+scripts/messages.py --check
 
 # STYLE: a file of more than 900 lines is several things. Generated and tabular files do not count,
 # nor does the one public header, which C programs expect in one piece.
