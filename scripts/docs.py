@@ -10,7 +10,8 @@ history in CHANGELOG.md and the texts in messages.md, whose links alone count):
     `make X`      is a target of the Makefile
     `scripts/test.sh X`   is a stage
     `zonda X`     is a command
-    `name.rs`     is a file of that name, somewhere
+    `name.rs`, `folder/name.rs`   is the end of a path, somewhere
+    `Name`, `Name::name`   stand in some source
     `ZONDA_X`, `nc_zonda_x`   stand in some source
 
     scripts/docs.py    lists what is missing: exit 1
@@ -31,7 +32,9 @@ FOLDERS = "abi|bench|crates|docs|examples|fuzz|include|python|scripts|tests"
 PATH = re.compile(rf"(?<![\w./-])((?:{FOLDERS})/[\w./*-]+)")
 
 OWN = r"\b(ZONDA_[A-Z_]+[A-Z]|nc_zonda_[a-z_]+[a-z])\b"
-FILE = r"(?<![\w./<>-])[a-z0-9_]+\.rs\b"
+FILE = r"(?<![\w./<>-])((?:[\w-]+/)*[a-z0-9_]+\.rs)\b"
+# Names of Rust and Python; those of netCDF-C and HDF5 have capitals in front (`NC_...`, `H5...`).
+TYPE = re.compile(r"[A-Z][a-z]\w*(?:::\w+)*")
 # Links that only rustdoc resolves; the documents of crates are read by it.
 SHORT = re.compile(r"\[(`[^`\]]+`)\](?![(:])")
 
@@ -106,16 +109,20 @@ def commands(text, known):
 
 
 def sources():
-    """Names of all Rust files, and the variables and functions of Zonda's own that any source has."""
-    tracked = subprocess.run(["git", "ls-files", "*.rs"], cwd=ROOT, check=True, capture_output=True, text=True)
-    own = subprocess.run(["git", "grep", "-hoE", OWN, "--", ":!*.md", ":!scripts/docs.py"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return {Path(name).name for name in tracked.stdout.splitlines()} | set(own.stdout.split())
+    """Ends of paths of all Rust files, the variables and functions of Zonda's own that any source has, and all words of sources."""
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    paths = [name.split("/") for name in git("ls-files", "--cached", "--others", "--exclude-standard", "*.rs")]
+    ends = {"/".join(path[n:]) for path in paths for n in range(len(path))}
+    words = set(git("grep", "-hoE", r"\b[A-Z]?[A-Za-z0-9_]{2,}\b", "--", "*.rs", "*.py", "*.pyi", "*.c", "*.h", "*.f90"))
+    return ends | set(git("grep", "-hoE", OWN, "--", ":!*.md", ":!scripts/docs.py")), words
 
 
 def main():
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
     known = {kind: names(kind) for kind in ("make", "test", "zonda")}
-    present = sources()
+    present, words = sources()
     wrong = []
     for document in (ROOT / name for name in listed.stdout.splitlines()):
         history = document.name == "CHANGELOG.md"
@@ -134,6 +141,8 @@ def main():
                 wrong += [f"{place}: no command `{name}`" for name in commands(piece, known)]
                 wrong += [f"{place}: no {name}" for name in PATH.findall(piece) if not there(document, name)]
                 found = re.findall(OWN, piece) + re.findall(FILE, piece)
+                if TYPE.fullmatch(piece) and not example:
+                    wrong += [f"{place}: no source has the name {name}" for name in piece.split("::") if name not in words]
                 wrong += [f"{place}: nothing has the name {name}" for name in found if name not in present]
     if not known["make"] or not known["test"] or not known["zonda"]:
         wrong.append("the lists of targets, stages and commands are not where this script looks for them")
