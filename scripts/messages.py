@@ -127,14 +127,14 @@ def rust(source, path):
                 said = is_sentence(text)
             else:
                 output = any(re.search(r"^writeln?!\(|^write!\(", head) for head in call)
-                said = is_sentence(text) and not (QUIET_FILES.search(path) or "zonda-hdf5" in path and re.search(r"(^|::)[A-Z_]+$", item)) and (
+                shown = re.search(r"(Misfit|Refusal|Problem|Fault|NoMemory|Unused|Gap|Error)::fmt$", item)
+                said = (is_sentence(text) or bool(shown) and is_text(text)) and not (QUIET_FILES.search(path) or "zonda-hdf5" in path and re.search(r"(^|::)[A-Z_]+$", item)) and (
                     not output or re.match(r"zonda\b|\{program\}", text) or re.search(r"fmt|stderr", " ".join([item, statement])))
             if said and text.strip():
                 yield text, item, kind_of(text, call, item)
         elif kind == "open":
             heads.append((previous + token, len(scopes)))
-            if token == "{":
-                scopes, statement = [*scopes, statement], ""
+            scopes, statement = ([*scopes, statement], "") if token == "{" else (scopes, statement)
         elif kind == "close":
             scopes = scopes[:heads.pop()[1]] if heads else []
             statement = "" if token == "}" else statement
