@@ -11,13 +11,13 @@ use std::sync::Arc;
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::checksum::lookup3;
 use crate::fractal_heap::FractalHeap;
-use crate::guard::Budget;
 use crate::message::{
     AttributeInfo, AttributeMessage, AttributeParts, Charset, Dataspace, Datatype, kind,
 };
 use crate::object_header::Message;
 use crate::shared::SharedReference;
 use crate::sohm::{self, HEAP_ID_LEN};
+use crate::traversal_budget::TraversalBudget;
 use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
 mod dense;
@@ -58,12 +58,12 @@ pub struct Attribute {
 /// which the HDF5 library gives them by creation.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
-    items: Vec<Item>,
+    items: Vec<AttributeItem>,
 }
 
 /// One attribute.
 #[derive(Clone, Debug)]
-struct Item {
+struct AttributeItem {
     /// Where the message is in `bytes`.
     start: u32,
     len: u32,
@@ -71,19 +71,19 @@ struct Item {
     name: u8,
     name_len: u16,
     creation_order: Option<u32>,
-    source: Source,
+    source: MessageSource,
 }
 
 /// Where a message is.
 #[derive(Clone, Debug)]
-enum Source {
+enum MessageSource {
     /// In these bytes, which begin at this byte of the file where they are a part of it.
     Bytes { bytes: Arc<[u8]>, at: u64 },
     /// Nowhere: this is why.
     Damaged(Box<HdfError>),
 }
 
-impl Item {
+impl AttributeItem {
     /// An item for a message of `len` bytes in `bytes`.
     fn new(
         bytes: Arc<[u8]>,
@@ -92,27 +92,27 @@ impl Item {
         at: u64,
         creation_order: Option<u32>,
         sizes: Sizes,
-    ) -> Item {
+    ) -> AttributeItem {
         let message = start.checked_add(len).and_then(|end| bytes.get(start..end));
         let parts = Reader::new(ATTRIBUTE, message.unwrap_or_default(), at, sizes);
         let parts = match AttributeParts::decode(parts) {
             Ok(parts) => parts,
-            Err(error) => return Item::damaged(error, creation_order),
+            Err(error) => return AttributeItem::damaged(error, creation_order),
         };
         // The name follows eight bytes, and its character set in version 3.
         let name = if parts.version == 3 { 9 } else { 8 };
         let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
             let (structure, limit) = (ATTRIBUTE, u64::from(u32::MAX));
             let error = HdfError::Limit { structure, at, what: "bytes", limit };
-            return Item::damaged(error, creation_order);
+            return AttributeItem::damaged(error, creation_order);
         };
-        Item {
+        AttributeItem {
             start,
             len,
             name,
             name_len: u16::try_from(parts.name.len()).unwrap_or(u16::MAX),
             creation_order,
-            source: Source::Bytes { bytes, at },
+            source: MessageSource::Bytes { bytes, at },
         }
     }
 
@@ -122,23 +122,23 @@ impl Item {
         at: u64,
         creation_order: Option<u32>,
         sizes: Sizes,
-    ) -> Item {
+    ) -> AttributeItem {
         match message {
             Ok(message) => {
                 let len = message.len();
-                Item::new(message.into(), 0, len, at, creation_order, sizes)
+                AttributeItem::new(message.into(), 0, len, at, creation_order, sizes)
             }
-            Err(error) => Item::damaged(error, creation_order),
+            Err(error) => AttributeItem::damaged(error, creation_order),
         }
     }
 
-    fn damaged(error: HdfError, creation_order: Option<u32>) -> Item {
-        let source = Source::Damaged(Box::new(error));
-        Item { start: 0, len: 0, name: 0, name_len: 0, creation_order, source }
+    fn damaged(error: HdfError, creation_order: Option<u32>) -> AttributeItem {
+        let source = MessageSource::Damaged(Box::new(error));
+        AttributeItem { start: 0, len: 0, name: 0, name_len: 0, creation_order, source }
     }
 
     fn message(&self) -> &[u8] {
-        let Source::Bytes { bytes, .. } = &self.source else { return &[] };
+        let MessageSource::Bytes { bytes, .. } = &self.source else { return &[] };
         let (start, len) = (self.start as usize, self.len as usize);
         bytes.get(start..start.saturating_add(len)).unwrap_or_default()
     }
@@ -150,8 +150,8 @@ impl Item {
 
     fn decode_message(&self, file: &File) -> Result<AttributeMessage<'_>> {
         let at = match &self.source {
-            Source::Damaged(error) => return Err((**error).clone()),
-            Source::Bytes { at, .. } => *at,
+            MessageSource::Damaged(error) => return Err((**error).clone()),
+            MessageSource::Bytes { at, .. } => *at,
         };
         let reader = Reader::new(ATTRIBUTE, self.message(), at, file.sizes());
         AttributeMessage::decode(file, reader)
@@ -188,7 +188,7 @@ impl Attributes {
     /// cannot be told.
     #[must_use]
     pub fn name(&self, i: usize) -> &[u8] {
-        self.items.get(i).map(Item::name).unwrap_or_default()
+        self.items.get(i).map(AttributeItem::name).unwrap_or_default()
     }
 
     /// When one was made, as a rank among its object's, where the object keeps that.
@@ -233,7 +233,7 @@ impl Attributes {
 }
 
 /// Attributes outside of the header.
-struct Dense {
+struct OpenDenseAttributes {
     /// The index by name.
     names: BtreeV2,
     messages: DenseMessages,
@@ -243,14 +243,14 @@ struct Dense {
 struct DenseMessages {
     heap: FractalHeap,
     shared: SharedAttributes,
-    budget: Budget,
+    budget: TraversalBudget,
     tracked: bool,
 }
 
 /// The heap of shared attributes, opened when the first is met.
 struct SharedAttributes {
     heap: Option<FractalHeap>,
-    budget: Budget,
+    budget: TraversalBudget,
 }
 
 /// What a list takes for an attribute that cannot be read, so that searching for many such in vain
@@ -259,14 +259,14 @@ const DAMAGED_COST: u64 = 4096;
 const DAMAGED_ALLOWANCE: u64 = 1 << 20;
 
 /// Takes the bytes of a message from a list's budget.
-fn spend(budget: &mut Budget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
+fn spend(budget: &mut TraversalBudget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
     let cost = message.as_ref().map_or(DAMAGED_COST, |message| message.len() as u64);
     budget.spend(ATTRIBUTE, heap, cost)
 }
 
 impl SharedAttributes {
     fn new(file: &File) -> SharedAttributes {
-        SharedAttributes { heap: None, budget: Budget::of(file).and(DAMAGED_ALLOWANCE) }
+        SharedAttributes { heap: None, budget: TraversalBudget::of(file).and(DAMAGED_ALLOWANCE) }
     }
 
     /// The message of an id, or why it cannot be read.
@@ -293,15 +293,15 @@ impl SharedAttributes {
 }
 
 /// A record of the index of names.
-struct Record<'a> {
+struct NameIndexRecord<'a> {
     id: &'a [u8],
     flags: u8,
     creation_order: u32,
     hash: u32,
 }
 
-impl Dense {
-    fn open(file: &File, info: &AttributeInfo, heap: FileAddr) -> Result<Dense> {
+impl OpenDenseAttributes {
+    fn open(file: &File, info: &AttributeInfo, heap: FileAddr) -> Result<OpenDenseAttributes> {
         let names = info.name_index.ok_or(HdfError::Missing {
             structure: "attribute info message",
             at: file.position(heap),
@@ -312,7 +312,7 @@ impl Dense {
         let budget = heap.budget(file).and(DAMAGED_ALLOWANCE);
         let shared = SharedAttributes::new(file);
         let messages = DenseMessages { heap, shared, budget, tracked: info.tracked };
-        Ok(Dense { names, messages })
+        Ok(OpenDenseAttributes { names, messages })
     }
 }
 
@@ -321,7 +321,7 @@ impl DenseMessages {
     ///
     /// # Errors
     /// Only where going on is no use.
-    fn item(&mut self, file: &File, record: &Record<'_>) -> Result<Item> {
+    fn item(&mut self, file: &File, record: &NameIndexRecord<'_>) -> Result<AttributeItem> {
         let message = if record.flags & SHARED == 0 {
             let message = self.heap.get(file, record.id);
             spend(&mut self.budget, self.heap.addr(), &message)?;
@@ -331,13 +331,13 @@ impl DenseMessages {
         };
         let creation_order = self.tracked.then_some(record.creation_order);
         // Blocks may be filtered, so the bytes need not be anywhere in the file.
-        Ok(Item::of_heap(message, self.heap.addr().0, creation_order, file.sizes()))
+        Ok(AttributeItem::of_heap(message, self.heap.addr().0, creation_order, file.sizes()))
     }
 }
 
-impl<'a> Record<'a> {
-    fn decode(mut reader: Reader<'a>) -> Result<Record<'a>> {
-        Ok(Record {
+impl<'a> NameIndexRecord<'a> {
+    fn decode(mut reader: Reader<'a>) -> Result<NameIndexRecord<'a>> {
+        Ok(NameIndexRecord {
             id: reader.take(HEAP_ID_LEN)?,
             flags: reader.u8()?,
             creation_order: reader.u32()?,
@@ -348,12 +348,12 @@ impl<'a> Record<'a> {
 
 impl Object {
     /// Where attributes are outside of the header; `None` where they are in it.
-    fn dense_attributes(&self, file: &File) -> Result<Option<Dense>> {
+    fn dense_attributes(&self, file: &File) -> Result<Option<OpenDenseAttributes>> {
         // The HDF5 library, too, looks for this message in new headers only.
         let message = self.header().find(kind::ATTRIBUTE_INFO);
         let Some(message) = message.filter(|_| self.header().version > 1) else { return Ok(None) };
         let info = AttributeInfo::decode(self.body(file, message)?.reader(file))?;
-        info.heap.map(|heap| Dense::open(file, &info, heap)).transpose()
+        info.heap.map(|heap| OpenDenseAttributes::open(file, &info, heap)).transpose()
     }
 
     /// The attribute of a message in the header.
@@ -365,7 +365,7 @@ impl Object {
         file: &File,
         message: &Message,
         shared: &mut SharedAttributes,
-    ) -> Result<Item> {
+    ) -> Result<AttributeItem> {
         let creation_order = message.creation_order.map(u32::from);
         let sizes = file.sizes();
         if message.is_shared() {
@@ -378,11 +378,11 @@ impl Object {
                 }
                 Err(error) => Err(error),
             };
-            return Ok(Item::of_heap(body, message.at, creation_order, sizes));
+            return Ok(AttributeItem::of_heap(body, message.at, creation_order, sizes));
         }
         let (start, len) = (message.start as usize, message.len as usize);
         let bytes = self.header().bytes.clone();
-        Ok(Item::new(bytes, start, len, message.at, creation_order, sizes))
+        Ok(AttributeItem::new(bytes, start, len, message.at, creation_order, sizes))
     }
 
     /// All attributes of an object.
@@ -401,9 +401,9 @@ impl Object {
                     items.push(self.attribute_item(file, message, &mut shared)?);
                 }
             }
-            Some(Dense { names, mut messages }) => {
+            Some(OpenDenseAttributes { names, mut messages }) => {
                 names.walk(file, &mut |record| {
-                    let record = Record::decode(names.reader(file, record))?;
+                    let record = NameIndexRecord::decode(names.reader(file, record))?;
                     items.push(messages.item(file, &record)?);
                     Ok(true)
                 })?;
@@ -423,7 +423,7 @@ impl Object {
         if name.is_empty() {
             return Ok(None);
         }
-        let Some(Dense { names, mut messages }) = self.dense_attributes(file)? else {
+        let Some(OpenDenseAttributes { names, mut messages }) = self.dense_attributes(file)? else {
             let mut shared = SharedAttributes::new(file);
             for message in self.header().all(kind::ATTRIBUTE) {
                 let item = self.attribute_item(file, message, &mut shared)?;
@@ -436,12 +436,12 @@ impl Object {
         let hash = lookup3(name, 0);
         let mut found = None;
         names.find(file, &mut |record| {
-            let record = Record::decode(names.reader(file, record))?;
+            let record = NameIndexRecord::decode(names.reader(file, record))?;
             if record.hash != hash {
                 return Ok(record.hash.cmp(&hash));
             }
             let item = messages.item(file, &record)?;
-            if let Source::Damaged(error) = item.source {
+            if let MessageSource::Damaged(error) = item.source {
                 return Err(*error);
             }
             let order = item.name().cmp(name);

@@ -120,24 +120,24 @@ impl Overlay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Builder, file};
+    use crate::testing::{StructureBytes, file};
 
-    fn entry(kind: u8, target: u64, parents: &[u64], bytes: &[u8]) -> Builder {
-        let mut entry = Builder::default().bytes(&[kind, 0, 1, 0, 0, 0, 0, 0]);
+    fn entry(kind: u8, target: u64, parents: &[u64], bytes: &[u8]) -> StructureBytes {
+        let mut entry = StructureBytes::default().bytes(&[kind, 0, 1, 0, 0, 0, 0, 0]);
         entry = entry.u16(u16::try_from(parents.len()).unwrap()).u32(0);
         entry = entry.u64(target).u64(bytes.len() as u64);
         parents.iter().fold(entry, |entry, &parent| entry.u64(parent)).bytes(bytes)
     }
 
-    fn image(entries: &[Builder]) -> (Vec<u8>, u64) {
+    fn image(entries: &[StructureBytes]) -> (Vec<u8>, u64) {
         let body: Vec<u8> = entries.iter().flat_map(|entry| entry.bytes.clone()).collect();
         let len = 18 + body.len() as u64 + 4;
-        let block = Builder::default().bytes(b"MDCI\0\0").u64(len);
+        let block = StructureBytes::default().bytes(b"MDCI\0\0").u64(len);
         let block = block.u32(u32::try_from(entries.len()).unwrap()).bytes(&body).checksum();
-        (Builder::new(256).then(block).bytes, len)
+        (StructureBytes::new(256).then(block).bytes, len)
     }
 
-    fn read(entries: &[Builder]) -> Result<Overlay> {
+    fn read(entries: &[StructureBytes]) -> Result<Overlay> {
         let (bytes, len) = image(entries);
         Overlay::read(&file(&bytes), FileAddr(256), len)
     }

@@ -6,15 +6,15 @@ use crate::fractal_heap::FractalHeap;
 use crate::{File, FileAddr, Result, Sizes, Writer};
 
 /// Messages, one after the other.
-pub(crate) struct Messages {
+pub(crate) struct EncodedMessages {
     writer: Writer,
     ends: Vec<usize>,
 }
 
-impl Messages {
+impl EncodedMessages {
     /// None so far.
-    pub(crate) fn new(structure: &'static str, sizes: Sizes) -> Messages {
-        Messages { writer: Writer::new(structure, sizes), ends: Vec::new() }
+    pub(crate) fn new(structure: &'static str, sizes: Sizes) -> EncodedMessages {
+        EncodedMessages { writer: Writer::new(structure, sizes), ends: Vec::new() }
     }
 
     /// Takes the message that `encode` writes.

@@ -54,7 +54,7 @@ pub struct File {
     len: AtomicU64,
     superblock: Superblock,
     /// What was read with the superblock.
-    window: Window,
+    window: SuperblockWindow,
     /// Whether the bytes of the window may have been written over since.
     window_is_old: AtomicBool,
     /// What covers the bytes of the storage.
@@ -75,7 +75,7 @@ pub struct File {
 
 /// Some bytes of the storage.
 #[derive(Debug)]
-struct Window {
+struct SuperblockWindow {
     at: u64,
     bytes: Box<[u8]>,
     /// When they were read, and which state of the storage they were of.
@@ -85,19 +85,19 @@ struct Window {
     is_settled: bool,
 }
 
-impl Window {
-    fn read(storage: &dyn Storage, at: u64) -> Result<Window> {
+impl SuperblockWindow {
+    fn read(storage: &dyn Storage, at: u64) -> Result<SuperblockWindow> {
         let (mut bytes, read) = (vec![0; WINDOW_BYTES], Instant::now());
         let stamp = storage.stamp().ok();
         let got = storage.read_at(at, &mut bytes)?;
         bytes.truncate(got);
         let is_settled = stamp.is_some_and(|stamp| !stamp.is_younger_than(SETTLED_SECONDS));
-        Ok(Window { at, bytes: bytes.into(), read, stamp, is_settled })
+        Ok(SuperblockWindow { at, bytes: bytes.into(), read, stamp, is_settled })
     }
 
-    fn none() -> Window {
+    fn none() -> SuperblockWindow {
         let (bytes, read) = (Box::default(), Instant::now());
-        Window { at: 0, bytes, read, stamp: None, is_settled: false }
+        SuperblockWindow { at: 0, bytes, read, stamp: None, is_settled: false }
     }
 
     /// Whether the storage may have changed since. How long ago that is counts only where the stamps may not tell.
@@ -165,7 +165,7 @@ impl File {
         });
         let (superblock, window) = match found {
             Ok(found) => found,
-            Err(error) => (passed_over(&mut faults, error, 0)?, Window::none()),
+            Err(error) => (passed_over(&mut faults, error, 0)?, SuperblockWindow::none()),
         };
         let eof = superblock.eof;
         let mut file = File::of(storage, len, superblock, window, Limits::default());
@@ -224,7 +224,7 @@ impl File {
             return Err(HdfError::BadValue { structure, at: 0, what, value: user_block });
         }
         let superblock = Superblock::new(user_block);
-        let (len, window) = (superblock.eof, Window::none());
+        let (len, window) = (superblock.eof, SuperblockWindow::none());
         Ok(File::of(storage, len, superblock, window, Limits::default()))
     }
 
@@ -232,7 +232,7 @@ impl File {
         storage: Arc<dyn Storage>,
         len: u64,
         superblock: Superblock,
-        window: Window,
+        window: SuperblockWindow,
         limits: Limits,
     ) -> File {
         File {
@@ -282,7 +282,7 @@ impl File {
         limits: Limits,
     ) -> File {
         let len = storage.len().unwrap();
-        File::of(storage, len, superblock, Window::none(), limits)
+        File::of(storage, len, superblock, SuperblockWindow::none(), limits)
     }
 
     /// With what undoes the filters of metadata. Without, filtered heaps cannot be read.
@@ -522,12 +522,12 @@ impl File {
 }
 
 /// Finds the superblock: the bytes around it, and where it begins.
-fn find(storage: &dyn Storage, len: u64) -> Result<(Window, u64)> {
-    let mut window = Window::read(storage, 0)?;
+fn find(storage: &dyn Storage, len: u64) -> Result<(SuperblockWindow, u64)> {
+    let mut window = SuperblockWindow::read(storage, 0)?;
     let mut at = 0u64;
     while at.saturating_add(SIGNATURE.len() as u64) <= len {
         if window.from(at).len() < Superblock::MAX_BYTES && at > window.at {
-            window = Window::read(storage, at)?;
+            window = SuperblockWindow::read(storage, at)?;
         }
         if window.from(at).starts_with(&SIGNATURE) {
             return Ok((window, at));

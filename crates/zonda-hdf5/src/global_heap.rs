@@ -188,13 +188,13 @@ impl File {
 
 /// Collections that a cursor holds. Writers fill several at once: where the one has no room left for
 /// a string, a shorter one still goes in, so that elements alternate between them.
-const HELD: usize = 4;
+const CURSOR_COLLECTIONS: usize = 4;
 
 /// Looks up objects one after the other, without asking for a collection again while the elements of
 /// an array stay with the same few, as they mostly do.
 #[derive(Debug, Default)]
 pub struct HeapCursor {
-    held: [Option<(FileAddr, Arc<Collection>)>; HELD],
+    held: [Option<(FileAddr, Arc<Collection>)>; CURSOR_COLLECTIONS],
     /// The place for the next.
     next: usize,
 }
@@ -231,7 +231,7 @@ impl HeapCursor {
             *held = None;
             *held = Some((addr, file.global_heap_collection(addr)?));
         }
-        self.next = place.saturating_add(1) % HELD;
+        self.next = place.saturating_add(1) % CURSOR_COLLECTIONS;
         Ok(place)
     }
 }
@@ -244,14 +244,14 @@ impl HeapCursor {
 /// forgotten.
 #[derive(Debug)]
 pub(crate) struct HeapCache {
-    kept: RwLock<Kept>,
+    collections: RwLock<CachedCollections>,
     limit: usize,
     /// Bytes of the collection that was read last, for the next.
     last_len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedCollections {
     /// Asked for once, the last at the end.
     once: VecDeque<(FileAddr, Arc<Collection>)>,
     once_bytes: usize,
@@ -277,13 +277,14 @@ const TRIES: usize = 64;
 
 impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
-        let (kept, limit) = (RwLock::ranked(Rank::Heap, Kept::default()), limits.heap_cache_bytes);
-        HeapCache { kept, limit, last_len: AtomicUsize::new(FIRST_READ) }
+        let (collections, limit) =
+            (RwLock::ranked(Rank::Heap, CachedCollections::default()), limits.heap_cache_bytes);
+        HeapCache { collections, limit, last_len: AtomicUsize::new(FIRST_READ) }
     }
 
     /// Forgets all collections. For those who write the file: nobody reads it meanwhile.
     pub(crate) fn clear(&self) {
-        *self.kept.write() = Kept::default();
+        *self.collections.write() = CachedCollections::default();
     }
 
     /// Bytes of a generation; those that were asked for once have as much.
@@ -293,17 +294,18 @@ impl HeapCache {
 
     fn get(&self, addr: FileAddr) -> Option<Arc<Collection>> {
         let found = tried(|| {
-            let kept = self.kept.try_read()?;
-            if let Some(collection) = kept.young.get(&addr) {
+            let collections = self.collections.try_read()?;
+            if let Some(collection) = collections.young.get(&addr) {
                 return Some((Some(Arc::clone(collection)), false));
             }
-            let once = || kept.once.iter().find(|(at, _)| *at == addr).map(|(_, found)| found);
-            Some((kept.old.get(&addr).or_else(once).cloned(), true))
+            let once =
+                || collections.once.iter().find(|(at, _)| *at == addr).map(|(_, found)| found);
+            Some((collections.old.get(&addr).or_else(once).cloned(), true))
         });
         let (collection, is_old) = found?;
         if let (Some(collection), true) = (&collection, is_old) {
             tried(|| {
-                self.kept.try_write()?.keep(addr, collection, self.generation());
+                self.collections.try_write()?.keep(addr, collection, self.generation());
                 Some(())
             });
         }
@@ -317,11 +319,11 @@ impl HeapCache {
             return;
         }
         tried(|| {
-            let mut kept = self.kept.try_write()?;
-            if kept.gone.remove(&addr) {
-                kept.keep(addr, collection, generation);
+            let mut collections = self.collections.try_write()?;
+            if collections.gone.remove(&addr) {
+                collections.keep(addr, collection, generation);
             } else {
-                kept.pass(addr, collection, generation.min(ONCE_BYTES));
+                collections.pass(addr, collection, generation.min(ONCE_BYTES));
             }
             Some(())
         });
@@ -329,12 +331,12 @@ impl HeapCache {
 
     /// Memory of a collection that was forgotten.
     fn spare(&self) -> (Vec<u8>, Vec<u32>) {
-        let spare = tried(|| Some(self.kept.try_write()?.spare.take())).flatten();
+        let spare = tried(|| Some(self.collections.try_write()?.spare.take())).flatten();
         spare.map(|spare| (spare.bytes, spare.starts)).unwrap_or_default()
     }
 }
 
-impl Kept {
+impl CachedCollections {
     /// Keeps what was asked for again.
     fn keep(&mut self, addr: FileAddr, collection: &Arc<Collection>, generation: usize) {
         if let Some(index) = self.once.iter().position(|(at, _)| *at == addr)

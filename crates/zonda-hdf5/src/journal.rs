@@ -49,7 +49,7 @@ const WITNESS: usize = 48;
 
 /// Bytes that are written over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Change {
+struct JournalChange {
     at: u64,
     old: Vec<u8>,
     new: Vec<u8>,
@@ -60,7 +60,7 @@ struct Change {
 pub struct Journal {
     /// A random number, none in a journal of the former version.
     id: Option<[u8; ID]>,
-    changes: Vec<Change>,
+    changes: Vec<JournalChange>,
 }
 
 /// What [`recover`] found, and what it did.
@@ -99,7 +99,7 @@ impl Journal {
             let mut old = vec![0; new.len()];
             // What is not there yet is as good as zeros.
             let _got = storage.read_at(at, &mut old)?;
-            Ok(Change { at, old, new: new.to_vec() })
+            Ok(JournalChange { at, old, new: new.to_vec() })
         };
         let changes = changes.into_iter().map(change).collect::<Result<_>>()?;
         Ok(Journal { id: Some(journal_id()), changes })
@@ -112,11 +112,11 @@ impl Journal {
     fn witness(&mut self, storage: &dyn Storage, at: u64) -> Result<()> {
         let end = at.saturating_add(WITNESS as u64);
         let touches =
-            |one: &Change| one.at < end && at < one.at.saturating_add(one.new.len() as u64);
+            |one: &JournalChange| one.at < end && at < one.at.saturating_add(one.new.len() as u64);
         if !self.changes.iter().any(touches) {
             let mut old = vec![0; WITNESS];
             let _got = storage.read_at(at, &mut old)?;
-            self.changes.push(Change { at, new: old.clone(), old });
+            self.changes.push(JournalChange { at, new: old.clone(), old });
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl Journal {
 
     /// What completing it changes, one line each.
     fn told(&self) -> Vec<String> {
-        let line = |change: &Change| {
+        let line = |change: &JournalChange| {
             let last = change.at.saturating_add(change.new.len() as u64).saturating_sub(1);
             format!("bytes {} to {last}: {}", change.at, kind_of(&change.new))
         };
@@ -153,7 +153,9 @@ impl Journal {
         let n = u32::try_from(self.changes.len());
         let too_large = |_| HdfError::TooLarge { structure: NAME, value: u64::from(u32::MAX) };
         covered.u32(n.map_err(too_large)?);
-        let len = |change: &Change| change.new.len().saturating_mul(2).saturating_add(CHANGE_FIXED);
+        let len = |change: &JournalChange| {
+            change.new.len().saturating_mul(2).saturating_add(CHANGE_FIXED)
+        };
         let fixed = FIXED.saturating_add(self.id.map_or(0, |id| id.len()));
         let total = self.changes.iter().map(len).fold(fixed, usize::saturating_add);
         covered.u64(total as u64);
@@ -215,7 +217,7 @@ impl Journal {
             let (at, len) = (reader.u64()?, reader.u64()?);
             let old = reader.take_u64(len)?.to_vec();
             let new = reader.take_u64(len)?.to_vec();
-            changes.push(Change { at, old, new });
+            changes.push(JournalChange { at, old, new });
         }
         Ok(Journal { id, changes })
     }
@@ -384,7 +386,8 @@ mod tests {
     use super::*;
 
     fn journal() -> Journal {
-        let change = |at, old: &[u8], new: &[u8]| Change { at, old: old.into(), new: new.into() };
+        let change =
+            |at, old: &[u8], new: &[u8]| JournalChange { at, old: old.into(), new: new.into() };
         let long = change(500, &[7; 600], &[8; 600]);
         let changes = vec![change(3, b"old", b"new"), long, change(2000, b"", b"")];
         Journal { id: Some([9; ID]), changes }

@@ -129,16 +129,16 @@ impl NewLocalHeap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Builder, file};
+    use crate::testing::{StructureBytes, file};
 
-    fn heap(len: u64, data: u64) -> Builder {
-        Builder::default().bytes(b"HEAP\0\0\0\0").u64(len).u64(1).u64(data)
+    fn heap(len: u64, data: u64) -> StructureBytes {
+        StructureBytes::default().bytes(b"HEAP\0\0\0\0").u64(len).u64(1).u64(data)
     }
 
     #[test]
     fn names_beside_the_header_and_elsewhere() {
         for data in [4096 + 32, 8192] {
-            let mut bytes = Builder::new(4096).then(heap(24, data)).bytes;
+            let mut bytes = StructureBytes::new(4096).then(heap(24, data)).bytes;
             bytes.resize(usize::try_from(data).unwrap(), 0);
             bytes.extend(b"\0\0\0\0\0\0\0\0temp\0\0\0\0salinity");
             let file = file(&bytes);
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn hostile_headers() {
-        let read = |heap: Builder| {
-            let bytes = Builder::new(4096).then(heap).bytes(&[0; 64]).bytes;
+        let read = |heap: StructureBytes| {
+            let bytes = StructureBytes::new(4096).then(heap).bytes(&[0; 64]).bytes;
             LocalHeap::read(&file(&bytes), FileAddr(4096))
         };
         assert!(read(heap(8, 4128)).is_ok());

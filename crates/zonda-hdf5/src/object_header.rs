@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::ahead::Ahead;
 use crate::message::kind;
+use crate::read_ahead::Ahead;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 pub use encode::{
@@ -130,7 +130,7 @@ impl ObjectHeader {
         let at = file.locate(NAME, addr, 1)?;
         let have = FIRST_READ.min(file.len().saturating_sub(at));
         let mut first = ahead.read(file, NAME, addr, have)?;
-        let prefix = Prefix::decode(file.reader(NAME, addr, first))?;
+        let prefix = HeaderPrefix::decode(file.reader(NAME, addr, first))?;
         let mut damage = None;
         if prefix.total > have {
             // Checked as one, so that an address at the end of the numbers cannot wrap.
@@ -149,7 +149,7 @@ impl ObjectHeader {
         }
         let total = usize::try_from(prefix.total).unwrap_or(usize::MAX);
         let first = first.get(..total).unwrap_or(first);
-        let mut loader = Loader::new(file, &prefix);
+        let mut loader = HeaderLoader::new(file, &prefix);
         match damage {
             None => loader.first(addr, first, &prefix)?,
             Some(_) => loader.cut(addr, first, prefix.len),
@@ -261,7 +261,7 @@ impl ObjectHeader {
 
 /// What is before the messages of the first block.
 #[derive(Debug)]
-struct Prefix {
+struct HeaderPrefix {
     version: u8,
     flags: u8,
     reference_count: Option<u32>,
@@ -273,11 +273,11 @@ struct Prefix {
     total: u64,
 }
 
-impl Prefix {
-    fn decode(mut reader: Reader<'_>) -> Result<Prefix> {
+impl HeaderPrefix {
+    fn decode(mut reader: Reader<'_>) -> Result<HeaderPrefix> {
         let all = reader.left();
         if !reader.rest().starts_with(b"OHDR") {
-            return Prefix::decode_old(reader, all);
+            return HeaderPrefix::decode_old(reader, all);
         }
         reader.skip(4)?;
         let version = reader.version(2..=2)?;
@@ -296,10 +296,10 @@ impl Prefix {
         let messages = reader.uint(1usize << (flags & 3))?;
         let len = all.saturating_sub(reader.left());
         let total = messages.saturating_add(len as u64).saturating_add(4);
-        Ok(Prefix { version, flags, reference_count: None, times, phase_change, len, total })
+        Ok(HeaderPrefix { version, flags, reference_count: None, times, phase_change, len, total })
     }
 
-    fn decode_old(mut reader: Reader<'_>, all: usize) -> Result<Prefix> {
+    fn decode_old(mut reader: Reader<'_>, all: usize) -> Result<HeaderPrefix> {
         let version = reader.version(1..=1)?;
         reader.skip(3)?; // Nothing, and the number of messages in all blocks.
         let reference_count = Some(reader.u32()?);
@@ -308,12 +308,12 @@ impl Prefix {
         let len = all.saturating_sub(reader.left());
         let total = u64::from(messages).saturating_add(len as u64);
         let (times, phase_change) = (None, None);
-        Ok(Prefix { version, flags: 0, reference_count, times, phase_change, len, total })
+        Ok(HeaderPrefix { version, flags: 0, reference_count, times, phase_change, len, total })
     }
 }
 
 /// What is put together while blocks are read.
-struct Loader<'a> {
+struct HeaderLoader<'a> {
     file: &'a File,
     version: u8,
     /// Whether messages have a creation index.
@@ -326,9 +326,9 @@ struct Loader<'a> {
     damage: Option<Box<HdfError>>,
 }
 
-impl<'a> Loader<'a> {
-    fn new(file: &'a File, prefix: &Prefix) -> Loader<'a> {
-        Loader {
+impl<'a> HeaderLoader<'a> {
+    fn new(file: &'a File, prefix: &HeaderPrefix) -> HeaderLoader<'a> {
+        HeaderLoader {
             file,
             version: prefix.version,
             ordered: prefix.flags & ATTRIBUTE_ORDER_TRACKED != 0,
@@ -339,7 +339,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn first(&mut self, addr: FileAddr, block: &[u8], prefix: &Prefix) -> Result<()> {
+    fn first(&mut self, addr: FileAddr, block: &[u8], prefix: &HeaderPrefix) -> Result<()> {
         let mut reader = self.file.reader(NAME, addr, block);
         reader.skip(prefix.len)?;
         if self.version == 1 {

@@ -10,6 +10,9 @@ use crate::{HdfError, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileAddr(pub u64);
 
+/// Bytes in the file: their address and their number.
+pub(crate) type FileRange = (FileAddr, u64);
+
 /// How wide addresses ("offsets") and lengths are in this file, in bytes: 2, 4 or 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {

@@ -39,7 +39,7 @@ pub struct Found {
 /// # Errors
 /// What the storage reports.
 pub fn find_objects(file: &File, known: &dyn Fn(FileAddr) -> bool) -> Result<Vec<Found>> {
-    let mut marks = Marks::default();
+    let mut marks = SignatureMarks::default();
     each_window(file, OLD_PREFIX, &mut |at, bytes| {
         for (i, prefix) in bytes.windows(OLD_PREFIX).enumerate() {
             if is_old_prefix(prefix) && marks.old.len() < MOST_FOUND {
@@ -102,7 +102,7 @@ fn is_something(object: &Object) -> bool {
 
 /// Where signatures are.
 #[derive(Default)]
-struct Marks {
+struct SignatureMarks {
     headers: Vec<FileAddr>,
     /// What may be headers of version 1.
     old: Vec<FileAddr>,
@@ -127,7 +127,7 @@ fn each_window(file: &File, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -
 /// Takes the objects, and their names, of the nodes of symbol tables.
 fn from_symbol_tables(
     file: &File,
-    marks: &Marks,
+    marks: &SignatureMarks,
     known: &dyn Fn(FileAddr) -> bool,
     names: &mut BTreeMap<FileAddr, Option<Box<[u8]>>>,
 ) {

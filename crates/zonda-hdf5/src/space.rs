@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::{FileAddr, HdfError, Result};
 
-mod fresh;
+mod new_blocks;
 
-pub use fresh::Fresh;
+pub use new_blocks::Fresh;
 
 /// Addresses are multiples of this, but for what is larger.
 const ALIGN: u64 = 8;

@@ -170,7 +170,7 @@ impl Usage {
     /// What the storage reports ends the part of the walk that met it, as damage does.
     #[must_use]
     pub fn of(file: &Arc<File>) -> Usage {
-        let mut walk = walk::Walk::new(file);
+        let mut walk = walk::UsageWalk::new(file);
         walk.whole_file();
         let mut usage = walk.usage;
         usage.settle();

@@ -13,7 +13,7 @@ mod pieces;
 mod request;
 
 use self::names::{is_numbered, with_number, without_doubled};
-use crate::guard::verified;
+use crate::checksum::verified;
 use crate::selection::Selection;
 use crate::{Reader, Result};
 

@@ -13,13 +13,13 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{ATTRIBUTE, Attribute};
-use crate::btree_v2::{Extent, Record, Tree, record_type};
+use crate::btree_v2::{RecordTree, TreeRecord, record_type};
 use crate::checksum::lookup3;
-use crate::dense::{Messages, by_name, extents};
+use crate::dense::{EncodedMessages, by_name, extents};
 use crate::fractal_heap::{GrowingHeap, HeapParams};
 use crate::message::AttributeInfo;
 use crate::sohm::HEAP_ID_LEN;
-use crate::{File, FileAddr, Fresh, HdfError, Result, Sizes, Writer};
+use crate::{File, FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
 
 /// The creation index of attributes in records where their object keeps none.
 const NO_ORDER: u32 = 0xffff;
@@ -37,12 +37,12 @@ const FEW_DEAD: u64 = 4096;
 const DEAD_PART: u64 = 2;
 
 /// An id in the heap.
-type Id = [u8; HEAP_ID_LEN];
+type HeapObjectId = [u8; HEAP_ID_LEN];
 
 /// A record of the index by name.
 #[derive(Clone, Debug)]
-struct Named {
-    id: Id,
+struct NameRecord {
+    id: HeapObjectId,
     order: u32,
     hash: u32,
     name: Arc<[u8]>,
@@ -50,13 +50,13 @@ struct Named {
     len: u64,
 }
 
-impl Named {
+impl NameRecord {
     fn stands(&self, hash: u32, name: &[u8]) -> Ordering {
         self.hash.cmp(&hash).then_with(|| (*self.name).cmp(name))
     }
 }
 
-impl Record for Named {
+impl TreeRecord for NameRecord {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.put(&self.id).u8(FLAGS).u32(self.order).u32(self.hash);
         Ok(())
@@ -65,12 +65,12 @@ impl Record for Named {
 
 /// A record of the index by creation order.
 #[derive(Clone, Debug)]
-struct Ordered {
-    id: Id,
+struct OrderRecord {
+    id: HeapObjectId,
     order: u32,
 }
 
-impl Record for Ordered {
+impl TreeRecord for OrderRecord {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.put(&self.id).u8(FLAGS).u32(self.order);
         Ok(())
@@ -105,8 +105,8 @@ pub struct DenseAttributes {
     info: AttributeInfo,
     sizes: Sizes,
     heap: GrowingHeap,
-    names: Tree<Named>,
-    orders: Option<Tree<Ordered>>,
+    names: RecordTree<NameRecord>,
+    orders: Option<RecordTree<OrderRecord>>,
     /// The next creation index.
     next: u32,
     /// Bytes of messages, and of those in the heap that are no more.
@@ -138,20 +138,20 @@ impl DenseAttributes {
             let order = order.ok_or(missing)?;
             next = next.max(order.saturating_add(1));
             live = live.saturating_add(attribute.message.len() as u64);
-            ids.push(Ordered { id: put(&mut heap, attribute.message, sizes, fresh)?, order });
+            ids.push(OrderRecord { id: put(&mut heap, attribute.message, sizes, fresh)?, order });
         }
         let all: Vec<&[u8]> = attributes.iter().map(|attribute| attribute.name).collect();
         let named = |(hash, i): (u32, usize)| {
-            let (attribute, Ordered { id, order }) = (attributes.get(i)?, ids.get(i)?);
+            let (attribute, OrderRecord { id, order }) = (attributes.get(i)?, ids.get(i)?);
             let (name, len) = (attribute.name.into(), attribute.message.len() as u64);
-            Some(Named { id: *id, order: *order, hash, name, len })
+            Some(NameRecord { id: *id, order: *order, hash, name, len })
         };
         let named = by_name(&all).into_iter().filter_map(named).collect();
-        let names = Tree::of(record_type::ATTRIBUTE_NAME, NAME_LEN, sizes, named)?;
+        let names = RecordTree::of(record_type::ATTRIBUTE_NAME, NAME_LEN, sizes, named)?;
         let mut orders = None;
         if info.indexed {
             ids.sort_by_key(|record| record.order);
-            orders = Some(Tree::of(record_type::ATTRIBUTE_ORDER, ORDER_LEN, sizes, ids)?);
+            orders = Some(RecordTree::of(record_type::ATTRIBUTE_ORDER, ORDER_LEN, sizes, ids)?);
         }
         let mut list =
             DenseAttributes { info: *info, sizes, heap, names, orders, next, live, dead: 0 };
@@ -218,10 +218,10 @@ impl DenseAttributes {
             }
         };
         let hash = lookup3(name, 0);
-        let record = Named { id, order, hash, name: name.into(), len };
+        let record = NameRecord { id, order, hash, name: name.into(), len };
         self.names.insert(record, &|other| other.stands(hash, name))?;
         if let Some(orders) = &mut self.orders {
-            orders.insert(Ordered { id, order }, &|other| other.order.cmp(&order))?;
+            orders.insert(OrderRecord { id, order }, &|other| other.order.cmp(&order))?;
         }
         Ok(())
     }
@@ -234,7 +234,7 @@ impl DenseAttributes {
     /// Takes an attribute from the indexes, and says its creation index.
     fn take(&mut self, name: &[u8]) -> Option<u32> {
         let hash = lookup3(name, 0);
-        let Named { order, len, .. } = self.names.remove(&|other| other.stands(hash, name))?;
+        let NameRecord { order, len, .. } = self.names.remove(&|other| other.stands(hash, name))?;
         if let Some(orders) = &mut self.orders {
             orders.remove(&|other| other.order.cmp(&order));
         }
@@ -263,7 +263,7 @@ impl DenseAttributes {
     /// All that it takes of the file.
     #[must_use]
     pub fn extents(&self) -> Vec<(FileAddr, u64)> {
-        let mut out: Vec<Extent> = Vec::new();
+        let mut out: Vec<FileRange> = Vec::new();
         self.heap.extents(&mut out);
         self.names.extents(&mut out);
         if let Some(orders) = &self.orders {
@@ -274,7 +274,12 @@ impl DenseAttributes {
 }
 
 /// Puts a message into the heap.
-fn put(heap: &mut GrowingHeap, message: &[u8], sizes: Sizes, fresh: &mut Fresh<'_>) -> Result<Id> {
+fn put(
+    heap: &mut GrowingHeap,
+    message: &[u8],
+    sizes: Sizes,
+    fresh: &mut Fresh<'_>,
+) -> Result<HeapObjectId> {
     let mut id = Writer::with_room(ATTRIBUTE, sizes, HEAP_ID_LEN);
     heap.put(message, &mut id, fresh)?;
     let too_long = HdfError::TooLarge { structure: ATTRIBUTE, value: id.len() as u64 };
@@ -292,7 +297,7 @@ pub fn write_dense(
     sizes: Sizes,
     fresh: &mut Fresh<'_>,
 ) -> Result<AttributeInfo> {
-    let mut messages = Messages::new(ATTRIBUTE, sizes);
+    let mut messages = EncodedMessages::new(ATTRIBUTE, sizes);
     for attribute in attributes {
         messages.push(|writer| attribute.encode(writer))?;
     }

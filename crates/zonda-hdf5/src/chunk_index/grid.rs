@@ -7,12 +7,10 @@
 use smallvec::SmallVec;
 
 use crate::message::ChunkIndexKind;
+pub(super) use crate::selection::Numbers;
 use crate::{HdfError, Result};
 
 const NAME: &str = "chunk grid";
-
-/// One number per dimension.
-pub(super) type Numbers = SmallVec<[u64; 4]>;
 
 /// How chunks lie in the dataset and in which order they are numbered.
 #[derive(Debug)]
@@ -41,6 +39,43 @@ fn get(numbers: &[u64], i: usize) -> u64 {
     numbers.get(i).copied().unwrap_or(0)
 }
 
+/// In which order an index numbers chunks: the dimensions from the slowest to the fastest, and the
+/// chunks along each of them. `counts` are the chunks of the extent, `most` those of the largest one.
+fn numbering(
+    kind: ChunkIndexKind,
+    max_dims: &[u64],
+    counts: &Numbers,
+    most: &Numbers,
+) -> Result<(SmallVec<[usize; 4]>, Numbers)> {
+    let mut order: SmallVec<[usize; 4]> = (0..counts.len()).collect();
+    let spans = match kind {
+        ChunkIndexKind::BtreeV1
+        | ChunkIndexKind::BtreeV2 { .. }
+        | ChunkIndexKind::Single { .. } => counts.clone(),
+        ChunkIndexKind::Implicit | ChunkIndexKind::FixedArray { .. } => {
+            if max_dims.contains(&u64::MAX) {
+                return Err(bad("the largest extent", u64::MAX));
+            }
+            most.clone()
+        }
+        ChunkIndexKind::ExtensibleArray { .. } => {
+            let mut unlimited = max_dims.iter().enumerate().filter(|(_, dim)| **dim == u64::MAX);
+            let (Some((front, _)), None) = (unlimited.next(), unlimited.next()) else {
+                let n = max_dims.iter().filter(|&&dim| dim == u64::MAX).count();
+                return Err(bad("the number of unlimited dimensions", n as u64));
+            };
+            order.retain(|dim| *dim != front);
+            order.insert(0, front);
+            let mut spans: Numbers = order.iter().map(|&dim| get(most, dim)).collect();
+            if let Some(first) = spans.first_mut() {
+                *first = get(counts, front);
+            }
+            spans
+        }
+    };
+    Ok((order, spans))
+}
+
 impl Grid {
     /// The grid of a dataset; `max_dims` is empty where the extent cannot grow.
     pub(super) fn new(
@@ -63,39 +98,11 @@ impl Grid {
         let chunks = |dims: &[u64]| -> Numbers {
             dims.iter().zip(chunk).map(|(&dim, &chunk)| dim.div_ceil(chunk)).collect()
         };
-        let counts = chunks(dims);
-        let most = chunks(max_dims);
-        let mut order: SmallVec<[usize; 4]> = (0..rank).collect();
-        let spans = match kind {
-            ChunkIndexKind::BtreeV1
-            | ChunkIndexKind::BtreeV2 { .. }
-            | ChunkIndexKind::Single { .. } => counts.clone(),
-            ChunkIndexKind::Implicit | ChunkIndexKind::FixedArray { .. } => {
-                if max_dims.contains(&u64::MAX) {
-                    return Err(bad("the largest extent", u64::MAX));
-                }
-                most.clone()
-            }
-            ChunkIndexKind::ExtensibleArray { .. } => {
-                let mut unlimited =
-                    max_dims.iter().enumerate().filter(|(_, dim)| **dim == u64::MAX);
-                let (Some((front, _)), None) = (unlimited.next(), unlimited.next()) else {
-                    let n = max_dims.iter().filter(|&&dim| dim == u64::MAX).count();
-                    return Err(bad("the number of unlimited dimensions", n as u64));
-                };
-                order.retain(|dim| *dim != front);
-                order.insert(0, front);
-                let mut spans: Numbers = order.iter().map(|&dim| get(&most, dim)).collect();
-                if let Some(first) = spans.first_mut() {
-                    *first = get(&counts, front);
-                }
-                spans
-            }
-        };
+        let (counts, most) = (chunks(dims), chunks(max_dims));
+        let (order, spans) = numbering(kind, max_dims, &counts, &most)?;
         // An extent beyond the largest one would give chunks numbers that belong to others.
         for (place, &dim) in order.iter().enumerate() {
-            let count = get(&counts, dim);
-            if get(&spans, place) < count {
+            if get(&spans, place) < get(&counts, dim) {
                 return Err(bad("the extent beyond the largest one", get(dims, dim)));
             }
         }

@@ -7,14 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use super::table::Table;
+use super::doubling_table::DoublingTable;
 use super::{
     DIRECT, HEADER, INDIRECT, OBJECT, bytes_of_bits, huge_number_width, huge_place_len,
     length_width, plain_header_len,
 };
-use crate::btree_v2::{Extent, Record, Tree, record_type};
+use crate::btree_v2::{RecordTree, TreeRecord, record_type};
 use crate::checksum::lookup3;
-use crate::{FileAddr, Fresh, HdfError, Result, Sizes, Writer};
+use crate::{FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
 
 /// Types of ids, as their first byte has them.
 const HUGE_ID: u8 = 0x10;
@@ -115,13 +115,13 @@ pub(crate) struct GrowingHeap {
     is_there: bool,
     is_changed: bool,
     id_len: usize,
-    blocks: Blocks,
-    huge: Huge,
+    blocks: ManagedBlocks,
+    huge: HugeObjects,
     /// Objects that are in their ids, and bytes of them.
     tiny: u64,
     tiny_len: u64,
     /// Blocks of the file that are no more.
-    dropped: Vec<Extent>,
+    dropped: Vec<FileRange>,
 }
 
 impl GrowingHeap {
@@ -143,8 +143,8 @@ impl GrowingHeap {
             is_there: false,
             is_changed: true,
             id_len: usize::from(params.id_len),
-            blocks: Blocks::new(params, sizes, addr)?,
-            huge: Huge::new(params, sizes)?,
+            blocks: ManagedBlocks::new(params, sizes, addr)?,
+            huge: HugeObjects::new(params, sizes)?,
             tiny: 0,
             tiny_len: 0,
             dropped: Vec::new(),
@@ -197,7 +197,7 @@ impl GrowingHeap {
     pub(crate) fn write(
         &mut self,
         fresh: &mut Fresh<'_>,
-        freed: &mut Vec<Extent>,
+        freed: &mut Vec<FileRange>,
     ) -> Result<Option<(FileAddr, Vec<u8>)>> {
         if !std::mem::take(&mut self.is_changed) {
             return Ok(None);
@@ -231,7 +231,7 @@ impl GrowingHeap {
     }
 
     /// What the file has of it.
-    pub(crate) fn extents(&self, out: &mut Vec<Extent>) {
+    pub(crate) fn extents(&self, out: &mut Vec<FileRange>) {
         out.push((self.addr, plain_header_len(self.sizes).saturating_add(4)));
         out.extend(self.blocks.direct.iter().filter_map(|block| Some((block.addr?, block.len))));
         out.extend(self.blocks.indirect.values());
@@ -249,7 +249,7 @@ fn byte(width: usize) -> u8 {
 
 /// A direct block.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct DirectBlock {
     /// The heap offset where it begins.
     offset: u64,
     len: u64,
@@ -259,15 +259,15 @@ struct Block {
 
 /// The blocks of managed objects.
 #[derive(Clone, Debug)]
-struct Blocks {
-    table: Table,
+struct ManagedBlocks {
+    table: DoublingTable,
     sizes: Sizes,
     heap: FileAddr,
     offset_width: u8,
     /// Bytes of a direct block before its objects.
     overhead: u64,
     /// The direct blocks in the order of their offsets.
-    direct: Vec<Block>,
+    direct: Vec<DirectBlock>,
     /// The bytes of the last one so far.
     last: Vec<u8>,
     /// The file has them all.
@@ -275,7 +275,7 @@ struct Blocks {
     /// All blocks that begin at lower offsets are where they were when indirect blocks were written.
     changed_from: u64,
     /// Indirect blocks by the offsets where they begin.
-    indirect: BTreeMap<u64, Extent>,
+    indirect: BTreeMap<u64, FileRange>,
     /// Objects, and bytes of them.
     count: u64,
     used: u64,
@@ -283,7 +283,7 @@ struct Blocks {
 
 /// What the header says of managed objects.
 #[derive(Default)]
-struct Managed {
+struct ManagedSummary {
     root: Option<FileAddr>,
     /// Rows of the root; 0 where it is a direct block.
     rows: u32,
@@ -297,14 +297,18 @@ struct Managed {
     count: u64,
 }
 
-impl Blocks {
-    fn new(params: &HeapParams, sizes: Sizes, heap: FileAddr) -> Result<Blocks> {
+impl ManagedBlocks {
+    fn new(params: &HeapParams, sizes: Sizes, heap: FileAddr) -> Result<ManagedBlocks> {
         let max_bits = u32::from(params.max_bits);
-        let table =
-            Table::new(params.width.into(), params.start_block, params.max_direct, max_bits)
-                .ok_or(HdfError::TooLarge { structure: HEADER, value: params.start_block })?;
+        let table = DoublingTable::new(
+            params.width.into(),
+            params.start_block,
+            params.max_direct,
+            max_bits,
+        )
+        .ok_or(HdfError::TooLarge { structure: HEADER, value: params.start_block })?;
         let offset_width = byte(bytes_of_bits(max_bits));
-        Ok(Blocks {
+        Ok(ManagedBlocks {
             table,
             sizes,
             heap,
@@ -325,7 +329,7 @@ impl Blocks {
         &mut self,
         object: &[u8],
         fresh: &mut Fresh<'_>,
-        dropped: &mut Vec<Extent>,
+        dropped: &mut Vec<FileRange>,
     ) -> Result<u64> {
         let len = object.len() as u64;
         let block = match self.direct.last() {
@@ -345,7 +349,7 @@ impl Blocks {
     }
 
     /// Begins the next block with room for an object of `len` bytes.
-    fn begin(&mut self, len: u64) -> Result<Block> {
+    fn begin(&mut self, len: u64) -> Result<DirectBlock> {
         let mut offset = self.direct.last().map_or(0, |last| last.offset.saturating_add(last.len));
         let need = self.overhead.saturating_add(len);
         let full = HdfError::TooLarge { structure: HEADER, value: offset };
@@ -356,7 +360,7 @@ impl Blocks {
             }
             offset = offset.saturating_add(block_len);
         };
-        let block = Block { offset, len: block_len, addr: None };
+        let block = DirectBlock { offset, len: block_len, addr: None };
         let mut head = Writer::new(DIRECT, self.sizes);
         head.put(b"FHDB").u8(0).addr(Some(self.heap))?.uint(offset, self.offset_width)?.u32(0);
         self.last = head.finish();
@@ -365,7 +369,7 @@ impl Blocks {
     }
 
     /// Gives the last block to `fresh`, with zeros behind its objects, unless the file has it so.
-    fn end(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<Extent>) -> Result<()> {
+    fn end(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<FileRange>) -> Result<()> {
         let Some(block) = self.direct.last_mut().filter(|_| !self.last_is_there) else {
             return Ok(());
         };
@@ -383,18 +387,22 @@ impl Blocks {
     }
 
     /// Gives all that changed to `fresh`.
-    fn write(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<Extent>) -> Result<Managed> {
+    fn write(
+        &mut self,
+        fresh: &mut Fresh<'_>,
+        dropped: &mut Vec<FileRange>,
+    ) -> Result<ManagedSummary> {
         self.end(fresh, dropped)?;
         let count = self.count;
         let lens = self.direct.iter().map(|block| block.len);
         let allocated = lens.fold(0, u64::saturating_add);
         let (Some(&first), Some(&last)) = (self.direct.first(), self.direct.last()) else {
-            return Ok(Managed::default());
+            return Ok(ManagedSummary::default());
         };
         if self.direct.len() == 1 && first.offset == 0 {
             let free = first.len.saturating_sub(self.overhead).saturating_sub(self.used);
             let (root, span) = (first.addr, first.len);
-            return Ok(Managed { root, rows: 0, span, allocated, free, next: 0, count });
+            return Ok(ManagedSummary { root, rows: 0, span, allocated, free, next: 0, count });
         }
         let next = last.offset.saturating_add(last.len);
         let full = HdfError::TooLarge { structure: HEADER, value: next };
@@ -406,7 +414,7 @@ impl Blocks {
         self.changed_from = u64::MAX;
         let span = self.table.span(rows).ok_or(full)?;
         let free = self.table.room(rows, self.overhead).saturating_sub(self.used);
-        Ok(Managed { root: Some(root), rows, span, allocated, free, next, count })
+        Ok(ManagedSummary { root: Some(root), rows, span, allocated, free, next, count })
     }
 
     /// Gives an indirect block to `fresh`, and all under it that changed.
@@ -415,7 +423,7 @@ impl Blocks {
         offset: u64,
         rows: u32,
         fresh: &mut Fresh<'_>,
-        dropped: &mut Vec<Extent>,
+        dropped: &mut Vec<FileRange>,
     ) -> Result<FileAddr> {
         let mut block = Writer::new(INDIRECT, self.sizes);
         block.put(b"FHIB").u8(0).addr(Some(self.heap))?.uint(offset, self.offset_width)?;
@@ -451,13 +459,13 @@ impl Blocks {
 
 /// The objects that are too long for blocks.
 #[derive(Clone, Debug)]
-struct Huge {
+struct HugeObjects {
     /// Whether ids say where objects are, and not their numbers.
     in_id: bool,
     number_width: u8,
-    records: Tree<HugeRecord>,
+    records: RecordTree<HugeRecord>,
     /// The objects themselves.
-    places: Vec<Extent>,
+    places: Vec<FileRange>,
     len: u64,
 }
 
@@ -469,7 +477,7 @@ struct HugeRecord {
     number: Option<u64>,
 }
 
-impl Record for HugeRecord {
+impl TreeRecord for HugeRecord {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.addr(Some(self.addr))?.length(self.len)?;
         if let Some(number) = self.number {
@@ -479,17 +487,17 @@ impl Record for HugeRecord {
     }
 }
 
-impl Huge {
-    fn new(params: &HeapParams, sizes: Sizes) -> Result<Huge> {
+impl HugeObjects {
+    fn new(params: &HeapParams, sizes: Sizes) -> Result<HugeObjects> {
         let id_len = usize::from(params.id_len);
         let in_id = huge_place_len(sizes, false) < id_len;
         let numbers = if in_id { 0 } else { u16::from(sizes.length) };
         let len = u16::from(sizes.offset).saturating_add(sizes.length.into());
         let kind = if in_id { record_type::HUGE_DIRECT } else { record_type::HUGE_INDIRECT };
-        Ok(Huge {
+        Ok(HugeObjects {
             in_id,
             number_width: byte(huge_number_width(sizes, id_len)),
-            records: Tree::new(kind, len.saturating_add(numbers), sizes)?,
+            records: RecordTree::new(kind, len.saturating_add(numbers), sizes)?,
             places: Vec::new(),
             len: 0,
         })

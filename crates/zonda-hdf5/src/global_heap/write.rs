@@ -56,7 +56,7 @@ impl HeapId {
 
 /// A collection that is being filled.
 #[derive(Debug)]
-struct Open {
+struct OpenCollection {
     addr: FileAddr,
     /// Bytes it has in the file.
     len: usize,
@@ -73,16 +73,24 @@ struct Open {
 }
 
 /// An object's header that takes the place of one that said how much is free.
-type Switch = (FileAddr, Vec<u8>);
+type HeaderSwitch = (FileAddr, Vec<u8>);
 
-impl Open {
+impl OpenCollection {
     /// A new one of `len` bytes.
-    fn new(len: usize, space: &mut Space) -> Result<Open> {
+    fn new(len: usize, space: &mut Space) -> Result<OpenCollection> {
         let addr = space.alloc(len as u64)?;
         let mut bytes = memory::room(len)?;
         bytes.extend_from_slice(b"GCOL\x01\0\0\0");
         bytes.extend_from_slice(&(len as u64).to_le_bytes());
-        Ok(Open { addr, len, bytes, last: 0, written: 0, was_written: false, is_committed: false })
+        Ok(OpenCollection {
+            addr,
+            len,
+            bytes,
+            last: 0,
+            written: 0,
+            was_written: false,
+            is_committed: false,
+        })
     }
 
     fn left(&self) -> usize {
@@ -132,7 +140,7 @@ impl Open {
 
     /// What was put behind what is in the file of a collection that a commit refers to: what
     /// nobody looks at yet, and what then shows it.
-    fn appended(&self) -> Option<(Finished, Switch)> {
+    fn appended(&self) -> Option<(FinishedBytes, HeaderSwitch)> {
         if !self.is_committed || self.bytes.len() <= self.written {
             return None;
         }
@@ -140,7 +148,7 @@ impl Open {
         let mut bytes = self.from(self.written);
         let body = bytes.split_off(HEADER.min(bytes.len()));
         let behind = FileAddr(at.0.saturating_add(bytes.len() as u64));
-        Some((Finished { addr: behind, bytes: body, was_written: true }, (at, bytes)))
+        Some((FinishedBytes { addr: behind, bytes: body, was_written: true }, (at, bytes)))
     }
 
     /// Whether something may be put behind what is in the file, a commit referring to that: there is room
@@ -165,16 +173,16 @@ impl Open {
     }
 
     /// Ends it, and gives back what it does not need.
-    fn finish(mut self, space: &mut Space) -> Finished {
+    fn finish(mut self, space: &mut Space) -> FinishedBytes {
         self.trim(space);
         let was_written = self.written > 0;
-        Finished { addr: self.addr, bytes: self.from(0), was_written }
+        FinishedBytes { addr: self.addr, bytes: self.from(0), was_written }
     }
 }
 
 /// A collection that changes no more, or what comes to one, on its way to the file.
 #[derive(Debug)]
-struct Finished {
+struct FinishedBytes {
     addr: FileAddr,
     bytes: Vec<u8>,
     /// Whether something of it is in the file.
@@ -185,11 +193,11 @@ struct Finished {
 #[derive(Debug)]
 pub struct HeapWriter {
     sizes: Sizes,
-    open: Option<Open>,
-    finished: Vec<Finished>,
+    open: Option<OpenCollection>,
+    finished: Vec<FinishedBytes>,
     finished_bytes: u64,
     /// What shows what was added to collections, once that is in the file.
-    switches: Vec<Switch>,
+    switches: Vec<HeaderSwitch>,
     /// Bytes put since the last commit.
     since: usize,
 }
@@ -234,7 +242,7 @@ impl HeapWriter {
             return Err(too_large(bytes.len()));
         }
         if whole >= LEAST {
-            let mut own = Open::new(whole, space)?;
+            let mut own = OpenCollection::new(whole, space)?;
             let id = own.put(bytes);
             self.push(own.finish(space));
             return Ok(id);
@@ -243,7 +251,7 @@ impl HeapWriter {
         let len = (self.since / 4).max(need.saturating_mul(8)).clamp(LEAST, MOST);
         let widest = 1usize.checked_shl(bits).unwrap_or(usize::MAX).saturating_sub(LEAST);
         let len = len.checked_next_multiple_of(LEAST).unwrap_or(len).min(widest.max(LEAST));
-        let mut open = Open::new(len, space)?;
+        let mut open = OpenCollection::new(len, space)?;
         let id = open.put(bytes);
         if let Some(full) = self.open.replace(open) {
             if !full.is_committed {
@@ -269,7 +277,7 @@ impl HeapWriter {
     pub fn go_on_with(&mut self, file: &File, addr: FileAddr) -> Result<()> {
         let collection = file.global_heap_collection(addr)?;
         let Some((used, last)) = collection.used() else { return Ok(()) };
-        let open = Open {
+        let open = OpenCollection {
             addr,
             len: collection.bytes.len(),
             bytes: collection.bytes.get(..used).unwrap_or_default().to_vec(),
@@ -284,7 +292,7 @@ impl HeapWriter {
         Ok(())
     }
 
-    fn push(&mut self, finished: Finished) {
+    fn push(&mut self, finished: FinishedBytes) {
         self.finished_bytes = self.finished_bytes.saturating_add(finished.bytes.len() as u64);
         self.finished.push(finished);
     }

@@ -2,7 +2,7 @@
 
 use super::GROUP;
 use crate::btree_v2::{self, record_type};
-use crate::dense::{Messages, by_name, extents};
+use crate::dense::{EncodedMessages, by_name, extents};
 use crate::fractal_heap::{self, HeapParams};
 use crate::message::{Link, LinkInfo};
 use crate::{File, FileAddr, Fresh, HdfError, Result, Sizes, Writer};
@@ -25,7 +25,7 @@ pub fn write_dense(
     sizes: Sizes,
     fresh: &mut Fresh<'_>,
 ) -> Result<LinkInfo> {
-    let mut messages = Messages::new(GROUP, sizes);
+    let mut messages = EncodedMessages::new(GROUP, sizes);
     for link in links {
         messages.push(|writer| link.encode(writer))?;
     }

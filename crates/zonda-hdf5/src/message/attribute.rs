@@ -249,7 +249,7 @@ mod tests {
         let body = hex("0301 0300 0a00 1400 00 636100 0202 4000000000000000
              02010101 0200000000000000 0200000000000000 0000000000000000 0000000000000000");
         let integer = hex("10080000 08000000 0000 4000");
-        let header = crate::built::object(&[(3, integer)]);
+        let header = crate::built_file::object(&[(3, integer)]);
         let mut bytes = [vec![0; 64], header].concat();
         let sum = crate::checksum::lookup3(&bytes[64..], 0);
         bytes.extend(sum.to_le_bytes());

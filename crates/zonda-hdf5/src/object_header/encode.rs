@@ -86,12 +86,16 @@ impl HeaderStyle {
 
     /// A first block up to its messages, and the bytes that there are for these. `None` where its
     /// space does not even hold what is before the messages.
-    fn first_block(&self, space: &HeaderSpace, sizes: Sizes) -> Result<Option<(Block<'_>, u64)>> {
+    fn first_block(
+        &self,
+        space: &HeaderSpace,
+        sizes: Sizes,
+    ) -> Result<Option<(HeaderBlock<'_>, u64)>> {
         let started = match self.version {
             1 => v1::start(self, space, sizes)?,
             _ => v2::start(self, space.len, sizes)?,
         };
-        Ok(started.map(|(writer, room)| (Block { style: self, writer, n_messages: 0 }, room)))
+        Ok(started.map(|(writer, room)| (HeaderBlock { style: self, writer, n_messages: 0 }, room)))
     }
 
     /// Bytes for messages in another block of `len` bytes.
@@ -101,23 +105,23 @@ impl HeaderStyle {
     }
 
     /// Another block up to its messages.
-    fn other_block(&self, sizes: Sizes) -> Block<'_> {
+    fn other_block(&self, sizes: Sizes) -> HeaderBlock<'_> {
         let mut writer = Writer::new(NAME, sizes);
         if self.version != 1 {
             writer.put(b"OCHK");
         }
-        Block { style: self, writer, n_messages: 0 }
+        HeaderBlock { style: self, writer, n_messages: 0 }
     }
 }
 
 /// A block in the making.
-struct Block<'a> {
+struct HeaderBlock<'a> {
     style: &'a HeaderStyle,
     writer: Writer,
     n_messages: usize,
 }
 
-impl Block<'_> {
+impl HeaderBlock<'_> {
     fn put(&mut self, message: &NewMessage) -> Result<()> {
         self.n_messages = self.n_messages.saturating_add(1);
         match self.style.version {

@@ -2,10 +2,10 @@
 
 use super::write::shape;
 use super::{NODE, node_space};
-use crate::btree_v1::{Node, NodeType, read_root};
-use crate::guard::Budget;
+use crate::btree_v1::{BtreeV1Node, NodeType, read_root};
 use crate::local_heap::LocalHeap;
 use crate::message::SymbolTableMessage;
+use crate::traversal_budget::TraversalBudget;
 use crate::{File, FileAddr, HdfError, Result};
 
 const TREE: &str = "version 1 B-tree node";
@@ -24,13 +24,13 @@ pub fn symbol_table_extents(
     let superblock = file.superblock();
     let shape = shape(superblock);
     let mut out = LocalHeap::read(file, message.heap)?.extents().to_vec();
-    let mut budget = Budget::of(file);
+    let mut budget = TraversalBudget::of(file);
     let level = read_root(file, message.btree, NodeType::Group, shape.key_len)?.level();
     let mut pending = vec![(message.btree, level)];
     while let Some((addr, level)) = pending.pop() {
         budget.spend(TREE, addr, shape.node_len())?;
         out.push((addr, shape.node_len()));
-        let node = Node::read(file, addr, NodeType::Group, Some(level), shape.key_len)?;
+        let node = BtreeV1Node::read(file, addr, NodeType::Group, Some(level), shape.key_len)?;
         if node.len() > shape.most {
             let (at, what, value) = (file.position(addr), "number of children", node.len() as u64);
             return Err(HdfError::BadValue { structure: TREE, at, what, value });

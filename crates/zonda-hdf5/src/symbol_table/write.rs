@@ -3,7 +3,7 @@
 //! There are as few nodes as hold the entries, and the entries are spread evenly over them; so are
 //! the nodes over those of the B-tree above.
 
-use super::{Entry, EntryTarget, encode_node, most_entries, node_space};
+use super::{EntryTarget, SymbolTableEntry, encode_node, most_entries, node_space};
 use crate::btree_v1::{NodeShape, NodeType};
 use crate::local_heap::NewLocalHeap;
 use crate::message::{Link, LinkTarget, SymbolTableMessage};
@@ -13,7 +13,7 @@ const TABLE: &str = "symbol table";
 
 /// A node that has its place: of symbols, or of the tree above.
 #[derive(Clone, Copy, Debug)]
-struct Child {
+struct PlacedNode {
     addr: FileAddr,
     /// Where the last name in it is in the heap.
     last: u64,
@@ -49,7 +49,7 @@ pub fn write_symbol_table(
             LinkTarget::External { .. } => return Err(unsupported("an external link")),
             LinkTarget::UserDefined { .. } => return Err(unsupported("a user-defined link")),
         };
-        entries.push(Entry { name, target });
+        entries.push(SymbolTableEntry { name, target });
     }
     let (heap, bytes) = heap.encode(|len| fresh.space().alloc(len))?;
     fresh.put_at(heap, bytes);
@@ -58,14 +58,14 @@ pub fn write_symbol_table(
     for entries in Shares::of(&entries, most_entries(superblock)) {
         let addr = fresh.space().alloc(node_space(superblock))?;
         fresh.put_at(addr, encode_node(entries, superblock)?);
-        children.push(Child { addr, last: entries.last().map_or(0, |entry| entry.name) });
+        children.push(PlacedNode { addr, last: entries.last().map_or(0, |entry| entry.name) });
     }
     Ok(SymbolTableMessage { btree: write_tree(children, superblock, fresh)?, heap })
 }
 
 /// Writes a tree over these nodes, level by level, and says where its root is.
 fn write_tree(
-    mut children: Vec<Child>,
+    mut children: Vec<PlacedNode>,
     superblock: &Superblock,
     fresh: &mut Fresh<'_>,
 ) -> Result<FileAddr> {
@@ -95,7 +95,7 @@ fn write_tree(
             fresh.put_at(*addr, bytes);
             before = Some(*addr);
             key = share.last().map_or(key, |child| child.last);
-            above.push(Child { addr: *addr, last: key });
+            above.push(PlacedNode { addr: *addr, last: key });
         }
         if let [root] = above.as_slice() {
             return Ok(root.addr);

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::walk::{Extents, Walk};
+use super::walk::UsageWalk;
 use super::{Extent, ExtentKind};
 use crate::btree_v1::NodeType;
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::chunk_index::ChunkIndex;
 use crate::message::{ChunkIndexKind, ChunkedLayout, DataLayout};
-use crate::{Object, Result};
+use crate::{FileRange, Object, Result};
 
-impl Walk<'_> {
+impl UsageWalk<'_> {
     pub(super) fn dataset(&mut self, object: &Object) {
         if let Err(error) = self.data(object) {
             self.usage.fault(Some(object.addr()), error);
@@ -73,7 +73,12 @@ impl Walk<'_> {
     }
 
     /// What the index takes.
-    fn index(&self, layout: &ChunkedLayout, index: &ChunkIndex, filtered: bool) -> Result<Extents> {
+    fn index(
+        &self,
+        layout: &ChunkedLayout,
+        index: &ChunkIndex,
+        filtered: bool,
+    ) -> Result<Vec<FileRange>> {
         let Some(addr) = layout.addr else { return Ok(Vec::new()) };
         match layout.index {
             ChunkIndexKind::BtreeV1 => {

@@ -1,6 +1,6 @@
 //! A header written again where it is, block by block.
 
-use super::{Block, NewMessage};
+use super::{HeaderBlock, NewMessage};
 use crate::message::{decode_reference_count, encode_reference_count, kind};
 use crate::object_header::{CONTINUATION_NAME, Message, NAME, ObjectHeader};
 use crate::{File, FileAddr, HdfError, Result, Writer};
@@ -23,7 +23,7 @@ impl ObjectHeader {
     ) -> Result<Vec<(FileAddr, Vec<u8>)>> {
         let (style, sizes, space) = (self.style(), file.sizes(), self.space());
         let mut messages = self.messages.iter().peekable();
-        let mut put_those_of = |block: &mut Block<'_>, addr, len, room: Option<u64>| {
+        let mut put_those_of = |block: &mut HeaderBlock<'_>, addr, len, room: Option<u64>| {
             let too_large = HdfError::TooLarge { structure: NAME, value: len };
             let mut room = room.ok_or_else(|| too_large.clone())?;
             let start = file.position(addr);

@@ -2,7 +2,7 @@
 //! Watch: the prefix counts the messages of all blocks, free space (NIL) and those about other
 //! blocks included; what a message has for its body is a multiple of 8 bytes.
 
-use super::{Block, HeaderSpace, HeaderStyle, NAME, NewMessage};
+use super::{HeaderBlock, HeaderSpace, HeaderStyle, NAME, NewMessage};
 use crate::{HdfError, Result, Sizes, Writer};
 
 /// Bytes before the messages of a first block. 4 of them are nothing, so that messages begin at a
@@ -63,7 +63,7 @@ pub(super) fn put(writer: &mut Writer, message: &NewMessage) -> Result<()> {
 }
 
 /// There is never a gap: what is left is a multiple of 8, and the head of a message has 8 bytes.
-pub(super) fn fill(block: &mut Block<'_>, mut left: u64) -> Result<()> {
+pub(super) fn fill(block: &mut HeaderBlock<'_>, mut left: u64) -> Result<()> {
     while let Some(most) = left.checked_sub(HEAD) {
         let len = most.min(MOST);
         block.put_nil(len)?;

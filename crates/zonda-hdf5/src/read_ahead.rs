@@ -24,19 +24,19 @@ const NEAR: u64 = 2 << 10;
 /// Windows on a file.
 #[derive(Debug, Default)]
 pub struct Ahead {
-    windows: [Window; WINDOWS],
+    windows: [ReadAheadWindow; WINDOWS],
     /// Counts reads, for the age of windows.
     reads: u64,
 }
 
 #[derive(Debug, Default)]
-struct Window {
+struct ReadAheadWindow {
     at: u64,
     bytes: Vec<u8>,
     used: u64,
 }
 
-impl Window {
+impl ReadAheadWindow {
     fn end(&self) -> u64 {
         self.at.saturating_add(self.bytes.len() as u64)
     }
@@ -68,7 +68,7 @@ impl Ahead {
         let at = file.locate(structure, addr, len)?;
         let want = usize::try_from(len).unwrap_or(usize::MAX);
         self.reads = self.reads.saturating_add(1);
-        let has = |window: &Window| window.get(at, want).is_some();
+        let has = |window: &ReadAheadWindow| window.get(at, want).is_some();
         let place = match self.windows.iter().position(has) {
             Some(place) => place,
             None => self.fill(file, structure, addr, len)?,
