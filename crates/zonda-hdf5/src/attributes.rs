@@ -18,6 +18,7 @@ use crate::object_header::Message;
 use crate::shared::SharedReference;
 use crate::sohm::{self, HEAP_ID_LEN};
 use crate::traversal_budget::TraversalBudget;
+use crate::tuning::{DAMAGED_ATTRIBUTE_BYTES, DAMAGED_ATTRIBUTES_BYTES};
 use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
 mod dense;
@@ -253,20 +254,18 @@ struct SharedAttributes {
     budget: TraversalBudget,
 }
 
-/// What a list takes for an attribute that cannot be read, so that searching for many such in vain
-/// ends, and what it may take for them in any file.
-const DAMAGED_COST: u64 = 4096;
-const DAMAGED_ALLOWANCE: u64 = 1 << 20;
-
 /// Takes the bytes of a message from a list's budget.
 fn spend(budget: &mut TraversalBudget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
-    let cost = message.as_ref().map_or(DAMAGED_COST, |message| message.len() as u64);
+    let cost = message.as_ref().map_or(DAMAGED_ATTRIBUTE_BYTES, |message| message.len() as u64);
     budget.spend(ATTRIBUTE, heap, cost)
 }
 
 impl SharedAttributes {
     fn new(file: &File) -> SharedAttributes {
-        SharedAttributes { heap: None, budget: TraversalBudget::of(file).and(DAMAGED_ALLOWANCE) }
+        SharedAttributes {
+            heap: None,
+            budget: TraversalBudget::of(file).and(DAMAGED_ATTRIBUTES_BYTES),
+        }
     }
 
     /// The message of an id, or why it cannot be read.
@@ -309,7 +308,7 @@ impl OpenDenseAttributes {
         })?;
         let names = BtreeV2::open(file, names, record_type::ATTRIBUTE_NAME)?;
         let heap = FractalHeap::open(file, heap)?;
-        let budget = heap.budget(file).and(DAMAGED_ALLOWANCE);
+        let budget = heap.budget(file).and(DAMAGED_ATTRIBUTES_BYTES);
         let shared = SharedAttributes::new(file);
         let messages = DenseMessages { heap, shared, budget, tracked: info.tracked };
         Ok(OpenDenseAttributes { names, messages })

@@ -6,12 +6,10 @@
 //! libhdf5 reads them whole, so they are written whole.
 
 use crate::traversal_budget::TraversalBudget;
+use crate::tuning::BTREE_V1_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "version 1 B-tree node";
-
-/// Bytes asked for with the first read of a node, so that small nodes cost one read.
-const FIRST_READ: u64 = 1024;
 
 /// What a tree is an index of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +50,7 @@ impl BtreeV1Node {
         level_expected: Option<u8>,
         key_len: usize,
     ) -> Result<BtreeV1Node> {
-        let bytes = file.read_up_to(NAME, addr, FIRST_READ)?;
+        let bytes = file.read_up_to(NAME, addr, BTREE_V1_READ_BYTES)?;
         BtreeV1Node::from_bytes(file, addr, bytes, node_type, level_expected, key_len)
     }
 

@@ -4,7 +4,7 @@ mod extension;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zonda_model::memory;
 use zonda_storage::{Stamp, Storage};
@@ -13,19 +13,10 @@ use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
 use crate::message::{FileSpaceInfo, FilterDescription, SharedMessageTable};
 use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
+use crate::tuning::{SETTLED_SECONDS, SUPERBLOCK_READ_BYTES, SUPERBLOCK_READ_LASTS};
 use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
 
 pub use extension::ExtensionEdit;
-
-/// Bytes read at once where a superblock may be. Small files have their root group there, too.
-const WINDOW_BYTES: usize = 2048;
-
-/// How long these bytes are taken for those of a file that was changed lately, which another program may be
-/// writing: where a file system's clock has steps, its stamps may not tell.
-const WINDOW_LASTS: Duration = Duration::from_millis(5);
-
-/// More seconds than such a step has: of a file that was older when it was read, the stamps tell of each change.
-const SETTLED_SECONDS: u64 = 3;
 
 /// Bytes of a driver information block that are looked at.
 const DRIVER_INFO_BYTES: u64 = 16;
@@ -87,7 +78,7 @@ struct SuperblockWindow {
 
 impl SuperblockWindow {
     fn read(storage: &dyn Storage, at: u64) -> Result<SuperblockWindow> {
-        let (mut bytes, read) = (vec![0; WINDOW_BYTES], Instant::now());
+        let (mut bytes, read) = (vec![0; SUPERBLOCK_READ_BYTES], Instant::now());
         let stamp = storage.stamp().ok();
         let got = storage.read_at(at, &mut bytes)?;
         bytes.truncate(got);
@@ -102,7 +93,7 @@ impl SuperblockWindow {
 
     /// Whether the storage may have changed since. How long ago that is counts only where the stamps may not tell.
     fn is_old(&self, storage: &dyn Storage) -> bool {
-        (!self.is_settled && self.read.elapsed() > WINDOW_LASTS)
+        (!self.is_settled && self.read.elapsed() > SUPERBLOCK_READ_LASTS)
             || storage.stamp().ok() != self.stamp
     }
 

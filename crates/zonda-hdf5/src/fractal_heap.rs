@@ -17,6 +17,7 @@ use crate::checksum::verified;
 use crate::checksum::{agrees, lookup3};
 use crate::message::{FilterDescription, decode_filter_pipeline};
 use crate::traversal_budget::TraversalBudget;
+use crate::tuning::{FILTERED_HEAP_GAIN, HEAP_BLOCK_CACHE_BYTES, UNFILTERED_MAX_BYTES};
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 mod build;
@@ -28,20 +29,10 @@ pub use build::{BuiltHeap, HeapParams, build};
 use doubling_table::DoublingTable;
 
 /// By how much filters are believed to shorten names of links: a group of similar ones.
-const FILTERED_GAIN: u64 = 64;
-
 const HEADER: &str = "fractal heap header";
 const DIRECT: &str = "fractal heap direct block";
 const INDIRECT: &str = "fractal heap indirect block";
 const OBJECT: &str = "fractal heap object";
-
-/// Bytes of blocks that an open heap keeps, so that objects listed in the order of their names do
-/// not cost a block each. A single larger block is kept too.
-const BLOCK_CACHE_BYTES: usize = 32 << 20;
-
-/// Most bytes of a filtered block or object before its filters. The largest blocks that the HDF5
-/// library makes for groups and attributes have 64 KiB.
-const UNFILTERED_MAX: u64 = 256 << 20;
 
 /// An open heap. It keeps blocks that it has read, so it is for one thread and one task.
 #[derive(Debug)]
@@ -216,7 +207,7 @@ impl FractalHeap {
     /// What all objects of a list may have together. Those of a sound file do not overlap, so that
     /// they are not longer than the file unless filters made them shorter.
     pub(crate) fn budget(&self, file: &File) -> TraversalBudget {
-        TraversalBudget::times(file, if self.filters.is_empty() { 1 } else { FILTERED_GAIN })
+        TraversalBudget::times(file, if self.filters.is_empty() { 1 } else { FILTERED_HEAP_GAIN })
     }
 
     /// Where its header is.
@@ -328,7 +319,7 @@ impl FractalHeap {
         len: u64,
     ) -> Result<Vec<u8>> {
         let at = addr.0;
-        let limit = file.limits().chunk_bytes.min(UNFILTERED_MAX);
+        let limit = file.limits().chunk_bytes.min(UNFILTERED_MAX_BYTES);
         let most = usize::try_from(len).ok().filter(|_| len <= limit);
         let most = most.ok_or(HdfError::Limit {
             structure: OBJECT,
@@ -483,7 +474,7 @@ impl BlockCache {
     /// Forgets what was kept where `len` bytes more would be too many.
     fn make_room(&mut self, len: usize) {
         self.bytes = self.bytes.saturating_add(len);
-        if self.bytes > BLOCK_CACHE_BYTES {
+        if self.bytes > HEAP_BLOCK_CACHE_BYTES {
             *self = BlockCache { bytes: len, ..BlockCache::default() };
         }
     }

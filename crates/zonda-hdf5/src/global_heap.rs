@@ -12,6 +12,10 @@ use zonda_runtime::lock::{Rank, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::tuning::{
+    COLLECTION_READ_MAX_BYTES, COLLECTIONS_ONCE, COLLECTIONS_ONCE_BYTES, CURSOR_COLLECTIONS,
+    FORGOTTEN_COLLECTIONS, LOCK_TRIES,
+};
 use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
 use zonda_model::memory;
 
@@ -21,9 +25,6 @@ const NAME: &str = "global heap collection";
 
 /// Bytes of the least collection that libraries write.
 const FIRST_READ: usize = 4096;
-
-/// Most bytes that are read before the length of a collection is known.
-const MOST_FIRST_READ: usize = 1 << 20;
 
 /// Bytes of the header of a collection, and of that of an object.
 const HEADER: usize = 16;
@@ -178,17 +179,13 @@ impl File {
         if let Some(rest) = bytes.get_mut(have..).filter(|rest| !rest.is_empty()) {
             self.read_into(NAME, FileAddr(addr.0.saturating_add(have as u64)), rest)?;
         }
-        let usual = bytes.len().clamp(FIRST_READ, MOST_FIRST_READ);
+        let usual = bytes.len().clamp(FIRST_READ, COLLECTION_READ_MAX_BYTES);
         cache.last_len.store(usual, Ordering::Relaxed);
         let collection = Arc::new(Collection::decode_into(bytes, starts, at, self.sizes())?);
         cache.put(addr, &collection);
         Ok(collection)
     }
 }
-
-/// Collections that a cursor holds. Writers fill several at once: where the one has no room left for
-/// a string, a shorter one still goes in, so that elements alternate between them.
-const CURSOR_COLLECTIONS: usize = 4;
 
 /// Looks up objects one after the other, without asking for a collection again while the elements of
 /// an array stay with the same few, as they mostly do.
@@ -264,17 +261,6 @@ struct CachedCollections {
     young_bytes: usize,
 }
 
-/// Bytes and number of collections that were asked for once.
-const ONCE_BYTES: usize = 1 << 20;
-const MOST_ONCE: usize = 32;
-
-/// Addresses that are remembered of collections that were forgotten.
-const MOST_GONE: usize = 1 << 16;
-
-/// Times that a lock is tried. A cache is only a cache: a forked child may find the lock held by a
-/// thread that it does not have, and then goes on without.
-const TRIES: usize = 64;
-
 impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
         let (collections, limit) =
@@ -323,7 +309,7 @@ impl HeapCache {
             if collections.gone.remove(&addr) {
                 collections.keep(addr, collection, generation);
             } else {
-                collections.pass(addr, collection, generation.min(ONCE_BYTES));
+                collections.pass(addr, collection, generation.min(COLLECTIONS_ONCE_BYTES));
             }
             Some(())
         });
@@ -361,10 +347,11 @@ impl CachedCollections {
         }
         self.once_bytes = self.once_bytes.saturating_add(collection.weight());
         self.once.push_back((addr, Arc::clone(collection)));
-        while self.once.len() > 1 && (self.once_bytes > most || self.once.len() > MOST_ONCE) {
+        while self.once.len() > 1 && (self.once_bytes > most || self.once.len() > COLLECTIONS_ONCE)
+        {
             let Some((addr, forgotten)) = self.once.pop_front() else { break };
             self.once_bytes = self.once_bytes.saturating_sub(forgotten.weight());
-            if self.gone.len() >= MOST_GONE {
+            if self.gone.len() >= FORGOTTEN_COLLECTIONS {
                 self.gone.clear();
             }
             self.gone.insert(addr);
@@ -375,7 +362,7 @@ impl CachedCollections {
 }
 
 fn tried<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    for _ in 0..TRIES {
+    for _ in 0..LOCK_TRIES {
         if let Some(value) = attempt() {
             return Some(value);
         }

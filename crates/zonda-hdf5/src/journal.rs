@@ -26,6 +26,7 @@ use zonda_storage::{
 
 use crate::checksum::lookup3;
 use crate::space::SECTOR;
+use crate::tuning::{JOURNAL_MAX_BYTES, OTHERS_JOURNAL_BYTES};
 use crate::{HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "journal";
@@ -40,10 +41,6 @@ const FIXED: usize = 24;
 const CHANGE_FIXED: usize = 16;
 /// Bytes of an id.
 const ID: usize = 16;
-/// Longest journal that is read.
-const MOST_BYTES: u64 = 1 << 30;
-/// Bytes that another user's journal may have besides eight times those of the file.
-const THEIRS_LEAST: u64 = 1 << 20;
 /// Bytes of a superblock of any version in which the end of the file is said.
 const WITNESS: usize = 48;
 
@@ -179,7 +176,7 @@ impl Journal {
     /// # Errors
     /// What the storage reports; [`StorageError::MemoryLimit`].
     fn read(journal: &dyn Storage, most: u64) -> Result<Option<Journal>> {
-        let limit = most.min(MOST_BYTES);
+        let limit = most.min(JOURNAL_MAX_BYTES);
         let total = journal.len()?.min(limit);
         let Some(len) = usize::try_from(total).ok().filter(|len| *len >= FIXED) else {
             return Ok(None);
@@ -309,7 +306,7 @@ fn complete<E: From<HdfError>>(
         return Ok(Recovered::InUse);
     }
     let remove = || sidecars.remove(Sidecar::Journal).map_err(HdfError::from);
-    let Some(journal) = Journal::read(&*found.storage, MOST_BYTES)? else {
+    let Some(journal) = Journal::read(&*found.storage, JOURNAL_MAX_BYTES)? else {
         show(None)?;
         drop(found);
         remove()?;
@@ -351,7 +348,7 @@ pub fn for_reading(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<()>
         SidecarForReader::Theirs(found, refused) if !found.in_use => (found, refused),
         _ => return Ok(()),
     };
-    let most = storage.len()?.saturating_mul(8).saturating_add(THEIRS_LEAST);
+    let most = storage.len()?.saturating_mul(8).saturating_add(OTHERS_JOURNAL_BYTES);
     match Journal::read(&*found.storage, most)? {
         Some(journal) if journal.belongs_to(storage)? => Err(refused.into()),
         _ => {
@@ -394,7 +391,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Option<Journal> {
-        Journal::read(&Memory::from_slice(bytes), MOST_BYTES).unwrap()
+        Journal::read(&Memory::from_slice(bytes), JOURNAL_MAX_BYTES).unwrap()
     }
 
     #[test]

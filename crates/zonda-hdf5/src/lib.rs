@@ -45,6 +45,7 @@ pub mod symbol_table;
 #[cfg(test)]
 mod testing;
 mod traversal_budget;
+mod tuning;
 pub mod usage;
 pub mod virtual_dataset;
 mod writer;

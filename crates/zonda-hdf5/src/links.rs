@@ -15,6 +15,7 @@ use crate::local_heap::LocalHeap;
 use crate::message::{Charset, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
 use crate::symbol_table::{self, EntryTarget, SymbolTableEntry};
 use crate::traversal_budget::TraversalBudget;
+use crate::tuning::{GROUP_FAULTS, PATH_FILE_LENGTHS};
 use crate::{File, FileAddr, HdfError, Object, Result};
 
 mod dense;
@@ -23,9 +24,6 @@ pub use dense::{dense_extents, write_dense};
 
 const GROUP: &str = "group";
 const PATH: &str = "path";
-
-/// How often the headers along a path may be as long together as the file.
-const PATH_READS: u64 = 64;
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +40,7 @@ pub enum Resolved {
         /// The path in it, with what was left of the path that was asked for.
         path: Box<[u8]>,
     },
-    /// Over a link that only the writer's program understands.
+    /// To a link that only the writer's program understands.
     Unknown,
 }
 
@@ -73,15 +71,12 @@ impl DenseLinks {
         let _hash = reader.u32()?;
         let bytes = self.heap.get(file, reader.take(self.heap.id_len())?)?;
         budget.spend(GROUP, self.heap.addr(), bytes.len() as u64)?;
-        // The bytes have no place of their own in the file: blocks may be filtered.
+        // The bytes have no address of their own: blocks may be filtered.
         Link::decode(self.names.reader(file, &bytes))
     }
 }
 
-/// Faults of one group after which no more of it is looked for.
-const MOST_FAULTS: usize = 1000;
-
-/// What is left of the links of a damaged group.
+/// The links of a damaged group that can be read, and what is wrong with the others.
 #[derive(Default)]
 struct SalvagedLinks {
     links: Vec<Link>,
@@ -96,7 +91,7 @@ impl SalvagedLinks {
         }
     }
 
-    /// Those of a symbol table: of each node of its tree that can be read.
+    /// Takes the links of a symbol table, from each node of its tree that can be read.
     fn table(&mut self, file: &File, btree: FileAddr, heap: FileAddr) {
         let names = match LocalHeap::read(file, heap) {
             Ok(names) => Some(names),
@@ -112,7 +107,7 @@ impl SalvagedLinks {
             Ok(root) => inner.push(root),
             Err(error) => self.faults.push(error),
         }
-        while let Some(node) = inner.pop().filter(|_| self.faults.len() < MOST_FAULTS) {
+        while let Some(node) = inner.pop().filter(|_| self.faults.len() < GROUP_FAULTS) {
             for i in 0..node.len() {
                 let read = node.child(i).and_then(|addr| {
                     budget.spend(GROUP, addr, node_space(&node))?;
@@ -155,7 +150,7 @@ impl SalvagedLinks {
     }
 }
 
-/// What a node of a group's tree counts for where each is met once: no node is shorter.
+/// What a node of a group's tree takes from the budget, in bytes: no more than the node is long.
 fn node_space(node: &BtreeV1Node) -> u64 {
     node.len().max(1) as u64
 }
@@ -295,7 +290,7 @@ impl Object {
                     let mut budget = dense.heap.budget(file);
                     let walked = dense.names.walk(file, &mut |record| {
                         salvaged.take(dense.link(file, record, &mut budget));
-                        Ok(salvaged.faults.len() < MOST_FAULTS)
+                        Ok(salvaged.faults.len() < GROUP_FAULTS)
                     });
                     salvaged.faults.extend(walked.err());
                 }
@@ -354,8 +349,8 @@ impl Object {
     }
 }
 
-/// Descends to the one symbol table node that can hold the name: the node, the place of the entry in
-/// it, and the entry.
+/// Descends to the one symbol table node that can hold the name. Gives the address of the node, the
+/// index of the entry in it, and the entry.
 fn find_entry(
     file: &File,
     btree: FileAddr,
@@ -393,11 +388,11 @@ fn find_entry(
     }
 }
 
-/// What makes the entry of a group in the symbol table of another say nothing of its own symbol
-/// table, for who moves that: the place of the bytes, and the bytes. `None` where it says nothing of
-/// it, or where there is no such name.
+/// What to write over the entry of the group `name` so that the entry caches no symbol table any
+/// more: address and bytes. A caller that moves the symbol table of that group needs it. `None`
+/// where the entry caches none, or where there is no such name.
 ///
-/// Libraries do not look there, but other programs do.
+/// Libraries do not look at the cache, other programs do.
 ///
 /// # Errors
 /// Damage on the way to the entry.
@@ -427,7 +422,7 @@ impl File {
         push_components(&mut pending, path);
         let mut hops = 0usize;
         // A path may come by the same group more than once, but not for ever.
-        let mut budget = TraversalBudget::times(self, PATH_READS);
+        let mut budget = TraversalBudget::times(self, PATH_FILE_LENGTHS);
         while let Some(component) = pending.pop() {
             let group = self.object(at)?;
             budget.spend(PATH, at, group.header().bytes.len().max(64) as u64)?;

@@ -3,12 +3,10 @@
 //! The list of its free blocks is not looked at: a reader has no use for it, and what is written
 //! has none.
 
+use crate::tuning::LOCAL_HEAP_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "local heap";
-
-/// Bytes read at first: header and data are mostly side by side.
-const FIRST_READ: u64 = 512;
 
 /// A local heap, its data read.
 #[derive(Clone, Debug)]
@@ -40,7 +38,7 @@ impl LocalHeap {
     /// # Errors
     /// Those of a structure that is not there or leads out of the file.
     pub fn read(file: &File, addr: FileAddr) -> Result<LocalHeap> {
-        let first = file.read_up_to(NAME, addr, FIRST_READ)?;
+        let first = file.read_up_to(NAME, addr, LOCAL_HEAP_READ_BYTES)?;
         let mut reader = file.reader(NAME, addr, &first);
         reader.signature(*b"HEAP")?;
         reader.version(0..=0)?;

@@ -12,6 +12,7 @@ use hashbrown::HashSet;
 
 use crate::message::kind;
 use crate::read_ahead::Ahead;
+use crate::tuning::HEADER_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 pub use encode::{
@@ -20,9 +21,6 @@ pub use encode::{
 
 const NAME: &str = "object header";
 const CONTINUATION_NAME: &str = "object header continuation";
-
-/// Bytes read at first: most headers are not longer.
-const FIRST_READ: u64 = 512;
 
 /// Header flags of version 2: attribute creation order is tracked.
 const ATTRIBUTE_ORDER_TRACKED: u8 = 0x04;
@@ -128,7 +126,7 @@ impl ObjectHeader {
     /// As [`ObjectHeader::read`].
     pub fn read_ahead(file: &File, addr: FileAddr, ahead: &mut Ahead) -> Result<ObjectHeader> {
         let at = file.locate(NAME, addr, 1)?;
-        let have = FIRST_READ.min(file.len().saturating_sub(at));
+        let have = HEADER_READ_BYTES.min(file.len().saturating_sub(at));
         let mut first = ahead.read(file, NAME, addr, have)?;
         let prefix = HeaderPrefix::decode(file.reader(NAME, addr, first))?;
         let mut damage = None;

@@ -1,8 +1,8 @@
-//! Dataspace selections: which elements of a dataset are meant, by region references and by the
-//! mappings of virtual datasets.
-//! Spec: HDF5 File Format, "Appendix A: Dataspace Selection" (versions 1 to 3).
-//! Selections have an order. Points come as they are listed, everything else in row-major order of
-//! the elements, whatever the order of blocks in the file.
+//! Dataspace selections: which elements of a dataset a region reference or a mapping of a virtual
+//! dataset is about.
+//! Spec: HDF5 File Format, "Appendix A: Dataspace Selection" (versions 1 to 3). The elements of a
+//! selection have an order: points come as they are listed, all others in row-major order, whatever
+//! the order of blocks in the file.
 
 use smallvec::SmallVec;
 
@@ -35,9 +35,9 @@ pub const UNLIMITED: u64 = u64::MAX;
 /// Selected elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// None.
+    /// No elements.
     None,
-    /// All that there are.
+    /// All elements of the dataset.
     All,
     /// Single elements, in this order.
     Points {
@@ -53,13 +53,13 @@ pub enum Selection {
 }
 
 impl HyperslabDim {
-    /// From `start` on, `n` elements.
+    /// `n` elements side by side, from `start` on.
     #[must_use]
     pub fn run(start: u64, n: u64) -> HyperslabDim {
         HyperslabDim { start, stride: 1, count: 1, block: n }
     }
 
-    /// Whether it has no end.
+    /// Whether it has no end, so that the extent of a dataset ends it.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         self.count == UNLIMITED || self.block == UNLIMITED
@@ -77,7 +77,7 @@ impl HyperslabDim {
         self.len() == 0
     }
 
-    /// The step between all its elements, if there is one.
+    /// The step from each of its elements to the next, if all steps are equal.
     pub(crate) fn step(&self) -> Option<u64> {
         if self.block == 1 {
             Some(self.stride)
@@ -88,7 +88,7 @@ impl HyperslabDim {
         }
     }
 
-    /// Where element `i` is.
+    /// The coordinate of element `i`.
     #[must_use]
     pub fn at(&self, i: u64) -> u64 {
         let block = self.block.max(1);
@@ -96,11 +96,11 @@ impl HyperslabDim {
         self.start.saturating_add(blocks).saturating_add(i.checked_rem(block).unwrap_or(0))
     }
 
-    /// How many elements come before `at`.
+    /// How many of its elements come before the coordinate `at`.
     #[must_use]
     pub fn before(&self, at: u64) -> u64 {
         let Some(past) = at.checked_sub(self.start) else { return 0 };
-        // The stride of a single block says nothing.
+        // The stride of a single block has no meaning.
         let stride = if self.count <= 1 { self.block } else { self.stride }.max(1);
         let blocks = past.checked_div(stride).unwrap_or(0);
         if blocks >= self.count {

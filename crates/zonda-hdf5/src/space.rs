@@ -1,67 +1,64 @@
-//! Space of the file: where what is written goes.
+//! Space of a file: which bytes are in use, which are free, and where new structures go.
 //!
-//! Nothing that the last commit refers to is ever written over, so space given back serves again
-//! only after the next commit but one: until then a reader that opened the file before may look
-//! there. Readers of files that are committed often need longer ([`Space::wait`]), but for
-//! definitions: lists of links and attributes are given back whole by each commit that changes
-//! them, so what waits of them is small beside the file. The same calls give the same places.
+//! Nothing that the last commit refers to is ever written over. Space that was given back is used
+//! again only after the next commit but one: until then a reader that opened the file before may
+//! read it. Readers of a file that is committed often need more time ([`Space::wait`]), except for
+//! definitions: each commit that changes a list of links or attributes gives the whole list back,
+//! so that little of them has to wait. The same calls give the same addresses.
 //!
-//! What is taken begins at a multiple of 8, so the bytes from its end up to the next one belong to
-//! it: without that, each chunk of odd length would leave a hole. Others end where they like, so
-//! this does not hold before the end of the file as it was found.
+//! Space that is taken begins at a multiple of 8, and the bytes from its end up to the next
+//! multiple of 8 belong to it: else each chunk of odd length would leave a hole. Other writers do
+//! not pad, so this does not hold before the end that the file had when it was opened.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::tuning::{BEST_FIT_TRIES, LOWEST_FIT_TRIES, WAITING_MAX_BYTES};
 use crate::{FileAddr, HdfError, Result};
 
 mod new_blocks;
 
 pub use new_blocks::Fresh;
 
-/// Addresses are multiples of this, but for what is larger.
+/// Addresses are multiples of this many bytes, unless a larger alignment is asked for.
 const ALIGN: u64 = 8;
-/// Free runs, from the shortest that may do, that are tried before one that surely does: a file of
-/// many objects has many short runs between them.
-const TRIES: usize = 64;
-/// Free runs that are long enough, of which the lowest one is taken for what stays where it is.
-const LOW_TRIES: usize = 512;
-/// Up to this half of the file waits to be used again.
-const MOST_HALF: u64 = 64 << 20;
-/// What a disk writes wholly or not at all.
+/// Bytes that a disk writes wholly or not at all.
 pub const SECTOR: u64 = 512;
 
-/// What of a file is in use.
+/// Which bytes of a file are in use and which are free.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// Behind the last byte in use.
+    /// The byte behind the last one in use.
     end: u64,
-    /// All that begins here or later was taken from here.
+    /// Space from this address on was given out here, so that it is padded to multiples of 8.
     own: u64,
     /// Free runs by address; none touches another.
     free: BTreeMap<u64, u64>,
-    /// The same by length, then by address.
+    /// The free runs by length, then by address.
     by_len: BTreeSet<(u64, u64)>,
-    /// Given back, and after how many commits; the first ones first.
+    /// What was given back and waits: address, length, and the commits before that. The oldest
+    /// first.
     given_back: VecDeque<(u64, u64, u64)>,
-    /// Bytes of them.
+    /// Bytes of `given_back`.
     waiting: u64,
-    /// Least bytes given back later than what serves again.
+    /// Space is used again only when at least so many bytes were given back after it.
     wait: u64,
-    /// What was given back of definitions, likewise, and bytes of it.
+    /// What definitions gave back, in the same form, and bytes of it.
     definitions: VecDeque<(u64, u64, u64)>,
     definitions_waiting: u64,
-    /// What is taken is taken from where it lies lowest.
+    /// Whether space is taken from the lowest free run that is long enough, not from the one that
+    /// fits best.
     takes_lowest: bool,
     /// Commits so far.
     n_commits: u64,
     /// Structures that could not be written when they should have been.
     unwritten: Vec<(FileAddr, Vec<u8>)>,
-    /// What has so many bytes begins at a multiple of the other number.
+    /// Threshold and alignment: what has at least the first number of bytes begins at a multiple of
+    /// the second.
     aligned: (u64, u64),
 }
 
 impl Space {
-    /// All up to `end` is in use.
+    /// A file of which all bytes before `end` are in use.
     #[must_use]
     pub fn new(end: u64) -> Space {
         Space {
@@ -81,7 +78,7 @@ impl Space {
         }
     }
 
-    /// All behind `end` turned out not to be in use. To be said before anything is taken.
+    /// Says that nothing behind `end` is in use after all. To be called before anything is taken.
     pub fn begin_at(&mut self, end: u64) {
         if end < self.end {
             self.end = end;
@@ -89,10 +86,11 @@ impl Space {
         }
     }
 
-    /// From now on what is given back serves again only when so many bytes were given back after it,
-    /// or half of what the file has, up to 64 MiB, or a sixteenth of it, whatever is most: a reader
-    /// that takes as long as the commits that do so finds what it looks for, and how long it takes
-    /// follows from the length of the file. The file is longer by as much at most.
+    /// From now on, space that is given back is used again only when so many bytes were given back
+    /// after it: `bytes`, half of the file up to 64 MiB, or a sixteenth of the file, whatever is
+    /// most. A reader finds what it looks for unless it takes longer than the commits that give so
+    /// much back, and how long it takes follows from the length of the file. The file becomes
+    /// longer by as much at most.
     pub fn wait(&mut self, bytes: u64) {
         self.wait = bytes;
     }
@@ -105,7 +103,7 @@ impl Space {
         self.aligned = (threshold, alignment.saturating_mul(missing));
     }
 
-    /// Behind the last byte in use.
+    /// The byte behind the last one in use.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
@@ -135,8 +133,8 @@ impl Space {
         self.take_low(len, place)
     }
 
-    /// Space for `len` bytes of what the next commits may give back: where it fits best, however short
-    /// it is.
+    /// Space for `len` bytes that the next commits may give back: in the free run that fits best,
+    /// even where `len` is short.
     ///
     /// # Errors
     /// As [`Space::alloc`].
@@ -146,10 +144,11 @@ impl Space {
         self.take(len, |at| at.checked_next_multiple_of(multiple))
     }
 
-    /// Headers and a few elements stay where they are, lists come and go: what is short keeps to the
-    /// front, so that it does not lie behind the holes of what went.
+    /// Takes the lowest free run that is long enough. Short structures, such as headers, stay where
+    /// they are, while lists come and go: near the front of the file, short ones do not lie behind
+    /// the holes that lists leave.
     fn take_low(&mut self, len: u64, place: impl Fn(u64) -> Option<u64>) -> Result<FileAddr> {
-        let runs = self.by_len.range((len, 0)..).take(LOW_TRIES);
+        let runs = self.by_len.range((len, 0)..).take(LOWEST_FIT_TRIES);
         let fitting = runs.filter_map(|&(run, at)| fit(at, run, len, &place));
         match fitting.min_by_key(|found| found.2) {
             Some(found) => Ok(self.take_from(found)),
@@ -166,7 +165,7 @@ impl Space {
             }
         }
         let ample = len.saturating_add(SECTOR).saturating_add(ALIGN);
-        let short = self.by_len.range((len, 0)..).take(TRIES);
+        let short = self.by_len.range((len, 0)..).take(BEST_FIT_TRIES);
         let mut tried = short.chain(self.by_len.range((ample, 0)..).take(1));
         if let Some(found) = tried.find_map(fits) {
             return Ok(self.take_from(found));
@@ -175,7 +174,7 @@ impl Space {
         let placed = place(self.end).ok_or_else(|| too_large.clone())?;
         let behind = placed.checked_add(len).filter(|&end| end <= i64::MAX as u64);
         let before = std::mem::replace(&mut self.end, behind.ok_or(too_large)?);
-        // What was skipped to come to a good place was never in use.
+        // What was skipped to come to an aligned address was never in use.
         let before = before.checked_next_multiple_of(ALIGN).unwrap_or(before);
         self.release(before, placed.saturating_sub(before));
         Ok(FileAddr(placed))
@@ -187,19 +186,19 @@ impl Space {
         self.release(at, placed.saturating_sub(at));
         let behind_it = self.padded(placed, behind);
         self.release(behind_it, at.saturating_add(run).saturating_sub(behind_it));
-        // A run may end behind the last byte in use, within what belongs to that.
+        // A free run may end behind the last byte in use, within the padding of that.
         self.end = self.end.max(behind);
         FileAddr(placed)
     }
 
-    /// Behind the bytes that belong to a run from `at` to `behind`, which was taken.
+    /// The byte behind a run from `at` to `behind` that was taken, and behind its padding.
     #[must_use]
     pub fn padded(&self, at: u64, behind: u64) -> u64 {
         let padded = behind.checked_next_multiple_of(ALIGN).filter(|_| at >= self.own);
         padded.unwrap_or(behind)
     }
 
-    /// Lets the file end at a multiple of `multiple` bytes; what is left there is free for use.
+    /// Lets the file end at a multiple of `multiple` bytes. What this adds is free for use.
     ///
     /// # Errors
     /// As [`Space::alloc`].
@@ -212,8 +211,8 @@ impl Space {
         Ok(())
     }
 
-    /// Gives space back, for use after the next commit but one: all that was taken at once, or the
-    /// last bytes of it.
+    /// Gives space back, which is used again after the next commit but one. It has to be all that
+    /// one call took, or the last bytes of that.
     pub fn free(&mut self, addr: FileAddr, len: u64) {
         if len > 0 {
             self.given_back.push_back((addr.0, len, self.n_commits));
@@ -221,8 +220,8 @@ impl Space {
         }
     }
 
-    /// Gives space back that definitions took: as [`Space::free`], but it waits for a sixteenth of the
-    /// file at most.
+    /// Gives space back that definitions took: as [`Space::free`], but it waits until a sixteenth
+    /// of the file was given back after it, at most.
     pub fn free_definitions(&mut self, addr: FileAddr, len: u64) {
         if len > 0 {
             self.definitions.push_back((addr.0, len, self.n_commits));
@@ -230,8 +229,8 @@ impl Space {
         }
     }
 
-    /// Lets all serve that definitions gave back before the last commit, however little came after
-    /// it: for who commits once more and ends.
+    /// Makes all space free that definitions gave back before the last commit, however little was
+    /// given back after it: for a caller that commits once more and ends.
     pub fn release_definitions(&mut self) {
         while let Some(&(at, len, given_back)) = self.definitions.front()
             && given_back < self.n_commits
@@ -242,8 +241,8 @@ impl Space {
         }
     }
 
-    /// Lets a run serve that the file refers to nowhere, as somebody found out, but for what of it is
-    /// waiting for readers or known to be free.
+    /// Makes a run free that nothing in the file refers to, as the caller found out, except the
+    /// parts of it that wait for readers or are free already.
     pub fn found_free(&mut self, at: u64, len: u64) {
         let (begin, end) = (at, at.saturating_add(len).min(self.end));
         let waiting = self.given_back.iter().chain(&self.definitions);
@@ -259,7 +258,8 @@ impl Space {
         }
     }
 
-    /// Whether what is taken is taken from where it lies lowest, or from where it fits best.
+    /// Sets whether space is taken from the lowest free run that is long enough, or from the one
+    /// that fits best.
     pub fn take_lowest(&mut self, lowest: bool) {
         self.takes_lowest = lowest;
     }
@@ -270,7 +270,8 @@ impl Space {
         self.by_len.iter().fold(0, |sum, (len, _)| sum.saturating_add(*len))
     }
 
-    /// Where the free run that ends at `end`, or where what belongs to the byte before it does, begins.
+    /// Where the free run begins that ends at `end`, or that ends with the padding of the byte
+    /// before it; `None` where there is no such run.
     #[must_use]
     pub fn free_up_to(&self, end: u64) -> Option<u64> {
         let (&at, &run) = self.free.range(..end).next_back()?;
@@ -303,11 +304,13 @@ impl Space {
         self.unwritten.is_empty()
     }
 
-    /// Says that a commit was made.
+    /// Says that a commit was made, and makes space free that has waited long enough.
     pub fn committed(&mut self) {
         let wait = match self.wait {
             0 => 0,
-            least => least.max(self.end.div_ceil(2).min(MOST_HALF)).max(self.end.div_ceil(16)),
+            least => {
+                least.max(self.end.div_ceil(2).min(WAITING_MAX_BYTES)).max(self.end.div_ceil(16))
+            }
         };
         while let Some(&(at, len, given_back)) = self.given_back.front()
             && given_back < self.n_commits
@@ -317,7 +320,7 @@ impl Space {
             self.waiting = self.waiting.saturating_sub(len);
             self.release(at, len);
         }
-        // Lists are given back whole: a sixteenth is some of them, or one.
+        // Lists are given back whole: a sixteenth of the file is several of them, or one.
         let wait = if self.wait == 0 { 0 } else { self.end.div_ceil(16) };
         while let Some(&(at, len, given_back)) = self.definitions.front()
             && given_back < self.n_commits
@@ -355,7 +358,7 @@ impl Space {
         }
     }
 
-    /// Takes away the free run that begins here.
+    /// Removes the free run that begins at `at`, and gives its length.
     fn remove(&mut self, at: u64) -> Option<u64> {
         let run = self.free.remove(&at)?;
         self.by_len.remove(&(run, at));
@@ -363,8 +366,8 @@ impl Space {
     }
 }
 
-/// How `len` bytes lie in the free run of `run` bytes at `at`: that, the length of it, where they begin
-/// and where they end.
+/// How `len` bytes fit into the free run of `run` bytes at `at`, if they do: the address and the
+/// length of the run, and where the bytes begin and end.
 fn fit(
     at: u64,
     run: u64,

@@ -19,13 +19,14 @@ impl TraversalBudget {
         TraversalBudget::times(file, 1)
     }
 
-    /// As many bytes as the file has, some times over: for what a sound file may meet repeatedly.
+    /// As many bytes as the file has, times `factor`: for a traversal that may read a structure of
+    /// a sound file more than once.
     pub(crate) fn times(file: &crate::File, factor: u64) -> TraversalBudget {
         let whole = file.len().saturating_mul(factor);
         TraversalBudget { left: whole, whole }
     }
 
-    /// With some more.
+    /// The same with `more` bytes in addition.
     pub(crate) fn and(self, more: u64) -> TraversalBudget {
         TraversalBudget {
             left: self.left.saturating_add(more),

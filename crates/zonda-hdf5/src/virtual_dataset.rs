@@ -28,7 +28,7 @@ const SAME_DATASET_NAME: u8 = 2;
 /// Version 1: the source is in the virtual dataset's file.
 const THIS_FILE: u8 = 4;
 
-/// One mapping.
+/// One mapping: elements of a source dataset that stand for elements of the virtual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualSource {
     /// Name of the file, relative to the folder of the virtual dataset's; `None` for that file
@@ -36,9 +36,9 @@ pub struct VirtualSource {
     pub file: Option<Box<[u8]>>,
     /// Path of the dataset in it.
     pub dataset: Box<[u8]>,
-    /// Its elements.
+    /// The elements of the source dataset.
     pub source: Selection,
-    /// Elements of the virtual dataset.
+    /// The elements of the virtual dataset.
     pub target: Selection,
 }
 
@@ -83,7 +83,7 @@ impl VirtualMapping {
             let target = Selection::decode(&mut reader)?;
             sources.push(VirtualSource { file, dataset, source, target });
         }
-        // Entries refer to names as they are stored, so these are read only now.
+        // Entries refer to names as they are stored, so `%%` is replaced only now.
         for one in sources.iter_mut().filter(|one| !one.is_numbered()) {
             one.file = one.file.as_deref().map(without_doubled);
             one.dataset = without_doubled(&one.dataset);
@@ -183,9 +183,9 @@ impl VirtualSource {
         (number(request.start), number(end.saturating_sub(1)).saturating_add(1))
     }
 
-    /// What a mapping without end makes the extent of the virtual dataset in its unlimited
-    /// dimension, the source having the extent `source_dims`; of a numbered mapping, its block
-    /// `number` being the last that exists. `None` for a mapping with an end.
+    /// The extent that a mapping without end gives the virtual dataset in its unlimited dimension.
+    /// The source has the extent `source_dims`; of a numbered mapping, block `number` is the last
+    /// that exists. `None` for a mapping with an end.
     #[must_use]
     pub fn extent(&self, source_dims: &[u64], number: u64) -> Option<u64> {
         let dim = self.unlimited_dim()?;

@@ -1,10 +1,8 @@
 //! The writer that all encoding goes through: the mirror of [`crate::Reader`].
 
 use crate::checksum::lookup3;
+use crate::tuning::WRITER_BYTES;
 use crate::{FileAddr, HdfError, Result, Sizes};
-
-/// Room that a new writer has: enough for most messages.
-const ROOM: usize = 128;
 
 /// Little-endian bytes of one structure in the making.
 #[derive(Clone, Debug)]
@@ -18,7 +16,7 @@ impl Writer {
     /// An empty structure of this name, for messages.
     #[must_use]
     pub fn new(structure: &'static str, sizes: Sizes) -> Writer {
-        Writer { bytes: Vec::with_capacity(ROOM), sizes, structure }
+        Writer { bytes: Vec::with_capacity(WRITER_BYTES), sizes, structure }
     }
 
     /// The same with room for so many bytes, where that is known.

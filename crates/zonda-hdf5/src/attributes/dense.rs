@@ -19,6 +19,7 @@ use crate::dense::{EncodedMessages, by_name, extents};
 use crate::fractal_heap::{GrowingHeap, HeapParams};
 use crate::message::AttributeInfo;
 use crate::sohm::HEAP_ID_LEN;
+use crate::tuning::{REMOVED_ATTRIBUTES_BYTES, REMOVED_ATTRIBUTES_DIVISOR};
 use crate::{File, FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
 
 /// The creation index of attributes in records where their object keeps none.
@@ -30,11 +31,6 @@ const FLAGS: u8 = 0;
 /// Bytes of records of the indexes by name and by creation order.
 const NAME_LEN: u16 = 17;
 const ORDER_LEN: u16 = 13;
-
-/// Bytes of attributes that are no more which are no reason to make a list anew, and which part of
-/// those that are there may come to that.
-const FEW_DEAD: u64 = 4096;
-const DEAD_PART: u64 = 2;
 
 /// An id in the heap.
 type HeapObjectId = [u8; HEAP_ID_LEN];
@@ -184,7 +180,8 @@ impl DenseAttributes {
     pub fn can_take(&self, n: usize) -> bool {
         let next = u64::from(self.next).saturating_add(n as u64);
         let has_orders = !self.info.tracked || next <= u64::from(u16::MAX);
-        has_orders && self.dead <= FEW_DEAD.max(self.live / DEAD_PART)
+        has_orders
+            && self.dead <= REMOVED_ATTRIBUTES_BYTES.max(self.live / REMOVED_ATTRIBUTES_DIVISOR)
     }
 
     /// Whether the heap has attributes that are no more.

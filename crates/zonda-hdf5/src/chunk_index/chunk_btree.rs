@@ -16,13 +16,11 @@ use zonda_storage::ReadRange;
 use super::grid::{Grid, Region};
 use super::location_table::{LeafKeys, LocationEntry, LocationTable, LocationTableBuilder};
 use super::{ChunkLocation, KeySegment, SegmentChunks, btree_v1, btree_v2};
+use crate::tuning::NODES_AT_ONCE;
 use crate::{File, FileAddr, HdfError, Result};
 use zonda_model::memory;
 
 const NAME: &str = "B-tree of chunks";
-
-/// Nodes asked for in one go, so that buffers stay small.
-const NODES_AT_ONCE: usize = 1024;
 
 /// Chunks in ascending order of keys.
 #[derive(Debug)]

@@ -8,14 +8,12 @@ use std::sync::{Arc, OnceLock};
 use super::location_table::LocationTable;
 use super::{KeySegment, LocationCoding, SegmentChunks};
 use crate::checksum::verified;
+use crate::tuning::ARRAY_PAGES_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result};
 
 const HEADER: &str = "fixed array header";
 const BLOCK: &str = "fixed array data block";
 const PAGE: &str = "fixed array page";
-
-/// Bytes read in one go where several pages are wanted.
-const READ_MOST: u64 = 4 << 20;
 
 /// A fixed array.
 #[derive(Debug)]
@@ -130,7 +128,7 @@ impl ElementPages {
         is_written: &dyn Fn(u64) -> bool,
     ) -> Result<()> {
         let from = usize::try_from(first).unwrap_or(usize::MAX);
-        let at_once = READ_MOST.checked_div(self.page_len()).unwrap_or(0).max(1);
+        let at_once = ARRAY_PAGES_READ_BYTES.checked_div(self.page_len()).unwrap_or(0).max(1);
         let wanted = last.saturating_sub(first).saturating_add(1).min(at_once);
         let cells = self.pages.iter().skip(from).zip(first..);
         let cells = cells.take(usize::try_from(wanted).unwrap_or(1));

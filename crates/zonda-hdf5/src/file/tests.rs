@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::ObjectHeader;
 use crate::message::SymbolTableMessage;
@@ -315,7 +317,7 @@ fn what_was_read_of_an_old_file_stays() {
         SuperblockWindow::read(&storage, 0).unwrap(),
     );
     new.is_settled = false;
-    std::thread::sleep(2 * WINDOW_LASTS);
+    std::thread::sleep(2 * SUPERBLOCK_READ_LASTS);
     assert!(old.is_settled && !old.is_old(&storage) && new.is_old(&storage));
     std::fs::write(&path, b"changed").unwrap();
     assert!(old.is_old(&storage));

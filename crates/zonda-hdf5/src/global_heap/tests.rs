@@ -128,7 +128,7 @@ fn what_is_passed_once_takes_no_memory_and_what_comes_again_is_kept() {
         let collections = file.heap_cache().collections.read();
         (collections.once.len(), collections.young.len() + collections.old.len())
     };
-    assert_eq!(held(&file), (MOST_ONCE, 0));
+    assert_eq!(held(&file), (COLLECTIONS_ONCE, 0));
     // Again: now all are kept, and the file need not be asked.
     for _ in 0..2 {
         for i in 0..200 {

@@ -13,14 +13,12 @@ use zonda_storage::WriteRange;
 
 use super::{HEADER, NAME};
 use crate::space::SECTOR;
+use crate::tuning::COLLECTION_MAX_BYTES;
 use crate::{File, FileAddr, HdfError, Result, Sizes, Space};
 use zonda_model::memory;
 
 /// Bytes of the least collection that libraries accept.
 const LEAST: usize = 4096;
-
-/// Bytes of the longest collection for several objects: libhdf5 lets its own become no longer.
-const MOST: usize = 65_536;
 
 /// Where an object of the global heap is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -248,7 +246,7 @@ impl HeapWriter {
             return Ok(id);
         }
         // Eight objects such as this one leave little at the end.
-        let len = (self.since / 4).max(need.saturating_mul(8)).clamp(LEAST, MOST);
+        let len = (self.since / 4).max(need.saturating_mul(8)).clamp(LEAST, COLLECTION_MAX_BYTES);
         let widest = 1usize.checked_shl(bits).unwrap_or(usize::MAX).saturating_sub(LEAST);
         let len = len.checked_next_multiple_of(LEAST).unwrap_or(len).min(widest.max(LEAST));
         let mut open = OpenCollection::new(len, space)?;

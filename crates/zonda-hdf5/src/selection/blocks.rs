@@ -40,7 +40,8 @@ impl Blocks {
     pub(crate) fn before(&self, at: &[u64]) -> u64 {
         let mut n = 0u64;
         for (first, last) in self.iter() {
-            // In each dimension: those that are below there, with all before it being equal.
+            // In each dimension: the elements with a lower coordinate there and the same ones in
+            // all dimensions before.
             let mut sizes: Numbers = first.iter().zip(last).map(|(a, b)| side(*a, *b)).collect();
             sizes.push(1);
             let mut rest: u64 = sizes.iter().fold(1, |n, &size| n.saturating_mul(size));
@@ -55,8 +56,8 @@ impl Blocks {
         n
     }
 
-    /// Where the element is that `ordinal` others come before, and how many follow it in its row of
-    /// its block, itself included.
+    /// The coordinates of the element that `ordinal` others come before, and how many elements
+    /// follow it in its row of its block, itself included.
     pub(crate) fn at(&self, ordinal: u64) -> Option<(Numbers, u64)> {
         let mut at = Numbers::from_elem(0, self.rank);
         for dim in 0..self.rank {

@@ -13,7 +13,7 @@ const POINTS: u32 = 1;
 const HYPERSLAB: u32 = 2;
 const ALL: u32 = 3;
 
-/// A rank that the format allows for, and that takes bytes.
+/// A number of dimensions that the format allows.
 fn rank(reader: &mut Reader<'_>) -> Result<usize> {
     let rank = reader.u32()?;
     match usize::try_from(rank) {
@@ -43,7 +43,7 @@ fn numbers(reader: &mut Reader<'_>, n: u64, each: usize, width: usize) -> Result
 }
 
 impl Selection {
-    /// Takes a selection out of what a reader has left.
+    /// Decodes a selection from the next bytes of a reader.
     ///
     /// # Errors
     /// Types and versions that are not known; more points or blocks than there are bytes; blocks

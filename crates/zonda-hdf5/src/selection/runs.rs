@@ -90,7 +90,8 @@ fn slab_runs(slab: &[HyperslabDim], dims: &[u64], found: &mut dyn FnMut(&[u64], 
     }
 }
 
-/// The runs of blocks in row-major order, those of the rows that begin with `at`. `false` to end.
+/// Tells `found` of the runs of blocks in row-major order, of the rows that begin with the
+/// coordinates `at`. Gives `false` where `found` did.
 fn block_runs(
     blocks: &[(&[u64], &[u64])],
     dims: &[u64],
@@ -106,7 +107,8 @@ fn block_runs(
     let begin = |block: &(&[u64], &[u64])| block.0.get(dim).copied().unwrap_or(0);
     let mut key = 0u64;
     loop {
-        // Blocks that have `key`, and how far it is the same ones.
+        // The blocks that have the coordinate `key` here, and the coordinate up to which these are
+        // the same.
         let here: Vec<_> =
             blocks.iter().filter(|b| begin(b) <= key && key < end(b)).copied().collect();
         let stop = here.iter().map(end).min();

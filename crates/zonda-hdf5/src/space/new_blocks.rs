@@ -5,7 +5,7 @@ use zonda_storage::WriteRange;
 use super::Space;
 use crate::{File, FileAddr, Result};
 
-/// Structures on their way to places that nothing in the file refers to yet.
+/// Structures that have an address and are not written yet. Nothing in the file refers to them.
 #[derive(Debug)]
 pub struct Fresh<'a> {
     space: &'a mut Space,
@@ -18,12 +18,12 @@ impl<'a> Fresh<'a> {
         Fresh { space, blocks: Vec::new() }
     }
 
-    /// The space they take.
+    /// The space that they are given.
     pub fn space(&mut self) -> &mut Space {
         self.space
     }
 
-    /// Puts a structure somewhere and says where.
+    /// Gives a structure an address, which is returned.
     ///
     /// # Errors
     /// As [`Space::alloc`].
@@ -33,7 +33,7 @@ impl<'a> Fresh<'a> {
         Ok(addr)
     }
 
-    /// Puts a structure somewhere that the next commits may give back.
+    /// The same for a structure whose space the next commits may give back.
     ///
     /// # Errors
     /// As [`Space::alloc`].
@@ -43,12 +43,12 @@ impl<'a> Fresh<'a> {
         Ok(addr)
     }
 
-    /// Puts a structure at a place that was taken for it.
+    /// Puts a structure at an address that was taken for it.
     pub fn put_at(&mut self, addr: FileAddr, bytes: Vec<u8>) {
         self.blocks.push((addr, bytes));
     }
 
-    /// What was put, in that order, for who writes it later.
+    /// What was put, in that order, for a caller that writes it later.
     #[must_use]
     pub fn into_blocks(self) -> Vec<(FileAddr, Vec<u8>)> {
         self.blocks
@@ -56,9 +56,8 @@ impl<'a> Fresh<'a> {
 
     /// Writes them all, in ascending order, and those that an earlier call could not write.
     ///
-    /// # Errors
-    /// What the storage reports. Nothing is lost then: the next call writes what this one could
-    /// not, so that who has handed something over need not keep it.
+    /// # Errors What the storage reports. Nothing is lost then: the next call writes what this one
+    /// could not, so that a caller need not keep what it has put.
     pub fn write(self, file: &File) -> Result<()> {
         let Fresh { space, blocks } = self;
         space.unwritten.extend(blocks);

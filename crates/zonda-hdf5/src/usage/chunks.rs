@@ -1,4 +1,4 @@
-//! What the data of one dataset take.
+//! The extents of the data of one dataset.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl UsageWalk<'_> {
         Ok(())
     }
 
-    /// What the index takes.
+    /// The extents of an index of chunks.
     fn index(
         &self,
         layout: &ChunkedLayout,
@@ -82,7 +82,7 @@ impl UsageWalk<'_> {
         let Some(addr) = layout.addr else { return Ok(Vec::new()) };
         match layout.index {
             ChunkIndexKind::BtreeV1 => {
-                // Size and mask, and the place of the chunk with that of the element in it.
+                // Size and mask, and the offsets of the chunk with one for the element size.
                 let key_len = layout.chunk_dims.len().saturating_add(2).saturating_mul(8);
                 self.nodes(addr, NodeType::Chunk, key_len, self.file.superblock().chunk_k)
             }
@@ -95,7 +95,7 @@ impl UsageWalk<'_> {
     }
 }
 
-/// Elements of a chunk that are in the extent.
+/// Elements of a chunk that are inside the extent of the dataset.
 fn inside(coords: &[u64], chunk: &[u64], dims: &[u64]) -> u64 {
     coords.iter().zip(chunk).zip(dims).fold(1, |n: u64, ((&at, &len), &dim)| {
         n.saturating_mul(dim.saturating_sub(at.saturating_mul(len)).min(len))

@@ -23,7 +23,7 @@ use crate::{File, FileAddr, FileRange, Message, Object, ObjectHeader, ObjectKind
 const LOCAL_HEAP: &str = "local heap";
 const DRIVER: &str = "driver information block";
 
-/// Whether reading goes on without a message, so that nobody else would notice that it is damaged.
+/// Whether no reader decodes a message, so that nothing but this walk notices that it is damaged.
 fn nobody_needs(message: &Message) -> bool {
     const UNNEEDED: [u16; 5] = [
         kind::GROUP_INFO,
@@ -90,7 +90,7 @@ impl<'a> UsageWalk<'a> {
         }
     }
 
-    /// What belongs to no object.
+    /// Claims the structures that belong to no object.
     fn file_level(&mut self) {
         for error in self.file.faults() {
             self.usage.fault(None, error.clone());
@@ -257,7 +257,7 @@ impl<'a> UsageWalk<'a> {
         Ok(out)
     }
 
-    /// The nodes of a version 1 B-tree. They have room for 2K children, however many they have.
+    /// The nodes of a version 1 B-tree. A node takes the bytes of 2K children, however many it has.
     pub(super) fn nodes(
         &self,
         root: FileAddr,

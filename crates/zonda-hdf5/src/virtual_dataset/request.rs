@@ -9,7 +9,7 @@ pub struct Slab {
     pub start: Numbers,
     /// Elements from one to the next, at least 1.
     pub step: Numbers,
-    /// How many.
+    /// Number of elements.
     pub count: Numbers,
 }
 
@@ -40,8 +40,8 @@ impl Slab {
     }
 }
 
-/// Elements of a source and where they go, equally many, in row-major order on both sides. The
-/// counts differ only by dimensions of one element.
+/// Elements of a source and where they go in the result of a request. Both sides have equally many
+/// elements, in row-major order; their counts differ only by dimensions of one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     /// In the source, in its elements.
@@ -56,9 +56,9 @@ pub struct Piece {
 pub struct Request<'a> {
     /// First element.
     pub start: &'a [u64],
-    /// Elements wanted.
+    /// Number of elements.
     pub count: &'a [u64],
-    /// From one to the next, at least 1.
+    /// Elements from one requested element to the next, at least 1.
     pub stride: &'a [u64],
 }
 

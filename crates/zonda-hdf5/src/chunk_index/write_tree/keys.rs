@@ -7,9 +7,7 @@
 use smallvec::SmallVec;
 
 use super::super::grid::Numbers;
-
-/// Bits of the slowest coordinate, which is mostly the one that grows.
-const SLOWEST: u8 = 28;
+use crate::tuning::{CACHE_LINE_KEYS, SLOWEST_COORD_BITS};
 
 /// How many bits of a number each coordinate has.
 #[derive(Debug)]
@@ -36,10 +34,10 @@ impl SearchKey<'_> {
 impl KeyPacking {
     pub(super) fn new(rank: usize) -> KeyPacking {
         let others = u8::try_from(rank.saturating_sub(1)).unwrap_or(u8::MAX);
-        let width = 64u8.wrapping_sub(SLOWEST).checked_div(others);
+        let width = 64u8.wrapping_sub(SLOWEST_COORD_BITS).checked_div(others);
         let mut widths = SmallVec::from_elem(width.unwrap_or(0), rank);
         if let Some(slowest) = widths.first_mut() {
-            *slowest = if others == 0 { 64 } else { SLOWEST };
+            *slowest = if others == 0 { 64 } else { SLOWEST_COORD_BITS };
         }
         KeyPacking { widths }
     }
@@ -194,23 +192,20 @@ impl NodeKeys {
     }
 }
 
-/// Keys in a line of the processor's cache.
-const LINE: usize = 8;
-
 /// How many numbers come before this one.
 ///
 /// The nodes of a large tree are not in the cache. A search by halves would wait for one line after
 /// the other; a number of each can be waited for at once.
 #[inline]
 fn before(list: &[u64], key: u64) -> usize {
-    if list.len() > 32 * LINE {
+    if list.len() > 32 * CACHE_LINE_KEYS {
         return list.partition_point(|&other| other < key);
     }
     let count = |n: usize, &other: &u64| n.wrapping_add(usize::from(other < key));
-    let lines = list.iter().step_by(LINE).fold(0, count);
-    let from = lines.saturating_sub(1).saturating_mul(LINE).min(list.len());
+    let lines = list.iter().step_by(CACHE_LINE_KEYS).fold(0, count);
+    let from = lines.saturating_sub(1).saturating_mul(CACHE_LINE_KEYS).min(list.len());
     let line = list.get(from..).unwrap_or_default();
-    line.iter().take(LINE).fold(from, count)
+    line.iter().take(CACHE_LINE_KEYS).fold(from, count)
 }
 
 #[inline]

@@ -10,10 +10,8 @@ use super::NAME;
 use super::keys::{KeyPacking, NodeKeys};
 use super::node::{ChunkEntry, NodeEntries, StoredEntries, WriteLink, WriteNode};
 use crate::btree_v1::{self, NodeShape, NodeType};
+use crate::tuning::NODES_AT_ONCE;
 use crate::{ChunkLocation, File, FileAddr, HdfError, Reader, Result};
-
-/// Nodes asked for in one go, so that buffers stay small.
-const NODES_AT_ONCE: usize = 1024;
 
 /// A number of elements that no dimension has.
 const FAR: u64 = 1 << 62;
