@@ -40,7 +40,8 @@ pub struct Attribute {
     pub name: Box<[u8]>,
     /// Its character set.
     pub charset: Charset,
-    /// When it was made, as a rank among its object's, where the object keeps that.
+    /// Its rank in the order in which the object's attributes were made, where the object keeps
+    /// that.
     pub creation_order: Option<u32>,
     /// Type of an element.
     pub datatype: Datatype,
@@ -75,12 +76,12 @@ struct AttributeItem {
     source: MessageSource,
 }
 
-/// Where a message is.
+/// The bytes of a message, or why there are none.
 #[derive(Clone, Debug)]
 enum MessageSource {
-    /// In these bytes, which begin at this byte of the file where they are a part of it.
+    /// In these bytes, which are at byte `at` of the file where they are a part of it.
     Bytes { bytes: Arc<[u8]>, at: u64 },
-    /// Nowhere: this is why.
+    /// Nowhere, because of this error.
     Damaged(Box<HdfError>),
 }
 
@@ -117,7 +118,7 @@ impl AttributeItem {
         }
     }
 
-    /// An item for what a heap gave; `at` is for messages.
+    /// An item for a message from a heap; `at` is for error messages.
     fn of_heap(
         message: Result<Vec<u8>>,
         at: u64,
@@ -185,14 +186,15 @@ impl Attributes {
         self.items.is_empty()
     }
 
-    /// The name of one; empty where there is no such attribute or it is damaged so that its name
-    /// cannot be told.
+    /// The name of one; empty where there is no such attribute, or where it is so damaged that its
+    /// name cannot be read.
     #[must_use]
     pub fn name(&self, i: usize) -> &[u8] {
         self.items.get(i).map(AttributeItem::name).unwrap_or_default()
     }
 
-    /// When one was made, as a rank among its object's, where the object keeps that.
+    /// The rank of one in the order in which the object's attributes were made, where the object
+    /// keeps that.
     #[must_use]
     pub fn creation_order(&self, i: usize) -> Option<u32> {
         self.items.get(i)?.creation_order
@@ -216,14 +218,14 @@ impl Attributes {
         Ok((message.datatype, message.dataspace))
     }
 
-    /// Leaves out those whose number `keep` says no to. The others move up.
+    /// Removes the attributes for whose number `keep` gives `false`. The others move up.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let mut numbers = 0usize..;
         self.items.retain(|_| numbers.next().is_some_and(&mut keep));
         self.items.shrink_to_fit();
     }
 
-    /// Which one has this name.
+    /// The number of the attribute with this name.
     #[must_use]
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         if name.is_empty() {
@@ -254,7 +256,7 @@ struct SharedAttributes {
     budget: TraversalBudget,
 }
 
-/// Takes the bytes of a message from a list's budget.
+/// Spends the bytes of a message of a list's budget.
 fn spend(budget: &mut TraversalBudget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
     let cost = message.as_ref().map_or(DAMAGED_ATTRIBUTE_BYTES, |message| message.len() as u64);
     budget.spend(ATTRIBUTE, heap, cost)
@@ -318,8 +320,7 @@ impl OpenDenseAttributes {
 impl DenseMessages {
     /// The attribute that a record stands for.
     ///
-    /// # Errors
-    /// Only where going on is no use.
+    /// # Errors Only those after which no other attribute can be read either.
     fn item(&mut self, file: &File, record: &NameIndexRecord<'_>) -> Result<AttributeItem> {
         let message = if record.flags & SHARED == 0 {
             let message = self.heap.get(file, record.id);
@@ -357,8 +358,7 @@ impl Object {
 
     /// The attribute of a message in the header.
     ///
-    /// # Errors
-    /// Only where going on is no use.
+    /// # Errors Only those after which no other attribute can be read either.
     fn attribute_item(
         &self,
         file: &File,

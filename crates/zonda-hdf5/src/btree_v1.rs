@@ -124,8 +124,8 @@ impl BtreeV1Node {
     }
 
     fn reader_at(&self, offset: usize) -> Reader<'_> {
-        let rest = self.entries.get(offset..).unwrap_or_default();
-        Reader::new(NAME, rest, self.at.saturating_add(offset as u64), self.sizes)
+        let entries = self.entries.get(offset..).unwrap_or_default();
+        Reader::new(NAME, entries, self.at.saturating_add(offset as u64), self.sizes)
     }
 
     fn step(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Version 2 B-tree ("BTHD", "BTIN", "BTLF"): records of fixed length in order, of types 1 to 11.
-//! Spec: HDF5 File Format, "Disk Format: Level 1A2 - Version 2 B-trees".
-//! Records are handed out as raw bytes; who asks for them knows what they mean.
+//! Spec: HDF5 File Format, "Disk Format: Level 1A2 - Version 2 B-trees". Records are given as raw
+//! bytes; the caller knows what they mean.
 //! Watch: the widths of the counts in internal nodes follow from how many records fit into nodes.
 //! Watch: nodes have `node_size` bytes in the file, but the checksum follows the last record.
 //! Watch: a header that refers to no root is a tree without records.
@@ -24,8 +24,8 @@ const LEAF: &str = "version 2 B-tree leaf node";
 /// Bytes of a node around its records and pointers: signature, version, type, checksum.
 const NODE_FRAME: u64 = 10;
 
-/// What the HDF5 library has in the trees of groups, attributes and heaps: bytes of a node, and
-/// how full nodes are, in percent, when it splits or merges them.
+/// The parameters that the HDF5 library gives the trees of groups, attributes and heaps: bytes of a
+/// node, and how full nodes are, in percent, when it splits or merges them.
 const NODE_SIZE: u32 = 512;
 const SPLIT_PERCENT: u8 = 100;
 const MERGE_PERCENT: u8 = 40;
@@ -99,7 +99,7 @@ impl TreeLayout {
         })
     }
 
-    /// One level more; `None` where no record fits into its nodes.
+    /// Adds a level; `None` where no record fits into its nodes.
     fn grow(&mut self) -> Option<LevelLayout> {
         let below = *self.levels.last()?;
         let room = self.node_size.saturating_sub(NODE_FRAME);
@@ -135,7 +135,7 @@ pub struct BtreeV2 {
     layout: TreeLayout,
 }
 
-/// A node: where it is and how many records it has.
+/// A node: its address and its number of records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pointer {
     pub(crate) addr: FileAddr,

@@ -9,14 +9,14 @@ const NAME: &str = "metadata cache image";
 /// Numbers of the kinds of metadata that a cache holds are below this.
 const N_KINDS: u8 = 31;
 
-/// What covers the bytes of a file.
+/// A cache image, which covers bytes of a file.
 #[derive(Debug)]
 pub(crate) struct Overlay {
     /// The block that holds all images.
     bytes: Box<[u8]>,
     /// Where that is.
     addr: FileAddr,
-    /// Ascending, none over another.
+    /// In ascending order; none overlaps another.
     images: Vec<Image>,
 }
 
@@ -90,7 +90,7 @@ impl Overlay {
         (self.addr, self.bytes.len() as u64)
     }
 
-    /// What it has, by the byte of the file where that belongs, user block included.
+    /// Its entries: the byte of the file where each belongs, user block included, and its bytes.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.images.iter().map(|image| {
             let from = self.bytes.get(image.start..).and_then(|all| all.get(..image.len));
@@ -98,7 +98,7 @@ impl Overlay {
         })
     }
 
-    /// Lays what it has over `buf`, the bytes of the file from `at` on.
+    /// Lays its entries over `buf`, the bytes of the file from `at` on.
     pub(crate) fn cover(&self, at: u64, buf: &mut [u8]) {
         let end = at.saturating_add(buf.len() as u64);
         let first = self.images.partition_point(|image| image.end() <= at);

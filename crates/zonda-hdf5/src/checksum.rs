@@ -28,8 +28,8 @@ pub fn lookup3(bytes: &[u8], initial: u32) -> u32 {
     finish(state)
 }
 
-/// Whether the checksum in the file is the one its bytes have. Under the fuzzer any will do: else
-/// nearly all inputs would end at the first structure that has one.
+/// Whether the checksum in the file is that of its bytes. Under the fuzzer any checksum is right:
+/// else nearly all inputs would end at the first structure that has one.
 pub(crate) fn agrees(stored: u32, computed: u32) -> bool {
     cfg!(fuzzing) || stored == computed
 }
@@ -50,7 +50,7 @@ pub(crate) fn verified(whole: Reader<'_>) -> Result<Reader<'_>> {
 
 #[inline]
 fn add(state: &mut [u32; 3], block: &[u8; 12]) {
-    // Without a loop, in which each word would cost more than its mixing.
+    // There is no loop: it would cost more for each word than the mixing.
     let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3] = *block;
     let [a, b, c] = state;
     *a = a.wrapping_add(u32::from_le_bytes([a0, a1, a2, a3]));

@@ -1,8 +1,8 @@
 //! Fractal heap ("FRHP", "FHDB", "FHIB"): objects of any length, for links, attributes and shared
 //! messages of groups and objects that have many.
-//! Spec: HDF5 File Format, "Disk Format: Level 1G - Fractal Heap".
-//! Managed, huge and tiny objects are read, filtered heaps too; free space is ignored. Heaps are
-//! written without filters: whole, or with objects that come to those that are there.
+//! Spec: HDF5 File Format, "Disk Format: Level 1G - Fractal Heap". Managed, huge and tiny objects
+//! are read, also in filtered heaps; free space is ignored. Heaps are written without filters:
+//! whole, or with objects that are added.
 //! Watch: heap offsets count the headers of blocks, so offset 0 is the first byte of a "FHDB".
 //! Watch: the checksum of a direct block stands in its header and covers it as zeros.
 
@@ -34,7 +34,7 @@ const DIRECT: &str = "fractal heap direct block";
 const INDIRECT: &str = "fractal heap indirect block";
 const OBJECT: &str = "fractal heap object";
 
-/// An open heap. It keeps blocks that it has read, so it is for one thread and one task.
+/// An open heap. It keeps blocks that it has read, so it is for one thread and for one task.
 #[derive(Debug)]
 pub struct FractalHeap {
     addr: FileAddr,
@@ -71,7 +71,7 @@ struct HeapBlock {
     filtered: Option<(u64, u32)>,
 }
 
-/// A direct block: which bytes of the heap it holds.
+/// A direct block, and which bytes of the heap it has.
 #[derive(Clone, Copy, Debug)]
 struct DirectBlockPlace {
     block: HeapBlock,
@@ -204,8 +204,8 @@ impl FractalHeap {
         })
     }
 
-    /// What all objects of a list may have together. Those of a sound file do not overlap, so that
-    /// they are not longer than the file unless filters made them shorter.
+    /// The bytes that all objects of a list may have together. The objects of a sound file do not
+    /// overlap, so together they are not longer than the file, unless filters made them shorter.
     pub(crate) fn budget(&self, file: &File) -> TraversalBudget {
         TraversalBudget::times(file, if self.filters.is_empty() { 1 } else { FILTERED_HEAP_GAIN })
     }
@@ -369,7 +369,7 @@ impl FractalHeap {
         }
     }
 
-    /// Places for blocks in an indirect block, and how many of them are for direct blocks.
+    /// How many blocks an indirect block may have, and how many of them are direct.
     fn places(&self, rows: u32) -> (u64, u64) {
         let places = |rows: u32| u64::from(rows).saturating_mul(self.table.width);
         (places(rows.min(self.table.max_rows)), places(rows.min(self.table.direct_rows)))
@@ -471,7 +471,7 @@ impl FractalHeap {
 }
 
 impl BlockCache {
-    /// Forgets what was kept where `len` bytes more would be too many.
+    /// Counts `len` bytes that will be kept, and forgets all blocks where that is too many.
     fn make_room(&mut self, len: usize) {
         self.bytes = self.bytes.saturating_add(len);
         if self.bytes > HEAP_BLOCK_CACHE_BYTES {

@@ -1,7 +1,7 @@
 //! Global heap: bytes of variable length, such as strings.
 //! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1.
-//! Watch: objects are in no order; object 0 is free space and its size counts its own header; with
-//! fewer than 8 bytes to a length, headers are still filled up to 16 bytes.
+//! Watch: objects have no order; object 0 is free space, and its size counts its own header; where
+//! lengths have fewer than 8 bytes, headers are still filled up to 16 bytes.
 
 mod write;
 
@@ -60,7 +60,7 @@ impl Collection {
             Reader::new(NAME, &bytes, at, sizes).sub(usize::try_from(len).unwrap_or(usize::MAX))?;
         reader.skip(HEADER)?;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        // Objects mostly have some bytes each: room for them, and for as many more as there are.
+        // Objects mostly have at least as many bytes as their headers.
         starts.clear();
         memory::reserve(&mut starts, reader.left() / (2 * HEADER))?;
         while let Some((header, _)) = reader.rest().split_first_chunk::<HEADER>() {
@@ -72,7 +72,7 @@ impl Collection {
             };
             reader.skip(HEADER)?;
             if index == 0 {
-                // What is free; nothing is behind it, and a size of 0 leads nowhere.
+                // Free space: nothing is behind it, and a size of 0 ends the search.
                 let Some(rest) = size.checked_sub(HEADER as u64) else { break };
                 reader.take_u64(rest)?;
                 continue;
@@ -83,7 +83,7 @@ impl Collection {
                 _ => return Err(reader.bad("first byte of an object", start as u64)),
             };
             reader.take_u64(size)?;
-            // The last object may end without what would fill it up.
+            // The last object may have no padding.
             let padding = 8usize.saturating_sub(usize::try_from(size % 8).unwrap_or_default()) % 8;
             reader.skip(padding.min(reader.left()))?;
             if starts.len() <= index {
@@ -102,7 +102,7 @@ impl Collection {
     pub fn get(&self, index: u32) -> Option<&[u8]> {
         let start = *self.starts.get(usize::try_from(index).ok()?)?;
         let start = usize::try_from(start).ok()?.checked_mul(8).filter(|&start| start != 0)?;
-        // The size was seen to fit when the collection was decoded.
+        // The size was checked when the collection was decoded.
         let (header, data) = self.bytes.split_at_checked(start)?;
         let size = header.last_chunk::<8>()?;
         let size = match self.sizes.length {
@@ -118,8 +118,8 @@ impl Collection {
         starts.filter(|&(_, &start)| start != 0).filter_map(|(index, _)| u32::try_from(index).ok())
     }
 
-    /// Bytes of the header and the objects, and the greatest number of an object, where all that is free
-    /// is behind them. Lengths have 8 bytes.
+    /// Bytes of the header and the objects, and the greatest number of an object; `None` unless all
+    /// free space is behind the objects. Lengths have 8 bytes.
     fn used(&self) -> Option<(usize, u16)> {
         let mut at = HEADER;
         let mut last = 0u16;
@@ -163,7 +163,7 @@ impl File {
             return Ok(collection);
         }
         let (mut bytes, starts) = cache.spare();
-        // Collections of a file are mostly as long as each other, so that one read is enough.
+        // The collections of a file mostly have one length, so that one read is enough.
         let first = cache.last_len.load(Ordering::Relaxed) as u64;
         let left = self.len().saturating_sub(self.locate(NAME, addr, 1)?);
         let n = usize::try_from(first.min(left)).unwrap_or(usize::MAX);
@@ -187,8 +187,8 @@ impl File {
     }
 }
 
-/// Looks up objects one after the other, without asking for a collection again while the elements of
-/// an array stay with the same few, as they mostly do.
+/// Looks up objects one after the other. It holds the last few collections, since the elements of
+/// an array are mostly in the same few.
 #[derive(Debug, Default)]
 pub struct HeapCursor {
     held: [Option<(FileAddr, Arc<Collection>)>; CURSOR_COLLECTIONS],
@@ -224,7 +224,7 @@ impl HeapCursor {
     fn fetch(&mut self, file: &File, addr: FileAddr) -> Result<usize> {
         let place = self.next;
         if let Some(held) = self.held.get_mut(place) {
-            // Given back first: its memory may be what the next one is read into.
+            // Released first: the next one may be read into its memory.
             *held = None;
             *held = Some((addr, file.global_heap_collection(addr)?));
         }
@@ -235,26 +235,26 @@ impl HeapCursor {
 
 /// Collections that were read, up to a number of bytes.
 ///
-/// What is asked for once is soon forgotten, so that reading a large array of strings takes no more
-/// memory than its strings. What is asked for again, while it is here or later, is kept: in two
-/// generations, of which what is used moves to the young one, and when that is full the old one is
-/// forgotten.
+/// A collection that is asked for once is soon forgotten, so that reading a large array of strings
+/// takes no more memory than its strings. A collection that is asked for again, while it is kept or
+/// later, stays longer: in one of two generations. A collection that is used moves to the young
+/// generation; when that is full, it becomes the old one, and the former old one is forgotten.
 #[derive(Debug)]
 pub(crate) struct HeapCache {
     collections: RwLock<CachedCollections>,
     limit: usize,
-    /// Bytes of the collection that was read last, for the next.
+    /// Bytes of the collection that was read last: as many are read of the next one.
     last_len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct CachedCollections {
-    /// Asked for once, the last at the end.
+    /// Collections that were asked for once, the last one at the end.
     once: VecDeque<(FileAddr, Arc<Collection>)>,
     once_bytes: usize,
-    /// Those that were forgotten after that.
+    /// Collections that were asked for once and forgotten.
     gone: HashSet<FileAddr>,
-    /// The memory of one of them.
+    /// The memory of a forgotten one, for reuse.
     spare: Option<Collection>,
     young: HashMap<FileAddr, Arc<Collection>>,
     old: HashMap<FileAddr, Arc<Collection>>,
@@ -268,12 +268,12 @@ impl HeapCache {
         HeapCache { collections, limit, last_len: AtomicUsize::new(FIRST_READ) }
     }
 
-    /// Forgets all collections. For those who write the file: nobody reads it meanwhile.
+    /// Forgets all collections. For writers of the file, while nobody reads it.
     pub(crate) fn clear(&self) {
         *self.collections.write() = CachedCollections::default();
     }
 
-    /// Bytes of a generation; those that were asked for once have as much.
+    /// Bytes of a generation; the collections that were asked for once may have as many.
     fn generation(&self) -> usize {
         self.limit / 3
     }
@@ -298,7 +298,7 @@ impl HeapCache {
         collection
     }
 
-    /// Takes in what was just read.
+    /// Keeps a collection that was just read.
     fn put(&self, addr: FileAddr, collection: &Arc<Collection>) {
         let generation = self.generation();
         if collection.weight() > generation {
@@ -323,7 +323,7 @@ impl HeapCache {
 }
 
 impl CachedCollections {
-    /// Keeps what was asked for again.
+    /// Keeps a collection that was asked for again.
     fn keep(&mut self, addr: FileAddr, collection: &Arc<Collection>, generation: usize) {
         if let Some(index) = self.once.iter().position(|(at, _)| *at == addr)
             && let Some((_, once)) = self.once.remove(index)
@@ -340,7 +340,7 @@ impl CachedCollections {
         }
     }
 
-    /// Takes in what was not asked for before; the last one stays in any case.
+    /// Keeps a collection that was not asked for before. The last one stays in any case.
     fn pass(&mut self, addr: FileAddr, collection: &Arc<Collection>, most: usize) {
         if self.once.iter().any(|(at, _)| *at == addr) {
             return; // Two threads have read it.
@@ -355,7 +355,7 @@ impl CachedCollections {
                 self.gone.clear();
             }
             self.gone.insert(addr);
-            // Not where somebody still uses it.
+            // Its memory, unless somebody still uses it.
             self.spare = Arc::into_inner(forgotten);
         }
     }

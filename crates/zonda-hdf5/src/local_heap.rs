@@ -1,7 +1,7 @@
 //! Local heap: the names of an old-style group, or of external files.
-//! Spec: HDF5 File Format, "Disk Format: Level 1D - Local Heaps". Version 0 read and written.
-//! The list of its free blocks is not looked at: a reader has no use for it, and what is written
-//! has none.
+//! Spec: HDF5 File Format, "Disk Format: Level 1D - Local Heaps". Version 0 read and written. The
+//! list of its free blocks is ignored: a reader has no use for it, and heaps are written without
+//! one.
 
 use crate::tuning::LOCAL_HEAP_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Writer};
@@ -25,7 +25,7 @@ const ALIGN: usize = 8;
 /// What the list of free blocks begins with where there are none.
 const NO_FREE_BLOCK: u64 = 1;
 
-/// Bytes of a header, with those that fill it up.
+/// Bytes of a header with its padding.
 fn header_len(sizes: Sizes) -> usize {
     let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));
     let len = offset.saturating_add(length.saturating_mul(2)).saturating_add(8);
@@ -74,7 +74,7 @@ impl LocalHeap {
         &self.data
     }
 
-    /// What it takes of the file: header and data.
+    /// Its extents: header and data.
     #[must_use]
     pub fn extents(&self) -> [(FileAddr, u64); 2] {
         let [header, data] = self.places;
@@ -82,7 +82,7 @@ impl LocalHeap {
     }
 }
 
-/// A local heap in the making. The empty name is in it from the beginning, at offset 0.
+/// A local heap that is being made. It has the empty name from the beginning, at offset 0.
 #[derive(Debug)]
 pub struct NewLocalHeap {
     data: Writer,
@@ -97,7 +97,7 @@ impl NewLocalHeap {
         NewLocalHeap { data }
     }
 
-    /// Adds a name, which has no NUL, and says where it begins.
+    /// Adds a name, which has no NUL, and gives its offset.
     pub fn insert(&mut self, name: &[u8]) -> u64 {
         let at = self.data.len() as u64;
         self.data.put(name).u8(0).pad_to(ALIGN);
@@ -106,8 +106,7 @@ impl NewLocalHeap {
 
     /// The heap as it is at `place`: its header, and the data directly behind it.
     ///
-    /// # Errors
-    /// [`HdfError::TooLarge`] for more data than lengths of the file can say.
+    /// # Errors [`HdfError::TooLarge`] for more data than fit into a length of the file.
     pub fn encode(
         self,
         place: impl FnOnce(u64) -> Result<FileAddr>,

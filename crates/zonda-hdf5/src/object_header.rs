@@ -31,7 +31,7 @@ const TIMES_STORED: u8 = 0x20;
 /// Message flag: a program that did not know the message changed the header.
 const WAS_UNKNOWN: u8 = 0x20;
 
-/// A message of a header: where it is and what is known without decoding it.
+/// A message of a header: where it is, and what the header says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Byte of the file where its body is, user block included.
@@ -71,7 +71,7 @@ impl Message {
         self.flags & 0x80 != 0
     }
 
-    /// Whether who changes the header without knowing the message has to mark it.
+    /// Whether a program that changes the header without knowing the message has to mark it.
     fn wants_a_mark(&self) -> bool {
         self.flags & 0x10 != 0
     }
@@ -105,7 +105,7 @@ pub struct ObjectHeader {
     pub first_len: u64,
     /// How many of the messages are in it.
     n_first: usize,
-    /// Why messages may be missing: the first that is wrong with the blocks. Only of a file that is
+    /// Why messages may be missing: the first damage of the blocks. Only in a file that is
     /// [tolerant](File::is_tolerant).
     pub damage: Option<Box<HdfError>>,
 }
@@ -131,7 +131,7 @@ impl ObjectHeader {
         let prefix = HeaderPrefix::decode(file.reader(NAME, addr, first))?;
         let mut damage = None;
         if prefix.total > have {
-            // Checked as one, so that an address at the end of the numbers cannot wrap.
+            // Address and length are checked together, so that their sum cannot wrap.
             let (at, len) = match file.locate(NAME, addr, prefix.total) {
                 Ok(at) => (at, prefix.total),
                 Err(error) if file.is_tolerant() => {
@@ -203,8 +203,9 @@ impl ObjectHeader {
         HeaderSpace { addr: self.addr, len: self.first_len }
     }
 
-    /// The messages of its first block. Who encodes that anew with those about other blocks carried
-    /// over keeps the other blocks as they are; in version 1 the first block counts their messages.
+    /// The messages of its first block. A caller that encodes these anew, messages about other
+    /// blocks included, keeps the other blocks as they are; in version 1 the first block counts
+    /// their messages, too.
     #[must_use]
     pub fn first(&self) -> &[Message] {
         self.messages.get(..self.n_first).unwrap_or_default()
@@ -231,8 +232,8 @@ impl ObjectHeader {
         }
     }
 
-    /// One of its messages for a new header: the same flags, creation index and body. Messages that
-    /// ask for a mark from who does not know them get it.
+    /// One of its messages for a new header: the same flags, creation index and body. A message
+    /// that is not known here and asks for a mark then gets it.
     #[must_use]
     pub fn carry(&self, message: &Message) -> NewMessage {
         let unknown = !message.is_known() && message.wants_a_mark();
@@ -257,7 +258,7 @@ impl ObjectHeader {
     }
 }
 
-/// What is before the messages of the first block.
+/// The fields before the messages of the first block.
 #[derive(Debug)]
 struct HeaderPrefix {
     version: u8,
@@ -310,7 +311,7 @@ impl HeaderPrefix {
     }
 }
 
-/// What is put together while blocks are read.
+/// Puts a header together from its blocks.
 struct HeaderLoader<'a> {
     file: &'a File,
     version: u8,
@@ -318,9 +319,9 @@ struct HeaderLoader<'a> {
     ordered: bool,
     bytes: Vec<u8>,
     messages: Vec<Message>,
-    /// Blocks that messages spoke of, in the order in which they did.
+    /// Blocks that messages refer to, in the order of these messages.
     blocks: Vec<(FileAddr, u64)>,
-    /// The first that was wrong, and passed over.
+    /// The first damage that was passed over.
     damage: Option<Box<HdfError>>,
 }
 
@@ -352,7 +353,7 @@ impl<'a> HeaderLoader<'a> {
     fn cut(&mut self, addr: FileAddr, block: &[u8], prefix_len: usize) {
         let mut reader = self.file.reader(NAME, addr, block);
         if reader.skip(prefix_len).is_ok() {
-            // It ends with the message that is not whole.
+            // The error is that of the message that is cut.
             let _ = self.messages_of(reader);
         }
     }
@@ -400,7 +401,7 @@ impl<'a> HeaderLoader<'a> {
             return Err(limit_error(at, "blocks", limit as u64));
         }
         let len = if is_cut.is_some() { self.file.len().saturating_sub(at) } else { len };
-        // Blocks need not be apart; together they must not be more than the file can hold.
+        // Blocks may overlap; together they must not be longer than the file.
         let total = len.saturating_add(self.bytes.len() as u64);
         if total > self.file.len().min(u64::from(u32::MAX)) {
             return Err(limit_error(at, "bytes of all blocks", self.file.len()));

@@ -62,11 +62,11 @@ impl Ahead {
         let want = usize::try_from(len).unwrap_or(usize::MAX);
         self.reads = self.reads.saturating_add(1);
         let has = |window: &ReadAheadWindow| window.get(at, want).is_some();
-        let place = match self.windows.iter().position(has) {
-            Some(place) => place,
+        let index = match self.windows.iter().position(has) {
+            Some(index) => index,
             None => self.fill(file, structure, addr, len)?,
         };
-        let window = self.windows.get_mut(place);
+        let window = self.windows.get_mut(index);
         let bytes = window.and_then(|window| {
             window.used = self.reads;
             window.get(at, want)
@@ -86,8 +86,8 @@ impl Ahead {
         let before = self.windows.iter().position(|window| window.leads_to(at));
         let oldest =
             || (0..READ_AHEAD_WINDOWS).min_by_key(|&i| self.windows.get(i).map(|w| w.used));
-        let place = before.or_else(oldest).unwrap_or(0);
-        let Some(window) = self.windows.get_mut(place) else { return Ok(place) };
+        let index = before.or_else(oldest).unwrap_or(0);
+        let Some(window) = self.windows.get_mut(index) else { return Ok(index) };
         let ahead = match before {
             Some(_) => (window.bytes.len() as u64).saturating_mul(2).min(READ_AHEAD_MAX_BYTES),
             None => 0,
@@ -108,7 +108,7 @@ impl Ahead {
             window.bytes.clear();
             return Err(error);
         }
-        Ok(place)
+        Ok(index)
     }
 }
 

@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         self.take(usize::try_from(len).unwrap_or(usize::MAX))
     }
 
-    /// A reader over the next `len` bytes, which are then behind this one.
+    /// A reader over the next `len` bytes, which this one skips.
     pub fn sub(&mut self, len: usize) -> Result<Reader<'a>> {
         let at = self.at;
         Ok(Reader { bytes: self.take(len)?, structure: self.structure, at, sizes: self.sizes })

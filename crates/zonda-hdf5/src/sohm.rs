@@ -92,7 +92,7 @@ impl SharedRecord {
                 let object = reader.defined_addr("the object of a shared message")?;
                 SharedPlace::Header { message_type, index, object }
             }
-            // What libhdf5 marks unused places with.
+            // libhdf5 marks unused records so.
             0xff => return Ok(None),
             other => return Err(reader.bad("the place of a shared message", u64::from(other))),
         };

@@ -22,8 +22,8 @@ const FIRST_READ: u64 = 8 + 8 * 40;
 /// Cache type of an entry that has the symbol table of its group.
 pub(crate) const CACHED_TABLE: [u8; 4] = 1u32.to_le_bytes();
 
-/// Where in a node the cache type of entry `i` is, with what the entry caches behind it, and how
-/// long that is.
+/// Where in a node the cache type of entry `i` is, with the cached bytes behind it, and the bytes
+/// of both.
 pub(crate) fn cache_at(sizes: Sizes, i: usize) -> (u64, u64) {
     let entry_len = SymbolTableEntry::encoded_len(sizes) as u64;
     let places = u64::from(sizes.length).saturating_add(u64::from(sizes.offset));
@@ -75,7 +75,7 @@ impl SymbolTableEntry {
         Ok(SymbolTableEntry { name, target })
     }
 
-    /// Encodes it. Of an object, nothing is said but where it is (cache type 0).
+    /// Encodes it. Of an object it has the address alone (cache type 0).
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the target of a soft link is behind the first 4 GiB of the heap,
@@ -113,8 +113,8 @@ fn encode_node(entries: &[SymbolTableEntry], superblock: &Superblock) -> Result<
     for entry in entries {
         entry.encode(&mut writer)?;
     }
-    let rest = space.checked_sub(writer.len()).ok_or(too_large)?;
-    writer.zeros(rest);
+    let padding = space.checked_sub(writer.len()).ok_or(too_large)?;
+    writer.zeros(padding);
     Ok(writer.finish())
 }
 
@@ -137,8 +137,8 @@ pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<SymbolTableEntry>> {
     }
 }
 
-/// The entries of a node that the end of the file may cut: those before it, and then the error that
-/// tells of the others.
+/// The entries of a node that the end of the file may cut: those before the end, and the error for
+/// the others.
 ///
 /// # Errors
 /// As [`read_node`].
@@ -159,8 +159,8 @@ pub(crate) fn read_node_left(
         match file.read(NODE, addr, len) {
             Ok(all) => bytes = all,
             Err(error @ HdfError::OutOfFile { .. }) => {
-                let there = (bytes.len() as u64).saturating_sub(8).checked_div(entry_len as u64);
-                count = there.unwrap_or(0).min(count);
+                let n_whole = (bytes.len() as u64).saturating_sub(8).checked_div(entry_len as u64);
+                count = n_whole.unwrap_or(0).min(count);
                 cut = Some(error);
             }
             Err(error) => return Err(error),

@@ -19,7 +19,7 @@ impl Writer {
         Writer { bytes: Vec::with_capacity(WRITER_BYTES), sizes, structure }
     }
 
-    /// The same with room for so many bytes, where that is known.
+    /// The same with room for `room` bytes, where the length is known.
     #[must_use]
     pub fn with_room(structure: &'static str, sizes: Sizes, room: usize) -> Writer {
         Writer { bytes: Vec::with_capacity(room), sizes, structure }
@@ -63,13 +63,13 @@ impl Writer {
         self.bytes
     }
 
-    /// Bytes as they are.
+    /// Appends these bytes.
     pub fn put(&mut self, bytes: &[u8]) -> &mut Writer {
         self.bytes.extend_from_slice(bytes);
         self
     }
 
-    /// So many zeros.
+    /// `n` zeros.
     pub fn zeros(&mut self, n: usize) -> &mut Writer {
         self.bytes.resize(self.bytes.len().saturating_add(n), 0);
         self
@@ -91,7 +91,7 @@ impl Writer {
         self.put(&value.to_le_bytes())
     }
 
-    /// Two bytes in the place of those `at` bytes from the start, which are there already.
+    /// Replaces two bytes that were written `at` bytes from the start.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the value does not fit.

@@ -1,13 +1,13 @@
 //! Attributes of an object that has many or long ones, written: messages in a heap, with indexes
 //! over it.
 //!
-//! Such a list is made whole, and then goes on with what changes. Then all that is new goes to places
-//! where nothing was (the end of the heap, new nodes of the indexes, their headers), but for the header
-//! of the heap, which all blocks of the heap name: it is written over, within one sector, when the rest
-//! is in the file, and before the object's header says of the new indexes. In between the old indexes
-//! find all that they found before, since objects of the heap stay what they are, whatever becomes
-//! of the attribute. Those that no index finds any more still count as objects of the heap, until
-//! [`DenseAttributes::can_take`] says no and the list is made anew.
+//! Such a list is written whole first. Later, only changes are written: new messages to the end of
+//! the heap, new nodes of the indexes and their headers to new addresses. The header of the heap is
+//! the exception, since all blocks of the heap have its address: it is written over, within one
+//! sector, when all else is in the file, and before the object's header has the addresses of the
+//! new indexes. In between, the old indexes find all that they found before: the objects of a heap
+//! keep their bytes, even those of removed attributes. Removed attributes still count as objects of
+//! the heap, until [`DenseAttributes::can_take`] says no and the list is written anew.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -73,22 +73,23 @@ impl TreeRecord for OrderRecord {
     }
 }
 
-/// An attribute that is to come into a list.
+/// An attribute to be put into a list.
 #[derive(Clone, Copy, Debug)]
 pub struct NewAttribute<'a> {
     /// Its name.
     pub name: &'a [u8],
     /// Its message.
     pub message: &'a [u8],
-    /// When it was made; nothing where the object keeps no order.
+    /// Its creation index; `None` where the object keeps no order.
     pub order: Option<u32>,
 }
 
-/// What changed of a list.
+/// The changes of a list, which are to be written.
 #[derive(Clone, Debug, Default)]
 pub struct DenseChange {
-    /// What is to be written over the header of the heap, which lies within one sector: when all that
-    /// is new is in the file, and before the object's header is. A new list has nothing of that.
+    /// The address and the new bytes of the heap's header, which lies within one sector. To be
+    /// written when all that is new is in the file, and before the object's header. `None` for a
+    /// new list.
     pub heap_header: Option<(FileAddr, Vec<u8>)>,
     /// Space that nothing refers to when the object's header is in the file.
     pub freed: Vec<(FileAddr, u64)>,
@@ -105,7 +106,7 @@ pub struct DenseAttributes {
     orders: Option<RecordTree<OrderRecord>>,
     /// The next creation index.
     next: u32,
-    /// Bytes of messages, and of those in the heap that are no more.
+    /// Bytes of messages, and bytes in the heap of messages that were removed.
     live: u64,
     dead: u64,
 }
@@ -173,9 +174,9 @@ impl DenseAttributes {
         self.names.len() == 0
     }
 
-    /// Whether so many attributes may come or change: there are creation indexes for them, and what is
-    /// no more is not much beside what there is. Else the list is to be made anew, which costs no more
-    /// than what was put since it was.
+    /// Whether `n` attributes may be added or changed: there are creation indexes for them, and
+    /// removed attributes have few bytes beside the others. Else the list is to be written anew,
+    /// which costs no more than what was put since it was written.
     #[must_use]
     pub fn can_take(&self, n: usize) -> bool {
         let next = u64::from(self.next).saturating_add(n as u64);
@@ -184,13 +185,14 @@ impl DenseAttributes {
             && self.dead <= REMOVED_ATTRIBUTES_BYTES.max(self.live / REMOVED_ATTRIBUTES_DIVISOR)
     }
 
-    /// Whether the heap has attributes that are no more.
+    /// Whether the heap has removed attributes.
     #[must_use]
     pub fn has_dead(&self) -> bool {
         self.dead > 0
     }
 
-    /// Puts an attribute. One of its name goes; the new one comes in its place, or last.
+    /// Puts an attribute. It replaces one of its name: it takes the place of that in the order if
+    /// `stays_in_place`, else the last one.
     ///
     /// # Errors
     /// As [`DenseAttributes::new`].
@@ -223,12 +225,12 @@ impl DenseAttributes {
         Ok(())
     }
 
-    /// Takes an attribute from the list, if it is there.
+    /// Removes an attribute from the list, if it is there.
     pub fn remove(&mut self, name: &[u8]) {
         let _order = self.take(name);
     }
 
-    /// Takes an attribute from the indexes, and says its creation index.
+    /// Removes an attribute from the indexes, and gives its creation index.
     fn take(&mut self, name: &[u8]) -> Option<u32> {
         let hash = lookup3(name, 0);
         let NameRecord { order, len, .. } = self.names.remove(&|other| other.stands(hash, name))?;
@@ -239,7 +241,7 @@ impl DenseAttributes {
         Some(order)
     }
 
-    /// Gives what changed to `fresh`, at new places.
+    /// Gives what changed to `fresh`, at new addresses.
     ///
     /// # Errors
     /// As [`DenseAttributes::new`].
@@ -257,7 +259,7 @@ impl DenseAttributes {
         Ok(DenseChange { heap_header, freed })
     }
 
-    /// All that it takes of the file.
+    /// The extents of the heap and of the indexes.
     #[must_use]
     pub fn extents(&self) -> Vec<(FileAddr, u64)> {
         let mut out: Vec<FileRange> = Vec::new();
@@ -270,7 +272,7 @@ impl DenseAttributes {
     }
 }
 
-/// Puts a message into the heap.
+/// Puts a message into the heap, and gives its id.
 fn put(
     heap: &mut GrowingHeap,
     message: &[u8],
@@ -283,8 +285,8 @@ fn put(
     id.bytes().try_into().map_err(|_| too_long)
 }
 
-/// Puts the attributes of an object into a heap of their own, as [`DenseAttributes::new`] does, and says
-/// where it is.
+/// Puts the attributes of an object into a heap of their own, as [`DenseAttributes::new`] does, and
+/// gives its address and those of its indexes.
 ///
 /// # Errors
 /// Those of [`DenseAttributes::new`] and of [`Attribute::encode`].
@@ -307,8 +309,8 @@ pub fn write_dense(
     Ok(DenseAttributes::new(&new, info, sizes, fresh)?.info)
 }
 
-/// All that the heap of an object's attributes and the indexes over it take of the file; nothing
-/// where attributes are in the header.
+/// The extents of the heap of an object's attributes and of the indexes over it; none where
+/// attributes are in the header.
 ///
 /// # Errors
 /// Damage of these structures.

@@ -1,9 +1,9 @@
-//! A tree made whole from all its records.
+//! A tree that is written whole from all its records.
 
 use super::record_tree::{RecordTree, TreeRecord};
 use crate::{FileAddr, Fresh, Result, Sizes, Writer};
 
-/// A record that is bytes.
+/// A record in encoded form.
 #[derive(Clone)]
 struct RawRecord<'a>(&'a [u8]);
 
@@ -14,8 +14,8 @@ impl TreeRecord for RawRecord<'_> {
     }
 }
 
-/// Makes a tree of these records, which are one after the other in the order of the tree, and says
-/// where its header is.
+/// Writes a tree of these records, which are one after the other in the order of the tree, and
+/// gives the address of its header.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`](crate::HdfError::TooLarge) for records that do not fit into nodes, or a file

@@ -1,14 +1,14 @@
-//! A tree in memory that knows which of its nodes the file has, and where.
+//! A tree in memory that is edited. It knows which of its nodes the file has, and where.
 //!
-//! A node that changes goes to a new place when the tree is written, and with it all above it, the
-//! header included: what a header says that was written stays whole. The others stay where they are.
-//! So a change costs one node for each level.
+//! A changed node goes to a new address when the tree is written, and so do all nodes above it and
+//! the header: the tree under a header that was written before stays whole. The other nodes stay
+//! where they are. So a change costs one node for each level.
 //!
-//! Nodes are shared between copies of a tree until one of them changes, so that a copy costs nothing:
-//! who edits keeps the one from before until the new one is on its way to the file.
+//! Copies of a tree share their nodes until one of them changes, so that a copy costs nothing: a
+//! caller that edits keeps the old tree until the new one is written.
 //!
-//! Nodes but the root are never emptier than what the HDF5 library merges nodes at. It relies on that
-//! when it removes records.
+//! No node but the root has fewer records than the HDF5 library merges nodes at. The library relies
+//! on that when it removes records.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use super::{MERGE_PERCENT, NODE_SIZE, SPLIT_PERCENT, TREE, TreeLayout, header_len};
 use crate::{FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
 
-/// What the nodes have.
+/// A record of a tree.
 pub(crate) trait TreeRecord: Clone {
-    /// Writes its bytes, as many as all others have.
+    /// Writes its bytes. All records of a tree have equally many.
     fn encode(&self, writer: &mut Writer) -> Result<()>;
 }
 
-/// How a record stands to the one that is meant: `Less` for one that comes before.
+/// Compares a record with the one that is looked for: `Less` for a record that comes before.
 pub(crate) type CompareToTarget<'a, R> = &'a dyn Fn(&R) -> Ordering;
 
 /// A tree.
@@ -33,10 +33,10 @@ pub(crate) struct RecordTree<R> {
     sizes: Sizes,
     layout: TreeLayout,
     root: Option<Arc<RecordNode<R>>>,
-    /// Where its header is, as it was when it was written last.
+    /// The address of its header when it was last written.
     header: Option<FileAddr>,
     is_changed: bool,
-    /// Nodes of the file that are no more.
+    /// Nodes of the file that the tree has no more.
     dropped: Vec<FileAddr>,
 }
 
@@ -47,7 +47,7 @@ struct RecordNode<R> {
     children: Vec<Arc<RecordNode<R>>>,
     /// Records here and in all nodes below.
     total: u64,
-    /// Where the file has it as it is.
+    /// Its address in the file; `None` where the file does not have it as it is.
     addr: Option<FileAddr>,
 }
 
@@ -67,16 +67,16 @@ impl<R: TreeRecord> RecordNode<R> {
     }
 }
 
-/// Records that stand in the nodes of one level, the others being in nodes above.
+/// How the records of one level are spread over its nodes. The others are in nodes above.
 struct LevelShares {
     /// Nodes of the level.
     nodes: usize,
-    /// Records in them: all that were left but one between each two nodes.
+    /// Records in them: all that are left but one between each two nodes.
     records: usize,
 }
 
 impl LevelShares {
-    /// How `records` go into as few nodes as hold them, with one record between two nodes.
+    /// Spreads `records` over as few nodes as hold them, with one record between two nodes.
     fn new(records: usize, max: usize) -> LevelShares {
         let nodes = records.saturating_add(1).div_ceil(max.saturating_add(1)).max(1);
         LevelShares { nodes, records: records.saturating_sub(nodes.saturating_sub(1)) }
@@ -132,7 +132,7 @@ impl<R: TreeRecord> RecordTree<R> {
             if !children.is_empty() {
                 tree.grow()?;
             }
-            // Nodes with room for one record could not all have one.
+            // If nodes had room for one record only, some would have none.
             let max = tree.most(tree.depth());
             if max < 2 {
                 return Err(too_large(u64::from(record_len)));
@@ -179,7 +179,7 @@ impl<R: TreeRecord> RecordTree<R> {
         self.most(level).saturating_mul(usize::from(MERGE_PERCENT)).checked_div(100).unwrap_or(0)
     }
 
-    /// The record that is meant.
+    /// The record that `compare` is equal for.
     pub(crate) fn find(&self, compare: CompareToTarget<'_, R>) -> Option<&R> {
         let mut node = self.root.as_deref()?;
         loop {
@@ -190,7 +190,8 @@ impl<R: TreeRecord> RecordTree<R> {
         }
     }
 
-    /// Puts a record where it belongs, and takes away the one that was meant by the same, if there is one.
+    /// Inserts a record. It replaces the one that `compare` is equal for, if there is one, which is
+    /// returned.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] for more levels than there can be.
@@ -229,7 +230,7 @@ impl<R: TreeRecord> RecordTree<R> {
     ) -> Option<R> {
         let node = self.change(node);
         let i = match node.find(compare) {
-            Ok(i) => return node.records.get_mut(i).map(|here| std::mem::replace(here, record)),
+            Ok(i) => return node.records.get_mut(i).map(|slot| std::mem::replace(slot, record)),
             Err(i) => i,
         };
         let Some(below) = level.checked_sub(1) else {
@@ -247,10 +248,11 @@ impl<R: TreeRecord> RecordTree<R> {
         before
     }
 
-    /// Child `i` has more records than it can: some go to a neighbour, or to a new node.
+    /// Child `i` has more records than a node can have: some are moved to a neighbour, or to a new
+    /// node.
     fn make_room(&mut self, node: &mut RecordNode<R>, i: usize, below: usize, is_edge: bool) {
         let max = self.most(below);
-        // A neighbour that is nearly full would be too full soon.
+        // A neighbour that is nearly full would soon have too many.
         let has_room = |child: Option<&Arc<RecordNode<R>>>| {
             child.is_some_and(|child| child.len().saturating_add(max / 8) < max)
         };
@@ -265,14 +267,14 @@ impl<R: TreeRecord> RecordTree<R> {
         }
     }
 
-    /// Takes away the record that is meant.
+    /// Removes the record that `compare` is equal for.
     pub(crate) fn remove(&mut self, compare: CompareToTarget<'_, R>) -> Option<R> {
         self.find(compare)?;
         self.is_changed = true;
         let (mut root, depth) = (self.root.take()?, self.depth());
         let removed = self.remove_below(&mut root, depth, Some(compare));
         if root.records.is_empty() {
-            // Its one child is the root now, or nothing is left.
+            // Its only child is the root now, or the tree is empty.
             let child = root.children.first().cloned();
             if child.is_some() {
                 self.layout.levels.pop();
@@ -284,7 +286,8 @@ impl<R: TreeRecord> RecordTree<R> {
         removed
     }
 
-    /// Takes away a record that is there, the last one where none is meant.
+    /// Removes a record that is in the tree: the one that `compare` is equal for, or without
+    /// `compare` the last one.
     fn remove_below(
         &mut self,
         node: &mut Arc<RecordNode<R>>,
@@ -307,9 +310,9 @@ impl<R: TreeRecord> RecordTree<R> {
         };
         let child = node.children.get_mut(i)?;
         let removed = if let Some(Ok(_)) = found {
-            // The one before it, which is the last one below, takes its place.
+            // The record before it, which is the last one below, takes its place.
             let last = self.remove_below(child, below, None)?;
-            node.records.get_mut(i).map(|here| std::mem::replace(here, last))
+            node.records.get_mut(i).map(|slot| std::mem::replace(slot, last))
         } else {
             self.remove_below(child, below, compare)
         };
@@ -319,7 +322,8 @@ impl<R: TreeRecord> RecordTree<R> {
         removed
     }
 
-    /// Makes two children, `i` and the next one, one of them; two, where one could not hold all.
+    /// Joins child `i` and the next one. Where one node cannot have all of their records, these are
+    /// spread over both.
     fn level_out(&mut self, node: &mut RecordNode<R>, i: usize, below: usize, fills_left: bool) {
         let next = i.saturating_add(1);
         if next >= node.children.len() || i >= node.records.len() {
@@ -334,13 +338,13 @@ impl<R: TreeRecord> RecordTree<R> {
         left.total = left.total.saturating_add(right.total).saturating_add(1);
         let (n, max) = (left.len(), self.most(below));
         if n > max {
-            // Where records come at the end, those behind them come there, too.
+            // Where a record was added at the end, more will be: the left node is filled.
             let most_left = n.saturating_sub(1).saturating_sub(self.least(below)).min(max);
             self.divide(node, i, if fills_left { most_left } else { n / 2 });
         }
     }
 
-    /// Makes two of child `i`, the left one with `n` records.
+    /// Splits child `i` in two, the left one with `n` records.
     fn divide(&mut self, node: &mut RecordNode<R>, i: usize, n: usize) {
         let Some(child) = node.children.get_mut(i) else { return };
         let child = self.change(child);
@@ -353,15 +357,15 @@ impl<R: TreeRecord> RecordTree<R> {
         node.children.insert(i.saturating_add(1), Arc::new(right));
     }
 
-    /// A node that is not as the file has it, from now on.
+    /// A node to be changed, which then differs from the one in the file.
     fn change<'a>(&mut self, node: &'a mut Arc<RecordNode<R>>) -> &'a mut RecordNode<R> {
         let node = Arc::make_mut(node);
         self.dropped.extend(node.addr.take());
         node
     }
 
-    /// Gives what changed to `fresh`, at new places, and what was there before to `freed`; says where
-    /// the header is.
+    /// Gives what changed to `fresh`, at new addresses, and the space of what it replaces to
+    /// `freed`. Gives the address of the header.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the file would become too long.
@@ -409,7 +413,7 @@ impl<R: TreeRecord> RecordTree<R> {
             for child in &mut node.children {
                 let addr = self.write_node(child, level.saturating_sub(1), fresh)?;
                 out.addr(Some(addr))?.uint(child.len() as u64, byte(self.layout.count_width))?;
-                // Leaves have no total but the records they have.
+                // A pointer to a leaf has no total: it is the number of records.
                 if below.total_width > 0 {
                     out.uint(child.total, byte(below.total_width))?;
                 }
@@ -425,7 +429,7 @@ impl<R: TreeRecord> RecordTree<R> {
         Ok(addr)
     }
 
-    /// What the file has of it.
+    /// Adds the extents of what the file has of it.
     pub(crate) fn extents(&self, out: &mut Vec<FileRange>) {
         out.extend(self.header.map(|addr| (addr, header_len(self.sizes))));
         let mut nodes: Vec<_> = self.root.iter().collect();

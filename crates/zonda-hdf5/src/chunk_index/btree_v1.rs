@@ -31,7 +31,7 @@ impl NodesV1 {
         NodeLink::new(self.addr, 0, None)
     }
 
-    /// Bytes of a node in practically every file.
+    /// Bytes of a node with the usual number of children.
     pub(super) fn usual_len(&self, file: &File) -> u64 {
         let offset = u64::from(file.sizes().offset);
         let key = self.key_len as u64;
@@ -81,7 +81,7 @@ impl NodesV1 {
             if before.as_ref().is_some_and(|before| *before >= coords) {
                 return Err(key.bad("the order of chunks, seen at chunk", i as u64));
             }
-            // Outside the extent: nobody asks for it.
+            // Nobody asks for a chunk outside the extent.
             if let Some(number) = grid.key(&coords) {
                 let at = self.coding.at(node.child(i)?);
                 keys.push(number);

@@ -92,7 +92,7 @@ impl NodesV2 {
             }
             before = Some(coords.clone());
             let from = grid.rank_of(&coords);
-            // Outside the extent nobody asks for it, but it separates children all the same.
+            // Nobody asks for a chunk outside the extent, but it separates children nevertheless.
             if let Some(key) = grid.key(&coords) {
                 keys.push(key);
                 table.push(entry);

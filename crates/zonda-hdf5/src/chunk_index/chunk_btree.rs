@@ -1,11 +1,11 @@
-//! B-trees of chunks in memory: what was read of them stays, as compact leaves.
+//! B-trees of chunks that are read: nodes stay in memory, as compact leaves.
 //!
-//! Both versions end up here. In version 1, key `i` of an internal node is the first chunk of child
-//! `i`; in version 2, internal nodes hold chunks themselves, which separate their children. Either
-//! may be outside the extent, so children are told apart by where their keys begin.
-//! Nodes are read when a box needs them, each once; the first to read a node publishes it, so that
-//! finding a chunk takes no lock. When a good part of the chunks is wanted, all are put into one flat
-//! table instead, which is smaller than the nodes and found in at once.
+//! Both versions are read into the same form. In version 1, key `i` of an internal node is the
+//! first chunk of child `i`; in version 2, internal nodes have chunks themselves, which separate
+//! their children. Either may be outside the extent, so a child is known by where its keys begin. A
+//! node is read when a box needs it, once; the first thread that reads it publishes it, so that
+//! finding a chunk takes no lock. When at least a quarter of the chunks is asked for, all are read
+//! into one flat table instead, which is smaller than the nodes and has a chunk at once.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -42,9 +42,9 @@ impl ChunkLeaf {
 #[derive(Debug)]
 pub(super) struct NodeLink {
     pub(super) addr: FileAddr,
-    /// Records in it; version 2 only, where pointers say so.
+    /// Records in it; of version 2 only, where pointers have their number.
     pub(super) records: u16,
-    /// Distance from the leaves; `None` for the root in version 1, which says so itself.
+    /// Distance from the leaves; `None` for the root in version 1, which has it itself.
     pub(super) level: Option<u8>,
     node: OnceLock<Box<ChunkNode>>,
 }
@@ -91,7 +91,7 @@ struct GatheredChunks {
     table: LocationTableBuilder,
     /// Chunks of internal nodes, all of which are read before the leaves.
     between: Vec<(u64, ChunkLocation)>,
-    /// Those of them that are in the table.
+    /// How many of them are in the table.
     taken: usize,
 }
 
@@ -101,7 +101,7 @@ impl GatheredChunks {
         self.table.push(LocationEntry { at: Some(at), len, mask });
     }
 
-    /// The chunks of internal nodes that come before a key.
+    /// Adds the chunks of internal nodes that come before a key.
     fn take_between(&mut self, key: u64) {
         while let Some(&(before, location)) = self.between.get(self.taken).filter(|c| c.0 < key) {
             self.push(before, location);
@@ -109,14 +109,14 @@ impl GatheredChunks {
         }
     }
 
-    /// The chunks of the next leaf.
+    /// Adds the chunks of the next leaf.
     fn take(&mut self, leaf: &ChunkLeaf, low: u64, high: u64) {
         self.take_between(low);
         leaf.iter(low, high).for_each(|(key, location)| self.push(key, location));
     }
 }
 
-/// How nodes are read.
+/// Reads nodes of one of the versions.
 #[derive(Debug)]
 pub(super) enum NodeReader {
     V1(btree_v1::NodesV1),
@@ -135,7 +135,7 @@ pub(super) struct ChunkBtree {
     /// Chunks in the nodes in memory.
     n_chunks: AtomicU64,
     flat: OnceLock<FlatChunks>,
-    /// A node is damaged, so that there will be no flat table.
+    /// Whether a node is damaged, so that there will be no flat table.
     is_damaged: AtomicBool,
 }
 
@@ -173,7 +173,7 @@ impl ChunkBtree {
         self.publish(grid, child, bytes)
     }
 
-    /// How many bytes to read of a node: all of it, or what all of it usually is.
+    /// How many bytes of a node to read: all of it, or in version 1 as many as nodes usually have.
     fn read_len(&self, child: &NodeLink) -> Result<u64> {
         match &self.version {
             NodeReader::V1(nodes) => Ok(nodes.usual_len(&self.file)),
@@ -207,7 +207,7 @@ impl ChunkBtree {
         let n = match &node {
             ChunkNode::Leaf(chunks) | ChunkNode::Inner { chunks, .. } => chunks.table.len() as u64,
         };
-        // Several threads may have read the same node: only the one that is kept counts.
+        // Several threads may have read the same node: only one is kept and counted.
         let spent = match child.node.set(Box::new(node)) {
             Ok(()) => {
                 self.n_chunks.fetch_add(n, Ordering::Relaxed);
@@ -220,7 +220,7 @@ impl ChunkBtree {
         child.node.get().map(|node| &**node).ok_or(HdfError::Missing { structure, at, what })
     }
 
-    /// What there is at `key` and up to some later one.
+    /// The segment that begins at `key`.
     pub(super) fn segment(&self, grid: &Grid, key: u64) -> Result<KeySegment<'_>> {
         match self.flat.get() {
             Some(FlatChunks::Dense(table)) => {
@@ -281,7 +281,7 @@ impl ChunkBtree {
                     let _ = self.flat.set(flat);
                     return Ok(());
                 }
-                // The box may do without what is damaged.
+                // The box may not need what is damaged.
                 Err(_) => self.is_damaged.store(true, Ordering::Relaxed),
             }
         }
@@ -367,7 +367,7 @@ impl ChunkBtree {
         }
     }
 
-    /// Reads those of the nodes that are not in memory.
+    /// Reads the nodes that are not in memory yet.
     fn read_all(&self, grid: &Grid, mut children: Vec<&NodeLink>) -> Result<()> {
         children.retain(|child| child.node.get().is_none());
         if children.len() < 2 {
@@ -381,7 +381,7 @@ impl ChunkBtree {
         Ok(())
     }
 
-    /// The bytes of nodes, each as far as is sure or usual.
+    /// The bytes of nodes, as many as [`read_len`](ChunkBtree::read_len) says of each.
     fn read_many(&self, children: &[&NodeLink]) -> Result<Vec<Vec<u8>>> {
         let wanted = children.iter().map(|child| Ok((child.addr, self.read_len(child)?)));
         read_nodes(&self.file, &wanted.collect::<Result<Vec<_>>>()?)
@@ -391,7 +391,7 @@ impl ChunkBtree {
 /// The bytes of nodes: where each is, and how many bytes are wanted; fewer where the file ends.
 pub(super) fn read_nodes(file: &File, wanted: &[(FileAddr, u64)]) -> Result<Vec<Vec<u8>>> {
     if file.has_cache_image() {
-        // What a cache image covers is not in the storage.
+        // The bytes that a cache image covers are not in the storage.
         return wanted.iter().map(|&(addr, len)| file.read_up_to(NAME, addr, len)).collect();
     }
     let mut buffers = Vec::with_capacity(wanted.len());

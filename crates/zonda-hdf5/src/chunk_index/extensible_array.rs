@@ -1,14 +1,15 @@
 //! Extensible array ("EAHD", "EAIB", "EASB", "EADB"): datasets with one unlimited dimension.
-//! Spec: HDF5 File Format, "Appendix C.4: The Extensible Array Index".
-//! The first elements are in the index block. The rest is in super blocks: super block `u` has
-//! 2^(u/2) data blocks of 2^((u+1)/2) times the least number of elements. The index block holds the
-//! addresses of the data blocks of the first few super blocks and of all other super blocks.
+//! Spec: HDF5 File Format, "Appendix C.4: The Extensible Array Index". The first elements are in
+//! the index block, the others in super blocks: super block `u` has 2^(u/2) data blocks of
+//! 2^((u+1)/2) times the least number of elements. The index block holds the addresses of the data
+//! blocks of the first few super blocks and of all other super blocks.
 //! Watch: the bits that say which pages were written go on from one data block to the next.
-//! Watch: what data blocks say of their offset in the array is not what one expects; unused here.
+//! Watch: the offset that a data block has of itself is not its place in the array; it is not used
+//! here.
 
 use std::sync::{Arc, OnceLock};
 
-use super::fixed_array::{ElementPages, bit, check_client, check_owner};
+use super::fixed_array::{ElementPages, bit, check_client, read_block_head};
 use super::location_table::LocationTable;
 use super::{KeySegment, LocationCoding, SegmentChunks};
 use crate::checksum::verified;
@@ -43,7 +44,7 @@ struct OpenExtensibleArray {
     supers: Box<[SuperBlock]>,
 }
 
-/// What follows from the header.
+/// The parameters of an array, from its header.
 #[derive(Clone, Copy, Debug)]
 struct ArrayShape {
     element_len: u64,
@@ -254,10 +255,7 @@ impl ExtensibleArray {
             .saturating_add(10);
         let bytes = file.read(INDEX, addr, len)?;
         let mut reader = verified(file.reader(INDEX, addr, &bytes))?;
-        reader.signature(*b"EAIB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.coding)?;
-        check_owner(&mut reader, self.addr)?;
+        read_block_head(&mut reader, *b"EAIB", &self.coding, self.addr)?;
         let first = self.coding.table(&mut reader, shape.index_elems, shape.size_width)?;
         let blocks: Result<_> = (0..n_blocks).map(|_| DataBlock::read_from(&mut reader)).collect();
         let supers: Result<_> = (0..n_supers)
@@ -267,7 +265,7 @@ impl ExtensibleArray {
         Ok(OpenExtensibleArray { shape, index, n_elems, first, blocks: blocks?, supers: supers? })
     }
 
-    /// All that the array takes of the file.
+    /// The extents of all parts of the array.
     pub(super) fn extents(&self) -> Result<Vec<(FileAddr, u64)>> {
         let open = self.open()?;
         let shape = &open.shape;
@@ -409,10 +407,7 @@ impl ExtensibleArray {
         let bitmap_len = shape.n_pages(u).div_ceil(8).saturating_mul(n_blocks);
         let bytes = file.read(SUPER, addr, self.super_len(shape, u))?;
         let mut reader = verified(file.reader(SUPER, addr, &bytes))?;
-        reader.signature(*b"EASB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.coding)?;
-        check_owner(&mut reader, self.addr)?;
+        read_block_head(&mut reader, *b"EASB", &self.coding, self.addr)?;
         reader.take_u64(shape.offset_len())?;
         let bitmap = reader.take_u64(bitmap_len)?.into();
         let blocks: Result<_> = (0..n_blocks).map(|_| DataBlock::read_from(&mut reader)).collect();
@@ -426,10 +421,7 @@ impl ExtensibleArray {
         let len = self.block_len(shape, u, false);
         let bytes = file.read(DATA, addr, len)?;
         let mut reader = verified(file.reader(DATA, addr, &bytes))?;
-        reader.signature(*b"EADB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.coding)?;
-        check_owner(&mut reader, self.addr)?;
+        read_block_head(&mut reader, *b"EADB", &self.coding, self.addr)?;
         reader.take_u64(shape.offset_len())?;
         if paged {
             let first = FileAddr(addr.0.saturating_add(len));

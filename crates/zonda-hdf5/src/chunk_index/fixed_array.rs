@@ -1,7 +1,8 @@
 //! Fixed array ("FAHD", "FADB"): datasets whose largest extent is bounded.
 //! Spec: HDF5 File Format, "Appendix C.3: The Fixed Array Index".
 //! Watch: chunks are numbered within the largest extent, not the present one.
-//! Watch: with pages, a page that was never written has no valid checksum; a bitmap tells.
+//! Watch: a page that was never written has no valid checksum; a bitmap says which pages were
+//! written.
 
 use std::sync::{Arc, OnceLock};
 
@@ -90,8 +91,8 @@ impl ElementPages {
         self.n_elems.saturating_sub(page.saturating_mul(page_elems)).min(page_elems)
     }
 
-    /// What there is at element `i`, the first of the block being the key `low`. Pages up to
-    /// element `until` are read with it. `is_written` tells of a page.
+    /// The segment at element `i`, where the first element of the block has the key `low`. Pages up
+    /// to element `until` are read with it. `is_written` says whether a page was ever written.
     pub(super) fn segment(
         &self,
         file: &File,
@@ -119,7 +120,8 @@ impl ElementPages {
         Ok(KeySegment { high, chunks: SegmentChunks::Linear { low, table } })
     }
 
-    /// Reads the first of the pages given and those after it that are wanted and not there yet.
+    /// Reads the first of the pages given, and those after it up to the last that are not in memory
+    /// yet.
     fn read(
         &self,
         file: &File,
@@ -156,7 +158,7 @@ pub(super) fn bit(bitmap: &[u8], i: u64) -> bool {
     byte.is_some_and(|byte| byte & (0x80 >> (i % 8)) != 0)
 }
 
-/// Which client an array of chunks has to name: 1 with filters, 0 without.
+/// Checks the client that an array of chunks has to name: 1 with filters, 0 without.
 pub(super) fn check_client(reader: &mut Reader<'_>, coding: &LocationCoding) -> Result<()> {
     let client = reader.u8()?;
     if client == u8::from(coding.filtered) {
@@ -166,8 +168,17 @@ pub(super) fn check_client(reader: &mut Reader<'_>, coding: &LocationCoding) -> 
     }
 }
 
-/// A block names the header it belongs to.
-pub(super) fn check_owner(reader: &mut Reader<'_>, header: FileAddr) -> Result<()> {
+/// Reads the beginning of a block of an array: its signature, version 0, the client and the header
+/// that it belongs to.
+pub(super) fn read_block_head(
+    reader: &mut Reader<'_>,
+    letters: [u8; 4],
+    coding: &LocationCoding,
+    header: FileAddr,
+) -> Result<()> {
+    reader.signature(letters)?;
+    reader.version(0..=0)?;
+    check_client(reader, coding)?;
     let owner = reader.defined_addr("its header")?;
     if owner == header { Ok(()) } else { Err(reader.bad("the address of its header", owner.0)) }
 }
@@ -214,10 +225,7 @@ impl FixedArray {
         let len = 10u64.saturating_add(offset).saturating_add(after_head);
         let bytes = file.read(BLOCK, block, len)?;
         let mut reader = verified(file.reader(BLOCK, block, &bytes))?;
-        reader.signature(*b"FADB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.coding)?;
-        check_owner(&mut reader, self.addr)?;
+        read_block_head(&mut reader, *b"FADB", &self.coding, self.addr)?;
         let elements = if paged {
             let bitmap = reader.rest().into();
             let first = FileAddr(block.0.saturating_add(len));
@@ -231,7 +239,7 @@ impl FixedArray {
         Ok(OpenFixedArray { block: Some((block, whole)), n_elems, elements })
     }
 
-    /// All that the array takes of the file.
+    /// The extents of all parts of the array.
     pub(super) fn extents(&self) -> Result<Vec<(FileAddr, u64)>> {
         let sizes = self.file.sizes();
         let len = 12u64.saturating_add(sizes.offset.into()).saturating_add(sizes.length.into());

@@ -1,8 +1,8 @@
 //! The grid of chunks and its linear order: every chunk has one number, its key.
 //!
 //! Trees keep chunks in the order of their coordinates, arrays by a number that follows from the
-//! shape. Both are a row-major order over some bounds of the grid, for extensible arrays with one
-//! dimension moved to the front, so all indexes here speak of keys, and boxes become runs of keys.
+//! shape. Both are a row-major order within some bounds of the grid, with one dimension moved to
+//! the front for extensible arrays. So all indexes here use keys, and a box is a few runs of keys.
 
 use smallvec::SmallVec;
 
@@ -153,12 +153,12 @@ impl Grid {
 
     /// The coordinates that belong to a key below `total`.
     pub(super) fn coords(&self, key: u64, coords: &mut [u64]) {
-        let mut rest = key;
+        let mut remainder = key;
         for (&dim, &stride) in self.order.iter().zip(&self.strides) {
             if let Some(coord) = coords.get_mut(dim) {
-                *coord = rest.checked_div(stride).unwrap_or(0);
+                *coord = remainder.checked_div(stride).unwrap_or(0);
             }
-            rest = rest.checked_rem(stride).unwrap_or(0);
+            remainder = remainder.checked_rem(stride).unwrap_or(0);
         }
     }
 
@@ -190,7 +190,8 @@ pub(super) struct Region<'a> {
     grid: &'a Grid,
     first: Numbers,
     last: Numbers,
-    /// Dimensions after this place are covered whole, so runs go along this one.
+    /// The box covers all dimensions after this place wholly, so its runs go along the dimension at
+    /// this place.
     along: usize,
 }
 
@@ -231,17 +232,17 @@ impl<'a> Region<'a> {
     pub(super) fn next(&self, key: u64) -> Option<(u64, u64)> {
         let places = self.along.saturating_add(1);
         let mut coords = Numbers::new();
-        let mut rest = key;
+        let mut remainder = key;
         for place in 0..places {
             let stride = get(&self.grid.strides, place);
-            let coord = rest.checked_div(stride)?;
+            let coord = remainder.checked_div(stride)?;
             if coord < get(&self.first, place) {
                 coords.extend(self.first.iter().copied().take(places).skip(place));
-                rest = 0;
+                remainder = 0;
                 break;
             }
             if coord > get(&self.last, place) {
-                // The slowest dimensions so far that can go on by one; faster ones begin again.
+                // The slower dimensions go on by one where they can; the faster ones begin again.
                 loop {
                     let last = coords.pop()?;
                     let place = coords.len();
@@ -252,11 +253,11 @@ impl<'a> Region<'a> {
                 }
                 let done = coords.len();
                 coords.extend(self.first.iter().copied().take(places).skip(done));
-                rest = 0;
+                remainder = 0;
                 break;
             }
             coords.push(coord);
-            rest = rest.checked_rem(stride)?;
+            remainder = remainder.checked_rem(stride)?;
         }
         let mut low = 0u64;
         for (&coord, &stride) in coords.iter().zip(&self.grid.strides) {
@@ -265,7 +266,7 @@ impl<'a> Region<'a> {
         let stride = get(&self.grid.strides, self.along);
         let steps = get(&self.last, self.along).wrapping_sub(*coords.last()?).wrapping_add(1);
         let high = low.wrapping_add(steps.wrapping_mul(stride));
-        Some((low.wrapping_add(rest), high))
+        Some((low.wrapping_add(remainder), high))
     }
 }
 

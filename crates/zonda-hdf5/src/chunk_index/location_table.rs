@@ -1,12 +1,12 @@
-//! Where some chunks are, in as few bytes as will do: 8 for a chunk without filters, 12 for a
-//! filtered one, 4 more where filters were skipped, and 4 for its key in a leaf of a tree.
+//! Locations of chunks in few bytes: 8 for a chunk without filters, 12 for a filtered one, 4 more
+//! where filters were skipped, and 4 for its key in a leaf of a tree.
 
 use super::ChunkLocation;
 
 /// Marks a chunk that does not exist.
 const ABSENT: u64 = u64::MAX;
 
-/// What was read of one chunk.
+/// The location of one chunk, as an index has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocationEntry {
     /// Byte of the storage; `None` for a chunk that does not exist.
@@ -39,7 +39,7 @@ impl LocationTable {
         self.at.len()
     }
 
-    /// What is at a position; `None` where there is no chunk.
+    /// The chunk at a position; `None` where there is none.
     #[inline]
     pub(super) fn get(&self, i: usize) -> Option<ChunkLocation> {
         let at = *self.at.get(i)?;
@@ -65,7 +65,7 @@ pub(super) struct LocationTableBuilder {
     at: Vec<u64>,
     len: StoredLens,
     mask: Option<Vec<u32>>,
-    /// No chunk so far, so any length may still be that of all.
+    /// Whether there is no chunk so far, so that any length may still be the common one.
     is_bare: bool,
 }
 
@@ -159,7 +159,8 @@ fn repeated<T: Clone>(value: T, n: usize, room: usize) -> Vec<T> {
     out
 }
 
-/// From the last to the first, so that it needs no second list: no value moves towards the front.
+/// Moves value `i` to position `keys[i]`. Goes from the last to the first, and no value moves
+/// towards the front, so that there is no second list.
 fn spread<T: Copy>(values: &mut Vec<T>, keys: &[u64], n: usize, nothing: T) {
     values.resize(n, nothing);
     for (i, &key) in keys.iter().enumerate().rev() {
@@ -175,7 +176,7 @@ fn spread<T: Copy>(values: &mut Vec<T>, keys: &[u64], n: usize, nothing: T) {
 
 #[derive(Debug)]
 enum KeyList {
-    /// Above `base`.
+    /// Differences to `base`.
     Narrow(Box<[u32]>),
     Wide(Box<[u64]>),
 }

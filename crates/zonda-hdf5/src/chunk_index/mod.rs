@@ -3,8 +3,8 @@
 //! Chunks".
 //!
 //! All kinds of indexes answer one question: which chunks of a box exist, and where. They number
-//! chunks by keys ([`grid`]) and hand out segments of keys that one node, block or page speaks for.
-//! What was read stays in memory, in 8 to 20 bytes a chunk.
+//! chunks by keys ([`grid`]) and answer for a segment of keys at a time: those of one node, block
+//! or page. What was read stays in memory, in 8 to 20 bytes a chunk.
 
 mod btree_v1;
 mod btree_v2;
@@ -33,8 +33,8 @@ const NAME: &str = "chunk index";
 /// A chunk in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLocation {
-    /// First byte in the storage. Whether it is inside was not looked at: a wrong one concerns
-    /// this chunk only.
+    /// First byte in the storage. It was not compared with the length of the file: a wrong one
+    /// concerns this chunk only.
     pub at: u64,
     /// Stored bytes; those of a whole chunk where there are no filters.
     pub len: u64,
@@ -84,9 +84,9 @@ impl LocationCoding {
         if self.filtered { stored } else { self.chunk_bytes }
     }
 
-    /// Width of stored sizes in elements of `len` bytes: address, and size and mask where filtered.
-    /// It follows from the chunk's bytes or is that of a length, as the layout's version says; the
-    /// elements say the same.
+    /// Bytes of a stored size in elements of `len` bytes: an element has an address, and a size and
+    /// a mask where chunks are filtered. The layout's version says the width, too; it agrees with
+    /// the elements.
     fn size_width(
         &self,
         file: &File,
@@ -144,7 +144,7 @@ enum Index {
     ExtensibleArray(extensible_array::ExtensibleArray),
 }
 
-/// Where the chunks of one dataset are. All methods may be called from any thread.
+/// The index of the chunks of one dataset. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct ChunkIndex {
     grid: Grid,
@@ -216,8 +216,7 @@ impl ChunkIndex {
     /// index. Coordinates count chunks, slowest dimension first; those outside the extent have no
     /// chunks. Reads the parts of the index that the box needs and that no call before has read.
     ///
-    /// # Errors
-    /// Damage in these parts, perhaps after some chunks were told of.
+    /// # Errors Damage in these parts, perhaps after `found` was called.
     pub fn locate(
         &self,
         first: &[u64],
@@ -238,9 +237,9 @@ impl ChunkIndex {
         let mut run = region.next(0);
         while let Some((low, high)) = run {
             let segment = self.segment(low, high)?;
-            // At least the key itself, so that this ends whatever a segment says.
+            // A segment counts as one key at least, so that this loop ends whatever the file says.
             let end = segment.high.max(low.saturating_add(1)).min(high);
-            // Keys before this one have nothing more.
+            // There are no more chunks with keys before this one.
             let mut next = end;
             match segment.chunks {
                 SegmentChunks::Nothing => next = segment.high.max(end),
@@ -310,7 +309,7 @@ impl ChunkIndex {
         if self.grid.total == 0 { Ok(()) } else { self.locate(&first, &last, found) }
     }
 
-    /// What an index that is an array takes of the file; nothing of other kinds.
+    /// The extents of an index that is an array; none for other kinds.
     ///
     /// # Errors
     /// Damage of its blocks.
@@ -357,7 +356,7 @@ impl ChunkIndex {
         Ok(location.map(|location| self.adjust(coords, location)))
     }
 
-    /// What there is at `key`; `until` is where the caller's interest ends.
+    /// The segment that begins at `key`. The caller needs no keys from `until` on.
     fn segment(&self, key: u64, until: u64) -> Result<KeySegment<'_>> {
         match &self.index {
             Index::Empty => Ok(KeySegment { high: u64::MAX, chunks: SegmentChunks::Nothing }),

@@ -1,11 +1,11 @@
 //! The index of the chunks of a dataset that is being written: a version 1 B-tree in memory.
 //!
-//! What is stored is read when it is needed, node by node. What changes stays in memory until
-//! [`ChunkTree::commit`], which writes changed nodes and those above them to fresh places: nothing
+//! Stored nodes are read one by one when they are needed. Changes stay in memory until
+//! [`ChunkTree::commit`], which writes changed nodes and those above them to new addresses: nothing
 //! that the last commit refers to is written over (but see there what only grows at its end). Nodes
-//! know their neighbours, and those of a
-//! changed one cannot all be written anew; their words are changed in place, which nobody minds who
-//! goes from the root to the leaves, as all that look for chunks do.
+//! have the addresses of their neighbours, and the neighbours of a changed node cannot all be
+//! written anew. So these addresses are changed in place. A reader that looks for chunks goes from
+//! the root to the leaves and never uses them.
 
 mod commit;
 mod keys;
@@ -42,15 +42,15 @@ pub struct ChunkTree {
     root: Option<WriteLink>,
     /// Level of the root.
     level: u8,
-    /// Behind the last chunk there ever was.
+    /// The coordinates behind the last chunk that there ever was.
     end: Numbers,
-    /// The bounds of the last commit are before that.
+    /// Whether the bounds of the last commit are before `end`.
     has_new_end: bool,
-    /// They are far away.
+    /// Whether the bounds of the last commit are far away.
     is_open: bool,
-    /// Root that the last commit wrote.
+    /// The root of the last commit.
     committed: Option<FileAddr>,
-    /// Nodes of the last commit that are no more.
+    /// Nodes of the last commit that the tree has no more.
     dropped: Vec<FileAddr>,
 }
 
@@ -95,7 +95,7 @@ impl ChunkTree {
         }
         let (root, level, end) = tree.loader.read_root(addr)?;
         tree.end = end;
-        // What others wrote as a bound may be none.
+        // The bounds that other writers wrote may be wrong.
         for key in tree.loader.last_keys(&root, level)? {
             tree.reach(&key);
         }
@@ -105,7 +105,7 @@ impl ChunkTree {
         Ok(tree)
     }
 
-    /// The chunks of an index of any kind, in a tree that is not in the file yet.
+    /// A tree, not in the file yet, of the chunks of an index of any kind.
     ///
     /// # Errors
     /// As [`ChunkTree::new`]; damage in the index.
@@ -132,7 +132,7 @@ impl ChunkTree {
         node.is_none_or(|node| node.is_some_and(|node| node.len() == 0))
     }
 
-    /// How many chunks there are. Reads all that was not read yet.
+    /// How many chunks there are. Reads all nodes that were not read yet.
     ///
     /// # Errors
     /// Damage in the index.
@@ -180,7 +180,7 @@ impl ChunkTree {
         }
     }
 
-    /// Says where a chunk is from now on; gives where it was before.
+    /// Sets where a chunk is; gives where it was before.
     ///
     /// # Errors
     /// [`HdfError::BadValue`] for a key of another number of dimensions and for a place before the
@@ -189,7 +189,7 @@ impl ChunkTree {
     pub fn insert(&mut self, key: &[u64], at: ChunkLocation) -> Result<Option<ChunkLocation>> {
         self.loader.check(key)?;
         if key.contains(&u64::MAX) {
-            // No bound could be behind it.
+            // There would be no bound behind it.
             return Err(HdfError::TooLarge { structure: NAME, value: u64::MAX });
         }
         let entry = self.loader.entry(at)?;
@@ -229,7 +229,7 @@ impl ChunkTree {
         Ok(before.map(|before| self.loader.location(&before)))
     }
 
-    /// Says that there is a chunk here.
+    /// Moves the end behind a chunk.
     fn reach(&mut self, key: &[u64]) {
         if key >= self.end.as_slice() {
             self.end = key.iter().map(|coord| coord.saturating_add(1)).collect();
@@ -237,7 +237,7 @@ impl ChunkTree {
         }
     }
 
-    /// Says that a chunk is no more; gives where it was. Its space is the caller's to give back.
+    /// Removes a chunk; gives where it was. The caller gives its space back.
     ///
     /// # Errors
     /// Damage in the index.
@@ -250,7 +250,7 @@ impl ChunkTree {
             self.dropped.extend(root.addr);
             self.root = None;
         }
-        // A root of one child is of no use.
+        // The only child of a root takes its place.
         while let Some(root) = &mut self.root
             && let Some(NodeEntries::Inner(children)) =
                 root.node.get_mut().map(|node| &mut node.body)
@@ -304,8 +304,8 @@ impl ChunkTree {
     }
 }
 
-/// Puts a chunk where it belongs under a node; gives where it was, and the second part of the node
-/// if it became too long.
+/// Inserts a chunk under a node; gives where the chunk was before, and the second part of the node
+/// if it had to be split.
 fn insert_below(
     loader: &NodeLoader,
     child: &mut WriteLink,
@@ -342,7 +342,7 @@ fn insert_below(
                 edges_below,
             )?;
             if at == 0 && !is_there {
-                // What comes before all the others goes to the first child.
+                // A chunk before all others goes to the first child.
                 node.keys.put(packing, 0, search_key);
                 node.touch(0);
             }
@@ -360,7 +360,7 @@ fn insert_below(
     Ok((before, second))
 }
 
-/// Takes a chunk out from under a node, which may be empty then.
+/// Removes a chunk from under a node, which may be empty then.
 fn remove_below(
     loader: &NodeLoader,
     child: &mut WriteLink,
@@ -379,8 +379,8 @@ fn remove_below(
         NodeEntries::Inner(children) => {
             let at = if is_there { at } else { at.saturating_sub(1) };
             let below = level.saturating_sub(1);
-            // What is beside a child that goes has another neighbour then; and a node ends where the
-            // next one begins. Read it as long as nothing has changed.
+            // The node beside a child that is removed gets another neighbour, and a node ends where
+            // the next one begins. It is read before anything changes.
             let beside = if at == 0 { 1 } else { at.saturating_sub(1) };
             if let Some(beside) = children.get(beside) {
                 loader.read_edge(beside, below, at > 0)?;
@@ -400,7 +400,7 @@ fn remove_below(
             } else if let Some(RemovedEntry::Child(gone)) = node.take(packing, at) {
                 dropped.extend(gone.addr);
             }
-            // Before the first child there is nothing here that could end where it began.
+            // Nothing in this node ends where its first child begins.
             if let NodeEntries::Inner(children) = &mut node.body
                 && let Some(beside) = children.get_mut(at.saturating_sub(1))
                 && !(is_left && at == 0)
@@ -435,7 +435,7 @@ struct ChunkBox<'a> {
 }
 
 impl ChunkBox<'_> {
-    /// The first key of the box that is not before `key`.
+    /// The first key of the box at or after `key`.
     fn next(&self, key: &[u64]) -> Option<Numbers> {
         let mut next = Numbers::new();
         for ((&coord, &first), &last) in key.iter().zip(self.first).zip(self.last) {
@@ -446,7 +446,7 @@ impl ChunkBox<'_> {
                 break;
             }
             if coord > last {
-                // The slowest dimensions that can go on by one; faster ones begin again.
+                // The slower dimensions go on by one where they can; the faster ones begin again.
                 loop {
                     let before = next.pop()?;
                     if self.last.get(next.len()).is_some_and(|&last| before < last) {
@@ -458,8 +458,8 @@ impl ChunkBox<'_> {
             }
             next.push(coord);
         }
-        let rest = self.first.get(next.len()..).unwrap_or_default();
-        next.extend_from_slice(rest);
+        let faster = self.first.get(next.len()..).unwrap_or_default();
+        next.extend_from_slice(faster);
         Some(next)
     }
 
@@ -472,7 +472,7 @@ impl ChunkBox<'_> {
             let (at, is_there) = node.keys.search(self.packing, self.packing.search_key(&key));
             let at = if is_there { at } else { at.saturating_sub(1) };
             out.extend(children.get(at));
-            // Where the next child begins, unless that is before the box.
+            // Go on where the next child begins, or where the box begins behind that.
             let is_last = !node.keys.read(self.packing, at.saturating_add(1), &mut bound);
             from = if is_last { None } else { self.next(&bound) };
         }

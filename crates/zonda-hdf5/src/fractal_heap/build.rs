@@ -1,9 +1,9 @@
-//! A heap made from its objects, whole or one after the other.
+//! A heap that is written: whole, or one object after the other.
 //!
-//! Objects go into direct blocks one after the other. Where one does not fit into the next block of
-//! the doubling table, blocks are passed over until one is long enough; they take no space in the
-//! file. The HDF5 library goes on behind the last block: what is left free in the blocks is counted
-//! in the header, and no free space manager says where it is.
+//! Objects are put into direct blocks one after the other. Where one does not fit into the next
+//! block of the doubling table, blocks are passed over until one is long enough; they take no space
+//! in the file. The header counts the bytes that are left free in blocks, and no free space manager
+//! says where they are: the HDF5 library then goes on behind the last block.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const CHECKSUMS: u8 = 2;
 /// Most bytes of a tiny object whose length is in the first byte of its id.
 const TINY_MAX: usize = 16;
 
-/// What a heap is made like.
+/// The parameters of a new heap.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapParams {
     /// Bytes of an id.
@@ -57,7 +57,7 @@ impl HeapParams {
         HeapParams { id_len: 8, start_block: 1024, max_bits: 40, ..HeapParams::LINKS };
 }
 
-/// A heap that was made.
+/// A heap that was written.
 #[derive(Clone, Debug)]
 pub struct BuiltHeap {
     addr: FileAddr,
@@ -72,14 +72,14 @@ impl BuiltHeap {
         self.addr
     }
 
-    /// The id of the object at this place of the list; empty behind the last.
+    /// The id of object `i` of the list; empty behind the last.
     #[must_use]
     pub fn id(&self, i: usize) -> &[u8] {
         self.ids.chunks_exact(self.id_len.max(1)).nth(i).unwrap_or_default()
     }
 }
 
-/// Makes a heap of these objects.
+/// Writes a heap of these objects.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`] for more than the heap's offsets reach or than the file can hold;
@@ -99,33 +99,35 @@ pub fn build(
     Ok(BuiltHeap { addr: heap.addr, id_len: heap.id_len, ids: ids.finish() })
 }
 
-/// A heap in memory that knows which of its blocks the file has, and where.
+/// A heap in memory to which objects are added. It knows which of its blocks the file has, and
+/// where.
 ///
-/// Objects only come; those that are there keep their bytes and their ids. When the heap is written, the
-/// last direct block goes to a new place with what came to it, and all indirect blocks above it. The
-/// blocks say where the header is, so that stays where it is and is written over: it lies within a
-/// sector, and what it says before and after holds for all objects that were there before.
+/// Objects keep their bytes and their ids. When the heap is written, the last direct block goes to
+/// a new address with the objects that were added to it, and so do all indirect blocks above it.
+/// All blocks have the address of the header, so the header stays where it is and is written over:
+/// it lies within a sector, and both its old and its new bytes are right for all objects that were
+/// there before.
 #[derive(Clone, Debug)]
 pub(crate) struct GrowingHeap {
     params: HeapParams,
     sizes: Sizes,
     /// Where the header is.
     addr: FileAddr,
-    /// The file has a header there.
+    /// Whether the file has a header there.
     is_there: bool,
     is_changed: bool,
     id_len: usize,
     blocks: ManagedBlocks,
     huge: HugeObjects,
-    /// Objects that are in their ids, and bytes of them.
+    /// The number of objects that are in their ids, and their bytes.
     tiny: u64,
     tiny_len: u64,
-    /// Blocks of the file that are no more.
+    /// Blocks of the file that the heap has no more.
     dropped: Vec<FileRange>,
 }
 
 impl GrowingHeap {
-    /// A heap without objects, whose header gets a place.
+    /// A heap without objects, whose header gets an address.
     ///
     /// # Errors
     /// As [`build`].
@@ -156,7 +158,7 @@ impl GrowingHeap {
         self.addr
     }
 
-    /// Puts an object into the heap, and its id behind others.
+    /// Puts an object into the heap, and appends its id to `ids`.
     ///
     /// # Errors
     /// As [`build`].
@@ -188,9 +190,9 @@ impl GrowingHeap {
         Ok(())
     }
 
-    /// Gives what changed to `fresh`, at new places, and what was there before to `freed`. What it
-    /// returns is to be written over the header when all that is in the file, and before anything says
-    /// an id that was not there before; nothing where the file has no header yet.
+    /// Gives what changed to `fresh`, at new addresses, and the space of what it replaces to
+    /// `freed`. What it returns is to be written over the header when all that is in the file, and
+    /// before anything in the file has one of the new ids; `None` where the file has no header yet.
     ///
     /// # Errors
     /// As [`build`].
@@ -230,7 +232,7 @@ impl GrowingHeap {
         Ok(None)
     }
 
-    /// What the file has of it.
+    /// Adds the extents of what the file has of it.
     pub(crate) fn extents(&self, out: &mut Vec<FileRange>) {
         out.push((self.addr, plain_header_len(self.sizes).saturating_add(4)));
         out.extend(self.blocks.direct.iter().filter_map(|block| Some((block.addr?, block.len))));
@@ -268,15 +270,16 @@ struct ManagedBlocks {
     overhead: u64,
     /// The direct blocks in the order of their offsets.
     direct: Vec<DirectBlock>,
-    /// The bytes of the last one so far.
+    /// The bytes of the last block so far.
     last: Vec<u8>,
-    /// The file has them all.
+    /// Whether the file has all of these bytes.
     last_is_there: bool,
-    /// All blocks that begin at lower offsets are where they were when indirect blocks were written.
+    /// Blocks that begin at lower offsets are where they were when indirect blocks were last
+    /// written.
     changed_from: u64,
     /// Indirect blocks by the offsets where they begin.
     indirect: BTreeMap<u64, FileRange>,
-    /// Objects, and bytes of them.
+    /// The number of objects, and their bytes.
     count: u64,
     used: u64,
 }
@@ -287,10 +290,11 @@ struct ManagedSummary {
     root: Option<FileAddr>,
     /// Rows of the root; 0 where it is a direct block.
     rows: u32,
-    /// Bytes that the table has offsets for, and those of its blocks that are there.
+    /// Bytes that the table has offsets for, and bytes of the blocks that the file has.
     span: u64,
     allocated: u64,
-    /// Bytes for objects in all blocks, there or not, that no object takes.
+    /// Bytes for objects that no object takes, in all blocks, also in those that the file does not
+    /// have.
     free: u64,
     /// The offset of the next block, where the root is an indirect one.
     next: u64,
@@ -368,7 +372,8 @@ impl ManagedBlocks {
         Ok(block)
     }
 
-    /// Gives the last block to `fresh`, with zeros behind its objects, unless the file has it so.
+    /// Gives the last block to `fresh`, with zeros behind its objects, unless the file has it as it
+    /// is.
     fn end(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<FileRange>) -> Result<()> {
         let Some(block) = self.direct.last_mut().filter(|_| !self.last_is_there) else {
             return Ok(());
@@ -457,10 +462,10 @@ impl ManagedBlocks {
     }
 }
 
-/// The objects that are too long for blocks.
+/// The objects of a heap that are too long for blocks.
 #[derive(Clone, Debug)]
 struct HugeObjects {
-    /// Whether ids say where objects are, and not their numbers.
+    /// Whether ids have the addresses of objects, not their numbers.
     in_id: bool,
     number_width: u8,
     records: RecordTree<HugeRecord>,
@@ -469,7 +474,7 @@ struct HugeObjects {
     len: u64,
 }
 
-/// Where one of them is, and its number, where ids say that.
+/// The address of one of them, and its number where ids have numbers.
 #[derive(Clone, Debug)]
 struct HugeRecord {
     addr: FileAddr,
@@ -503,7 +508,7 @@ impl HugeObjects {
         })
     }
 
-    /// Puts an object into the file and what finds it into its id.
+    /// Puts an object into the file, and its address or number into its id.
     fn put(&mut self, object: &[u8], id: &mut Writer, fresh: &mut Fresh<'_>) -> Result<()> {
         let len = object.len() as u64;
         let addr = fresh.put(object.to_vec())?;

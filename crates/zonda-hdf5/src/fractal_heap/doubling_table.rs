@@ -93,7 +93,8 @@ impl DoublingTable {
         }
     }
 
-    /// Bytes for objects in all direct blocks under `rows` rows, each of which spends `overhead`.
+    /// Bytes for objects in all direct blocks under `rows` rows, where each block has `overhead`
+    /// bytes of its own.
     pub(super) fn room(&self, rows: u32, overhead: u64) -> u64 {
         let row = |row| {
             let len = self.block_len(row).unwrap_or(0);

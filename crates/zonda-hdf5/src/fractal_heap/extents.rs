@@ -1,4 +1,4 @@
-//! What a heap takes of the file, for giving it back.
+//! The extents of a heap, for giving them back.
 
 use super::{FractalHeap, INDIRECT, OBJECT};
 use crate::btree_v2::BtreeV2;
@@ -9,8 +9,8 @@ use crate::{File, FileAddr, HdfError, Result};
 const FREE_SPACE: &str = "free space manager header";
 
 impl FractalHeap {
-    /// All that the heap takes of the file: its header, its blocks, its huge objects with their
-    /// B-tree, and its free space manager.
+    /// The extents of the heap: of its header, its blocks, its huge objects with their B-tree, and
+    /// its free space manager.
     ///
     /// # Errors
     /// Damage on the way; [`HdfError::Limit`] where blocks overlap.

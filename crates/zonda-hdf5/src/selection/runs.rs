@@ -109,9 +109,9 @@ fn block_runs(
     loop {
         // The blocks that have the coordinate `key` here, and the coordinate up to which these are
         // the same.
-        let here: Vec<_> =
+        let with_key: Vec<_> =
             blocks.iter().filter(|b| begin(b) <= key && key < end(b)).copied().collect();
-        let stop = here.iter().map(end).min();
+        let stop = with_key.iter().map(end).min();
         let next = blocks.iter().map(begin).filter(|&begin| begin > key && begin < extent).min();
         let Some(stop) = stop else {
             match next {
@@ -131,7 +131,7 @@ fn block_runs(
         } else {
             for row in key..stop {
                 at.push(row);
-                let go_on = block_runs(&here, dims, at, found);
+                let go_on = block_runs(&with_key, dims, at, found);
                 at.pop();
                 if !go_on {
                     return false;

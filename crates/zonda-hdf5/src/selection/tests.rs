@@ -7,11 +7,11 @@ fn decode(bytes: &[u8]) -> Result<Selection> {
 
 fn runs(selection: &Selection, dims: &[u64]) -> Vec<(Vec<u64>, u64)> {
     let mut out = Vec::new();
-    let told = selection.for_each_run(dims, &mut |at, n| {
+    let visited = selection.for_each_run(dims, &mut |at, n| {
         out.push((at.to_vec(), n));
         true
     });
-    told.unwrap();
+    visited.unwrap();
     out
 }
 
@@ -101,9 +101,9 @@ fn blocks_are_in_row_major_order_whatever_theirs() {
     let mut ordinal = 0;
     for (at, n) in runs(&selection, &[9, 9]) {
         for i in 0..n {
-            let here = [at[0], at[1] + i];
-            assert_eq!(blocks.before(&here), ordinal);
-            assert_eq!(blocks.at(ordinal), Some((here.as_slice().into(), n - i)));
+            let element = [at[0], at[1] + i];
+            assert_eq!(blocks.before(&element), ordinal);
+            assert_eq!(blocks.at(ordinal), Some((element.as_slice().into(), n - i)));
             ordinal += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! What a symbol table takes of the file, for giving it back.
+//! The extents of a symbol table, for giving them back.
 
 use super::write::shape;
 use super::{NODE, node_space};
@@ -11,8 +11,8 @@ use crate::{File, FileAddr, HdfError, Result};
 const TREE: &str = "version 1 B-tree node";
 const TABLE: &str = "symbol table";
 
-/// All that a symbol table takes of the file: the nodes of its B-tree and those of its entries, each
-/// with the bytes that are not used, and its local heap. None lies over another.
+/// The extents of a symbol table: the nodes of its B-tree and those of its entries, each with its
+/// unused bytes, and its local heap. None overlaps another.
 ///
 /// # Errors
 /// Damage of these structures; [`HdfError::OutOfFile`] where one is not wholly in the file;

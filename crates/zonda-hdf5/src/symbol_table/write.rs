@@ -1,4 +1,4 @@
-//! A symbol table made whole from all links of a group.
+//! A symbol table that is written whole from all links of a group.
 //!
 //! There are as few nodes as hold the entries, and the entries are spread evenly over them; so are
 //! the nodes over those of the B-tree above.
@@ -11,7 +11,7 @@ use crate::{FileAddr, Fresh, HdfError, Result, Superblock};
 
 const TABLE: &str = "symbol table";
 
-/// A node that has its place: of symbols, or of the tree above.
+/// A node that has an address: of symbols, or of the tree above.
 #[derive(Clone, Copy, Debug)]
 struct PlacedNode {
     addr: FileAddr,
@@ -22,8 +22,8 @@ struct PlacedNode {
 /// Puts the links of a group into a symbol table: a local heap with their names, nodes with their
 /// entries, and a version 1 B-tree over these.
 ///
-/// A symbol table keeps neither the order of creation nor character sets: these are not looked at.
-/// How long nodes are says `superblock`.
+/// A symbol table keeps neither the order of creation nor character sets: these are ignored.
+/// `superblock` says how long nodes are.
 ///
 /// # Errors
 /// [`HdfError::Unsupported`] for what no symbol table can have: links that are neither hard nor
@@ -118,7 +118,7 @@ pub(super) fn shape(superblock: &Superblock) -> NodeShape {
 
 /// A list in as few parts as have at most so many items each, which differ by one at most.
 struct Shares<'a, T> {
-    rest: &'a [T],
+    remaining: &'a [T],
     parts: usize,
 }
 
@@ -126,7 +126,7 @@ impl<'a, T> Shares<'a, T> {
     fn of(all: &'a [T], most: usize) -> Shares<'a, T> {
         // The number of items in a node has two bytes.
         let most = most.clamp(1, usize::from(u16::MAX));
-        Shares { rest: all, parts: all.len().div_ceil(most) }
+        Shares { remaining: all, parts: all.len().div_ceil(most) }
     }
 }
 
@@ -137,9 +137,10 @@ impl<'a, T> Iterator for Shares<'a, T> {
         if self.parts == 0 {
             return None;
         }
-        let (part, rest) = self.rest.split_at_checked(self.rest.len().div_ceil(self.parts))?;
+        let (part, remaining) =
+            self.remaining.split_at_checked(self.remaining.len().div_ceil(self.parts))?;
         self.parts = self.parts.saturating_sub(1);
-        self.rest = rest;
+        self.remaining = remaining;
         Some(part)
     }
 }

@@ -14,11 +14,11 @@ pub(super) fn is_numbered(name: &[u8]) -> bool {
 /// A name without a place for a number: `%%` is a percent sign in it, too.
 pub(super) fn without_doubled(name: &[u8]) -> Box<[u8]> {
     let mut out = Vec::with_capacity(name.len());
-    let mut rest = name.iter().peekable();
-    while let Some(byte) = rest.next() {
+    let mut remaining = name.iter().peekable();
+    while let Some(byte) = remaining.next() {
         out.push(*byte);
         if *byte == b'%' {
-            let _second = rest.next_if_eq(&&b'%');
+            let _second = remaining.next_if_eq(&&b'%');
         }
     }
     out.into()
@@ -27,17 +27,17 @@ pub(super) fn without_doubled(name: &[u8]) -> Box<[u8]> {
 /// A name with `%b` replaced by a number and `%%` by a percent sign; anything else stays.
 pub(super) fn with_number(name: &[u8], number: u64) -> Box<[u8]> {
     let mut out = Vec::with_capacity(name.len());
-    let mut rest = name;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
+    let mut remaining = name;
+    while let Some((&byte, after)) = remaining.split_first() {
+        remaining = after;
         match (byte, after.first()) {
             (b'%', Some(b'b')) => {
                 out.extend_from_slice(number.to_string().as_bytes());
-                rest = after.get(1..).unwrap_or_default();
+                remaining = after.get(1..).unwrap_or_default();
             }
             (b'%', Some(b'%')) => {
                 out.push(b'%');
-                rest = after.get(1..).unwrap_or_default();
+                remaining = after.get(1..).unwrap_or_default();
             }
             _ => out.push(byte),
         }

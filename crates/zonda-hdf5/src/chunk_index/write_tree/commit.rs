@@ -1,18 +1,19 @@
-//! Changed nodes on their way to the file.
+//! The commit of a chunk tree: changed nodes are encoded.
 //!
-//! A node that changed goes to a new place, and all above it would have to, up to the header that says
-//! where the root is. Whoever commits again and again would give back as much space each time, which
-//! readers may still look at. So nodes stay where they are if one of two things is all that changed:
+//! A changed node goes to a new address, and so would all nodes above it, up to the header that has
+//! the address of the root. A writer that commits again and again would give back as much space
+//! each time, which readers may still use. So nodes stay where they are if one of two things is all
+//! that changed:
 //!
-//! - *One* node below is elsewhere, and none was split. Then its address is written over, one word.
-//!   If there is more, all above go to new places, so that a reader never meets some changes without
-//!   others: of a node that was split, one half without the other.
-//! - There is more at the end of the tree. Who commits often says so ([`ChunkTree::commit`]), and nodes
-//!   at the right edge get a bound that is far away. From then on entries are written behind those
-//!   that are counted, and then the count, of two bytes. Readers who come in between see what they
-//!   saw before: the one key that they look at is the bound, where the next entry begins. It passes
-//!   from the far one to the key of that entry; both are behind all that is counted, and so is every
-//!   mixture of their words.
+//! - *One* node below is elsewhere, and none was split. Then its address is written over, which is
+//!   one word. If more has changed, all nodes above go to new addresses, so that a reader never
+//!   sees some changes without others, such as one half of a node that was split.
+//! - Entries were added at the end of the tree. A caller that commits often says so
+//!   ([`ChunkTree::commit`]), and nodes at the right edge get a bound that is far away. From then
+//!   on, new entries are written behind those that are counted, and then the count, of two bytes. A
+//!   reader in between sees what it saw before: the only changed key that it looks at is the bound,
+//!   in whose place the next entry begins. The bound changes from the far one to the key of that
+//!   entry. Both are behind all entries that are counted, and so is every mixture of their words.
 
 use std::ops::Range;
 
@@ -22,34 +23,35 @@ use super::node_loader::NodeLoader;
 use super::{ChunkTree, NAME};
 use crate::{FileAddr, Fresh, HdfError, Result, Writer};
 
-/// Bytes and where they go.
+/// Bytes to be written, and their address.
 type FileBytes = (FileAddr, Vec<u8>);
 
-/// What the header of the dataset has to say after a commit, and what changes in place.
+/// Where the root is after a commit, for the header of the dataset, and what is to be written over
+/// in place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeCommit {
     /// Where the index is now; `None` where there are no chunks.
     pub root: Option<FileAddr>,
-    /// Entries behind those that nodes count, and bounds. They are to be written, and to be durable
-    /// as new nodes are, before the switches.
+    /// Entries behind those that nodes count, and bounds. Like new nodes, they are to be written
+    /// and durable before the switches.
     pub appended: Vec<FileBytes>,
-    /// Numbers of entries of nodes that stay where they are, and at most one address in them, each
-    /// within a sector. They are to be written, and to be durable, before the header is: what is
-    /// counted and not yet within the extent nobody asks for.
+    /// Numbers of entries of nodes that stay where they are, and at most one address in such a
+    /// node, each within a sector. They are to be written and durable before the header: no reader
+    /// asks for chunks that are counted and not yet within the extent.
     pub switches: Vec<FileBytes>,
-    /// Words of nodes that stay where they are and have got other neighbours. They are to be
-    /// written when the header is, before or after it: the tree of the last commit and the new one
-    /// can be read with them and without.
+    /// Addresses of neighbours in nodes that stay where they are. They are to be written with the
+    /// header, before or after it: both the tree of the last commit and the new one can be read
+    /// with them and without.
     pub patches: Vec<FileBytes>,
 }
 
 impl ChunkTree {
-    /// Gives changed nodes to `fresh`, at new places, and gives their old places back; what little
-    /// changed of others is in what it returns. `often` says that the next commit will come soon.
+    /// Gives changed nodes to `fresh`, at new addresses, and gives their old space back. The small
+    /// changes of nodes that stay are in what it returns. `often` says that the next commit will
+    /// come soon.
     ///
-    /// # Errors
-    /// Damage in nodes that had to be read, [`HdfError::TooLarge`] for elements or a file beyond
-    /// what numbers can say. What `fresh` was given by then nothing refers to.
+    /// # Errors Damage in nodes that had to be read, [`HdfError::TooLarge`] for elements or a file
+    /// beyond what numbers can say. Nothing refers to what `fresh` was given until then.
     pub fn commit(&mut self, fresh: &mut Fresh<'_>, often: bool) -> Result<TreeCommit> {
         let mut out = TreeCommit::default();
         let mut old = Vec::new();
@@ -69,9 +71,9 @@ impl ChunkTree {
         }
         if let Some(root) = &self.root {
             let mut writing = TreeWriter { loader: &self.loader, fresh, out: &mut out };
-            let side = NodeWithNeighbours { here: root, left: None, right: None };
+            let around = NodeWithNeighbours { link: root, left: None, right: None };
             if root.is_dirty {
-                writing.node(side, self.level, bound)?;
+                writing.node(around, self.level, bound)?;
             }
             out.root = root.addr;
         }
@@ -90,17 +92,17 @@ impl ChunkTree {
 /// Finds out which changed nodes stay where they are.
 struct StayPlanner<'a> {
     loader: &'a NodeLoader,
-    /// Whether bounds at the edge are right that are not far away.
+    /// Whether the bounds at the right edge stay right where they are not far away.
     ends_right: bool,
-    /// Whether nodes may stay of which one below does not.
+    /// Whether a node may stay of which one node below moves.
     may_swap: bool,
-    /// Stored nodes of which one below will be elsewhere, and nodes that are new.
+    /// How many stored links will lead elsewhere, and how many nodes are new.
     n_swaps: usize,
     n_new: usize,
 }
 
 impl StayPlanner<'_> {
-    /// `is_edge`: there is nothing behind this node at its level.
+    /// Decides for a node and all below it. `is_edge` says that the node is the last of its level.
     fn node(&mut self, child: &mut WriteLink, is_edge: bool) {
         let Some(node) = child.node.get_mut() else { return };
         let len = node.len();
@@ -125,7 +127,7 @@ impl StayPlanner<'_> {
     }
 }
 
-/// Takes new places for the other changed nodes.
+/// Gives new addresses to changed nodes that do not stay.
 fn place(
     child: &mut WriteLink,
     len: u64,
@@ -148,8 +150,8 @@ fn place(
     Ok(())
 }
 
-/// Says that all is stored as it is in memory, and which nodes can grow where they are: those at the
-/// right edge, if `is_open`.
+/// Marks all nodes as stored as they are in memory. If `is_open`, those at the right edge can grow
+/// where they are.
 fn clean(child: &mut WriteLink, is_open: bool) {
     let is_dirty = std::mem::replace(&mut child.is_dirty, false);
     child.stays = false;
@@ -158,7 +160,7 @@ fn clean(child: &mut WriteLink, is_open: bool) {
     if !is_dirty && was_open == is_open {
         return;
     }
-    // One that did not change has the bound that it had: it can be closed, not opened.
+    // A node that did not change has the bound that it had: it can be closed, not opened.
     node.stored = StoredEntries::whole(node.len(), is_open && (is_dirty || was_open));
     if let NodeEntries::Inner(children) = &mut node.body {
         let last = children.len().saturating_sub(1);
@@ -171,7 +173,7 @@ fn clean(child: &mut WriteLink, is_open: bool) {
 /// A node and its neighbours.
 #[derive(Clone, Copy)]
 struct NodeWithNeighbours<'a> {
-    here: &'a WriteLink,
+    link: &'a WriteLink,
     left: Option<&'a WriteLink>,
     right: Option<&'a WriteLink>,
 }
@@ -188,19 +190,19 @@ fn place_of(child: &WriteLink) -> Result<FileAddr> {
 }
 
 impl TreeWriter<'_, '_, '_> {
-    /// Encodes a changed node, whose chunks are all before `bound`, and those below it.
-    fn node(&mut self, side: NodeWithNeighbours<'_>, level: u8, bound: &[u64]) -> Result<()> {
-        let NodeWithNeighbours { here, left, right } = side;
+    /// Encodes a changed node, whose chunks are all before `bound`, and the changed nodes below it.
+    fn node(&mut self, around: NodeWithNeighbours<'_>, level: u8, bound: &[u64]) -> Result<()> {
+        let NodeWithNeighbours { link, left, right } = around;
         let loader = self.loader;
         let shape = &loader.shape;
-        let node = loader.node(here, level)?;
-        let addr = place_of(here)?;
+        let node = loader.node(link, level)?;
+        let addr = place_of(link)?;
         let neighbours = [left, right].map(|child| child.and_then(|child| child.addr));
         let bytes = shape.encode(level, node.len(), neighbours, |writer| {
             self.entries(node, bound, right.is_none(), writer)
         })?;
-        if here.stays {
-            self.in_place(here, node, &bytes, right.is_none())?;
+        if link.stays {
+            self.in_place(link, node, &bytes, right.is_none())?;
         } else {
             self.fresh.put_at(addr, bytes);
             for (neighbour, word) in [(left, shape.right_at()), (right, shape.left_at())] {
@@ -213,13 +215,13 @@ impl TreeWriter<'_, '_, '_> {
         let NodeEntries::Inner(children) = &node.body else { return Ok(()) };
         let below = level.saturating_sub(1);
         let mut after_it = Numbers::new();
-        for (i, here) in children.iter().enumerate() {
+        for (i, link) in children.iter().enumerate() {
             let next = i.saturating_add(1);
             let is_last = !node.keys.read(&loader.packing, next, &mut after_it);
             let bound = if is_last { bound } else { &after_it };
-            if !here.is_dirty {
+            if !link.is_dirty {
                 if !is_last || right.is_some() {
-                    self.close(here, below, bound)?;
+                    self.close(link, below, bound)?;
                 }
                 continue;
             }
@@ -241,22 +243,22 @@ impl TreeWriter<'_, '_, '_> {
             {
                 after = children.first();
             }
-            self.node(NodeWithNeighbours { here, left: before, right: after }, below, bound)?;
+            self.node(NodeWithNeighbours { link, left: before, right: after }, below, bound)?;
         }
         Ok(())
     }
 
-    /// Writes what changed of a node that stays: what is behind its stored entries, its bound if that
-    /// is not the far one any more, and the place of a node below.
+    /// Encodes what changed of a node that stays: entries behind its stored ones, its bound if that
+    /// is not the far one any more, and the address of a node below.
     fn in_place(
         &mut self,
-        here: &WriteLink,
+        link: &WriteLink,
         node: &WriteNode,
         bytes: &[u8],
         is_edge: bool,
     ) -> Result<()> {
         let shape = &self.loader.shape;
-        let addr = place_of(here)?;
+        let addr = place_of(link)?;
         let at = |offset: usize| FileAddr(addr.0.saturating_add(offset as u64));
         let piece =
             |range: Range<usize>| (at(range.start), bytes.get(range).unwrap_or_default().to_vec());
@@ -269,7 +271,7 @@ impl TreeWriter<'_, '_, '_> {
         if has_grown {
             self.out.switches.push(piece(shape.used_at()));
         }
-        if let Some(i) = here.swapped {
+        if let Some(i) = link.swapped {
             let word = shape.child_at(i);
             let width = usize::from(shape.sizes.offset);
             self.out.switches.push(piece(word..word.saturating_add(width)));
@@ -283,7 +285,7 @@ impl TreeWriter<'_, '_, '_> {
         Ok(writer.finish())
     }
 
-    /// Gives nodes at what was the right edge the bound that they have now.
+    /// Encodes the new bounds of nodes that were at the right edge and are not any more.
     fn close(&mut self, child: &WriteLink, level: u8, bound: &[u64]) -> Result<()> {
         let Some(node) = child.node.get().filter(|node| node.stored.is_open) else {
             return Ok(());
@@ -328,7 +330,7 @@ impl TreeWriter<'_, '_, '_> {
             writer.addr(addr)?;
         }
         writer.u64(0);
-        // What is behind all chunks is behind the element, too.
+        // The bound behind all chunks is behind the element size, too.
         self.key(bound, if is_end { self.loader.elem_size } else { 0 }, writer)
     }
 

@@ -1,8 +1,8 @@
-//! The keys of a node, in eight bytes each where that will do.
+//! The keys of a node of a chunk tree, in eight bytes each where they fit.
 //!
-//! Coordinates side by side in one number, the slowest in its highest bits, keep their order, and
-//! looking for one of them is looking for a number. A node with coordinates that do not fit keeps
-//! all of its keys as they are.
+//! The coordinates of a key are packed into one number, the slowest in its highest bits: the
+//! numbers have the order of the keys, and the search for a key is a search for a number. A node
+//! with a key that does not fit keeps all of its keys as coordinates.
 
 use smallvec::SmallVec;
 
@@ -15,17 +15,17 @@ pub(super) struct KeyPacking {
     widths: SmallVec<[u8; 4]>,
 }
 
-/// A key that is looked for.
+/// A key to look for, as coordinates and packed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchKey<'a> {
     pub(super) coords: &'a [u64],
     packed: Option<u64>,
-    /// Known to be behind all keys.
+    /// Whether it is known to be behind all keys.
     is_behind: bool,
 }
 
 impl SearchKey<'_> {
-    /// The same key, which comes behind all others.
+    /// The same key, known to be behind all others.
     pub(super) fn behind(self) -> Self {
         SearchKey { is_behind: true, ..self }
     }
@@ -81,12 +81,12 @@ impl NodeKeys {
         NodeKeys { list: Vec::new(), is_packed: true }
     }
 
-    /// Numbers of a key.
+    /// Numbers of `list` that a key takes.
     fn step(&self, packing: &KeyPacking) -> usize {
         if self.is_packed { 1 } else { packing.rank() }
     }
 
-    /// Key `i`, if there are so many.
+    /// Reads key `i` into `out`; `false` where there are not so many.
     #[inline]
     pub(super) fn read(&self, packing: &KeyPacking, i: usize, out: &mut Numbers) -> bool {
         if self.is_packed {
@@ -123,7 +123,7 @@ impl NodeKeys {
         (low, self.read(packing, low, &mut key) && key.as_slice() == search_key.coords)
     }
 
-    /// Puts a key at place `i`, with room for `more` where there is none for this one.
+    /// Inserts a key before key `i`, with room for `more` keys where there is none for this one.
     #[inline]
     pub(super) fn insert(
         &mut self,
@@ -152,7 +152,7 @@ impl NodeKeys {
         }
     }
 
-    /// Puts a key in the place of key `i`.
+    /// Replaces key `i`.
     pub(super) fn put(&mut self, packing: &KeyPacking, i: usize, search_key: SearchKey<'_>) {
         if self.is_packed && search_key.packed.is_none() {
             self.spread(packing);
@@ -166,20 +166,20 @@ impl NodeKeys {
         }
     }
 
-    /// Takes key `i` out.
+    /// Removes key `i`.
     pub(super) fn remove(&mut self, packing: &KeyPacking, i: usize) {
         let step = self.step(packing);
         let from = i.saturating_mul(step).min(self.list.len());
         self.list.drain(from..from.saturating_add(step).min(self.list.len()));
     }
 
-    /// Takes the keys from place `i` on.
+    /// Removes the keys from key `i` on, and gives them.
     pub(super) fn split_off(&mut self, packing: &KeyPacking, i: usize) -> NodeKeys {
         let from = i.saturating_mul(self.step(packing)).min(self.list.len());
         NodeKeys { list: self.list.split_off(from), is_packed: self.is_packed }
     }
 
-    /// Keeps keys as they are from now on.
+    /// Keeps the keys as coordinates from now on.
     #[cold]
     fn spread(&mut self, packing: &KeyPacking) {
         let packed = std::mem::take(&mut self.list);
@@ -192,10 +192,11 @@ impl NodeKeys {
     }
 }
 
-/// How many numbers come before this one.
+/// How many numbers of a list come before a key.
 ///
-/// The nodes of a large tree are not in the cache. A search by halves would wait for one line after
-/// the other; a number of each can be waited for at once.
+/// The nodes of a large tree are not in the processor's cache. A search by halves would wait for
+/// one line after the other; here one number of each line is read, and all lines are waited for at
+/// once.
 #[inline]
 fn before(list: &[u64], key: u64) -> usize {
     if list.len() > 32 * CACHE_LINE_KEYS {

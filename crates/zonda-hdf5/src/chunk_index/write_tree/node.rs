@@ -1,14 +1,15 @@
-//! Nodes in memory: keys, and for each a chunk or a node below.
+//! Nodes of a chunk tree in memory: keys, and for each key a chunk or a node below.
 //!
-//! Key `i` of an inner node is a lower bound of what is under child `i`. Keys before the first go to
-//! child 0, so that bounds at the left edge need not be right until something is put there.
+//! Key `i` of an inner node is a lower bound of the chunks under child `i`. Chunks before the first
+//! key belong to child 0, so that the bounds at the left edge need not be right until a chunk is
+//! put there.
 
 use std::sync::OnceLock;
 
 use super::keys::{KeyPacking, NodeKeys, SearchKey};
 use crate::FileAddr;
 
-/// A chunk in the file, as small as it can be.
+/// A chunk in the file, in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChunkEntry {
     /// Its address.
@@ -22,14 +23,14 @@ pub(super) struct ChunkEntry {
 /// A node below another.
 #[derive(Debug)]
 pub(super) struct WriteLink {
-    /// Where it is stored, or was before it changed.
+    /// The address where the node is stored, or was before it changed.
     pub(super) addr: Option<FileAddr>,
-    /// Whether what is in memory differs from what is stored. If so, that holds for all nodes above.
+    /// Whether the node in memory differs from the stored one. Then all nodes above are dirty, too.
     pub(super) is_dirty: bool,
-    /// Whether it stays where it is in the commit that is being made, though it changed: by what was
-    /// added at its end, and by the place of a node below.
+    /// Whether the node stays where it is in the commit that is being made, though it changed:
+    /// entries were added at its end, or a node below is elsewhere.
     pub(super) stays: bool,
-    /// Which of its stored entries then leads to another place.
+    /// Which of its stored entries then leads to another address.
     pub(super) swapped: Option<usize>,
     /// Filled when the node is needed.
     pub(super) node: OnceLock<Box<WriteNode>>,
@@ -48,7 +49,7 @@ impl WriteLink {
         WriteLink { addr: None, is_dirty: true, stays: false, swapped: None, node }
     }
 
-    /// Whether it is to be written at a place of its own by the commit that is being made.
+    /// Whether the commit that is being made writes it to a new address.
     pub(super) fn moves(&self) -> bool {
         self.is_dirty && !self.stays
     }
@@ -62,7 +63,7 @@ pub(super) enum NodeEntries {
     Inner(Vec<WriteLink>),
 }
 
-/// What the last addition to a node says of the next.
+/// Where the last addition to a node was, which says where the next one will be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trend {
     None,
@@ -72,14 +73,16 @@ enum Trend {
     Descending,
 }
 
-/// What the file has of a node.
+/// Which entries of a node the file has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StoredEntries {
     /// Entries that are stored.
     pub(super) n: usize,
-    /// How many of them, from the first, are as they are stored, but for where a node below is.
+    /// How many of them, from the first, are in memory as they are stored, except for addresses of
+    /// nodes below.
     unchanged: usize,
-    /// It was committed with the bound that is far away: it can take more at its end where it is.
+    /// Whether it was committed with the bound that is far away, so that entries can be added at
+    /// its end where it is.
     pub(super) is_open: bool,
 }
 
@@ -117,14 +120,15 @@ impl WriteNode {
         WriteNode { keys, body, trend: Trend::None, stored: StoredEntries::default() }
     }
 
-    /// Says that entry `i`, or its key, is not as it is stored any more.
+    /// Notes that entry `i`, or its key, differs from the stored one from now on.
     pub(super) fn touch(&mut self, i: usize) {
         self.stored.unchanged = self.stored.unchanged.min(i);
     }
 
-    /// Says that there will be one more from entry `i` on.
+    /// Notes that an entry will be inserted before entry `i`.
     fn grows(&mut self, i: usize, most: usize) {
-        // One that is split ends elsewhere, and only from a bound far away can that be written over.
+        // A node that is split ends elsewhere, and a bound can be written over only if it is far
+        // away.
         let is_split = self.len() >= most;
         self.touch(if is_split && !self.stored.is_open { 0 } else { i });
     }
@@ -164,7 +168,7 @@ impl WriteNode {
         edges: LevelEdges,
         most: usize,
     ) -> Option<WriteNode> {
-        // Children are second parts of nodes that were split, so none becomes the first.
+        // New children are second parts of nodes that were split, so none becomes the first.
         let (cut, trends) = self.plan(at, 1, edges, most);
         self.grows(at.min(cut), most);
         let NodeEntries::Inner(children) = &mut self.body else { return None };
@@ -174,11 +178,12 @@ impl WriteNode {
         split.map(|split| WriteNode { trend: trends[1], ..second(split) })
     }
 
-    /// Where to split if there is no room for one more at place `at`, and the trends of both parts.
-    /// `first` is the first place where one may be added.
+    /// Where to split the node if it has no room for one more entry at `at`, and the trends of both
+    /// parts. `first` is the first place where an entry may be added.
     ///
-    /// Where the next will come behind this one (or before it), a full node stays behind. It then
-    /// has no trend, so that an order that only looks like one makes no more nodes than any other.
+    /// Where the next entry is expected behind this one (or before it), a full node stays behind.
+    /// It has no trend then, so that an order that only looks ascending makes no more nodes than
+    /// any other.
     fn plan(&self, at: usize, first: usize, edges: LevelEdges, most: usize) -> (usize, [Trend; 2]) {
         let n = self.len();
         let trend = match at {
@@ -195,7 +200,7 @@ impl WriteNode {
         }
     }
 
-    /// Takes entry `i` out, with its key.
+    /// Removes entry `i` with its key.
     pub(super) fn take(&mut self, packing: &KeyPacking, i: usize) -> Option<RemovedEntry> {
         let taken = match &mut self.body {
             NodeEntries::Leaf(entries) if i < entries.len() => {
@@ -212,15 +217,15 @@ impl WriteNode {
     }
 }
 
-/// What was in a node.
+/// An entry that was removed from a node.
 #[derive(Debug)]
 pub(super) enum RemovedEntry {
     Chunk(ChunkEntry),
     Child(WriteLink),
 }
 
-/// Puts an item and its key at place `at`. Where there is no room for more than `most`, the items
-/// are split before place `cut`, counted with the new one, and the second part is given back.
+/// Inserts an item and its key at `at`. Where there would be more than `most`, the items are split
+/// before place `cut`, the new one counted, and the second part is returned.
 #[inline]
 fn put<T>(
     keys: &mut NodeKeys,
@@ -258,7 +263,7 @@ fn insert<T>(
     most: usize,
 ) {
     let n = items.len();
-    // No more room than a full node needs, and little for the many trees of a single chunk.
+    // No more memory than a full node needs, and little for the many trees of a single chunk.
     let more = n.max(4).min(most.saturating_sub(n)).max(1);
     if n == items.capacity() {
         items.reserve_exact(more);

@@ -13,10 +13,10 @@ use crate::btree_v1::{self, NodeShape, NodeType};
 use crate::tuning::NODES_AT_ONCE;
 use crate::{ChunkLocation, File, FileAddr, HdfError, Reader, Result};
 
-/// A number of elements that no dimension has.
+/// A number of elements larger than any dimension has.
 const FAR: u64 = 1 << 62;
 
-/// Where nodes come from, and how they look.
+/// Reads the nodes of one tree, and knows their form.
 #[derive(Debug)]
 pub(super) struct NodeLoader {
     file: Arc<File>,
@@ -25,7 +25,7 @@ pub(super) struct NodeLoader {
     pub(super) packing: KeyPacking,
     pub(super) elem_size: u32,
     chunk_bytes: u32,
-    /// Whether chunks are as long as they are, whatever the index says.
+    /// Whether all chunks have `chunk_bytes`, whatever the index says.
     is_len_fixed: bool,
     pub(super) shape: NodeShape,
     /// Bytes of nodes read so far.
@@ -70,12 +70,14 @@ impl NodeLoader {
         self.is_len_fixed = true;
     }
 
-    /// A key behind all chunks there will be, each of its words no less than that of any of them.
+    /// A key behind all chunks that there can be: each of its words is no less than that of any
+    /// chunk.
     pub(super) fn far(&self) -> Numbers {
         self.chunk.iter().map(|&dim| FAR.checked_div(dim).unwrap_or(0)).collect()
     }
 
-    /// Whether an address in a node is written at once: one word of memory, and within a sector.
+    /// Whether an address in a node is aligned, so that it is written at once: it is one word of
+    /// memory and lies in one sector.
     pub(super) fn is_one_word(&self, node: FileAddr, at: usize) -> bool {
         let at = self.file.position(node).saturating_add(at as u64);
         at.checked_rem(u64::from(self.shape.sizes.offset)) == Some(0)
@@ -126,7 +128,7 @@ impl NodeLoader {
         child.node.get().map(|node| &**node).ok_or(missing(child.addr))
     }
 
-    /// The same to be changed.
+    /// The same, to be changed.
     pub(super) fn node_mut<'a>(
         &self,
         child: &'a mut WriteLink,
@@ -220,7 +222,8 @@ impl NodeLoader {
             level,
             key_len,
         )?;
-        // As many bytes as the file has: levels go down, but nodes may be shared.
+        // All nodes together may have as many bytes as the file. Levels go down, but nodes may be
+        // shared.
         let before = self.spent.fetch_add(node.bytes(), Ordering::Relaxed);
         let limit = self.file.len();
         if before.saturating_add(node.bytes()) > limit {

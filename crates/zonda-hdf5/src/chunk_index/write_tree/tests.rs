@@ -483,8 +483,8 @@ proptest! {
                     let want: Vec<_> = test.model.iter().filter(|(key, _)| is_in(key))
                         .map(|(key, at)| (key.clone(), *at)).collect();
                     let mut got = Vec::new();
-                    let tell = &mut |key: &[u64], at| got.push((key.to_vec(), at));
-                    test.tree.for_each_in(&first, &last, tell).unwrap();
+                    let collect = &mut |key: &[u64], at| got.push((key.to_vec(), at));
+                    test.tree.for_each_in(&first, &last, collect).unwrap();
                     prop_assert_eq!(got, want);
                     prop_assert_eq!(test.tree.get(&first).unwrap(), test.model.get(&first).copied());
                 }

@@ -1,4 +1,4 @@
-//! A dataset whose chunks come and go, for the tests of its tree.
+//! A dataset whose chunks are inserted and removed, for the tests of chunk trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{Fresh, Sizes, Space};
 
 pub(super) type ChunkMap = BTreeMap<Vec<u64>, ChunkLocation>;
 
-/// A dataset whose chunks come and go, and what a tree of them has to say.
+/// A dataset, its tree in memory and in the file, and a model of what both must have.
 pub(super) struct ChunkTreeTest {
     pub(super) storage: Arc<Memory>,
     pub(super) space: Space,
@@ -68,14 +68,14 @@ impl ChunkTreeTest {
 
     /// A key by number, row by row.
     pub(super) fn key(&self, number: u64) -> Vec<u64> {
-        let mut rest = number;
+        let mut remainder = number;
         let mut key: Vec<u64> = self
             .counts
             .iter()
             .rev()
             .map(|&count| {
-                let coord = rest % count;
-                rest /= count;
+                let coord = remainder % count;
+                remainder /= count;
                 coord
             })
             .collect();
@@ -117,7 +117,7 @@ impl ChunkTreeTest {
         assert_eq!(self.tree.remove(key).unwrap(), self.model.remove(key), "{key:?}");
     }
 
-    /// Commits, and tries what a dying writer may leave.
+    /// Commits, and checks every state that a dying writer may leave.
     pub(super) fn commit(&mut self) -> TreeCommit {
         let file = open(&self.storage);
         let before = (self.storage.to_vec().unwrap(), self.root, self.all_of(&self.storage));
@@ -168,7 +168,7 @@ impl ChunkTreeTest {
             found.retain(|key, _| before.2.contains_key(key));
             same(&found, if found == now { &now } else { &before.2 }, "the old tree, switched");
         }
-        // Before the words of neighbours are right, too.
+        // The new tree is right before the addresses of neighbours are, too.
         self.root = commit.root;
         same(&self.all(), &self.model, "the new tree, with old words");
         put(&commit.patches);
@@ -213,12 +213,12 @@ impl ChunkTreeTest {
         chunks_of(storage, &self.layout(), &self.grid())
     }
 
-    /// What the reader finds.
+    /// All chunks that a reader finds.
     pub(super) fn all(&self) -> ChunkMap {
         self.all_of(&self.storage)
     }
 
-    /// Commits, and looks at all that was written.
+    /// Commits, and checks all that was written.
     pub(super) fn check(&mut self) -> TreeCommit {
         let commit = self.commit();
         same(&self.all(), &self.model, "the new tree");

@@ -81,7 +81,7 @@ pub(super) fn fill(block: &mut HeaderBlock<'_>, mut left: u64) -> Result<()> {
     let head = head(block.style);
     while let Some(most) = left.checked_sub(head) {
         let mut len = most.min(u64::from(u16::MAX));
-        // What then is left must not be a gap.
+        // The bytes that are left then must not be a gap.
         let behind = most.saturating_sub(len);
         if behind > 0 && behind < head {
             len = len.saturating_sub(head);
