@@ -11,13 +11,14 @@ use std::sync::Arc;
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::checksum::lookup3;
 use crate::fractal_heap::FractalHeap;
-use crate::guard::Budget;
 use crate::message::{
     AttributeInfo, AttributeMessage, AttributeParts, Charset, Dataspace, Datatype, kind,
 };
 use crate::object_header::Message;
 use crate::shared::SharedReference;
 use crate::sohm::{self, HEAP_ID_LEN};
+use crate::traversal_budget::TraversalBudget;
+use crate::tuning::{DAMAGED_ATTRIBUTE_BYTES, DAMAGED_ATTRIBUTES_BYTES};
 use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
 mod dense;
@@ -39,7 +40,8 @@ pub struct Attribute {
     pub name: Box<[u8]>,
     /// Its character set.
     pub charset: Charset,
-    /// When it was made, as a rank among its object's, where the object keeps that.
+    /// Its rank in the order in which the object's attributes were made, where the object keeps
+    /// that.
     pub creation_order: Option<u32>,
     /// Type of an element.
     pub datatype: Datatype,
@@ -58,12 +60,12 @@ pub struct Attribute {
 /// which the HDF5 library gives them by creation.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
-    items: Vec<Item>,
+    items: Vec<AttributeItem>,
 }
 
 /// One attribute.
 #[derive(Clone, Debug)]
-struct Item {
+struct AttributeItem {
     /// Where the message is in `bytes`.
     start: u32,
     len: u32,
@@ -71,19 +73,19 @@ struct Item {
     name: u8,
     name_len: u16,
     creation_order: Option<u32>,
-    source: Source,
+    source: MessageSource,
 }
 
-/// Where a message is.
+/// The bytes of a message, or why there are none.
 #[derive(Clone, Debug)]
-enum Source {
-    /// In these bytes, which begin at this byte of the file where they are a part of it.
+enum MessageSource {
+    /// In these bytes, which are at byte `at` of the file where they are a part of it.
     Bytes { bytes: Arc<[u8]>, at: u64 },
-    /// Nowhere: this is why.
+    /// Nowhere, because of this error.
     Damaged(Box<HdfError>),
 }
 
-impl Item {
+impl AttributeItem {
     /// An item for a message of `len` bytes in `bytes`.
     fn new(
         bytes: Arc<[u8]>,
@@ -92,53 +94,53 @@ impl Item {
         at: u64,
         creation_order: Option<u32>,
         sizes: Sizes,
-    ) -> Item {
+    ) -> AttributeItem {
         let message = start.checked_add(len).and_then(|end| bytes.get(start..end));
         let parts = Reader::new(ATTRIBUTE, message.unwrap_or_default(), at, sizes);
         let parts = match AttributeParts::decode(parts) {
             Ok(parts) => parts,
-            Err(error) => return Item::damaged(error, creation_order),
+            Err(error) => return AttributeItem::damaged(error, creation_order),
         };
         // The name follows eight bytes, and its character set in version 3.
         let name = if parts.version == 3 { 9 } else { 8 };
         let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
             let (structure, limit) = (ATTRIBUTE, u64::from(u32::MAX));
             let error = HdfError::Limit { structure, at, what: "bytes", limit };
-            return Item::damaged(error, creation_order);
+            return AttributeItem::damaged(error, creation_order);
         };
-        Item {
+        AttributeItem {
             start,
             len,
             name,
             name_len: u16::try_from(parts.name.len()).unwrap_or(u16::MAX),
             creation_order,
-            source: Source::Bytes { bytes, at },
+            source: MessageSource::Bytes { bytes, at },
         }
     }
 
-    /// An item for what a heap gave; `at` is for messages.
+    /// An item for a message from a heap; `at` is for error messages.
     fn of_heap(
         message: Result<Vec<u8>>,
         at: u64,
         creation_order: Option<u32>,
         sizes: Sizes,
-    ) -> Item {
+    ) -> AttributeItem {
         match message {
             Ok(message) => {
                 let len = message.len();
-                Item::new(message.into(), 0, len, at, creation_order, sizes)
+                AttributeItem::new(message.into(), 0, len, at, creation_order, sizes)
             }
-            Err(error) => Item::damaged(error, creation_order),
+            Err(error) => AttributeItem::damaged(error, creation_order),
         }
     }
 
-    fn damaged(error: HdfError, creation_order: Option<u32>) -> Item {
-        let source = Source::Damaged(Box::new(error));
-        Item { start: 0, len: 0, name: 0, name_len: 0, creation_order, source }
+    fn damaged(error: HdfError, creation_order: Option<u32>) -> AttributeItem {
+        let source = MessageSource::Damaged(Box::new(error));
+        AttributeItem { start: 0, len: 0, name: 0, name_len: 0, creation_order, source }
     }
 
     fn message(&self) -> &[u8] {
-        let Source::Bytes { bytes, .. } = &self.source else { return &[] };
+        let MessageSource::Bytes { bytes, .. } = &self.source else { return &[] };
         let (start, len) = (self.start as usize, self.len as usize);
         bytes.get(start..start.saturating_add(len)).unwrap_or_default()
     }
@@ -150,8 +152,8 @@ impl Item {
 
     fn decode_message(&self, file: &File) -> Result<AttributeMessage<'_>> {
         let at = match &self.source {
-            Source::Damaged(error) => return Err((**error).clone()),
-            Source::Bytes { at, .. } => *at,
+            MessageSource::Damaged(error) => return Err((**error).clone()),
+            MessageSource::Bytes { at, .. } => *at,
         };
         let reader = Reader::new(ATTRIBUTE, self.message(), at, file.sizes());
         AttributeMessage::decode(file, reader)
@@ -184,14 +186,15 @@ impl Attributes {
         self.items.is_empty()
     }
 
-    /// The name of one; empty where there is no such attribute or it is damaged so that its name
-    /// cannot be told.
+    /// The name of one; empty where there is no such attribute, or where it is so damaged that its
+    /// name cannot be read.
     #[must_use]
     pub fn name(&self, i: usize) -> &[u8] {
-        self.items.get(i).map(Item::name).unwrap_or_default()
+        self.items.get(i).map(AttributeItem::name).unwrap_or_default()
     }
 
-    /// When one was made, as a rank among its object's, where the object keeps that.
+    /// The rank of one in the order in which the object's attributes were made, where the object
+    /// keeps that.
     #[must_use]
     pub fn creation_order(&self, i: usize) -> Option<u32> {
         self.items.get(i)?.creation_order
@@ -215,14 +218,14 @@ impl Attributes {
         Ok((message.datatype, message.dataspace))
     }
 
-    /// Leaves out those whose number `keep` says no to. The others move up.
+    /// Removes the attributes for whose number `keep` gives `false`. The others move up.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let mut numbers = 0usize..;
         self.items.retain(|_| numbers.next().is_some_and(&mut keep));
         self.items.shrink_to_fit();
     }
 
-    /// Which one has this name.
+    /// The number of the attribute with this name.
     #[must_use]
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         if name.is_empty() {
@@ -233,7 +236,7 @@ impl Attributes {
 }
 
 /// Attributes outside of the header.
-struct Dense {
+struct OpenDenseAttributes {
     /// The index by name.
     names: BtreeV2,
     messages: DenseMessages,
@@ -243,30 +246,28 @@ struct Dense {
 struct DenseMessages {
     heap: FractalHeap,
     shared: SharedAttributes,
-    budget: Budget,
+    budget: TraversalBudget,
     tracked: bool,
 }
 
 /// The heap of shared attributes, opened when the first is met.
 struct SharedAttributes {
     heap: Option<FractalHeap>,
-    budget: Budget,
+    budget: TraversalBudget,
 }
 
-/// What a list takes for an attribute that cannot be read, so that searching for many such in vain
-/// ends, and what it may take for them in any file.
-const DAMAGED_COST: u64 = 4096;
-const DAMAGED_ALLOWANCE: u64 = 1 << 20;
-
-/// Takes the bytes of a message from a list's budget.
-fn spend(budget: &mut Budget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
-    let cost = message.as_ref().map_or(DAMAGED_COST, |message| message.len() as u64);
+/// Spends the bytes of a message of a list's budget.
+fn spend(budget: &mut TraversalBudget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
+    let cost = message.as_ref().map_or(DAMAGED_ATTRIBUTE_BYTES, |message| message.len() as u64);
     budget.spend(ATTRIBUTE, heap, cost)
 }
 
 impl SharedAttributes {
     fn new(file: &File) -> SharedAttributes {
-        SharedAttributes { heap: None, budget: Budget::of(file).and(DAMAGED_ALLOWANCE) }
+        SharedAttributes {
+            heap: None,
+            budget: TraversalBudget::of(file).and(DAMAGED_ATTRIBUTES_BYTES),
+        }
     }
 
     /// The message of an id, or why it cannot be read.
@@ -293,15 +294,15 @@ impl SharedAttributes {
 }
 
 /// A record of the index of names.
-struct Record<'a> {
+struct NameIndexRecord<'a> {
     id: &'a [u8],
     flags: u8,
     creation_order: u32,
     hash: u32,
 }
 
-impl Dense {
-    fn open(file: &File, info: &AttributeInfo, heap: FileAddr) -> Result<Dense> {
+impl OpenDenseAttributes {
+    fn open(file: &File, info: &AttributeInfo, heap: FileAddr) -> Result<OpenDenseAttributes> {
         let names = info.name_index.ok_or(HdfError::Missing {
             structure: "attribute info message",
             at: file.position(heap),
@@ -309,19 +310,18 @@ impl Dense {
         })?;
         let names = BtreeV2::open(file, names, record_type::ATTRIBUTE_NAME)?;
         let heap = FractalHeap::open(file, heap)?;
-        let budget = heap.budget(file).and(DAMAGED_ALLOWANCE);
+        let budget = heap.budget(file).and(DAMAGED_ATTRIBUTES_BYTES);
         let shared = SharedAttributes::new(file);
         let messages = DenseMessages { heap, shared, budget, tracked: info.tracked };
-        Ok(Dense { names, messages })
+        Ok(OpenDenseAttributes { names, messages })
     }
 }
 
 impl DenseMessages {
     /// The attribute that a record stands for.
     ///
-    /// # Errors
-    /// Only where going on is no use.
-    fn item(&mut self, file: &File, record: &Record<'_>) -> Result<Item> {
+    /// # Errors Only those after which no other attribute can be read either.
+    fn item(&mut self, file: &File, record: &NameIndexRecord<'_>) -> Result<AttributeItem> {
         let message = if record.flags & SHARED == 0 {
             let message = self.heap.get(file, record.id);
             spend(&mut self.budget, self.heap.addr(), &message)?;
@@ -331,13 +331,13 @@ impl DenseMessages {
         };
         let creation_order = self.tracked.then_some(record.creation_order);
         // Blocks may be filtered, so the bytes need not be anywhere in the file.
-        Ok(Item::of_heap(message, self.heap.addr().0, creation_order, file.sizes()))
+        Ok(AttributeItem::of_heap(message, self.heap.addr().0, creation_order, file.sizes()))
     }
 }
 
-impl<'a> Record<'a> {
-    fn decode(mut reader: Reader<'a>) -> Result<Record<'a>> {
-        Ok(Record {
+impl<'a> NameIndexRecord<'a> {
+    fn decode(mut reader: Reader<'a>) -> Result<NameIndexRecord<'a>> {
+        Ok(NameIndexRecord {
             id: reader.take(HEAP_ID_LEN)?,
             flags: reader.u8()?,
             creation_order: reader.u32()?,
@@ -348,24 +348,23 @@ impl<'a> Record<'a> {
 
 impl Object {
     /// Where attributes are outside of the header; `None` where they are in it.
-    fn dense_attributes(&self, file: &File) -> Result<Option<Dense>> {
+    fn dense_attributes(&self, file: &File) -> Result<Option<OpenDenseAttributes>> {
         // The HDF5 library, too, looks for this message in new headers only.
         let message = self.header().find(kind::ATTRIBUTE_INFO);
         let Some(message) = message.filter(|_| self.header().version > 1) else { return Ok(None) };
         let info = AttributeInfo::decode(self.body(file, message)?.reader(file))?;
-        info.heap.map(|heap| Dense::open(file, &info, heap)).transpose()
+        info.heap.map(|heap| OpenDenseAttributes::open(file, &info, heap)).transpose()
     }
 
     /// The attribute of a message in the header.
     ///
-    /// # Errors
-    /// Only where going on is no use.
+    /// # Errors Only those after which no other attribute can be read either.
     fn attribute_item(
         &self,
         file: &File,
         message: &Message,
         shared: &mut SharedAttributes,
-    ) -> Result<Item> {
+    ) -> Result<AttributeItem> {
         let creation_order = message.creation_order.map(u32::from);
         let sizes = file.sizes();
         if message.is_shared() {
@@ -378,11 +377,11 @@ impl Object {
                 }
                 Err(error) => Err(error),
             };
-            return Ok(Item::of_heap(body, message.at, creation_order, sizes));
+            return Ok(AttributeItem::of_heap(body, message.at, creation_order, sizes));
         }
         let (start, len) = (message.start as usize, message.len as usize);
         let bytes = self.header().bytes.clone();
-        Ok(Item::new(bytes, start, len, message.at, creation_order, sizes))
+        Ok(AttributeItem::new(bytes, start, len, message.at, creation_order, sizes))
     }
 
     /// All attributes of an object.
@@ -401,9 +400,9 @@ impl Object {
                     items.push(self.attribute_item(file, message, &mut shared)?);
                 }
             }
-            Some(Dense { names, mut messages }) => {
+            Some(OpenDenseAttributes { names, mut messages }) => {
                 names.walk(file, &mut |record| {
-                    let record = Record::decode(names.reader(file, record))?;
+                    let record = NameIndexRecord::decode(names.reader(file, record))?;
                     items.push(messages.item(file, &record)?);
                     Ok(true)
                 })?;
@@ -423,7 +422,7 @@ impl Object {
         if name.is_empty() {
             return Ok(None);
         }
-        let Some(Dense { names, mut messages }) = self.dense_attributes(file)? else {
+        let Some(OpenDenseAttributes { names, mut messages }) = self.dense_attributes(file)? else {
             let mut shared = SharedAttributes::new(file);
             for message in self.header().all(kind::ATTRIBUTE) {
                 let item = self.attribute_item(file, message, &mut shared)?;
@@ -436,12 +435,12 @@ impl Object {
         let hash = lookup3(name, 0);
         let mut found = None;
         names.find(file, &mut |record| {
-            let record = Record::decode(names.reader(file, record))?;
+            let record = NameIndexRecord::decode(names.reader(file, record))?;
             if record.hash != hash {
                 return Ok(record.hash.cmp(&hash));
             }
             let item = messages.item(file, &record)?;
-            if let Source::Damaged(error) = item.source {
+            if let MessageSource::Damaged(error) = item.source {
                 return Err(*error);
             }
             let order = item.name().cmp(name);

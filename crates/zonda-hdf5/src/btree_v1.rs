@@ -5,13 +5,11 @@
 //! Watch: nodes are allocated for 2K children whatever their number, but only the used part is read.
 //! libhdf5 reads them whole, so they are written whole.
 
-use crate::guard::Budget;
+use crate::traversal_budget::TraversalBudget;
+use crate::tuning::BTREE_V1_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "version 1 B-tree node";
-
-/// Bytes asked for with the first read of a node, so that small nodes cost one read.
-const FIRST_READ: u64 = 1024;
 
 /// What a tree is an index of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +22,7 @@ pub enum NodeType {
 
 /// One node, its keys as raw bytes.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct BtreeV1Node {
     /// Keys and children, from the first key to the last.
     entries: Vec<u8>,
     /// Byte of the file where `entries` begins.
@@ -36,7 +34,7 @@ pub struct Node {
     right: Option<FileAddr>,
 }
 
-impl Node {
+impl BtreeV1Node {
     /// Reads the node at `addr`, which has to be of the type given and, where a level is given, of
     /// that level.
     ///
@@ -51,9 +49,9 @@ impl Node {
         node_type: NodeType,
         level_expected: Option<u8>,
         key_len: usize,
-    ) -> Result<Node> {
-        let bytes = file.read_up_to(NAME, addr, FIRST_READ)?;
-        Node::from_bytes(file, addr, bytes, node_type, level_expected, key_len)
+    ) -> Result<BtreeV1Node> {
+        let bytes = file.read_up_to(NAME, addr, BTREE_V1_READ_BYTES)?;
+        BtreeV1Node::from_bytes(file, addr, bytes, node_type, level_expected, key_len)
     }
 
     /// The same from bytes that were read at `addr`; those that they lack are read here.
@@ -64,7 +62,7 @@ impl Node {
         node_type: NodeType,
         level_expected: Option<u8>,
         key_len: usize,
-    ) -> Result<Node> {
+    ) -> Result<BtreeV1Node> {
         let mut reader = file.reader(NAME, addr, &bytes);
         reader.signature(*b"TREE")?;
         let found = reader.u8()?;
@@ -90,7 +88,7 @@ impl Node {
             bytes.extend_from_slice(&file.read(NAME, FileAddr(next), missing as u64)?);
         }
         bytes.truncate(entries_len);
-        Ok(Node { entries: bytes, at, sizes, key_len, len: usize::from(used), level, right })
+        Ok(BtreeV1Node { entries: bytes, at, sizes, key_len, len: usize::from(used), level, right })
     }
 
     /// Distance from the leaves, which are level 0.
@@ -126,15 +124,15 @@ impl Node {
     }
 
     fn reader_at(&self, offset: usize) -> Reader<'_> {
-        let rest = self.entries.get(offset..).unwrap_or_default();
-        Reader::new(NAME, rest, self.at.saturating_add(offset as u64), self.sizes)
+        let entries = self.entries.get(offset..).unwrap_or_default();
+        Reader::new(NAME, entries, self.at.saturating_add(offset as u64), self.sizes)
     }
 
     fn step(&self) -> usize {
         self.key_len.saturating_add(usize::from(self.sizes.offset))
     }
 
-    /// A reader over key `i`, of which there are [`len`](Node::len) + 1.
+    /// A reader over key `i`, of which there are [`len`](BtreeV1Node::len) + 1.
     ///
     /// # Errors
     /// [`HdfError::Truncated`] beyond the last.
@@ -159,15 +157,15 @@ impl Node {
 /// the walk ends whatever the bytes say.
 ///
 /// # Errors
-/// Those of [`Node::read`]; [`HdfError::Limit`]; those of `visit`.
+/// Those of [`BtreeV1Node::read`]; [`HdfError::Limit`]; those of `visit`.
 pub fn walk(
     file: &File,
     root: FileAddr,
     node_type: NodeType,
     key_len: usize,
-    visit: &mut dyn FnMut(&Node, usize) -> Result<bool>,
+    visit: &mut dyn FnMut(&BtreeV1Node, usize) -> Result<bool>,
 ) -> Result<()> {
-    let mut budget = Budget::of(file);
+    let mut budget = TraversalBudget::of(file);
     let node = read_root(file, root, node_type, key_len)?;
     budget.spend(NAME, root, node.bytes())?;
     let mut path = vec![(node, 0usize)];
@@ -185,7 +183,7 @@ pub fn walk(
             let addr = node.child(*next)?;
             *next = next.saturating_add(1);
             let below = node.level.saturating_sub(1);
-            let child = Node::read(file, addr, node_type, Some(below), key_len)?;
+            let child = BtreeV1Node::read(file, addr, node_type, Some(below), key_len)?;
             budget.spend(NAME, addr, child.bytes())?;
             path.push((child, 0));
         }
@@ -196,9 +194,14 @@ pub fn walk(
 /// Reads a root, whose level says how deep the tree is.
 ///
 /// # Errors
-/// Those of [`Node::read`]; [`HdfError::Limit`] for a tree deeper than any real one.
-pub fn read_root(file: &File, root: FileAddr, node_type: NodeType, key_len: usize) -> Result<Node> {
-    let node = Node::read(file, root, node_type, None, key_len)?;
+/// Those of [`BtreeV1Node::read`]; [`HdfError::Limit`] for a tree deeper than any real one.
+pub fn read_root(
+    file: &File,
+    root: FileAddr,
+    node_type: NodeType,
+    key_len: usize,
+) -> Result<BtreeV1Node> {
+    let node = BtreeV1Node::read(file, root, node_type, None, key_len)?;
     let limit = file.limits().tree_depth;
     if usize::from(node.level) > limit {
         let limit = limit as u64;
@@ -294,7 +297,7 @@ impl NodeShape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::built::{Built, at, le};
+    use crate::built_file::{BuiltFile, at, le};
 
     const UNDEFINED: u64 = u64::MAX;
 
@@ -318,7 +321,7 @@ mod tests {
 
     #[test]
     fn walk_goes_through_leaves_in_order() {
-        let mut built = Built::default();
+        let mut built = BuiltFile::default();
         let first = built.put(&node(0, &[0, 101, 8, 102, 16]));
         let entries: Vec<u64> = (0..200).flat_map(|i| [16 + i, 1000 + i]).chain([500]).collect();
         let second = built.put(&node(0, &entries));
@@ -326,11 +329,11 @@ mod tests {
         let file = built.file();
         let want: Vec<u64> = [101, 102].into_iter().chain(1000..1200).collect();
         assert_eq!(leaves(&file, root).unwrap(), want);
-        let node = Node::read(&file, at(second), NodeType::Group, Some(0), 8).unwrap();
+        let node = BtreeV1Node::read(&file, at(second), NodeType::Group, Some(0), 8).unwrap();
         assert_eq!(node.len(), 200);
         assert_eq!(node.key(200).unwrap().u64().unwrap(), 500, "one key more than children");
         assert!(node.key(201).is_err() && node.child(200).is_err());
-        assert!(Node::read(&file, at(second), NodeType::Chunk, None, 8).is_err());
+        assert!(BtreeV1Node::read(&file, at(second), NodeType::Chunk, None, 8).is_err());
     }
 
     #[test]
@@ -355,7 +358,8 @@ mod tests {
                 assert_eq!([word(shape.left_at()), word(shape.right_at())], [0x11, 0x22]);
                 let storage = crate::testing::storage(&bytes);
                 let file = File::bare(storage, sizes, crate::Limits::default());
-                let node = Node::read(&file, at(0), NodeType::Group, Some(3), key_len).unwrap();
+                let node =
+                    BtreeV1Node::read(&file, at(0), NodeType::Group, Some(3), key_len).unwrap();
                 assert_eq!((node.len() as u64, node.right()), (used, Some(at(0x22))));
                 for i in 0..used {
                     let place = usize::try_from(i).unwrap();
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_level_that_does_not_go_down_is_an_error() {
-        let mut built = Built::default();
+        let mut built = BuiltFile::default();
         let root = built.put(&node(1, &[0, 0, 8]));
         assert!(matches!(leaves(&built.file(), root), Err(HdfError::BadValue { .. })));
     }
@@ -381,7 +385,7 @@ mod tests {
     #[test]
     fn shared_branches_end_in_an_error() {
         // Each level refers twice to the one below: 2^40 leaves in a few kilobytes.
-        let mut built = Built::default();
+        let mut built = BuiltFile::default();
         let mut below = built.put(&node(0, &[0, 7, 8]));
         for level in 1..40 {
             below = built.put(&node(level, &[0, below, 8, below, 16]));
@@ -391,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_node_cut_off_is_an_error() {
-        let mut built = Built::default();
+        let mut built = BuiltFile::default();
         let root = built.put(&node(0, &[0, 101, 8, 102, 16]));
         built.bytes.pop();
         assert!(matches!(leaves(&built.file(), root), Err(HdfError::OutOfFile { .. })));

@@ -1,20 +1,21 @@
 //! Version 2 B-tree ("BTHD", "BTIN", "BTLF"): records of fixed length in order, of types 1 to 11.
-//! Spec: HDF5 File Format, "Disk Format: Level 1A2 - Version 2 B-trees".
-//! Records are handed out as raw bytes; who asks for them knows what they mean.
+//! Spec: HDF5 File Format, "Disk Format: Level 1A2 - Version 2 B-trees". Records are given as raw
+//! bytes; the caller knows what they mean.
 //! Watch: the widths of the counts in internal nodes follow from how many records fit into nodes.
 //! Watch: nodes have `node_size` bytes in the file, but the checksum follows the last record.
 //! Watch: a header that refers to no root is a tree without records.
 
 use std::cmp::Ordering;
 
-use crate::guard::{Budget, verified};
+use crate::checksum::verified;
+use crate::traversal_budget::TraversalBudget;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 mod build;
-mod tree;
+mod record_tree;
 
 pub use build::build;
-pub(crate) use tree::{Extent, Record, Tree};
+pub(crate) use record_tree::{RecordTree, TreeRecord};
 
 const HEADER: &str = "version 2 B-tree header";
 const INTERNAL: &str = "version 2 B-tree internal node";
@@ -23,8 +24,8 @@ const LEAF: &str = "version 2 B-tree leaf node";
 /// Bytes of a node around its records and pointers: signature, version, type, checksum.
 const NODE_FRAME: u64 = 10;
 
-/// What the HDF5 library has in the trees of groups, attributes and heaps: bytes of a node, and
-/// how full nodes are, in percent, when it splits or merges them.
+/// The parameters that the HDF5 library gives the trees of groups, attributes and heaps: bytes of a
+/// node, and how full nodes are, in percent, when it splits or merges them.
 const NODE_SIZE: u32 = 512;
 const SPLIT_PERCENT: u8 = 100;
 const MERGE_PERCENT: u8 = 40;
@@ -59,7 +60,7 @@ pub mod record_type {
 
 /// How nodes of one level are laid out.
 #[derive(Clone, Copy, Debug)]
-struct Level {
+struct LevelLayout {
     /// Records that fit into a node.
     max_records: u64,
     /// Records that fit into a node and everything under it.
@@ -74,32 +75,32 @@ fn node_name(level: usize) -> &'static str {
 
 /// How the nodes of a tree are laid out.
 #[derive(Clone, Debug)]
-struct Layout {
+struct TreeLayout {
     node_size: u64,
     record_len: u64,
     offset_size: u64,
     /// Bytes of the number of records in a pointer.
     count_width: usize,
     /// From the leaves to the root.
-    levels: Vec<Level>,
+    levels: Vec<LevelLayout>,
 }
 
-impl Layout {
+impl TreeLayout {
     /// A tree that is one leaf; `None` where no record fits into it.
-    fn leaf(node_size: u64, record_len: u64, offset_size: u8) -> Option<Layout> {
+    fn leaf(node_size: u64, record_len: u64, offset_size: u8) -> Option<TreeLayout> {
         let room = node_size.saturating_sub(NODE_FRAME);
         let max_records = room.checked_div(record_len).filter(|&max| max > 0)?;
-        Some(Layout {
+        Some(TreeLayout {
             node_size,
             record_len,
             offset_size: u64::from(offset_size),
             count_width: width_of(max_records),
-            levels: vec![Level { max_records, max_total: max_records, total_width: 0 }],
+            levels: vec![LevelLayout { max_records, max_total: max_records, total_width: 0 }],
         })
     }
 
-    /// One level more; `None` where no record fits into its nodes.
-    fn grow(&mut self) -> Option<Level> {
+    /// Adds a level; `None` where no record fits into its nodes.
+    fn grow(&mut self) -> Option<LevelLayout> {
         let below = *self.levels.last()?;
         let room = self.node_size.saturating_sub(NODE_FRAME);
         let pointer = self.pointer_len(below) as u64;
@@ -109,13 +110,13 @@ impl Layout {
             .saturating_add(1)
             .saturating_mul(below.max_total)
             .saturating_add(max_records);
-        let level = Level { max_records, max_total, total_width: width_of(max_total) };
+        let level = LevelLayout { max_records, max_total, total_width: width_of(max_total) };
         self.levels.push(level);
         Some(level)
     }
 
     /// Bytes of a pointer to a node of the level `below`.
-    fn pointer_len(&self, below: Level) -> usize {
+    fn pointer_len(&self, below: LevelLayout) -> usize {
         usize::try_from(self.offset_size)
             .unwrap_or(usize::MAX)
             .saturating_add(self.count_width)
@@ -131,10 +132,10 @@ pub struct BtreeV2 {
     record_len: usize,
     root: Option<Pointer>,
     total: u64,
-    layout: Layout,
+    layout: TreeLayout,
 }
 
-/// A node: where it is and how many records it has.
+/// A node: its address and its number of records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pointer {
     pub(crate) addr: FileAddr,
@@ -142,7 +143,7 @@ pub(crate) struct Pointer {
 }
 
 /// A node that was read.
-pub(crate) struct Node {
+pub(crate) struct DecodedNode {
     /// Records, one after the other.
     pub(crate) records: Vec<u8>,
     /// One more than records; none in a leaf.
@@ -187,7 +188,7 @@ impl BtreeV2 {
             let (structure, at) = (HEADER, addr.0);
             return Err(HdfError::Limit { structure, at, what: "levels", limit: limit as u64 });
         }
-        let Some(mut layout) = Layout::leaf(node_size, record_len, sizes.offset) else {
+        let Some(mut layout) = TreeLayout::leaf(node_size, record_len, sizes.offset) else {
             return Err(reader.bad("the length of a record", record_len));
         };
         for _ in 0..depth {
@@ -228,8 +229,8 @@ impl BtreeV2 {
         file: &File,
         node: Pointer,
         level: usize,
-        budget: &mut Budget,
-    ) -> Result<Node> {
+        budget: &mut TraversalBudget,
+    ) -> Result<DecodedNode> {
         let len = self.node_len(node, level)?;
         budget.spend(node_name(level), node.addr, len)?;
         let bytes = file.read(node_name(level), node.addr, len)?;
@@ -237,7 +238,7 @@ impl BtreeV2 {
     }
 
     /// The level below; `None` for leaves.
-    fn below(&self, level: usize) -> Option<Level> {
+    fn below(&self, level: usize) -> Option<LevelLayout> {
         level.checked_sub(1).and_then(|below| self.layout.levels.get(below)).copied()
     }
 
@@ -268,7 +269,7 @@ impl BtreeV2 {
         node: Pointer,
         level: usize,
         mut bytes: Vec<u8>,
-    ) -> Result<Node> {
+    ) -> Result<DecodedNode> {
         let below = self.below(level);
         let pointer_len = below.map_or(0, |below| self.layout.pointer_len(below));
         let total_width = below.map_or(0, |below| below.total_width);
@@ -292,7 +293,7 @@ impl BtreeV2 {
         }
         bytes.drain(..records_start.min(bytes.len()));
         bytes.truncate(records_len);
-        Ok(Node { records: bytes, children })
+        Ok(DecodedNode { records: bytes, children })
     }
 
     /// The root, unless there are no records.
@@ -306,7 +307,7 @@ impl BtreeV2 {
     /// Damaged nodes; [`HdfError::Limit`] where nodes overlap; those of `visit`.
     pub fn walk(&self, file: &File, visit: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()> {
         let Some(root) = self.root else { return Ok(()) };
-        let mut budget = Budget::of(file);
+        let mut budget = TraversalBudget::of(file);
         let mut path = vec![(self.read_node(file, root, self.depth(), &mut budget)?, 0usize)];
         loop {
             let level = self.depth().saturating_sub(path.len().saturating_sub(1));
@@ -346,7 +347,7 @@ impl BtreeV2 {
     /// Damaged nodes; [`HdfError::Limit`] where nodes overlap.
     pub fn extents(&self, file: &File) -> Result<Vec<(FileAddr, u64)>> {
         let mut out = vec![(self.addr, header_len(file.sizes()))];
-        let mut budget = Budget::of(file);
+        let mut budget = TraversalBudget::of(file);
         let mut nodes: Vec<_> = self.root.into_iter().map(|root| (root, self.depth())).collect();
         while let Some((node, level)) = nodes.pop() {
             out.push((node.addr, self.layout.node_size));
@@ -381,7 +382,7 @@ impl BtreeV2 {
         compare: &mut dyn FnMut(&[u8]) -> Result<Ordering>,
     ) -> Result<Option<Vec<u8>>> {
         let Some(mut at) = self.root else { return Ok(None) };
-        let mut budget = Budget::of(file);
+        let mut budget = TraversalBudget::of(file);
         for level in (0..=self.depth()).rev() {
             let node = self.read_node(file, at, level, &mut budget)?;
             let (mut low, mut high) =
@@ -414,7 +415,7 @@ impl BtreeV2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::built::{Built, at, le};
+    use crate::built_file::{BuiltFile, at, le};
 
     const SMALL_NODE: u64 = 64;
     const KIND: u64 = 6;
@@ -422,7 +423,7 @@ mod tests {
     /// A tree of records of 8 bytes, numbers from 0 on, as full as nodes of 64 bytes get: 6
     /// records in a leaf, 2 in an internal node.
     struct Tree {
-        built: Built,
+        built: BuiltFile,
         next: u64,
     }
 
@@ -471,7 +472,7 @@ mod tests {
         }
 
         fn build(depth: usize) -> (Tree, u64) {
-            let mut tree = Tree { built: Built::default(), next: 0 };
+            let mut tree = Tree { built: BuiltFile::default(), next: 0 };
             let root = tree.node(depth);
             let mut bytes = b"BTHD".to_vec();
             bytes.extend(le(&[(0, 1), (KIND, 1), (SMALL_NODE, 4), (8, 2), (depth as u64, 2)]));
@@ -516,7 +517,7 @@ mod tests {
         let (tree, header) = Tree::build(2);
         let whole = list(&tree.built.file(), header).unwrap();
         for i in 0..tree.built.bytes.len() {
-            let mut damaged = Built { bytes: tree.built.bytes.clone() };
+            let mut damaged = BuiltFile { bytes: tree.built.bytes.clone() };
             damaged.bytes[i] ^= 0x10;
             match list(&damaged.file(), header) {
                 Err(_) => {}
@@ -535,7 +536,7 @@ mod tests {
             bytes.extend(le(&[(100, 1), (40, 1), (root, 8), (1, 2), (1, 8)]));
             bytes
         };
-        let mut tree = Tree { built: Built::default(), next: 0 };
+        let mut tree = Tree { built: BuiltFile::default(), next: 0 };
         let layout = tree.built.put_checked(&header(0));
         let layout = BtreeV2::open(&tree.built.file(), at(layout), 6).unwrap();
         let mut below = (tree.leaf().0, 6u64);
@@ -555,7 +556,7 @@ mod tests {
     #[test]
     fn impossible_headers_are_errors() {
         for (node_size, record_len) in [(64, 0), (64, 60), (9, 8), (0, 0)] {
-            let mut built = Built::default();
+            let mut built = BuiltFile::default();
             let mut bytes = b"BTHD".to_vec();
             bytes.extend(le(&[(0, 1), (KIND, 1), (node_size, 4), (record_len, 2), (1, 2)]));
             bytes.extend(le(&[(100, 1), (40, 1), (0, 8), (1, 2), (1, 8)]));

@@ -9,14 +9,14 @@ const NAME: &str = "metadata cache image";
 /// Numbers of the kinds of metadata that a cache holds are below this.
 const N_KINDS: u8 = 31;
 
-/// What covers the bytes of a file.
+/// A cache image, which covers bytes of a file.
 #[derive(Debug)]
 pub(crate) struct Overlay {
     /// The block that holds all images.
     bytes: Box<[u8]>,
     /// Where that is.
     addr: FileAddr,
-    /// Ascending, none over another.
+    /// In ascending order; none overlaps another.
     images: Vec<Image>,
 }
 
@@ -90,7 +90,7 @@ impl Overlay {
         (self.addr, self.bytes.len() as u64)
     }
 
-    /// What it has, by the byte of the file where that belongs, user block included.
+    /// Its entries: the byte of the file where each belongs, user block included, and its bytes.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.images.iter().map(|image| {
             let from = self.bytes.get(image.start..).and_then(|all| all.get(..image.len));
@@ -98,7 +98,7 @@ impl Overlay {
         })
     }
 
-    /// Lays what it has over `buf`, the bytes of the file from `at` on.
+    /// Lays its entries over `buf`, the bytes of the file from `at` on.
     pub(crate) fn cover(&self, at: u64, buf: &mut [u8]) {
         let end = at.saturating_add(buf.len() as u64);
         let first = self.images.partition_point(|image| image.end() <= at);
@@ -120,24 +120,24 @@ impl Overlay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Builder, file};
+    use crate::testing::{StructureBytes, file};
 
-    fn entry(kind: u8, target: u64, parents: &[u64], bytes: &[u8]) -> Builder {
-        let mut entry = Builder::default().bytes(&[kind, 0, 1, 0, 0, 0, 0, 0]);
+    fn entry(kind: u8, target: u64, parents: &[u64], bytes: &[u8]) -> StructureBytes {
+        let mut entry = StructureBytes::default().bytes(&[kind, 0, 1, 0, 0, 0, 0, 0]);
         entry = entry.u16(u16::try_from(parents.len()).unwrap()).u32(0);
         entry = entry.u64(target).u64(bytes.len() as u64);
         parents.iter().fold(entry, |entry, &parent| entry.u64(parent)).bytes(bytes)
     }
 
-    fn image(entries: &[Builder]) -> (Vec<u8>, u64) {
+    fn image(entries: &[StructureBytes]) -> (Vec<u8>, u64) {
         let body: Vec<u8> = entries.iter().flat_map(|entry| entry.bytes.clone()).collect();
         let len = 18 + body.len() as u64 + 4;
-        let block = Builder::default().bytes(b"MDCI\0\0").u64(len);
+        let block = StructureBytes::default().bytes(b"MDCI\0\0").u64(len);
         let block = block.u32(u32::try_from(entries.len()).unwrap()).bytes(&body).checksum();
-        (Builder::new(256).then(block).bytes, len)
+        (StructureBytes::new(256).then(block).bytes, len)
     }
 
-    fn read(entries: &[Builder]) -> Result<Overlay> {
+    fn read(entries: &[StructureBytes]) -> Result<Overlay> {
         let (bytes, len) = image(entries);
         Overlay::read(&file(&bytes), FileAddr(256), len)
     }

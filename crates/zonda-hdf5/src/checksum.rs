@@ -1,6 +1,8 @@
 //! The checksum of all structures that have one: Jenkins' lookup3 ("hashlittle").
 //! Spec: HDF5 File Format, wherever it says "Checksum"; also the hash of link and attribute names.
 
+use crate::{HdfError, Reader, Result};
+
 /// The lookup3 hash of `bytes`, beginning with `initial` (0 for checksums and hashes of names).
 #[must_use]
 pub fn lookup3(bytes: &[u8], initial: u32) -> u32 {
@@ -26,15 +28,29 @@ pub fn lookup3(bytes: &[u8], initial: u32) -> u32 {
     finish(state)
 }
 
-/// Whether the checksum in the file is the one its bytes have. Under the fuzzer any will do: else
-/// nearly all inputs would end at the first structure that has one.
+/// Whether the checksum in the file is that of its bytes. Under the fuzzer any checksum is right:
+/// else nearly all inputs would end at the first structure that has one.
 pub(crate) fn agrees(stored: u32, computed: u32) -> bool {
     cfg!(fuzzing) || stored == computed
 }
 
+/// A reader over all but the last four bytes of a structure, which are the checksum of the rest.
+pub(crate) fn verified(whole: Reader<'_>) -> Result<Reader<'_>> {
+    let mut tail = whole;
+    let body = tail.sub(whole.left().saturating_sub(4))?;
+    let stored = tail.u32()?;
+    let computed = lookup3(body.rest(), 0);
+    if agrees(stored, computed) {
+        Ok(body)
+    } else {
+        let (structure, at) = (whole.structure(), whole.at());
+        Err(HdfError::BadChecksum { structure, at, stored, computed })
+    }
+}
+
 #[inline]
 fn add(state: &mut [u32; 3], block: &[u8; 12]) {
-    // Without a loop, in which each word would cost more than its mixing.
+    // There is no loop: it would cost more for each word than the mixing.
     let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3] = *block;
     let [a, b, c] = state;
     *a = a.wrapping_add(u32::from_le_bytes([a0, a1, a2, a3]));

@@ -1,23 +1,23 @@
-//! What links and attributes have in common where a heap and B-trees over it hold them.
+//! Parts that links and attributes share where they are in a heap with B-trees over it.
 
 use crate::btree_v2::BtreeV2;
 use crate::checksum::lookup3;
 use crate::fractal_heap::FractalHeap;
 use crate::{File, FileAddr, Result, Sizes, Writer};
 
-/// Messages, one after the other.
-pub(crate) struct Messages {
+/// Encoded messages, one after the other.
+pub(crate) struct EncodedMessages {
     writer: Writer,
     ends: Vec<usize>,
 }
 
-impl Messages {
+impl EncodedMessages {
     /// None so far.
-    pub(crate) fn new(structure: &'static str, sizes: Sizes) -> Messages {
-        Messages { writer: Writer::new(structure, sizes), ends: Vec::new() }
+    pub(crate) fn new(structure: &'static str, sizes: Sizes) -> EncodedMessages {
+        EncodedMessages { writer: Writer::new(structure, sizes), ends: Vec::new() }
     }
 
-    /// Takes the message that `encode` writes.
+    /// Appends the message that `encode` writes.
     pub(crate) fn push(&mut self, encode: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
         encode(&mut self.writer)?;
         self.ends.push(self.writer.len());
@@ -41,14 +41,14 @@ pub(crate) fn by_name(names: &[&[u8]]) -> Vec<(u32, usize)> {
     let hashes = names.iter().map(|name| lookup3(name, 0));
     let mut order: Vec<_> = hashes.zip(0usize..).collect();
     order.sort_unstable();
-    // Names of one hash are few, so that they were not compared so far.
+    // Names are compared only now, since few have one hash.
     for same in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
         same.sort_unstable_by_key(|&(_, i)| names.get(i));
     }
     order
 }
 
-/// What a heap and the trees over it take of the file; nothing where there is no heap.
+/// The extents of a heap and of the trees over it; none where there is no heap.
 pub(crate) fn extents(
     file: &File,
     heap: Option<FileAddr>,

@@ -7,7 +7,8 @@ use zonda_storage::StorageError;
 /// So many versions behind the newest one that is known are taken for what a later library writes.
 const NEXT_VERSIONS: u32 = 2;
 
-/// What a decoder found. `at` is the byte of the file, counted from its very first one.
+/// What is wrong with a file or a request. `at` is the byte of the file, counted from its very
+/// first one.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HdfError {
     /// The storage below failed.
@@ -214,7 +215,7 @@ impl HdfError {
             {
                 Answer::Undecodable
             }
-            // No file has so many, whereas the limits of bytes are this reader's.
+            // No file has so many levels, whereas limits of bytes are those of this reader.
             HdfError::Limit { what: "levels", .. } => Answer::Damaged,
             HdfError::Limit { .. } => Answer::Undecodable,
             HdfError::FileTruncated { .. }
@@ -230,8 +231,8 @@ impl HdfError {
         }
     }
 
-    /// Whether a file that is there was not read because it is not to be trusted. Nobody may treat that
-    /// as "missing".
+    /// Whether a file that exists was not read because it is not to be trusted. No caller may treat
+    /// that as "missing".
     #[must_use]
     pub fn is_refused(&self) -> bool {
         match self {

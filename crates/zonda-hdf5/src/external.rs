@@ -7,11 +7,11 @@ use crate::{ExternalFileList, ExternalSlot};
 /// Bytes of an external file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalSegment<'a> {
-    /// Name of the file as the writer gave it. Whether it may be opened is for others to say.
+    /// Name of the file as the writer gave it. The caller decides whether it may be opened.
     pub name: &'a [u8],
     /// First byte in the file.
     pub at: u64,
-    /// Where these bytes are in what was asked for.
+    /// Where these bytes are in the requested ones.
     pub offset: u64,
     /// How many. Those that the file lacks are zeros.
     pub len: u64,

@@ -4,7 +4,7 @@ mod extension;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zonda_model::memory;
 use zonda_storage::{Stamp, Storage};
@@ -13,25 +13,16 @@ use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
 use crate::message::{FileSpaceInfo, FilterDescription, SharedMessageTable};
 use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
+use crate::tuning::{SETTLED_SECONDS, SUPERBLOCK_READ_BYTES, SUPERBLOCK_READ_LASTS};
 use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
 
 pub use extension::ExtensionEdit;
 
-/// Bytes read at once where a superblock may be. Small files have their root group there, too.
-const WINDOW_BYTES: usize = 2048;
-
-/// How long these bytes are taken for those of a file that was changed lately, which another program may be
-/// writing: where a file system's clock has steps, its stamps may not tell.
-const WINDOW_LASTS: Duration = Duration::from_millis(5);
-
-/// More seconds than such a step has: of a file that was older when it was read, the stamps tell of each change.
-const SETTLED_SECONDS: u64 = 3;
-
 /// Bytes of a driver information block that are looked at.
 const DRIVER_INFO_BYTES: u64 = 16;
 
-/// Undoes filters, for the few metadata that are filtered. This crate knows no filter, so who opens
-/// a file brings them.
+/// Undoes filters, for the few metadata that are filtered. This crate knows no filter, so the
+/// program that opens a file provides them.
 pub trait Unfilter: Send + Sync + std::fmt::Debug {
     /// Undoes the filters of a pipeline but those whose bit is set in `mask`.
     ///
@@ -50,63 +41,64 @@ pub trait Unfilter: Send + Sync + std::fmt::Debug {
 #[derive(Debug)]
 pub struct File {
     storage: Arc<dyn Storage>,
-    /// Bytes of the storage when it was opened, and what was written since.
+    /// Bytes of the storage when it was opened, or up to the end of what was written since.
     len: AtomicU64,
     superblock: Superblock,
-    /// What was read with the superblock.
-    window: Window,
+    /// The bytes that were read with the superblock.
+    window: SuperblockWindow,
     /// Whether the bytes of the window may have been written over since.
     window_is_old: AtomicBool,
-    /// What covers the bytes of the storage.
+    /// The cache image that covers bytes of the storage.
     overlay: Option<Overlay>,
-    /// Whether what it has was written to where it belongs since.
+    /// Whether its bytes were written to their addresses since.
     overlay_is_old: AtomicBool,
-    /// Where the table of shared messages is, or why nobody can say.
+    /// The message about the table of shared messages, or why it cannot be read.
     shared_messages: Result<Option<SharedMessageTable>>,
     file_space: Option<FileSpaceInfo>,
     heap_cache: HeapCache,
     limits: Limits,
     unfilter: Option<Arc<dyn Unfilter>>,
-    /// What is wrong with the superblock and what it refers to, and was passed over.
+    /// Damage of the superblock and of what it refers to that was passed over.
     faults: Vec<HdfError>,
-    /// Of damaged objects what can be read is given.
+    /// Whether damaged objects are read as far as they can be.
     is_tolerant: bool,
 }
 
 /// Some bytes of the storage.
 #[derive(Debug)]
-struct Window {
+struct SuperblockWindow {
     at: u64,
     bytes: Box<[u8]>,
-    /// When they were read, and which state of the storage they were of.
+    /// When they were read, and the state of the storage then.
     read: Instant,
     stamp: Option<Stamp>,
-    /// That state was an old one already.
+    /// Whether that state was old then, so that stamps tell of each change.
     is_settled: bool,
 }
 
-impl Window {
-    fn read(storage: &dyn Storage, at: u64) -> Result<Window> {
-        let (mut bytes, read) = (vec![0; WINDOW_BYTES], Instant::now());
+impl SuperblockWindow {
+    fn read(storage: &dyn Storage, at: u64) -> Result<SuperblockWindow> {
+        let (mut bytes, read) = (vec![0; SUPERBLOCK_READ_BYTES], Instant::now());
         let stamp = storage.stamp().ok();
         let got = storage.read_at(at, &mut bytes)?;
         bytes.truncate(got);
         let is_settled = stamp.is_some_and(|stamp| !stamp.is_younger_than(SETTLED_SECONDS));
-        Ok(Window { at, bytes: bytes.into(), read, stamp, is_settled })
+        Ok(SuperblockWindow { at, bytes: bytes.into(), read, stamp, is_settled })
     }
 
-    fn none() -> Window {
+    fn none() -> SuperblockWindow {
         let (bytes, read) = (Box::default(), Instant::now());
-        Window { at: 0, bytes, read, stamp: None, is_settled: false }
+        SuperblockWindow { at: 0, bytes, read, stamp: None, is_settled: false }
     }
 
-    /// Whether the storage may have changed since. How long ago that is counts only where the stamps may not tell.
+    /// Whether the storage may have changed since. The time since then counts only where stamps may
+    /// not tell of a change.
     fn is_old(&self, storage: &dyn Storage) -> bool {
-        (!self.is_settled && self.read.elapsed() > WINDOW_LASTS)
+        (!self.is_settled && self.read.elapsed() > SUPERBLOCK_READ_LASTS)
             || storage.stamp().ok() != self.stamp
     }
 
-    /// The bytes from `at` on, if they begin here.
+    /// The bytes from `at` on; none where `at` is outside.
     fn from(&self, at: u64) -> &[u8] {
         let skip = at.checked_sub(self.at).and_then(|skip| usize::try_from(skip).ok());
         skip.and_then(|skip| self.bytes.get(skip..)).unwrap_or_default()
@@ -136,7 +128,8 @@ impl File {
         let superblock = Superblock::decode(window.from(at), at)?;
         let eof = superblock.eof;
         let mut file = File::of(storage, len, superblock, window, limits);
-        // One of several is not as long as all of them.
+        // A file that is one of several is shorter than their superblock says, so this check is
+        // first.
         file.read_driver_info()?;
         if eof > len {
             return Err(HdfError::FileTruncated { eof, len });
@@ -165,7 +158,7 @@ impl File {
         });
         let (superblock, window) = match found {
             Ok(found) => found,
-            Err(error) => (passed_over(&mut faults, error, 0)?, Window::none()),
+            Err(error) => (passed_over(&mut faults, error, 0)?, SuperblockWindow::none()),
         };
         let eof = superblock.eof;
         let mut file = File::of(storage, len, superblock, window, Limits::default());
@@ -186,7 +179,7 @@ impl File {
         Ok(file)
     }
 
-    /// Looks whether the file is one of several, as far as that can be told.
+    /// Refuses a file that is one of several, where its driver information says so.
     fn read_driver_info(&mut self) -> Result<()> {
         const NAME: &str = "driver information block";
         let Some(addr) = self.superblock.driver_info else { return Ok(()) };
@@ -202,7 +195,7 @@ impl File {
         }
     }
 
-    /// Keeps what is wrong with what no reader needs. What the device reports is no damage.
+    /// Records damage that no reader is hindered by. Errors of the storage are no damage.
     fn pass_over(&mut self, error: HdfError) -> Result<()> {
         if let HdfError::Storage(_) = error {
             return Err(error);
@@ -224,7 +217,7 @@ impl File {
             return Err(HdfError::BadValue { structure, at: 0, what, value: user_block });
         }
         let superblock = Superblock::new(user_block);
-        let (len, window) = (superblock.eof, Window::none());
+        let (len, window) = (superblock.eof, SuperblockWindow::none());
         Ok(File::of(storage, len, superblock, window, Limits::default()))
     }
 
@@ -232,7 +225,7 @@ impl File {
         storage: Arc<dyn Storage>,
         len: u64,
         superblock: Superblock,
-        window: Window,
+        window: SuperblockWindow,
         limits: Limits,
     ) -> File {
         File {
@@ -282,10 +275,10 @@ impl File {
         limits: Limits,
     ) -> File {
         let len = storage.len().unwrap();
-        File::of(storage, len, superblock, Window::none(), limits)
+        File::of(storage, len, superblock, SuperblockWindow::none(), limits)
     }
 
-    /// With what undoes the filters of metadata. Without, filtered heaps cannot be read.
+    /// Sets what undoes the filters of metadata. Without it, filtered heaps cannot be read.
     #[must_use]
     pub fn with_unfilter(self, unfilter: Arc<dyn Unfilter>) -> File {
         File { unfilter: Some(unfilter), ..self }
@@ -328,7 +321,7 @@ impl File {
         self.shared_messages.as_ref().ok().copied().flatten()
     }
 
-    /// The same where a message was met that is in it.
+    /// The same for a reader that needs it.
     ///
     /// # Errors
     /// What is wrong with the message that says where it is; [`HdfError::Missing`] where there is
@@ -348,8 +341,8 @@ impl File {
         self.is_tolerant
     }
 
-    /// What is damaged in the superblock and what it refers to, and was passed over since data and
-    /// definitions can be read without it. Who writes needs it.
+    /// Damage of the superblock and of what it refers to that was passed over, since data and
+    /// definitions can be read nevertheless. A writer cannot do without these parts.
     #[must_use]
     pub fn faults(&self) -> &[HdfError] {
         &self.faults
@@ -367,20 +360,20 @@ impl File {
         self.overlay.is_some() && !self.overlay_is_old.load(Ordering::Acquire)
     }
 
-    /// Bytes of the storage when it was opened, and what was written since.
+    /// Bytes of the storage when it was opened, or up to the end of what was written since.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file is never empty")]
     pub fn len(&self) -> u64 {
         self.len.load(Ordering::Acquire)
     }
 
-    /// Says that all before `end`, which is counted as addresses are, was written or will be before
-    /// it is read. A file never becomes shorter.
+    /// Says that all before the address `end` was written, or will be before it is read. A file
+    /// never becomes shorter.
     pub fn grown_to(&self, end: u64) {
         self.len.fetch_max(self.position(FileAddr(end)), Ordering::AcqRel);
     }
 
-    /// Forgets what was kept of the bytes that were read, for who writes over some of them.
+    /// Forgets all bytes that are kept. A writer that writes over some of them calls this.
     pub fn forget(&self) {
         self.window_is_old.store(true, Ordering::Release);
         self.heap_cache.clear();
@@ -389,8 +382,8 @@ impl File {
     /// Writes the superblock, or what changes in it, with a new end of the file, which is counted
     /// as addresses are. It is one write, in one sector.
     ///
-    /// What is before the end must be in the storage already: who opens a file that is shorter
-    /// refuses it. [`File::superblock`] stays what it was when the file was opened.
+    /// All before the end must be in the storage already: a file that is shorter is refused when it
+    /// is opened. [`File::superblock`] stays what it was when the file was opened.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the file's addresses are too narrow; what the storage reports.
@@ -522,12 +515,12 @@ impl File {
 }
 
 /// Finds the superblock: the bytes around it, and where it begins.
-fn find(storage: &dyn Storage, len: u64) -> Result<(Window, u64)> {
-    let mut window = Window::read(storage, 0)?;
+fn find(storage: &dyn Storage, len: u64) -> Result<(SuperblockWindow, u64)> {
+    let mut window = SuperblockWindow::read(storage, 0)?;
     let mut at = 0u64;
     while at.saturating_add(SIGNATURE.len() as u64) <= len {
         if window.from(at).len() < Superblock::MAX_BYTES && at > window.at {
-            window = Window::read(storage, at)?;
+            window = SuperblockWindow::read(storage, at)?;
         }
         if window.from(at).starts_with(&SIGNATURE) {
             return Ok((window, at));

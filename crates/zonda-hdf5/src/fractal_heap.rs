@@ -1,8 +1,8 @@
 //! Fractal heap ("FRHP", "FHDB", "FHIB"): objects of any length, for links, attributes and shared
 //! messages of groups and objects that have many.
-//! Spec: HDF5 File Format, "Disk Format: Level 1G - Fractal Heap".
-//! Managed, huge and tiny objects are read, filtered heaps too; free space is ignored. Heaps are
-//! written without filters: whole, or with objects that come to those that are there.
+//! Spec: HDF5 File Format, "Disk Format: Level 1G - Fractal Heap". Managed, huge and tiny objects
+//! are read, also in filtered heaps; free space is ignored. Heaps are written without filters:
+//! whole, or with objects that are added.
 //! Watch: heap offsets count the headers of blocks, so offset 0 is the first byte of a "FHDB".
 //! Watch: the checksum of a direct block stands in its header and covers it as zeros.
 
@@ -13,36 +13,28 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::btree_v2::{BtreeV2, record_type, width_of};
+use crate::checksum::verified;
 use crate::checksum::{agrees, lookup3};
-use crate::guard::{Budget, verified};
 use crate::message::{FilterDescription, decode_filter_pipeline};
+use crate::traversal_budget::TraversalBudget;
+use crate::tuning::{FILTERED_HEAP_GAIN, HEAP_BLOCK_CACHE_BYTES, UNFILTERED_MAX_BYTES};
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 mod build;
+mod doubling_table;
 pub(crate) mod extents;
-mod table;
 
 pub(crate) use build::GrowingHeap;
 pub use build::{BuiltHeap, HeapParams, build};
-use table::Table;
+use doubling_table::DoublingTable;
 
 /// By how much filters are believed to shorten names of links: a group of similar ones.
-const FILTERED_GAIN: u64 = 64;
-
 const HEADER: &str = "fractal heap header";
 const DIRECT: &str = "fractal heap direct block";
 const INDIRECT: &str = "fractal heap indirect block";
 const OBJECT: &str = "fractal heap object";
 
-/// Bytes of blocks that an open heap keeps, so that objects listed in the order of their names do
-/// not cost a block each. A single larger block is kept too.
-const KEPT_BYTES: usize = 32 << 20;
-
-/// Most bytes of a filtered block or object before its filters. The largest blocks that the HDF5
-/// library makes for groups and attributes have 64 KiB.
-const UNFILTERED_MAX: u64 = 256 << 20;
-
-/// An open heap. It keeps blocks that it has read, so it is for one thread and one task.
+/// An open heap. It keeps blocks that it has read, so it is for one thread and for one task.
 #[derive(Debug)]
 pub struct FractalHeap {
     addr: FileAddr,
@@ -54,35 +46,35 @@ pub struct FractalHeap {
     max_managed: u64,
     huge_btree: Option<FileAddr>,
     free_space_manager: Option<FileAddr>,
-    table: Table,
-    root: Option<Child>,
+    table: DoublingTable,
+    root: Option<HeapBlock>,
     root_rows: u32,
     /// Bytes of a heap offset.
     offset_width: usize,
     /// Bytes of a managed object's length.
     length_width: usize,
-    kept: RefCell<Kept>,
+    blocks: RefCell<BlockCache>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct BlockCache {
     bytes: usize,
     direct: HashMap<u64, Arc<[u8]>>,
-    indirect: HashMap<FileAddr, Arc<[Option<Child>]>>,
+    indirect: HashMap<FileAddr, Arc<[Option<HeapBlock>]>>,
 }
 
 /// A block in the file.
 #[derive(Clone, Copy, Debug)]
-struct Child {
+struct HeapBlock {
     addr: FileAddr,
     /// Bytes in the file and mask of skipped filters, of direct blocks in a filtered heap.
     filtered: Option<(u64, u32)>,
 }
 
-/// A direct block: which bytes of the heap it holds.
+/// A direct block, and which bytes of the heap it has.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    block: Child,
+struct DirectBlockPlace {
+    block: HeapBlock,
     offset: u64,
     len: u64,
 }
@@ -116,24 +108,51 @@ fn plain_header_len(sizes: Sizes) -> u64 {
     length.saturating_mul(12).saturating_add(offset.saturating_mul(3)).saturating_add(22)
 }
 
+/// Reads the beginning of a header: bytes of an id, bytes of the filter pipeline, and bytes of the
+/// header with its checksum.
+fn read_header_len(file: &File, addr: FileAddr) -> Result<(u16, u64, u64)> {
+    let head = file.read(HEADER, addr, 9)?;
+    let mut reader = file.reader(HEADER, addr, &head);
+    reader.signature(*b"FRHP")?;
+    reader.version(0..=0)?;
+    let id_len = reader.u16()?;
+    let filters_len = u64::from(reader.u16()?);
+    let filtered_len = match filters_len {
+        0 => 0,
+        _ => u64::from(file.sizes().length).saturating_add(filters_len).saturating_add(4),
+    };
+    let len = plain_header_len(file.sizes()).saturating_add(filtered_len).saturating_add(4);
+    Ok((id_len, filters_len, len))
+}
+
+/// The doubling table of a header, which `reader` has read.
+fn doubling_table(
+    reader: &Reader<'_>,
+    width: u64,
+    start_block: u64,
+    max_direct: u64,
+    max_bits: u32,
+) -> Result<DoublingTable> {
+    for (what, value) in [
+        ("the width of the table", width),
+        ("the first block's size", start_block),
+        ("the largest direct block's size", max_direct),
+    ] {
+        if !value.is_power_of_two() {
+            return Err(reader.bad(what, value));
+        }
+    }
+    let table = DoublingTable::new(width, start_block, max_direct, max_bits);
+    table.ok_or_else(|| reader.bad("the number of bits of heap offsets", u64::from(max_bits)))
+}
+
 impl FractalHeap {
     /// Reads a heap's header.
     ///
     /// # Errors
     /// Damage; a doubling table that no writer makes.
     pub fn open(file: &File, addr: FileAddr) -> Result<FractalHeap> {
-        let sizes = file.sizes();
-        let head = file.read(HEADER, addr, 9)?;
-        let mut reader = file.reader(HEADER, addr, &head);
-        reader.signature(*b"FRHP")?;
-        reader.version(0..=0)?;
-        let id_len = reader.u16()?;
-        let filters_len = u64::from(reader.u16()?);
-        let filtered_len = match filters_len {
-            0 => 0,
-            _ => u64::from(sizes.length).saturating_add(filters_len).saturating_add(4),
-        };
-        let len = plain_header_len(sizes).saturating_add(filtered_len).saturating_add(4);
+        let (id_len, filters_len, len) = read_header_len(file, addr)?;
         let bytes = file.read(HEADER, addr, len)?;
         let mut reader = verified(file.reader(HEADER, addr, &bytes))?;
         reader.skip(9)?;
@@ -160,18 +179,7 @@ impl FractalHeap {
             filters = decode_filter_pipeline(reader, file.limits())?;
         }
 
-        for (what, value) in [
-            ("the width of the table", width),
-            ("the first block's size", start_block),
-            ("the largest direct block's size", max_direct),
-        ] {
-            if !value.is_power_of_two() {
-                return Err(reader.bad(what, value));
-            }
-        }
-        let Some(table) = Table::new(width, start_block, max_direct, max_bits) else {
-            return Err(reader.bad("the number of bits of heap offsets", u64::from(max_bits)));
-        };
+        let table = doubling_table(&reader, width, start_block, max_direct, max_bits)?;
         if root_rows > table.max_rows {
             return Err(reader.bad("the number of rows", u64::from(root_rows)));
         }
@@ -188,18 +196,18 @@ impl FractalHeap {
             huge_btree,
             free_space_manager,
             table,
-            root: root.map(|addr| Child { addr, filtered: root_filtered }),
+            root: root.map(|addr| HeapBlock { addr, filtered: root_filtered }),
             root_rows,
             offset_width: bytes_of_bits(max_bits),
             length_width: length_width(max_direct, max_managed),
-            kept: RefCell::default(),
+            blocks: RefCell::default(),
         })
     }
 
-    /// What all objects of a list may have together. Those of a sound file do not overlap, so that
-    /// they are not longer than the file unless filters made them shorter.
-    pub(crate) fn budget(&self, file: &File) -> Budget {
-        Budget::times(file, if self.filters.is_empty() { 1 } else { FILTERED_GAIN })
+    /// The bytes that all objects of a list may have together. The objects of a sound file do not
+    /// overlap, so together they are not longer than the file, unless filters made them shorter.
+    pub(crate) fn budget(&self, file: &File) -> TraversalBudget {
+        TraversalBudget::times(file, if self.filters.is_empty() { 1 } else { FILTERED_HEAP_GAIN })
     }
 
     /// Where its header is.
@@ -311,7 +319,7 @@ impl FractalHeap {
         len: u64,
     ) -> Result<Vec<u8>> {
         let at = addr.0;
-        let limit = file.limits().chunk_bytes.min(UNFILTERED_MAX);
+        let limit = file.limits().chunk_bytes.min(UNFILTERED_MAX_BYTES);
         let most = usize::try_from(len).ok().filter(|_| len <= limit);
         let most = most.ok_or(HdfError::Limit {
             structure: OBJECT,
@@ -330,12 +338,12 @@ impl FractalHeap {
     }
 
     /// The direct block that holds an offset of the heap.
-    fn find(&self, file: &File, offset: u64) -> Result<Place> {
+    fn find(&self, file: &File, offset: u64) -> Result<DirectBlockPlace> {
         let nowhere =
             |what| HdfError::BadValue { structure: OBJECT, at: self.addr.0, what, value: offset };
         let root = self.root.ok_or_else(|| nowhere("the offset in an empty heap"))?;
         if self.root_rows == 0 {
-            return Ok(Place { block: root, offset: 0, len: self.table.start_block });
+            return Ok(DirectBlockPlace { block: root, offset: 0, len: self.table.start_block });
         }
         let (mut at, mut rows, mut base) = (root.addr, self.root_rows, 0u64);
         // Each level down has fewer rows, so this ends.
@@ -352,7 +360,7 @@ impl FractalHeap {
             let child = child.flatten().ok_or_else(|| nowhere("the offset without a block"))?;
             base = base.saturating_add(cell.start);
             if cell.row < self.table.direct_rows {
-                return Ok(Place { block: child, offset: base, len: cell.len });
+                return Ok(DirectBlockPlace { block: child, offset: base, len: cell.len });
             }
             let below = self.table.rows_of(cell.len).filter(|&below| below < rows);
             let below =
@@ -361,7 +369,7 @@ impl FractalHeap {
         }
     }
 
-    /// Places for blocks in an indirect block, and how many of them are for direct blocks.
+    /// How many blocks an indirect block may have, and how many of them are direct.
     fn places(&self, rows: u32) -> (u64, u64) {
         let places = |rows: u32| u64::from(rows).saturating_mul(self.table.width);
         (places(rows.min(self.table.max_rows)), places(rows.min(self.table.direct_rows)))
@@ -387,8 +395,8 @@ impl FractalHeap {
         addr: FileAddr,
         offset: u64,
         rows: u32,
-    ) -> Result<Arc<[Option<Child>]>> {
-        if let Some(children) = self.kept.borrow().indirect.get(&addr) {
+    ) -> Result<Arc<[Option<HeapBlock>]>> {
+        if let Some(children) = self.blocks.borrow().indirect.get(&addr) {
             return Ok(children.clone());
         }
         let sizes = file.sizes();
@@ -403,12 +411,12 @@ impl FractalHeap {
             let child = reader.addr()?;
             let filtered =
                 if filtered && i < direct { Some((reader.length()?, reader.u32()?)) } else { None };
-            children.push(child.map(|addr| Child { addr, filtered }));
+            children.push(child.map(|addr| HeapBlock { addr, filtered }));
         }
-        let children: Arc<[Option<Child>]> = children.into();
-        let mut kept = self.kept.borrow_mut();
-        kept.make_room(bytes.len());
-        kept.indirect.insert(addr, children.clone());
+        let children: Arc<[Option<HeapBlock>]> = children.into();
+        let mut blocks = self.blocks.borrow_mut();
+        blocks.make_room(bytes.len());
+        blocks.indirect.insert(addr, children.clone());
         Ok(children)
     }
 
@@ -425,8 +433,8 @@ impl FractalHeap {
     }
 
     /// A direct block with its header, filters undone.
-    fn direct(&self, file: &File, place: Place) -> Result<Arc<[u8]>> {
-        if let Some(block) = self.kept.borrow().direct.get(&place.offset) {
+    fn direct(&self, file: &File, place: DirectBlockPlace) -> Result<Arc<[u8]>> {
+        if let Some(block) = self.blocks.borrow().direct.get(&place.offset) {
             return Ok(block.clone());
         }
         let addr = place.block.addr;
@@ -455,19 +463,19 @@ impl FractalHeap {
             }
         }
         let block: Arc<[u8]> = bytes.into();
-        let mut kept = self.kept.borrow_mut();
-        kept.make_room(block.len());
-        kept.direct.insert(place.offset, block.clone());
+        let mut blocks = self.blocks.borrow_mut();
+        blocks.make_room(block.len());
+        blocks.direct.insert(place.offset, block.clone());
         Ok(block)
     }
 }
 
-impl Kept {
-    /// Forgets what was kept where `len` bytes more would be too many.
+impl BlockCache {
+    /// Counts `len` bytes that will be kept, and forgets all blocks where that is too many.
     fn make_room(&mut self, len: usize) {
         self.bytes = self.bytes.saturating_add(len);
-        if self.bytes > KEPT_BYTES {
-            *self = Kept { bytes: len, ..Kept::default() };
+        if self.bytes > HEAP_BLOCK_CACHE_BYTES {
+            *self = BlockCache { bytes: len, ..BlockCache::default() };
         }
     }
 }

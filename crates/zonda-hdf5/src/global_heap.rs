@@ -1,7 +1,7 @@
 //! Global heap: bytes of variable length, such as strings.
 //! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1.
-//! Watch: objects are in no order; object 0 is free space and its size counts its own header; with
-//! fewer than 8 bytes to a length, headers are still filled up to 16 bytes.
+//! Watch: objects have no order; object 0 is free space, and its size counts its own header; where
+//! lengths have fewer than 8 bytes, headers are still filled up to 16 bytes.
 
 mod write;
 
@@ -12,6 +12,10 @@ use zonda_runtime::lock::{Rank, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::tuning::{
+    COLLECTION_READ_MAX_BYTES, COLLECTIONS_ONCE, COLLECTIONS_ONCE_BYTES, CURSOR_COLLECTIONS,
+    FORGOTTEN_COLLECTIONS, LOCK_TRIES,
+};
 use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
 use zonda_model::memory;
 
@@ -21,9 +25,6 @@ const NAME: &str = "global heap collection";
 
 /// Bytes of the least collection that libraries write.
 const FIRST_READ: usize = 4096;
-
-/// Most bytes that are read before the length of a collection is known.
-const MOST_FIRST_READ: usize = 1 << 20;
 
 /// Bytes of the header of a collection, and of that of an object.
 const HEADER: usize = 16;
@@ -59,7 +60,7 @@ impl Collection {
             Reader::new(NAME, &bytes, at, sizes).sub(usize::try_from(len).unwrap_or(usize::MAX))?;
         reader.skip(HEADER)?;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        // Objects mostly have some bytes each: room for them, and for as many more as there are.
+        // Objects mostly have at least as many bytes as their headers.
         starts.clear();
         memory::reserve(&mut starts, reader.left() / (2 * HEADER))?;
         while let Some((header, _)) = reader.rest().split_first_chunk::<HEADER>() {
@@ -71,7 +72,7 @@ impl Collection {
             };
             reader.skip(HEADER)?;
             if index == 0 {
-                // What is free; nothing is behind it, and a size of 0 leads nowhere.
+                // Free space: nothing is behind it, and a size of 0 ends the search.
                 let Some(rest) = size.checked_sub(HEADER as u64) else { break };
                 reader.take_u64(rest)?;
                 continue;
@@ -82,7 +83,7 @@ impl Collection {
                 _ => return Err(reader.bad("first byte of an object", start as u64)),
             };
             reader.take_u64(size)?;
-            // The last object may end without what would fill it up.
+            // The last object may have no padding.
             let padding = 8usize.saturating_sub(usize::try_from(size % 8).unwrap_or_default()) % 8;
             reader.skip(padding.min(reader.left()))?;
             if starts.len() <= index {
@@ -101,7 +102,7 @@ impl Collection {
     pub fn get(&self, index: u32) -> Option<&[u8]> {
         let start = *self.starts.get(usize::try_from(index).ok()?)?;
         let start = usize::try_from(start).ok()?.checked_mul(8).filter(|&start| start != 0)?;
-        // The size was seen to fit when the collection was decoded.
+        // The size was checked when the collection was decoded.
         let (header, data) = self.bytes.split_at_checked(start)?;
         let size = header.last_chunk::<8>()?;
         let size = match self.sizes.length {
@@ -117,8 +118,8 @@ impl Collection {
         starts.filter(|&(_, &start)| start != 0).filter_map(|(index, _)| u32::try_from(index).ok())
     }
 
-    /// Bytes of the header and the objects, and the greatest number of an object, where all that is free
-    /// is behind them. Lengths have 8 bytes.
+    /// Bytes of the header and the objects, and the greatest number of an object; `None` unless all
+    /// free space is behind the objects. Lengths have 8 bytes.
     fn used(&self) -> Option<(usize, u16)> {
         let mut at = HEADER;
         let mut last = 0u16;
@@ -162,7 +163,7 @@ impl File {
             return Ok(collection);
         }
         let (mut bytes, starts) = cache.spare();
-        // Collections of a file are mostly as long as each other, so that one read is enough.
+        // The collections of a file mostly have one length, so that one read is enough.
         let first = cache.last_len.load(Ordering::Relaxed) as u64;
         let left = self.len().saturating_sub(self.locate(NAME, addr, 1)?);
         let n = usize::try_from(first.min(left)).unwrap_or(usize::MAX);
@@ -178,7 +179,7 @@ impl File {
         if let Some(rest) = bytes.get_mut(have..).filter(|rest| !rest.is_empty()) {
             self.read_into(NAME, FileAddr(addr.0.saturating_add(have as u64)), rest)?;
         }
-        let usual = bytes.len().clamp(FIRST_READ, MOST_FIRST_READ);
+        let usual = bytes.len().clamp(FIRST_READ, COLLECTION_READ_MAX_BYTES);
         cache.last_len.store(usual, Ordering::Relaxed);
         let collection = Arc::new(Collection::decode_into(bytes, starts, at, self.sizes())?);
         cache.put(addr, &collection);
@@ -186,15 +187,11 @@ impl File {
     }
 }
 
-/// Collections that a cursor holds. Writers fill several at once: where the one has no room left for
-/// a string, a shorter one still goes in, so that elements alternate between them.
-const HELD: usize = 4;
-
-/// Looks up objects one after the other, without asking for a collection again while the elements of
-/// an array stay with the same few, as they mostly do.
+/// Looks up objects one after the other. It holds the last few collections, since the elements of
+/// an array are mostly in the same few.
 #[derive(Debug, Default)]
 pub struct HeapCursor {
-    held: [Option<(FileAddr, Arc<Collection>)>; HELD],
+    held: [Option<(FileAddr, Arc<Collection>)>; CURSOR_COLLECTIONS],
     /// The place for the next.
     next: usize,
 }
@@ -227,101 +224,92 @@ impl HeapCursor {
     fn fetch(&mut self, file: &File, addr: FileAddr) -> Result<usize> {
         let place = self.next;
         if let Some(held) = self.held.get_mut(place) {
-            // Given back first: its memory may be what the next one is read into.
+            // Released first: the next one may be read into its memory.
             *held = None;
             *held = Some((addr, file.global_heap_collection(addr)?));
         }
-        self.next = place.saturating_add(1) % HELD;
+        self.next = place.saturating_add(1) % CURSOR_COLLECTIONS;
         Ok(place)
     }
 }
 
 /// Collections that were read, up to a number of bytes.
 ///
-/// What is asked for once is soon forgotten, so that reading a large array of strings takes no more
-/// memory than its strings. What is asked for again, while it is here or later, is kept: in two
-/// generations, of which what is used moves to the young one, and when that is full the old one is
-/// forgotten.
+/// A collection that is asked for once is soon forgotten, so that reading a large array of strings
+/// takes no more memory than its strings. A collection that is asked for again, while it is kept or
+/// later, stays longer: in one of two generations. A collection that is used moves to the young
+/// generation; when that is full, it becomes the old one, and the former old one is forgotten.
 #[derive(Debug)]
 pub(crate) struct HeapCache {
-    kept: RwLock<Kept>,
+    collections: RwLock<CachedCollections>,
     limit: usize,
-    /// Bytes of the collection that was read last, for the next.
+    /// Bytes of the collection that was read last: as many are read of the next one.
     last_len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    /// Asked for once, the last at the end.
+struct CachedCollections {
+    /// Collections that were asked for once, the last one at the end.
     once: VecDeque<(FileAddr, Arc<Collection>)>,
     once_bytes: usize,
-    /// Those that were forgotten after that.
+    /// Collections that were asked for once and forgotten.
     gone: HashSet<FileAddr>,
-    /// The memory of one of them.
+    /// The memory of a forgotten one, for reuse.
     spare: Option<Collection>,
     young: HashMap<FileAddr, Arc<Collection>>,
     old: HashMap<FileAddr, Arc<Collection>>,
     young_bytes: usize,
 }
 
-/// Bytes and number of collections that were asked for once.
-const ONCE_BYTES: usize = 1 << 20;
-const MOST_ONCE: usize = 32;
-
-/// Addresses that are remembered of collections that were forgotten.
-const MOST_GONE: usize = 1 << 16;
-
-/// Times that a lock is tried. A cache is only a cache: a forked child may find the lock held by a
-/// thread that it does not have, and then goes on without.
-const TRIES: usize = 64;
-
 impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
-        let (kept, limit) = (RwLock::ranked(Rank::Heap, Kept::default()), limits.heap_cache_bytes);
-        HeapCache { kept, limit, last_len: AtomicUsize::new(FIRST_READ) }
+        let (collections, limit) =
+            (RwLock::ranked(Rank::Heap, CachedCollections::default()), limits.heap_cache_bytes);
+        HeapCache { collections, limit, last_len: AtomicUsize::new(FIRST_READ) }
     }
 
-    /// Forgets all collections. For those who write the file: nobody reads it meanwhile.
+    /// Forgets all collections. For writers of the file, while nobody reads it.
     pub(crate) fn clear(&self) {
-        *self.kept.write() = Kept::default();
+        *self.collections.write() = CachedCollections::default();
     }
 
-    /// Bytes of a generation; those that were asked for once have as much.
+    /// Bytes of a generation; the collections that were asked for once may have as many.
     fn generation(&self) -> usize {
         self.limit / 3
     }
 
     fn get(&self, addr: FileAddr) -> Option<Arc<Collection>> {
         let found = tried(|| {
-            let kept = self.kept.try_read()?;
-            if let Some(collection) = kept.young.get(&addr) {
+            let collections = self.collections.try_read()?;
+            if let Some(collection) = collections.young.get(&addr) {
                 return Some((Some(Arc::clone(collection)), false));
             }
-            let once = || kept.once.iter().find(|(at, _)| *at == addr).map(|(_, found)| found);
-            Some((kept.old.get(&addr).or_else(once).cloned(), true))
+            let once =
+                || collections.once.iter().find(|(at, _)| *at == addr).map(|(_, found)| found);
+            Some((collections.old.get(&addr).or_else(once).cloned(), true))
         });
         let (collection, is_old) = found?;
         if let (Some(collection), true) = (&collection, is_old) {
             tried(|| {
-                self.kept.try_write()?.keep(addr, collection, self.generation());
+                self.collections.try_write()?.keep(addr, collection, self.generation());
                 Some(())
             });
         }
         collection
     }
 
-    /// Takes in what was just read.
+    /// Keeps a collection that was just read.
     fn put(&self, addr: FileAddr, collection: &Arc<Collection>) {
         let generation = self.generation();
         if collection.weight() > generation {
             return;
         }
         tried(|| {
-            let mut kept = self.kept.try_write()?;
-            if kept.gone.remove(&addr) {
-                kept.keep(addr, collection, generation);
+            let mut collections = self.collections.try_write()?;
+            if collections.gone.remove(&addr) {
+                collections.keep(addr, collection, generation);
             } else {
-                kept.pass(addr, collection, generation.min(ONCE_BYTES));
+                collections.pass(addr, collection, generation.min(COLLECTIONS_ONCE_BYTES));
             }
             Some(())
         });
@@ -329,13 +317,13 @@ impl HeapCache {
 
     /// Memory of a collection that was forgotten.
     fn spare(&self) -> (Vec<u8>, Vec<u32>) {
-        let spare = tried(|| Some(self.kept.try_write()?.spare.take())).flatten();
+        let spare = tried(|| Some(self.collections.try_write()?.spare.take())).flatten();
         spare.map(|spare| (spare.bytes, spare.starts)).unwrap_or_default()
     }
 }
 
-impl Kept {
-    /// Keeps what was asked for again.
+impl CachedCollections {
+    /// Keeps a collection that was asked for again.
     fn keep(&mut self, addr: FileAddr, collection: &Arc<Collection>, generation: usize) {
         if let Some(index) = self.once.iter().position(|(at, _)| *at == addr)
             && let Some((_, once)) = self.once.remove(index)
@@ -352,28 +340,29 @@ impl Kept {
         }
     }
 
-    /// Takes in what was not asked for before; the last one stays in any case.
+    /// Keeps a collection that was not asked for before. The last one stays in any case.
     fn pass(&mut self, addr: FileAddr, collection: &Arc<Collection>, most: usize) {
         if self.once.iter().any(|(at, _)| *at == addr) {
             return; // Two threads have read it.
         }
         self.once_bytes = self.once_bytes.saturating_add(collection.weight());
         self.once.push_back((addr, Arc::clone(collection)));
-        while self.once.len() > 1 && (self.once_bytes > most || self.once.len() > MOST_ONCE) {
+        while self.once.len() > 1 && (self.once_bytes > most || self.once.len() > COLLECTIONS_ONCE)
+        {
             let Some((addr, forgotten)) = self.once.pop_front() else { break };
             self.once_bytes = self.once_bytes.saturating_sub(forgotten.weight());
-            if self.gone.len() >= MOST_GONE {
+            if self.gone.len() >= FORGOTTEN_COLLECTIONS {
                 self.gone.clear();
             }
             self.gone.insert(addr);
-            // Not where somebody still uses it.
+            // Its memory, unless somebody still uses it.
             self.spare = Arc::into_inner(forgotten);
         }
     }
 }
 
 fn tried<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    for _ in 0..TRIES {
+    for _ in 0..LOCK_TRIES {
         if let Some(value) = attempt() {
             return Some(value);
         }

@@ -1,21 +1,22 @@
 //! The journal beside a file: what is needed to complete changes that no single write makes.
 //!
 //! A header that crosses a border between sectors cannot be switched at once, and some changes take
-//! several headers. What is to be written over goes into a file beside the file first; whoever opens
-//! the file for writing next, or `zonda recover`, writes it again if the writer died meanwhile.
+//! several headers. The bytes that are to be written over are first written to a journal beside the
+//! file. If the writer dies meanwhile, the next program that opens the file for writing completes
+//! the changes, or `zonda recover` does.
 //!
 //! ```text
 //! journal = magic(8) checksum(4) n_changes(4) total(8) id(16) change*     checksum: of all behind it
 //! change  = position(8) length(8) old bytes, new bytes
 //! ```
 //!
-//! All numbers are little-endian; positions count from the first byte of the file. A journal is
-//! complete or worth nothing: the file is untouched until it is. The old bytes tell whether the
-//! journal is this file's: each sector under a change then has its old or its new bytes. So that
-//! a file that was restored from before the commit is not taken for it, the beginning of the superblock,
-//! which says where the file ends, is among the changes though it stays as it is (a *witness*).
-//! `id` is a random number, by which two journals differ. The magic of the former version ends in 1; it has
-//! no id and no witness.
+//! All numbers are little-endian; positions count from the first byte of the file. A journal that
+//! is not complete has no value: the file is untouched until it is complete. The old bytes show
+//! whether the journal belongs to the file: then each sector under a change has its old or its new
+//! bytes. The beginning of the superblock, which says where the file ends, is among the changes
+//! though it stays as it is (a *witness*): so a file that was restored from before the commit is
+//! not taken for this one. `id` is a random number, by which two journals differ. The magic of the
+//! former version ends in 1; it has no id and no witness.
 
 use std::sync::Arc;
 
@@ -26,11 +27,12 @@ use zonda_storage::{
 
 use crate::checksum::lookup3;
 use crate::space::SECTOR;
+use crate::tuning::{JOURNAL_MAX_BYTES, OTHERS_JOURNAL_BYTES};
 use crate::{HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "journal";
 const MAGIC: [u8; 8] = *b"ZNDJHDF\x02";
-/// Of the former version, which had no id.
+/// The magic of the former version, which had no id.
 const MAGIC_1: [u8; 8] = *b"ZNDJHDF\x01";
 /// Bytes before what the checksum covers.
 const BEFORE: usize = 12;
@@ -40,27 +42,23 @@ const FIXED: usize = 24;
 const CHANGE_FIXED: usize = 16;
 /// Bytes of an id.
 const ID: usize = 16;
-/// Longest journal that is read.
-const MOST_BYTES: u64 = 1 << 30;
-/// Bytes that another user's journal may have besides eight times those of the file.
-const THEIRS_LEAST: u64 = 1 << 20;
-/// Bytes of a superblock of any version in which the end of the file is said.
+/// Bytes of the beginning of a superblock of any version that have the end of the file.
 const WITNESS: usize = 48;
 
 /// Bytes that are written over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Change {
+struct JournalChange {
     at: u64,
     old: Vec<u8>,
     new: Vec<u8>,
 }
 
-/// Changes that are to be made all or none.
+/// Changes of which all or none are to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
     /// A random number, none in a journal of the former version.
     id: Option<[u8; ID]>,
-    changes: Vec<Change>,
+    changes: Vec<JournalChange>,
 }
 
 /// What [`recover`] found, and what it did.
@@ -72,8 +70,8 @@ pub enum Recovered {
     Untouched,
     /// The changes were completed.
     Completed,
-    /// The journal is not this file's, which somebody else made or changed since. Both were left as
-    /// they are.
+    /// The journal does not belong to this file, which another program made or changed since. Both
+    /// were left as they are.
     NotItsJournal,
     /// The writer is alive. Nothing was done.
     InUse,
@@ -97,26 +95,26 @@ impl Journal {
     ) -> Result<Journal> {
         let change = |(at, new): (u64, &[u8])| {
             let mut old = vec![0; new.len()];
-            // What is not there yet is as good as zeros.
+            // Bytes behind the end of the file count as zeros.
             let _got = storage.read_at(at, &mut old)?;
-            Ok(Change { at, old, new: new.to_vec() })
+            Ok(JournalChange { at, old, new: new.to_vec() })
         };
         let changes = changes.into_iter().map(change).collect::<Result<_>>()?;
         Ok(Journal { id: Some(journal_id()), changes })
     }
 
-    /// Adds that the superblock at this position is as it is now, where no change touches it.
+    /// Adds the superblock at this position as a witness, unless a change touches it.
     ///
     /// # Errors
     /// What the storage reports.
     fn witness(&mut self, storage: &dyn Storage, at: u64) -> Result<()> {
         let end = at.saturating_add(WITNESS as u64);
         let touches =
-            |one: &Change| one.at < end && at < one.at.saturating_add(one.new.len() as u64);
+            |one: &JournalChange| one.at < end && at < one.at.saturating_add(one.new.len() as u64);
         if !self.changes.iter().any(touches) {
             let mut old = vec![0; WITNESS];
             let _got = storage.read_at(at, &mut old)?;
-            self.changes.push(Change { at, new: old.clone(), old });
+            self.changes.push(JournalChange { at, new: old.clone(), old });
         }
         Ok(())
     }
@@ -129,7 +127,7 @@ impl Journal {
         Ok(write_journal(sidecars, &self.encode()?)?)
     }
 
-    /// Makes the changes. This can be repeated.
+    /// Makes the changes. It can be repeated.
     ///
     /// # Errors
     /// What the storage reports.
@@ -138,9 +136,9 @@ impl Journal {
         real.into_iter().try_for_each(|change| Ok(storage.write_at(change.at, &change.new)?))
     }
 
-    /// What completing it changes, one line each.
-    fn told(&self) -> Vec<String> {
-        let line = |change: &Change| {
+    /// What completing the journal changes, one line for each change.
+    fn change_lines(&self) -> Vec<String> {
+        let line = |change: &JournalChange| {
             let last = change.at.saturating_add(change.new.len() as u64).saturating_sub(1);
             format!("bytes {} to {last}: {}", change.at, kind_of(&change.new))
         };
@@ -153,7 +151,9 @@ impl Journal {
         let n = u32::try_from(self.changes.len());
         let too_large = |_| HdfError::TooLarge { structure: NAME, value: u64::from(u32::MAX) };
         covered.u32(n.map_err(too_large)?);
-        let len = |change: &Change| change.new.len().saturating_mul(2).saturating_add(CHANGE_FIXED);
+        let len = |change: &JournalChange| {
+            change.new.len().saturating_mul(2).saturating_add(CHANGE_FIXED)
+        };
         let fixed = FIXED.saturating_add(self.id.map_or(0, |id| id.len()));
         let total = self.changes.iter().map(len).fold(fixed, usize::saturating_add);
         covered.u64(total as u64);
@@ -177,7 +177,7 @@ impl Journal {
     /// # Errors
     /// What the storage reports; [`StorageError::MemoryLimit`].
     fn read(journal: &dyn Storage, most: u64) -> Result<Option<Journal>> {
-        let limit = most.min(MOST_BYTES);
+        let limit = most.min(JOURNAL_MAX_BYTES);
         let total = journal.len()?.min(limit);
         let Some(len) = usize::try_from(total).ok().filter(|len| *len >= FIXED) else {
             return Ok(None);
@@ -215,7 +215,7 @@ impl Journal {
             let (at, len) = (reader.u64()?, reader.u64()?);
             let old = reader.take_u64(len)?.to_vec();
             let new = reader.take_u64(len)?.to_vec();
-            changes.push(Change { at, old, new });
+            changes.push(JournalChange { at, old, new });
         }
         Ok(Journal { id, changes })
     }
@@ -225,16 +225,17 @@ impl Journal {
         for change in &self.changes {
             let mut now = vec![0; change.new.len()];
             let _behind_the_end_are_zeros = storage.read_at(change.at, &mut now)?;
-            let mut rest = (&*now, &*change.old, &*change.new);
+            let mut unchecked = (&*now, &*change.old, &*change.new);
             let mut at = change.at;
-            while !rest.0.is_empty() {
+            while !unchecked.0.is_empty() {
                 let left = SECTOR.saturating_sub(at.checked_rem(SECTOR).unwrap_or(0));
-                let n = usize::try_from(left).unwrap_or(usize::MAX).min(rest.0.len());
-                let (now, old, new) = (rest.0.split_at(n), rest.1.split_at(n), rest.2.split_at(n));
+                let n = usize::try_from(left).unwrap_or(usize::MAX).min(unchecked.0.len());
+                let (now, old, new) =
+                    (unchecked.0.split_at(n), unchecked.1.split_at(n), unchecked.2.split_at(n));
                 if now.0 != old.0 && now.0 != new.0 {
                     return Ok(false);
                 }
-                rest = (now.1, old.1, new.1);
+                unchecked = (now.1, old.1, new.1);
                 at = at.saturating_add(n as u64);
             }
         }
@@ -245,9 +246,8 @@ impl Journal {
 /// Makes changes all or none: by a journal beside the file, where there is a folder for one that
 /// takes it, else one after the other. `superblock` is the position of the superblock.
 ///
-/// # Errors
-/// What the storage reports. What was begun is to be repeated; where the journal could not be written,
-/// nothing was.
+/// # Errors What the storage reports. Changes that were begun are to be repeated; none were if the
+/// journal could not be written.
 pub fn switch<'a>(
     storage: &dyn Storage,
     sidecars: Option<&dyn Sidecars>,
@@ -257,7 +257,7 @@ pub fn switch<'a>(
     let mut journal = Journal::of(storage, changes)?;
     let Some(sidecars) = sidecars else { return journal.apply(storage) };
     journal.witness(storage, superblock)?;
-    // Where the folder takes no files this is as safe as the reference does it.
+    // Where the folder takes no files, the changes are no safer than with the reference.
     let kept = journal.write(sidecars)?;
     journal.apply(storage)?;
     if let Some(kept) = kept {
@@ -278,8 +278,8 @@ pub fn recover(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<Recover
     complete(storage, sidecars, sidecars.find(Sidecar::Journal)?, |_| Ok(()))
 }
 
-/// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed `show` gets
-/// what will be, and may stop it by an error.
+/// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed,
+/// `show` gets a list of the changes, and prevents them by an error.
 ///
 /// # Errors
 /// As [`recover`], and those of `show`.
@@ -291,7 +291,7 @@ pub fn recover_of<E: From<HdfError>>(
 ) -> std::result::Result<Recovered, E> {
     let found = sidecars.find_of(Sidecar::Journal, user).map_err(HdfError::from)?;
     complete(storage, sidecars, found, |journal| match journal {
-        Some(journal) => show(&journal.told()),
+        Some(journal) => show(&journal.change_lines()),
         None => show(&["nothing: it is not complete, and is removed".to_owned()]),
     })
 }
@@ -307,7 +307,7 @@ fn complete<E: From<HdfError>>(
         return Ok(Recovered::InUse);
     }
     let remove = || sidecars.remove(Sidecar::Journal).map_err(HdfError::from);
-    let Some(journal) = Journal::read(&*found.storage, MOST_BYTES)? else {
+    let Some(journal) = Journal::read(&*found.storage, JOURNAL_MAX_BYTES)? else {
         show(None)?;
         drop(found);
         remove()?;
@@ -325,7 +325,7 @@ fn complete<E: From<HdfError>>(
     Ok(Recovered::Completed)
 }
 
-/// As [`recover`], for one who opens the file for writing.
+/// As [`recover`], for a caller that opens the file for writing.
 ///
 /// # Errors
 /// As [`recover`]; [`StorageError::Refused`] for a journal that is not this file's, too.
@@ -338,9 +338,10 @@ pub fn for_writing(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<Rec
     }
 }
 
-/// What a reader has to know about a journal: nothing of its own, since the bytes under it are old or
-/// new. Another user's that belongs to the file, and that nobody is completing, is an error: nobody
-/// else may complete it, so the file may stay torn.
+/// Checks for a reader whether a journal makes the file unreadable. The reader's own journal does
+/// not: the bytes under it are old or new. Another user's journal that belongs to the file, and
+/// that nobody is completing, is an error: nobody else may complete it, so that the file may stay
+/// torn.
 ///
 /// # Errors
 /// [`StorageError::Refused`]; what the storage reports.
@@ -349,7 +350,7 @@ pub fn for_reading(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<()>
         SidecarForReader::Theirs(found, refused) if !found.in_use => (found, refused),
         _ => return Ok(()),
     };
-    let most = storage.len()?.saturating_mul(8).saturating_add(THEIRS_LEAST);
+    let most = storage.len()?.saturating_mul(8).saturating_add(OTHERS_JOURNAL_BYTES);
     match Journal::read(&*found.storage, most)? {
         Some(journal) if journal.belongs_to(storage)? => Err(refused.into()),
         _ => {
@@ -360,7 +361,7 @@ pub fn for_reading(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<()>
     }
 }
 
-/// What begins with these bytes, as messages say it.
+/// The name of the structure that begins with these bytes, for messages.
 fn kind_of(bytes: &[u8]) -> &'static str {
     match bytes.first_chunk::<4>() {
         Some(b"\x89HDF") => "the superblock",
@@ -384,14 +385,15 @@ mod tests {
     use super::*;
 
     fn journal() -> Journal {
-        let change = |at, old: &[u8], new: &[u8]| Change { at, old: old.into(), new: new.into() };
+        let change =
+            |at, old: &[u8], new: &[u8]| JournalChange { at, old: old.into(), new: new.into() };
         let long = change(500, &[7; 600], &[8; 600]);
         let changes = vec![change(3, b"old", b"new"), long, change(2000, b"", b"")];
         Journal { id: Some([9; ID]), changes }
     }
 
     fn read(bytes: &[u8]) -> Option<Journal> {
-        Journal::read(&Memory::from_slice(bytes), MOST_BYTES).unwrap()
+        Journal::read(&Memory::from_slice(bytes), JOURNAL_MAX_BYTES).unwrap()
     }
 
     #[test]
@@ -407,7 +409,7 @@ mod tests {
         let memory = Memory::from_slice(&[5; 200]);
         let mut apart = Journal::of(&memory, [(100, &b"abc"[..])]).unwrap();
         apart.witness(&memory, 0).unwrap();
-        assert_eq!((apart.changes.len(), apart.told().len()), (2, 1));
+        assert_eq!((apart.changes.len(), apart.change_lines().len()), (2, 1));
         assert!(apart.belongs_to(&memory).unwrap());
         apart.apply(&memory).unwrap();
         assert!(apart.belongs_to(&memory).unwrap());

@@ -11,12 +11,11 @@
     )
 )]
 
-mod ahead;
 pub mod attributes;
 pub mod btree_v1;
 pub mod btree_v2;
 #[cfg(test)]
-mod built;
+mod built_file;
 mod cache_image;
 pub mod checksum;
 mod chunk_index;
@@ -26,7 +25,6 @@ pub mod external;
 mod file;
 pub mod fractal_heap;
 pub mod global_heap;
-mod guard;
 pub mod journal;
 mod limits;
 pub mod links;
@@ -34,6 +32,7 @@ pub mod local_heap;
 pub mod message;
 pub mod object;
 pub mod object_header;
+mod read_ahead;
 mod reader;
 pub mod reference;
 pub mod salvage;
@@ -45,11 +44,12 @@ pub mod superblock;
 pub mod symbol_table;
 #[cfg(test)]
 mod testing;
+mod traversal_budget;
+mod tuning;
 pub mod usage;
 pub mod virtual_dataset;
 mod writer;
 
-pub use ahead::Ahead;
 pub use attributes::{Attribute, Attributes};
 pub use chunk_index::{ChunkIndex, ChunkLocation, ChunkTree, TreeCommit};
 pub use error::HdfError;
@@ -60,6 +60,8 @@ pub use limits::Limits;
 pub use links::Resolved;
 pub use object::{ExternalFileList, ExternalSlot, Object, ObjectKind};
 pub use object_header::{Message, ObjectHeader};
+pub use read_ahead::Ahead;
+pub(crate) use reader::FileRange;
 pub use reader::{FileAddr, Reader, Sizes};
 pub use reference::Reference;
 pub use selection::Selection;

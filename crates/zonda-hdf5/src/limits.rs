@@ -1,4 +1,4 @@
-//! How much a file may ask for. The defaults are above any real file.
+//! How much memory and time a file may cost. The defaults are above any real file.
 
 /// Bounds that every decoder keeps, so that hostile bytes cost bounded time and memory.
 ///

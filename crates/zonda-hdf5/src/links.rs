@@ -7,14 +7,15 @@
 
 use std::cmp::Ordering;
 
-use crate::btree_v1::{self, Node, NodeType};
+use crate::btree_v1::{self, BtreeV1Node, NodeType};
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::checksum::lookup3;
 use crate::fractal_heap::FractalHeap;
-use crate::guard::Budget;
 use crate::local_heap::LocalHeap;
 use crate::message::{Charset, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
-use crate::symbol_table::{self, Entry, EntryTarget};
+use crate::symbol_table::{self, EntryTarget, SymbolTableEntry};
+use crate::traversal_budget::TraversalBudget;
+use crate::tuning::{GROUP_FAULTS, PATH_FILE_LENGTHS};
 use crate::{File, FileAddr, HdfError, Object, Result};
 
 mod dense;
@@ -23,9 +24,6 @@ pub use dense::{dense_extents, write_dense};
 
 const GROUP: &str = "group";
 const PATH: &str = "path";
-
-/// How often the headers along a path may be as long together as the file.
-const PATH_READS: u64 = 64;
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +40,7 @@ pub enum Resolved {
         /// The path in it, with what was left of the path that was asked for.
         path: Box<[u8]>,
     },
-    /// Over a link that only the writer's program understands.
+    /// To a link that only the writer's program understands.
     Unknown,
 }
 
@@ -54,41 +52,38 @@ enum LinkStorage {
 }
 
 /// A heap and the tree over it that knows the links' names.
-struct Dense {
+struct DenseLinks {
     heap: FractalHeap,
     names: BtreeV2,
 }
 
-impl Dense {
-    fn open(file: &File, heap: FileAddr, names: FileAddr) -> Result<Dense> {
-        Ok(Dense {
+impl DenseLinks {
+    fn open(file: &File, heap: FileAddr, names: FileAddr) -> Result<DenseLinks> {
+        Ok(DenseLinks {
             heap: FractalHeap::open(file, heap)?,
             names: BtreeV2::open(file, names, record_type::LINK_NAME)?,
         })
     }
 
     /// The link that a record of the tree stands for, its bytes taken from `budget`.
-    fn link(&self, file: &File, record: &[u8], budget: &mut Budget) -> Result<Link> {
+    fn link(&self, file: &File, record: &[u8], budget: &mut TraversalBudget) -> Result<Link> {
         let mut reader = self.names.reader(file, record);
         let _hash = reader.u32()?;
         let bytes = self.heap.get(file, reader.take(self.heap.id_len())?)?;
         budget.spend(GROUP, self.heap.addr(), bytes.len() as u64)?;
-        // The bytes have no place of their own in the file: blocks may be filtered.
+        // The bytes have no address of their own: blocks may be filtered.
         Link::decode(self.names.reader(file, &bytes))
     }
 }
 
-/// Faults of one group after which no more of it is looked for.
-const MOST_FAULTS: usize = 1000;
-
-/// What is left of the links of a damaged group.
+/// The links of a damaged group that can be read, and what is wrong with the others.
 #[derive(Default)]
-struct Left {
+struct SalvagedLinks {
     links: Vec<Link>,
     faults: Vec<HdfError>,
 }
 
-impl Left {
+impl SalvagedLinks {
     fn take(&mut self, link: Result<Link>) {
         match link {
             Ok(link) => self.links.push(link),
@@ -96,7 +91,7 @@ impl Left {
         }
     }
 
-    /// Those of a symbol table: of each node of its tree that can be read.
+    /// Takes the links of a symbol table, from each node of its tree that can be read.
     fn table(&mut self, file: &File, btree: FileAddr, heap: FileAddr) {
         let names = match LocalHeap::read(file, heap) {
             Ok(names) => Some(names),
@@ -106,18 +101,18 @@ impl Left {
             }
         };
         let key_len = usize::from(file.sizes().length);
-        let mut budget = Budget::of(file);
+        let mut budget = TraversalBudget::of(file);
         let mut inner = Vec::new();
         match btree_v1::read_root(file, btree, NodeType::Group, key_len) {
             Ok(root) => inner.push(root),
             Err(error) => self.faults.push(error),
         }
-        while let Some(node) = inner.pop().filter(|_| self.faults.len() < MOST_FAULTS) {
+        while let Some(node) = inner.pop().filter(|_| self.faults.len() < GROUP_FAULTS) {
             for i in 0..node.len() {
                 let read = node.child(i).and_then(|addr| {
                     budget.spend(GROUP, addr, node_space(&node))?;
                     match node.level().checked_sub(1) {
-                        Some(below) => inner.push(Node::read(
+                        Some(below) => inner.push(BtreeV1Node::read(
                             file,
                             addr,
                             NodeType::Group,
@@ -155,8 +150,8 @@ impl Left {
     }
 }
 
-/// What a node of a group's tree counts for where each is met once: no node is shorter.
-fn node_space(node: &Node) -> u64 {
+/// What a node of a group's tree takes from the budget, in bytes: no more than the node is long.
+fn node_space(node: &BtreeV1Node) -> u64 {
     node.len().max(1) as u64
 }
 
@@ -172,7 +167,7 @@ pub fn unnamed_link(object: FileAddr) -> Link {
 }
 
 /// The link that an entry of a symbol table stands for.
-fn entry_link(names: &LocalHeap, entry: &Entry) -> Result<Link> {
+fn entry_link(names: &LocalHeap, entry: &SymbolTableEntry) -> Result<Link> {
     let target = match entry.target {
         EntryTarget::Object(object) => LinkTarget::Hard(object),
         EntryTarget::Soft(path) => LinkTarget::Soft(names.name(path)?.into()),
@@ -239,7 +234,7 @@ impl Object {
             LinkStorage::SymbolTable { btree, heap } => {
                 let names = LocalHeap::read(file, heap)?;
                 let key_len = usize::from(file.sizes().length);
-                let mut budget = Budget::of(file);
+                let mut budget = TraversalBudget::of(file);
                 btree_v1::walk(file, btree, NodeType::Group, key_len, &mut |node, i| {
                     let addr = node.child(i)?;
                     let entries = symbol_table::read_node(file, addr)?;
@@ -256,7 +251,7 @@ impl Object {
                 })?;
             }
             LinkStorage::Dense { heap, names } => {
-                let dense = Dense::open(file, heap, names)?;
+                let dense = DenseLinks::open(file, heap, names)?;
                 let mut budget = dense.heap.budget(file);
                 dense.names.walk(file, &mut |record| {
                     links.push(dense.link(file, record, &mut budget)?);
@@ -279,35 +274,35 @@ impl Object {
     /// # Errors
     /// What the storage reports.
     pub fn links_left(&self, file: &File) -> Result<(Vec<Link>, Vec<HdfError>)> {
-        let mut left = Left::default();
+        let mut salvaged = SalvagedLinks::default();
         match self.link_storage(file) {
-            Err(error) => left.faults.push(error),
+            Err(error) => salvaged.faults.push(error),
             Ok(LinkStorage::Messages) => {
                 for message in self.header().all(kind::LINK) {
                     let body = self.body(file, message);
-                    left.take(body.and_then(|body| Link::decode(body.reader(file))));
+                    salvaged.take(body.and_then(|body| Link::decode(body.reader(file))));
                 }
             }
-            Ok(LinkStorage::SymbolTable { btree, heap }) => left.table(file, btree, heap),
-            Ok(LinkStorage::Dense { heap, names }) => match Dense::open(file, heap, names) {
-                Err(error) => left.faults.push(error),
+            Ok(LinkStorage::SymbolTable { btree, heap }) => salvaged.table(file, btree, heap),
+            Ok(LinkStorage::Dense { heap, names }) => match DenseLinks::open(file, heap, names) {
+                Err(error) => salvaged.faults.push(error),
                 Ok(dense) => {
                     let mut budget = dense.heap.budget(file);
                     let walked = dense.names.walk(file, &mut |record| {
-                        left.take(dense.link(file, record, &mut budget));
-                        Ok(left.faults.len() < MOST_FAULTS)
+                        salvaged.take(dense.link(file, record, &mut budget));
+                        Ok(salvaged.faults.len() < GROUP_FAULTS)
                     });
-                    left.faults.extend(walked.err());
+                    salvaged.faults.extend(walked.err());
                 }
             },
         }
-        if let Some(storage) = left.faults.iter().find(|e| matches!(e, HdfError::Storage(_))) {
+        if let Some(storage) = salvaged.faults.iter().find(|e| matches!(e, HdfError::Storage(_))) {
             return Err(storage.clone());
         }
         let tracked = self.tracks_creation_order(file).unwrap_or(false);
         let rank = |link: &Link| if tracked { link.creation_order } else { None };
-        left.links.sort_by(|a, b| (rank(a), &a.name).cmp(&(rank(b), &b.name)));
-        Ok((left.links, left.faults))
+        salvaged.links.sort_by(|a, b| (rank(a), &a.name).cmp(&(rank(b), &b.name)));
+        Ok((salvaged.links, salvaged.faults))
     }
 
     /// The link of this name, found without listing the group.
@@ -332,7 +327,7 @@ impl Object {
                 found.map(|(_, _, entry)| entry_link(&names, &entry)).transpose()
             }
             LinkStorage::Dense { heap, names } => {
-                let dense = Dense::open(file, heap, names)?;
+                let dense = DenseLinks::open(file, heap, names)?;
                 let hash = lookup3(name, 0);
                 let mut found = None;
                 let mut budget = dense.heap.budget(file);
@@ -354,14 +349,14 @@ impl Object {
     }
 }
 
-/// Descends to the one symbol table node that can hold the name: the node, the place of the entry in
-/// it, and the entry.
+/// Descends to the one symbol table node that can hold the name. Gives the address of the node, the
+/// index of the entry in it, and the entry.
 fn find_entry(
     file: &File,
     btree: FileAddr,
     names: &LocalHeap,
     name: &[u8],
-) -> Result<Option<(FileAddr, usize, Entry)>> {
+) -> Result<Option<(FileAddr, usize, SymbolTableEntry)>> {
     let key_len = usize::from(file.sizes().length);
     let mut node = btree_v1::read_root(file, btree, NodeType::Group, key_len)?;
     loop {
@@ -389,15 +384,15 @@ fn find_entry(
             }
             return Ok(None);
         };
-        node = Node::read(file, child, NodeType::Group, Some(below), key_len)?;
+        node = BtreeV1Node::read(file, child, NodeType::Group, Some(below), key_len)?;
     }
 }
 
-/// What makes the entry of a group in the symbol table of another say nothing of its own symbol
-/// table, for who moves that: the place of the bytes, and the bytes. `None` where it says nothing of
-/// it, or where there is no such name.
+/// What to write over the entry of the group `name` so that the entry caches no symbol table any
+/// more: address and bytes. A caller that moves the symbol table of that group needs it. `None`
+/// where the entry caches none, or where there is no such name.
 ///
-/// Libraries do not look there, but other programs do.
+/// Libraries do not look at the cache, other programs do.
 ///
 /// # Errors
 /// Damage on the way to the entry.
@@ -427,7 +422,7 @@ impl File {
         push_components(&mut pending, path);
         let mut hops = 0usize;
         // A path may come by the same group more than once, but not for ever.
-        let mut budget = Budget::times(self, PATH_READS);
+        let mut budget = TraversalBudget::times(self, PATH_FILE_LENGTHS);
         while let Some(component) = pending.pop() {
             let group = self.object(at)?;
             budget.spend(PATH, at, group.header().bytes.len().max(64) as u64)?;

@@ -1,14 +1,12 @@
 //! Local heap: the names of an old-style group, or of external files.
-//! Spec: HDF5 File Format, "Disk Format: Level 1D - Local Heaps". Version 0 read and written.
-//! The list of its free blocks is not looked at: a reader has no use for it, and what is written
-//! has none.
+//! Spec: HDF5 File Format, "Disk Format: Level 1D - Local Heaps". Version 0 read and written. The
+//! list of its free blocks is ignored: a reader has no use for it, and heaps are written without
+//! one.
 
+use crate::tuning::LOCAL_HEAP_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "local heap";
-
-/// Bytes read at first: header and data are mostly side by side.
-const FIRST_READ: u64 = 512;
 
 /// A local heap, its data read.
 #[derive(Clone, Debug)]
@@ -27,7 +25,7 @@ const ALIGN: usize = 8;
 /// What the list of free blocks begins with where there are none.
 const NO_FREE_BLOCK: u64 = 1;
 
-/// Bytes of a header, with those that fill it up.
+/// Bytes of a header with its padding.
 fn header_len(sizes: Sizes) -> usize {
     let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));
     let len = offset.saturating_add(length.saturating_mul(2)).saturating_add(8);
@@ -40,7 +38,7 @@ impl LocalHeap {
     /// # Errors
     /// Those of a structure that is not there or leads out of the file.
     pub fn read(file: &File, addr: FileAddr) -> Result<LocalHeap> {
-        let first = file.read_up_to(NAME, addr, FIRST_READ)?;
+        let first = file.read_up_to(NAME, addr, LOCAL_HEAP_READ_BYTES)?;
         let mut reader = file.reader(NAME, addr, &first);
         reader.signature(*b"HEAP")?;
         reader.version(0..=0)?;
@@ -76,7 +74,7 @@ impl LocalHeap {
         &self.data
     }
 
-    /// What it takes of the file: header and data.
+    /// Its extents: header and data.
     #[must_use]
     pub fn extents(&self) -> [(FileAddr, u64); 2] {
         let [header, data] = self.places;
@@ -84,7 +82,7 @@ impl LocalHeap {
     }
 }
 
-/// A local heap in the making. The empty name is in it from the beginning, at offset 0.
+/// A local heap that is being made. It has the empty name from the beginning, at offset 0.
 #[derive(Debug)]
 pub struct NewLocalHeap {
     data: Writer,
@@ -99,7 +97,7 @@ impl NewLocalHeap {
         NewLocalHeap { data }
     }
 
-    /// Adds a name, which has no NUL, and says where it begins.
+    /// Adds a name, which has no NUL, and gives its offset.
     pub fn insert(&mut self, name: &[u8]) -> u64 {
         let at = self.data.len() as u64;
         self.data.put(name).u8(0).pad_to(ALIGN);
@@ -108,8 +106,7 @@ impl NewLocalHeap {
 
     /// The heap as it is at `place`: its header, and the data directly behind it.
     ///
-    /// # Errors
-    /// [`HdfError::TooLarge`] for more data than lengths of the file can say.
+    /// # Errors [`HdfError::TooLarge`] for more data than fit into a length of the file.
     pub fn encode(
         self,
         place: impl FnOnce(u64) -> Result<FileAddr>,
@@ -129,16 +126,16 @@ impl NewLocalHeap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Builder, file};
+    use crate::testing::{StructureBytes, file};
 
-    fn heap(len: u64, data: u64) -> Builder {
-        Builder::default().bytes(b"HEAP\0\0\0\0").u64(len).u64(1).u64(data)
+    fn heap(len: u64, data: u64) -> StructureBytes {
+        StructureBytes::default().bytes(b"HEAP\0\0\0\0").u64(len).u64(1).u64(data)
     }
 
     #[test]
     fn names_beside_the_header_and_elsewhere() {
         for data in [4096 + 32, 8192] {
-            let mut bytes = Builder::new(4096).then(heap(24, data)).bytes;
+            let mut bytes = StructureBytes::new(4096).then(heap(24, data)).bytes;
             bytes.resize(usize::try_from(data).unwrap(), 0);
             bytes.extend(b"\0\0\0\0\0\0\0\0temp\0\0\0\0salinity");
             let file = file(&bytes);
@@ -184,8 +181,8 @@ mod tests {
 
     #[test]
     fn hostile_headers() {
-        let read = |heap: Builder| {
-            let bytes = Builder::new(4096).then(heap).bytes(&[0; 64]).bytes;
+        let read = |heap: StructureBytes| {
+            let bytes = StructureBytes::new(4096).then(heap).bytes(&[0; 64]).bytes;
             LocalHeap::read(&file(&bytes), FileAddr(4096))
         };
         assert!(read(heap(8, 4128)).is_ok());

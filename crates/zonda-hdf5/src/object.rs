@@ -28,7 +28,7 @@ pub struct Object {
     header: ObjectHeader,
 }
 
-/// Files that hold the bytes of a dataset, one piece after the other.
+/// External files that have the bytes of a dataset, one piece after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalFileList {
     /// The pieces.
@@ -213,7 +213,7 @@ impl Object {
         }
     }
 
-    /// Whether the creation order of its attributes is kept.
+    /// Whether the object keeps the creation order of its attributes.
     #[must_use]
     pub fn attribute_creation_order_tracked(&self) -> bool {
         self.header.attribute_order_tracked()

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::ahead::Ahead;
 use crate::message::kind;
+use crate::read_ahead::Ahead;
+use crate::tuning::HEADER_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 pub use encode::{
@@ -20,9 +21,6 @@ pub use encode::{
 
 const NAME: &str = "object header";
 const CONTINUATION_NAME: &str = "object header continuation";
-
-/// Bytes read at first: most headers are not longer.
-const FIRST_READ: u64 = 512;
 
 /// Header flags of version 2: attribute creation order is tracked.
 const ATTRIBUTE_ORDER_TRACKED: u8 = 0x04;
@@ -33,7 +31,7 @@ const TIMES_STORED: u8 = 0x20;
 /// Message flag: a program that did not know the message changed the header.
 const WAS_UNKNOWN: u8 = 0x20;
 
-/// A message of a header: where it is and what is known without decoding it.
+/// A message of a header: where it is, and what the header says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Byte of the file where its body is, user block included.
@@ -73,7 +71,7 @@ impl Message {
         self.flags & 0x80 != 0
     }
 
-    /// Whether who changes the header without knowing the message has to mark it.
+    /// Whether a program that changes the header without knowing the message has to mark it.
     fn wants_a_mark(&self) -> bool {
         self.flags & 0x10 != 0
     }
@@ -107,7 +105,7 @@ pub struct ObjectHeader {
     pub first_len: u64,
     /// How many of the messages are in it.
     n_first: usize,
-    /// Why messages may be missing: the first that is wrong with the blocks. Only of a file that is
+    /// Why messages may be missing: the first damage of the blocks. Only in a file that is
     /// [tolerant](File::is_tolerant).
     pub damage: Option<Box<HdfError>>,
 }
@@ -128,12 +126,12 @@ impl ObjectHeader {
     /// As [`ObjectHeader::read`].
     pub fn read_ahead(file: &File, addr: FileAddr, ahead: &mut Ahead) -> Result<ObjectHeader> {
         let at = file.locate(NAME, addr, 1)?;
-        let have = FIRST_READ.min(file.len().saturating_sub(at));
+        let have = HEADER_READ_BYTES.min(file.len().saturating_sub(at));
         let mut first = ahead.read(file, NAME, addr, have)?;
-        let prefix = Prefix::decode(file.reader(NAME, addr, first))?;
+        let prefix = HeaderPrefix::decode(file.reader(NAME, addr, first))?;
         let mut damage = None;
         if prefix.total > have {
-            // Checked as one, so that an address at the end of the numbers cannot wrap.
+            // Address and length are checked together, so that their sum cannot wrap.
             let (at, len) = match file.locate(NAME, addr, prefix.total) {
                 Ok(at) => (at, prefix.total),
                 Err(error) if file.is_tolerant() => {
@@ -149,7 +147,7 @@ impl ObjectHeader {
         }
         let total = usize::try_from(prefix.total).unwrap_or(usize::MAX);
         let first = first.get(..total).unwrap_or(first);
-        let mut loader = Loader::new(file, &prefix);
+        let mut loader = HeaderLoader::new(file, &prefix);
         match damage {
             None => loader.first(addr, first, &prefix)?,
             Some(_) => loader.cut(addr, first, prefix.len),
@@ -205,8 +203,9 @@ impl ObjectHeader {
         HeaderSpace { addr: self.addr, len: self.first_len }
     }
 
-    /// The messages of its first block. Who encodes that anew with those about other blocks carried
-    /// over keeps the other blocks as they are; in version 1 the first block counts their messages.
+    /// The messages of its first block. A caller that encodes these anew, messages about other
+    /// blocks included, keeps the other blocks as they are; in version 1 the first block counts
+    /// their messages, too.
     #[must_use]
     pub fn first(&self) -> &[Message] {
         self.messages.get(..self.n_first).unwrap_or_default()
@@ -233,8 +232,8 @@ impl ObjectHeader {
         }
     }
 
-    /// One of its messages for a new header: the same flags, creation index and body. Messages that
-    /// ask for a mark from who does not know them get it.
+    /// One of its messages for a new header: the same flags, creation index and body. A message
+    /// that is not known here and asks for a mark then gets it.
     #[must_use]
     pub fn carry(&self, message: &Message) -> NewMessage {
         let unknown = !message.is_known() && message.wants_a_mark();
@@ -259,9 +258,9 @@ impl ObjectHeader {
     }
 }
 
-/// What is before the messages of the first block.
+/// The fields before the messages of the first block.
 #[derive(Debug)]
-struct Prefix {
+struct HeaderPrefix {
     version: u8,
     flags: u8,
     reference_count: Option<u32>,
@@ -273,11 +272,11 @@ struct Prefix {
     total: u64,
 }
 
-impl Prefix {
-    fn decode(mut reader: Reader<'_>) -> Result<Prefix> {
+impl HeaderPrefix {
+    fn decode(mut reader: Reader<'_>) -> Result<HeaderPrefix> {
         let all = reader.left();
         if !reader.rest().starts_with(b"OHDR") {
-            return Prefix::decode_old(reader, all);
+            return HeaderPrefix::decode_old(reader, all);
         }
         reader.skip(4)?;
         let version = reader.version(2..=2)?;
@@ -296,10 +295,10 @@ impl Prefix {
         let messages = reader.uint(1usize << (flags & 3))?;
         let len = all.saturating_sub(reader.left());
         let total = messages.saturating_add(len as u64).saturating_add(4);
-        Ok(Prefix { version, flags, reference_count: None, times, phase_change, len, total })
+        Ok(HeaderPrefix { version, flags, reference_count: None, times, phase_change, len, total })
     }
 
-    fn decode_old(mut reader: Reader<'_>, all: usize) -> Result<Prefix> {
+    fn decode_old(mut reader: Reader<'_>, all: usize) -> Result<HeaderPrefix> {
         let version = reader.version(1..=1)?;
         reader.skip(3)?; // Nothing, and the number of messages in all blocks.
         let reference_count = Some(reader.u32()?);
@@ -308,27 +307,27 @@ impl Prefix {
         let len = all.saturating_sub(reader.left());
         let total = u64::from(messages).saturating_add(len as u64);
         let (times, phase_change) = (None, None);
-        Ok(Prefix { version, flags: 0, reference_count, times, phase_change, len, total })
+        Ok(HeaderPrefix { version, flags: 0, reference_count, times, phase_change, len, total })
     }
 }
 
-/// What is put together while blocks are read.
-struct Loader<'a> {
+/// Puts a header together from its blocks.
+struct HeaderLoader<'a> {
     file: &'a File,
     version: u8,
     /// Whether messages have a creation index.
     ordered: bool,
     bytes: Vec<u8>,
     messages: Vec<Message>,
-    /// Blocks that messages spoke of, in the order in which they did.
+    /// Blocks that messages refer to, in the order of these messages.
     blocks: Vec<(FileAddr, u64)>,
-    /// The first that was wrong, and passed over.
+    /// The first damage that was passed over.
     damage: Option<Box<HdfError>>,
 }
 
-impl<'a> Loader<'a> {
-    fn new(file: &'a File, prefix: &Prefix) -> Loader<'a> {
-        Loader {
+impl<'a> HeaderLoader<'a> {
+    fn new(file: &'a File, prefix: &HeaderPrefix) -> HeaderLoader<'a> {
+        HeaderLoader {
             file,
             version: prefix.version,
             ordered: prefix.flags & ATTRIBUTE_ORDER_TRACKED != 0,
@@ -339,7 +338,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn first(&mut self, addr: FileAddr, block: &[u8], prefix: &Prefix) -> Result<()> {
+    fn first(&mut self, addr: FileAddr, block: &[u8], prefix: &HeaderPrefix) -> Result<()> {
         let mut reader = self.file.reader(NAME, addr, block);
         reader.skip(prefix.len)?;
         if self.version == 1 {
@@ -354,7 +353,7 @@ impl<'a> Loader<'a> {
     fn cut(&mut self, addr: FileAddr, block: &[u8], prefix_len: usize) {
         let mut reader = self.file.reader(NAME, addr, block);
         if reader.skip(prefix_len).is_ok() {
-            // It ends with the message that is not whole.
+            // The error is that of the message that is cut.
             let _ = self.messages_of(reader);
         }
     }
@@ -402,7 +401,7 @@ impl<'a> Loader<'a> {
             return Err(limit_error(at, "blocks", limit as u64));
         }
         let len = if is_cut.is_some() { self.file.len().saturating_sub(at) } else { len };
-        // Blocks need not be apart; together they must not be more than the file can hold.
+        // Blocks may overlap; together they must not be longer than the file.
         let total = len.saturating_add(self.bytes.len() as u64);
         if total > self.file.len().min(u64::from(u32::MAX)) {
             return Err(limit_error(at, "bytes of all blocks", self.file.len()));

@@ -10,6 +10,9 @@ use crate::{HdfError, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileAddr(pub u64);
 
+/// Bytes in the file: their address and their number.
+pub(crate) type FileRange = (FileAddr, u64);
+
 /// How wide addresses ("offsets") and lengths are in this file, in bytes: 2, 4 or 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
@@ -113,7 +116,7 @@ impl<'a> Reader<'a> {
         self.take(usize::try_from(len).unwrap_or(usize::MAX))
     }
 
-    /// A reader over the next `len` bytes, which are then behind this one.
+    /// A reader over the next `len` bytes, which this one skips.
     pub fn sub(&mut self, len: usize) -> Result<Reader<'a>> {
         let at = self.at;
         Ok(Reader { bytes: self.take(len)?, structure: self.structure, at, sizes: self.sizes })

@@ -75,7 +75,7 @@ impl Reference {
     }
 }
 
-/// What is in the object of the global heap that comes next.
+/// Decodes the object of the global heap whose id is next in `reader`.
 fn in_heap(
     file: &File,
     reader: &mut Reader<'_>,
@@ -88,7 +88,8 @@ fn in_heap(
     decode(file.reader(NAME, addr, object)).map(Some)
 }
 
-/// Token, file name, region, attribute name: those that there are.
+/// Decodes a revised reference: its token, and those of file name, region and attribute name that
+/// it has.
 fn revised(mut reader: Reader<'_>, kind: u8, flags: u8) -> Result<Reference> {
     let token = usize::from(reader.u8()?);
     let object = FileAddr(reader.uint(token)?);

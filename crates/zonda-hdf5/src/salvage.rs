@@ -1,30 +1,25 @@
 //! Objects of a damaged file that no group leads to any more, found by their bytes.
 //!
-//! A search from the first byte of the file to its last. Headers of version 2 have a signature and a
-//! checksum, so one that is found is one. Those of version 1 have neither; they are found through the
-//! nodes of symbol tables that name them, and datasets by messages that all make sense. Names are in the groups alone: in link messages, in whichever
-//! block or heap they are, and in symbol tables with their heaps. A link message is known by what it
-//! leads to: the address of an object that was found, behind a name.
+//! The search goes from the first byte of the file to its last. Headers of version 2 have a
+//! signature and a checksum, so what looks like one is one. Headers of version 1 have neither: they
+//! are found through the nodes of symbol tables that name them, and headers of datasets by messages
+//! that all make sense. Names are in the groups alone: in link messages, which may be in any block
+//! or heap, and in symbol tables with their heaps. A link message is recognised by its target: the
+//! address of an object that was found, behind a name.
 //!
-//! What a writer left behind when it made a group or an object anew is found, too: with several names
-//! for an object the last one in the file counts.
+//! The search also finds old copies that a writer left behind when it wrote a group or an object
+//! anew: of several names of an object the last one in the file counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::local_heap::LocalHeap;
 use crate::message::{Link, LinkTarget};
 use crate::symbol_table::{self, EntryTarget};
+use crate::tuning::{SALVAGE_LINK_BYTES, SALVAGE_MARKS, SALVAGE_READ_BYTES};
 use crate::{File, FileAddr, Object, ObjectKind, Reader, Result};
 
-/// Bytes that are searched at a time.
-const WINDOW: usize = 1 << 20;
-/// Bytes of a link message that is looked for, at most: a head, a name, an address.
-const LINK_BYTES: usize = 1100;
 /// Bytes before the messages of an object header of version 1.
 const OLD_PREFIX: usize = 16;
-/// Objects, nodes and heaps that are kept.
-const MOST_FOUND: usize = 1 << 20;
-
 /// An object that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -39,10 +34,10 @@ pub struct Found {
 /// # Errors
 /// What the storage reports.
 pub fn find_objects(file: &File, known: &dyn Fn(FileAddr) -> bool) -> Result<Vec<Found>> {
-    let mut marks = Marks::default();
+    let mut marks = SignatureMarks::default();
     each_window(file, OLD_PREFIX, &mut |at, bytes| {
         for (i, prefix) in bytes.windows(OLD_PREFIX).enumerate() {
-            if is_old_prefix(prefix) && marks.old.len() < MOST_FOUND {
+            if is_old_prefix(prefix) && marks.old.len() < SALVAGE_MARKS {
                 marks.old.push(FileAddr(at.saturating_add(i as u64)));
             }
         }
@@ -54,7 +49,7 @@ pub fn find_objects(file: &File, known: &dyn Fn(FileAddr) -> bool) -> Result<Vec
                 b"HEAP" => &mut marks.heaps,
                 _ => continue,
             };
-            if list.len() < MOST_FOUND {
+            if list.len() < SALVAGE_MARKS {
                 list.push(addr);
             }
         }
@@ -69,7 +64,7 @@ pub fn find_objects(file: &File, known: &dyn Fn(FileAddr) -> bool) -> Result<Vec
             names.insert(addr, None);
         }
     }
-    // Of a header only what can be read is an object.
+    // A header that cannot be read is no object.
     names.retain(|addr, _| file.object(*addr).is_ok_and(|object| is_something(&object)));
     from_link_messages(file, &mut names)?;
     Ok(names.into_iter().map(|(addr, name)| Found { addr, name }).collect())
@@ -84,8 +79,8 @@ fn is_old_prefix(prefix: &[u8]) -> bool {
     (1..=4096).contains(&n_messages) && c.max(d) > 0 && len >= 16 && len.is_multiple_of(8)
 }
 
-/// Whether there is the header of a dataset in version 1, by all that it has to say: it has no
-/// signature.
+/// Whether the header of a dataset in version 1 is at an address. It has no signature, so all
+/// messages that a dataset needs have to decode.
 fn is_old_dataset(file: &File, addr: FileAddr) -> bool {
     file.object(addr).is_ok_and(|object| {
         object.header().version == 1
@@ -95,14 +90,14 @@ fn is_old_dataset(file: &File, addr: FileAddr) -> bool {
     })
 }
 
-/// Whether an object is one that a group can have; the superblock extension is none.
+/// Whether a group can have an object; the superblock extension is none.
 fn is_something(object: &Object) -> bool {
     object.kind() != ObjectKind::Unknown
 }
 
 /// Where signatures are.
 #[derive(Default)]
-struct Marks {
+struct SignatureMarks {
     headers: Vec<FileAddr>,
     /// What may be headers of version 1.
     old: Vec<FileAddr>,
@@ -110,16 +105,17 @@ struct Marks {
     heaps: Vec<FileAddr>,
 }
 
-/// Gives the bytes of a file to `visit`, some at a time, each time with the last `overlap` of those
-/// before. Addresses are relative to the base address.
+/// Gives the bytes of a file to `visit` window by window. Each window goes on for `overlap` bytes
+/// into the next one. Addresses are relative to the base address.
 fn each_window(file: &File, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
     let end = file.len().saturating_sub(file.position(FileAddr(0)));
     let mut at = 0u64;
     while at < end {
-        let len = (WINDOW as u64).saturating_add(overlap as u64).min(end.saturating_sub(at));
+        let len =
+            (SALVAGE_READ_BYTES as u64).saturating_add(overlap as u64).min(end.saturating_sub(at));
         let bytes = file.read("file", FileAddr(at), len)?;
         visit(at, &bytes);
-        at = at.saturating_add(WINDOW as u64);
+        at = at.saturating_add(SALVAGE_READ_BYTES as u64);
     }
     Ok(())
 }
@@ -127,7 +123,7 @@ fn each_window(file: &File, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -
 /// Takes the objects, and their names, of the nodes of symbol tables.
 fn from_symbol_tables(
     file: &File,
-    marks: &Marks,
+    marks: &SignatureMarks,
     known: &dyn Fn(FileAddr) -> bool,
     names: &mut BTreeMap<FileAddr, Option<Box<[u8]>>>,
 ) {
@@ -172,7 +168,7 @@ fn from_link_messages(
         return Ok(());
     }
     let sizes = file.sizes();
-    each_window(file, LINK_BYTES, &mut |at, bytes| {
+    each_window(file, SALVAGE_LINK_BYTES, &mut |at, bytes| {
         for (i, pair) in bytes.windows(2).enumerate() {
             // The version, and flags of a hard link.
             let [1, flags] = *pair else { continue };
@@ -180,7 +176,7 @@ fn from_link_messages(
                 continue;
             }
             let message = bytes.get(i..).unwrap_or_default();
-            let message = message.get(..LINK_BYTES).unwrap_or(message);
+            let message = message.get(..SALVAGE_LINK_BYTES).unwrap_or(message);
             let at = at.saturating_add(i as u64);
             let Ok(link) = Link::decode(Reader::new("link message", message, at, sizes)) else {
                 continue;

@@ -31,7 +31,7 @@ impl SharedReference {
         let place = reader.u8()?;
         match (version, place) {
             (1, _) => {
-                // What was a symbol table entry: nothing, an offset in a heap, the address.
+                // A former symbol table entry: unused bytes, an offset in a heap, the address.
                 reader.skip(6)?;
                 reader.length()?;
                 Ok(SharedReference::Committed(reader.defined_addr("object")?))

@@ -5,8 +5,8 @@
 //! Watch: the number of indexes is in the superblock extension, not in the table.
 
 use crate::btree_v2::{BtreeV2, record_type};
+use crate::checksum::verified;
 use crate::fractal_heap::FractalHeap;
-use crate::guard::verified;
 use crate::{File, FileAddr, HdfError, Reader, Result};
 
 const TABLE: &str = "shared message table";
@@ -92,7 +92,7 @@ impl SharedRecord {
                 let object = reader.defined_addr("the object of a shared message")?;
                 SharedPlace::Header { message_type, index, object }
             }
-            // What libhdf5 marks unused places with.
+            // libhdf5 marks unused records so.
             0xff => return Ok(None),
             other => return Err(reader.bad("the place of a shared message", u64::from(other))),
         };
@@ -209,7 +209,7 @@ impl SharedIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::built::{Built, at, le};
+    use crate::built_file::{BuiltFile, at, le};
 
     const HEAP_RECORD: [(u64, usize); 4] = [(0, 1), (0xabcd, 4), (3, 4), (0x1122, 8)];
     const HEADER_RECORD: [(u64, usize); 6] = [(1, 1), (0xef01, 4), (0, 1), (3, 1), (7, 2), (96, 8)];
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn table_with_a_list_and_a_tree() {
-        let mut built = Built::default();
+        let mut built = BuiltFile::default();
         let mut records = le(&HEAP_RECORD);
         records.extend(le(&HEADER_RECORD));
         let mut list = b"SMLI".to_vec();

@@ -2,8 +2,8 @@
 //! Spec: HDF5 File Format, "Disk Format: Level 0A - Format Signature and Superblock", "Level 0B -
 //! File Driver Info". Versions 0 to 3 read, 2 and 3 written, of 0 and 1 only the end of the file.
 //! Watch: addresses are relative to the base address, but the end of the file is counted from the
-//! first byte. A user block moved by other tools leaves a base address that is not where the
-//! superblock is; where it is decides.
+//! first byte. Where another tool has moved the superblock, the base address is not where it is:
+//! then its place decides.
 
 use crate::message::SymbolTableMessage;
 use crate::symbol_table::CACHED_TABLE;
@@ -158,7 +158,7 @@ impl Superblock {
         }
     }
 
-    /// Encodes versions 2 and 3, whole. What the base address should be, it then is.
+    /// Encodes versions 2 and 3, whole, with the place of the superblock as base address.
     ///
     /// # Errors
     /// [`HdfError::Unsupported`] for versions 0 and 1, [`HdfError::TooLarge`] for addresses that
@@ -177,10 +177,10 @@ impl Superblock {
         Ok(writer.finish_checked())
     }
 
-    /// What changes in a file when its end does, `eof` bytes from its first one: the byte of the
-    /// file where that begins, and the bytes. Versions 2 and 3 have a checksum and change as a
-    /// whole, 0 and 1 in one field. That a writer had the file open, which died, is no more said:
-    /// libraries refuse files that say it.
+    /// What to write over the superblock when the file gets a new end, `eof` bytes from its first
+    /// byte: the byte of the file where that begins, and the bytes. Versions 2 and 3 have a
+    /// checksum and change as a whole, 0 and 1 in one field. The flags of a writer that died with
+    /// the file open are cleared: libraries refuse files that have them.
     ///
     /// # Errors
     /// As [`Superblock::encode`].
@@ -197,9 +197,10 @@ impl Superblock {
         Ok((self.base.saturating_add(skip), writer.finish()))
     }
 
-    /// What changes where the symbol table of the root group is elsewhere: the byte of the file where
-    /// that begins, and the bytes, which lie in one sector. Versions 0 and 1 keep a copy of the root
-    /// group's message in the entry of the root group; the others have none.
+    /// What to write over the superblock when the symbol table of the root group has moved: the
+    /// byte of the file where that begins, and the bytes, which lie in one sector. Versions 0 and 1
+    /// have a copy of the root group's message in the entry of the root group; the others have
+    /// none.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where an address is.
@@ -207,7 +208,8 @@ impl Superblock {
         if self.version >= 2 {
             return Ok(None);
         }
-        // Behind four addresses, the offset of a name, which is nothing, and the place of the header.
+        // Behind four addresses, the offset of a name, which is not used, and the address of the
+        // header.
         let fields = if self.version == 0 { 24 } else { 28 };
         let addrs = u64::from(self.sizes.offset).saturating_mul(5);
         let skip = addrs.saturating_add(u64::from(self.sizes.length)).saturating_add(fields);

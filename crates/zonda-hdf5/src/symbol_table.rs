@@ -22,10 +22,10 @@ const FIRST_READ: u64 = 8 + 8 * 40;
 /// Cache type of an entry that has the symbol table of its group.
 pub(crate) const CACHED_TABLE: [u8; 4] = 1u32.to_le_bytes();
 
-/// Where in a node the cache type of entry `i` is, with what the entry caches behind it, and how
-/// long that is.
+/// Where in a node the cache type of entry `i` is, with the cached bytes behind it, and the bytes
+/// of both.
 pub(crate) fn cache_at(sizes: Sizes, i: usize) -> (u64, u64) {
-    let entry_len = Entry::encoded_len(sizes) as u64;
+    let entry_len = SymbolTableEntry::encoded_len(sizes) as u64;
     let places = u64::from(sizes.length).saturating_add(u64::from(sizes.offset));
     let at = entry_len.saturating_mul(i as u64).saturating_add(8).saturating_add(places);
     (at, entry_len.saturating_sub(places))
@@ -33,7 +33,7 @@ pub(crate) fn cache_at(sizes: Sizes, i: usize) -> (u64, u64) {
 
 /// One member of an old group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct SymbolTableEntry {
     /// Offset of the name in the local heap.
     pub name: u64,
     /// What it stands for.
@@ -49,7 +49,7 @@ pub enum EntryTarget {
     Soft(u64),
 }
 
-impl Entry {
+impl SymbolTableEntry {
     /// Bytes of an entry.
     #[must_use]
     pub fn encoded_len(sizes: Sizes) -> usize {
@@ -60,7 +60,7 @@ impl Entry {
     ///
     /// # Errors
     /// An unknown cache type; an object without an address.
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Entry> {
+    pub fn decode(reader: &mut Reader<'_>) -> Result<SymbolTableEntry> {
         let name = reader.length()?;
         let object = reader.addr()?;
         let cache_type = reader.u32()?;
@@ -72,10 +72,10 @@ impl Entry {
             (0 | 1, None) => return Err(reader.missing("the object of an entry")),
             (other, _) => return Err(reader.bad("the cache type of an entry", u64::from(other))),
         };
-        Ok(Entry { name, target })
+        Ok(SymbolTableEntry { name, target })
     }
 
-    /// Encodes it. Of an object, nothing is said but where it is (cache type 0).
+    /// Encodes it. Of an object it has the address alone (cache type 0).
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the target of a soft link is behind the first 4 GiB of the heap,
@@ -98,12 +98,13 @@ fn most_entries(superblock: &Superblock) -> usize {
 
 /// Bytes that a node takes of a file, whatever the number of its entries.
 fn node_space(superblock: &Superblock) -> u64 {
-    let entries = most_entries(superblock).saturating_mul(Entry::encoded_len(superblock.sizes));
+    let entries =
+        most_entries(superblock).saturating_mul(SymbolTableEntry::encoded_len(superblock.sizes));
     (entries as u64).saturating_add(8)
 }
 
 /// Encodes a node of these entries, which are in the order of their names.
-fn encode_node(entries: &[Entry], superblock: &Superblock) -> Result<Vec<u8>> {
+fn encode_node(entries: &[SymbolTableEntry], superblock: &Superblock) -> Result<Vec<u8>> {
     let too_large = HdfError::TooLarge { structure: NODE, value: entries.len() as u64 };
     let count = u16::try_from(entries.len()).map_err(|_| too_large.clone())?;
     let space = usize::try_from(node_space(superblock)).unwrap_or_default();
@@ -112,15 +113,15 @@ fn encode_node(entries: &[Entry], superblock: &Superblock) -> Result<Vec<u8>> {
     for entry in entries {
         entry.encode(&mut writer)?;
     }
-    let rest = space.checked_sub(writer.len()).ok_or(too_large)?;
-    writer.zeros(rest);
+    let padding = space.checked_sub(writer.len()).ok_or(too_large)?;
+    writer.zeros(padding);
     Ok(writer.finish())
 }
 
 /// Bytes of a node with `count` entries.
 #[must_use]
 pub fn node_len(file: &File, count: usize) -> u64 {
-    let entries = count.saturating_mul(Entry::encoded_len(file.sizes()));
+    let entries = count.saturating_mul(SymbolTableEntry::encoded_len(file.sizes()));
     (entries as u64).saturating_add(8)
 }
 
@@ -128,7 +129,7 @@ pub fn node_len(file: &File, count: usize) -> u64 {
 ///
 /// # Errors
 /// Damaged nodes; [`HdfError::OutOfFile`](crate::HdfError::OutOfFile).
-pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<Entry>> {
+pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<SymbolTableEntry>> {
     let (entries, cut) = read_node_left(file, addr)?;
     match cut {
         Some(error) => Err(error),
@@ -136,30 +137,30 @@ pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<Entry>> {
     }
 }
 
-/// The entries of a node that the end of the file may cut: those before it, and then the error that
-/// tells of the others.
+/// The entries of a node that the end of the file may cut: those before the end, and the error for
+/// the others.
 ///
 /// # Errors
 /// As [`read_node`].
 pub(crate) fn read_node_left(
     file: &File,
     addr: FileAddr,
-) -> Result<(Vec<Entry>, Option<HdfError>)> {
+) -> Result<(Vec<SymbolTableEntry>, Option<HdfError>)> {
     let mut bytes = file.read_up_to(NODE, addr, FIRST_READ)?;
     let mut reader = file.reader(NODE, addr, &bytes);
     reader.signature(*b"SNOD")?;
     reader.version(1..=1)?;
     reader.skip(1)?;
     let mut count = u64::from(reader.u16()?);
-    let entry_len = Entry::encoded_len(reader.sizes());
+    let entry_len = SymbolTableEntry::encoded_len(reader.sizes());
     let len = count.saturating_mul(entry_len as u64).saturating_add(8);
     let mut cut = None;
     if len > bytes.len() as u64 {
         match file.read(NODE, addr, len) {
             Ok(all) => bytes = all,
             Err(error @ HdfError::OutOfFile { .. }) => {
-                let there = (bytes.len() as u64).saturating_sub(8).checked_div(entry_len as u64);
-                count = there.unwrap_or(0).min(count);
+                let n_whole = (bytes.len() as u64).saturating_sub(8).checked_div(entry_len as u64);
+                count = n_whole.unwrap_or(0).min(count);
                 cut = Some(error);
             }
             Err(error) => return Err(error),
@@ -169,7 +170,7 @@ pub(crate) fn read_node_left(
     reader.skip(8)?;
     let mut entries = Vec::with_capacity(reader.count(count, entry_len)?);
     for _ in 0..count {
-        entries.push(Entry::decode(&mut reader)?);
+        entries.push(SymbolTableEntry::decode(&mut reader)?);
     }
     Ok((entries, cut))
 }
@@ -177,7 +178,7 @@ pub(crate) fn read_node_left(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::built::{Built, at, le};
+    use crate::built_file::{BuiltFile, at, le};
     use crate::testing::{encoded, hex};
 
     fn node(entries: &[(u64, u64, u64, u64)]) -> Vec<u8> {
@@ -192,16 +193,19 @@ mod tests {
 
     #[test]
     fn entries_of_all_cache_types() {
-        let mut built = Built::default();
+        let mut built = BuiltFile::default();
         let mut many = vec![(8, 96, 0, 0), (16, 200, 1, 1000), (24, u64::MAX, 2, 40)];
         many.extend((0..20).map(|i| (32 + i, 300 + i, 0, 0)));
         let addr = built.put(&node(&many));
         let entries = read_node(&built.file(), at(addr)).unwrap();
         assert_eq!(entries.len(), 23);
-        assert_eq!(entries[0], Entry { name: 8, target: EntryTarget::Object(at(96)) });
-        assert_eq!(entries[1], Entry { name: 16, target: EntryTarget::Object(at(200)) });
-        assert_eq!(entries[2], Entry { name: 24, target: EntryTarget::Soft(40) });
-        assert_eq!(entries[22], Entry { name: 51, target: EntryTarget::Object(at(319)) });
+        assert_eq!(entries[0], SymbolTableEntry { name: 8, target: EntryTarget::Object(at(96)) });
+        assert_eq!(entries[1], SymbolTableEntry { name: 16, target: EntryTarget::Object(at(200)) });
+        assert_eq!(entries[2], SymbolTableEntry { name: 24, target: EntryTarget::Soft(40) });
+        assert_eq!(
+            entries[22],
+            SymbolTableEntry { name: 51, target: EntryTarget::Object(at(319)) }
+        );
         built.bytes.pop();
         assert!(matches!(read_node(&built.file(), at(addr)), Err(HdfError::OutOfFile { .. })));
     }
@@ -215,24 +219,24 @@ mod tests {
         ];
         for bytes in entries.map(hex) {
             let mut reader = Reader::new("test", &bytes, 0, Sizes::EIGHT);
-            let entry = Entry::decode(&mut reader).unwrap();
+            let entry = SymbolTableEntry::decode(&mut reader).unwrap();
             assert_eq!(encoded(|writer| entry.encode(writer)).unwrap(), bytes);
         }
     }
 
     #[test]
     fn names_have_the_width_of_lengths() {
-        let entry = Entry { name: 0x0102_0304, target: EntryTarget::Object(at(0x20)) };
+        let entry = SymbolTableEntry { name: 0x0102_0304, target: EntryTarget::Object(at(0x20)) };
         for (offset, length) in [(8, 4), (4, 8), (2, 4)] {
             let sizes = Sizes { offset, length };
             let mut writer = Writer::new("test", sizes);
             entry.encode(&mut writer).unwrap();
-            assert_eq!(writer.len(), Entry::encoded_len(sizes));
+            assert_eq!(writer.len(), SymbolTableEntry::encoded_len(sizes));
             assert_eq!(writer.bytes()[usize::from(length)], 0x20);
             let mut reader = Reader::new("test", writer.bytes(), 0, sizes);
-            assert_eq!(Entry::decode(&mut reader).unwrap(), entry);
+            assert_eq!(SymbolTableEntry::decode(&mut reader).unwrap(), entry);
         }
-        let soft = Entry { name: 8, target: EntryTarget::Soft(1 << 32) };
+        let soft = SymbolTableEntry { name: 8, target: EntryTarget::Soft(1 << 32) };
         let error = encoded(|writer| soft.encode(writer)).unwrap_err();
         assert!(matches!(error, HdfError::TooLarge { .. }), "{error}");
     }
@@ -240,7 +244,7 @@ mod tests {
     #[test]
     fn bad_entries_are_errors() {
         for entry in [(8, u64::MAX, 0, 0), (8, 96, 3, 0)] {
-            let mut built = Built::default();
+            let mut built = BuiltFile::default();
             let addr = built.put(&node(&[entry]));
             assert!(read_node(&built.file(), at(addr)).is_err(), "{entry:?}");
         }

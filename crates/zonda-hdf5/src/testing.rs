@@ -10,45 +10,45 @@ use crate::{File, Limits, Result, Sizes, Writer};
 
 /// Bytes of a structure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Builder {
+pub(crate) struct StructureBytes {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Builder {
+impl StructureBytes {
     /// Begins with `len` zeros: what is before a structure.
-    pub(crate) fn new(len: usize) -> Builder {
-        Builder { bytes: vec![0; len] }
+    pub(crate) fn new(len: usize) -> StructureBytes {
+        StructureBytes { bytes: vec![0; len] }
     }
 
-    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Builder {
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> StructureBytes {
         self.bytes.extend(bytes);
         self
     }
 
-    pub(crate) fn then(self, other: Builder) -> Builder {
+    pub(crate) fn then(self, other: StructureBytes) -> StructureBytes {
         self.bytes(&other.bytes)
     }
 
-    pub(crate) fn u16(self, value: u16) -> Builder {
+    pub(crate) fn u16(self, value: u16) -> StructureBytes {
         self.bytes(&value.to_le_bytes())
     }
 
-    pub(crate) fn u32(self, value: u32) -> Builder {
+    pub(crate) fn u32(self, value: u32) -> StructureBytes {
         self.bytes(&value.to_le_bytes())
     }
 
-    pub(crate) fn u64(self, value: u64) -> Builder {
+    pub(crate) fn u64(self, value: u64) -> StructureBytes {
         self.bytes(&value.to_le_bytes())
     }
 
     /// The checksum of all bytes so far.
-    pub(crate) fn checksum(self) -> Builder {
+    pub(crate) fn checksum(self) -> StructureBytes {
         let sum = lookup3(&self.bytes, 0);
         self.u32(sum)
     }
 
     /// Zeros up to byte `at`.
-    pub(crate) fn pad_to(mut self, at: usize) -> Builder {
+    pub(crate) fn pad_to(mut self, at: usize) -> StructureBytes {
         assert!(self.bytes.len() <= at, "{} bytes are there already", self.bytes.len());
         self.bytes.resize(at, 0);
         self

@@ -1,15 +1,16 @@
-//! What of a file is used, by what, and for whom: every extent that can be reached.
+//! Which bytes of a file belong to what: every extent that can be reached, with its kind and its
+//! object.
 //!
-//! A walk from the superblock through all objects. What is damaged is told of and passed over, so
-//! that the rest is known all the same. Extents that overlap are told of, too: in a sound file none
-//! do.
+//! A walk goes from the superblock through all objects. It reports what is damaged and passes over
+//! it, so that all else is known nevertheless. It reports extents that overlap, too: in a sound
+//! file none do.
 //!
-//! Collections of the global heap are known from the values that refer to them, and values are not
-//! read here. They are looked for by their signature in what nothing else takes, so one that nobody
-//! refers to any more counts as used.
+//! Only values refer to collections of the global heap, and values are not read here. Collections
+//! are found by their signature in bytes that belong to nothing else, so one that no value refers
+//! to any more counts as used.
 //!
 //! Memory is in proportion to the number of extents, where pieces of one object that lie side by
-//! side count once; [`MOST_EXTENTS`] bounds it.
+//! side count once; [`USAGE_EXTENTS`] bounds it.
 
 mod chunks;
 mod gaps;
@@ -19,12 +20,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::tuning::{USAGE_EXTENTS, USAGE_REPORTS};
 use crate::{File, FileAddr, HdfError};
-
-/// Most extents that are kept.
-const MOST_EXTENTS: usize = 1 << 25;
-/// Most overlaps and faults that are told of one by one.
-const MOST_TOLD: usize = 1000;
 
 /// What an extent holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,7 +120,7 @@ impl Extent {
     }
 }
 
-/// What one object takes.
+/// The bytes that belong to one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectUsage {
     /// Bytes that describe it: header, attributes, links, index of chunks.
@@ -147,7 +144,7 @@ pub struct Fault {
     pub error: HdfError,
 }
 
-/// What of a file is used.
+/// Which bytes of a file belong to what.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     /// Bytes of the storage.
@@ -158,7 +155,7 @@ pub struct Usage {
     pub overlaps: Vec<(Extent, Extent)>,
     /// What is damaged, the first thousand.
     pub faults: Vec<Fault>,
-    /// What each object takes, by the address of its header.
+    /// The bytes of each object, by the address of its header.
     pub objects: HashMap<FileAddr, ObjectUsage>,
     /// Something could not be counted: `faults` says what.
     pub is_partial: bool,
@@ -167,10 +164,10 @@ pub struct Usage {
 impl Usage {
     /// Walks a file.
     ///
-    /// What the storage reports ends the part of the walk that met it, as damage does.
+    /// An error of the storage ends the part of the walk that met it, as damage does.
     #[must_use]
     pub fn of(file: &Arc<File>) -> Usage {
-        let mut walk = walk::Walk::new(file);
+        let mut walk = walk::UsageWalk::new(file);
         walk.whole_file();
         let mut usage = walk.usage;
         usage.settle();
@@ -180,7 +177,8 @@ impl Usage {
         usage
     }
 
-    /// Bytes of all extents of some kinds. What overlaps counts once for each.
+    /// Bytes of all extents of the kinds that `counts` says yes to. Bytes of several extents count
+    /// once for each.
     #[must_use]
     pub fn bytes(&self, counts: impl Fn(ExtentKind) -> bool) -> u64 {
         let counted = self.extents.iter().filter(|extent| counts(extent.kind));
@@ -193,7 +191,7 @@ impl Usage {
         self.gaps().fold(0, |sum, (_, len)| sum.saturating_add(len))
     }
 
-    /// Where nothing is: first byte and bytes.
+    /// The gaps between extents: first byte and number of bytes.
     pub fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut reached = 0u64;
         let ends = std::iter::once((self.file_bytes, self.file_bytes));
@@ -206,7 +204,7 @@ impl Usage {
         })
     }
 
-    /// Takes an extent in, and counts it for its owner.
+    /// Adds an extent, and counts it for its owner.
     fn claim(&mut self, extent: Extent) {
         if extent.len == 0 {
             return;
@@ -222,10 +220,10 @@ impl Usage {
         };
         if let Some(last) = self.extents.last_mut().filter(touches) {
             last.len = last.len.saturating_add(extent.len);
-        } else if self.extents.len() < MOST_EXTENTS {
+        } else if self.extents.len() < USAGE_EXTENTS {
             self.extents.push(extent);
         } else if !self.is_partial {
-            let (structure, what, limit) = ("file", "extents", MOST_EXTENTS as u64);
+            let (structure, what, limit) = ("file", "extents", USAGE_EXTENTS as u64);
             let error = HdfError::Limit { structure, at: extent.at, what, limit };
             self.fault(extent.owner, error);
         }
@@ -233,12 +231,12 @@ impl Usage {
 
     fn fault(&mut self, owner: Option<FileAddr>, error: HdfError) {
         self.is_partial = true;
-        if self.faults.len() < MOST_TOLD {
+        if self.faults.len() < USAGE_REPORTS {
             self.faults.push(Fault { owner, error });
         }
     }
 
-    /// Puts extents in order, and those together that touch.
+    /// Sorts the extents, and joins those of one object and kind that touch.
     fn settle(&mut self) {
         self.extents.sort_unstable_by_key(|extent| (extent.at, extent.len));
         self.extents.dedup_by(|next, last| {
@@ -255,7 +253,7 @@ impl Usage {
         let mut reaches: Option<Extent> = None;
         for extent in &self.extents {
             if let Some(before) = reaches.filter(|before| extent.at < before.end())
-                && self.overlaps.len() < MOST_TOLD
+                && self.overlaps.len() < USAGE_REPORTS
             {
                 self.overlaps.push((before, *extent));
             }

@@ -1,10 +1,8 @@
 //! The writer that all encoding goes through: the mirror of [`crate::Reader`].
 
 use crate::checksum::lookup3;
+use crate::tuning::WRITER_BYTES;
 use crate::{FileAddr, HdfError, Result, Sizes};
-
-/// Room that a new writer has: enough for most messages.
-const ROOM: usize = 128;
 
 /// Little-endian bytes of one structure in the making.
 #[derive(Clone, Debug)]
@@ -18,10 +16,10 @@ impl Writer {
     /// An empty structure of this name, for messages.
     #[must_use]
     pub fn new(structure: &'static str, sizes: Sizes) -> Writer {
-        Writer { bytes: Vec::with_capacity(ROOM), sizes, structure }
+        Writer { bytes: Vec::with_capacity(WRITER_BYTES), sizes, structure }
     }
 
-    /// The same with room for so many bytes, where that is known.
+    /// The same with room for `room` bytes, where the length is known.
     #[must_use]
     pub fn with_room(structure: &'static str, sizes: Sizes, room: usize) -> Writer {
         Writer { bytes: Vec::with_capacity(room), sizes, structure }
@@ -65,13 +63,13 @@ impl Writer {
         self.bytes
     }
 
-    /// Bytes as they are.
+    /// Appends these bytes.
     pub fn put(&mut self, bytes: &[u8]) -> &mut Writer {
         self.bytes.extend_from_slice(bytes);
         self
     }
 
-    /// So many zeros.
+    /// `n` zeros.
     pub fn zeros(&mut self, n: usize) -> &mut Writer {
         self.bytes.resize(self.bytes.len().saturating_add(n), 0);
         self
@@ -93,7 +91,7 @@ impl Writer {
         self.put(&value.to_le_bytes())
     }
 
-    /// Two bytes in the place of those `at` bytes from the start, which are there already.
+    /// Replaces two bytes that were written `at` bytes from the start.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the value does not fit.

@@ -1,25 +1,26 @@
 //! Attributes of an object that has many or long ones, written: messages in a heap, with indexes
 //! over it.
 //!
-//! Such a list is made whole, and then goes on with what changes. Then all that is new goes to places
-//! where nothing was (the end of the heap, new nodes of the indexes, their headers), but for the header
-//! of the heap, which all blocks of the heap name: it is written over, within one sector, when the rest
-//! is in the file, and before the object's header says of the new indexes. In between the old indexes
-//! find all that they found before, since objects of the heap stay what they are, whatever becomes
-//! of the attribute. Those that no index finds any more still count as objects of the heap, until
-//! [`DenseAttributes::can_take`] says no and the list is made anew.
+//! Such a list is written whole first. Later, only changes are written: new messages to the end of
+//! the heap, new nodes of the indexes and their headers to new addresses. The header of the heap is
+//! the exception, since all blocks of the heap have its address: it is written over, within one
+//! sector, when all else is in the file, and before the object's header has the addresses of the
+//! new indexes. In between, the old indexes find all that they found before: the objects of a heap
+//! keep their bytes, even those of removed attributes. Removed attributes still count as objects of
+//! the heap, until [`DenseAttributes::can_take`] says no and the list is written anew.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{ATTRIBUTE, Attribute};
-use crate::btree_v2::{Extent, Record, Tree, record_type};
+use crate::btree_v2::{RecordTree, TreeRecord, record_type};
 use crate::checksum::lookup3;
-use crate::dense::{Messages, by_name, extents};
+use crate::dense::{EncodedMessages, by_name, extents};
 use crate::fractal_heap::{GrowingHeap, HeapParams};
 use crate::message::AttributeInfo;
 use crate::sohm::HEAP_ID_LEN;
-use crate::{File, FileAddr, Fresh, HdfError, Result, Sizes, Writer};
+use crate::tuning::{REMOVED_ATTRIBUTES_BYTES, REMOVED_ATTRIBUTES_DIVISOR};
+use crate::{File, FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
 
 /// The creation index of attributes in records where their object keeps none.
 const NO_ORDER: u32 = 0xffff;
@@ -31,18 +32,13 @@ const FLAGS: u8 = 0;
 const NAME_LEN: u16 = 17;
 const ORDER_LEN: u16 = 13;
 
-/// Bytes of attributes that are no more which are no reason to make a list anew, and which part of
-/// those that are there may come to that.
-const FEW_DEAD: u64 = 4096;
-const DEAD_PART: u64 = 2;
-
 /// An id in the heap.
-type Id = [u8; HEAP_ID_LEN];
+type HeapObjectId = [u8; HEAP_ID_LEN];
 
 /// A record of the index by name.
 #[derive(Clone, Debug)]
-struct Named {
-    id: Id,
+struct NameRecord {
+    id: HeapObjectId,
     order: u32,
     hash: u32,
     name: Arc<[u8]>,
@@ -50,13 +46,13 @@ struct Named {
     len: u64,
 }
 
-impl Named {
+impl NameRecord {
     fn stands(&self, hash: u32, name: &[u8]) -> Ordering {
         self.hash.cmp(&hash).then_with(|| (*self.name).cmp(name))
     }
 }
 
-impl Record for Named {
+impl TreeRecord for NameRecord {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.put(&self.id).u8(FLAGS).u32(self.order).u32(self.hash);
         Ok(())
@@ -65,34 +61,35 @@ impl Record for Named {
 
 /// A record of the index by creation order.
 #[derive(Clone, Debug)]
-struct Ordered {
-    id: Id,
+struct OrderRecord {
+    id: HeapObjectId,
     order: u32,
 }
 
-impl Record for Ordered {
+impl TreeRecord for OrderRecord {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.put(&self.id).u8(FLAGS).u32(self.order);
         Ok(())
     }
 }
 
-/// An attribute that is to come into a list.
+/// An attribute to be put into a list.
 #[derive(Clone, Copy, Debug)]
 pub struct NewAttribute<'a> {
     /// Its name.
     pub name: &'a [u8],
     /// Its message.
     pub message: &'a [u8],
-    /// When it was made; nothing where the object keeps no order.
+    /// Its creation index; `None` where the object keeps no order.
     pub order: Option<u32>,
 }
 
-/// What changed of a list.
+/// The changes of a list, which are to be written.
 #[derive(Clone, Debug, Default)]
 pub struct DenseChange {
-    /// What is to be written over the header of the heap, which lies within one sector: when all that
-    /// is new is in the file, and before the object's header is. A new list has nothing of that.
+    /// The address and the new bytes of the heap's header, which lies within one sector. To be
+    /// written when all that is new is in the file, and before the object's header. `None` for a
+    /// new list.
     pub heap_header: Option<(FileAddr, Vec<u8>)>,
     /// Space that nothing refers to when the object's header is in the file.
     pub freed: Vec<(FileAddr, u64)>,
@@ -105,11 +102,11 @@ pub struct DenseAttributes {
     info: AttributeInfo,
     sizes: Sizes,
     heap: GrowingHeap,
-    names: Tree<Named>,
-    orders: Option<Tree<Ordered>>,
+    names: RecordTree<NameRecord>,
+    orders: Option<RecordTree<OrderRecord>>,
     /// The next creation index.
     next: u32,
-    /// Bytes of messages, and of those in the heap that are no more.
+    /// Bytes of messages, and bytes in the heap of messages that were removed.
     live: u64,
     dead: u64,
 }
@@ -138,20 +135,20 @@ impl DenseAttributes {
             let order = order.ok_or(missing)?;
             next = next.max(order.saturating_add(1));
             live = live.saturating_add(attribute.message.len() as u64);
-            ids.push(Ordered { id: put(&mut heap, attribute.message, sizes, fresh)?, order });
+            ids.push(OrderRecord { id: put(&mut heap, attribute.message, sizes, fresh)?, order });
         }
         let all: Vec<&[u8]> = attributes.iter().map(|attribute| attribute.name).collect();
         let named = |(hash, i): (u32, usize)| {
-            let (attribute, Ordered { id, order }) = (attributes.get(i)?, ids.get(i)?);
+            let (attribute, OrderRecord { id, order }) = (attributes.get(i)?, ids.get(i)?);
             let (name, len) = (attribute.name.into(), attribute.message.len() as u64);
-            Some(Named { id: *id, order: *order, hash, name, len })
+            Some(NameRecord { id: *id, order: *order, hash, name, len })
         };
         let named = by_name(&all).into_iter().filter_map(named).collect();
-        let names = Tree::of(record_type::ATTRIBUTE_NAME, NAME_LEN, sizes, named)?;
+        let names = RecordTree::of(record_type::ATTRIBUTE_NAME, NAME_LEN, sizes, named)?;
         let mut orders = None;
         if info.indexed {
             ids.sort_by_key(|record| record.order);
-            orders = Some(Tree::of(record_type::ATTRIBUTE_ORDER, ORDER_LEN, sizes, ids)?);
+            orders = Some(RecordTree::of(record_type::ATTRIBUTE_ORDER, ORDER_LEN, sizes, ids)?);
         }
         let mut list =
             DenseAttributes { info: *info, sizes, heap, names, orders, next, live, dead: 0 };
@@ -177,23 +174,25 @@ impl DenseAttributes {
         self.names.len() == 0
     }
 
-    /// Whether so many attributes may come or change: there are creation indexes for them, and what is
-    /// no more is not much beside what there is. Else the list is to be made anew, which costs no more
-    /// than what was put since it was.
+    /// Whether `n` attributes may be added or changed: there are creation indexes for them, and
+    /// removed attributes have few bytes beside the others. Else the list is to be written anew,
+    /// which costs no more than what was put since it was written.
     #[must_use]
     pub fn can_take(&self, n: usize) -> bool {
         let next = u64::from(self.next).saturating_add(n as u64);
         let has_orders = !self.info.tracked || next <= u64::from(u16::MAX);
-        has_orders && self.dead <= FEW_DEAD.max(self.live / DEAD_PART)
+        has_orders
+            && self.dead <= REMOVED_ATTRIBUTES_BYTES.max(self.live / REMOVED_ATTRIBUTES_DIVISOR)
     }
 
-    /// Whether the heap has attributes that are no more.
+    /// Whether the heap has removed attributes.
     #[must_use]
     pub fn has_dead(&self) -> bool {
         self.dead > 0
     }
 
-    /// Puts an attribute. One of its name goes; the new one comes in its place, or last.
+    /// Puts an attribute. It replaces one of its name: it takes the place of that in the order if
+    /// `stays_in_place`, else the last one.
     ///
     /// # Errors
     /// As [`DenseAttributes::new`].
@@ -218,23 +217,23 @@ impl DenseAttributes {
             }
         };
         let hash = lookup3(name, 0);
-        let record = Named { id, order, hash, name: name.into(), len };
+        let record = NameRecord { id, order, hash, name: name.into(), len };
         self.names.insert(record, &|other| other.stands(hash, name))?;
         if let Some(orders) = &mut self.orders {
-            orders.insert(Ordered { id, order }, &|other| other.order.cmp(&order))?;
+            orders.insert(OrderRecord { id, order }, &|other| other.order.cmp(&order))?;
         }
         Ok(())
     }
 
-    /// Takes an attribute from the list, if it is there.
+    /// Removes an attribute from the list, if it is there.
     pub fn remove(&mut self, name: &[u8]) {
         let _order = self.take(name);
     }
 
-    /// Takes an attribute from the indexes, and says its creation index.
+    /// Removes an attribute from the indexes, and gives its creation index.
     fn take(&mut self, name: &[u8]) -> Option<u32> {
         let hash = lookup3(name, 0);
-        let Named { order, len, .. } = self.names.remove(&|other| other.stands(hash, name))?;
+        let NameRecord { order, len, .. } = self.names.remove(&|other| other.stands(hash, name))?;
         if let Some(orders) = &mut self.orders {
             orders.remove(&|other| other.order.cmp(&order));
         }
@@ -242,7 +241,7 @@ impl DenseAttributes {
         Some(order)
     }
 
-    /// Gives what changed to `fresh`, at new places.
+    /// Gives what changed to `fresh`, at new addresses.
     ///
     /// # Errors
     /// As [`DenseAttributes::new`].
@@ -260,10 +259,10 @@ impl DenseAttributes {
         Ok(DenseChange { heap_header, freed })
     }
 
-    /// All that it takes of the file.
+    /// The extents of the heap and of the indexes.
     #[must_use]
     pub fn extents(&self) -> Vec<(FileAddr, u64)> {
-        let mut out: Vec<Extent> = Vec::new();
+        let mut out: Vec<FileRange> = Vec::new();
         self.heap.extents(&mut out);
         self.names.extents(&mut out);
         if let Some(orders) = &self.orders {
@@ -273,16 +272,21 @@ impl DenseAttributes {
     }
 }
 
-/// Puts a message into the heap.
-fn put(heap: &mut GrowingHeap, message: &[u8], sizes: Sizes, fresh: &mut Fresh<'_>) -> Result<Id> {
+/// Puts a message into the heap, and gives its id.
+fn put(
+    heap: &mut GrowingHeap,
+    message: &[u8],
+    sizes: Sizes,
+    fresh: &mut Fresh<'_>,
+) -> Result<HeapObjectId> {
     let mut id = Writer::with_room(ATTRIBUTE, sizes, HEAP_ID_LEN);
     heap.put(message, &mut id, fresh)?;
     let too_long = HdfError::TooLarge { structure: ATTRIBUTE, value: id.len() as u64 };
     id.bytes().try_into().map_err(|_| too_long)
 }
 
-/// Puts the attributes of an object into a heap of their own, as [`DenseAttributes::new`] does, and says
-/// where it is.
+/// Puts the attributes of an object into a heap of their own, as [`DenseAttributes::new`] does, and
+/// gives its address and those of its indexes.
 ///
 /// # Errors
 /// Those of [`DenseAttributes::new`] and of [`Attribute::encode`].
@@ -292,7 +296,7 @@ pub fn write_dense(
     sizes: Sizes,
     fresh: &mut Fresh<'_>,
 ) -> Result<AttributeInfo> {
-    let mut messages = Messages::new(ATTRIBUTE, sizes);
+    let mut messages = EncodedMessages::new(ATTRIBUTE, sizes);
     for attribute in attributes {
         messages.push(|writer| attribute.encode(writer))?;
     }
@@ -305,8 +309,8 @@ pub fn write_dense(
     Ok(DenseAttributes::new(&new, info, sizes, fresh)?.info)
 }
 
-/// All that the heap of an object's attributes and the indexes over it take of the file; nothing
-/// where attributes are in the header.
+/// The extents of the heap of an object's attributes and of the indexes over it; none where
+/// attributes are in the header.
 ///
 /// # Errors
 /// Damage of these structures.

@@ -1,7 +1,7 @@
 //! Objects built byte by byte; what real ones look like is tested with files.
 
 use super::*;
-use crate::built::{Built, at, heap_of_one, le, object, tree_of_one_leaf};
+use crate::built_file::{BuiltFile, at, heap_of_one, le, object, tree_of_one_leaf};
 
 /// An attribute of `len` bytes: an array of unsigned bytes.
 fn attribute_message(name: &[u8], len: u64) -> Vec<u8> {
@@ -19,7 +19,7 @@ fn attribute_message(name: &[u8], len: u64) -> Vec<u8> {
 
 /// An object whose index of names refers so many times to one attribute.
 fn dense(times: usize, flags: u8) -> (File, FileAddr) {
-    let mut built = Built::default();
+    let mut built = BuiltFile::default();
     let (heap, id) = heap_of_one(&mut built, &attribute_message(b"a", 3000), 8);
     let mut record = id;
     record.extend(le(&[(u64::from(flags), 1), (0, 4), (u64::from(lookup3(b"a", 0)), 4)]));
@@ -58,7 +58,7 @@ fn attributes_in_a_heap_that_is_not_there_are_damaged_one_by_one() {
 
 #[test]
 fn a_damaged_message_leaves_the_others_readable() {
-    let mut built = Built::default();
+    let mut built = BuiltFile::default();
     let mut damaged = attribute_message(b"bad", 4);
     damaged[2] = 0xff;
     let mut untyped = attribute_message(b"untyped", 4);
@@ -84,5 +84,5 @@ fn a_damaged_message_leaves_the_others_readable() {
 
 #[test]
 fn items_are_small() {
-    assert!(size_of::<Item>() <= 48, "{}", size_of::<Item>());
+    assert!(size_of::<AttributeItem>() <= 48, "{}", size_of::<AttributeItem>());
 }

@@ -1,21 +1,21 @@
-//! A tree made whole from all its records.
+//! A tree that is written whole from all its records.
 
-use super::tree::{Record, Tree};
+use super::record_tree::{RecordTree, TreeRecord};
 use crate::{FileAddr, Fresh, Result, Sizes, Writer};
 
-/// A record that is bytes.
+/// A record in encoded form.
 #[derive(Clone)]
-struct Bytes<'a>(&'a [u8]);
+struct RawRecord<'a>(&'a [u8]);
 
-impl Record for Bytes<'_> {
+impl TreeRecord for RawRecord<'_> {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.put(self.0);
         Ok(())
     }
 }
 
-/// Makes a tree of these records, which are one after the other in the order of the tree, and says
-/// where its header is.
+/// Writes a tree of these records, which are one after the other in the order of the tree, and
+/// gives the address of its header.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`](crate::HdfError::TooLarge) for records that do not fit into nodes, or a file
@@ -28,15 +28,15 @@ pub fn build(
     fresh: &mut Fresh<'_>,
 ) -> Result<FileAddr> {
     let width = usize::from(record_len).max(1);
-    let records = records.chunks_exact(width).map(Bytes).collect();
-    Tree::of(record_type, record_len, sizes, records)?.write(fresh, &mut Vec::new())
+    let records = records.chunks_exact(width).map(RawRecord).collect();
+    RecordTree::of(record_type, record_len, sizes, records)?.write(fresh, &mut Vec::new())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{BtreeV2, MERGE_PERCENT};
     use super::*;
-    use crate::built::written;
+    use crate::built_file::written;
     use crate::{File, HdfError};
 
     const KIND: u8 = 6;

@@ -3,11 +3,11 @@
 //! Key: stored bytes u32, mask u32, offsets u64 in elements, one per dimension and one for the
 //! element size. Child `i` of a leaf is the chunk of key `i`; the last key is only a bound.
 
-use super::Stored;
+use super::LocationCoding;
+use super::chunk_btree::{ChunkLeaf, ChunkNode, NodeLink};
 use super::grid::{Grid, Numbers};
-use super::table::{Builder, Entry, Keys};
-use super::tree::{Child, Leaf, Node};
-use crate::btree_v1::{self as nodes, NodeType};
+use super::location_table::{LeafKeys, LocationEntry, LocationTableBuilder};
+use crate::btree_v1::{BtreeV1Node, NodeType};
 use crate::{File, FileAddr, Reader, Result};
 
 /// Children that nodes have room for unless the file says otherwise.
@@ -15,23 +15,23 @@ const USUAL_CHILDREN: u64 = 64;
 
 /// Reads the nodes of one tree.
 #[derive(Debug)]
-pub(super) struct Nodes {
+pub(super) struct NodesV1 {
     addr: FileAddr,
-    stored: Stored,
+    coding: LocationCoding,
     key_len: usize,
 }
 
-impl Nodes {
-    pub(super) fn new(addr: FileAddr, rank: usize, stored: Stored) -> Nodes {
+impl NodesV1 {
+    pub(super) fn new(addr: FileAddr, rank: usize, coding: LocationCoding) -> NodesV1 {
         let key_len = rank.saturating_add(1).saturating_mul(8).saturating_add(8);
-        Nodes { addr, stored, key_len }
+        NodesV1 { addr, coding, key_len }
     }
 
-    pub(super) fn root(&self) -> Child {
-        Child::new(self.addr, 0, None)
+    pub(super) fn root(&self) -> NodeLink {
+        NodeLink::new(self.addr, 0, None)
     }
 
-    /// Bytes of a node in practically every file.
+    /// Bytes of a node with the usual number of children.
     pub(super) fn usual_len(&self, file: &File) -> u64 {
         let offset = u64::from(file.sizes().offset);
         let key = self.key_len as u64;
@@ -45,10 +45,10 @@ impl Nodes {
         &self,
         file: &File,
         grid: &Grid,
-        child: &Child,
+        child: &NodeLink,
         bytes: Vec<u8>,
-    ) -> Result<(Node, u64)> {
-        let node = nodes::Node::from_bytes(
+    ) -> Result<(ChunkNode, u64)> {
+        let node = BtreeV1Node::from_bytes(
             file,
             child.addr,
             bytes,
@@ -60,49 +60,58 @@ impl Nodes {
         if usize::from(level) > file.limits().tree_depth {
             return Err(node.key(0)?.bad("the level", u64::from(level)));
         }
+        let decoded = if level == 0 {
+            ChunkNode::Leaf(self.decode_leaf(grid, &node)?)
+        } else {
+            decode_inner(grid, &node)?
+        };
+        Ok((decoded, node.bytes()))
+    }
+
+    fn decode_leaf(&self, grid: &Grid, node: &BtreeV1Node) -> Result<ChunkLeaf> {
         let mut coords = Numbers::from_elem(0, grid.rank());
-        if level == 0 {
-            let mut keys = Vec::with_capacity(node.len());
-            let mut table = Builder::with_capacity(node.len());
-            let mut before = None;
-            for i in 0..node.len() {
-                let mut key = node.key(i)?;
-                let len = u64::from(key.u32()?);
-                let mask = key.u32()?;
-                scaled(&mut key, grid, &mut coords)?;
-                if before.as_ref().is_some_and(|before| *before >= coords) {
-                    return Err(key.bad("the order of chunks, seen at chunk", i as u64));
-                }
-                // Outside the extent: nobody asks for it.
-                if let Some(number) = grid.key(&coords) {
-                    let at = self.stored.at(node.child(i)?);
-                    let len = self.stored.len(len);
-                    keys.push(number);
-                    table.push(Entry { at: Some(at), len, mask });
-                }
-                before = Some(coords.clone());
-            }
-            let leaf = Leaf { keys: Keys::new(&keys), table: table.finish() };
-            return Ok((Node::Leaf(leaf), node.bytes()));
-        }
-        let mut lower = Vec::with_capacity(node.len());
-        let mut children = Vec::with_capacity(node.len());
-        let below = Some(level.saturating_sub(1));
+        let mut keys = Vec::with_capacity(node.len());
+        let mut table = LocationTableBuilder::with_capacity(node.len());
+        let mut before = None;
         for i in 0..node.len() {
             let mut key = node.key(i)?;
-            key.skip(8)?;
+            let len = u64::from(key.u32()?);
+            let mask = key.u32()?;
             scaled(&mut key, grid, &mut coords)?;
-            let from = grid.rank_of(&coords);
-            if lower.last().is_some_and(|&before| before > from) {
-                return Err(key.bad("the order of children, seen at child", i as u64));
+            if before.as_ref().is_some_and(|before| *before >= coords) {
+                return Err(key.bad("the order of chunks, seen at chunk", i as u64));
             }
-            lower.push(from);
-            children.push(Child::new(node.child(i)?, 0, below));
+            // Nobody asks for a chunk outside the extent.
+            if let Some(number) = grid.key(&coords) {
+                let at = self.coding.at(node.child(i)?);
+                keys.push(number);
+                table.push(LocationEntry { at: Some(at), len: self.coding.len(len), mask });
+            }
+            before = Some(coords.clone());
         }
-        let chunks = Leaf { keys: Keys::new(&[]), table: Builder::with_capacity(0).finish() };
-        let (lower, children) = (lower.into(), children.into());
-        Ok((Node::Inner { lower, children, chunks }, node.bytes()))
+        Ok(ChunkLeaf { keys: LeafKeys::new(&keys), table: table.finish() })
     }
+}
+
+fn decode_inner(grid: &Grid, node: &BtreeV1Node) -> Result<ChunkNode> {
+    let mut coords = Numbers::from_elem(0, grid.rank());
+    let mut lower = Vec::with_capacity(node.len());
+    let mut children = Vec::with_capacity(node.len());
+    let below = Some(node.level().saturating_sub(1));
+    for i in 0..node.len() {
+        let mut key = node.key(i)?;
+        key.skip(8)?;
+        scaled(&mut key, grid, &mut coords)?;
+        let from = grid.rank_of(&coords);
+        if lower.last().is_some_and(|&before| before > from) {
+            return Err(key.bad("the order of children, seen at child", i as u64));
+        }
+        lower.push(from);
+        children.push(NodeLink::new(node.child(i)?, 0, below));
+    }
+    let none = LocationTableBuilder::with_capacity(0).finish();
+    let chunks = ChunkLeaf { keys: LeafKeys::new(&[]), table: none };
+    Ok(ChunkNode::Inner { lower: lower.into(), children: children.into(), chunks })
 }
 
 /// Coordinates in chunks from offsets in elements.

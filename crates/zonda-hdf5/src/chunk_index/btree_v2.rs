@@ -4,10 +4,10 @@
 
 use std::sync::OnceLock;
 
-use super::Stored;
+use super::LocationCoding;
+use super::chunk_btree::{ChunkLeaf, ChunkNode, NodeLink};
 use super::grid::{Grid, Numbers};
-use super::table::{Builder, Keys};
-use super::tree::{Child, Leaf, Node};
+use super::location_table::{LeafKeys, LocationTableBuilder};
 use crate::btree_v2::{BtreeV2, Pointer, record_type};
 use crate::{File, FileAddr, HdfError, Reader, Result};
 
@@ -15,36 +15,36 @@ const NAME: &str = "version 2 B-tree of chunks";
 
 /// Reads the nodes of one tree.
 #[derive(Debug)]
-pub(super) struct Nodes {
+pub(super) struct NodesV2 {
     addr: FileAddr,
-    stored: Stored,
-    open: OnceLock<Open>,
+    coding: LocationCoding,
+    open: OnceLock<OpenTree>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenTree {
     tree: BtreeV2,
     /// Bytes of the size of a filtered chunk; 0 without filters.
     size_width: usize,
 }
 
-impl Nodes {
-    pub(super) fn new(addr: FileAddr, stored: Stored) -> Nodes {
-        Nodes { addr, stored, open: OnceLock::new() }
+impl NodesV2 {
+    pub(super) fn new(addr: FileAddr, coding: LocationCoding) -> NodesV2 {
+        NodesV2 { addr, coding, open: OnceLock::new() }
     }
 
-    fn open(&self) -> Result<&Open> {
+    fn open(&self) -> Result<&OpenTree> {
         let (structure, at, what) = (NAME, self.addr.0, "its header");
         self.open.get().ok_or(HdfError::Missing { structure, at, what })
     }
 
     /// Reads the header.
-    pub(super) fn root(&self, file: &File, grid: &Grid) -> Result<Option<Child>> {
-        let filtered = self.stored.filtered;
+    pub(super) fn root(&self, file: &File, grid: &Grid) -> Result<Option<NodeLink>> {
+        let filtered = self.coding.filtered;
         let kind = if filtered { record_type::FILTERED_CHUNK } else { record_type::CHUNK };
         let tree = BtreeV2::open(file, self.addr, kind)?;
         let fixed = grid.rank().saturating_mul(8);
-        let size_width = self.stored.size_width(
+        let size_width = self.coding.size_width(
             file,
             NAME,
             self.addr,
@@ -55,11 +55,11 @@ impl Nodes {
             Some(root) => Some(child(NAME, root, tree.depth())?),
         };
         // Another thread may have been first, with the same bytes.
-        let _ = self.open.set(Open { tree, size_width });
+        let _ = self.open.set(OpenTree { tree, size_width });
         Ok(root)
     }
 
-    pub(super) fn node_len(&self, child: &Child) -> Result<u64> {
+    pub(super) fn node_len(&self, child: &NodeLink) -> Result<u64> {
         self.open()?.tree.node_len(pointer(child), level(child))
     }
 
@@ -68,22 +68,22 @@ impl Nodes {
         &self,
         file: &File,
         grid: &Grid,
-        from: &Child,
+        from: &NodeLink,
         bytes: Vec<u8>,
-    ) -> Result<(Node, u64)> {
-        let Open { tree, size_width } = self.open()?;
+    ) -> Result<(ChunkNode, u64)> {
+        let OpenTree { tree, size_width } = self.open()?;
         let len = bytes.len() as u64;
         let node = tree.decode_node(file, pointer(from), level(from), bytes)?;
         let n = usize::from(from.records);
         let mut keys = Vec::with_capacity(n);
         let mut lower = vec![0];
-        let mut table = Builder::with_capacity(n);
+        let mut table = LocationTableBuilder::with_capacity(n);
         let mut coords = Numbers::from_elem(0, grid.rank());
         let mut before = None;
         for record in node.records.chunks_exact(tree.record_len()) {
             let at = from.addr.0;
             let mut record = Reader::new(NAME, record, at, file.sizes());
-            let entry = self.stored.entry(&mut record, *size_width)?;
+            let entry = self.coding.entry(&mut record, *size_width)?;
             for coord in &mut coords {
                 *coord = record.u64()?;
             }
@@ -92,7 +92,7 @@ impl Nodes {
             }
             before = Some(coords.clone());
             let from = grid.rank_of(&coords);
-            // Outside the extent nobody asks for it, but it separates children all the same.
+            // Nobody asks for a chunk outside the extent, but it separates children nevertheless.
             if let Some(key) = grid.key(&coords) {
                 keys.push(key);
                 table.push(entry);
@@ -101,30 +101,30 @@ impl Nodes {
                 lower.push(from);
             }
         }
-        let chunks = Leaf { keys: Keys::new(&keys), table: table.finish() };
+        let chunks = ChunkLeaf { keys: LeafKeys::new(&keys), table: table.finish() };
         if level(from) == 0 {
-            return Ok((Node::Leaf(chunks), len));
+            return Ok((ChunkNode::Leaf(chunks), len));
         }
         let below = level(from).saturating_sub(1);
-        let children: Result<Box<[Child]>> =
+        let children: Result<Box<[NodeLink]>> =
             node.children.iter().map(|&pointer| child(NAME, pointer, below)).collect();
-        Ok((Node::Inner { lower: lower.into(), children: children?, chunks }, len))
+        Ok((ChunkNode::Inner { lower: lower.into(), children: children?, chunks }, len))
     }
 }
 
-fn child(structure: &'static str, pointer: Pointer, level: usize) -> Result<Child> {
+fn child(structure: &'static str, pointer: Pointer, level: usize) -> Result<NodeLink> {
     let (at, what, value) = (pointer.addr.0, "the number of records", pointer.records);
     let bad = HdfError::BadValue { structure, at, what, value };
     match (u16::try_from(pointer.records), u8::try_from(level)) {
-        (Ok(records), Ok(level)) => Ok(Child::new(pointer.addr, records, Some(level))),
+        (Ok(records), Ok(level)) => Ok(NodeLink::new(pointer.addr, records, Some(level))),
         _ => Err(bad),
     }
 }
 
-fn pointer(child: &Child) -> Pointer {
+fn pointer(child: &NodeLink) -> Pointer {
     Pointer { addr: child.addr, records: u64::from(child.records) }
 }
 
-fn level(child: &Child) -> usize {
+fn level(child: &NodeLink) -> usize {
     usize::from(child.level.unwrap_or(0))
 }

@@ -1,17 +1,18 @@
 //! Extensible array ("EAHD", "EAIB", "EASB", "EADB"): datasets with one unlimited dimension.
-//! Spec: HDF5 File Format, "Appendix C.4: The Extensible Array Index".
-//! The first elements are in the index block. The rest is in super blocks: super block `u` has
-//! 2^(u/2) data blocks of 2^((u+1)/2) times the least number of elements. The index block holds the
-//! addresses of the data blocks of the first few super blocks and of all other super blocks.
+//! Spec: HDF5 File Format, "Appendix C.4: The Extensible Array Index". The first elements are in
+//! the index block, the others in super blocks: super block `u` has 2^(u/2) data blocks of
+//! 2^((u+1)/2) times the least number of elements. The index block holds the addresses of the data
+//! blocks of the first few super blocks and of all other super blocks.
 //! Watch: the bits that say which pages were written go on from one data block to the next.
-//! Watch: what data blocks say of their offset in the array is not what one expects; unused here.
+//! Watch: the offset that a data block has of itself is not its place in the array; it is not used
+//! here.
 
 use std::sync::{Arc, OnceLock};
 
-use super::fixed_array::{Pages, bit, check_client, check_owner};
-use super::table::Table;
-use super::{Segment, Stored, What};
-use crate::guard::verified;
+use super::fixed_array::{ElementPages, bit, check_client, read_block_head};
+use super::location_table::LocationTable;
+use super::{KeySegment, LocationCoding, SegmentChunks};
+use crate::checksum::verified;
 use crate::{File, FileAddr, Reader, Result};
 
 const HEADER: &str = "extensible array header";
@@ -24,28 +25,28 @@ const DATA: &str = "extensible array data block";
 pub(super) struct ExtensibleArray {
     file: Arc<File>,
     addr: FileAddr,
-    stored: Stored,
-    open: OnceLock<Open>,
+    coding: LocationCoding,
+    open: OnceLock<OpenExtensibleArray>,
 }
 
 #[derive(Debug)]
-struct Open {
-    shape: Shape,
+struct OpenExtensibleArray {
+    shape: ArrayShape,
     /// The index block and its bytes.
     index: Option<(FileAddr, u64)>,
     /// Elements beyond this one were never set.
     n_elems: u64,
     /// Elements in the index block.
-    first: Option<Table>,
+    first: Option<LocationTable>,
     /// Data blocks that the index block knows.
     blocks: Box<[DataBlock]>,
     /// Super blocks after those.
     supers: Box<[SuperBlock]>,
 }
 
-/// What follows from the header.
+/// The parameters of an array, from its header.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct ArrayShape {
     element_len: u64,
     size_width: usize,
     max_bits: u32,
@@ -62,11 +63,11 @@ struct Shape {
 #[derive(Debug)]
 struct SuperBlock {
     addr: Option<FileAddr>,
-    read: OnceLock<Super>,
+    read: OnceLock<SuperBlockContents>,
 }
 
 #[derive(Debug)]
-struct Super {
+struct SuperBlockContents {
     /// Which pages were written; empty without pages.
     bitmap: Box<[u8]>,
     blocks: Box<[DataBlock]>,
@@ -75,13 +76,25 @@ struct Super {
 #[derive(Debug)]
 struct DataBlock {
     addr: Option<FileAddr>,
-    read: OnceLock<Elements>,
+    read: OnceLock<DataBlockElements>,
 }
 
 #[derive(Debug)]
-enum Elements {
-    All(Table),
-    Pages(Pages),
+enum DataBlockElements {
+    All(LocationTable),
+    Pages(ElementPages),
+}
+
+/// A data block, if the array has it.
+enum FoundBlock<'a> {
+    /// The block, and which pages were written of all blocks of its super block, where it has one.
+    Block(&'a DataBlock, Option<&'a [u8]>),
+    /// There are no such super blocks.
+    NoSuperBlocks,
+    /// The super block was never written.
+    NoSuperBlock,
+    /// The super block does not have this block.
+    NoBlock,
 }
 
 impl DataBlock {
@@ -95,7 +108,7 @@ fn pow2(n: u32) -> u64 {
     1u64.checked_shl(n).unwrap_or(u64::MAX)
 }
 
-impl Shape {
+impl ArrayShape {
     /// Super block, data block in it and element in that of an element after the index block's.
     fn place(&self, i: u64) -> (u32, u64, u64) {
         let u = (i >> self.min_elems_bits).saturating_add(1).ilog2();
@@ -138,11 +151,11 @@ impl Shape {
 }
 
 impl ExtensibleArray {
-    pub(super) fn new(file: Arc<File>, addr: FileAddr, stored: Stored) -> ExtensibleArray {
-        ExtensibleArray { file, addr, stored, open: OnceLock::new() }
+    pub(super) fn new(file: Arc<File>, addr: FileAddr, coding: LocationCoding) -> ExtensibleArray {
+        ExtensibleArray { file, addr, coding, open: OnceLock::new() }
     }
 
-    fn open(&self) -> Result<&Open> {
+    fn open(&self) -> Result<&OpenExtensibleArray> {
         if let Some(open) = self.open.get() {
             return Ok(open);
         }
@@ -150,17 +163,42 @@ impl ExtensibleArray {
         Ok(self.open.get_or_init(|| open))
     }
 
-    fn read(&self) -> Result<Open> {
+    fn read(&self) -> Result<OpenExtensibleArray> {
         let file = &*self.file;
-        let sizes = file.sizes();
-        let offset = u64::from(sizes.offset);
-        let len =
-            u64::from(sizes.length).saturating_mul(6).saturating_add(offset).saturating_add(16);
-        let bytes = file.read(HEADER, self.addr, len)?;
+        let bytes = file.read(HEADER, self.addr, self.header_len())?;
         let mut reader = verified(file.reader(HEADER, self.addr, &bytes))?;
         reader.signature(*b"EAHD")?;
         reader.version(0..=0)?;
-        check_client(&mut reader, &self.stored)?;
+        check_client(&mut reader, &self.coding)?;
+        let (shape, min_pointers) = self.read_shape(&mut reader)?;
+        let _super_and_data_blocks =
+            (reader.length()?, reader.length()?, reader.length()?, reader.length()?);
+        let n_elems = reader.length()?;
+        let _reserved_elems = reader.length()?;
+        match reader.addr()? {
+            Some(index) => self.read_index(shape, n_elems, index, min_pointers),
+            None => Ok(OpenExtensibleArray {
+                shape,
+                index: None,
+                n_elems: 0,
+                first: None,
+                blocks: [].into(),
+                supers: [].into(),
+            }),
+        }
+    }
+
+    /// Bytes of the header.
+    fn header_len(&self) -> u64 {
+        let sizes = self.file.sizes();
+        u64::from(sizes.length)
+            .saturating_mul(6)
+            .saturating_add(u64::from(sizes.offset))
+            .saturating_add(16)
+    }
+
+    /// The parameters in the header, and the least number of pointers in a super block.
+    fn read_shape(&self, reader: &mut Reader<'_>) -> Result<(ArrayShape, u8)> {
         let element_len = u64::from(reader.u8()?);
         let max_bits = u32::from(reader.u8()?);
         let index_elems = u64::from(reader.u8()?);
@@ -182,10 +220,10 @@ impl ExtensibleArray {
         if page_bits >= 32 {
             return Err(reader.bad("the bits of a page", u64::from(page_bits)));
         }
-        let size_width = self.stored.size_width(file, HEADER, self.addr, element_len)?;
+        let size_width = self.coding.size_width(&self.file, HEADER, self.addr, element_len)?;
         let supers = max_bits.saturating_sub(min_elems_bits).saturating_add(1);
         let direct = min_pointers.trailing_zeros().saturating_mul(2).min(supers);
-        let shape = Shape {
+        let shape = ArrayShape {
             element_len,
             size_width,
             max_bits,
@@ -195,30 +233,16 @@ impl ExtensibleArray {
             supers,
             page_bits,
         };
-        let _super_and_data_blocks =
-            (reader.length()?, reader.length()?, reader.length()?, reader.length()?);
-        let n_elems = reader.length()?;
-        let _reserved_elems = reader.length()?;
-        let Some(index) = reader.addr()? else {
-            return Ok(Open {
-                shape,
-                index: None,
-                n_elems: 0,
-                first: None,
-                blocks: [].into(),
-                supers: [].into(),
-            });
-        };
-        self.read_index(shape, n_elems, index, min_pointers)
+        Ok((shape, min_pointers))
     }
 
     fn read_index(
         &self,
-        shape: Shape,
+        shape: ArrayShape,
         n_elems: u64,
         addr: FileAddr,
         min_pointers: u8,
-    ) -> Result<Open> {
+    ) -> Result<OpenExtensibleArray> {
         let file = &*self.file;
         let offset = u64::from(file.sizes().offset);
         let n_blocks = u64::from(min_pointers).saturating_sub(1).saturating_mul(2);
@@ -231,32 +255,25 @@ impl ExtensibleArray {
             .saturating_add(10);
         let bytes = file.read(INDEX, addr, len)?;
         let mut reader = verified(file.reader(INDEX, addr, &bytes))?;
-        reader.signature(*b"EAIB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.stored)?;
-        check_owner(&mut reader, self.addr)?;
-        let first = self.stored.table(&mut reader, shape.index_elems, shape.size_width)?;
+        read_block_head(&mut reader, *b"EAIB", &self.coding, self.addr)?;
+        let first = self.coding.table(&mut reader, shape.index_elems, shape.size_width)?;
         let blocks: Result<_> = (0..n_blocks).map(|_| DataBlock::read_from(&mut reader)).collect();
         let supers: Result<_> = (0..n_supers)
             .map(|_| Ok(SuperBlock { addr: reader.addr()?, read: OnceLock::new() }))
             .collect();
         let (first, index) = (Some(first), Some((addr, len)));
-        Ok(Open { shape, index, n_elems, first, blocks: blocks?, supers: supers? })
+        Ok(OpenExtensibleArray { shape, index, n_elems, first, blocks: blocks?, supers: supers? })
     }
 
-    /// All that the array takes of the file.
+    /// The extents of all parts of the array.
     pub(super) fn extents(&self) -> Result<Vec<(FileAddr, u64)>> {
         let open = self.open()?;
-        let (shape, sizes) = (&open.shape, self.file.sizes());
-        let header_len = u64::from(sizes.length)
-            .saturating_mul(6)
-            .saturating_add(u64::from(sizes.offset))
-            .saturating_add(16);
-        let mut out = vec![(self.addr, header_len)];
+        let shape = &open.shape;
+        let mut out = vec![(self.addr, self.header_len())];
         out.extend(open.index);
         let mut u = 0u32;
         for (i, block) in (0u64..).zip(&open.blocks) {
-            while Shape::blocks_before(u.saturating_add(1)) <= i {
+            while ArrayShape::blocks_before(u.saturating_add(1)) <= i {
                 u = u.saturating_add(1);
             }
             out.extend(block.addr.map(|addr| (addr, self.block_len(shape, u, true))));
@@ -271,8 +288,8 @@ impl ExtensibleArray {
         Ok(out)
     }
 
-    fn super_len(&self, shape: &Shape, u: u32) -> u64 {
-        let n_blocks = Shape::n_blocks(u);
+    fn super_len(&self, shape: &ArrayShape, u: u32) -> u64 {
+        let n_blocks = ArrayShape::n_blocks(u);
         n_blocks
             .saturating_add(1)
             .saturating_mul(u64::from(self.file.sizes().offset))
@@ -282,7 +299,7 @@ impl ExtensibleArray {
     }
 
     /// Bytes of a data block, its pages included or not.
-    fn block_len(&self, shape: &Shape, u: u32, with_pages: bool) -> u64 {
+    fn block_len(&self, shape: &ArrayShape, u: u32, with_pages: bool) -> u64 {
         let n_pages = shape.n_pages(u);
         let elements = pow2(shape.block_bits(u)).saturating_mul(shape.element_len);
         let body = match (n_pages > 0, with_pages) {
@@ -295,21 +312,23 @@ impl ExtensibleArray {
             .saturating_add(10)
     }
 
-    pub(super) fn segment(&self, key: u64, until: u64) -> Result<Segment<'_>> {
+    /// The chunks from a key on; pages up to the key `until` are read with that of `key`.
+    pub(super) fn segment(&self, key: u64, until: u64) -> Result<KeySegment<'_>> {
         let open = self.open()?;
         let shape = &open.shape;
+        let nothing = |high| Ok(KeySegment { high, chunks: SegmentChunks::Nothing });
         if key >= open.n_elems {
-            return Ok(Segment { high: u64::MAX, what: What::Nothing });
+            return nothing(u64::MAX);
         }
         let Some(after) = key.checked_sub(shape.index_elems) else {
-            let what = match &open.first {
-                Some(table) => What::Linear { low: 0, table },
-                None => What::Nothing,
+            let chunks = match &open.first {
+                Some(table) => SegmentChunks::Linear { low: 0, table },
+                None => SegmentChunks::Nothing,
             };
-            return Ok(Segment { high: shape.index_elems, what });
+            return Ok(KeySegment { high: shape.index_elems, chunks });
         };
         let (u, block, element) = shape.place(after);
-        // Where things begin and end, as keys.
+        // Where super block and data block begin and end, as keys.
         let super_low = shape.first_of(u).saturating_add(shape.index_elems);
         let super_high = shape.first_of(u.saturating_add(1)).saturating_add(shape.index_elems);
         let block_low = key.saturating_sub(element);
@@ -321,26 +340,12 @@ impl ExtensibleArray {
                 value: key,
             });
         }
-        let nothing = |high| Ok(Segment { high, what: What::Nothing });
-        let (data, bitmap) = if u < shape.direct {
-            let i = Shape::blocks_before(u).saturating_add(block);
-            let data = usize::try_from(i).ok().and_then(|i| open.blocks.get(i));
-            (data, None)
-        } else {
-            let i = u.saturating_sub(shape.direct) as usize;
-            let Some(block_of) = open.supers.get(i) else { return nothing(u64::MAX) };
-            let Some(addr) = block_of.addr else { return nothing(super_high) };
-            let read = match block_of.read.get() {
-                Some(read) => read,
-                None => {
-                    let read = self.read_super(shape, u, addr)?;
-                    block_of.read.get_or_init(|| read)
-                }
-            };
-            let data = usize::try_from(block).ok().and_then(|i| read.blocks.get(i));
-            (data, Some(&read.bitmap))
+        let (data, bitmap) = match self.data_block(open, u, block)? {
+            FoundBlock::Block(data, bitmap) => (data, bitmap),
+            FoundBlock::NoSuperBlocks => return nothing(u64::MAX),
+            FoundBlock::NoSuperBlock => return nothing(super_high),
+            FoundBlock::NoBlock => return nothing(block_high),
         };
-        let Some(data) = data else { return nothing(block_high) };
         let Some(addr) = data.addr else { return nothing(block_high) };
         let elements = match data.read.get() {
             Some(elements) => elements,
@@ -350,10 +355,11 @@ impl ExtensibleArray {
             }
         };
         match elements {
-            Elements::All(table) => {
-                Ok(Segment { high: block_high, what: What::Linear { low: block_low, table } })
+            DataBlockElements::All(table) => {
+                let chunks = SegmentChunks::Linear { low: block_low, table };
+                Ok(KeySegment { high: block_high, chunks })
             }
-            Elements::Pages(pages) => {
+            DataBlockElements::Pages(pages) => {
                 let before = block.saturating_mul(pages.len());
                 // Data blocks that the index block knows have no bits; they have no pages either,
                 // unless the numbers in the header are strange.
@@ -361,45 +367,75 @@ impl ExtensibleArray {
                     bitmap.is_none_or(|bitmap| bit(bitmap, before.saturating_add(page)))
                 };
                 let until = until.min(block_high).saturating_sub(block_low);
-                pages.segment(&self.file, &self.stored, block_low, (element, until), &is_written)
+                pages.segment(&self.file, &self.coding, block_low, (element, until), &is_written)
             }
         }
     }
 
-    fn read_super(&self, shape: &Shape, u: u32, addr: FileAddr) -> Result<Super> {
+    /// Data block `block` of super block `u`; its super block is read if need be.
+    fn data_block<'a>(
+        &self,
+        open: &'a OpenExtensibleArray,
+        u: u32,
+        block: u64,
+    ) -> Result<FoundBlock<'a>> {
+        let shape = &open.shape;
+        let (blocks, i, bitmap) = if u < shape.direct {
+            (&open.blocks, ArrayShape::blocks_before(u).saturating_add(block), None)
+        } else {
+            let i = u.saturating_sub(shape.direct) as usize;
+            let Some(super_block) = open.supers.get(i) else {
+                return Ok(FoundBlock::NoSuperBlocks);
+            };
+            let Some(addr) = super_block.addr else { return Ok(FoundBlock::NoSuperBlock) };
+            let contents = match super_block.read.get() {
+                Some(contents) => contents,
+                None => {
+                    let contents = self.read_super(shape, u, addr)?;
+                    super_block.read.get_or_init(|| contents)
+                }
+            };
+            (&contents.blocks, block, Some(&*contents.bitmap))
+        };
+        let data = usize::try_from(i).ok().and_then(|i| blocks.get(i));
+        Ok(data.map_or(FoundBlock::NoBlock, |data| FoundBlock::Block(data, bitmap)))
+    }
+
+    fn read_super(&self, shape: &ArrayShape, u: u32, addr: FileAddr) -> Result<SuperBlockContents> {
         let file = &*self.file;
-        let n_blocks = Shape::n_blocks(u);
+        let n_blocks = ArrayShape::n_blocks(u);
         let bitmap_len = shape.n_pages(u).div_ceil(8).saturating_mul(n_blocks);
         let bytes = file.read(SUPER, addr, self.super_len(shape, u))?;
         let mut reader = verified(file.reader(SUPER, addr, &bytes))?;
-        reader.signature(*b"EASB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.stored)?;
-        check_owner(&mut reader, self.addr)?;
+        read_block_head(&mut reader, *b"EASB", &self.coding, self.addr)?;
         reader.take_u64(shape.offset_len())?;
         let bitmap = reader.take_u64(bitmap_len)?.into();
         let blocks: Result<_> = (0..n_blocks).map(|_| DataBlock::read_from(&mut reader)).collect();
-        Ok(Super { bitmap, blocks: blocks? })
+        Ok(SuperBlockContents { bitmap, blocks: blocks? })
     }
 
-    fn read_data(&self, shape: &Shape, u: u32, addr: FileAddr) -> Result<Elements> {
+    fn read_data(&self, shape: &ArrayShape, u: u32, addr: FileAddr) -> Result<DataBlockElements> {
         let file = &*self.file;
         let n_elems = pow2(shape.block_bits(u));
         let paged = shape.n_pages(u) > 0;
         let len = self.block_len(shape, u, false);
         let bytes = file.read(DATA, addr, len)?;
         let mut reader = verified(file.reader(DATA, addr, &bytes))?;
-        reader.signature(*b"EADB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.stored)?;
-        check_owner(&mut reader, self.addr)?;
+        read_block_head(&mut reader, *b"EADB", &self.coding, self.addr)?;
         reader.take_u64(shape.offset_len())?;
         if paged {
             let first = FileAddr(addr.0.saturating_add(len));
             let (bits, width) = (shape.page_bits, shape.size_width);
-            Ok(Elements::Pages(Pages::new(file, first, bits, n_elems, shape.element_len, width)?))
+            Ok(DataBlockElements::Pages(ElementPages::new(
+                file,
+                first,
+                bits,
+                n_elems,
+                shape.element_len,
+                width,
+            )?))
         } else {
-            Ok(Elements::All(self.stored.table(&mut reader, n_elems, shape.size_width)?))
+            Ok(DataBlockElements::All(self.coding.table(&mut reader, n_elems, shape.size_width)?))
         }
     }
 }

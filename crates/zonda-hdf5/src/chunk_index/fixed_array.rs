@@ -1,51 +1,50 @@
 //! Fixed array ("FAHD", "FADB"): datasets whose largest extent is bounded.
 //! Spec: HDF5 File Format, "Appendix C.3: The Fixed Array Index".
 //! Watch: chunks are numbered within the largest extent, not the present one.
-//! Watch: with pages, a page that was never written has no valid checksum; a bitmap tells.
+//! Watch: a page that was never written has no valid checksum; a bitmap says which pages were
+//! written.
 
 use std::sync::{Arc, OnceLock};
 
-use super::table::Table;
-use super::{Segment, Stored, What};
-use crate::guard::verified;
+use super::location_table::LocationTable;
+use super::{KeySegment, LocationCoding, SegmentChunks};
+use crate::checksum::verified;
+use crate::tuning::ARRAY_PAGES_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result};
 
 const HEADER: &str = "fixed array header";
 const BLOCK: &str = "fixed array data block";
 const PAGE: &str = "fixed array page";
 
-/// Bytes read in one go where several pages are wanted.
-const READ_MOST: u64 = 4 << 20;
-
 /// A fixed array.
 #[derive(Debug)]
 pub(super) struct FixedArray {
     file: Arc<File>,
     addr: FileAddr,
-    stored: Stored,
-    open: OnceLock<Open>,
+    coding: LocationCoding,
+    open: OnceLock<OpenFixedArray>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFixedArray {
     /// The data block and its bytes, those of its pages included.
     block: Option<(FileAddr, u64)>,
     n_elems: u64,
-    elements: Elements,
+    elements: FixedArrayElements,
 }
 
 #[derive(Debug)]
-enum Elements {
+enum FixedArrayElements {
     /// Nothing was ever written.
     None,
-    All(Table),
+    All(LocationTable),
     /// Which pages were written, from the highest bit of the first byte on.
-    Pages(Pages, Box<[u8]>),
+    Pages(ElementPages, Box<[u8]>),
 }
 
 /// The elements of a block page by page, each with its checksum.
 #[derive(Debug)]
-pub(super) struct Pages {
+pub(super) struct ElementPages {
     /// The first page.
     addr: FileAddr,
     /// Elements of a page, as a power of two.
@@ -54,10 +53,10 @@ pub(super) struct Pages {
     n_elems: u64,
     element_len: u64,
     size_width: usize,
-    pages: Box<[OnceLock<Table>]>,
+    pages: Box<[OnceLock<LocationTable>]>,
 }
 
-impl Pages {
+impl ElementPages {
     /// Pages that begin at `addr`. They have to be inside the file.
     pub(super) fn new(
         file: &File,
@@ -66,14 +65,14 @@ impl Pages {
         n_elems: u64,
         element_len: u64,
         size_width: usize,
-    ) -> Result<Pages> {
+    ) -> Result<ElementPages> {
         let page_elems = 1u64.checked_shl(bits).unwrap_or(u64::MAX);
         let n_pages = n_elems.div_ceil(page_elems.max(1));
         let len = n_elems.saturating_mul(element_len).saturating_add(n_pages.saturating_mul(4));
         file.locate(PAGE, addr, len)?;
         let n_pages = usize::try_from(n_pages).unwrap_or(usize::MAX);
         let pages = (0..n_pages).map(|_| OnceLock::new()).collect();
-        Ok(Pages { addr, bits, n_elems, element_len, size_width, pages })
+        Ok(ElementPages { addr, bits, n_elems, element_len, size_width, pages })
     }
 
     /// Number of pages of a block.
@@ -92,21 +91,21 @@ impl Pages {
         self.n_elems.saturating_sub(page.saturating_mul(page_elems)).min(page_elems)
     }
 
-    /// What there is at element `i`, the first of the block being the key `low`. Pages up to
-    /// element `until` are read with it. `is_written` tells of a page.
+    /// The segment at element `i`, where the first element of the block has the key `low`. Pages up
+    /// to element `until` are read with it. `is_written` says whether a page was ever written.
     pub(super) fn segment(
         &self,
         file: &File,
-        stored: &Stored,
+        coding: &LocationCoding,
         low: u64,
         (i, until): (u64, u64),
         is_written: &dyn Fn(u64) -> bool,
-    ) -> Result<Segment<'_>> {
+    ) -> Result<KeySegment<'_>> {
         let page = i.checked_shr(self.bits).unwrap_or(0);
         let begin = page.checked_shl(self.bits).unwrap_or(u64::MAX);
         let high = low.saturating_add(begin).saturating_add(self.elems(page));
         if !is_written(page) {
-            return Ok(Segment { high, what: What::Nothing });
+            return Ok(KeySegment { high, chunks: SegmentChunks::Nothing });
         }
         let cell = usize::try_from(page).ok().and_then(|page| self.pages.get(page));
         let (structure, at, what) = (PAGE, self.addr.0, "a page that was asked for");
@@ -114,23 +113,24 @@ impl Pages {
         let cell = cell.ok_or_else(|| missing.clone())?;
         if cell.get().is_none() {
             let last = until.saturating_sub(1).max(i).checked_shr(self.bits).unwrap_or(0);
-            self.read(file, stored, (page, last), is_written)?;
+            self.read(file, coding, (page, last), is_written)?;
         }
         let low = low.saturating_add(begin);
         let table = cell.get().ok_or(missing)?;
-        Ok(Segment { high, what: What::Linear { low, table } })
+        Ok(KeySegment { high, chunks: SegmentChunks::Linear { low, table } })
     }
 
-    /// Reads the first of the pages given and those after it that are wanted and not there yet.
+    /// Reads the first of the pages given, and those after it up to the last that are not in memory
+    /// yet.
     fn read(
         &self,
         file: &File,
-        stored: &Stored,
+        coding: &LocationCoding,
         (first, last): (u64, u64),
         is_written: &dyn Fn(u64) -> bool,
     ) -> Result<()> {
         let from = usize::try_from(first).unwrap_or(usize::MAX);
-        let at_once = READ_MOST.checked_div(self.page_len()).unwrap_or(0).max(1);
+        let at_once = ARRAY_PAGES_READ_BYTES.checked_div(self.page_len()).unwrap_or(0).max(1);
         let wanted = last.saturating_sub(first).saturating_add(1).min(at_once);
         let cells = self.pages.iter().skip(from).zip(first..);
         let cells = cells.take(usize::try_from(wanted).unwrap_or(1));
@@ -144,7 +144,7 @@ impl Pages {
         for (cell, page) in cells() {
             let len = usize::try_from(lens(page)).unwrap_or(usize::MAX);
             let mut body = verified(reader.sub(len)?)?;
-            let table = stored.table(&mut body, self.elems(page), self.size_width)?;
+            let table = coding.table(&mut body, self.elems(page), self.size_width)?;
             // Another thread may have been first, with the same bytes.
             let _ = cell.set(table);
         }
@@ -158,28 +158,37 @@ pub(super) fn bit(bitmap: &[u8], i: u64) -> bool {
     byte.is_some_and(|byte| byte & (0x80 >> (i % 8)) != 0)
 }
 
-/// Which client an array of chunks has to name: 1 with filters, 0 without.
-pub(super) fn check_client(reader: &mut Reader<'_>, stored: &Stored) -> Result<()> {
+/// Checks the client that an array of chunks has to name: 1 with filters, 0 without.
+pub(super) fn check_client(reader: &mut Reader<'_>, coding: &LocationCoding) -> Result<()> {
     let client = reader.u8()?;
-    if client == u8::from(stored.filtered) {
+    if client == u8::from(coding.filtered) {
         Ok(())
     } else {
         Err(reader.bad("the kind of elements", u64::from(client)))
     }
 }
 
-/// A block names the header it belongs to.
-pub(super) fn check_owner(reader: &mut Reader<'_>, header: FileAddr) -> Result<()> {
+/// Reads the beginning of a block of an array: its signature, version 0, the client and the header
+/// that it belongs to.
+pub(super) fn read_block_head(
+    reader: &mut Reader<'_>,
+    letters: [u8; 4],
+    coding: &LocationCoding,
+    header: FileAddr,
+) -> Result<()> {
+    reader.signature(letters)?;
+    reader.version(0..=0)?;
+    check_client(reader, coding)?;
     let owner = reader.defined_addr("its header")?;
     if owner == header { Ok(()) } else { Err(reader.bad("the address of its header", owner.0)) }
 }
 
 impl FixedArray {
-    pub(super) fn new(file: Arc<File>, addr: FileAddr, stored: Stored) -> FixedArray {
-        FixedArray { file, addr, stored, open: OnceLock::new() }
+    pub(super) fn new(file: Arc<File>, addr: FileAddr, coding: LocationCoding) -> FixedArray {
+        FixedArray { file, addr, coding, open: OnceLock::new() }
     }
 
-    fn open(&self) -> Result<&Open> {
+    fn open(&self) -> Result<&OpenFixedArray> {
         if let Some(open) = self.open.get() {
             return Ok(open);
         }
@@ -187,7 +196,7 @@ impl FixedArray {
         Ok(self.open.get_or_init(|| open))
     }
 
-    fn read(&self) -> Result<Open> {
+    fn read(&self) -> Result<OpenFixedArray> {
         let file = &*self.file;
         let sizes = file.sizes();
         let offset = u64::from(sizes.offset);
@@ -196,17 +205,17 @@ impl FixedArray {
         let mut reader = verified(file.reader(HEADER, self.addr, &bytes))?;
         reader.signature(*b"FAHD")?;
         reader.version(0..=0)?;
-        check_client(&mut reader, &self.stored)?;
+        check_client(&mut reader, &self.coding)?;
         let element_len = u64::from(reader.u8()?);
         let bits = u32::from(reader.u8()?);
         let n_elems = reader.length()?;
         let Some(block) = reader.addr()? else {
-            return Ok(Open { block: None, n_elems, elements: Elements::None });
+            return Ok(OpenFixedArray { block: None, n_elems, elements: FixedArrayElements::None });
         };
         if bits >= 32 {
             return Err(reader.bad("the bits of a page", u64::from(bits)));
         }
-        let size_width = self.stored.size_width(file, HEADER, self.addr, element_len)?;
+        let size_width = self.coding.size_width(file, HEADER, self.addr, element_len)?;
 
         let page_elems = 1u64 << bits;
         let paged = n_elems > page_elems;
@@ -216,24 +225,21 @@ impl FixedArray {
         let len = 10u64.saturating_add(offset).saturating_add(after_head);
         let bytes = file.read(BLOCK, block, len)?;
         let mut reader = verified(file.reader(BLOCK, block, &bytes))?;
-        reader.signature(*b"FADB")?;
-        reader.version(0..=0)?;
-        check_client(&mut reader, &self.stored)?;
-        check_owner(&mut reader, self.addr)?;
+        read_block_head(&mut reader, *b"FADB", &self.coding, self.addr)?;
         let elements = if paged {
             let bitmap = reader.rest().into();
             let first = FileAddr(block.0.saturating_add(len));
-            let pages = Pages::new(file, first, bits, n_elems, element_len, size_width)?;
-            Elements::Pages(pages, bitmap)
+            let pages = ElementPages::new(file, first, bits, n_elems, element_len, size_width)?;
+            FixedArrayElements::Pages(pages, bitmap)
         } else {
-            Elements::All(self.stored.table(&mut reader, n_elems, size_width)?)
+            FixedArrayElements::All(self.coding.table(&mut reader, n_elems, size_width)?)
         };
         let pages = n_elems.saturating_mul(element_len).saturating_add(n_pages.saturating_mul(4));
         let whole = if paged { len.saturating_add(pages) } else { len };
-        Ok(Open { block: Some((block, whole)), n_elems, elements })
+        Ok(OpenFixedArray { block: Some((block, whole)), n_elems, elements })
     }
 
-    /// All that the array takes of the file.
+    /// The extents of all parts of the array.
     pub(super) fn extents(&self) -> Result<Vec<(FileAddr, u64)>> {
         let sizes = self.file.sizes();
         let len = 12u64.saturating_add(sizes.offset.into()).saturating_add(sizes.length.into());
@@ -242,20 +248,22 @@ impl FixedArray {
         Ok(out)
     }
 
-    pub(super) fn segment(&self, key: u64, until: u64) -> Result<Segment<'_>> {
+    pub(super) fn segment(&self, key: u64, until: u64) -> Result<KeySegment<'_>> {
         let open = self.open()?;
         if key >= open.n_elems {
-            let (structure, at) = (HEADER, self.stored.at(self.addr));
+            let (structure, at) = (HEADER, self.coding.at(self.addr));
             let what = "the number of elements, fewer than chunks:";
             return Err(HdfError::BadValue { structure, at, what, value: open.n_elems });
         }
         let high = open.n_elems;
         match &open.elements {
-            Elements::None => Ok(Segment { high, what: What::Nothing }),
-            Elements::All(table) => Ok(Segment { high, what: What::Linear { low: 0, table } }),
-            Elements::Pages(pages, bitmap) => {
+            FixedArrayElements::None => Ok(KeySegment { high, chunks: SegmentChunks::Nothing }),
+            FixedArrayElements::All(table) => {
+                Ok(KeySegment { high, chunks: SegmentChunks::Linear { low: 0, table } })
+            }
+            FixedArrayElements::Pages(pages, bitmap) => {
                 let is_written = |page| bit(bitmap, page);
-                pages.segment(&self.file, &self.stored, 0, (key, until.min(high)), &is_written)
+                pages.segment(&self.file, &self.coding, 0, (key, until.min(high)), &is_written)
             }
         }
     }

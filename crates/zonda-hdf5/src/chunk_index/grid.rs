@@ -1,18 +1,16 @@
 //! The grid of chunks and its linear order: every chunk has one number, its key.
 //!
 //! Trees keep chunks in the order of their coordinates, arrays by a number that follows from the
-//! shape. Both are a row-major order over some bounds of the grid, for extensible arrays with one
-//! dimension moved to the front, so all indexes here speak of keys, and boxes become runs of keys.
+//! shape. Both are a row-major order within some bounds of the grid, with one dimension moved to
+//! the front for extensible arrays. So all indexes here use keys, and a box is a few runs of keys.
 
 use smallvec::SmallVec;
 
 use crate::message::ChunkIndexKind;
+pub(super) use crate::selection::Numbers;
 use crate::{HdfError, Result};
 
 const NAME: &str = "chunk grid";
-
-/// One number per dimension.
-pub(super) type Numbers = SmallVec<[u64; 4]>;
 
 /// How chunks lie in the dataset and in which order they are numbered.
 #[derive(Debug)]
@@ -41,6 +39,43 @@ fn get(numbers: &[u64], i: usize) -> u64 {
     numbers.get(i).copied().unwrap_or(0)
 }
 
+/// In which order an index numbers chunks: the dimensions from the slowest to the fastest, and the
+/// chunks along each of them. `counts` are the chunks of the extent, `most` those of the largest one.
+fn numbering(
+    kind: ChunkIndexKind,
+    max_dims: &[u64],
+    counts: &Numbers,
+    most: &Numbers,
+) -> Result<(SmallVec<[usize; 4]>, Numbers)> {
+    let mut order: SmallVec<[usize; 4]> = (0..counts.len()).collect();
+    let spans = match kind {
+        ChunkIndexKind::BtreeV1
+        | ChunkIndexKind::BtreeV2 { .. }
+        | ChunkIndexKind::Single { .. } => counts.clone(),
+        ChunkIndexKind::Implicit | ChunkIndexKind::FixedArray { .. } => {
+            if max_dims.contains(&u64::MAX) {
+                return Err(bad("the largest extent", u64::MAX));
+            }
+            most.clone()
+        }
+        ChunkIndexKind::ExtensibleArray { .. } => {
+            let mut unlimited = max_dims.iter().enumerate().filter(|(_, dim)| **dim == u64::MAX);
+            let (Some((front, _)), None) = (unlimited.next(), unlimited.next()) else {
+                let n = max_dims.iter().filter(|&&dim| dim == u64::MAX).count();
+                return Err(bad("the number of unlimited dimensions", n as u64));
+            };
+            order.retain(|dim| *dim != front);
+            order.insert(0, front);
+            let mut spans: Numbers = order.iter().map(|&dim| get(most, dim)).collect();
+            if let Some(first) = spans.first_mut() {
+                *first = get(counts, front);
+            }
+            spans
+        }
+    };
+    Ok((order, spans))
+}
+
 impl Grid {
     /// The grid of a dataset; `max_dims` is empty where the extent cannot grow.
     pub(super) fn new(
@@ -63,39 +98,11 @@ impl Grid {
         let chunks = |dims: &[u64]| -> Numbers {
             dims.iter().zip(chunk).map(|(&dim, &chunk)| dim.div_ceil(chunk)).collect()
         };
-        let counts = chunks(dims);
-        let most = chunks(max_dims);
-        let mut order: SmallVec<[usize; 4]> = (0..rank).collect();
-        let spans = match kind {
-            ChunkIndexKind::BtreeV1
-            | ChunkIndexKind::BtreeV2 { .. }
-            | ChunkIndexKind::Single { .. } => counts.clone(),
-            ChunkIndexKind::Implicit | ChunkIndexKind::FixedArray { .. } => {
-                if max_dims.contains(&u64::MAX) {
-                    return Err(bad("the largest extent", u64::MAX));
-                }
-                most.clone()
-            }
-            ChunkIndexKind::ExtensibleArray { .. } => {
-                let mut unlimited =
-                    max_dims.iter().enumerate().filter(|(_, dim)| **dim == u64::MAX);
-                let (Some((front, _)), None) = (unlimited.next(), unlimited.next()) else {
-                    let n = max_dims.iter().filter(|&&dim| dim == u64::MAX).count();
-                    return Err(bad("the number of unlimited dimensions", n as u64));
-                };
-                order.retain(|dim| *dim != front);
-                order.insert(0, front);
-                let mut spans: Numbers = order.iter().map(|&dim| get(&most, dim)).collect();
-                if let Some(first) = spans.first_mut() {
-                    *first = get(&counts, front);
-                }
-                spans
-            }
-        };
+        let (counts, most) = (chunks(dims), chunks(max_dims));
+        let (order, spans) = numbering(kind, max_dims, &counts, &most)?;
         // An extent beyond the largest one would give chunks numbers that belong to others.
         for (place, &dim) in order.iter().enumerate() {
-            let count = get(&counts, dim);
-            if get(&spans, place) < count {
+            if get(&spans, place) < get(&counts, dim) {
                 return Err(bad("the extent beyond the largest one", get(dims, dim)));
             }
         }
@@ -146,12 +153,12 @@ impl Grid {
 
     /// The coordinates that belong to a key below `total`.
     pub(super) fn coords(&self, key: u64, coords: &mut [u64]) {
-        let mut rest = key;
+        let mut remainder = key;
         for (&dim, &stride) in self.order.iter().zip(&self.strides) {
             if let Some(coord) = coords.get_mut(dim) {
-                *coord = rest.checked_div(stride).unwrap_or(0);
+                *coord = remainder.checked_div(stride).unwrap_or(0);
             }
-            rest = rest.checked_rem(stride).unwrap_or(0);
+            remainder = remainder.checked_rem(stride).unwrap_or(0);
         }
     }
 
@@ -183,7 +190,8 @@ pub(super) struct Region<'a> {
     grid: &'a Grid,
     first: Numbers,
     last: Numbers,
-    /// Dimensions after this place are covered whole, so runs go along this one.
+    /// The box covers all dimensions after this place wholly, so its runs go along the dimension at
+    /// this place.
     along: usize,
 }
 
@@ -224,17 +232,17 @@ impl<'a> Region<'a> {
     pub(super) fn next(&self, key: u64) -> Option<(u64, u64)> {
         let places = self.along.saturating_add(1);
         let mut coords = Numbers::new();
-        let mut rest = key;
+        let mut remainder = key;
         for place in 0..places {
             let stride = get(&self.grid.strides, place);
-            let coord = rest.checked_div(stride)?;
+            let coord = remainder.checked_div(stride)?;
             if coord < get(&self.first, place) {
                 coords.extend(self.first.iter().copied().take(places).skip(place));
-                rest = 0;
+                remainder = 0;
                 break;
             }
             if coord > get(&self.last, place) {
-                // The slowest dimensions so far that can go on by one; faster ones begin again.
+                // The slower dimensions go on by one where they can; the faster ones begin again.
                 loop {
                     let last = coords.pop()?;
                     let place = coords.len();
@@ -245,11 +253,11 @@ impl<'a> Region<'a> {
                 }
                 let done = coords.len();
                 coords.extend(self.first.iter().copied().take(places).skip(done));
-                rest = 0;
+                remainder = 0;
                 break;
             }
             coords.push(coord);
-            rest = rest.checked_rem(stride)?;
+            remainder = remainder.checked_rem(stride)?;
         }
         let mut low = 0u64;
         for (&coord, &stride) in coords.iter().zip(&self.grid.strides) {
@@ -258,7 +266,7 @@ impl<'a> Region<'a> {
         let stride = get(&self.grid.strides, self.along);
         let steps = get(&self.last, self.along).wrapping_sub(*coords.last()?).wrapping_add(1);
         let high = low.wrapping_add(steps.wrapping_mul(stride));
-        Some((low.wrapping_add(rest), high))
+        Some((low.wrapping_add(remainder), high))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::grid::Grid;
-use super::{Segment, Stored, What};
+use super::{KeySegment, LocationCoding, SegmentChunks};
 use crate::{File, FileAddr, Result};
 
 /// Where the first one is.
@@ -12,20 +12,20 @@ use crate::{File, FileAddr, Result};
 pub(super) struct Implicit {
     file: Arc<File>,
     addr: FileAddr,
-    stored: Stored,
+    coding: LocationCoding,
 }
 
 impl Implicit {
-    pub(super) fn new(file: Arc<File>, addr: FileAddr, stored: Stored) -> Implicit {
-        Implicit { file, addr, stored }
+    pub(super) fn new(file: Arc<File>, addr: FileAddr, coding: LocationCoding) -> Implicit {
+        Implicit { file, addr, coding }
     }
 
-    pub(super) fn segment(&self, grid: &Grid) -> Result<Segment<'_>> {
+    pub(super) fn segment(&self, grid: &Grid) -> Result<KeySegment<'_>> {
         // All were allocated together, so a file that ends before the last one is not sound, and
         // the number of chunks is bounded by the file's length.
-        let len = self.stored.chunk_bytes;
+        let len = self.coding.chunk_bytes;
         let at =
             self.file.locate("implicit chunk index", self.addr, grid.total.saturating_mul(len))?;
-        Ok(Segment { high: grid.total, what: What::Adjacent { at, len } })
+        Ok(KeySegment { high: grid.total, chunks: SegmentChunks::Adjacent { at, len } })
     }
 }

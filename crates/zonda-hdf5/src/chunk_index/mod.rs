@@ -3,25 +3,26 @@
 //! Chunks".
 //!
 //! All kinds of indexes answer one question: which chunks of a box exist, and where. They number
-//! chunks by keys ([`grid`]) and hand out segments of keys that one node, block or page speaks for.
-//! What was read stays in memory, in 8 to 20 bytes a chunk.
+//! chunks by keys ([`grid`]) and answer for a segment of keys at a time: those of one node, block
+//! or page. What was read stays in memory, in 8 to 20 bytes a chunk.
 
 mod btree_v1;
 mod btree_v2;
+mod chunk_btree;
 mod extensible_array;
 mod fixed_array;
 mod grid;
 mod implicit;
+mod location_table;
 mod single;
-mod table;
-mod tree;
 mod write_tree;
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use self::chunk_btree::{ChunkBtree, ChunkLeaf, NodeReader};
 use self::grid::{Grid, Numbers, Region};
-use self::table::{Entry, Table};
-use self::tree::{Leaf, Tree, Version};
+use self::location_table::{LocationEntry, LocationTable};
 use crate::message::{ChunkIndexKind, ChunkedLayout};
 use crate::{File, FileAddr, HdfError, Reader, Result};
 
@@ -32,8 +33,8 @@ const NAME: &str = "chunk index";
 /// A chunk in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLocation {
-    /// First byte in the storage. Whether it is inside was not looked at: a wrong one concerns
-    /// this chunk only.
+    /// First byte in the storage. It was not compared with the length of the file: a wrong one
+    /// concerns this chunk only.
     pub at: u64,
     /// Stored bytes; those of a whole chunk where there are no filters.
     pub len: u64,
@@ -42,30 +43,31 @@ pub struct ChunkLocation {
     pub mask: u32,
 }
 
-/// What the keys from the one asked for up to `high`, not included, have.
+/// The chunks of a run of keys: from the key that was asked for up to `high`, not included.
 #[derive(Debug)]
-struct Segment<'a> {
+struct KeySegment<'a> {
     high: u64,
-    what: What<'a>,
+    chunks: SegmentChunks<'a>,
 }
 
+/// Where the chunks of a segment are.
 #[derive(Debug)]
-enum What<'a> {
-    /// No chunks.
+enum SegmentChunks<'a> {
+    /// There are none.
     Nothing,
-    /// The one that was asked for, perhaps.
+    /// The segment is one key, which has this chunk or none.
     One(Option<ChunkLocation>),
-    /// A chunk for each position of a table, which begins at the key `low`.
-    Linear { low: u64, table: &'a Table },
-    /// Some of the chunks of a leaf.
-    Sorted(&'a Leaf),
-    /// All, side by side.
+    /// In a table by position; the first position is that of the key `low`.
+    Linear { low: u64, table: &'a LocationTable },
+    /// In a leaf, which has the keys of its chunks.
+    Sorted(&'a ChunkLeaf),
+    /// Side by side in the file: the first chunk of the dataset at `at`, each of `len` bytes.
     Adjacent { at: u64, len: u64 },
 }
 
-/// How locations are stored in the index of one dataset.
+/// How the index of one dataset encodes the locations of chunks.
 #[derive(Clone, Copy, Debug)]
-struct Stored {
+struct LocationCoding {
     /// What addresses are relative to.
     base: u64,
     /// Bytes of a chunk without filters.
@@ -73,7 +75,7 @@ struct Stored {
     filtered: bool,
 }
 
-impl Stored {
+impl LocationCoding {
     fn at(&self, addr: FileAddr) -> u64 {
         self.base.saturating_add(addr.0)
     }
@@ -82,9 +84,9 @@ impl Stored {
         if self.filtered { stored } else { self.chunk_bytes }
     }
 
-    /// Width of stored sizes in elements of `len` bytes: address, and size and mask where filtered.
-    /// It follows from the chunk's bytes or is that of a length, as the layout's version says; the
-    /// elements say the same.
+    /// Bytes of a stored size in elements of `len` bytes: an element has an address, and a size and
+    /// a mask where chunks are filtered. The layout's version says the width, too; it agrees with
+    /// the elements.
     fn size_width(
         &self,
         file: &File,
@@ -110,20 +112,20 @@ impl Stored {
 
     /// Reads an element: address, and size and mask where filtered.
     #[inline]
-    fn entry(&self, reader: &mut Reader<'_>, size_width: usize) -> Result<Entry> {
+    fn entry(&self, reader: &mut Reader<'_>, size_width: usize) -> Result<LocationEntry> {
         let at = reader.addr()?.map(|addr| self.at(addr));
         if self.filtered {
-            Ok(Entry { at, len: reader.uint(size_width)?, mask: reader.u32()? })
+            Ok(LocationEntry { at, len: reader.uint(size_width)?, mask: reader.u32()? })
         } else {
-            Ok(Entry { at, len: self.chunk_bytes, mask: 0 })
+            Ok(LocationEntry { at, len: self.chunk_bytes, mask: 0 })
         }
     }
 
     /// Reads `n` elements.
-    fn table(&self, reader: &mut Reader<'_>, n: u64, size_width: usize) -> Result<Table> {
+    fn table(&self, reader: &mut Reader<'_>, n: u64, size_width: usize) -> Result<LocationTable> {
         let element = usize::from(reader.sizes().offset).saturating_add(size_width);
         let n = reader.count(n, element)?;
-        let mut table = table::Builder::with_capacity(n);
+        let mut table = location_table::LocationTableBuilder::with_capacity(n);
         for _ in 0..n {
             table.push(self.entry(reader, size_width)?);
         }
@@ -135,14 +137,14 @@ impl Stored {
 enum Index {
     /// Nothing was ever written.
     Empty,
-    Tree(Tree),
+    Tree(ChunkBtree),
     Single(ChunkLocation),
     Implicit(implicit::Implicit),
     FixedArray(fixed_array::FixedArray),
     ExtensibleArray(extensible_array::ExtensibleArray),
 }
 
-/// Where the chunks of one dataset are. All methods may be called from any thread.
+/// The index of the chunks of one dataset. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct ChunkIndex {
     grid: Grid,
@@ -176,29 +178,29 @@ impl ChunkIndex {
             return Err(HdfError::Limit { structure: NAME, at, what, limit: most });
         };
         let base = file.locate(NAME, FileAddr(0), 0)?;
-        let stored = Stored { base, chunk_bytes, filtered };
+        let coding = LocationCoding { base, chunk_bytes, filtered };
         let rank = grid.rank();
         let index = match (layout.addr, layout.index) {
             (None, _) => Index::Empty,
             (Some(addr), ChunkIndexKind::BtreeV1) => {
-                let nodes = btree_v1::Nodes::new(addr, rank, stored);
-                Index::Tree(Tree::new(file, Version::One(nodes)))
+                let nodes = btree_v1::NodesV1::new(addr, rank, coding);
+                Index::Tree(ChunkBtree::new(file, NodeReader::V1(nodes)))
             }
             (Some(addr), ChunkIndexKind::BtreeV2 { .. }) => {
-                let nodes = btree_v2::Nodes::new(addr, stored);
-                Index::Tree(Tree::new(file, Version::Two(nodes)))
+                let nodes = btree_v2::NodesV2::new(addr, coding);
+                Index::Tree(ChunkBtree::new(file, NodeReader::V2(nodes)))
             }
             (Some(addr), ChunkIndexKind::Single { filtered }) => {
-                Index::Single(single::location(addr, stored, filtered))
+                Index::Single(single::location(addr, coding, filtered))
             }
             (Some(addr), ChunkIndexKind::Implicit) => {
-                Index::Implicit(implicit::Implicit::new(file, addr, stored))
+                Index::Implicit(implicit::Implicit::new(file, addr, coding))
             }
             (Some(addr), ChunkIndexKind::FixedArray { .. }) => {
-                Index::FixedArray(fixed_array::FixedArray::new(file, addr, stored))
+                Index::FixedArray(fixed_array::FixedArray::new(file, addr, coding))
             }
             (Some(addr), ChunkIndexKind::ExtensibleArray { .. }) => {
-                Index::ExtensibleArray(extensible_array::ExtensibleArray::new(file, addr, stored))
+                Index::ExtensibleArray(extensible_array::ExtensibleArray::new(file, addr, coding))
             }
         };
         Ok(ChunkIndex { grid, index, partial_edge_unfiltered: layout.partial_edge_unfiltered })
@@ -214,8 +216,7 @@ impl ChunkIndex {
     /// index. Coordinates count chunks, slowest dimension first; those outside the extent have no
     /// chunks. Reads the parts of the index that the box needs and that no call before has read.
     ///
-    /// # Errors
-    /// Damage in these parts, perhaps after some chunks were told of.
+    /// # Errors Damage in these parts, perhaps after `found` was called.
     pub fn locate(
         &self,
         first: &[u64],
@@ -236,53 +237,66 @@ impl ChunkIndex {
         let mut run = region.next(0);
         while let Some((low, high)) = run {
             let segment = self.segment(low, high)?;
-            // At least the key itself, so that this ends whatever a segment says.
+            // A segment counts as one key at least, so that this loop ends whatever the file says.
             let end = segment.high.max(low.saturating_add(1)).min(high);
-            // Keys before this one have nothing more.
+            // There are no more chunks with keys before this one.
             let mut next = end;
-            match segment.what {
-                What::Nothing => next = segment.high.max(end),
-                What::One(location) => {
+            match segment.chunks {
+                SegmentChunks::Nothing => next = segment.high.max(end),
+                SegmentChunks::One(location) => {
                     self.grid.coords(low, &mut coords);
-                    self.tell(&coords, location, found);
+                    self.report(&coords, location, found);
                 }
-                What::Linear { low: begin, table } => {
+                SegmentChunks::Linear { low: begin, table } => {
                     self.grid.coords(low, &mut coords);
                     for key in low..end {
                         let i = usize::try_from(key.saturating_sub(begin)).unwrap_or(usize::MAX);
-                        self.tell(&coords, table.get(i), found);
+                        self.report(&coords, table.get(i), found);
                         self.grid.advance(&mut coords);
                     }
                 }
-                What::Adjacent { at, len } => {
+                SegmentChunks::Adjacent { at, len } => {
                     self.grid.coords(low, &mut coords);
                     for key in low..end {
                         let at = at.saturating_add(key.saturating_mul(len));
-                        self.tell(&coords, Some(ChunkLocation { at, len, mask: 0 }), found);
+                        self.report(&coords, Some(ChunkLocation { at, len, mask: 0 }), found);
                         self.grid.advance(&mut coords);
                     }
                 }
-                What::Sorted(leaf) => {
-                    let mut i = leaf.keys.below(low);
-                    let mut before = None;
-                    let mut after = leaf.keys.get(i);
-                    while let Some(key) = after.filter(|&key| key < end) {
-                        if before.is_some_and(|before: u64| before.saturating_add(1) == key) {
-                            self.grid.advance(&mut coords);
-                        } else {
-                            self.grid.coords(key, &mut coords);
-                        }
-                        self.tell(&coords, leaf.table.get(i), found);
-                        before = Some(key);
-                        i = i.saturating_add(1);
-                        after = leaf.keys.get(i);
-                    }
+                SegmentChunks::Sorted(leaf) => {
+                    let after = self.report_leaf(leaf, low..end, &mut coords, found);
                     next = after.map_or(segment.high, |key| key.min(segment.high)).max(end);
                 }
             }
             run = if next < high { Some((next, high)) } else { region.next(next) };
         }
         Ok(())
+    }
+
+    /// Tells `found` of the chunks of a leaf that have these keys; gives the key of the first chunk
+    /// behind them. `coords` is scratch.
+    fn report_leaf(
+        &self,
+        leaf: &ChunkLeaf,
+        keys: Range<u64>,
+        coords: &mut Numbers,
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> Option<u64> {
+        let mut i = leaf.keys.below(keys.start);
+        let mut before = None;
+        let mut after = leaf.keys.get(i);
+        while let Some(key) = after.filter(|&key| key < keys.end) {
+            if before.is_some_and(|before: u64| before.saturating_add(1) == key) {
+                self.grid.advance(coords);
+            } else {
+                self.grid.coords(key, coords);
+            }
+            self.report(coords, leaf.table.get(i), found);
+            before = Some(key);
+            i = i.saturating_add(1);
+            after = leaf.keys.get(i);
+        }
+        after
     }
 
     /// Tells `found` of all chunks that exist.
@@ -295,7 +309,7 @@ impl ChunkIndex {
         if self.grid.total == 0 { Ok(()) } else { self.locate(&first, &last, found) }
     }
 
-    /// What an index that is an array takes of the file; nothing of other kinds.
+    /// The extents of an index that is an array; none for other kinds.
     ///
     /// # Errors
     /// Damage of its blocks.
@@ -324,17 +338,17 @@ impl ChunkIndex {
     pub fn find(&self, coords: &[u64]) -> Result<Option<ChunkLocation>> {
         let Some(key) = self.grid.key(coords) else { return Ok(None) };
         let segment = self.segment(key, key.saturating_add(1))?;
-        let location = match segment.what {
-            What::Nothing => None,
-            What::One(location) => location,
-            What::Linear { low, table } => {
+        let location = match segment.chunks {
+            SegmentChunks::Nothing => None,
+            SegmentChunks::One(location) => location,
+            SegmentChunks::Linear { low, table } => {
                 table.get(usize::try_from(key.saturating_sub(low)).unwrap_or(usize::MAX))
             }
-            What::Adjacent { at, len } => {
+            SegmentChunks::Adjacent { at, len } => {
                 let at = at.saturating_add(key.saturating_mul(len));
                 Some(ChunkLocation { at, len, mask: 0 })
             }
-            What::Sorted(leaf) => {
+            SegmentChunks::Sorted(leaf) => {
                 let i = leaf.keys.below(key);
                 if leaf.keys.get(i) == Some(key) { leaf.table.get(i) } else { None }
             }
@@ -342,13 +356,13 @@ impl ChunkIndex {
         Ok(location.map(|location| self.adjust(coords, location)))
     }
 
-    /// What there is at `key`; `until` is where the caller's interest ends.
-    fn segment(&self, key: u64, until: u64) -> Result<Segment<'_>> {
+    /// The segment that begins at `key`. The caller needs no keys from `until` on.
+    fn segment(&self, key: u64, until: u64) -> Result<KeySegment<'_>> {
         match &self.index {
-            Index::Empty => Ok(Segment { high: u64::MAX, what: What::Nothing }),
+            Index::Empty => Ok(KeySegment { high: u64::MAX, chunks: SegmentChunks::Nothing }),
             Index::Tree(tree) => tree.segment(&self.grid, key),
             Index::Single(location) => {
-                Ok(Segment { high: u64::MAX, what: What::One(Some(*location)) })
+                Ok(KeySegment { high: u64::MAX, chunks: SegmentChunks::One(Some(*location)) })
             }
             Index::Implicit(implicit) => implicit.segment(&self.grid),
             Index::FixedArray(array) => array.segment(key, until),
@@ -356,7 +370,8 @@ impl ChunkIndex {
         }
     }
 
-    fn tell(
+    /// Tells `found` of a chunk, if there is one.
+    fn report(
         &self,
         coords: &[u64],
         location: Option<ChunkLocation>,
@@ -367,6 +382,7 @@ impl ChunkIndex {
         }
     }
 
+    /// The location with the mask that a chunk which the extent cuts has where the layout says so.
     fn adjust(&self, coords: &[u64], location: ChunkLocation) -> ChunkLocation {
         if self.partial_edge_unfiltered && self.grid.is_cut(coords) {
             ChunkLocation { mask: u32::MAX, ..location }

@@ -1,28 +1,28 @@
 //! The index of the chunks of a dataset that is being written: a version 1 B-tree in memory.
 //!
-//! What is stored is read when it is needed, node by node. What changes stays in memory until
-//! [`ChunkTree::commit`], which writes changed nodes and those above them to fresh places: nothing
+//! Stored nodes are read one by one when they are needed. Changes stay in memory until
+//! [`ChunkTree::commit`], which writes changed nodes and those above them to new addresses: nothing
 //! that the last commit refers to is written over (but see there what only grows at its end). Nodes
-//! know their neighbours, and those of a
-//! changed one cannot all be written anew; their words are changed in place, which nobody minds who
-//! goes from the root to the leaves, as all that look for chunks do.
+//! have the addresses of their neighbours, and the neighbours of a changed node cannot all be
+//! written anew. So these addresses are changed in place. A reader that looks for chunks goes from
+//! the root to the leaves and never uses them.
 
 mod commit;
 mod keys;
-#[cfg(test)]
-mod lab;
-mod load;
 mod node;
+mod node_loader;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tree_test;
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use self::keys::{Keys, Packing, Probe};
-use self::load::Source;
-use self::node::{Body, Child, Edges, Entry, Node, Taken};
+use self::keys::{KeyPacking, NodeKeys, SearchKey};
+use self::node::{ChunkEntry, LevelEdges, NodeEntries, RemovedEntry, WriteLink, WriteNode};
+use self::node_loader::NodeLoader;
 use super::grid::Numbers;
 use super::{ChunkIndex, ChunkLocation};
 use crate::message::{ChunkIndexKind, ChunkedLayout};
@@ -38,19 +38,19 @@ const NAME: &str = "version 1 B-tree of chunks";
 /// may be called from any thread. An error leaves the tree as it was.
 #[derive(Debug)]
 pub struct ChunkTree {
-    source: Source,
-    root: Option<Child>,
+    loader: NodeLoader,
+    root: Option<WriteLink>,
     /// Level of the root.
     level: u8,
-    /// Behind the last chunk there ever was.
+    /// The coordinates behind the last chunk that there ever was.
     end: Numbers,
-    /// The bounds of the last commit are before that.
+    /// Whether the bounds of the last commit are before `end`.
     has_new_end: bool,
-    /// They are far away.
+    /// Whether the bounds of the last commit are far away.
     is_open: bool,
-    /// Root that the last commit wrote.
+    /// The root of the last commit.
     committed: Option<FileAddr>,
-    /// Nodes of the last commit that are no more.
+    /// Nodes of the last commit that the tree has no more.
     dropped: Vec<FileAddr>,
 }
 
@@ -63,10 +63,10 @@ impl ChunkTree {
     /// [`HdfError::BadValue`] for chunks of no elements and for a file whose nodes have no room,
     /// [`HdfError::TooLarge`] for chunks of 4 GiB or more.
     pub fn new(file: &Arc<File>, chunk_dims: &[u64], elem_size: u32) -> Result<ChunkTree> {
-        let source = Source::new(file, chunk_dims, elem_size)?;
+        let loader = NodeLoader::new(file, chunk_dims, elem_size)?;
         let end = Numbers::from_elem(0, chunk_dims.len());
         Ok(ChunkTree {
-            source,
+            loader,
             root: None,
             level: 0,
             end,
@@ -91,12 +91,12 @@ impl ChunkTree {
             return Err(HdfError::Unsupported { structure: NAME, at: addr.0, what });
         }
         if !filtered {
-            tree.source.fix_len();
+            tree.loader.fix_len();
         }
-        let (root, level, end) = tree.source.read_root(addr)?;
+        let (root, level, end) = tree.loader.read_root(addr)?;
         tree.end = end;
-        // What others wrote as a bound may be none.
-        for key in tree.source.last_keys(&root, level)? {
+        // The bounds that other writers wrote may be wrong.
+        for key in tree.loader.last_keys(&root, level)? {
             tree.reach(&key);
         }
         tree.level = level;
@@ -105,7 +105,7 @@ impl ChunkTree {
         Ok(tree)
     }
 
-    /// The chunks of an index of any kind, in a tree that is not in the file yet.
+    /// A tree, not in the file yet, of the chunks of an index of any kind.
     ///
     /// # Errors
     /// As [`ChunkTree::new`]; damage in the index.
@@ -132,12 +132,12 @@ impl ChunkTree {
         node.is_none_or(|node| node.is_some_and(|node| node.len() == 0))
     }
 
-    /// How many chunks there are. Reads all that was not read yet.
+    /// How many chunks there are. Reads all nodes that were not read yet.
     ///
     /// # Errors
     /// Damage in the index.
     pub fn len(&self) -> Result<u64> {
-        let rank = self.source.rank();
+        let rank = self.loader.rank();
         let mut n = 0u64;
         let (first, last) = (Numbers::from_elem(0, rank), Numbers::from_elem(u64::MAX, rank));
         self.for_each_in(&first, &last, &mut |_, _| n = n.saturating_add(1))?;
@@ -158,19 +158,19 @@ impl ChunkTree {
     /// # Errors
     /// Damage in the nodes on the way to it.
     pub fn get(&self, key: &[u64]) -> Result<Option<ChunkLocation>> {
-        self.source.check(key)?;
+        self.loader.check(key)?;
         let Some(mut child) = self.root.as_ref() else { return Ok(None) };
         let mut level = self.level;
-        let probe = self.source.packing.probe(key);
+        let search_key = self.loader.packing.search_key(key);
         loop {
-            let node = self.source.node(child, level)?;
-            let (at, is_there) = node.keys.search(&self.source.packing, probe);
+            let node = self.loader.node(child, level)?;
+            let (at, is_there) = node.keys.search(&self.loader.packing, search_key);
             match &node.body {
-                Body::Leaf(entries) => {
+                NodeEntries::Leaf(entries) => {
                     let entry = entries.get(at).filter(|_| is_there);
-                    return Ok(entry.map(|entry| self.source.location(entry)));
+                    return Ok(entry.map(|entry| self.loader.location(entry)));
                 }
-                Body::Inner(children) => {
+                NodeEntries::Inner(children) => {
                     let at = if is_there { at } else { at.saturating_sub(1) };
                     let Some(next) = children.get(at) else { return Ok(None) };
                     child = next;
@@ -180,55 +180,56 @@ impl ChunkTree {
         }
     }
 
-    /// Says where a chunk is from now on; gives where it was before.
+    /// Sets where a chunk is; gives where it was before.
     ///
     /// # Errors
     /// [`HdfError::BadValue`] for a key of another number of dimensions and for a place before the
     /// file's first byte, [`HdfError::TooLarge`] for 4 GiB or more and for coordinates beyond what
     /// bounds can say; damage in the index.
     pub fn insert(&mut self, key: &[u64], at: ChunkLocation) -> Result<Option<ChunkLocation>> {
-        self.source.check(key)?;
+        self.loader.check(key)?;
         if key.contains(&u64::MAX) {
-            // No bound could be behind it.
+            // There would be no bound behind it.
             return Err(HdfError::TooLarge { structure: NAME, value: u64::MAX });
         }
-        let entry = self.source.entry(at)?;
-        let edges = Edges { left: true, right: true };
-        let packing = &self.source.packing;
-        let mut probe = packing.probe(key);
+        let entry = self.loader.entry(at)?;
+        let edges = LevelEdges { left: true, right: true };
+        let packing = &self.loader.packing;
+        let mut search_key = packing.search_key(key);
         if key >= self.end.as_slice() {
-            probe = probe.behind();
+            search_key = search_key.behind();
         }
         let Some(root) = &mut self.root else {
-            let mut leaf = Node::new(Keys::new(), Body::Leaf(Vec::new()));
-            leaf.add_entry(0, (packing, probe), entry, edges, self.source.most());
-            self.root = Some(Child::fresh(leaf));
+            let mut leaf = WriteNode::new(NodeKeys::new(), NodeEntries::Leaf(Vec::new()));
+            leaf.add_entry(0, (packing, search_key), entry, edges, self.loader.most());
+            self.root = Some(WriteLink::fresh(leaf));
             self.level = 0;
             self.reach(key);
             return Ok(None);
         };
-        let (before, split) = insert_below(&self.source, root, self.level, probe, entry, edges)?;
+        let (before, split) =
+            insert_below(&self.loader, root, self.level, search_key, entry, edges)?;
         if let Some(second) = split
             && let Some(root) = self.root.take()
         {
-            let mut keys = Keys::new();
+            let mut keys = NodeKeys::new();
             let mut key = Numbers::new();
             for (i, node) in
                 root.node.get().map(|node| &**node).into_iter().chain([&second]).enumerate()
             {
                 node.keys.read(packing, 0, &mut key);
-                keys.insert(packing, i, packing.probe(&key), 2);
+                keys.insert(packing, i, packing.search_key(&key), 2);
             }
-            let second = Child::fresh(second);
-            let node = Node::new(keys, Body::Inner(vec![root, second]));
-            self.root = Some(Child::fresh(node));
+            let second = WriteLink::fresh(second);
+            let node = WriteNode::new(keys, NodeEntries::Inner(vec![root, second]));
+            self.root = Some(WriteLink::fresh(node));
             self.level = self.level.saturating_add(1);
         }
         self.reach(key);
-        Ok(before.map(|before| self.source.location(&before)))
+        Ok(before.map(|before| self.loader.location(&before)))
     }
 
-    /// Says that there is a chunk here.
+    /// Moves the end behind a chunk.
     fn reach(&mut self, key: &[u64]) {
         if key >= self.end.as_slice() {
             self.end = key.iter().map(|coord| coord.saturating_add(1)).collect();
@@ -236,22 +237,23 @@ impl ChunkTree {
         }
     }
 
-    /// Says that a chunk is no more; gives where it was. Its space is the caller's to give back.
+    /// Removes a chunk; gives where it was. The caller gives its space back.
     ///
     /// # Errors
     /// Damage in the index.
     pub fn remove(&mut self, key: &[u64]) -> Result<Option<ChunkLocation>> {
-        self.source.check(key)?;
+        self.loader.check(key)?;
         let Some(root) = &mut self.root else { return Ok(None) };
-        let probe = self.source.packing.probe(key);
-        let removed = remove_below(&self.source, root, self.level, probe, &mut self.dropped)?;
+        let search_key = self.loader.packing.search_key(key);
+        let removed = remove_below(&self.loader, root, self.level, search_key, &mut self.dropped)?;
         if root.node.get().is_some_and(|node| node.len() == 0) && removed.is_some() {
             self.dropped.extend(root.addr);
             self.root = None;
         }
-        // A root of one child is of no use.
+        // The only child of a root takes its place.
         while let Some(root) = &mut self.root
-            && let Some(Body::Inner(children)) = root.node.get_mut().map(|node| &mut node.body)
+            && let Some(NodeEntries::Inner(children)) =
+                root.node.get_mut().map(|node| &mut node.body)
             && children.len() == 1
             && let Some(child) = children.pop()
         {
@@ -259,7 +261,7 @@ impl ChunkTree {
             self.root = Some(child);
             self.level = self.level.saturating_sub(1);
         }
-        Ok(removed.map(|removed| self.source.location(&removed)))
+        Ok(removed.map(|removed| self.loader.location(&removed)))
     }
 
     /// Tells `found` of the chunks in a box, both corners included, in ascending order. Reads what
@@ -273,74 +275,83 @@ impl ChunkTree {
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkLocation),
     ) -> Result<()> {
-        self.source.check(first)?;
-        self.source.check(last)?;
-        let area = Area { packing: &self.source.packing, first, last };
+        self.loader.check(first)?;
+        self.loader.check(last)?;
+        let area = ChunkBox { packing: &self.loader.packing, first, last };
         let Some(root) = self.root.as_ref().filter(|_| area.next(first).is_some()) else {
             return Ok(());
         };
-        let mut nodes: SmallVec<[&Child; 8]> = SmallVec::new();
+        let mut nodes: SmallVec<[&WriteLink; 8]> = SmallVec::new();
         nodes.push(root);
         let mut level = self.level;
         loop {
-            self.source.read_all(&nodes, level)?;
+            self.loader.read_all(&nodes, level)?;
             if level == 0 {
                 break;
             }
             let mut below = SmallVec::new();
             for child in nodes {
-                area.children(self.source.node(child, level)?, &mut below);
+                area.children(self.loader.node(child, level)?, &mut below);
             }
             nodes = below;
             level = level.saturating_sub(1);
         }
         for child in nodes {
-            let node = self.source.node(child, 0)?;
-            area.entries(node, &mut |key, entry| found(key, self.source.location(entry)));
+            let node = self.loader.node(child, 0)?;
+            area.entries(node, &mut |key, entry| found(key, self.loader.location(entry)));
         }
         Ok(())
     }
 }
 
-/// Puts a chunk where it belongs under a node; gives where it was, and the second part of the node
-/// if it became too long.
+/// Inserts a chunk under a node; gives where the chunk was before, and the second part of the node
+/// if it had to be split.
 fn insert_below(
-    source: &Source,
-    child: &mut Child,
+    loader: &NodeLoader,
+    child: &mut WriteLink,
     level: u8,
-    probe: Probe<'_>,
-    entry: Entry,
-    edges: Edges,
-) -> Result<(Option<Entry>, Option<Node>)> {
-    let packing = &source.packing;
-    let node = source.node_mut(child, level)?;
-    let (at, is_there) = node.keys.search(packing, probe);
+    search_key: SearchKey<'_>,
+    entry: ChunkEntry,
+    edges: LevelEdges,
+) -> Result<(Option<ChunkEntry>, Option<WriteNode>)> {
+    let packing = &loader.packing;
+    let node = loader.node_mut(child, level)?;
+    let (at, is_there) = node.keys.search(packing, search_key);
     let (before, second) = match &mut node.body {
-        Body::Leaf(entries) if is_there => {
+        NodeEntries::Leaf(entries) if is_there => {
             let before = entries.get_mut(at).map(|place| std::mem::replace(place, entry));
             node.touch(at);
             (before, None)
         }
-        Body::Leaf(_) => (None, node.add_entry(at, (packing, probe), entry, edges, source.most())),
-        Body::Inner(children) => {
+        NodeEntries::Leaf(_) => {
+            (None, node.add_entry(at, (packing, search_key), entry, edges, loader.most()))
+        }
+        NodeEntries::Inner(children) => {
             let i = if is_there { at } else { at.saturating_sub(1) };
             let next = i.saturating_add(1);
             let is_last = next == children.len();
             let Some(below) = children.get_mut(i) else { return Ok((None, None)) };
-            let edges_below = Edges { left: edges.left && i == 0, right: edges.right && is_last };
-            let (before, split) =
-                insert_below(source, below, level.saturating_sub(1), probe, entry, edges_below)?;
+            let edges_below =
+                LevelEdges { left: edges.left && i == 0, right: edges.right && is_last };
+            let (before, split) = insert_below(
+                loader,
+                below,
+                level.saturating_sub(1),
+                search_key,
+                entry,
+                edges_below,
+            )?;
             if at == 0 && !is_there {
-                // What comes before all the others goes to the first child.
-                node.keys.put(packing, 0, probe);
+                // A chunk before all others goes to the first child.
+                node.keys.put(packing, 0, search_key);
                 node.touch(0);
             }
             let second = split.and_then(|second| {
                 let mut first = Numbers::new();
                 second.keys.read(packing, 0, &mut first);
-                let key = (packing, packing.probe(&first));
-                let second = Child::fresh(second);
-                node.add_child(next, key, second, edges, source.most())
+                let key = (packing, packing.search_key(&first));
+                let second = WriteLink::fresh(second);
+                node.add_child(next, key, second, edges, loader.most())
             });
             (before, second)
         }
@@ -349,48 +360,48 @@ fn insert_below(
     Ok((before, second))
 }
 
-/// Takes a chunk out from under a node, which may be empty then.
+/// Removes a chunk from under a node, which may be empty then.
 fn remove_below(
-    source: &Source,
-    child: &mut Child,
+    loader: &NodeLoader,
+    child: &mut WriteLink,
     level: u8,
-    probe: Probe<'_>,
+    search_key: SearchKey<'_>,
     dropped: &mut Vec<FileAddr>,
-) -> Result<Option<Entry>> {
-    let packing = &source.packing;
-    let node = source.node_mut(child, level)?;
-    let (at, is_there) = node.keys.search(packing, probe);
+) -> Result<Option<ChunkEntry>> {
+    let packing = &loader.packing;
+    let node = loader.node_mut(child, level)?;
+    let (at, is_there) = node.keys.search(packing, search_key);
     let removed = match &mut node.body {
-        Body::Leaf(_) => match is_there.then(|| node.take(packing, at)).flatten() {
-            Some(Taken::Entry(entry)) => Some(entry),
+        NodeEntries::Leaf(_) => match is_there.then(|| node.take(packing, at)).flatten() {
+            Some(RemovedEntry::Chunk(entry)) => Some(entry),
             _ => None,
         },
-        Body::Inner(children) => {
+        NodeEntries::Inner(children) => {
             let at = if is_there { at } else { at.saturating_sub(1) };
             let below = level.saturating_sub(1);
-            // What is beside a child that goes has another neighbour then; and a node ends where the
-            // next one begins. Read it as long as nothing has changed.
+            // The node beside a child that is removed gets another neighbour, and a node ends where
+            // the next one begins. It is read before anything changes.
             let beside = if at == 0 { 1 } else { at.saturating_sub(1) };
             if let Some(beside) = children.get(beside) {
-                source.read_edge(beside, below, at > 0)?;
+                loader.read_edge(beside, below, at > 0)?;
             }
             let Some(next) = children.get_mut(at) else { return Ok(None) };
-            let removed = remove_below(source, next, below, probe, dropped)?;
+            let removed = remove_below(loader, next, below, search_key, dropped)?;
             let (mut first, mut first_was) = (Numbers::new(), Numbers::new());
-            let is_left = source.node(next, below)?.keys.read(packing, 0, &mut first);
+            let is_left = loader.node(next, below)?.keys.read(packing, 0, &mut first);
             node.keys.read(packing, at, &mut first_was);
             if removed.is_none() || (is_left && first == first_was) {
                 child.is_dirty |= removed.is_some();
                 return Ok(removed);
             }
             if is_left {
-                node.keys.put(packing, at, packing.probe(&first));
+                node.keys.put(packing, at, packing.search_key(&first));
                 node.touch(at);
-            } else if let Some(Taken::Child(gone)) = node.take(packing, at) {
+            } else if let Some(RemovedEntry::Child(gone)) = node.take(packing, at) {
                 dropped.extend(gone.addr);
             }
-            // Before the first child there is nothing here that could end where it began.
-            if let Body::Inner(children) = &mut node.body
+            // Nothing in this node ends where its first child begins.
+            if let NodeEntries::Inner(children) = &mut node.body
                 && let Some(beside) = children.get_mut(at.saturating_sub(1))
                 && !(is_left && at == 0)
             {
@@ -404,11 +415,11 @@ fn remove_below(
 }
 
 /// Marks a node and those below it at its last (or first) side as changed.
-fn touch_edge(child: &mut Child, is_last: bool) {
+fn touch_edge(child: &mut WriteLink, is_last: bool) {
     child.is_dirty = true;
     let Some(node) = child.node.get_mut() else { return };
     node.touch(0);
-    if let Body::Inner(children) = &mut node.body {
+    if let NodeEntries::Inner(children) = &mut node.body {
         let next = if is_last { children.last_mut() } else { children.first_mut() };
         if let Some(next) = next {
             touch_edge(next, is_last);
@@ -417,14 +428,14 @@ fn touch_edge(child: &mut Child, is_last: bool) {
 }
 
 /// A box of chunks, both corners included.
-struct Area<'a> {
-    packing: &'a Packing,
+struct ChunkBox<'a> {
+    packing: &'a KeyPacking,
     first: &'a [u64],
     last: &'a [u64],
 }
 
-impl Area<'_> {
-    /// The first key of the box that is not before `key`.
+impl ChunkBox<'_> {
+    /// The first key of the box at or after `key`.
     fn next(&self, key: &[u64]) -> Option<Numbers> {
         let mut next = Numbers::new();
         for ((&coord, &first), &last) in key.iter().zip(self.first).zip(self.last) {
@@ -435,7 +446,7 @@ impl Area<'_> {
                 break;
             }
             if coord > last {
-                // The slowest dimensions that can go on by one; faster ones begin again.
+                // The slower dimensions go on by one where they can; the faster ones begin again.
                 loop {
                     let before = next.pop()?;
                     if self.last.get(next.len()).is_some_and(|&last| before < last) {
@@ -447,30 +458,30 @@ impl Area<'_> {
             }
             next.push(coord);
         }
-        let rest = self.first.get(next.len()..).unwrap_or_default();
-        next.extend_from_slice(rest);
+        let faster = self.first.get(next.len()..).unwrap_or_default();
+        next.extend_from_slice(faster);
         Some(next)
     }
 
     /// The children of a node that may have chunks of the box.
-    fn children<'n>(&self, node: &'n Node, out: &mut SmallVec<[&'n Child; 8]>) {
-        let Body::Inner(children) = &node.body else { return };
+    fn children<'n>(&self, node: &'n WriteNode, out: &mut SmallVec<[&'n WriteLink; 8]>) {
+        let NodeEntries::Inner(children) = &node.body else { return };
         let mut from = Some(Numbers::from_slice(self.first));
         let mut bound = Numbers::new();
         while let Some(key) = from {
-            let (at, is_there) = node.keys.search(self.packing, self.packing.probe(&key));
+            let (at, is_there) = node.keys.search(self.packing, self.packing.search_key(&key));
             let at = if is_there { at } else { at.saturating_sub(1) };
             out.extend(children.get(at));
-            // Where the next child begins, unless that is before the box.
+            // Go on where the next child begins, or where the box begins behind that.
             let is_last = !node.keys.read(self.packing, at.saturating_add(1), &mut bound);
             from = if is_last { None } else { self.next(&bound) };
         }
     }
 
     /// The chunks of a leaf that are in the box.
-    fn entries(&self, node: &Node, found: &mut dyn FnMut(&[u64], &Entry)) {
-        let Body::Leaf(entries) = &node.body else { return };
-        let (mut at, _) = node.keys.search(self.packing, self.packing.probe(self.first));
+    fn entries(&self, node: &WriteNode, found: &mut dyn FnMut(&[u64], &ChunkEntry)) {
+        let NodeEntries::Leaf(entries) = &node.body else { return };
+        let (mut at, _) = node.keys.search(self.packing, self.packing.search_key(self.first));
         let mut key = Numbers::new();
         while let Some(entry) = entries.get(at) {
             node.keys.read(self.packing, at, &mut key);
@@ -480,7 +491,7 @@ impl Area<'_> {
                 at = at.saturating_add(1);
             } else {
                 let Some(next) = self.next(&key) else { return };
-                (at, _) = node.keys.search(self.packing, self.packing.probe(&next));
+                (at, _) = node.keys.search(self.packing, self.packing.search_key(&next));
             }
         }
     }

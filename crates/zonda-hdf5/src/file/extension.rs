@@ -1,7 +1,7 @@
 //! Superblock extension: an object header with what the superblock has no room for.
-//! Spec: HDF5 File Format, "Disk Format: Level 0C - Superblock Extension".
-//! What it says of free space and of cached metadata holds until somebody else writes to the file,
-//! so who does takes it back first.
+//! Spec: HDF5 File Format, "Disk Format: Level 0C - Superblock Extension". What it says of free
+//! space and of cached metadata is right until another program writes to the file. A program that
+//! does so removes it first.
 
 use std::sync::atomic::Ordering;
 
@@ -13,23 +13,24 @@ use crate::message::{
 use crate::object_header::{Message, NewMessage, ObjectHeader};
 use crate::{FileAddr, HdfError, Reader, Result, Writer};
 
-/// What has to be written before a file is changed that keeps its free space, or that has an image
-/// of the metadata cache.
+/// What has to be written before anything is changed in a file that keeps a list of its free space,
+/// or that has an image of the metadata cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtensionEdit {
-    /// Metadata of the image, for their own places. Nobody looks there as long as there is an image.
+    /// Metadata of the image, to be written to their own addresses. No reader uses the bytes there
+    /// as long as there is an image.
     pub entries: Vec<(FileAddr, Vec<u8>)>,
-    /// Blocks of the extension's header, each where it is already, to be written when the entries
-    /// have been. They need not lie in one sector.
+    /// Blocks of the extension's header, to be written over when the entries are in the file. They
+    /// need not lie in one sector.
     pub switches: Vec<(FileAddr, Vec<u8>)>,
-    /// What is not used any more then: the image.
+    /// Space that is not used any more then: that of the image.
     pub freed: Vec<(FileAddr, u64)>,
 }
 
 impl File {
-    /// Takes what the superblock extension says. Its messages are never shared. Damage of those
-    /// that do not matter for reading is kept in [`File::faults`]; of an image of the metadata
-    /// cache it is an error, since metadata may be nowhere else.
+    /// Reads the superblock extension. Its messages are never shared. Damage of messages that do
+    /// not matter for reading is kept in [`File::faults`]; damage of an image of the metadata cache
+    /// is an error, since metadata may be nowhere else.
     pub(super) fn read_extension(&mut self, addr: FileAddr) -> Result<()> {
         let header = ObjectHeader::read(self, addr)?;
         let mut image = None;
@@ -51,7 +52,7 @@ impl File {
         Ok(())
     }
 
-    /// Takes what one message of the extension says.
+    /// Reads one message of the extension.
     ///
     /// # Errors
     /// [`HdfError::Unsupported`] for one of several files; damage of the message.
@@ -72,8 +73,8 @@ impl File {
             kind::DRIVER_INFO if decode_driver_info(reader)?.is_split() => {
                 Err(split_error(&reader))
             }
-            // A library that did not know the message wrote to the file since: what it says of free
-            // space holds no more. The HDF5 library does not look at it either.
+            // A library that did not know the message has written to the file since, so what it
+            // says of free space may be wrong. The HDF5 library does not use it then either.
             kind::FILE_SPACE_INFO if !message.was_unknown() => {
                 self.file_space = Some(FileSpaceInfo::decode(reader)?);
                 Ok(())
@@ -82,9 +83,9 @@ impl File {
         }
     }
 
-    /// What the extension has to say before something is put into the file, if that is not what it
-    /// says: no space is known to be free, and there is no image of the metadata cache. When all of
-    /// it is written, [`File::extension_edited`] is to be called.
+    /// The changes of the extension that have to be written before anything is put into the file,
+    /// if there are any: after them no space is known to be free, and there is no image of the
+    /// metadata cache. When all of them are written, [`File::extension_edited`] is to be called.
     ///
     /// The free-space managers themselves stay where they are, unused.
     ///

@@ -1,7 +1,9 @@
+use std::time::Duration;
+
 use super::*;
 use crate::ObjectHeader;
 use crate::message::SymbolTableMessage;
-use crate::testing::{Builder, hex, storage};
+use crate::testing::{StructureBytes, hex, storage};
 
 /// A version 2 or 3 superblock for a file of `eof` bytes.
 pub(super) fn superblock(
@@ -11,22 +13,22 @@ pub(super) fn superblock(
     extension: u64,
     eof: u64,
     root: u64,
-) -> Builder {
-    let start = Builder::default().bytes(&SIGNATURE).bytes(&[version, 8, 8, flags]);
+) -> StructureBytes {
+    let start = StructureBytes::default().bytes(&SIGNATURE).bytes(&[version, 8, 8, flags]);
     start.u64(base).u64(extension).u64(eof).u64(root).checksum()
 }
 
 pub(super) const NONE: u64 = u64::MAX;
 
 /// An object header with messages of (type, flags, body).
-pub(super) fn header(messages: &[(u8, u8, &[u8])]) -> Builder {
-    let mut body = Builder::default();
+pub(super) fn header(messages: &[(u8, u8, &[u8])]) -> StructureBytes {
+    let mut body = StructureBytes::default();
     for (kind, flags, bytes) in messages {
         let len = u16::try_from(bytes.len()).unwrap();
         body = body.bytes(&[*kind]).u16(len).bytes(&[*flags]).bytes(bytes);
     }
     let len = u16::try_from(body.bytes.len()).unwrap();
-    Builder::default().bytes(b"OHDR\x02\x01").u16(len).then(body).checksum()
+    StructureBytes::default().bytes(b"OHDR\x02\x01").u16(len).then(body).checksum()
 }
 
 pub(super) fn open(bytes: &[u8]) -> Result<File> {
@@ -46,8 +48,8 @@ fn versions_2_and_3() {
     assert!(matches!(open(&flipped.bytes), Err(HdfError::BadChecksum { at: 0, .. })));
 }
 
-fn old_superblock(version: u8, driver_info: u64, eof: u64) -> Builder {
-    let start = Builder::default().bytes(&SIGNATURE).bytes(&[version, 0, 0, 0, 0, 8, 8, 0]);
+fn old_superblock(version: u8, driver_info: u64, eof: u64) -> StructureBytes {
+    let start = StructureBytes::default().bytes(&SIGNATURE).bytes(&[version, 0, 0, 0, 0, 8, 8, 0]);
     let start = start.u16(5).u16(17).u32(0);
     let start = if version == 1 { start.u16(33).u16(0) } else { start };
     let start = start.u64(0).u64(NONE).u64(eof).u64(driver_info);
@@ -77,7 +79,7 @@ fn versions_0_and_1() {
     assert!(matches!(open(&odd.bytes), Err(HdfError::BadValue { .. })));
     odd.bytes[13] = 16;
     assert!(matches!(open(&odd.bytes), Err(HdfError::Unsupported { .. })));
-    let four = Builder::default().bytes(&SIGNATURE).bytes(&[0, 0, 0, 0, 0, 4, 4, 0]);
+    let four = StructureBytes::default().bytes(&SIGNATURE).bytes(&[0, 0, 0, 0, 0, 4, 4, 0]);
     let four = four.u16(4).u16(16).u32(0).u32(0).u32(u32::MAX).u32(64).u32(u32::MAX);
     let four = four.u32(0).u32(96).u64(0).u64(0).u64(0).pad_to(80);
     let file = open(&four.bytes).unwrap();
@@ -89,7 +91,7 @@ fn split_files_are_refused() {
     for id in [b"NCSAfami", b"NCSAmult"] {
         let bytes = old_superblock(0, 96, 120).bytes(&[0; 4]).u32(8).bytes(id).u64(0);
         assert!(matches!(open(&bytes.bytes), Err(HdfError::Unsupported { at: 96.., .. })));
-        let message = Builder::default().bytes(&[0]).bytes(id).u16(0).bytes;
+        let message = StructureBytes::default().bytes(&[0]).bytes(id).u16(0).bytes;
         let bytes = superblock(2, 0, 0, 48, 48, 48).then(header(&[(0x14, 0, &message)]));
         assert!(matches!(open(&bytes.bytes), Err(HdfError::Unsupported { .. })));
     }
@@ -103,7 +105,7 @@ fn user_blocks_and_truncation() {
     for base in [512usize, 1024, 2048, 8192] {
         let eof = (base + 48 + root.bytes.len()) as u64;
         let start = superblock(2, 0, base as u64, NONE, eof, 48);
-        let bytes = Builder::new(base).then(start).then(root.clone()).bytes;
+        let bytes = StructureBytes::new(base).then(start).then(root.clone()).bytes;
         let file = open(&bytes).unwrap();
         assert_eq!(file.superblock().base, base as u64);
         assert_eq!(ObjectHeader::read(&file, file.root()).unwrap().messages.len(), 0);
@@ -128,16 +130,17 @@ fn not_hdf5() {
     assert!(matches!(open(&SIGNATURE[..7]), Err(HdfError::NotHdf5)));
     assert!(matches!(open(&SIGNATURE), Err(HdfError::Truncated { .. })));
     assert!(matches!(open(&[0; 100_000]), Err(HdfError::NotHdf5)));
-    let inside = Builder::new(600).then(superblock(2, 0, 0, NONE, 48, 48)).bytes;
+    let inside = StructureBytes::new(600).then(superblock(2, 0, 0, NONE, 48, 48)).bytes;
     assert!(matches!(open(&inside), Err(HdfError::NotHdf5)), "not where it may be");
-    let version = Builder::default().bytes(&SIGNATURE).bytes(&[4]).pad_to(100).bytes;
+    let version = StructureBytes::default().bytes(&SIGNATURE).bytes(&[4]).pad_to(100).bytes;
     assert!(matches!(open(&version), Err(HdfError::BadVersion { version: 4, .. })));
 }
 
 #[test]
 fn the_extension() {
-    let space = Builder::default().bytes(&[1, 1, 0]).u64(1).u64(4096).u16(10).u64(NONE).bytes;
-    let table = Builder::default().bytes(&[0]).u64(1000).bytes(&[2]).bytes;
+    let space =
+        StructureBytes::default().bytes(&[1, 1, 0]).u64(1).u64(4096).u16(10).u64(NONE).bytes;
+    let table = StructureBytes::default().bytes(&[0]).u64(1000).bytes(&[2]).bytes;
     let extension = header(&[
         (0x13, 0, &[0, 9, 0, 8, 0, 7, 0]),
         (0x0f, 0, &table),
@@ -161,11 +164,11 @@ fn a_cache_image_covers_all_reads() {
     let root = header(&[(0x16, 0, &[0, 9, 0, 0, 0])]);
     let (image_at, root_at) = (4096u64, 3000u64);
     let len = 18 + 14 + 8 + 8 + root.bytes.len() as u64 + 4;
-    let image = Builder::default().bytes(b"MDCI\0\0").u64(len).u32(1);
+    let image = StructureBytes::default().bytes(b"MDCI\0\0").u64(len).u32(1);
     let image = image.bytes(&[5, 0, 0, 0]).bytes(&[0; 10]).u64(root_at);
     let image = image.u64(root.bytes.len() as u64).then(root).checksum();
     let len = image.bytes.len() as u64;
-    let message = Builder::default().bytes(&[0]).u64(image_at).u64(len).bytes;
+    let message = StructureBytes::default().bytes(&[0]).u64(image_at).u64(len).bytes;
     let eof = image_at + len;
     let start = superblock(2, 0, 0, 48, eof, root_at).then(header(&[(0x18, 0x84, &message)]));
     let bytes = start.pad_to(4096).then(image).bytes;
@@ -212,7 +215,7 @@ fn superblocks_written_as_libraries_do() {
         assert_eq!((superblock.eof, superblock.encode().unwrap()), (eof, bytes.clone()));
         assert_eq!(superblock.encode_end(eof).unwrap(), (base, bytes));
     }
-    let four = Builder::default().bytes(&SIGNATURE).bytes(&[2, 4, 4, 0]);
+    let four = StructureBytes::default().bytes(&SIGNATURE).bytes(&[2, 4, 4, 0]);
     let four = four.u32(0).u32(u32::MAX).u32(48).u32(32).checksum().bytes;
     let superblock = Superblock::decode(&four, 0).unwrap();
     assert_eq!(superblock.encode().unwrap(), four);
@@ -279,7 +282,7 @@ fn what_was_read_at_first_is_forgotten() {
     file.forget();
     assert_eq!(start(), b"new");
     let collection = |text: &[u8; 8]| {
-        let start = Builder::default().bytes(b"GCOL\x01\0\0\0").u64(4096);
+        let start = StructureBytes::default().bytes(b"GCOL\x01\0\0\0").u64(4096);
         start.u16(1).u16(0).u32(0).u64(8).bytes(text).pad_to(4096).bytes
     };
     file.storage().write_at(904, &collection(b"old text")).unwrap();
@@ -309,12 +312,15 @@ fn what_was_read_of_an_old_file_stays() {
     };
     let storage = zonda_storage::backend::File::open_read(&path).unwrap();
     set_age(60);
-    let (old, mut new) = (Window::read(&storage, 0).unwrap(), Window::read(&storage, 0).unwrap());
+    let (old, mut new) = (
+        SuperblockWindow::read(&storage, 0).unwrap(),
+        SuperblockWindow::read(&storage, 0).unwrap(),
+    );
     new.is_settled = false;
-    std::thread::sleep(2 * WINDOW_LASTS);
+    std::thread::sleep(2 * SUPERBLOCK_READ_LASTS);
     assert!(old.is_settled && !old.is_old(&storage) && new.is_old(&storage));
     std::fs::write(&path, b"changed").unwrap();
     assert!(old.is_old(&storage));
-    assert!(!Window::read(&storage, 0).unwrap().is_settled);
+    assert!(!SuperblockWindow::read(&storage, 0).unwrap().is_settled);
     std::fs::remove_file(&path).unwrap();
 }

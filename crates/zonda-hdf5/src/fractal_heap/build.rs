@@ -1,20 +1,20 @@
-//! A heap made from its objects, whole or one after the other.
+//! A heap that is written: whole, or one object after the other.
 //!
-//! Objects go into direct blocks one after the other. Where one does not fit into the next block of
-//! the doubling table, blocks are passed over until one is long enough; they take no space in the
-//! file. The HDF5 library goes on behind the last block: what is left free in the blocks is counted
-//! in the header, and no free space manager says where it is.
+//! Objects are put into direct blocks one after the other. Where one does not fit into the next
+//! block of the doubling table, blocks are passed over until one is long enough; they take no space
+//! in the file. The header counts the bytes that are left free in blocks, and no free space manager
+//! says where they are: the HDF5 library then goes on behind the last block.
 
 use std::collections::BTreeMap;
 
-use super::table::Table;
+use super::doubling_table::DoublingTable;
 use super::{
     DIRECT, HEADER, INDIRECT, OBJECT, bytes_of_bits, huge_number_width, huge_place_len,
     length_width, plain_header_len,
 };
-use crate::btree_v2::{Extent, Record, Tree, record_type};
+use crate::btree_v2::{RecordTree, TreeRecord, record_type};
 use crate::checksum::lookup3;
-use crate::{FileAddr, Fresh, HdfError, Result, Sizes, Writer};
+use crate::{FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
 
 /// Types of ids, as their first byte has them.
 const HUGE_ID: u8 = 0x10;
@@ -24,7 +24,7 @@ const CHECKSUMS: u8 = 2;
 /// Most bytes of a tiny object whose length is in the first byte of its id.
 const TINY_MAX: usize = 16;
 
-/// What a heap is made like.
+/// The parameters of a new heap.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapParams {
     /// Bytes of an id.
@@ -57,7 +57,7 @@ impl HeapParams {
         HeapParams { id_len: 8, start_block: 1024, max_bits: 40, ..HeapParams::LINKS };
 }
 
-/// A heap that was made.
+/// A heap that was written.
 #[derive(Clone, Debug)]
 pub struct BuiltHeap {
     addr: FileAddr,
@@ -72,14 +72,14 @@ impl BuiltHeap {
         self.addr
     }
 
-    /// The id of the object at this place of the list; empty behind the last.
+    /// The id of object `i` of the list; empty behind the last.
     #[must_use]
     pub fn id(&self, i: usize) -> &[u8] {
         self.ids.chunks_exact(self.id_len.max(1)).nth(i).unwrap_or_default()
     }
 }
 
-/// Makes a heap of these objects.
+/// Writes a heap of these objects.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`] for more than the heap's offsets reach or than the file can hold;
@@ -99,33 +99,35 @@ pub fn build(
     Ok(BuiltHeap { addr: heap.addr, id_len: heap.id_len, ids: ids.finish() })
 }
 
-/// A heap in memory that knows which of its blocks the file has, and where.
+/// A heap in memory to which objects are added. It knows which of its blocks the file has, and
+/// where.
 ///
-/// Objects only come; those that are there keep their bytes and their ids. When the heap is written, the
-/// last direct block goes to a new place with what came to it, and all indirect blocks above it. The
-/// blocks say where the header is, so that stays where it is and is written over: it lies within a
-/// sector, and what it says before and after holds for all objects that were there before.
+/// Objects keep their bytes and their ids. When the heap is written, the last direct block goes to
+/// a new address with the objects that were added to it, and so do all indirect blocks above it.
+/// All blocks have the address of the header, so the header stays where it is and is written over:
+/// it lies within a sector, and both its old and its new bytes are right for all objects that were
+/// there before.
 #[derive(Clone, Debug)]
 pub(crate) struct GrowingHeap {
     params: HeapParams,
     sizes: Sizes,
     /// Where the header is.
     addr: FileAddr,
-    /// The file has a header there.
+    /// Whether the file has a header there.
     is_there: bool,
     is_changed: bool,
     id_len: usize,
-    blocks: Blocks,
-    huge: Huge,
-    /// Objects that are in their ids, and bytes of them.
+    blocks: ManagedBlocks,
+    huge: HugeObjects,
+    /// The number of objects that are in their ids, and their bytes.
     tiny: u64,
     tiny_len: u64,
-    /// Blocks of the file that are no more.
-    dropped: Vec<Extent>,
+    /// Blocks of the file that the heap has no more.
+    dropped: Vec<FileRange>,
 }
 
 impl GrowingHeap {
-    /// A heap without objects, whose header gets a place.
+    /// A heap without objects, whose header gets an address.
     ///
     /// # Errors
     /// As [`build`].
@@ -143,8 +145,8 @@ impl GrowingHeap {
             is_there: false,
             is_changed: true,
             id_len: usize::from(params.id_len),
-            blocks: Blocks::new(params, sizes, addr)?,
-            huge: Huge::new(params, sizes)?,
+            blocks: ManagedBlocks::new(params, sizes, addr)?,
+            huge: HugeObjects::new(params, sizes)?,
             tiny: 0,
             tiny_len: 0,
             dropped: Vec::new(),
@@ -156,7 +158,7 @@ impl GrowingHeap {
         self.addr
     }
 
-    /// Puts an object into the heap, and its id behind others.
+    /// Puts an object into the heap, and appends its id to `ids`.
     ///
     /// # Errors
     /// As [`build`].
@@ -188,16 +190,16 @@ impl GrowingHeap {
         Ok(())
     }
 
-    /// Gives what changed to `fresh`, at new places, and what was there before to `freed`. What it
-    /// returns is to be written over the header when all that is in the file, and before anything says
-    /// an id that was not there before; nothing where the file has no header yet.
+    /// Gives what changed to `fresh`, at new addresses, and the space of what it replaces to
+    /// `freed`. What it returns is to be written over the header when all that is in the file, and
+    /// before anything in the file has one of the new ids; `None` where the file has no header yet.
     ///
     /// # Errors
     /// As [`build`].
     pub(crate) fn write(
         &mut self,
         fresh: &mut Fresh<'_>,
-        freed: &mut Vec<Extent>,
+        freed: &mut Vec<FileRange>,
     ) -> Result<Option<(FileAddr, Vec<u8>)>> {
         if !std::mem::take(&mut self.is_changed) {
             return Ok(None);
@@ -230,8 +232,8 @@ impl GrowingHeap {
         Ok(None)
     }
 
-    /// What the file has of it.
-    pub(crate) fn extents(&self, out: &mut Vec<Extent>) {
+    /// Adds the extents of what the file has of it.
+    pub(crate) fn extents(&self, out: &mut Vec<FileRange>) {
         out.push((self.addr, plain_header_len(self.sizes).saturating_add(4)));
         out.extend(self.blocks.direct.iter().filter_map(|block| Some((block.addr?, block.len))));
         out.extend(self.blocks.indirect.values());
@@ -249,7 +251,7 @@ fn byte(width: usize) -> u8 {
 
 /// A direct block.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct DirectBlock {
     /// The heap offset where it begins.
     offset: u64,
     len: u64,
@@ -259,52 +261,58 @@ struct Block {
 
 /// The blocks of managed objects.
 #[derive(Clone, Debug)]
-struct Blocks {
-    table: Table,
+struct ManagedBlocks {
+    table: DoublingTable,
     sizes: Sizes,
     heap: FileAddr,
     offset_width: u8,
     /// Bytes of a direct block before its objects.
     overhead: u64,
     /// The direct blocks in the order of their offsets.
-    direct: Vec<Block>,
-    /// The bytes of the last one so far.
+    direct: Vec<DirectBlock>,
+    /// The bytes of the last block so far.
     last: Vec<u8>,
-    /// The file has them all.
+    /// Whether the file has all of these bytes.
     last_is_there: bool,
-    /// All blocks that begin at lower offsets are where they were when indirect blocks were written.
+    /// Blocks that begin at lower offsets are where they were when indirect blocks were last
+    /// written.
     changed_from: u64,
     /// Indirect blocks by the offsets where they begin.
-    indirect: BTreeMap<u64, Extent>,
-    /// Objects, and bytes of them.
+    indirect: BTreeMap<u64, FileRange>,
+    /// The number of objects, and their bytes.
     count: u64,
     used: u64,
 }
 
 /// What the header says of managed objects.
 #[derive(Default)]
-struct Managed {
+struct ManagedSummary {
     root: Option<FileAddr>,
     /// Rows of the root; 0 where it is a direct block.
     rows: u32,
-    /// Bytes that the table has offsets for, and those of its blocks that are there.
+    /// Bytes that the table has offsets for, and bytes of the blocks that the file has.
     span: u64,
     allocated: u64,
-    /// Bytes for objects in all blocks, there or not, that no object takes.
+    /// Bytes for objects that no object takes, in all blocks, also in those that the file does not
+    /// have.
     free: u64,
     /// The offset of the next block, where the root is an indirect one.
     next: u64,
     count: u64,
 }
 
-impl Blocks {
-    fn new(params: &HeapParams, sizes: Sizes, heap: FileAddr) -> Result<Blocks> {
+impl ManagedBlocks {
+    fn new(params: &HeapParams, sizes: Sizes, heap: FileAddr) -> Result<ManagedBlocks> {
         let max_bits = u32::from(params.max_bits);
-        let table =
-            Table::new(params.width.into(), params.start_block, params.max_direct, max_bits)
-                .ok_or(HdfError::TooLarge { structure: HEADER, value: params.start_block })?;
+        let table = DoublingTable::new(
+            params.width.into(),
+            params.start_block,
+            params.max_direct,
+            max_bits,
+        )
+        .ok_or(HdfError::TooLarge { structure: HEADER, value: params.start_block })?;
         let offset_width = byte(bytes_of_bits(max_bits));
-        Ok(Blocks {
+        Ok(ManagedBlocks {
             table,
             sizes,
             heap,
@@ -325,7 +333,7 @@ impl Blocks {
         &mut self,
         object: &[u8],
         fresh: &mut Fresh<'_>,
-        dropped: &mut Vec<Extent>,
+        dropped: &mut Vec<FileRange>,
     ) -> Result<u64> {
         let len = object.len() as u64;
         let block = match self.direct.last() {
@@ -345,7 +353,7 @@ impl Blocks {
     }
 
     /// Begins the next block with room for an object of `len` bytes.
-    fn begin(&mut self, len: u64) -> Result<Block> {
+    fn begin(&mut self, len: u64) -> Result<DirectBlock> {
         let mut offset = self.direct.last().map_or(0, |last| last.offset.saturating_add(last.len));
         let need = self.overhead.saturating_add(len);
         let full = HdfError::TooLarge { structure: HEADER, value: offset };
@@ -356,7 +364,7 @@ impl Blocks {
             }
             offset = offset.saturating_add(block_len);
         };
-        let block = Block { offset, len: block_len, addr: None };
+        let block = DirectBlock { offset, len: block_len, addr: None };
         let mut head = Writer::new(DIRECT, self.sizes);
         head.put(b"FHDB").u8(0).addr(Some(self.heap))?.uint(offset, self.offset_width)?.u32(0);
         self.last = head.finish();
@@ -364,8 +372,9 @@ impl Blocks {
         Ok(block)
     }
 
-    /// Gives the last block to `fresh`, with zeros behind its objects, unless the file has it so.
-    fn end(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<Extent>) -> Result<()> {
+    /// Gives the last block to `fresh`, with zeros behind its objects, unless the file has it as it
+    /// is.
+    fn end(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<FileRange>) -> Result<()> {
         let Some(block) = self.direct.last_mut().filter(|_| !self.last_is_there) else {
             return Ok(());
         };
@@ -383,18 +392,22 @@ impl Blocks {
     }
 
     /// Gives all that changed to `fresh`.
-    fn write(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<Extent>) -> Result<Managed> {
+    fn write(
+        &mut self,
+        fresh: &mut Fresh<'_>,
+        dropped: &mut Vec<FileRange>,
+    ) -> Result<ManagedSummary> {
         self.end(fresh, dropped)?;
         let count = self.count;
         let lens = self.direct.iter().map(|block| block.len);
         let allocated = lens.fold(0, u64::saturating_add);
         let (Some(&first), Some(&last)) = (self.direct.first(), self.direct.last()) else {
-            return Ok(Managed::default());
+            return Ok(ManagedSummary::default());
         };
         if self.direct.len() == 1 && first.offset == 0 {
             let free = first.len.saturating_sub(self.overhead).saturating_sub(self.used);
             let (root, span) = (first.addr, first.len);
-            return Ok(Managed { root, rows: 0, span, allocated, free, next: 0, count });
+            return Ok(ManagedSummary { root, rows: 0, span, allocated, free, next: 0, count });
         }
         let next = last.offset.saturating_add(last.len);
         let full = HdfError::TooLarge { structure: HEADER, value: next };
@@ -406,7 +419,7 @@ impl Blocks {
         self.changed_from = u64::MAX;
         let span = self.table.span(rows).ok_or(full)?;
         let free = self.table.room(rows, self.overhead).saturating_sub(self.used);
-        Ok(Managed { root: Some(root), rows, span, allocated, free, next, count })
+        Ok(ManagedSummary { root: Some(root), rows, span, allocated, free, next, count })
     }
 
     /// Gives an indirect block to `fresh`, and all under it that changed.
@@ -415,7 +428,7 @@ impl Blocks {
         offset: u64,
         rows: u32,
         fresh: &mut Fresh<'_>,
-        dropped: &mut Vec<Extent>,
+        dropped: &mut Vec<FileRange>,
     ) -> Result<FileAddr> {
         let mut block = Writer::new(INDIRECT, self.sizes);
         block.put(b"FHIB").u8(0).addr(Some(self.heap))?.uint(offset, self.offset_width)?;
@@ -449,19 +462,19 @@ impl Blocks {
     }
 }
 
-/// The objects that are too long for blocks.
+/// The objects of a heap that are too long for blocks.
 #[derive(Clone, Debug)]
-struct Huge {
-    /// Whether ids say where objects are, and not their numbers.
+struct HugeObjects {
+    /// Whether ids have the addresses of objects, not their numbers.
     in_id: bool,
     number_width: u8,
-    records: Tree<HugeRecord>,
+    records: RecordTree<HugeRecord>,
     /// The objects themselves.
-    places: Vec<Extent>,
+    places: Vec<FileRange>,
     len: u64,
 }
 
-/// Where one of them is, and its number, where ids say that.
+/// The address of one of them, and its number where ids have numbers.
 #[derive(Clone, Debug)]
 struct HugeRecord {
     addr: FileAddr,
@@ -469,7 +482,7 @@ struct HugeRecord {
     number: Option<u64>,
 }
 
-impl Record for HugeRecord {
+impl TreeRecord for HugeRecord {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.addr(Some(self.addr))?.length(self.len)?;
         if let Some(number) = self.number {
@@ -479,23 +492,23 @@ impl Record for HugeRecord {
     }
 }
 
-impl Huge {
-    fn new(params: &HeapParams, sizes: Sizes) -> Result<Huge> {
+impl HugeObjects {
+    fn new(params: &HeapParams, sizes: Sizes) -> Result<HugeObjects> {
         let id_len = usize::from(params.id_len);
         let in_id = huge_place_len(sizes, false) < id_len;
         let numbers = if in_id { 0 } else { u16::from(sizes.length) };
         let len = u16::from(sizes.offset).saturating_add(sizes.length.into());
         let kind = if in_id { record_type::HUGE_DIRECT } else { record_type::HUGE_INDIRECT };
-        Ok(Huge {
+        Ok(HugeObjects {
             in_id,
             number_width: byte(huge_number_width(sizes, id_len)),
-            records: Tree::new(kind, len.saturating_add(numbers), sizes)?,
+            records: RecordTree::new(kind, len.saturating_add(numbers), sizes)?,
             places: Vec::new(),
             len: 0,
         })
     }
 
-    /// Puts an object into the file and what finds it into its id.
+    /// Puts an object into the file, and its address or number into its id.
     fn put(&mut self, object: &[u8], id: &mut Writer, fresh: &mut Fresh<'_>) -> Result<()> {
         let len = object.len() as u64;
         let addr = fresh.put(object.to_vec())?;

@@ -1,15 +1,16 @@
-//! What a heap takes of the file, for giving it back.
+//! The extents of a heap, for giving them back.
 
 use super::{FractalHeap, INDIRECT, OBJECT};
 use crate::btree_v2::BtreeV2;
-use crate::guard::{Budget, verified};
+use crate::checksum::verified;
+use crate::traversal_budget::TraversalBudget;
 use crate::{File, FileAddr, HdfError, Result};
 
 const FREE_SPACE: &str = "free space manager header";
 
 impl FractalHeap {
-    /// All that the heap takes of the file: its header, its blocks, its huge objects with their
-    /// B-tree, and its free space manager.
+    /// The extents of the heap: of its header, its blocks, its huge objects with their B-tree, and
+    /// its free space manager.
     ///
     /// # Errors
     /// Damage on the way; [`HdfError::Limit`] where blocks overlap.
@@ -39,7 +40,7 @@ impl FractalHeap {
             out.push((root.addr, len));
             return Ok(());
         }
-        let mut budget = Budget::of(file);
+        let mut budget = TraversalBudget::of(file);
         let mut pending = vec![(root.addr, 0u64, self.root_rows)];
         while let Some((addr, offset, rows)) = pending.pop() {
             let len = self.indirect_len(file, rows);

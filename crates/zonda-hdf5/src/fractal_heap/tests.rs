@@ -1,7 +1,7 @@
 //! Heaps built byte by byte: 2 blocks in a row, blocks of 64 and 128 bytes.
 
 use super::*;
-use crate::built::{Built, at, le};
+use crate::built_file::{BuiltFile, at, le};
 use crate::file::Unfilter;
 
 const UNDEFINED: u64 = u64::MAX;
@@ -52,7 +52,7 @@ fn content(offset: u64) -> u8 {
 
 /// An indirect block with everything under it; row 1 has no second block. The offsets and
 /// lengths of its direct blocks go to `blocks`.
-fn indirect(built: &mut Built, offset: u64, rows: u64, blocks: &mut Vec<(u64, u64)>) -> u64 {
+fn indirect(built: &mut BuiltFile, offset: u64, rows: u64, blocks: &mut Vec<(u64, u64)>) -> u64 {
     let mut bytes = b"FHIB".to_vec();
     bytes.extend(le(&[(0, 1), (0, 8), (offset, 2)]));
     let mut next = offset;
@@ -80,15 +80,15 @@ fn managed_id(offset: u64, len: u64) -> Vec<u8> {
 }
 
 /// A heap in a file: the header at 0 is written again once the root is known.
-fn finish(mut built: Built, recipe: &Recipe) -> File {
-    let mut again = Built::default();
+fn finish(mut built: BuiltFile, recipe: &Recipe) -> File {
+    let mut again = BuiltFile::default();
     again.put_checked(&header(recipe));
     built.bytes[..again.bytes.len()].copy_from_slice(&again.bytes);
     built.file()
 }
 
-fn begin(recipe: &Recipe) -> Built {
-    let mut built = Built::default();
+fn begin(recipe: &Recipe) -> BuiltFile {
+    let mut built = BuiltFile::default();
     built.put_checked(&header(recipe));
     built
 }
@@ -125,7 +125,7 @@ fn a_root_that_is_a_direct_block() {
     let mut built = begin(&recipe);
     recipe.root = built.put(&direct(0, START));
     let damaged = recipe.root + 40;
-    let file = finish(Built { bytes: built.bytes.clone() }, &recipe);
+    let file = finish(BuiltFile { bytes: built.bytes.clone() }, &recipe);
     let heap = FractalHeap::open(&file, at(0)).unwrap();
     let want: Vec<u8> = (20..30).map(content).collect();
     assert_eq!(heap.get(&file, &managed_id(20, 10)).unwrap(), want);
@@ -246,7 +246,7 @@ fn impossible_tables_are_errors() {
     ] {
         let mut bytes = good.clone();
         bytes[field..field + width].copy_from_slice(&u64::to_le_bytes(value)[..width]);
-        let mut built = Built::default();
+        let mut built = BuiltFile::default();
         built.put_checked(&bytes);
         let error = FractalHeap::open(&built.file(), at(0)).unwrap_err();
         assert!(matches!(error, HdfError::BadValue { .. }), "{field}: {error}");

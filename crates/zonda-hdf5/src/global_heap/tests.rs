@@ -1,23 +1,24 @@
 use super::*;
 use crate::HdfError;
-use crate::testing::{Builder, file};
+use crate::testing::{StructureBytes, file};
 
-fn object(index: u16, data: &[u8]) -> Builder {
-    let object = Builder::default().u16(index).u16(0).u32(0).u64(data.len() as u64).bytes(data);
+fn object(index: u16, data: &[u8]) -> StructureBytes {
+    let object =
+        StructureBytes::default().u16(index).u16(0).u32(0).u64(data.len() as u64).bytes(data);
     let end = object.bytes.len().next_multiple_of(8);
     object.pad_to(end)
 }
 
 /// A collection of `len` bytes, what is left being free.
-fn collection(len: usize, objects: &[Builder]) -> Builder {
-    let start = Builder::default().bytes(b"GCOL\x01\0\0\0").u64(len as u64);
-    let bytes = objects.iter().cloned().fold(start, Builder::then);
+fn collection(len: usize, objects: &[StructureBytes]) -> StructureBytes {
+    let start = StructureBytes::default().bytes(b"GCOL\x01\0\0\0").u64(len as u64);
+    let bytes = objects.iter().cloned().fold(start, StructureBytes::then);
     let free = len - bytes.bytes.len();
     let bytes = if free < 16 { bytes } else { bytes.u64(0).u64(free as u64) };
     bytes.pad_to(len)
 }
 
-fn decode(bytes: Builder) -> Result<Collection> {
+fn decode(bytes: StructureBytes) -> Result<Collection> {
     Collection::decode(bytes.bytes.into(), 0, Sizes::EIGHT)
 }
 
@@ -38,7 +39,7 @@ fn objects_in_any_order() {
 fn a_full_collection_and_short_lengths() {
     let heap = decode(collection(16 + 24 + 8, &[object(1, b"12345678")])).unwrap();
     assert_eq!(heap.get(1), Some(b"12345678".as_slice()));
-    let bytes = Builder::default().bytes(b"GCOL\x01\0\0\0").u32(64).u32(0);
+    let bytes = StructureBytes::default().bytes(b"GCOL\x01\0\0\0").u32(64).u32(0);
     let bytes = bytes.u16(5).u16(1).u32(0).u32(3).u32(0xffff_ffff).bytes(b"abc").pad_to(64);
     let sizes = Sizes { offset: 4, length: 4 };
     let heap = Collection::decode(bytes.bytes.into(), 0, sizes).unwrap();
@@ -55,11 +56,11 @@ fn hostile_collections() {
     assert!(decode(collection(64, &[endless])).is_err());
     // Free space of size 0 ends the search, of a size under that of its header, too.
     for size in [0, 15] {
-        let zero = Builder::default().u64(0).u64(size);
+        let zero = StructureBytes::default().u64(0).u64(size);
         let heap = decode(collection(64, &[object(1, b"x"), zero])).unwrap();
         assert_eq!(heap.get(1), Some(b"x".as_slice()));
     }
-    let shifted = Builder::default().u64(0).u64(17).bytes(&[0]);
+    let shifted = StructureBytes::default().u64(0).u64(17).bytes(&[0]);
     let shifted = collection(64, &[shifted, object(1, b"x")]);
     assert!(decode(shifted).is_err(), "an object at an odd byte");
     let mut short = collection(64, &[]);
@@ -75,7 +76,7 @@ fn a_file_reads_each_collection_once() {
     let big = vec![b'b'; 10_000];
     let first = collection(4096, &[object(1, b"one"), object(2, b"two")]);
     let second = collection(10_040, &[object(1, &big)]);
-    let bytes = Builder::new(64).then(first).then(second).bytes;
+    let bytes = StructureBytes::new(64).then(first).then(second).bytes;
     let file = file(&bytes);
     let one = file.global_heap_collection(FileAddr(64)).unwrap();
     file.storage().write_at(64, &[0; 64]).unwrap();
@@ -108,7 +109,7 @@ fn the_cache_is_bounded_and_keeps_what_is_used() {
 /// A file of so many collections of 4 KiB, each with one object, its number.
 fn collections(n: u16) -> File {
     let each = |i: u16| collection(4096, &[object(1, &i.to_le_bytes())]);
-    file(&(0..n).map(each).fold(Builder::new(64), Builder::then).bytes)
+    file(&(0..n).map(each).fold(StructureBytes::new(64), StructureBytes::then).bytes)
 }
 
 fn nth(i: u16) -> FileAddr {
@@ -124,10 +125,10 @@ fn what_is_passed_once_takes_no_memory_and_what_comes_again_is_kept() {
         assert_eq!(found, Some(i.to_le_bytes().as_slice()));
     }
     let held = |file: &File| {
-        let kept = file.heap_cache().kept.read();
-        (kept.once.len(), kept.young.len() + kept.old.len())
+        let collections = file.heap_cache().collections.read();
+        (collections.once.len(), collections.young.len() + collections.old.len())
     };
-    assert_eq!(held(&file), (MOST_ONCE, 0));
+    assert_eq!(held(&file), (COLLECTIONS_ONCE, 0));
     // Again: now all are kept, and the file need not be asked.
     for _ in 0..2 {
         for i in 0..200 {
@@ -147,7 +148,7 @@ fn memory_of_what_is_forgotten_is_used_again_unless_somebody_holds_it() {
         assert_eq!(collection.get(1), Some(i.to_le_bytes().as_slice()));
         assert_eq!(collection.indexes().collect::<Vec<_>>(), [1], "nothing is left of another");
     }
-    assert!(file.heap_cache().kept.read().spare.is_some());
+    assert!(file.heap_cache().collections.read().spare.is_some());
     assert_eq!(held.get(1), Some([0, 0].as_slice()));
 }
 
@@ -157,7 +158,7 @@ fn elements_that_alternate_between_collections_ask_the_cache_once() {
     let mut cursor = HeapCursor::default();
     for i in 0..40 {
         assert!(cursor.get(&file, nth(i % 4), 1).unwrap().is_some());
-        let kept = file.heap_cache().kept.read();
-        assert!(kept.young.is_empty(), "asked for again at {i}");
+        let collections = file.heap_cache().collections.read();
+        assert!(collections.young.is_empty(), "asked for again at {i}");
     }
 }

@@ -1,26 +1,26 @@
 //! Writing to the global heap.
 //!
-//! Objects go into the open collection, one behind the other, until it is full. Collections are longer
-//! the more is put between two commits, within what libhdf5 goes on filling itself. What needs more
-//! room than the least of them gets one of its own.
+//! Objects are put into the open collection, one behind the other, until it is full. Collections
+//! are longer the more is put between two commits, up to the length at which libhdf5 goes on to
+//! fill them itself. An object that needs more space than the shortest collection gets a collection
+//! of its own.
 //!
-//! A collection that a commit refers to is only added to, in what is free behind its objects: first all
-//! but the first new object's header, where nobody looks yet, then, after a barrier, that header in the
-//! place of the one that said how much is free. It lies in one sector, so readers find the free space
-//! or the objects. A collection for each commit would take 4096 bytes each time.
+//! To a collection that a commit refers to, objects are only added, in the free space behind the
+//! others. First all is written but the header of the first new object: no reader looks there yet.
+//! After a barrier that header is written over the header of the free space. It lies in one sector,
+//! so a reader finds either the free space or the objects. (A new collection for each commit would
+//! take 4096 bytes each time.)
 
 use zonda_storage::WriteRange;
 
 use super::{HEADER, NAME};
 use crate::space::SECTOR;
+use crate::tuning::COLLECTION_MAX_BYTES;
 use crate::{File, FileAddr, HdfError, Result, Sizes, Space};
 use zonda_model::memory;
 
 /// Bytes of the least collection that libraries accept.
 const LEAST: usize = 4096;
-
-/// Bytes of the longest collection for several objects: libhdf5 lets its own become no longer.
-const MOST: usize = 65_536;
 
 /// Where an object of the global heap is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,9 +32,9 @@ pub struct HeapId {
 }
 
 impl HeapId {
-    /// Appends an element of variable length: a string or a sequence of `n` bytes or elements that
-    /// are in the heap. `None` is an element that is not there, for which `n` is 0; a string of
-    /// no bytes is there and has an object.
+    /// Appends an element of variable length: a string of `n` bytes or a sequence of `n` elements
+    /// that are in the heap. `None` is an absent element, for which `n` is 0; a string of no bytes
+    /// is not absent and has an object.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the file's addresses are too narrow.
@@ -44,8 +44,9 @@ impl HeapId {
             id.unwrap_or(HeapId { collection: FileAddr(0), index: 0 });
         out.extend_from_slice(&n.to_le_bytes());
         let addr = collection.0.to_le_bytes();
-        let (addr, rest) = addr.split_at_checked(usize::from(sizes.offset)).unwrap_or((&addr, &[]));
-        if rest.iter().any(|&byte| byte != 0) {
+        let (addr, above) =
+            addr.split_at_checked(usize::from(sizes.offset)).unwrap_or((&addr, &[]));
+        if above.iter().any(|&byte| byte != 0) {
             return Err(HdfError::TooLarge { structure: NAME, value: collection.0 });
         }
         out.extend_from_slice(addr);
@@ -56,7 +57,7 @@ impl HeapId {
 
 /// A collection that is being filled.
 #[derive(Debug)]
-struct Open {
+struct OpenCollection {
     addr: FileAddr,
     /// Bytes it has in the file.
     len: usize,
@@ -64,25 +65,33 @@ struct Open {
     bytes: Vec<u8>,
     /// Number of the last object.
     last: u16,
-    /// How many of `bytes` are in the file; 0 where nothing of the collection is.
+    /// How many of `bytes` are in the file.
     written: usize,
-    /// Something of it was in the file before all of it was to be written again.
+    /// Whether the file has had a part of it, though all of it is to be written again.
     was_written: bool,
-    /// A commit refers to it.
+    /// Whether a commit refers to it.
     is_committed: bool,
 }
 
-/// An object's header that takes the place of one that said how much is free.
-type Switch = (FileAddr, Vec<u8>);
+/// The header of an object, which is written over the header of the free space.
+type HeaderSwitch = (FileAddr, Vec<u8>);
 
-impl Open {
+impl OpenCollection {
     /// A new one of `len` bytes.
-    fn new(len: usize, space: &mut Space) -> Result<Open> {
+    fn new(len: usize, space: &mut Space) -> Result<OpenCollection> {
         let addr = space.alloc(len as u64)?;
         let mut bytes = memory::room(len)?;
         bytes.extend_from_slice(b"GCOL\x01\0\0\0");
         bytes.extend_from_slice(&(len as u64).to_le_bytes());
-        Ok(Open { addr, len, bytes, last: 0, written: 0, was_written: false, is_committed: false })
+        Ok(OpenCollection {
+            addr,
+            len,
+            bytes,
+            last: 0,
+            written: 0,
+            was_written: false,
+            is_committed: false,
+        })
     }
 
     fn left(&self) -> usize {
@@ -99,23 +108,25 @@ impl Open {
         self.last = self.last.saturating_add(1);
         self.header(self.last, bytes.len());
         self.bytes.extend_from_slice(bytes);
-        // The header and all before are of whole words.
+        // The header and all before it are a multiple of 8 bytes.
         let end = self.bytes.len();
         self.bytes.resize(end.checked_next_multiple_of(8).unwrap_or(end), 0);
         HeapId { collection: self.addr, index: u32::from(self.last) }
     }
 
-    /// The header of an object. Where lengths are narrow it has as many bytes, the last ones 0.
+    /// Appends the header of an object. It has 16 bytes even where lengths are narrow; the last
+    /// ones are 0 then.
     #[inline]
     fn header(&mut self, index: u16, len: usize) {
         let mut header = [0; HEADER];
-        let (number, rest) = header.split_at_mut(8);
+        let (number, length) = header.split_at_mut(8);
         number.copy_from_slice(&u64::from(index).to_le_bytes());
-        rest.copy_from_slice(&(len as u64).to_le_bytes());
+        length.copy_from_slice(&(len as u64).to_le_bytes());
         self.bytes.extend_from_slice(&header);
     }
 
-    /// The bytes from `from` on as they have to be in the file, with what is free after them.
+    /// The bytes from `from` on as they have to be in the file, with the header of the free space
+    /// behind them.
     fn from(&self, from: usize) -> Vec<u8> {
         let mut out = self.bytes.get(from..).unwrap_or_default().to_vec();
         let left = self.left();
@@ -123,16 +134,16 @@ impl Open {
             out.extend_from_slice(&[0; 8]);
             out.extend_from_slice(&(left as u64).to_le_bytes());
         }
-        // What is behind is 0 already, but for the first time.
+        // The file has zeros behind that, except before the first write.
         if from == 0 {
             out.resize(self.len.max(out.len()), 0);
         }
         out
     }
 
-    /// What was put behind what is in the file of a collection that a commit refers to: what
-    /// nobody looks at yet, and what then shows it.
-    fn appended(&self) -> Option<(Finished, Switch)> {
+    /// Of a collection that a commit refers to: the bytes that were added and that no reader looks
+    /// at yet, and the header that shows them to readers.
+    fn appended(&self) -> Option<(FinishedBytes, HeaderSwitch)> {
         if !self.is_committed || self.bytes.len() <= self.written {
             return None;
         }
@@ -140,18 +151,18 @@ impl Open {
         let mut bytes = self.from(self.written);
         let body = bytes.split_off(HEADER.min(bytes.len()));
         let behind = FileAddr(at.0.saturating_add(bytes.len() as u64));
-        Some((Finished { addr: behind, bytes: body, was_written: true }, (at, bytes)))
+        Some((FinishedBytes { addr: behind, bytes: body, was_written: true }, (at, bytes)))
     }
 
-    /// Whether something may be put behind what is in the file, a commit referring to that: there is room
-    /// for an object, and its header lies in one sector.
+    /// Whether objects may be added when a commit refers to the collection: there is room for one,
+    /// and its header lies in one sector.
     fn can_grow(&self) -> bool {
         let at = self.addr.0.saturating_add(self.bytes.len() as u64);
         let inside = at.checked_rem(SECTOR).unwrap_or(0);
         self.left() > HEADER && inside.saturating_add(HEADER as u64) <= SECTOR
     }
 
-    /// Gives back what it does not need. To be called before a commit refers to it.
+    /// Gives back the space that it does not need. To be called before a commit refers to it.
     fn trim(&mut self, space: &mut Space) {
         let len = self.bytes.len().max(LEAST).min(self.len);
         if let Some(surplus) = self.len.checked_sub(len).filter(|&surplus| surplus > 0) {
@@ -164,32 +175,34 @@ impl Open {
         }
     }
 
-    /// Ends it, and gives back what it does not need.
-    fn finish(mut self, space: &mut Space) -> Finished {
+    /// Ends the collection, and gives back the space that it does not need.
+    fn finish(mut self, space: &mut Space) -> FinishedBytes {
         self.trim(space);
         let was_written = self.written > 0;
-        Finished { addr: self.addr, bytes: self.from(0), was_written }
+        FinishedBytes { addr: self.addr, bytes: self.from(0), was_written }
     }
 }
 
-/// A collection that changes no more, or what comes to one, on its way to the file.
+/// The bytes of a collection that changes no more, or of objects that are added to one, which are
+/// to be written.
 #[derive(Debug)]
-struct Finished {
+struct FinishedBytes {
     addr: FileAddr,
     bytes: Vec<u8>,
-    /// Whether something of it is in the file.
+    /// Whether a part of the collection is in the file.
     was_written: bool,
 }
 
-/// What is on its way to the global heap of one file.
+/// Writes objects to the global heap of one file.
 #[derive(Debug)]
 pub struct HeapWriter {
     sizes: Sizes,
-    open: Option<Open>,
-    finished: Vec<Finished>,
+    open: Option<OpenCollection>,
+    finished: Vec<FinishedBytes>,
     finished_bytes: u64,
-    /// What shows what was added to collections, once that is in the file.
-    switches: Vec<Switch>,
+    /// Headers that show added objects to readers, to be written when these objects are in the
+    /// file.
+    switches: Vec<HeaderSwitch>,
     /// Bytes put since the last commit.
     since: usize,
 }
@@ -234,16 +247,16 @@ impl HeapWriter {
             return Err(too_large(bytes.len()));
         }
         if whole >= LEAST {
-            let mut own = Open::new(whole, space)?;
+            let mut own = OpenCollection::new(whole, space)?;
             let id = own.put(bytes);
             self.push(own.finish(space));
             return Ok(id);
         }
-        // Eight objects such as this one leave little at the end.
-        let len = (self.since / 4).max(need.saturating_mul(8)).clamp(LEAST, MOST);
+        // A collection of eight such objects has little left at its end.
+        let len = (self.since / 4).max(need.saturating_mul(8)).clamp(LEAST, COLLECTION_MAX_BYTES);
         let widest = 1usize.checked_shl(bits).unwrap_or(usize::MAX).saturating_sub(LEAST);
         let len = len.checked_next_multiple_of(LEAST).unwrap_or(len).min(widest.max(LEAST));
-        let mut open = Open::new(len, space)?;
+        let mut open = OpenCollection::new(len, space)?;
         let id = open.put(bytes);
         if let Some(full) = self.open.replace(open) {
             if !full.is_committed {
@@ -256,20 +269,21 @@ impl HeapWriter {
         Ok(id)
     }
 
-    /// Whether there is a collection that more can be put into.
+    /// Whether there is a collection that more objects can be put into.
     #[must_use]
     pub fn has_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Puts what comes into a collection that the file has, if it has room behind its objects.
+    /// Puts the next objects into a collection that the file has, if it has room behind its
+    /// objects.
     ///
     /// # Errors
     /// Those of reading and decoding it.
     pub fn go_on_with(&mut self, file: &File, addr: FileAddr) -> Result<()> {
         let collection = file.global_heap_collection(addr)?;
         let Some((used, last)) = collection.used() else { return Ok(()) };
-        let open = Open {
+        let open = OpenCollection {
             addr,
             len: collection.bytes.len(),
             bytes: collection.bytes.get(..used).unwrap_or_default().to_vec(),
@@ -284,12 +298,12 @@ impl HeapWriter {
         Ok(())
     }
 
-    fn push(&mut self, finished: Finished) {
+    fn push(&mut self, finished: FinishedBytes) {
         self.finished_bytes = self.finished_bytes.saturating_add(finished.bytes.len() as u64);
         self.finished.push(finished);
     }
 
-    /// Whether something was put since the last commit, flushed or not.
+    /// Whether an object was put since the last commit, flushed or not.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         self.since > 0 || self.pending() > 0
@@ -304,7 +318,8 @@ impl HeapWriter {
         self.finished_bytes.saturating_add(open as u64).saturating_add(hidden)
     }
 
-    /// Writes what was put, so that it can be read. More may come behind it until the next commit.
+    /// Writes what was put, so that it can be read. More may be put behind it until the next
+    /// commit.
     ///
     /// # Errors
     /// What the storage reports; what could not be written is tried again by the next flush.
@@ -317,7 +332,7 @@ impl HeapWriter {
         Ok(())
     }
 
-    /// Writes all but what shows what was added to collections that are in the file.
+    /// Writes all but the headers that show added objects to readers.
     fn write(&mut self, file: &File) -> Result<()> {
         let open = self.open.as_ref().filter(|open| open.bytes.len() > open.written);
         let (mut tail, mut switch) = (None, None);
@@ -342,7 +357,7 @@ impl HeapWriter {
         file.storage().write_ranges(&ranges)?;
         let was_written = self.finished.iter().any(|finished| finished.was_written);
         if was_written || open.is_some_and(|open| open.written > 0 || open.was_written) {
-            // Somebody may have read it as it was.
+            // A reader may have kept the collection as it was.
             file.forget();
         }
         self.finished.clear();
@@ -360,8 +375,8 @@ impl HeapWriter {
         !self.switches.is_empty()
     }
 
-    /// Shows what was added to collections, which is in the file. Before anything refers to it, and
-    /// with a barrier before and behind it.
+    /// Shows added objects, which are in the file, to readers. To be called before anything refers
+    /// to them, with a barrier before and behind it.
     ///
     /// # Errors
     /// What the storage reports; the next call tries again.
@@ -374,15 +389,15 @@ impl HeapWriter {
         Ok(())
     }
 
-    /// Writes all for a commit but what [`HeapWriter::show`] does: what the next commit refers to
-    /// changes no more, and has others behind it at most.
+    /// Writes all for a commit but what [`HeapWriter::show`] writes. Objects that the next commit
+    /// refers to change no more; others may be added behind them.
     ///
     /// # Errors
     /// As [`HeapWriter::flush`].
     pub fn commit(&mut self, file: &File, space: &mut Space) -> Result<()> {
         if let Some(open) = self.open.as_mut().filter(|open| !open.is_committed) {
             open.trim(space);
-            // Its header may say another length than the file does.
+            // The header in the file may have another length.
             open.was_written |= open.written > 0;
             open.written = 0;
         }

@@ -1,8 +1,8 @@
-//! Links of a group that has many, written: messages in a heap, with indexes over it.
+//! The links of a group that has many are written: messages in a heap, with indexes over it.
 
 use super::GROUP;
 use crate::btree_v2::{self, record_type};
-use crate::dense::{Messages, by_name, extents};
+use crate::dense::{EncodedMessages, by_name, extents};
 use crate::fractal_heap::{self, HeapParams};
 use crate::message::{Link, LinkInfo};
 use crate::{File, FileAddr, Fresh, HdfError, Result, Sizes, Writer};
@@ -13,8 +13,8 @@ const ID_LEN: u16 = 7;
 /// Puts the links of a group into a heap of their own, with an index by name, and one by creation
 /// order where `info` says that there is one.
 ///
-/// Of `info`, what it says of creation order is kept, the next creation index growing where a link
-/// has that or a later one; its addresses are replaced. No two links have one name.
+/// The result keeps what `info` says of creation order, and gets new addresses. The next creation
+/// index grows where a link has that or a later one. No two links may have one name.
 ///
 /// # Errors
 /// [`HdfError::Missing`] for a link without creation order in a group that tracks it; those of
@@ -25,7 +25,7 @@ pub fn write_dense(
     sizes: Sizes,
     fresh: &mut Fresh<'_>,
 ) -> Result<LinkInfo> {
-    let mut messages = Messages::new(GROUP, sizes);
+    let mut messages = EncodedMessages::new(GROUP, sizes);
     for link in links {
         messages.push(|writer| link.encode(writer))?;
     }
@@ -64,8 +64,8 @@ pub fn write_dense(
     Ok(info)
 }
 
-/// All that the heap of a group's links and the indexes over it take of the file; nothing where
-/// links are in the header.
+/// The extents of the heap of a group's links and of the indexes over it; none where links are in
+/// the header.
 ///
 /// # Errors
 /// Damage of these structures.

@@ -1,7 +1,7 @@
 //! Groups built byte by byte; what real ones look like is tested with files.
 
 use super::*;
-use crate::built::{Built, at, heap_of_one, le, object, tree_of_one_leaf};
+use crate::built_file::{BuiltFile, at, heap_of_one, le, object, tree_of_one_leaf};
 
 /// A hard link, as in a header and in a heap.
 fn link_message(name: &[u8]) -> Vec<u8> {
@@ -13,7 +13,7 @@ fn link_message(name: &[u8]) -> Vec<u8> {
 
 /// A group whose index of names refers so many times to one link.
 fn dense(times: usize, name: &[u8]) -> (File, FileAddr) {
-    let mut built = Built::default();
+    let mut built = BuiltFile::default();
     let (heap, id) = heap_of_one(&mut built, &link_message(name), 7);
     let mut record = lookup3(name, 0).to_le_bytes().to_vec();
     record.extend(id);
@@ -36,7 +36,7 @@ fn many_records_of_one_long_link_end_in_an_error() {
 
 /// A symbol table whose entries all have the same name, or the same path.
 fn symbol_table(times: usize, soft: bool) -> (File, FileAddr) {
-    let mut built = Built::default();
+    let mut built = BuiltFile::default();
     let text = [b'n'; 2000];
     let names = built.put(&[[0; 8].as_slice(), &text, &[0; 8]].concat());
     let heap = le(&[(0, 4), (2016, 8), (1, 8), (names, 8)]);
@@ -69,7 +69,7 @@ fn many_entries_with_one_long_name_or_path_end_in_an_error() {
 
 #[test]
 fn a_path_around_a_circle_ends() {
-    let mut built = Built::default();
+    let mut built = BuiltFile::default();
     // A link of the group to itself, behind which there is room for its checksum.
     let mut link = le(&[(1, 1), (0, 1), (1, 1)]);
     link.push(b'a');
@@ -89,7 +89,7 @@ fn a_path_around_a_circle_ends() {
 
 #[test]
 fn a_group_without_its_index_is_an_error() {
-    let mut built = Built::default();
+    let mut built = BuiltFile::default();
     let info = le(&[(0, 1), (0, 1), (4096, 8), (u64::MAX, 8)]);
     let group = built.put_checked(&object(&[(0x02, info)]));
     let file = built.file();

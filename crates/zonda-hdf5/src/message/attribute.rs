@@ -24,7 +24,8 @@ pub struct AttributeMessage<'a> {
     pub data: &'a [u8],
 }
 
-/// The parts of an attribute message, type and space not decoded: what a list of names takes.
+/// The parts of an attribute message, with type and space not decoded, which a list of names does
+/// not need.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeParts<'a> {
     /// Version of the message.
@@ -46,7 +47,7 @@ pub struct AttributeParts<'a> {
 }
 
 impl<'a> AttributeParts<'a> {
-    /// Takes the message apart.
+    /// Splits the message into its parts.
     ///
     /// # Errors
     /// Also for a name that is empty or does not end where it should.
@@ -54,7 +55,7 @@ impl<'a> AttributeParts<'a> {
         let mut reader = reader.named("attribute message");
         let version = reader.version(1..=3)?;
         let flags = match reader.u8()? {
-            // Reserved in version 1, so it means nothing.
+            // Reserved in version 1, where it has no meaning.
             _ if version == 1 => 0,
             flags if flags & !3 == 0 => flags,
             flags => return Err(reader.bad("flags", u64::from(flags))),
@@ -249,7 +250,7 @@ mod tests {
         let body = hex("0301 0300 0a00 1400 00 636100 0202 4000000000000000
              02010101 0200000000000000 0200000000000000 0000000000000000 0000000000000000");
         let integer = hex("10080000 08000000 0000 4000");
-        let header = crate::built::object(&[(3, integer)]);
+        let header = crate::built_file::object(&[(3, integer)]);
         let mut bytes = [vec![0; 64], header].concat();
         let sum = crate::checksum::lookup3(&bytes[64..], 0);
         bytes.extend(sum.to_le_bytes());

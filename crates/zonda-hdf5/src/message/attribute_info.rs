@@ -1,6 +1,7 @@
 //! Attribute Info message (0x0015): where attributes are that are not in the header.
 //! Spec: HDF5 File Format, "The Attribute Info Message". Version 0.
 
+use super::{decode_order_flags, encode_heap_and_indexes, encode_order_flags};
 use crate::{FileAddr, Reader, Result, Writer};
 
 /// Where the attributes of an object are.
@@ -27,12 +28,7 @@ impl AttributeInfo {
     /// Those of a message that ends early, has another version or unknown flags.
     pub fn decode(mut reader: Reader<'_>) -> Result<AttributeInfo> {
         reader = reader.named("attribute info message");
-        reader.version(0..=0)?;
-        let flags = reader.u8()?;
-        if flags & !3 != 0 {
-            return Err(reader.bad("flags", u64::from(flags)));
-        }
-        let (tracked, indexed) = (flags & 1 != 0, flags & 2 != 0);
+        let (tracked, indexed) = decode_order_flags(&mut reader)?;
         Ok(AttributeInfo {
             tracked,
             indexed,
@@ -48,15 +44,12 @@ impl AttributeInfo {
     /// # Errors
     /// [`crate::HdfError::TooLarge`] where an address is.
     pub fn encode(&self, writer: &mut Writer) -> Result<()> {
-        writer.u8(0).u8(u8::from(self.tracked) | u8::from(self.indexed) << 1);
+        encode_order_flags(self.tracked, self.indexed, writer);
         if self.tracked {
             writer.u16(self.max_creation_index.unwrap_or_default());
         }
-        writer.addr(self.heap)?.addr(self.name_index)?;
-        if self.indexed {
-            writer.addr(self.order_index)?;
-        }
-        Ok(())
+        let addrs = [self.heap, self.name_index, self.order_index];
+        encode_heap_and_indexes(addrs, self.indexed, writer)
     }
 }
 

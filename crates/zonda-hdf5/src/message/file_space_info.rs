@@ -1,7 +1,7 @@
 //! File Space Info message (0x0017), in the superblock extension: how space is managed.
-//! Spec: HDF5 File Format, "The File Space Info Message". Versions 0 and 1 read and written.
-//! The free-space managers themselves are never read: a reader has no use for them, and who writes
-//! without them says that there are none.
+//! Spec: HDF5 File Format, "The File Space Info Message". Versions 0 and 1 read and written. The
+//! free-space managers themselves are never read: a reader has no use for them, and a writer here
+//! says that there are none.
 //! Watch: the library makes a file as short as this message says before it gives out space.
 
 use crate::{FileAddr, HdfError, Reader, Result, Writer};
@@ -51,46 +51,33 @@ impl FileSpaceInfo {
         reader = reader.named(NAME);
         let version = reader.version(0..=1)?;
         let code = reader.u8()?;
-        if version == 0 {
+        let (strategy, persistent) = match (version, code) {
             // Version 0 counted from 1 and had "all, kept", "all", "aggregators", "driver".
-            let (strategy, persistent) = match code {
-                1 => (FileSpaceStrategy::ManagersAndAggregators, true),
-                2 => (FileSpaceStrategy::ManagersAndAggregators, false),
-                3 => (FileSpaceStrategy::Aggregators, false),
-                4 => (FileSpaceStrategy::None, false),
-                _ => return Err(reader.bad("strategy", u64::from(code))),
-            };
-            let threshold = reader.length()?;
-            let n_managers = if persistent { 6 } else { 0 };
-            let managers = (0..n_managers).map(|_| reader.addr()).collect::<Result<_>>()?;
-            let (page_size, page_end_threshold, end_before) = (4096, 0, None);
-            return Ok(FileSpaceInfo {
-                version,
-                strategy,
-                persistent,
-                threshold,
-                page_size,
-                page_end_threshold,
-                end_before,
-                managers,
-            });
-        }
-        let strategy = match code {
-            0 => FileSpaceStrategy::ManagersAndAggregators,
-            1 => FileSpaceStrategy::Pages,
-            2 => FileSpaceStrategy::Aggregators,
-            3 => FileSpaceStrategy::None,
+            (0, 1) => (FileSpaceStrategy::ManagersAndAggregators, true),
+            (0, 2) => (FileSpaceStrategy::ManagersAndAggregators, false),
+            (0, 3) => (FileSpaceStrategy::Aggregators, false),
+            (0, 4) => (FileSpaceStrategy::None, false),
+            (1, 0) => (FileSpaceStrategy::ManagersAndAggregators, reader.u8()? != 0),
+            (1, 1) => (FileSpaceStrategy::Pages, reader.u8()? != 0),
+            (1, 2) => (FileSpaceStrategy::Aggregators, reader.u8()? != 0),
+            (1, 3) => (FileSpaceStrategy::None, reader.u8()? != 0),
             _ => return Err(reader.bad("strategy", u64::from(code))),
         };
-        let persistent = reader.u8()? != 0;
         let threshold = reader.length()?;
-        let page_size = reader.length()?;
-        if page_size < 512 {
-            return Err(reader.bad("bytes of a page", page_size));
+        let (mut page_size, mut page_end_threshold, mut end_before) = (4096, 0, None);
+        if version > 0 {
+            page_size = reader.length()?;
+            if page_size < 512 {
+                return Err(reader.bad("bytes of a page", page_size));
+            }
+            page_end_threshold = reader.u16()?;
+            end_before = reader.addr()?;
         }
-        let page_end_threshold = reader.u16()?;
-        let end_before = reader.addr()?;
-        let n_managers = if persistent { 12 } else { 0 };
+        let n_managers = match (persistent, version) {
+            (false, _) => 0,
+            (true, 0) => 6,
+            (true, _) => 12,
+        };
         let managers = (0..n_managers).map(|_| reader.addr()).collect::<Result<_>>()?;
         Ok(FileSpaceInfo {
             version,
@@ -104,9 +91,9 @@ impl FileSpaceInfo {
         })
     }
 
-    /// The same for a file of which nothing is known to be free, and none of which is cut off: what
-    /// has to be said before something is put behind its end. The message stays as long as it is, and
-    /// the library makes new managers when it next closes the file.
+    /// The same without managers and without an end to cut the file at. A writer has to write this
+    /// before it puts anything behind the end of the file. The message keeps its length, and the
+    /// library makes new managers when it next closes the file.
     #[must_use]
     pub fn without_managers(&self) -> FileSpaceInfo {
         let managers = vec![None; self.managers.len()];

@@ -1,4 +1,5 @@
-//! Fill Value message (0x0005) and its old form (0x0004): what elements are that were never written.
+//! Fill Value message (0x0005) and its old form (0x0004): the value of elements that were never
+//! written.
 //! Spec: HDF5 File Format, "The Data Storage - Fill Value Message". Versions 1 to 3 and the old form
 //! read, 3 written.
 
@@ -26,7 +27,7 @@ pub enum FillTime {
     IfSet,
 }
 
-/// What elements are that were never written.
+/// The value of elements that were never written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FillValue {
     /// When space is allocated; `None` in the old form of the message and where it is left open.
@@ -40,7 +41,7 @@ pub struct FillValue {
 }
 
 impl FillValue {
-    /// Decodes the message. Whether the value has the size of an element is for the caller to see.
+    /// Decodes the message. The caller checks whether the value has the size of an element.
     ///
     /// # Errors
     /// Also for flags that contradict each other and times that are not defined.

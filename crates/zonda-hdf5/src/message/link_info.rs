@@ -1,6 +1,7 @@
 //! Link Info message (0x0002): where links are that are not in the header.
 //! Spec: HDF5 File Format, "The Link Info Message". Version 0.
 
+use super::{decode_order_flags, encode_heap_and_indexes, encode_order_flags};
 use crate::{FileAddr, HdfError, Reader, Result, Writer};
 
 /// Where the links of a group are.
@@ -27,12 +28,7 @@ impl LinkInfo {
     /// Those of a message that ends early, has another version or unknown flags; a negative index.
     pub fn decode(mut reader: Reader<'_>) -> Result<LinkInfo> {
         reader = reader.named("link info message");
-        reader.version(0..=0)?;
-        let flags = reader.u8()?;
-        if flags & !3 != 0 {
-            return Err(reader.bad("flags", u64::from(flags)));
-        }
-        let (tracked, indexed) = (flags & 1 != 0, flags & 2 != 0);
+        let (tracked, indexed) = decode_order_flags(&mut reader)?;
         let max_creation_index = match tracked {
             false => None,
             true => {
@@ -55,18 +51,15 @@ impl LinkInfo {
     /// # Errors
     /// [`HdfError::TooLarge`] where an address is.
     pub fn encode(&self, writer: &mut Writer) -> Result<()> {
-        writer.u8(0).u8(u8::from(self.tracked) | u8::from(self.indexed) << 1);
+        encode_order_flags(self.tracked, self.indexed, writer);
         if self.tracked {
             let index = self.max_creation_index.unwrap_or_default();
             let too_large =
                 |_| HdfError::TooLarge { structure: "link info message", value: index as u64 };
             writer.u64(u64::try_from(index).map_err(too_large)?);
         }
-        writer.addr(self.heap)?.addr(self.name_index)?;
-        if self.indexed {
-            writer.addr(self.order_index)?;
-        }
-        Ok(())
+        let addrs = [self.heap, self.name_index, self.order_index];
+        encode_heap_and_indexes(addrs, self.indexed, writer)
     }
 }
 

@@ -28,6 +28,8 @@ mod reference_count;
 mod shared_message_table;
 mod symbol_table;
 
+use crate::{FileAddr, Reader, Result, Writer};
+
 pub use attribute::{AttributeMessage, AttributeParts};
 pub use attribute_info::AttributeInfo;
 pub use cache_image::CacheImageMessage;
@@ -52,3 +54,33 @@ pub use modification_time::ModificationTime;
 pub use reference_count::{decode_reference_count, encode_reference_count};
 pub use shared_message_table::SharedMessageTable;
 pub use symbol_table::SymbolTableMessage;
+
+/// Decodes version 0 and the flags of an info message: whether creation order is tracked, and whether
+/// there is an index by it.
+fn decode_order_flags(reader: &mut Reader<'_>) -> Result<(bool, bool)> {
+    reader.version(0..=0)?;
+    let flags = reader.u8()?;
+    if flags & !3 != 0 {
+        return Err(reader.bad("flags", u64::from(flags)));
+    }
+    Ok((flags & 1 != 0, flags & 2 != 0))
+}
+
+/// Encodes version 0 and the flags of an info message.
+fn encode_order_flags(tracked: bool, indexed: bool, writer: &mut Writer) {
+    writer.u8(0).u8(u8::from(tracked) | u8::from(indexed) << 1);
+}
+
+/// Encodes the addresses of an info message: heap, index by name and, if `indexed`, index by creation
+/// order.
+fn encode_heap_and_indexes(
+    [heap, name_index, order_index]: [Option<FileAddr>; 3],
+    indexed: bool,
+    writer: &mut Writer,
+) -> Result<()> {
+    writer.addr(heap)?.addr(name_index)?;
+    if indexed {
+        writer.addr(order_index)?;
+    }
+    Ok(())
+}

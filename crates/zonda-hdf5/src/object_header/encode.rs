@@ -31,8 +31,8 @@ pub struct HeaderStyle {
     pub version: u8,
     /// Number of hard links, in version 1. In version 2 a message has it if it is not 1.
     pub reference_count: u32,
-    /// Bits 4 and 8: creation order of attributes is tracked, and indexed. The others follow from
-    /// what else there is.
+    /// Bits 4 and 8: creation order of attributes is tracked, and indexed. The other flags follow
+    /// from the other fields.
     pub flags: u8,
     /// Most attributes in the header, least attributes outside of it, if not the defaults.
     pub phase_change: Option<(u16, u16)>,
@@ -40,7 +40,7 @@ pub struct HeaderStyle {
     pub times: Option<[u32; 4]>,
 }
 
-/// That of a new header of version 2 which keeps neither an order of attributes nor times.
+/// The style of a new header of version 2 which keeps neither an order of attributes nor times.
 impl Default for HeaderStyle {
     fn default() -> HeaderStyle {
         HeaderStyle { version: 2, reference_count: 1, flags: 0, phase_change: None, times: None }
@@ -86,12 +86,16 @@ impl HeaderStyle {
 
     /// A first block up to its messages, and the bytes that there are for these. `None` where its
     /// space does not even hold what is before the messages.
-    fn first_block(&self, space: &HeaderSpace, sizes: Sizes) -> Result<Option<(Block<'_>, u64)>> {
+    fn first_block(
+        &self,
+        space: &HeaderSpace,
+        sizes: Sizes,
+    ) -> Result<Option<(HeaderBlock<'_>, u64)>> {
         let started = match self.version {
             1 => v1::start(self, space, sizes)?,
             _ => v2::start(self, space.len, sizes)?,
         };
-        Ok(started.map(|(writer, room)| (Block { style: self, writer, n_messages: 0 }, room)))
+        Ok(started.map(|(writer, room)| (HeaderBlock { style: self, writer, n_messages: 0 }, room)))
     }
 
     /// Bytes for messages in another block of `len` bytes.
@@ -101,23 +105,23 @@ impl HeaderStyle {
     }
 
     /// Another block up to its messages.
-    fn other_block(&self, sizes: Sizes) -> Block<'_> {
+    fn other_block(&self, sizes: Sizes) -> HeaderBlock<'_> {
         let mut writer = Writer::new(NAME, sizes);
         if self.version != 1 {
             writer.put(b"OCHK");
         }
-        Block { style: self, writer, n_messages: 0 }
+        HeaderBlock { style: self, writer, n_messages: 0 }
     }
 }
 
 /// A block in the making.
-struct Block<'a> {
+struct HeaderBlock<'a> {
     style: &'a HeaderStyle,
     writer: Writer,
     n_messages: usize,
 }
 
-impl Block<'_> {
+impl HeaderBlock<'_> {
     fn put(&mut self, message: &NewMessage) -> Result<()> {
         self.n_messages = self.n_messages.saturating_add(1);
         match self.style.version {
@@ -170,11 +174,11 @@ pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
 
 /// Encodes a header into the space of its first block.
 ///
-/// Messages go there in the order given as far as they fit, the others into one more block, whose
-/// place `fresh` gives for its length. Attributes of which no creation order is kept stay in the
-/// order given over both blocks. Messages about yet other blocks are messages like all others; their
-/// blocks stay as they are, but for version 1 their messages are not counted: there a header is
-/// encoded with all of its messages.
+/// Messages are put there in the order given as far as they fit, the others into one more block,
+/// for whose length `fresh` gives an address. Attributes without a creation order keep the order
+/// given over both blocks. Messages about yet other blocks are treated like all others, and their
+/// blocks stay as they are. In version 1 the messages in those are not counted, so a header of
+/// version 1 is encoded with all of its messages.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`] for messages that no header can hold, and where not even a message about
@@ -203,7 +207,7 @@ pub fn encode_header(
     let mut rest = style.other_block(sizes);
     let mut is_ordered = true;
     for message in messages {
-        // Where nothing says the order of attributes, it is that of their messages.
+        // Where no creation order is kept, attributes have the order of their messages.
         let is_free = style.tracked() || message.kind != kind::ATTRIBUTE || is_ordered;
         let behind = left.checked_sub(style.message_len(message));
         if let Some(behind) = behind.filter(|_| is_free) {

@@ -1,24 +1,24 @@
 use super::*;
-use crate::testing::{Builder, file};
+use crate::testing::{StructureBytes, file};
 
 /// Where headers are in these tests.
 const AT: usize = 64;
 
-fn message_v1(kind: u16, flags: u8, body: &[u8]) -> Builder {
+fn message_v1(kind: u16, flags: u8, body: &[u8]) -> StructureBytes {
     assert_eq!(body.len() % 8, 0);
-    let message = Builder::default().u16(kind).u16(u16::try_from(body.len()).unwrap());
+    let message = StructureBytes::default().u16(kind).u16(u16::try_from(body.len()).unwrap());
     message.bytes(&[flags, 0, 0, 0]).bytes(body)
 }
 
-fn header_v1(messages: &[Builder]) -> Builder {
+fn header_v1(messages: &[StructureBytes]) -> StructureBytes {
     let body: Vec<u8> = messages.iter().flat_map(|message| message.bytes.clone()).collect();
     let count = u16::try_from(messages.len()).unwrap();
-    let header = Builder::default().bytes(&[1, 0]).u16(count).u32(3);
+    let header = StructureBytes::default().bytes(&[1, 0]).u16(count).u32(3);
     header.u32(u32::try_from(body.len()).unwrap()).u32(0).bytes(&body)
 }
 
-fn message_v2(kind: u8, flags: u8, order: Option<u16>, body: &[u8]) -> Builder {
-    let message = Builder::default().bytes(&[kind]).u16(u16::try_from(body.len()).unwrap());
+fn message_v2(kind: u8, flags: u8, order: Option<u16>, body: &[u8]) -> StructureBytes {
+    let message = StructureBytes::default().bytes(&[kind]).u16(u16::try_from(body.len()).unwrap());
     let message = message.bytes(&[flags]);
     match order {
         Some(order) => message.u16(order),
@@ -27,10 +27,10 @@ fn message_v2(kind: u8, flags: u8, order: Option<u16>, body: &[u8]) -> Builder {
     .bytes(body)
 }
 
-fn header_v2(flags: u8, fields: &[u8], messages: &[Builder], gap: usize) -> Builder {
+fn header_v2(flags: u8, fields: &[u8], messages: &[StructureBytes], gap: usize) -> StructureBytes {
     let mut body: Vec<u8> = messages.iter().flat_map(|message| message.bytes.clone()).collect();
     body.resize(body.len() + gap, 0);
-    let header = Builder::default().bytes(b"OHDR\x02").bytes(&[flags]).bytes(fields);
+    let header = StructureBytes::default().bytes(b"OHDR\x02").bytes(&[flags]).bytes(fields);
     let header = match flags & 3 {
         0 => header.bytes(&[u8::try_from(body.len()).unwrap()]),
         1 => header.u16(u16::try_from(body.len()).unwrap()),
@@ -40,15 +40,18 @@ fn header_v2(flags: u8, fields: &[u8], messages: &[Builder], gap: usize) -> Buil
 }
 
 fn continuation(addr: u64, len: u64) -> Vec<u8> {
-    Builder::default().u64(addr).u64(len).bytes
+    StructureBytes::default().u64(addr).u64(len).bytes
 }
 
-fn block_v2(messages: &[Builder], gap: usize) -> Builder {
-    let block = messages.iter().cloned().fold(Builder::default().bytes(b"OCHK"), Builder::then);
+fn block_v2(messages: &[StructureBytes], gap: usize) -> StructureBytes {
+    let block = messages
+        .iter()
+        .cloned()
+        .fold(StructureBytes::default().bytes(b"OCHK"), StructureBytes::then);
     block.bytes(&vec![0; gap]).checksum()
 }
 
-fn read(bytes: Builder) -> Result<ObjectHeader> {
+fn read(bytes: StructureBytes) -> Result<ObjectHeader> {
     ObjectHeader::read(&file(&bytes.bytes), FileAddr(AT as u64))
 }
 
@@ -59,8 +62,8 @@ fn version_1_with_a_continuation() {
         message_v1(0x10, 0, &continuation(256, 24)),
         message_v1(0x77, 0, b"whatever"),
     ]);
-    let block = Builder::default().then(message_v1(0x01, 1, b"dataspacedataspa"));
-    let bytes = Builder::new(AT).then(header).pad_to(256).then(block);
+    let block = StructureBytes::default().then(message_v1(0x01, 1, b"dataspacedataspa"));
+    let bytes = StructureBytes::new(AT).then(header).pad_to(256).then(block);
     let header = read(bytes).unwrap();
     assert_eq!((header.version, header.reference_count, header.messages.len()), (1, Some(3), 4));
     let kinds: Vec<u16> = header.messages.iter().map(|message| message.kind).collect();
@@ -75,14 +78,14 @@ fn version_1_with_a_continuation() {
 
 #[test]
 fn version_2_with_all_optional_fields() {
-    let fields = Builder::default().u32(1).u32(2).u32(3).u32(4).u16(8).u16(6).bytes;
+    let fields = StructureBytes::default().u32(1).u32(2).u32(3).u32(4).u16(8).u16(6).bytes;
     let messages = [
         message_v2(0x0c, 0, Some(7), b"one"),
         message_v2(0x10, 0, Some(0), &continuation(256, 4 + 6 + 3 + 5 + 4)),
     ];
     let header = header_v2(0x3d, &fields, &messages, 3);
     let block = block_v2(&[message_v2(0x0c, 4, Some(8), b"two")], 5);
-    let bytes = Builder::new(AT).then(header).pad_to(256).then(block);
+    let bytes = StructureBytes::new(AT).then(header).pad_to(256).then(block);
     let header = read(bytes).unwrap();
     assert_eq!((header.times, header.phase_change), (Some([1, 2, 3, 4]), Some((8, 6))));
     assert!(header.attribute_order_tracked() && header.attribute_order_indexed());
@@ -98,13 +101,13 @@ fn version_2_with_all_optional_fields() {
 fn long_headers_take_a_second_read() {
     let body = vec![7; 3000];
     let header = header_v2(1, &[], &[message_v2(0x0c, 0, None, &body)], 0);
-    let header = read(Builder::new(AT).then(header)).unwrap();
+    let header = read(StructureBytes::new(AT).then(header)).unwrap();
     assert_eq!(header.body(&header.messages[0]), body);
 }
 
 #[test]
 fn checksums_are_verified() {
-    let good = Builder::new(AT)
+    let good = StructureBytes::new(AT)
         .then(header_v2(0, &[], &[message_v2(0x10, 0, None, &continuation(256, 15))], 0))
         .pad_to(256)
         .then(block_v2(&[message_v2(0x0c, 0, None, b"one")], 0));
@@ -120,11 +123,11 @@ fn checksums_are_verified() {
 #[test]
 fn continuations_that_lead_back() {
     let to_itself = header_v1(&[message_v1(0x10, 0, &continuation(AT as u64, 40))]);
-    let error = read(Builder::new(AT).then(to_itself)).unwrap_err();
+    let error = read(StructureBytes::new(AT).then(to_itself)).unwrap_err();
     assert!(matches!(error, HdfError::Cycle { at: 64, .. }));
     let to_block = header_v1(&[message_v1(0x10, 0, &continuation(256, 24))]);
     let block = message_v1(0x10, 0, &continuation(256, 24));
-    let error = read(Builder::new(AT).then(to_block).pad_to(256).then(block)).unwrap_err();
+    let error = read(StructureBytes::new(AT).then(to_block).pad_to(256).then(block)).unwrap_err();
     assert!(matches!(error, HdfError::Cycle { at: 256, .. }));
 }
 
@@ -133,7 +136,7 @@ fn blocks_over_each_other_are_bounded() {
     // Each block begins 24 bytes later than the one before and ends with the file: together they
     // would have the square of its bytes.
     let mut bytes =
-        Builder::new(AT).then(header_v1(&[message_v1(0x10, 0, &continuation(256, 24))]));
+        StructureBytes::new(AT).then(header_v1(&[message_v1(0x10, 0, &continuation(256, 24))]));
     bytes = bytes.pad_to(256);
     let end = 256 + 24 * 4000u64;
     for index in 1..4000 {
@@ -148,38 +151,39 @@ fn blocks_over_each_other_are_bounded() {
 
 #[test]
 fn hostile_blocks_and_messages() {
-    let v1 = |body: &[u8]| read(Builder::new(AT).then(header_v1(&[message_v1(0x10, 0, body)])));
+    let v1 =
+        |body: &[u8]| read(StructureBytes::new(AT).then(header_v1(&[message_v1(0x10, 0, body)])));
     assert!(matches!(v1(&continuation(1 << 40, 24)), Err(HdfError::OutOfFile { .. })));
     assert!(matches!(v1(&continuation(AT as u64 + 8, u64::MAX)), Err(HdfError::OutOfFile { .. })));
     assert!(matches!(v1(&continuation(u64::MAX, 24)), Err(HdfError::Missing { .. })));
     assert!(matches!(v1(b"12345678"), Err(HdfError::Truncated { .. })));
     let short = |len| {
         let header = header_v2(0, &[], &[message_v2(0x10, 0, None, &continuation(256, len))], 0);
-        read(Builder::new(AT).then(header).pad_to(256).bytes(b"OCHK\0\0\0\0"))
+        read(StructureBytes::new(AT).then(header).pad_to(256).bytes(b"OCHK\0\0\0\0"))
     };
     assert!(short(0).is_err() && short(4).is_err() && short(7).is_err());
     let mut long = header_v1(&[message_v1(0x03, 0, b"datatype")]);
     long.bytes[18] = 9;
-    assert!(matches!(read(Builder::new(AT).then(long)), Err(HdfError::Truncated { .. })));
-    let mut cut = Builder::new(AT).then(header_v1(&[message_v1(0x03, 0, b"datatype")]));
+    assert!(matches!(read(StructureBytes::new(AT).then(long)), Err(HdfError::Truncated { .. })));
+    let mut cut = StructureBytes::new(AT).then(header_v1(&[message_v1(0x03, 0, b"datatype")]));
     cut.bytes.truncate(AT + 30);
     assert!(matches!(read(cut), Err(HdfError::OutOfFile { .. })));
-    let huge = Builder::default().bytes(b"OHDR\x02\x03").u64(u64::MAX - 20);
-    assert!(matches!(read(Builder::new(AT).then(huge)), Err(HdfError::OutOfFile { .. })));
+    let huge = StructureBytes::default().bytes(b"OHDR\x02\x03").u64(u64::MAX - 20);
+    assert!(matches!(read(StructureBytes::new(AT).then(huge)), Err(HdfError::OutOfFile { .. })));
 }
 
 #[test]
 fn unknown_messages_pass_unless_they_object() {
     let with = |flags| {
         let message = message_v2(0x77, flags, None, b"new");
-        read(Builder::new(AT).then(header_v2(0, &[], &[message], 0)))
+        read(StructureBytes::new(AT).then(header_v2(0, &[], &[message], 0)))
     };
     assert!(with(0).is_ok());
     let header = with(0x08).unwrap();
     assert!(header.messages[0].fails_writers_if_unknown());
     assert!(matches!(with(0x80), Err(HdfError::Unsupported { .. })));
     let known = message_v2(0x18, 0x84, None, b"image");
-    assert!(read(Builder::new(AT).then(header_v2(0, &[], &[known], 0))).is_ok());
+    assert!(read(StructureBytes::new(AT).then(header_v2(0, &[], &[known], 0))).is_ok());
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn attributes_without_a_creation_order_stay_in_order_over_two_blocks() {
         let header = encode_header(&style, &messages, &space, sizes, place).unwrap();
         let (at, rest) = header.continuation.unwrap();
         assert_eq!(at, FileAddr(256));
-        let whole = Builder::new(AT).bytes(&header.first).pad_to(256).bytes(&rest);
+        let whole = StructureBytes::new(AT).bytes(&header.first).pad_to(256).bytes(&rest);
         let read = read(whole).unwrap();
         let known =
             read.messages.iter().filter(|m| [kind::ATTRIBUTE, kind::FILL_VALUE].contains(&m.kind));

@@ -1,18 +1,18 @@
-//! What a symbol table takes of the file, for giving it back.
+//! The extents of a symbol table, for giving them back.
 
 use super::write::shape;
 use super::{NODE, node_space};
-use crate::btree_v1::{Node, NodeType, read_root};
-use crate::guard::Budget;
+use crate::btree_v1::{BtreeV1Node, NodeType, read_root};
 use crate::local_heap::LocalHeap;
 use crate::message::SymbolTableMessage;
+use crate::traversal_budget::TraversalBudget;
 use crate::{File, FileAddr, HdfError, Result};
 
 const TREE: &str = "version 1 B-tree node";
 const TABLE: &str = "symbol table";
 
-/// All that a symbol table takes of the file: the nodes of its B-tree and those of its entries, each
-/// with the bytes that are not used, and its local heap. None lies over another.
+/// The extents of a symbol table: the nodes of its B-tree and those of its entries, each with its
+/// unused bytes, and its local heap. None overlaps another.
 ///
 /// # Errors
 /// Damage of these structures; [`HdfError::OutOfFile`] where one is not wholly in the file;
@@ -24,13 +24,13 @@ pub fn symbol_table_extents(
     let superblock = file.superblock();
     let shape = shape(superblock);
     let mut out = LocalHeap::read(file, message.heap)?.extents().to_vec();
-    let mut budget = Budget::of(file);
+    let mut budget = TraversalBudget::of(file);
     let level = read_root(file, message.btree, NodeType::Group, shape.key_len)?.level();
     let mut pending = vec![(message.btree, level)];
     while let Some((addr, level)) = pending.pop() {
         budget.spend(TREE, addr, shape.node_len())?;
         out.push((addr, shape.node_len()));
-        let node = Node::read(file, addr, NodeType::Group, Some(level), shape.key_len)?;
+        let node = BtreeV1Node::read(file, addr, NodeType::Group, Some(level), shape.key_len)?;
         if node.len() > shape.most {
             let (at, what, value) = (file.position(addr), "number of children", node.len() as u64);
             return Err(HdfError::BadValue { structure: TREE, at, what, value });

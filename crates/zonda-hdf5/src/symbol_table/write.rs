@@ -1,9 +1,9 @@
-//! A symbol table made whole from all links of a group.
+//! A symbol table that is written whole from all links of a group.
 //!
 //! There are as few nodes as hold the entries, and the entries are spread evenly over them; so are
 //! the nodes over those of the B-tree above.
 
-use super::{Entry, EntryTarget, encode_node, most_entries, node_space};
+use super::{EntryTarget, SymbolTableEntry, encode_node, most_entries, node_space};
 use crate::btree_v1::{NodeShape, NodeType};
 use crate::local_heap::NewLocalHeap;
 use crate::message::{Link, LinkTarget, SymbolTableMessage};
@@ -11,9 +11,9 @@ use crate::{FileAddr, Fresh, HdfError, Result, Superblock};
 
 const TABLE: &str = "symbol table";
 
-/// A node that has its place: of symbols, or of the tree above.
+/// A node that has an address: of symbols, or of the tree above.
 #[derive(Clone, Copy, Debug)]
-struct Child {
+struct PlacedNode {
     addr: FileAddr,
     /// Where the last name in it is in the heap.
     last: u64,
@@ -22,8 +22,8 @@ struct Child {
 /// Puts the links of a group into a symbol table: a local heap with their names, nodes with their
 /// entries, and a version 1 B-tree over these.
 ///
-/// A symbol table keeps neither the order of creation nor character sets: these are not looked at.
-/// How long nodes are says `superblock`.
+/// A symbol table keeps neither the order of creation nor character sets: these are ignored.
+/// `superblock` says how long nodes are.
 ///
 /// # Errors
 /// [`HdfError::Unsupported`] for what no symbol table can have: links that are neither hard nor
@@ -49,7 +49,7 @@ pub fn write_symbol_table(
             LinkTarget::External { .. } => return Err(unsupported("an external link")),
             LinkTarget::UserDefined { .. } => return Err(unsupported("a user-defined link")),
         };
-        entries.push(Entry { name, target });
+        entries.push(SymbolTableEntry { name, target });
     }
     let (heap, bytes) = heap.encode(|len| fresh.space().alloc(len))?;
     fresh.put_at(heap, bytes);
@@ -58,14 +58,14 @@ pub fn write_symbol_table(
     for entries in Shares::of(&entries, most_entries(superblock)) {
         let addr = fresh.space().alloc(node_space(superblock))?;
         fresh.put_at(addr, encode_node(entries, superblock)?);
-        children.push(Child { addr, last: entries.last().map_or(0, |entry| entry.name) });
+        children.push(PlacedNode { addr, last: entries.last().map_or(0, |entry| entry.name) });
     }
     Ok(SymbolTableMessage { btree: write_tree(children, superblock, fresh)?, heap })
 }
 
 /// Writes a tree over these nodes, level by level, and says where its root is.
 fn write_tree(
-    mut children: Vec<Child>,
+    mut children: Vec<PlacedNode>,
     superblock: &Superblock,
     fresh: &mut Fresh<'_>,
 ) -> Result<FileAddr> {
@@ -95,7 +95,7 @@ fn write_tree(
             fresh.put_at(*addr, bytes);
             before = Some(*addr);
             key = share.last().map_or(key, |child| child.last);
-            above.push(Child { addr: *addr, last: key });
+            above.push(PlacedNode { addr: *addr, last: key });
         }
         if let [root] = above.as_slice() {
             return Ok(root.addr);
@@ -118,7 +118,7 @@ pub(super) fn shape(superblock: &Superblock) -> NodeShape {
 
 /// A list in as few parts as have at most so many items each, which differ by one at most.
 struct Shares<'a, T> {
-    rest: &'a [T],
+    remaining: &'a [T],
     parts: usize,
 }
 
@@ -126,7 +126,7 @@ impl<'a, T> Shares<'a, T> {
     fn of(all: &'a [T], most: usize) -> Shares<'a, T> {
         // The number of items in a node has two bytes.
         let most = most.clamp(1, usize::from(u16::MAX));
-        Shares { rest: all, parts: all.len().div_ceil(most) }
+        Shares { remaining: all, parts: all.len().div_ceil(most) }
     }
 }
 
@@ -137,9 +137,10 @@ impl<'a, T> Iterator for Shares<'a, T> {
         if self.parts == 0 {
             return None;
         }
-        let (part, rest) = self.rest.split_at_checked(self.rest.len().div_ceil(self.parts))?;
+        let (part, remaining) =
+            self.remaining.split_at_checked(self.remaining.len().div_ceil(self.parts))?;
         self.parts = self.parts.saturating_sub(1);
-        self.rest = rest;
+        self.remaining = remaining;
         Some(part)
     }
 }

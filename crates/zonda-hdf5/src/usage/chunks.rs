@@ -1,16 +1,16 @@
-//! What the data of one dataset take.
+//! The extents of the data of one dataset.
 
 use std::sync::Arc;
 
-use super::walk::{Extents, Walk};
+use super::walk::UsageWalk;
 use super::{Extent, ExtentKind};
 use crate::btree_v1::NodeType;
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::chunk_index::ChunkIndex;
 use crate::message::{ChunkIndexKind, ChunkedLayout, DataLayout};
-use crate::{Object, Result};
+use crate::{FileRange, Object, Result};
 
-impl Walk<'_> {
+impl UsageWalk<'_> {
     pub(super) fn dataset(&mut self, object: &Object) {
         if let Err(error) = self.data(object) {
             self.usage.fault(Some(object.addr()), error);
@@ -72,12 +72,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What the index takes.
-    fn index(&self, layout: &ChunkedLayout, index: &ChunkIndex, filtered: bool) -> Result<Extents> {
+    /// The extents of an index of chunks.
+    fn index(
+        &self,
+        layout: &ChunkedLayout,
+        index: &ChunkIndex,
+        filtered: bool,
+    ) -> Result<Vec<FileRange>> {
         let Some(addr) = layout.addr else { return Ok(Vec::new()) };
         match layout.index {
             ChunkIndexKind::BtreeV1 => {
-                // Size and mask, and the place of the chunk with that of the element in it.
+                // Size and mask, and the offsets of the chunk with one for the element size.
                 let key_len = layout.chunk_dims.len().saturating_add(2).saturating_mul(8);
                 self.nodes(addr, NodeType::Chunk, key_len, self.file.superblock().chunk_k)
             }
@@ -90,7 +95,7 @@ impl Walk<'_> {
     }
 }
 
-/// Elements of a chunk that are in the extent.
+/// Elements of a chunk that are inside the extent of the dataset.
 fn inside(coords: &[u64], chunk: &[u64], dims: &[u64]) -> u64 {
     coords.iter().zip(chunk).zip(dims).fold(1, |n: u64, ((&at, &len), &dim)| {
         n.saturating_mul(dim.saturating_sub(at.saturating_mul(len)).min(len))

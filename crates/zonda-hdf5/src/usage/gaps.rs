@@ -1,20 +1,17 @@
-//! Collections of the global heap in what nothing else takes.
+//! Collections of the global heap, found in the gaps between other extents.
 
 use super::{Extent, ExtentKind, Usage};
 use crate::File;
+use crate::tuning::{GAP_SEARCH_BYTES, GAP_SEARCH_MAX_BYTES};
 
 /// What a collection begins with: signature, version, three zeros.
 const BEGINS: [u8; 8] = *b"GCOL\x01\0\0\0";
-/// Bytes looked at in one go.
-const BLOCK: usize = 1 << 20;
-/// Bytes of gaps that are looked at in all: beyond, nobody waits for the answer.
-const MOST_BYTES: u64 = 1 << 30;
-/// The least that a collection takes.
+/// Bytes of the shortest collection.
 const LEAST: u64 = 4096;
 
 pub(super) fn find_collections(file: &File, usage: &mut Usage) {
     let gaps: Vec<(u64, u64)> = usage.gaps().filter(|&(_, len)| len >= LEAST).collect();
-    let mut left = MOST_BYTES;
+    let mut left = GAP_SEARCH_MAX_BYTES;
     for (at, len) in gaps {
         let looked_at = len.min(left);
         left = left.saturating_sub(looked_at);
@@ -27,9 +24,11 @@ pub(super) fn find_collections(file: &File, usage: &mut Usage) {
 /// Looks for collections from byte `at` to byte `end`, which begin at multiples of 8.
 fn search(file: &File, usage: &mut Usage, mut at: u64, end: u64) -> crate::Result<()> {
     let length = usize::from(file.sizes().length);
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; GAP_SEARCH_BYTES];
     while at < end {
-        let want = usize::try_from(end.saturating_sub(at)).unwrap_or(BLOCK).min(BLOCK);
+        let want = usize::try_from(end.saturating_sub(at))
+            .unwrap_or(GAP_SEARCH_BYTES)
+            .min(GAP_SEARCH_BYTES);
         let Some(bytes) = block.get_mut(..want) else { break };
         let got = file.storage().read_at(at, bytes)?;
         let bytes = bytes.get(..got).unwrap_or_default();

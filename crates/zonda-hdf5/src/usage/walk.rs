@@ -6,11 +6,10 @@ use hashbrown::HashSet;
 
 use super::{Extent, ExtentKind, Usage};
 use crate::attributes;
-use crate::btree_v1::{self, Node, NodeType};
+use crate::btree_v1::{self, BtreeV1Node, NodeType};
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::fractal_heap::FractalHeap;
 use crate::fractal_heap::extents::free_space_extents;
-use crate::guard::Budget;
 use crate::links;
 use crate::message::{
     AttributeInfo, CacheImageMessage, ExternalFilesMessage, LinkInfo, LinkTarget,
@@ -18,15 +17,13 @@ use crate::message::{
 };
 use crate::sohm::{SharedMessages, SharedRecord};
 use crate::symbol_table;
-use crate::{File, FileAddr, Message, Object, ObjectHeader, ObjectKind, Result};
+use crate::traversal_budget::TraversalBudget;
+use crate::{File, FileAddr, FileRange, Message, Object, ObjectHeader, ObjectKind, Result};
 
 const LOCAL_HEAP: &str = "local heap";
 const DRIVER: &str = "driver information block";
 
-/// Extents by address.
-pub(super) type Extents = Vec<(FileAddr, u64)>;
-
-/// Whether reading goes on without a message, so that nobody else would notice that it is damaged.
+/// Whether no reader decodes a message, so that nothing but this walk notices that it is damaged.
 fn nobody_needs(message: &Message) -> bool {
     const UNNEEDED: [u16; 5] = [
         kind::GROUP_INFO,
@@ -38,17 +35,17 @@ fn nobody_needs(message: &Message) -> bool {
     !message.is_shared() && UNNEEDED.contains(&message.kind)
 }
 
-pub(super) struct Walk<'a> {
+pub(super) struct UsageWalk<'a> {
     pub(super) file: &'a Arc<File>,
     pub(super) usage: Usage,
     seen: HashSet<FileAddr>,
     pending: Vec<FileAddr>,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(file: &'a Arc<File>) -> Walk<'a> {
+impl<'a> UsageWalk<'a> {
+    pub(super) fn new(file: &'a Arc<File>) -> UsageWalk<'a> {
         let usage = Usage { file_bytes: file.len(), ..Usage::default() };
-        Walk { file, usage, seen: HashSet::new(), pending: Vec::new() }
+        UsageWalk { file, usage, seen: HashSet::new(), pending: Vec::new() }
     }
 
     pub(super) fn whole_file(&mut self) {
@@ -79,7 +76,12 @@ impl<'a> Walk<'a> {
         self.usage.claim(Extent { at, len, kind, owner });
     }
 
-    fn claim_all(&mut self, kind: ExtentKind, owner: Option<FileAddr>, found: Result<Extents>) {
+    fn claim_all(
+        &mut self,
+        kind: ExtentKind,
+        owner: Option<FileAddr>,
+        found: Result<Vec<FileRange>>,
+    ) {
         match found {
             Ok(found) => {
                 found.into_iter().for_each(|(addr, len)| self.claim(kind, owner, addr, len));
@@ -88,7 +90,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What belongs to no object.
+    /// Claims the structures that belong to no object.
     fn file_level(&mut self) {
         for error in self.file.faults() {
             self.usage.fault(None, error.clone());
@@ -143,7 +145,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn driver_info(&self, addr: FileAddr) -> Result<Extents> {
+    fn driver_info(&self, addr: FileAddr) -> Result<Vec<FileRange>> {
         let bytes = self.file.read(DRIVER, addr, 16)?;
         let mut reader = self.file.reader(DRIVER, addr, &bytes);
         reader.skip(4)?;
@@ -151,7 +153,7 @@ impl<'a> Walk<'a> {
         Ok(vec![(addr, len.saturating_add(16))])
     }
 
-    fn shared_messages(&self, addr: FileAddr, n_indexes: u8) -> Result<Extents> {
+    fn shared_messages(&self, addr: FileAddr, n_indexes: u8) -> Result<Vec<FileRange>> {
         let file = self.file;
         let entry = u64::from(file.sizes().offset).saturating_mul(2).saturating_add(14);
         let len = u64::from(n_indexes).saturating_mul(entry).saturating_add(8);
@@ -240,7 +242,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn symbol_table(&self, table: &SymbolTableMessage) -> Result<Extents> {
+    fn symbol_table(&self, table: &SymbolTableMessage) -> Result<Vec<FileRange>> {
         let superblock = self.file.superblock();
         let key_len = usize::from(self.file.sizes().length);
         let k = superblock.group_internal_k;
@@ -255,14 +257,14 @@ impl<'a> Walk<'a> {
         Ok(out)
     }
 
-    /// The nodes of a version 1 B-tree. They have room for 2K children, however many they have.
+    /// The nodes of a version 1 B-tree. A node takes the bytes of 2K children, however many it has.
     pub(super) fn nodes(
         &self,
         root: FileAddr,
         node_type: NodeType,
         key_len: usize,
         k: u16,
-    ) -> Result<Extents> {
+    ) -> Result<Vec<FileRange>> {
         let offset = u64::from(self.file.sizes().offset);
         let children = u64::from(k).saturating_mul(2);
         let len = (key_len as u64)
@@ -272,7 +274,7 @@ impl<'a> Walk<'a> {
             .saturating_add(offset.saturating_mul(2))
             .saturating_add(8);
         let mut out = vec![(root, len)];
-        let mut budget = Budget::of(self.file);
+        let mut budget = TraversalBudget::of(self.file);
         let top = btree_v1::read_root(self.file, root, node_type, key_len)?;
         let mut inner = vec![top];
         while let Some(node) = inner.pop().filter(|node| node.level() > 0) {
@@ -283,7 +285,13 @@ impl<'a> Walk<'a> {
                 // Leaves refer to no nodes.
                 let below = node.level().saturating_sub(1);
                 if below > 0 {
-                    inner.push(Node::read(self.file, child, node_type, Some(below), key_len)?);
+                    inner.push(BtreeV1Node::read(
+                        self.file,
+                        child,
+                        node_type,
+                        Some(below),
+                        key_len,
+                    )?);
                 }
             }
         }
@@ -291,7 +299,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Header and data of a local heap.
-    fn local_heap(&self, addr: FileAddr) -> Result<Extents> {
+    fn local_heap(&self, addr: FileAddr) -> Result<Vec<FileRange>> {
         let sizes = self.file.sizes();
         let lengths = u64::from(sizes.length).saturating_mul(2);
         let len = lengths.saturating_add(u64::from(sizes.offset)).saturating_add(8);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use zonda_storage::Storage;
 
 use super::*;
-use crate::built::{le, object};
+use crate::built_file::{le, object};
 use crate::fractal_heap::FractalHeap;
 use crate::space::SECTOR;
 use crate::{Limits, Space};
@@ -36,7 +36,7 @@ fn info(tracked: bool, indexed: bool) -> AttributeInfo {
 }
 
 /// A list that is committed again and again, beside what it should have.
-struct Lab {
+struct ListTest {
     storage: Arc<dyn Storage>,
     space: Space,
     list: DenseAttributes,
@@ -48,15 +48,15 @@ struct Lab {
     n_whole: usize,
 }
 
-impl Lab {
-    fn new(info: &AttributeInfo, model: Model) -> Lab {
+impl ListTest {
+    fn new(info: &AttributeInfo, model: Model) -> ListTest {
         let storage = crate::testing::storage(&[]);
         let mut space = Space::new(SECTOR);
-        let list = Lab::whole(info, &model, &mut space, &storage).0;
+        let list = ListTest::whole(info, &model, &mut space, &storage).0;
         let (committed, written, n_whole) = (None, 0, 0);
-        let mut lab = Lab { storage, space, list, model, committed, written, n_whole };
-        lab.commit();
-        lab
+        let mut test = ListTest { storage, space, list, model, committed, written, n_whole };
+        test.commit();
+        test
     }
 
     fn whole(
@@ -96,7 +96,7 @@ impl Lab {
     }
 
     /// Changes the list and commits that.
-    fn step(&mut self, change: impl FnOnce(&mut Lab, &mut Fresh<'_>)) {
+    fn step(&mut self, change: impl FnOnce(&mut ListTest, &mut Fresh<'_>)) {
         let mut space = std::mem::replace(&mut self.space, Space::new(0));
         let mut fresh = Fresh::new(&mut space);
         change(self, &mut fresh);
@@ -107,7 +107,7 @@ impl Lab {
             // What was laid out last is in use nowhere else, and the list before is given back whole.
             freed.extend(self.list.extents());
             let bare = AttributeInfo { max_creation_index: None, ..*self.list.info() };
-            let (list, n) = Lab::whole(&bare, &self.model, &mut self.space, &self.storage);
+            let (list, n) = ListTest::whole(&bare, &self.model, &mut self.space, &self.storage);
             self.list = list;
             self.written += n;
             self.n_whole += 1;
@@ -203,13 +203,13 @@ fn some(n: usize) -> Model {
 #[test]
 fn a_heap_that_grew_says_what_one_made_whole_says() {
     for n in [10, 30, 500, 3000] {
-        let mut grown = Lab::new(&info(true, true), some(9));
+        let mut grown = ListTest::new(&info(true, true), some(9));
         for (i, last) in (9..n).step_by(25).map(|i| (i, n.min(i + 25))) {
-            grown.step(|lab, fresh| {
-                (i..last).for_each(|i| lab.set(&name(i), vec![i as u8; 4], false, fresh));
+            grown.step(|test, fresh| {
+                (i..last).for_each(|i| test.set(&name(i), vec![i as u8; 4], false, fresh));
             });
         }
-        let whole = Lab::new(&info(true, true), some(n));
+        let whole = ListTest::new(&info(true, true), some(n));
         assert_eq!(grown.heap_statistics(), whole.heap_statistics(), "{n}");
     }
 }
@@ -219,58 +219,58 @@ fn a_commit_writes_what_changed() {
     // Blocks of 32 KiB are the longest there; five levels of nodes are more than both trees have.
     let most = (32 << 10) + 2 * 5 * 512 + 1024;
     for n in [1000, 3000] {
-        let mut lab = Lab::new(&info(true, true), some(n));
+        let mut test = ListTest::new(&info(true, true), some(n));
         for i in n..n + 40 {
-            let before = lab.written;
-            lab.step(|lab, fresh| lab.set(&name(i), vec![1; 4], false, fresh));
-            assert!(lab.written - before <= most, "{} bytes", lab.written - before);
+            let before = test.written;
+            test.step(|test, fresh| test.set(&name(i), vec![1; 4], false, fresh));
+            assert!(test.written - before <= most, "{} bytes", test.written - before);
         }
-        assert_eq!(lab.n_whole, 0);
+        assert_eq!(test.n_whole, 0);
     }
 }
 
 #[test]
 fn lists_are_made_anew_as_often_as_what_changed_allows() {
     for stays in [true, false] {
-        let mut lab = Lab::new(&info(true, true), some(300));
-        (lab.written, lab.n_whole) = (0, 0);
+        let mut test = ListTest::new(&info(true, true), some(300));
+        (test.written, test.n_whole) = (0, 0);
         for i in 0..zonda_testkit::by(700, 2000) {
-            lab.step(|lab, fresh| lab.set(&name(i % 300), vec![i as u8; 4], stays, fresh));
+            test.step(|test, fresh| test.set(&name(i % 300), vec![i as u8; 4], stays, fresh));
         }
         // Each time after 8 KB of messages at least.
-        assert!((1..=18).contains(&lab.n_whole), "{}", lab.n_whole);
+        assert!((1..=18).contains(&test.n_whole), "{}", test.n_whole);
         // Twice what there is, what waits and what is on its way, of blocks of up to 8 KiB.
-        assert!(lab.space.end() < 240_000, "{}", lab.space.end());
+        assert!(test.space.end() < 240_000, "{}", test.space.end());
     }
     let n = zonda_testkit::by(400, 1000);
-    let mut lab = Lab::new(&info(true, true), some(n));
+    let mut test = ListTest::new(&info(true, true), some(n));
     for i in 0..n - 10 {
-        lab.step(|lab, _| lab.remove(&name(i * 7 % n)));
+        test.step(|test, _| test.remove(&name(i * 7 % n)));
     }
-    assert!(lab.n_whole <= 8, "{}", lab.n_whole);
+    assert!(test.n_whole <= 8, "{}", test.n_whole);
 }
 
 #[test]
 fn there_are_no_creation_indexes_left() {
-    let mut lab = Lab::new(&info(true, true), some(100));
-    lab.list.next = u32::from(u16::MAX) - 2;
-    assert!(lab.list.can_take(2));
-    assert!(!lab.list.can_take(3));
-    lab.step(|lab, fresh| lab.set(b"new", vec![], false, fresh));
-    assert_eq!((lab.n_whole, lab.list.next), (0, u32::from(u16::MAX) - 1));
-    lab.step(|lab, fresh| lab.set(b"newer", vec![], false, fresh));
-    lab.step(|lab, fresh| lab.set(b"newest", vec![], true, fresh));
-    assert_eq!((lab.n_whole, lab.list.next), (1, 103));
+    let mut test = ListTest::new(&info(true, true), some(100));
+    test.list.next = u32::from(u16::MAX) - 2;
+    assert!(test.list.can_take(2));
+    assert!(!test.list.can_take(3));
+    test.step(|test, fresh| test.set(b"new", vec![], false, fresh));
+    assert_eq!((test.n_whole, test.list.next), (0, u32::from(u16::MAX) - 1));
+    test.step(|test, fresh| test.set(b"newer", vec![], false, fresh));
+    test.step(|test, fresh| test.set(b"newest", vec![], true, fresh));
+    assert_eq!((test.n_whole, test.list.next), (1, 103));
 }
 
 #[test]
 fn long_attributes_come_beside_short_ones() {
-    let mut lab = Lab::new(&info(true, true), some(70));
+    let mut test = ListTest::new(&info(true, true), some(70));
     for i in 70..200 {
-        lab.step(|lab, fresh| lab.set(&name(i), vec![1; i * 40], false, fresh));
+        test.step(|test, fresh| test.set(&name(i), vec![1; i * 40], false, fresh));
     }
-    let file = lab.file();
-    let heap = FractalHeap::open(&file, lab.list.info().heap.unwrap()).unwrap();
+    let file = test.file();
+    let heap = FractalHeap::open(&file, test.list.info().heap.unwrap()).unwrap();
     assert!(heap.extents(&file).unwrap().len() > 100, "there are huge objects");
 }
 
@@ -300,16 +300,16 @@ proptest! {
         ],
         steps in prop::collection::vec(prop::collection::vec(step(), 1..5), 1..60),
     ) {
-        let mut lab = Lab::new(&info(tracked, indexed), some(first));
+        let mut test = ListTest::new(&info(tracked, indexed), some(first));
         for (n, changes) in steps.into_iter().enumerate() {
-            lab.step(|lab, fresh| {
+            test.step(|test, fresh| {
                 for change in changes {
                     match change {
                         Step::Set(i, len, stays) => {
                             let data = (0..len).map(|j| (n * 31 + j) as u8).collect();
-                            lab.set(&name(i), data, stays, fresh);
+                            test.set(&name(i), data, stays, fresh);
                         }
-                        Step::Remove(i) => lab.remove(&name(i)),
+                        Step::Remove(i) => test.remove(&name(i)),
                     }
                 }
             });

@@ -1,47 +1,45 @@
-//! The keys of a node, in eight bytes each where that will do.
+//! The keys of a node of a chunk tree, in eight bytes each where they fit.
 //!
-//! Coordinates side by side in one number, the slowest in its highest bits, keep their order, and
-//! looking for one of them is looking for a number. A node with coordinates that do not fit keeps
-//! all of its keys as they are.
+//! The coordinates of a key are packed into one number, the slowest in its highest bits: the
+//! numbers have the order of the keys, and the search for a key is a search for a number. A node
+//! with a key that does not fit keeps all of its keys as coordinates.
 
 use smallvec::SmallVec;
 
 use super::super::grid::Numbers;
-
-/// Bits of the slowest coordinate, which is mostly the one that grows.
-const SLOWEST: u8 = 28;
+use crate::tuning::{CACHE_LINE_KEYS, SLOWEST_COORD_BITS};
 
 /// How many bits of a number each coordinate has.
 #[derive(Debug)]
-pub(super) struct Packing {
+pub(super) struct KeyPacking {
     widths: SmallVec<[u8; 4]>,
 }
 
-/// A key that is looked for.
+/// A key to look for, as coordinates and packed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Probe<'a> {
+pub(super) struct SearchKey<'a> {
     pub(super) coords: &'a [u64],
     packed: Option<u64>,
-    /// Known to be behind all keys.
+    /// Whether it is known to be behind all keys.
     is_behind: bool,
 }
 
-impl Probe<'_> {
-    /// The same key, which comes behind all others.
+impl SearchKey<'_> {
+    /// The same key, known to be behind all others.
     pub(super) fn behind(self) -> Self {
-        Probe { is_behind: true, ..self }
+        SearchKey { is_behind: true, ..self }
     }
 }
 
-impl Packing {
-    pub(super) fn new(rank: usize) -> Packing {
+impl KeyPacking {
+    pub(super) fn new(rank: usize) -> KeyPacking {
         let others = u8::try_from(rank.saturating_sub(1)).unwrap_or(u8::MAX);
-        let width = 64u8.wrapping_sub(SLOWEST).checked_div(others);
+        let width = 64u8.wrapping_sub(SLOWEST_COORD_BITS).checked_div(others);
         let mut widths = SmallVec::from_elem(width.unwrap_or(0), rank);
         if let Some(slowest) = widths.first_mut() {
-            *slowest = if others == 0 { 64 } else { SLOWEST };
+            *slowest = if others == 0 { 64 } else { SLOWEST_COORD_BITS };
         }
-        Packing { widths }
+        KeyPacking { widths }
     }
 
     fn rank(&self) -> usize {
@@ -49,16 +47,16 @@ impl Packing {
     }
 
     #[inline]
-    pub(super) fn probe<'a>(&self, coords: &'a [u64]) -> Probe<'a> {
+    pub(super) fn search_key<'a>(&self, coords: &'a [u64]) -> SearchKey<'a> {
         let mut packed = 0u64;
         for (&coord, &width) in coords.iter().zip(&self.widths) {
             let width = u32::from(width);
             if coord.checked_shr(width).is_some_and(|above| above != 0) {
-                return Probe { coords, packed: None, is_behind: false };
+                return SearchKey { coords, packed: None, is_behind: false };
             }
             packed = packed.checked_shl(width).unwrap_or(0) | coord;
         }
-        Probe { coords, packed: Some(packed), is_behind: false }
+        SearchKey { coords, packed: Some(packed), is_behind: false }
     }
 
     fn unpack(&self, mut packed: u64, out: &mut Numbers) {
@@ -73,24 +71,24 @@ impl Packing {
 
 /// Ascending keys.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct NodeKeys {
     list: Vec<u64>,
     is_packed: bool,
 }
 
-impl Keys {
-    pub(super) fn new() -> Keys {
-        Keys { list: Vec::new(), is_packed: true }
+impl NodeKeys {
+    pub(super) fn new() -> NodeKeys {
+        NodeKeys { list: Vec::new(), is_packed: true }
     }
 
-    /// Numbers of a key.
-    fn step(&self, packing: &Packing) -> usize {
+    /// Numbers of `list` that a key takes.
+    fn step(&self, packing: &KeyPacking) -> usize {
         if self.is_packed { 1 } else { packing.rank() }
     }
 
-    /// Key `i`, if there are so many.
+    /// Reads key `i` into `out`; `false` where there are not so many.
     #[inline]
-    pub(super) fn read(&self, packing: &Packing, i: usize, out: &mut Numbers) -> bool {
+    pub(super) fn read(&self, packing: &KeyPacking, i: usize, out: &mut Numbers) -> bool {
         if self.is_packed {
             self.list.get(i).map(|&packed| packing.unpack(packed, out)).is_some()
         } else {
@@ -103,11 +101,11 @@ impl Keys {
 
     /// How many keys come before this one, and whether it is among them.
     #[inline]
-    pub(super) fn search(&self, packing: &Packing, probe: Probe<'_>) -> (usize, bool) {
-        if probe.is_behind {
+    pub(super) fn search(&self, packing: &KeyPacking, search_key: SearchKey<'_>) -> (usize, bool) {
+        if search_key.is_behind {
             return (self.list.len().checked_div(self.step(packing)).unwrap_or(0), false);
         }
-        if let Some(packed) = probe.packed.filter(|_| self.is_packed) {
+        if let Some(packed) = search_key.packed.filter(|_| self.is_packed) {
             let before = before(&self.list, packed);
             return (before, self.list.get(before) == Some(&packed));
         }
@@ -116,19 +114,25 @@ impl Keys {
         while low < high {
             let mid = usize::midpoint(low, high);
             self.read(packing, mid, &mut key);
-            if key.as_slice() < probe.coords {
+            if key.as_slice() < search_key.coords {
                 low = mid.saturating_add(1);
             } else {
                 high = mid;
             }
         }
-        (low, self.read(packing, low, &mut key) && key.as_slice() == probe.coords)
+        (low, self.read(packing, low, &mut key) && key.as_slice() == search_key.coords)
     }
 
-    /// Puts a key at place `i`, with room for `more` where there is none for this one.
+    /// Inserts a key before key `i`, with room for `more` keys where there is none for this one.
     #[inline]
-    pub(super) fn insert(&mut self, packing: &Packing, i: usize, probe: Probe<'_>, more: usize) {
-        if self.is_packed && probe.packed.is_none() {
+    pub(super) fn insert(
+        &mut self,
+        packing: &KeyPacking,
+        i: usize,
+        search_key: SearchKey<'_>,
+        more: usize,
+    ) {
+        if self.is_packed && search_key.packed.is_none() {
             self.spread(packing);
         }
         let step = self.step(packing);
@@ -136,48 +140,48 @@ impl Keys {
             self.list.reserve_exact(more.max(1).saturating_mul(step));
         }
         let (from, end) = (i.saturating_mul(step).min(self.list.len()), self.list.len());
-        match probe.packed.filter(|_| self.is_packed) {
+        match search_key.packed.filter(|_| self.is_packed) {
             Some(packed) => self.list.insert(from, packed),
             None => {
-                self.list.extend_from_slice(probe.coords);
+                self.list.extend_from_slice(search_key.coords);
                 if from < end {
                     self.list.copy_within(from..end, from.saturating_add(step));
-                    self.put(packing, i, probe);
+                    self.put(packing, i, search_key);
                 }
             }
         }
     }
 
-    /// Puts a key in the place of key `i`.
-    pub(super) fn put(&mut self, packing: &Packing, i: usize, probe: Probe<'_>) {
-        if self.is_packed && probe.packed.is_none() {
+    /// Replaces key `i`.
+    pub(super) fn put(&mut self, packing: &KeyPacking, i: usize, search_key: SearchKey<'_>) {
+        if self.is_packed && search_key.packed.is_none() {
             self.spread(packing);
         }
         let step = self.step(packing);
         let from = i.saturating_mul(step);
-        let packed = probe.packed.as_slice();
-        let new = if self.is_packed { packed } else { probe.coords };
+        let packed = search_key.packed.as_slice();
+        let new = if self.is_packed { packed } else { search_key.coords };
         if let Some(place) = self.list.get_mut(from..from.saturating_add(step)) {
             place.copy_from_slice(new);
         }
     }
 
-    /// Takes key `i` out.
-    pub(super) fn remove(&mut self, packing: &Packing, i: usize) {
+    /// Removes key `i`.
+    pub(super) fn remove(&mut self, packing: &KeyPacking, i: usize) {
         let step = self.step(packing);
         let from = i.saturating_mul(step).min(self.list.len());
         self.list.drain(from..from.saturating_add(step).min(self.list.len()));
     }
 
-    /// Takes the keys from place `i` on.
-    pub(super) fn split_off(&mut self, packing: &Packing, i: usize) -> Keys {
+    /// Removes the keys from key `i` on, and gives them.
+    pub(super) fn split_off(&mut self, packing: &KeyPacking, i: usize) -> NodeKeys {
         let from = i.saturating_mul(self.step(packing)).min(self.list.len());
-        Keys { list: self.list.split_off(from), is_packed: self.is_packed }
+        NodeKeys { list: self.list.split_off(from), is_packed: self.is_packed }
     }
 
-    /// Keeps keys as they are from now on.
+    /// Keeps the keys as coordinates from now on.
     #[cold]
-    fn spread(&mut self, packing: &Packing) {
+    fn spread(&mut self, packing: &KeyPacking) {
         let packed = std::mem::take(&mut self.list);
         let mut key = Numbers::new();
         for packed in packed {
@@ -188,23 +192,21 @@ impl Keys {
     }
 }
 
-/// Keys in a line of the processor's cache.
-const LINE: usize = 8;
-
-/// How many numbers come before this one.
+/// How many numbers of a list come before a key.
 ///
-/// The nodes of a large tree are not in the cache. A search by halves would wait for one line after
-/// the other; a number of each can be waited for at once.
+/// The nodes of a large tree are not in the processor's cache. A search by halves would wait for
+/// one line after the other; here one number of each line is read, and all lines are waited for at
+/// once.
 #[inline]
 fn before(list: &[u64], key: u64) -> usize {
-    if list.len() > 32 * LINE {
+    if list.len() > 32 * CACHE_LINE_KEYS {
         return list.partition_point(|&other| other < key);
     }
     let count = |n: usize, &other: &u64| n.wrapping_add(usize::from(other < key));
-    let lines = list.iter().step_by(LINE).fold(0, count);
-    let from = lines.saturating_sub(1).saturating_mul(LINE).min(list.len());
+    let lines = list.iter().step_by(CACHE_LINE_KEYS).fold(0, count);
+    let from = lines.saturating_sub(1).saturating_mul(CACHE_LINE_KEYS).min(list.len());
     let line = list.get(from..).unwrap_or_default();
-    line.iter().take(LINE).fold(from, count)
+    line.iter().take(CACHE_LINE_KEYS).fold(from, count)
 }
 
 #[inline]
@@ -217,7 +219,7 @@ fn raw(list: &[u64], rank: usize, i: usize) -> Option<&[u64]> {
 mod tests {
     use super::*;
 
-    fn all(keys: &Keys, packing: &Packing) -> Vec<Vec<u64>> {
+    fn all(keys: &NodeKeys, packing: &KeyPacking) -> Vec<Vec<u64>> {
         let mut key = Numbers::new();
         let read = |i| keys.read(packing, i, &mut key).then(|| key.to_vec());
         (0..).map_while(read).collect()
@@ -226,22 +228,22 @@ mod tests {
     #[test]
     fn keys_keep_their_order_whether_they_fit_or_not() {
         for rank in 1..8 {
-            let packing = Packing::new(rank);
+            let packing = KeyPacking::new(rank);
             // The last ones do not fit, but for a rank of 1.
             let tops = [0, 1, 2, 6, 63, 1 << 20, (1 << 28) - 1, 1 << 28, u64::MAX - 1, u64::MAX];
             let mut want: Vec<Vec<u64>> = Vec::new();
-            let mut keys = Keys::new();
+            let mut keys = NodeKeys::new();
             for (i, &top) in tops.iter().enumerate() {
                 for (j, &low) in tops.iter().rev().enumerate() {
                     let mut key = vec![(i * j % 3) as u64; rank];
                     key[0] = top;
                     key[rank - 1] = if rank > 1 && i > 2 { low } else { key[rank - 1] };
-                    let probe = packing.probe(&key);
+                    let search_key = packing.search_key(&key);
                     let place = want.partition_point(|other| *other < key);
                     let is_there = want.get(place) == Some(&key);
-                    assert_eq!(keys.search(&packing, probe), (place, is_there), "{key:?}");
+                    assert_eq!(keys.search(&packing, search_key), (place, is_there), "{key:?}");
                     if !is_there {
-                        keys.insert(&packing, place, probe, 4);
+                        keys.insert(&packing, place, search_key, 4);
                         want.insert(place, key);
                     }
                     assert_eq!(all(&keys, &packing), want);
@@ -270,15 +272,15 @@ mod tests {
 
     #[test]
     fn a_key_takes_the_place_of_another() {
-        let packing = Packing::new(2);
-        let mut keys = Keys::new();
-        keys.insert(&packing, 0, packing.probe(&[3, 4]), 1);
-        keys.insert(&packing, 1, packing.probe(&[5, 6]), 1);
-        keys.put(&packing, 0, packing.probe(&[3, 3]));
+        let packing = KeyPacking::new(2);
+        let mut keys = NodeKeys::new();
+        keys.insert(&packing, 0, packing.search_key(&[3, 4]), 1);
+        keys.insert(&packing, 1, packing.search_key(&[5, 6]), 1);
+        keys.put(&packing, 0, packing.search_key(&[3, 3]));
         assert!(keys.is_packed);
-        keys.put(&packing, 1, packing.probe(&[5, u64::MAX]));
+        keys.put(&packing, 1, packing.search_key(&[5, u64::MAX]));
         assert!(!keys.is_packed);
-        keys.put(&packing, 0, packing.probe(&[1, 2]));
+        keys.put(&packing, 0, packing.search_key(&[1, 2]));
         assert_eq!(all(&keys, &packing), [vec![1, 2], vec![5, u64::MAX]]);
     }
 }

@@ -1,16 +1,17 @@
-//! Nodes in memory: keys, and for each a chunk or a node below.
+//! Nodes of a chunk tree in memory: keys, and for each key a chunk or a node below.
 //!
-//! Key `i` of an inner node is a lower bound of what is under child `i`. Keys before the first go to
-//! child 0, so that bounds at the left edge need not be right until something is put there.
+//! Key `i` of an inner node is a lower bound of the chunks under child `i`. Chunks before the first
+//! key belong to child 0, so that the bounds at the left edge need not be right until a chunk is
+//! put there.
 
 use std::sync::OnceLock;
 
-use super::keys::{Keys, Packing, Probe};
+use super::keys::{KeyPacking, NodeKeys, SearchKey};
 use crate::FileAddr;
 
-/// A chunk in the file, as small as it can be.
+/// A chunk in the file, in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ChunkEntry {
     /// Its address.
     pub(super) at: u64,
     /// Stored bytes.
@@ -21,48 +22,48 @@ pub(super) struct Entry {
 
 /// A node below another.
 #[derive(Debug)]
-pub(super) struct Child {
-    /// Where it is stored, or was before it changed.
+pub(super) struct WriteLink {
+    /// The address where the node is stored, or was before it changed.
     pub(super) addr: Option<FileAddr>,
-    /// Whether what is in memory differs from what is stored. If so, that holds for all nodes above.
+    /// Whether the node in memory differs from the stored one. Then all nodes above are dirty, too.
     pub(super) is_dirty: bool,
-    /// Whether it stays where it is in the commit that is being made, though it changed: by what was
-    /// added at its end, and by the place of a node below.
+    /// Whether the node stays where it is in the commit that is being made, though it changed:
+    /// entries were added at its end, or a node below is elsewhere.
     pub(super) stays: bool,
-    /// Which of its stored entries then leads to another place.
+    /// Which of its stored entries then leads to another address.
     pub(super) swapped: Option<usize>,
     /// Filled when the node is needed.
-    pub(super) node: OnceLock<Box<Node>>,
+    pub(super) node: OnceLock<Box<WriteNode>>,
 }
 
-impl Child {
+impl WriteLink {
     /// A node that is only stored.
-    pub(super) fn stored(addr: FileAddr) -> Child {
+    pub(super) fn stored(addr: FileAddr) -> WriteLink {
         let node = OnceLock::new();
-        Child { addr: Some(addr), is_dirty: false, stays: false, swapped: None, node }
+        WriteLink { addr: Some(addr), is_dirty: false, stays: false, swapped: None, node }
     }
 
     /// A node that is only in memory.
-    pub(super) fn fresh(node: Node) -> Child {
+    pub(super) fn fresh(node: WriteNode) -> WriteLink {
         let node = OnceLock::from(Box::new(node));
-        Child { addr: None, is_dirty: true, stays: false, swapped: None, node }
+        WriteLink { addr: None, is_dirty: true, stays: false, swapped: None, node }
     }
 
-    /// Whether it is to be written at a place of its own by the commit that is being made.
+    /// Whether the commit that is being made writes it to a new address.
     pub(super) fn moves(&self) -> bool {
         self.is_dirty && !self.stays
     }
 }
 
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum NodeEntries {
     /// Of level 0.
-    Leaf(Vec<Entry>),
+    Leaf(Vec<ChunkEntry>),
     /// Of a higher level.
-    Inner(Vec<Child>),
+    Inner(Vec<WriteLink>),
 }
 
-/// What the last addition to a node says of the next.
+/// Where the last addition to a node was, which says where the next one will be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trend {
     None,
@@ -72,68 +73,71 @@ enum Trend {
     Descending,
 }
 
-/// What the file has of a node.
+/// Which entries of a node the file has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct OnFile {
+pub(super) struct StoredEntries {
     /// Entries that are stored.
     pub(super) n: usize,
-    /// How many of them, from the first, are as they are stored, but for where a node below is.
-    kept: usize,
-    /// It was committed with the bound that is far away: it can take more at its end where it is.
+    /// How many of them, from the first, are in memory as they are stored, except for addresses of
+    /// nodes below.
+    unchanged: usize,
+    /// Whether it was committed with the bound that is far away, so that entries can be added at
+    /// its end where it is.
     pub(super) is_open: bool,
 }
 
-impl OnFile {
+impl StoredEntries {
     /// All entries are stored.
-    pub(super) fn whole(n: usize, is_open: bool) -> OnFile {
-        OnFile { n, kept: n, is_open }
+    pub(super) fn whole(n: usize, is_open: bool) -> StoredEntries {
+        StoredEntries { n, unchanged: n, is_open }
     }
 
     /// Whether a node of `len` entries can stay where it is.
     pub(super) fn can_stay(self, len: usize) -> bool {
-        self.n > 0 && self.kept == self.n && (len == self.n || self.is_open)
+        self.n > 0 && self.unchanged == self.n && (len == self.n || self.is_open)
     }
 }
 
 /// A node in memory.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct WriteNode {
     /// One for each entry.
-    pub(super) keys: Keys,
-    pub(super) body: Body,
+    pub(super) keys: NodeKeys,
+    pub(super) body: NodeEntries,
     trend: Trend,
-    pub(super) on_file: OnFile,
+    pub(super) stored: StoredEntries,
 }
 
 /// Whether a node is the first or last of its level.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edges {
+pub(super) struct LevelEdges {
     pub(super) left: bool,
     pub(super) right: bool,
 }
 
-impl Node {
-    pub(super) fn new(keys: Keys, body: Body) -> Node {
-        Node { keys, body, trend: Trend::None, on_file: OnFile::default() }
+impl WriteNode {
+    pub(super) fn new(keys: NodeKeys, body: NodeEntries) -> WriteNode {
+        WriteNode { keys, body, trend: Trend::None, stored: StoredEntries::default() }
     }
 
-    /// Says that entry `i`, or its key, is not as it is stored any more.
+    /// Notes that entry `i`, or its key, differs from the stored one from now on.
     pub(super) fn touch(&mut self, i: usize) {
-        self.on_file.kept = self.on_file.kept.min(i);
+        self.stored.unchanged = self.stored.unchanged.min(i);
     }
 
-    /// Says that there will be one more from entry `i` on.
+    /// Notes that an entry will be inserted before entry `i`.
     fn grows(&mut self, i: usize, most: usize) {
-        // One that is split ends elsewhere, and only from a bound far away can that be written over.
+        // A node that is split ends elsewhere, and a bound can be written over only if it is far
+        // away.
         let is_split = self.len() >= most;
-        self.touch(if is_split && !self.on_file.is_open { 0 } else { i });
+        self.touch(if is_split && !self.stored.is_open { 0 } else { i });
     }
 
     /// Number of entries.
     pub(super) fn len(&self) -> usize {
         match &self.body {
-            Body::Leaf(entries) => entries.len(),
-            Body::Inner(children) => children.len(),
+            NodeEntries::Leaf(entries) => entries.len(),
+            NodeEntries::Inner(children) => children.len(),
         }
     }
 
@@ -141,45 +145,46 @@ impl Node {
     pub(super) fn add_entry(
         &mut self,
         at: usize,
-        key: (&Packing, Probe<'_>),
-        entry: Entry,
-        edges: Edges,
+        key: (&KeyPacking, SearchKey<'_>),
+        entry: ChunkEntry,
+        edges: LevelEdges,
         most: usize,
-    ) -> Option<Node> {
+    ) -> Option<WriteNode> {
         let (cut, trends) = self.plan(at, 0, edges, most);
         self.grows(at.min(cut), most);
-        let Body::Leaf(entries) = &mut self.body else { return None };
+        let NodeEntries::Leaf(entries) = &mut self.body else { return None };
         let split = put(&mut self.keys, entries, at, key, entry, most, cut);
         self.trend = trends[0];
-        let second = |(keys, entries)| Node::new(keys, Body::Leaf(entries));
-        split.map(|split| Node { trend: trends[1], ..second(split) })
+        let second = |(keys, entries)| WriteNode::new(keys, NodeEntries::Leaf(entries));
+        split.map(|split| WriteNode { trend: trends[1], ..second(split) })
     }
 
     /// The same for a child.
     pub(super) fn add_child(
         &mut self,
         at: usize,
-        key: (&Packing, Probe<'_>),
-        child: Child,
-        edges: Edges,
+        key: (&KeyPacking, SearchKey<'_>),
+        child: WriteLink,
+        edges: LevelEdges,
         most: usize,
-    ) -> Option<Node> {
-        // Children are second parts of nodes that were split, so none becomes the first.
+    ) -> Option<WriteNode> {
+        // New children are second parts of nodes that were split, so none becomes the first.
         let (cut, trends) = self.plan(at, 1, edges, most);
         self.grows(at.min(cut), most);
-        let Body::Inner(children) = &mut self.body else { return None };
+        let NodeEntries::Inner(children) = &mut self.body else { return None };
         let split = put(&mut self.keys, children, at, key, child, most, cut);
         self.trend = trends[0];
-        let second = |(keys, children)| Node::new(keys, Body::Inner(children));
-        split.map(|split| Node { trend: trends[1], ..second(split) })
+        let second = |(keys, children)| WriteNode::new(keys, NodeEntries::Inner(children));
+        split.map(|split| WriteNode { trend: trends[1], ..second(split) })
     }
 
-    /// Where to split if there is no room for one more at place `at`, and the trends of both parts.
-    /// `first` is the first place where one may be added.
+    /// Where to split the node if it has no room for one more entry at `at`, and the trends of both
+    /// parts. `first` is the first place where an entry may be added.
     ///
-    /// Where the next will come behind this one (or before it), a full node stays behind. It then
-    /// has no trend, so that an order that only looks like one makes no more nodes than any other.
-    fn plan(&self, at: usize, first: usize, edges: Edges, most: usize) -> (usize, [Trend; 2]) {
+    /// Where the next entry is expected behind this one (or before it), a full node stays behind.
+    /// It has no trend then, so that an order that only looks ascending makes no more nodes than
+    /// any other.
+    fn plan(&self, at: usize, first: usize, edges: LevelEdges, most: usize) -> (usize, [Trend; 2]) {
         let n = self.len();
         let trend = match at {
             _ if at == n => Trend::Ascending,
@@ -195,11 +200,15 @@ impl Node {
         }
     }
 
-    /// Takes entry `i` out, with its key.
-    pub(super) fn take(&mut self, packing: &Packing, i: usize) -> Option<Taken> {
+    /// Removes entry `i` with its key.
+    pub(super) fn take(&mut self, packing: &KeyPacking, i: usize) -> Option<RemovedEntry> {
         let taken = match &mut self.body {
-            Body::Leaf(entries) if i < entries.len() => Taken::Entry(entries.remove(i)),
-            Body::Inner(children) if i < children.len() => Taken::Child(children.remove(i)),
+            NodeEntries::Leaf(entries) if i < entries.len() => {
+                RemovedEntry::Chunk(entries.remove(i))
+            }
+            NodeEntries::Inner(children) if i < children.len() => {
+                RemovedEntry::Child(children.remove(i))
+            }
             _ => return None,
         };
         self.keys.remove(packing, i);
@@ -208,27 +217,27 @@ impl Node {
     }
 }
 
-/// What was in a node.
+/// An entry that was removed from a node.
 #[derive(Debug)]
-pub(super) enum Taken {
-    Entry(Entry),
-    Child(Child),
+pub(super) enum RemovedEntry {
+    Chunk(ChunkEntry),
+    Child(WriteLink),
 }
 
-/// Puts an item and its key at place `at`. Where there is no room for more than `most`, the items
-/// are split before place `cut`, counted with the new one, and the second part is given back.
+/// Inserts an item and its key at `at`. Where there would be more than `most`, the items are split
+/// before place `cut`, the new one counted, and the second part is returned.
 #[inline]
 fn put<T>(
-    keys: &mut Keys,
+    keys: &mut NodeKeys,
     items: &mut Vec<T>,
     at: usize,
-    (packing, probe): (&Packing, Probe<'_>),
+    (packing, search_key): (&KeyPacking, SearchKey<'_>),
     item: T,
     most: usize,
     cut: usize,
-) -> Option<(Keys, Vec<T>)> {
+) -> Option<(NodeKeys, Vec<T>)> {
     if items.len() < most {
-        insert(keys, items, at, (packing, probe), item, most);
+        insert(keys, items, at, (packing, search_key), item, most);
         return None;
     }
     let is_first = at < cut;
@@ -236,30 +245,30 @@ fn put<T>(
     let mut second_keys = keys.split_off(packing, from);
     let mut second = items.split_off(from);
     if is_first {
-        insert(keys, items, at, (packing, probe), item, most);
+        insert(keys, items, at, (packing, search_key), item, most);
     } else {
         let at = at.saturating_sub(cut);
-        insert(&mut second_keys, &mut second, at, (packing, probe), item, most);
+        insert(&mut second_keys, &mut second, at, (packing, search_key), item, most);
     }
     Some((second_keys, second))
 }
 
 #[inline]
 fn insert<T>(
-    keys: &mut Keys,
+    keys: &mut NodeKeys,
     items: &mut Vec<T>,
     at: usize,
-    (packing, probe): (&Packing, Probe<'_>),
+    (packing, search_key): (&KeyPacking, SearchKey<'_>),
     item: T,
     most: usize,
 ) {
     let n = items.len();
-    // No more room than a full node needs, and little for the many trees of a single chunk.
+    // No more memory than a full node needs, and little for the many trees of a single chunk.
     let more = n.max(4).min(most.saturating_sub(n)).max(1);
     if n == items.capacity() {
         items.reserve_exact(more);
     }
     let at = at.min(n);
     items.insert(at, item);
-    keys.insert(packing, at, probe, more);
+    keys.insert(packing, at, search_key, more);
 }

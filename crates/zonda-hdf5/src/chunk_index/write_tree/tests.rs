@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::lab::*;
+use super::tree_test::*;
 use super::*;
 use crate::{Fresh, Sizes, Space};
 
@@ -34,29 +34,29 @@ fn chunks_come_in_any_order() {
         let total: u64 = counts.iter().product();
         for n in [0, 1, 2, 63, 64, 65, 128, 129, total.min(4_161)] {
             for (name, order) in orders(n.min(total)) {
-                let mut lab = Lab::new(32, chunk, counts);
+                let mut test = ChunkTreeTest::new(32, chunk, counts);
                 for (i, &number) in order.iter().enumerate() {
-                    lab.insert(&lab.key(number), i as u64);
+                    test.insert(&test.key(number), i as u64);
                     if i == order.len() / 3 || i == order.len() / 2 {
-                        lab.check();
+                        test.check();
                     }
                 }
-                lab.check();
-                assert_eq!(lab.tree.len().unwrap(), n.min(total), "{name}");
-                assert_eq!(lab.tree.is_empty(), n == 0);
+                test.check();
+                assert_eq!(test.tree.len().unwrap(), n.min(total), "{name}");
+                assert_eq!(test.tree.is_empty(), n == 0);
                 assert!(
-                    lab.tree
-                        .commit(&mut Fresh::new(&mut lab.space), false)
+                    test.tree
+                        .commit(&mut Fresh::new(&mut test.space), false)
                         .unwrap()
                         .patches
                         .is_empty()
                 );
                 // The same from the file, and then all of it written over.
-                lab.reload();
+                test.reload();
                 for &number in order.iter().rev() {
-                    lab.insert(&lab.key(number), number + 5);
+                    test.insert(&test.key(number), number + 5);
                 }
-                lab.check();
+                test.check();
             }
         }
     }
@@ -65,185 +65,185 @@ fn chunks_come_in_any_order() {
 #[test]
 fn chunks_one_after_the_other_leave_full_nodes() {
     for descending in [false, true] {
-        let mut lab = Lab::new(32, &[1, 4], &[400, 250]);
+        let mut test = ChunkTreeTest::new(32, &[1, 4], &[400, 250]);
         for i in 0..100_000 {
             let number = if descending { 99_999 - i } else { i };
-            lab.insert(&lab.key(number), i);
+            test.insert(&test.key(number), i);
         }
-        lab.check();
-        assert_eq!(lab.nodes(), [1, 25, 1563], "{descending}");
+        test.check();
+        assert_eq!(test.nodes(), [1, 25, 1563], "{descending}");
     }
     // Also between others, as where rows grow side by side.
-    let mut lab = Lab::new(32, &[1, 4], &[10, 1000]);
+    let mut test = ChunkTreeTest::new(32, &[1, 4], &[10, 1000]);
     for column in 0..1000 {
         for row in 0..10 {
-            lab.insert(&[row, column], column);
+            test.insert(&[row, column], column);
         }
     }
-    lab.check();
-    assert!(lab.nodes()[1] <= 10 * 17, "{:?}", lab.nodes());
+    test.check();
+    assert!(test.nodes()[1] <= 10 * 17, "{:?}", test.nodes());
 }
 
 #[test]
 fn an_order_that_only_looks_like_one_makes_no_more_nodes() {
     // A full leaf, and then always the chunk before the last one that came, all behind it.
-    let mut lab = Lab::new(32, &[1], &[1_000_000]);
-    (0..64).for_each(|i| lab.insert(&[i], i));
-    lab.insert(&[900_000], 0);
+    let mut test = ChunkTreeTest::new(32, &[1], &[1_000_000]);
+    (0..64).for_each(|i| test.insert(&[i], i));
+    test.insert(&[900_000], 0);
     for i in (64..20_000).rev() {
-        lab.insert(&[i], i);
+        test.insert(&[i], i);
     }
-    lab.check();
-    assert!(lab.nodes().last().unwrap() <= &(20_000 / 32 + 2), "{:?}", lab.nodes());
+    test.check();
+    assert!(test.nodes().last().unwrap() <= &(20_000 / 32 + 2), "{:?}", test.nodes());
 }
 
 #[test]
 fn an_append_writes_the_right_edge_only() {
-    let mut lab = Lab::new(8, &[1, 8, 8], &[41, 10, 10]);
-    (0..3_990).for_each(|i| lab.insert(&lab.key(i), i));
-    lab.check();
+    let mut test = ChunkTreeTest::new(8, &[1, 8, 8], &[41, 10, 10]);
+    (0..3_990).for_each(|i| test.insert(&test.key(i), i));
+    test.check();
     for reloaded in [false, true] {
         if reloaded {
-            lab.reload();
+            test.reload();
         }
-        let end = lab.space.end();
-        let n = lab.model.len() as u64;
-        lab.insert(&lab.key(n), n);
-        assert!(lab.tree.is_dirty());
-        let commit = lab.check();
+        let end = test.space.end();
+        let n = test.model.len() as u64;
+        test.insert(&test.key(n), n);
+        assert!(test.tree.is_dirty());
+        let commit = test.check();
         // Three nodes; the last of each level but the root has one neighbour.
         assert!(commit.patches.len() <= 2, "{}", commit.patches.len());
-        let node = lab.tree.source.shape.node_len();
-        assert!(lab.space.end() - end <= 3 * node.next_multiple_of(8));
+        let node = test.tree.loader.shape.node_len();
+        assert!(test.space.end() - end <= 3 * node.next_multiple_of(8));
     }
-    assert_eq!(lab.nodes().len(), 3);
+    assert_eq!(test.nodes().len(), 3);
 }
 
 #[test]
 fn who_appends_often_gives_nothing_back() {
     for (chunk, counts, k) in [(&[1u64, 8, 8][..], &[400u64, 3, 4][..], 2), (&[5], &[3000], 4)] {
-        let mut lab = Lab::new(k, chunk, counts);
-        (0..70).for_each(|i| lab.insert(&lab.key(i), i));
-        lab.often = true;
-        lab.check();
-        let node = lab.tree.source.shape.node_len().next_multiple_of(8);
+        let mut test = ChunkTreeTest::new(k, chunk, counts);
+        (0..70).for_each(|i| test.insert(&test.key(i), i));
+        test.often = true;
+        test.check();
+        let node = test.tree.loader.shape.node_len().next_multiple_of(8);
         for n in 70..300 {
-            let nodes: usize = lab.nodes().iter().sum();
-            let end = lab.space.end();
-            lab.insert(&lab.key(n), n);
-            let commit = lab.check();
-            let new = lab.nodes().iter().sum::<usize>() - nodes;
-            assert_eq!(lab.space.end() - end, new as u64 * node, "only new nodes take space");
+            let nodes: usize = test.nodes().iter().sum();
+            let end = test.space.end();
+            test.insert(&test.key(n), n);
+            let commit = test.check();
+            let new = test.nodes().iter().sum::<usize>() - nodes;
+            assert_eq!(test.space.end() - end, new as u64 * node, "only new nodes take space");
             // Each node that is full has one new node beside it; the one above counts that.
             assert!(commit.switches.len() <= 1 && commit.switches.len() + new >= 1);
         }
-        let before = lab.storage.to_vec().unwrap();
+        let before = test.storage.to_vec().unwrap();
         // A chunk that is written anew goes by new nodes again, and nodes fit together after that.
-        lab.insert(&lab.key(200), 1);
-        lab.check();
-        lab.insert(&lab.key(400), 2);
-        lab.check();
-        lab.reload();
-        lab.often = false;
-        lab.insert(&lab.key(500), 3);
-        lab.check();
-        assert_ne!(before, lab.storage.to_vec().unwrap());
+        test.insert(&test.key(200), 1);
+        test.check();
+        test.insert(&test.key(400), 2);
+        test.check();
+        test.reload();
+        test.often = false;
+        test.insert(&test.key(500), 3);
+        test.check();
+        assert_ne!(before, test.storage.to_vec().unwrap());
     }
 }
 
 #[test]
 fn one_chunk_that_moves_moves_one_node() {
-    let mut lab = Lab::new(2, &[1, 4], &[300, 4]);
-    (0..1000).for_each(|i| lab.insert(&lab.key(i), i));
-    lab.check();
-    let node = lab.tree.source.shape.node_len().next_multiple_of(8);
+    let mut test = ChunkTreeTest::new(2, &[1, 4], &[300, 4]);
+    (0..1000).for_each(|i| test.insert(&test.key(i), i));
+    test.check();
+    let node = test.tree.loader.shape.node_len().next_multiple_of(8);
     for often in [false, true] {
-        lab.often = often;
+        test.often = often;
         for n in [0, 500, 777] {
-            let root = lab.root;
-            let end = lab.space.end();
-            lab.insert(&lab.key(n), n + 7);
-            let commit = lab.check();
-            assert_eq!((lab.root, commit.switches.len()), (root, 1));
-            assert!(lab.space.end() <= end + node);
+            let root = test.root;
+            let end = test.space.end();
+            test.insert(&test.key(n), n + 7);
+            let commit = test.check();
+            assert_eq!((test.root, commit.switches.len()), (root, 1));
+            assert!(test.space.end() <= end + node);
         }
         // Two that are far from each other change at once, by a new root.
-        let root = lab.root;
-        lab.insert(&lab.key(3), 1);
-        lab.insert(&lab.key(700), 2);
-        assert_eq!(lab.check().switches, []);
-        assert_ne!(lab.root, root);
-        lab.reload();
+        let root = test.root;
+        test.insert(&test.key(3), 1);
+        test.insert(&test.key(700), 2);
+        assert_eq!(test.check().switches, []);
+        assert_ne!(test.root, root);
+        test.reload();
     }
 }
 
 #[test]
 fn several_nodes_at_once_are_appended_to() {
-    let mut lab = Lab::new(2, &[2, 3], &[500, 7]);
-    lab.often = true;
+    let mut test = ChunkTreeTest::new(2, &[2, 3], &[500, 7]);
+    test.often = true;
     let mut n = 0;
     for step in (1..20).chain([1, 100, 3, 40]) {
         for _ in 0..step {
-            lab.insert(&lab.key(n), n);
+            test.insert(&test.key(n), n);
             n += 1;
         }
-        lab.check();
+        test.check();
         if step % 7 == 0 {
-            lab.remove(&lab.key(n - 1));
-            lab.check();
+            test.remove(&test.key(n - 1));
+            test.check();
         }
         if step % 11 == 0 {
-            lab.reload();
+            test.reload();
         }
     }
 }
 
 #[test]
 fn places_serve_again() {
-    let mut lab = Lab::new(2, &[1], &[100_000]);
+    let mut test = ChunkTreeTest::new(2, &[1], &[100_000]);
     for i in 0..100 {
-        lab.insert(&[i], i);
-        lab.check();
+        test.insert(&[i], i);
+        test.check();
     }
-    let end = lab.space.end();
+    let end = test.space.end();
     for i in 0..300 {
-        lab.insert(&[i % 100], i);
-        lab.check();
+        test.insert(&[i % 100], i);
+        test.check();
     }
     // Two commits' worth of changed nodes and no more.
-    let node = lab.tree.source.shape.node_len();
-    assert!(lab.space.end() <= end + 20 * node, "{} {end}", lab.space.end());
-    while let Some(key) = lab.model.keys().next().cloned() {
-        lab.remove(&key);
+    let node = test.tree.loader.shape.node_len();
+    assert!(test.space.end() <= end + 20 * node, "{} {end}", test.space.end());
+    while let Some(key) = test.model.keys().next().cloned() {
+        test.remove(&key);
     }
-    assert!(lab.tree.is_dirty() && lab.tree.is_empty());
-    assert_eq!(lab.commit(), TreeCommit::default());
-    assert!(!lab.tree.is_dirty());
-    (0..3).for_each(|_| lab.space.committed());
+    assert!(test.tree.is_dirty() && test.tree.is_empty());
+    assert_eq!(test.commit(), TreeCommit::default());
+    assert!(!test.tree.is_dirty());
+    (0..3).for_each(|_| test.space.committed());
     // Everything is free again, as one run from behind the superblock.
-    let all = lab.space.end() - 128;
-    assert_eq!(lab.space.alloc(all).unwrap(), FileAddr(128));
+    let all = test.space.end() - 128;
+    assert_eq!(test.space.alloc(all).unwrap(), FileAddr(128));
 }
 
 #[test]
 fn narrow_files_with_a_user_block() {
     let sizes = Sizes { offset: 4, length: 4 };
-    let mut lab = Lab::with(3, &[2, 2], &[40, 40], sizes, 1024);
+    let mut test = ChunkTreeTest::with(3, &[2, 2], &[40, 40], sizes, 1024);
     for (i, number) in orders(1600).pop().unwrap().1.into_iter().enumerate() {
-        lab.insert(&lab.key(number), i as u64);
+        test.insert(&test.key(number), i as u64);
         if i % 400 == 399 {
-            lab.check();
-            lab.reload();
+            test.check();
+            test.reload();
         }
     }
-    let file = open(&lab.storage);
+    let file = open(&test.storage);
     let far =
         ChunkLocation { at: file.position(FileAddr(u64::from(u32::MAX) + 1)), len: 1, mask: 0 };
-    lab.tree.insert(&[0, 0], far).unwrap();
-    let error = lab.tree.commit(&mut Fresh::new(&mut lab.space), false).unwrap_err();
+    test.tree.insert(&[0, 0], far).unwrap();
+    let error = test.tree.commit(&mut Fresh::new(&mut test.space), false).unwrap_err();
     assert!(matches!(error, HdfError::TooLarge { .. }), "{error}");
     let before = ChunkLocation { at: 1000, len: 1, mask: 0 };
-    assert!(lab.tree.insert(&[0, 0], before).is_err());
+    assert!(test.tree.insert(&[0, 0], before).is_err());
 }
 
 #[test]
@@ -269,41 +269,41 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn bounds_that_others_wrote_may_be_none() {
-    let mut lab = Lab::new(2, &[3], &[100]);
-    (0..30).for_each(|i| lab.insert(&[2 * i], i));
-    lab.check();
+    let mut test = ChunkTreeTest::new(2, &[3], &[100]);
+    (0..30).for_each(|i| test.insert(&[2 * i], i));
+    test.check();
     // The last keys of all nodes at the right edge.
-    for level in levels(&open(&lab.storage), lab.root.unwrap(), 1) {
+    for level in levels(&open(&test.storage), test.root.unwrap(), 1) {
         let (addr, node) = level.last().unwrap();
         let at = addr.0 + 24 + 32 * node.len() as u64;
-        lab.storage.write_at(at, &[0; 24]).unwrap();
+        test.storage.write_at(at, &[0; 24]).unwrap();
     }
-    lab.reload();
+    test.reload();
     for i in [30, 57, 59, 58, 60, 99] {
-        lab.insert(&[i], i);
+        test.insert(&[i], i);
     }
-    lab.check();
+    test.check();
 }
 
 #[test]
 fn damaged_nodes_are_errors() {
-    let mut lab = Lab::new(2, &[1, 3], &[40, 5]);
-    (0..200).for_each(|i| lab.insert(&lab.key(i), i));
-    lab.check();
-    let bytes = lab.storage.to_vec().unwrap();
+    let mut test = ChunkTreeTest::new(2, &[1, 3], &[40, 5]);
+    (0..200).for_each(|i| test.insert(&test.key(i), i));
+    test.check();
+    let bytes = test.storage.to_vec().unwrap();
     let mut failed = 0;
     for at in (128..bytes.len()).step_by(3) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x41;
         let storage = Arc::new(Memory::from_slice(&damaged));
-        let Ok(mut tree) = ChunkTree::load(&open(&storage), &lab.layout(), true) else {
+        let Ok(mut tree) = ChunkTree::load(&open(&storage), &test.layout(), true) else {
             failed += 1;
             continue;
         };
         failed += u32::from(tree.len().is_err());
         let ends = ChunkLocation { at: 8, len: 8, mask: 0 };
         for number in [0, 57, 199, 300] {
-            let key = lab.key(number);
+            let key = test.key(number);
             let before = tree.get(&key);
             let inserted = tree.insert(&key, ends);
             assert_eq!(before.is_err(), inserted.is_err());
@@ -320,17 +320,18 @@ fn damaged_nodes_are_errors() {
 
 #[test]
 fn chunks_of_other_indexes() {
-    let mut lab = Lab::new(32, &[2, 3], &[50, 40]);
+    let mut test = ChunkTreeTest::new(32, &[2, 3], &[50, 40]);
     for (i, number) in orders(2000).pop().unwrap().1.into_iter().take(900).enumerate() {
-        lab.insert(&lab.key(number), i as u64);
+        test.insert(&test.key(number), i as u64);
     }
-    lab.check();
-    let index = ChunkIndex::new(open(&lab.storage), &lab.layout(), &[100, 120], &[], true).unwrap();
-    lab.tree = ChunkTree::from_other(&open(&lab.storage), &[2, 3], ELEM, &index).unwrap();
-    assert!(lab.tree.is_dirty());
-    lab.check();
+    test.check();
+    let index =
+        ChunkIndex::new(open(&test.storage), &test.layout(), &[100, 120], &[], true).unwrap();
+    test.tree = ChunkTree::from_other(&open(&test.storage), &[2, 3], ELEM, &index).unwrap();
+    assert!(test.tree.is_dirty());
+    test.check();
     // They came in order.
-    assert_eq!(lab.nodes(), [1, 15]);
+    assert_eq!(test.nodes(), [1, 15]);
 }
 
 /// Nanoseconds that this thread was running, whatever else the machine does.
@@ -362,10 +363,10 @@ fn costs() {
     for counts in [&[n][..], &[100, 100, 100], &[10, 10, 100, 100]] {
         let rank = counts.len();
         for (name, order) in orders(n) {
-            let lab = Lab::new(32, &vec![1; rank], counts);
-            let keys: Vec<u64> = order.iter().flat_map(|&number| lab.key(number)).collect();
+            let test = ChunkTreeTest::new(32, &vec![1; rank], counts);
+            let keys: Vec<u64> = order.iter().flat_map(|&number| test.key(number)).collect();
             let keys: Vec<&[u64]> = keys.chunks(rank).collect();
-            let file = open(&lab.storage);
+            let file = open(&test.storage);
             let (insert, mut tree) = least(runs, n, || {
                 let mut tree = ChunkTree::new(&file, &vec![1; rank], ELEM).unwrap();
                 assert!(keys.iter().all(|key| tree.insert(key, at).unwrap().is_none()));
@@ -442,69 +443,69 @@ proptest! {
         steps in prop::collection::vec(step(), 0..80),
     ) {
         let chunk: Vec<u64> = (1..=counts.len() as u64).collect();
-        let mut lab = Lab::new(k, &chunk, &counts);
-        lab.far = far;
-        let total = lab.total();
+        let mut test = ChunkTreeTest::new(k, &chunk, &counts);
+        test.far = far;
+        let total = test.total();
         for (i, step) in steps.into_iter().enumerate() {
             let i = i as u64;
             match step {
-                Step::Insert(at) => lab.insert(&lab.key(at % total), i),
+                Step::Insert(at) => test.insert(&test.key(at % total), i),
                 Step::Run(at, n, up) => {
                     for j in 0..n {
                         let step = if up { j } else { n - j };
-                        lab.insert(&lab.key((at % total + step) % total), i + j);
+                        test.insert(&test.key((at % total + step) % total), i + j);
                     }
                 }
-                Step::Remove(at) => lab.remove(&lab.key(at % total)),
+                Step::Remove(at) => test.remove(&test.key(at % total)),
                 Step::RemoveRun(at, n) => {
-                    (0..n).for_each(|j| lab.remove(&lab.key((at % total + j) % total)));
+                    (0..n).for_each(|j| test.remove(&test.key((at % total + j) % total)));
                 }
-                Step::Commit => drop(lab.check()),
+                Step::Commit => drop(test.check()),
                 Step::Append(n, often) => {
-                    lab.often |= often;
+                    test.often |= often;
                     for j in 0..n {
-                        let last = lab.model.keys().next_back().cloned();
-                        let next = (0..total).find(|&at| last.as_ref() < Some(&lab.key(at)));
+                        let last = test.model.keys().next_back().cloned();
+                        let next = (0..total).find(|&at| last.as_ref() < Some(&test.key(at)));
                         let Some(next) = next else { break };
-                        lab.insert(&lab.key(next), i + j);
-                        lab.check();
+                        test.insert(&test.key(next), i + j);
+                        test.check();
                     }
                 }
                 Step::Reload => {
-                    lab.check();
-                    lab.reload();
+                    test.check();
+                    test.reload();
                 }
                 Step::Look(a, b) => {
-                    let (first, last) = (lab.key(a % total), lab.key(b % total));
+                    let (first, last) = (test.key(a % total), test.key(b % total));
                     let is_in = |key: &[u64]| {
                         (0..key.len()).all(|d| first[d] <= key[d] && key[d] <= last[d])
                     };
-                    let want: Vec<_> = lab.model.iter().filter(|(key, _)| is_in(key))
+                    let want: Vec<_> = test.model.iter().filter(|(key, _)| is_in(key))
                         .map(|(key, at)| (key.clone(), *at)).collect();
                     let mut got = Vec::new();
-                    let tell = &mut |key: &[u64], at| got.push((key.to_vec(), at));
-                    lab.tree.for_each_in(&first, &last, tell).unwrap();
+                    let collect = &mut |key: &[u64], at| got.push((key.to_vec(), at));
+                    test.tree.for_each_in(&first, &last, collect).unwrap();
                     prop_assert_eq!(got, want);
-                    prop_assert_eq!(lab.tree.get(&first).unwrap(), lab.model.get(&first).copied());
+                    prop_assert_eq!(test.tree.get(&first).unwrap(), test.model.get(&first).copied());
                 }
             }
         }
-        lab.check();
-        prop_assert_eq!(lab.tree.len().unwrap(), lab.model.len() as u64);
+        test.check();
+        prop_assert_eq!(test.tree.len().unwrap(), test.model.len() as u64);
     }
 }
 
 #[test]
 fn halves_of_a_node_are_seen_together() {
     // The first half of a leaf would be switched below the old root, the second is below a new one.
-    let mut lab = Lab::new(1, &[1, 2, 3], &[7, 7, 3]);
-    lab.often = true;
+    let mut test = ChunkTreeTest::new(1, &[1, 2, 3], &[7, 7, 3]);
+    test.often = true;
     for n in 0..10 {
-        lab.insert(&lab.key(n), n);
-        lab.check();
+        test.insert(&test.key(n), n);
+        test.check();
     }
     for (n, number) in [61, 62, 63, 11, 10, 9].into_iter().enumerate() {
-        lab.insert(&lab.key(number), 50 + n as u64);
+        test.insert(&test.key(number), 50 + n as u64);
     }
-    lab.check();
+    test.check();
 }

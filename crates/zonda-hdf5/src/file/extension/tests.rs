@@ -1,29 +1,29 @@
 use super::super::tests::{NONE, header, open, superblock};
 use super::*;
 use crate::checksum::lookup3;
-use crate::testing::{Builder, storage};
+use crate::testing::{StructureBytes, storage};
 
 /// The body of a message of free space: pages of 4 KiB, kept or not.
 fn file_space(kept: bool) -> Vec<u8> {
-    let body = Builder::default().bytes(&[1, 1, u8::from(kept)]).u64(1).u64(4096).u16(10);
+    let body = StructureBytes::default().bytes(&[1, 1, u8::from(kept)]).u64(1).u64(4096).u16(10);
     let managers = (0..12).map(|i| if i == 3 { NONE } else { 1000 + i });
     match kept {
-        true => managers.fold(body.u64(2048), Builder::u64).bytes,
+        true => managers.fold(body.u64(2048), StructureBytes::u64).bytes,
         false => body.u64(NONE).bytes,
     }
 }
 
 /// An image of one entry, the 8 bytes "metadata", and the message about it.
-fn image(at: u64, target: u64) -> (Builder, Vec<u8>) {
-    let image = Builder::default().bytes(b"MDCI\0\0").u64(18 + 38 + 4).u32(1);
+fn image(at: u64, target: u64) -> (StructureBytes, Vec<u8>) {
+    let image = StructureBytes::default().bytes(b"MDCI\0\0").u64(18 + 38 + 4).u32(1);
     let image = image.bytes(&[5, 0, 0, 0]).bytes(&[0; 10]).u64(target).u64(8);
     let image = image.bytes(b"metadata").checksum();
-    let body = Builder::default().bytes(&[0]).u64(at).u64(image.bytes.len() as u64).bytes;
+    let body = StructureBytes::default().bytes(&[0]).u64(at).u64(image.bytes.len() as u64).bytes;
     (image, body)
 }
 
 /// A file of two blocks of an extension at 48 and 600, an image at 1024, and zeros to 4096.
-fn bytes(first: Builder, other: Builder, image: Builder) -> Vec<u8> {
+fn bytes(first: StructureBytes, other: StructureBytes, image: StructureBytes) -> Vec<u8> {
     let start = superblock(2, 0, 0, 48, 4096, 48).then(first);
     start.pad_to(600).then(other).pad_to(1024).then(image).pad_to(4096).bytes
 }
@@ -42,7 +42,8 @@ fn written(bytes: &[u8], edit: &ExtensionEdit) -> Vec<u8> {
 fn nothing_to_say() {
     let space = file_space(false);
     let extension = header(&[(0x17, 0x14, &space)]);
-    let file = open(&bytes(extension, Builder::default(), Builder::default())).unwrap();
+    let file =
+        open(&bytes(extension, StructureBytes::default(), StructureBytes::default())).unwrap();
     assert_eq!(file.edit_extension().unwrap(), None);
     let file = open(&superblock(2, 0, 0, NONE, 48, 48).bytes).unwrap();
     assert_eq!(file.edit_extension().unwrap(), None);
@@ -58,12 +59,12 @@ fn free_space_is_forgotten_and_metadata_go_to_their_places() {
     let space = (0x17, 0x14, space.as_slice());
     let about_image = (0x18, 0x84, about_image.as_slice());
     for (in_first, in_other) in [(space, about_image), (about_image, space)] {
-        let other = Builder::default().bytes(b"OCHK");
+        let other = StructureBytes::default().bytes(b"OCHK");
         let block = header(&[in_other, k]).bytes;
         // Without the prefix and the checksum of a header.
         let other = other.bytes(&block[8..block.len() - 4]).checksum();
         let len = other.bytes.len() as u64;
-        let reference = Builder::default().u64(600).u64(len).bytes;
+        let reference = StructureBytes::default().u64(600).u64(len).bytes;
         let first = header(&[in_first, (0x10, 0, &reference), (0x66, 0x10, b"unknown")]);
         let before = bytes(first.clone(), other, image.clone());
         let file = open(&before).unwrap();
@@ -92,7 +93,7 @@ fn free_space_is_forgotten_and_metadata_go_to_their_places() {
 fn the_image_covers_nothing_when_it_was_written() {
     let (image, about_image) = image(1024, 3000);
     let extension = header(&[(0x18, 0x84, &about_image)]);
-    let before = bytes(extension, Builder::default(), image);
+    let before = bytes(extension, StructureBytes::default(), image);
     let storage = storage(&before);
     let file = File::open(storage.clone()).unwrap();
     let edit = file.edit_extension().unwrap().unwrap();

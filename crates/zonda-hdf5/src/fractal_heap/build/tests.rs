@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::built::written;
+use crate::built_file::written;
 use crate::fractal_heap::FractalHeap;
 use crate::{File, Reader};
 

@@ -8,7 +8,7 @@ use zonda_storage::layer::{Fault, FaultKind, FaultPlan, Watched};
 use super::*;
 use crate::{HeapCursor, Limits};
 
-struct Lab {
+struct HeapTest {
     file: File,
     space: Space,
     heap: HeapWriter,
@@ -17,15 +17,15 @@ struct Lab {
     committed: Vec<(FileAddr, Vec<u8>)>,
 }
 
-impl Lab {
-    fn new(sizes: Sizes) -> Lab {
-        Lab::over(Arc::new(Memory::from_slice(&[0xa5; 100])), sizes)
+impl HeapTest {
+    fn new(sizes: Sizes) -> HeapTest {
+        HeapTest::over(Arc::new(Memory::from_slice(&[0xa5; 100])), sizes)
     }
 
-    fn over(storage: Arc<dyn Storage>, sizes: Sizes) -> Lab {
+    fn over(storage: Arc<dyn Storage>, sizes: Sizes) -> HeapTest {
         let file = File::bare(storage, sizes, Limits::default());
         let (heap, put) = (HeapWriter::new(sizes), Vec::new());
-        Lab { file, space: Space::new(100), heap, put, committed: Vec::new() }
+        HeapTest { file, space: Space::new(100), heap, put, committed: Vec::new() }
     }
 
     /// An object of so many bytes.
@@ -120,70 +120,70 @@ fn objects_of_all_lengths() {
     let lens = [0, 1, 7, 8, 9, 100, 2000, 4048, 4056, 4057, 4064, 4065, 4072, 4080, 5000, 65_520];
     for flush_every in [1, 3, 1000] {
         for commit_every in [1, 5, 1000] {
-            let mut lab = Lab::new(Sizes::EIGHT);
+            let mut test = HeapTest::new(Sizes::EIGHT);
             for (i, &len) in lens.iter().chain(lens.iter().rev()).chain(&lens).enumerate() {
-                lab.put(len);
+                test.put(len);
                 if i % flush_every == 0 {
-                    lab.heap.flush(&lab.file).unwrap();
-                    lab.check();
-                    assert!(lab.heap.is_dirty());
+                    test.heap.flush(&test.file).unwrap();
+                    test.check();
+                    assert!(test.heap.is_dirty());
                 }
                 if i % commit_every == 0 {
-                    lab.commit();
+                    test.commit();
                 }
             }
-            lab.commit();
+            test.commit();
         }
     }
 }
 
 #[test]
 fn large_objects_take_what_they_need() {
-    let mut lab = Lab::new(Sizes::EIGHT);
-    lab.put(3);
-    lab.put(5_000_000);
-    lab.put(4);
-    lab.commit();
-    assert_eq!(lab.put[0].0.collection, lab.put[2].0.collection);
-    assert!(lab.space.end() <= 104 + 4096 + 5_000_032);
+    let mut test = HeapTest::new(Sizes::EIGHT);
+    test.put(3);
+    test.put(5_000_000);
+    test.put(4);
+    test.commit();
+    assert_eq!(test.put[0].0.collection, test.put[2].0.collection);
+    assert!(test.space.end() <= 104 + 4096 + 5_000_032);
 }
 
 #[test]
 fn little_space_is_left() {
     for len in [0, 8, 30, 300, 1000, 1100, 2030, 4040] {
-        let mut lab = Lab::new(Sizes::EIGHT);
-        (0..2000).for_each(|_| lab.put(len));
-        lab.commit();
+        let mut test = HeapTest::new(Sizes::EIGHT);
+        (0..2000).for_each(|_| test.put(len));
+        test.commit();
         let need = 2000 * (len as u64).next_multiple_of(8) + 2000 * 16;
-        let spent = lab.space.end();
+        let spent = test.space.end();
         assert!(spent <= need + need / 5 + 8192, "{len}: {spent} for {need}");
     }
     // What each commit puts is little: no more than the least collection each.
-    let mut lab = Lab::new(Sizes::EIGHT);
+    let mut test = HeapTest::new(Sizes::EIGHT);
     for i in 0..100 {
-        lab.put(if i % 10 == 9 { 3000 } else { 10 });
-        lab.commit();
+        test.put(if i % 10 == 9 { 3000 } else { 10 });
+        test.commit();
     }
-    assert!(lab.space.end() <= 104 + 100 * 4096);
+    assert!(test.space.end() <= 104 + 100 * 4096);
 }
 
 #[test]
 fn many_objects_without_bytes() {
     // More than a collection has numbers for, had it the room.
-    let mut lab = Lab::new(Sizes::EIGHT);
-    (0..200_000).for_each(|_| lab.put(0));
-    lab.commit();
+    let mut test = HeapTest::new(Sizes::EIGHT);
+    (0..200_000).for_each(|_| test.put(0));
+    test.commit();
 }
 
 #[test]
 fn narrow_files() {
     for width in [2, 4] {
         let sizes = Sizes { offset: width, length: width };
-        let mut lab = Lab::new(sizes);
-        (0..150).for_each(|i| lab.put(i * 3));
-        lab.commit();
+        let mut test = HeapTest::new(sizes);
+        (0..150).for_each(|i| test.put(i * 3));
+        test.commit();
         assert!(matches!(
-            (width, lab.heap.put(&vec![0; 65_536], &mut lab.space)),
+            (width, test.heap.put(&vec![0; 65_536], &mut test.space)),
             (2, Err(HdfError::TooLarge { .. })) | (4, Ok(_))
         ));
         let mut element = Vec::new();
@@ -212,24 +212,26 @@ fn what_could_not_be_written_is_written_later() {
         let plan =
             FaultPlan { watched: Watched::Write, nth, onwards: false, kind: FaultKind::Short };
         let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&[0xa5; 100]));
-        let mut lab = Lab::over(Arc::new(Fault::new(memory, plan)), Sizes::EIGHT);
+        let mut test = HeapTest::over(Arc::new(Fault::new(memory, plan)), Sizes::EIGHT);
         let mut failed = 0;
         for i in 0..40 {
-            lab.put(i * 13 % 999);
+            test.put(i * 13 % 999);
             let result = if i % 4 == 3 {
-                lab.heap.commit(&lab.file, &mut lab.space).and_then(|()| lab.heap.show(&lab.file))
+                test.heap
+                    .commit(&test.file, &mut test.space)
+                    .and_then(|()| test.heap.show(&test.file))
             } else {
-                lab.heap.flush(&lab.file)
+                test.heap.flush(&test.file)
             };
             if result.is_err() {
-                assert!(lab.heap.pending() > 0);
+                assert!(test.heap.pending() > 0);
                 failed += 1;
             } else {
-                lab.check();
+                test.check();
             }
         }
         assert_eq!(failed, 1);
-        lab.commit();
+        test.commit();
     }
 }
 
@@ -237,8 +239,8 @@ fn what_could_not_be_written_is_written_later() {
 #[ignore = "a measurement: run in release, with --nocapture"]
 fn costs() {
     let mut heap = HeapWriter::new(Sizes::EIGHT);
-    let lab = Lab::new(Sizes::EIGHT);
-    let mut space = lab.space;
+    let test = HeapTest::new(Sizes::EIGHT);
+    let mut space = test.space;
     let start = std::time::Instant::now();
     let mut elements = Vec::new();
     let text = [b'x'; 64];
@@ -246,9 +248,9 @@ fn costs() {
         let id = heap.put(&text[..i % 40], &mut space).unwrap();
         HeapId::encode(Some(id), (i % 40) as u32, Sizes::EIGHT, &mut elements).unwrap();
         if heap.pending() > 1 << 20 {
-            heap.flush(&lab.file).unwrap();
+            heap.flush(&test.file).unwrap();
         }
     }
-    heap.commit(&lab.file, &mut space).unwrap();
+    heap.commit(&test.file, &mut space).unwrap();
     eprintln!("{} ns a string", start.elapsed().as_nanos() / 1_000_000);
 }

@@ -16,18 +16,18 @@ impl Datatype {
     /// of members.
     pub fn decode(reader: Reader<'_>, limits: &Limits) -> Result<Datatype> {
         let mut reader = reader.named("datatype message");
-        let mut budget = Budget { members: limits.type_members, limits };
+        let mut budget = TypeBudget { members: limits.type_members, limits };
         datatype(&mut reader, &mut budget, limits.type_depth)
     }
 }
 
 /// What all types of one message may still take.
-struct Budget<'a> {
+struct TypeBudget<'a> {
     members: usize,
     limits: &'a Limits,
 }
 
-impl Budget<'_> {
+impl TypeBudget<'_> {
     fn spend(&mut self, reader: &Reader<'_>, members: usize) -> Result<()> {
         match self.members.checked_sub(members) {
             Some(left) => {
@@ -46,19 +46,23 @@ impl Budget<'_> {
 
 /// The fields that all classes begin with.
 #[derive(Clone, Copy)]
-struct Head {
+struct TypeHead {
     version: u8,
     bits: u32,
     size: u32,
 }
 
-fn datatype(reader: &mut Reader<'_>, budget: &mut Budget<'_>, depth: usize) -> Result<Datatype> {
+fn datatype(
+    reader: &mut Reader<'_>,
+    budget: &mut TypeBudget<'_>,
+    depth: usize,
+) -> Result<Datatype> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(budget.exceeded(reader, "levels of types", budget.limits.type_depth));
     };
     let at = reader.at();
     let [class, low, middle, high] = reader.array()?;
-    let head = Head {
+    let head = TypeHead {
         version: class >> 4,
         bits: u32::from_le_bytes([low, middle, high, 0]),
         size: reader.u32()?,
@@ -105,7 +109,7 @@ fn order(bit: u32) -> ByteOrder {
 }
 
 /// `len` bits from bit `at` on must be in the element, and there must be some.
-fn fits(reader: &Reader<'_>, head: Head, what: &'static str, at: u16, len: u16) -> Result<()> {
+fn fits(reader: &Reader<'_>, head: TypeHead, what: &'static str, at: u16, len: u16) -> Result<()> {
     let end = u64::from(at).saturating_add(u64::from(len));
     if len > 0 && end <= u64::from(head.size).saturating_mul(8) {
         Ok(())
@@ -114,7 +118,7 @@ fn fits(reader: &Reader<'_>, head: Head, what: &'static str, at: u16, len: u16) 
     }
 }
 
-fn fixed_point(reader: &mut Reader<'_>, head: Head) -> Result<FixedPoint> {
+fn fixed_point(reader: &mut Reader<'_>, head: TypeHead) -> Result<FixedPoint> {
     let (bit_offset, precision) = (reader.u16()?, reader.u16()?);
     fits(reader, head, "last bit of an integer", bit_offset, precision)?;
     Ok(FixedPoint {
@@ -126,7 +130,7 @@ fn fixed_point(reader: &mut Reader<'_>, head: Head) -> Result<FixedPoint> {
     })
 }
 
-fn floating_point(reader: &mut Reader<'_>, head: Head) -> Result<FloatingPoint> {
+fn floating_point(reader: &mut Reader<'_>, head: TypeHead) -> Result<FloatingPoint> {
     let order = match (head.bits & 1 != 0, head.bits & 0x40 != 0) {
         // Before version 3 the second bit of the order had no meaning.
         (big, true) if head.version >= 3 => {
@@ -198,8 +202,8 @@ fn name(reader: &mut Reader<'_>, version: u8) -> Result<Box<[u8]>> {
 
 fn compound(
     reader: &mut Reader<'_>,
-    head: Head,
-    budget: &mut Budget<'_>,
+    head: TypeHead,
+    budget: &mut TypeBudget<'_>,
     depth: usize,
 ) -> Result<Compound> {
     let n_members = u64::from(head.bits & 0xffff);
@@ -254,7 +258,7 @@ fn array_size(reader: &Reader<'_>, base: &Datatype, dims: &[u32]) -> Result<u32>
         .ok_or_else(|| reader.bad("bytes of an array", u64::MAX))
 }
 
-fn reference(reader: &Reader<'_>, head: Head) -> Result<ReferenceKind> {
+fn reference(reader: &Reader<'_>, head: TypeHead) -> Result<ReferenceKind> {
     // Revised references belong to version 4, but early files have them in version 1.
     let (kind, plain) = match head.bits & 15 {
         0 => (ReferenceKind::Object, Some(0)),
@@ -276,8 +280,8 @@ fn reference(reader: &Reader<'_>, head: Head) -> Result<ReferenceKind> {
 
 fn enumeration(
     reader: &mut Reader<'_>,
-    head: Head,
-    budget: &mut Budget<'_>,
+    head: TypeHead,
+    budget: &mut TypeBudget<'_>,
     depth: usize,
 ) -> Result<Class> {
     let base = datatype(reader, budget, depth)?;
@@ -302,8 +306,8 @@ fn enumeration(
 
 fn var_len(
     reader: &mut Reader<'_>,
-    head: Head,
-    budget: &mut Budget<'_>,
+    head: TypeHead,
+    budget: &mut TypeBudget<'_>,
     depth: usize,
 ) -> Result<Class> {
     // A length, an address, the index of an object of the heap there.
@@ -323,8 +327,8 @@ fn var_len(
 
 fn array(
     reader: &mut Reader<'_>,
-    head: Head,
-    budget: &mut Budget<'_>,
+    head: TypeHead,
+    budget: &mut TypeBudget<'_>,
     depth: usize,
 ) -> Result<Class> {
     let n_dims = usize::from(reader.u8()?);
@@ -347,8 +351,8 @@ fn array(
 
 fn complex(
     reader: &mut Reader<'_>,
-    head: Head,
-    budget: &mut Budget<'_>,
+    head: TypeHead,
+    budget: &mut TypeBudget<'_>,
     depth: usize,
 ) -> Result<Class> {
     // Bit 0: both parts are of one type. Bits 1 and 2: 0 for real and imaginary part.

@@ -1,20 +1,19 @@
 //! A header written again where it is, block by block.
 
-use super::{Block, NewMessage};
+use super::{HeaderBlock, NewMessage};
 use crate::message::{decode_reference_count, encode_reference_count, kind};
 use crate::object_header::{CONTINUATION_NAME, Message, NAME, ObjectHeader};
 use crate::{File, FileAddr, HdfError, Result, Writer};
 
 impl ObjectHeader {
-    /// Encodes all blocks of the header again, each at its place and as long as it is, with what
-    /// `change` gives for a message instead of that, or with nothing. Gives the blocks whose bytes
-    /// are others then.
+    /// Encodes all blocks of the header again, each at its address and with its length. `change`
+    /// gives the new message for each message, or `None` to remove it. Gives the blocks whose bytes
+    /// differ then.
     ///
-    /// Messages stay in their blocks; free space and messages about blocks are not given to
-    /// `change`, and what is no more leaves free space.
+    /// Messages stay in their blocks. Free space and messages about blocks are not given to
+    /// `change`. A removed message leaves free space.
     ///
-    /// # Errors
-    /// [`HdfError::TooLarge`] where a block has no room for what is longer than before; those of
+    /// # Errors [`HdfError::TooLarge`] where a block has no room for a longer message; those of
     /// `change`.
     pub fn rewrite(
         &self,
@@ -23,11 +22,11 @@ impl ObjectHeader {
     ) -> Result<Vec<(FileAddr, Vec<u8>)>> {
         let (style, sizes, space) = (self.style(), file.sizes(), self.space());
         let mut messages = self.messages.iter().peekable();
-        let mut put_those_of = |block: &mut Block<'_>, addr, len, room: Option<u64>| {
+        let mut put_those_of = |block: &mut HeaderBlock<'_>, addr, len, room: Option<u64>| {
             let too_large = HdfError::TooLarge { structure: NAME, value: len };
             let mut room = room.ok_or_else(|| too_large.clone())?;
             let start = file.position(addr);
-            // A message without a body may have it where the block ends.
+            // A message without a body may be at the end of the block.
             let in_block = start..=start.saturating_add(len);
             while let Some(message) = messages.next_if(|message| in_block.contains(&message.at)) {
                 let new = match message.kind {
@@ -57,7 +56,7 @@ impl ObjectHeader {
             others.push((addr, block.finish()));
         }
         if let Some(left) = messages.next() {
-            // Blocks that lie over each other.
+            // Blocks overlap.
             let (structure, at) = (CONTINUATION_NAME, left.at);
             return Err(HdfError::Cycle { structure, at });
         }
@@ -72,8 +71,8 @@ impl ObjectHeader {
         Ok(changed)
     }
 
-    /// The blocks that say, where they are, that `fewer` of those that lead to the object do so no
-    /// more. The last one is never taken: whoever has it goes on to find the object.
+    /// The blocks in which the count of hard links to the object is less by `fewer`. It never
+    /// becomes 0 here: the last link still leads to the object.
     ///
     /// # Errors
     /// As [`ObjectHeader::rewrite`].

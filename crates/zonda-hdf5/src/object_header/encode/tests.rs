@@ -198,7 +198,7 @@ fn every_byte_of_a_block_is_in_a_message_or_the_gap() {
         let style = HeaderStyle { flags, ..HeaderStyle::default() };
         for len in lens.clone() {
             let writer = Writer::new("test", Sizes::EIGHT);
-            let mut block = Block { style: &style, writer, n_messages: 0 };
+            let mut block = HeaderBlock { style: &style, writer, n_messages: 0 };
             block.fill(len).unwrap();
             assert_eq!(block.writer.len() as u64, len);
             let (nil, gap) = unused(block.writer.bytes(), head);

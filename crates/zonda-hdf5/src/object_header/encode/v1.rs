@@ -1,15 +1,15 @@
 //! Blocks of version 1 headers.
 //! Watch: the prefix counts the messages of all blocks, free space (NIL) and those about other
-//! blocks included; what a message has for its body is a multiple of 8 bytes.
+//! blocks included; the body of a message has a multiple of 8 bytes.
 
-use super::{Block, HeaderSpace, HeaderStyle, NAME, NewMessage};
+use super::{HeaderBlock, HeaderSpace, HeaderStyle, NAME, NewMessage};
 use crate::{HdfError, Result, Sizes, Writer};
 
 /// Bytes before the messages of a first block. 4 of them are nothing, so that messages begin at a
 /// multiple of 8.
 const BESIDES: u64 = 16;
 /// Least bytes of messages in a new first block: those of a reference to another one. The library
-/// puts one over what is there when it needs more room, whether it fits or not.
+/// writes one there when it needs more room, whether it fits or not.
 const LEAST: u64 = 24;
 /// Bytes before the body of a message.
 const HEAD: u64 = 8;
@@ -20,7 +20,7 @@ const ALIGN: u64 = 8;
 /// Most bytes of a body: its length is in two bytes.
 const MOST: u64 = 0xfff8;
 
-/// Bytes of a body with those that fill it up.
+/// Bytes of a body with its padding.
 fn padded(message: &NewMessage) -> u64 {
     let len = message.body.len() as u64;
     len.checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX)
@@ -44,7 +44,7 @@ pub(super) fn start(
     let len = space.len;
     let Some(room) = len.checked_sub(BESIDES) else { return Ok(None) };
     if room.checked_rem(ALIGN) != Some(0) {
-        // Whoever wrote this one: libraries refuse messages that are no multiples of 8.
+        // Some writer made it so, but libraries refuse messages that are no multiples of 8.
         let (at, what) = (space.addr.0, "the length of a first block, no multiple of 8,");
         return Err(HdfError::BadValue { structure: NAME, at, what, value: len });
     }
@@ -63,7 +63,7 @@ pub(super) fn put(writer: &mut Writer, message: &NewMessage) -> Result<()> {
 }
 
 /// There is never a gap: what is left is a multiple of 8, and the head of a message has 8 bytes.
-pub(super) fn fill(block: &mut Block<'_>, mut left: u64) -> Result<()> {
+pub(super) fn fill(block: &mut HeaderBlock<'_>, mut left: u64) -> Result<()> {
     while let Some(most) = left.checked_sub(HEAD) {
         let len = most.min(MOST);
         block.put_nil(len)?;

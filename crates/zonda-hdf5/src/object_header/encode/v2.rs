@@ -2,7 +2,7 @@
 //! Watch: a block is filled to its last byte, by NIL messages or by a gap that is shorter than the
 //! head of a message, never by both: libraries refuse that.
 
-use super::{Block, HeaderStyle, NAME, NewMessage};
+use super::{HeaderBlock, HeaderStyle, NAME, NewMessage};
 use crate::object_header::{
     ATTRIBUTE_ORDER_INDEXED, ATTRIBUTE_ORDER_TRACKED, PHASE_CHANGE_STORED, TIMES_STORED,
 };
@@ -77,11 +77,11 @@ pub(super) fn put(style: &HeaderStyle, writer: &mut Writer, message: &NewMessage
     Ok(())
 }
 
-pub(super) fn fill(block: &mut Block<'_>, mut left: u64) -> Result<()> {
+pub(super) fn fill(block: &mut HeaderBlock<'_>, mut left: u64) -> Result<()> {
     let head = head(block.style);
     while let Some(most) = left.checked_sub(head) {
         let mut len = most.min(u64::from(u16::MAX));
-        // What then is left must not be a gap.
+        // The bytes that are left then must not be a gap.
         let behind = most.saturating_sub(len);
         if behind > 0 && behind < head {
             len = len.saturating_sub(head);

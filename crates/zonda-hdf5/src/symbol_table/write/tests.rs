@@ -1,5 +1,5 @@
 use super::*;
-use crate::btree_v1::{self, Node};
+use crate::btree_v1::{self, BtreeV1Node};
 use crate::message::{Charset, kind};
 use crate::object_header::{HeaderSpace, HeaderStyle, NewMessage, encode_header, first_chunk_len};
 use crate::symbol_table::symbol_table_extents;
@@ -65,7 +65,7 @@ fn levels(file: &File, table: &SymbolTableMessage) -> Vec<Vec<(FileAddr, usize, 
         let mut left = None;
         let mut below = None;
         while let Some(addr) = next {
-            let node = Node::read(file, addr, NodeType::Group, None, key_len).unwrap();
+            let node = BtreeV1Node::read(file, addr, NodeType::Group, None, key_len).unwrap();
             let bytes = file.read("node", addr, 8 + 8).unwrap();
             let width = usize::from(file.sizes().offset);
             let mut stored = [0; 8];

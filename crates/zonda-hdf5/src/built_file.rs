@@ -5,11 +5,11 @@ use crate::{File, FileAddr, Fresh, Limits, Sizes, Space};
 
 /// A file in the making.
 #[derive(Default)]
-pub(crate) struct Built {
+pub(crate) struct BuiltFile {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Built {
+impl BuiltFile {
     /// Puts a structure at the next multiple of 8 and says where that is.
     pub(crate) fn put(&mut self, structure: &[u8]) -> u64 {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
@@ -65,7 +65,7 @@ pub(crate) fn object(messages: &[(u8, Vec<u8>)]) -> Vec<u8> {
 
 /// A fractal heap of one direct block of 4096 bytes with one object in it: its address, and the
 /// object's id of as many bytes as asked for.
-pub(crate) fn heap_of_one(built: &mut Built, bytes: &[u8], id_len: usize) -> (u64, Vec<u8>) {
+pub(crate) fn heap_of_one(built: &mut BuiltFile, bytes: &[u8], id_len: usize) -> (u64, Vec<u8>) {
     const BLOCK_HEAD: u64 = 21;
     let addr = built.bytes.len().next_multiple_of(8) as u64;
     // Signature to root row count, and the checksum.
@@ -89,7 +89,7 @@ pub(crate) fn heap_of_one(built: &mut Built, bytes: &[u8], id_len: usize) -> (u6
 }
 
 /// A version 2 B-tree of one leaf.
-pub(crate) fn tree_of_one_leaf(built: &mut Built, kind: u8, records: &[Vec<u8>]) -> u64 {
+pub(crate) fn tree_of_one_leaf(built: &mut BuiltFile, kind: u8, records: &[Vec<u8>]) -> u64 {
     let mut leaf = b"BTLF\x00".to_vec();
     leaf.push(kind);
     leaf.extend(records.concat());

@@ -1,88 +1,85 @@
-//! A tree in memory that knows which of its nodes the file has, and where.
+//! A tree in memory that is edited. It knows which of its nodes the file has, and where.
 //!
-//! A node that changes goes to a new place when the tree is written, and with it all above it, the
-//! header included: what a header says that was written stays whole. The others stay where they are.
-//! So a change costs one node for each level.
+//! A changed node goes to a new address when the tree is written, and so do all nodes above it and
+//! the header: the tree under a header that was written before stays whole. The other nodes stay
+//! where they are. So a change costs one node for each level.
 //!
-//! Nodes are shared between copies of a tree until one of them changes, so that a copy costs nothing:
-//! who edits keeps the one from before until the new one is on its way to the file.
+//! Copies of a tree share their nodes until one of them changes, so that a copy costs nothing: a
+//! caller that edits keeps the old tree until the new one is written.
 //!
-//! Nodes but the root are never emptier than what the HDF5 library merges nodes at. It relies on that
-//! when it removes records.
+//! No node but the root has fewer records than the HDF5 library merges nodes at. The library relies
+//! on that when it removes records.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Layout, MERGE_PERCENT, NODE_SIZE, SPLIT_PERCENT, TREE, header_len};
-use crate::{FileAddr, Fresh, HdfError, Result, Sizes, Writer};
+use super::{MERGE_PERCENT, NODE_SIZE, SPLIT_PERCENT, TREE, TreeLayout, header_len};
+use crate::{FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
 
-/// What the nodes have.
-pub(crate) trait Record: Clone {
-    /// Writes its bytes, as many as all others have.
+/// A record of a tree.
+pub(crate) trait TreeRecord: Clone {
+    /// Writes its bytes. All records of a tree have equally many.
     fn encode(&self, writer: &mut Writer) -> Result<()>;
 }
 
-/// How a record stands to the one that is meant: `Less` for one that comes before.
-pub(crate) type Standing<'a, R> = &'a dyn Fn(&R) -> Ordering;
-
-/// Bytes in the file.
-pub(crate) type Extent = (FileAddr, u64);
+/// Compares a record with the one that is looked for: `Less` for a record that comes before.
+pub(crate) type CompareToTarget<'a, R> = &'a dyn Fn(&R) -> Ordering;
 
 /// A tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree<R> {
+pub(crate) struct RecordTree<R> {
     record_type: u8,
     record_len: u16,
     sizes: Sizes,
-    layout: Layout,
-    root: Option<Arc<Node<R>>>,
-    /// Where its header is, as it was when it was written last.
+    layout: TreeLayout,
+    root: Option<Arc<RecordNode<R>>>,
+    /// The address of its header when it was last written.
     header: Option<FileAddr>,
     is_changed: bool,
-    /// Nodes of the file that are no more.
+    /// Nodes of the file that the tree has no more.
     dropped: Vec<FileAddr>,
 }
 
 #[derive(Clone, Debug)]
-struct Node<R> {
+struct RecordNode<R> {
     records: Vec<R>,
     /// One more than records; none in a leaf.
-    children: Vec<Arc<Node<R>>>,
+    children: Vec<Arc<RecordNode<R>>>,
     /// Records here and in all nodes below.
     total: u64,
-    /// Where the file has it as it is.
+    /// Its address in the file; `None` where the file does not have it as it is.
     addr: Option<FileAddr>,
 }
 
-impl<R: Record> Node<R> {
-    fn new(records: Vec<R>, children: Vec<Arc<Node<R>>>) -> Node<R> {
+impl<R: TreeRecord> RecordNode<R> {
+    fn new(records: Vec<R>, children: Vec<Arc<RecordNode<R>>>) -> RecordNode<R> {
         let below = children.iter().map(|child| child.total);
         let total = below.fold(records.len() as u64, u64::saturating_add);
-        Node { records, children, total, addr: None }
+        RecordNode { records, children, total, addr: None }
     }
 
     fn len(&self) -> usize {
         self.records.len()
     }
 
-    fn find(&self, standing: Standing<'_, R>) -> std::result::Result<usize, usize> {
-        self.records.binary_search_by(standing)
+    fn find(&self, compare: CompareToTarget<'_, R>) -> std::result::Result<usize, usize> {
+        self.records.binary_search_by(compare)
     }
 }
 
-/// Records that stand in the nodes of one level, the others being in nodes above.
-struct Plan {
+/// How the records of one level are spread over its nodes. The others are in nodes above.
+struct LevelShares {
     /// Nodes of the level.
     nodes: usize,
-    /// Records in them: all that were left but one between each two nodes.
+    /// Records in them: all that are left but one between each two nodes.
     records: usize,
 }
 
-impl Plan {
-    /// How `records` go into as few nodes as hold them, with one record between two nodes.
-    fn new(records: usize, max: usize) -> Plan {
+impl LevelShares {
+    /// Spreads `records` over as few nodes as hold them, with one record between two nodes.
+    fn new(records: usize, max: usize) -> LevelShares {
         let nodes = records.saturating_add(1).div_ceil(max.saturating_add(1)).max(1);
-        Plan { nodes, records: records.saturating_sub(nodes.saturating_sub(1)) }
+        LevelShares { nodes, records: records.saturating_sub(nodes.saturating_sub(1)) }
     }
 
     /// Records of node `i`.
@@ -97,48 +94,57 @@ fn too_large(value: u64) -> HdfError {
     HdfError::TooLarge { structure: TREE, value }
 }
 
-impl<R: Record> Tree<R> {
+impl<R: TreeRecord> RecordTree<R> {
     /// A tree without records.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] for records that do not fit into nodes.
-    pub(crate) fn new(record_type: u8, record_len: u16, sizes: Sizes) -> Result<Tree<R>> {
-        let layout = Layout::leaf(u64::from(NODE_SIZE), u64::from(record_len), sizes.offset);
+    pub(crate) fn new(record_type: u8, record_len: u16, sizes: Sizes) -> Result<RecordTree<R>> {
+        let layout = TreeLayout::leaf(u64::from(NODE_SIZE), u64::from(record_len), sizes.offset);
         let layout = layout.ok_or_else(|| too_large(u64::from(record_len)))?;
         let (root, header, dropped) = (None, None, Vec::new());
-        Ok(Tree { record_type, record_len, sizes, layout, root, header, is_changed: true, dropped })
+        Ok(RecordTree {
+            record_type,
+            record_len,
+            sizes,
+            layout,
+            root,
+            header,
+            is_changed: true,
+            dropped,
+        })
     }
 
     /// A tree of these records, which are in its order. There are as few nodes as hold them, and the
     /// records of a level are spread evenly over its nodes, so that all but a root are nearly half full.
     ///
     /// # Errors
-    /// As [`Tree::new`].
+    /// As [`RecordTree::new`].
     pub(crate) fn of(
         record_type: u8,
         record_len: u16,
         sizes: Sizes,
         records: Vec<R>,
-    ) -> Result<Tree<R>> {
-        let mut tree = Tree::new(record_type, record_len, sizes)?;
+    ) -> Result<RecordTree<R>> {
+        let mut tree = RecordTree::new(record_type, record_len, sizes)?;
         let (mut left, mut children) = (records, Vec::new());
         while !left.is_empty() || children.len() > 1 {
             if !children.is_empty() {
                 tree.grow()?;
             }
-            // Nodes with room for one record could not all have one.
+            // If nodes had room for one record only, some would have none.
             let max = tree.most(tree.depth());
             if max < 2 {
                 return Err(too_large(u64::from(record_len)));
             }
-            let plan = Plan::new(left.len(), max);
+            let plan = LevelShares::new(left.len(), max);
             let (mut records, mut below) = (left.into_iter(), children.into_iter());
             (left, children) = (Vec::new(), Vec::with_capacity(plan.nodes));
             for i in 0..plan.nodes {
                 let n = plan.share(i);
                 let own = records.by_ref().take(n).collect();
                 let under = below.by_ref().take(n.saturating_add(1)).collect();
-                children.push(Arc::new(Node::new(own, under)));
+                children.push(Arc::new(RecordNode::new(own, under)));
                 left.extend(records.next());
             }
         }
@@ -173,32 +179,37 @@ impl<R: Record> Tree<R> {
         self.most(level).saturating_mul(usize::from(MERGE_PERCENT)).checked_div(100).unwrap_or(0)
     }
 
-    /// The record that is meant.
-    pub(crate) fn find(&self, standing: Standing<'_, R>) -> Option<&R> {
+    /// The record that `compare` is equal for.
+    pub(crate) fn find(&self, compare: CompareToTarget<'_, R>) -> Option<&R> {
         let mut node = self.root.as_deref()?;
         loop {
-            match node.find(standing) {
+            match node.find(compare) {
                 Ok(i) => return node.records.get(i),
                 Err(i) => node = node.children.get(i)?,
             }
         }
     }
 
-    /// Puts a record where it belongs, and takes away the one that was meant by the same, if there is one.
+    /// Inserts a record. It replaces the one that `compare` is equal for, if there is one, which is
+    /// returned.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] for more levels than there can be.
-    pub(crate) fn insert(&mut self, record: R, standing: Standing<'_, R>) -> Result<Option<R>> {
+    pub(crate) fn insert(
+        &mut self,
+        record: R,
+        compare: CompareToTarget<'_, R>,
+    ) -> Result<Option<R>> {
         self.is_changed = true;
         let Some(mut root) = self.root.take() else {
-            self.root = Some(Arc::new(Node::new(vec![record], Vec::new())));
+            self.root = Some(Arc::new(RecordNode::new(vec![record], Vec::new())));
             return Ok(None);
         };
         let depth = self.depth();
-        let before = self.insert_below(&mut root, depth, record, standing, true);
+        let before = self.insert_below(&mut root, depth, record, compare, true);
         if root.len() > self.most(depth) {
             let n = root.len() / 2;
-            let mut above = Node::new(Vec::new(), vec![root]);
+            let mut above = RecordNode::new(Vec::new(), vec![root]);
             self.divide(&mut above, 0, n);
             self.root = Some(Arc::new(above));
             self.grow()?;
@@ -211,15 +222,15 @@ impl<R: Record> Tree<R> {
     /// `is_edge`: all that comes behind this node is above it.
     fn insert_below(
         &mut self,
-        node: &mut Arc<Node<R>>,
+        node: &mut Arc<RecordNode<R>>,
         level: usize,
         record: R,
-        standing: Standing<'_, R>,
+        compare: CompareToTarget<'_, R>,
         is_edge: bool,
     ) -> Option<R> {
         let node = self.change(node);
-        let i = match node.find(standing) {
-            Ok(i) => return node.records.get_mut(i).map(|here| std::mem::replace(here, record)),
+        let i = match node.find(compare) {
+            Ok(i) => return node.records.get_mut(i).map(|slot| std::mem::replace(slot, record)),
             Err(i) => i,
         };
         let Some(below) = level.checked_sub(1) else {
@@ -229,7 +240,7 @@ impl<R: Record> Tree<R> {
         };
         let is_edge = is_edge && i.saturating_add(1) == node.children.len();
         let child = node.children.get_mut(i)?;
-        let (before, n) = (self.insert_below(child, below, record, standing, is_edge), child.len());
+        let (before, n) = (self.insert_below(child, below, record, compare, is_edge), child.len());
         node.total = node.total.saturating_add(u64::from(before.is_none()));
         if n > self.most(below) {
             self.make_room(node, i, below, is_edge);
@@ -237,11 +248,12 @@ impl<R: Record> Tree<R> {
         before
     }
 
-    /// Child `i` has more records than it can: some go to a neighbour, or to a new node.
-    fn make_room(&mut self, node: &mut Node<R>, i: usize, below: usize, is_edge: bool) {
+    /// Child `i` has more records than a node can have: some are moved to a neighbour, or to a new
+    /// node.
+    fn make_room(&mut self, node: &mut RecordNode<R>, i: usize, below: usize, is_edge: bool) {
         let max = self.most(below);
-        // A neighbour that is nearly full would be too full soon.
-        let has_room = |child: Option<&Arc<Node<R>>>| {
+        // A neighbour that is nearly full would soon have too many.
+        let has_room = |child: Option<&Arc<RecordNode<R>>>| {
             child.is_some_and(|child| child.len().saturating_add(max / 8) < max)
         };
         let left = i.checked_sub(1).filter(|&left| has_room(node.children.get(left)));
@@ -255,14 +267,14 @@ impl<R: Record> Tree<R> {
         }
     }
 
-    /// Takes away the record that is meant.
-    pub(crate) fn remove(&mut self, standing: Standing<'_, R>) -> Option<R> {
-        self.find(standing)?;
+    /// Removes the record that `compare` is equal for.
+    pub(crate) fn remove(&mut self, compare: CompareToTarget<'_, R>) -> Option<R> {
+        self.find(compare)?;
         self.is_changed = true;
         let (mut root, depth) = (self.root.take()?, self.depth());
-        let removed = self.remove_below(&mut root, depth, Some(standing));
+        let removed = self.remove_below(&mut root, depth, Some(compare));
         if root.records.is_empty() {
-            // Its one child is the root now, or nothing is left.
+            // Its only child is the root now, or the tree is empty.
             let child = root.children.first().cloned();
             if child.is_some() {
                 self.layout.levels.pop();
@@ -274,16 +286,17 @@ impl<R: Record> Tree<R> {
         removed
     }
 
-    /// Takes away a record that is there, the last one where none is meant.
+    /// Removes a record that is in the tree: the one that `compare` is equal for, or without
+    /// `compare` the last one.
     fn remove_below(
         &mut self,
-        node: &mut Arc<Node<R>>,
+        node: &mut Arc<RecordNode<R>>,
         level: usize,
-        standing: Option<Standing<'_, R>>,
+        compare: Option<CompareToTarget<'_, R>>,
     ) -> Option<R> {
         let node = self.change(node);
         node.total = node.total.saturating_sub(1);
-        let found = standing.map(|standing| node.find(standing));
+        let found = compare.map(|compare| node.find(compare));
         let Some(below) = level.checked_sub(1) else {
             return match found {
                 Some(Ok(i)) if i < node.len() => Some(node.records.remove(i)),
@@ -297,11 +310,11 @@ impl<R: Record> Tree<R> {
         };
         let child = node.children.get_mut(i)?;
         let removed = if let Some(Ok(_)) = found {
-            // The one before it, which is the last one below, takes its place.
+            // The record before it, which is the last one below, takes its place.
             let last = self.remove_below(child, below, None)?;
-            node.records.get_mut(i).map(|here| std::mem::replace(here, last))
+            node.records.get_mut(i).map(|slot| std::mem::replace(slot, last))
         } else {
-            self.remove_below(child, below, standing)
+            self.remove_below(child, below, compare)
         };
         if node.children.get(i).is_some_and(|child| child.len() < self.least(below)) {
             self.level_out(node, i.saturating_sub(1), below, false);
@@ -309,8 +322,9 @@ impl<R: Record> Tree<R> {
         removed
     }
 
-    /// Makes two children, `i` and the next one, one of them; two, where one could not hold all.
-    fn level_out(&mut self, node: &mut Node<R>, i: usize, below: usize, fills_left: bool) {
+    /// Joins child `i` and the next one. Where one node cannot have all of their records, these are
+    /// spread over both.
+    fn level_out(&mut self, node: &mut RecordNode<R>, i: usize, below: usize, fills_left: bool) {
         let next = i.saturating_add(1);
         if next >= node.children.len() || i >= node.records.len() {
             return;
@@ -324,41 +338,41 @@ impl<R: Record> Tree<R> {
         left.total = left.total.saturating_add(right.total).saturating_add(1);
         let (n, max) = (left.len(), self.most(below));
         if n > max {
-            // Where records come at the end, those behind them come there, too.
+            // Where a record was added at the end, more will be: the left node is filled.
             let most_left = n.saturating_sub(1).saturating_sub(self.least(below)).min(max);
             self.divide(node, i, if fills_left { most_left } else { n / 2 });
         }
     }
 
-    /// Makes two of child `i`, the left one with `n` records.
-    fn divide(&mut self, node: &mut Node<R>, i: usize, n: usize) {
+    /// Splits child `i` in two, the left one with `n` records.
+    fn divide(&mut self, node: &mut RecordNode<R>, i: usize, n: usize) {
         let Some(child) = node.children.get_mut(i) else { return };
         let child = self.change(child);
         let mut behind = child.records.split_off(n.min(child.records.len())).into_iter();
         let under = child.children.split_off(n.saturating_add(1).min(child.children.len()));
         let Some(between) = behind.next() else { return };
-        let right = Node::new(behind.collect(), under);
+        let right = RecordNode::new(behind.collect(), under);
         child.total = child.total.saturating_sub(right.total).saturating_sub(1);
         node.records.insert(i, between);
         node.children.insert(i.saturating_add(1), Arc::new(right));
     }
 
-    /// A node that is not as the file has it, from now on.
-    fn change<'a>(&mut self, node: &'a mut Arc<Node<R>>) -> &'a mut Node<R> {
+    /// A node to be changed, which then differs from the one in the file.
+    fn change<'a>(&mut self, node: &'a mut Arc<RecordNode<R>>) -> &'a mut RecordNode<R> {
         let node = Arc::make_mut(node);
         self.dropped.extend(node.addr.take());
         node
     }
 
-    /// Gives what changed to `fresh`, at new places, and what was there before to `freed`; says where
-    /// the header is.
+    /// Gives what changed to `fresh`, at new addresses, and the space of what it replaces to
+    /// `freed`. Gives the address of the header.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the file would become too long.
     pub(crate) fn write(
         &mut self,
         fresh: &mut Fresh<'_>,
-        freed: &mut Vec<Extent>,
+        freed: &mut Vec<FileRange>,
     ) -> Result<FileAddr> {
         if let Some(addr) = self.header.filter(|_| !self.is_changed) {
             return Ok(addr);
@@ -383,7 +397,7 @@ impl<R: Record> Tree<R> {
 
     fn write_node(
         &self,
-        node: &mut Arc<Node<R>>,
+        node: &mut Arc<RecordNode<R>>,
         level: usize,
         fresh: &mut Fresh<'_>,
     ) -> Result<FileAddr> {
@@ -399,7 +413,7 @@ impl<R: Record> Tree<R> {
             for child in &mut node.children {
                 let addr = self.write_node(child, level.saturating_sub(1), fresh)?;
                 out.addr(Some(addr))?.uint(child.len() as u64, byte(self.layout.count_width))?;
-                // Leaves have no total but the records they have.
+                // A pointer to a leaf has no total: it is the number of records.
                 if below.total_width > 0 {
                     out.uint(child.total, byte(below.total_width))?;
                 }
@@ -415,8 +429,8 @@ impl<R: Record> Tree<R> {
         Ok(addr)
     }
 
-    /// What the file has of it.
-    pub(crate) fn extents(&self, out: &mut Vec<Extent>) {
+    /// Adds the extents of what the file has of it.
+    pub(crate) fn extents(&self, out: &mut Vec<FileRange>) {
         out.extend(self.header.map(|addr| (addr, header_len(self.sizes))));
         let mut nodes: Vec<_> = self.root.iter().collect();
         while let Some(node) = nodes.pop() {

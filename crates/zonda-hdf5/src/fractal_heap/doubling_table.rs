@@ -6,7 +6,7 @@
 
 /// A doubling table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Table {
+pub(super) struct DoublingTable {
     /// Blocks in a row.
     pub(super) width: u64,
     /// Bytes of the first block.
@@ -21,7 +21,7 @@ pub(super) struct Table {
 
 /// A place in an indirect block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cell {
+pub(super) struct TablePlace {
     pub(super) row: u32,
     pub(super) column: u64,
     /// Bytes of the block there.
@@ -30,20 +30,20 @@ pub(super) struct Cell {
     pub(super) start: u64,
 }
 
-impl Table {
+impl DoublingTable {
     /// A table for offsets of `max_bits` bits. All but that are powers of two.
     pub(super) fn new(
         width: u64,
         start_block: u64,
         max_direct: u64,
         max_bits: u32,
-    ) -> Option<Table> {
+    ) -> Option<DoublingTable> {
         let (start_bits, direct_bits) = (start_block.checked_ilog2()?, max_direct.checked_ilog2()?);
         let row_bits = start_bits.saturating_add(width.checked_ilog2()?);
         if direct_bits < start_bits || max_bits > 64 || row_bits > max_bits {
             return None;
         }
-        Some(Table {
+        Some(DoublingTable {
             width,
             start_block,
             max_direct,
@@ -58,7 +58,7 @@ impl Table {
     }
 
     /// Where an offset is in an indirect block that begins at offset 0.
-    pub(super) fn cell(&self, offset: u64) -> Option<Cell> {
+    pub(super) fn cell(&self, offset: u64) -> Option<TablePlace> {
         let first_rows = self.width.checked_mul(self.start_block)?;
         let row =
             offset.checked_div(first_rows)?.checked_ilog2().map_or(0, |log| log.saturating_add(1));
@@ -66,7 +66,7 @@ impl Table {
         let row_start = if row == 0 { 0 } else { len.checked_mul(self.width)? };
         let column = offset.checked_sub(row_start)?.checked_div(len)?;
         let start = row_start.checked_add(column.checked_mul(len)?)?;
-        Some(Cell { row, column, len, start })
+        Some(TablePlace { row, column, len, start })
     }
 
     /// Rows of an indirect block of `len` bytes; `None` where it is too short for one.
@@ -93,7 +93,8 @@ impl Table {
         }
     }
 
-    /// Bytes for objects in all direct blocks under `rows` rows, each of which spends `overhead`.
+    /// Bytes for objects in all direct blocks under `rows` rows, where each block has `overhead`
+    /// bytes of its own.
     pub(super) fn room(&self, rows: u32, overhead: u64) -> u64 {
         let row = |row| {
             let len = self.block_len(row).unwrap_or(0);

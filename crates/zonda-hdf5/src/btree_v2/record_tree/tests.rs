@@ -16,7 +16,7 @@ const LEN: u16 = 17;
 #[derive(Clone, Debug)]
 struct Number(u64, u8);
 
-impl Record for Number {
+impl TreeRecord for Number {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.u64(self.0.to_be()).u8(self.1).zeros(8);
         Ok(())
@@ -24,21 +24,21 @@ impl Record for Number {
 }
 
 /// A tree that is committed again and again, beside what it should have.
-struct Lab {
+struct RecordTreeTest {
     storage: Arc<dyn Storage>,
     space: Space,
-    tree: Tree<Number>,
+    tree: RecordTree<Number>,
     model: BTreeMap<u64, u8>,
     n_blocks: usize,
 }
 
-impl Lab {
-    fn new(records: impl Iterator<Item = u64>) -> Lab {
+impl RecordTreeTest {
+    fn new(records: impl Iterator<Item = u64>) -> RecordTreeTest {
         let model: BTreeMap<u64, u8> = records.map(|number| (number, 0)).collect();
         let records = model.keys().map(|&number| Number(number, 0)).collect();
-        let tree = Tree::of(KIND, LEN, Sizes::EIGHT, records).unwrap();
+        let tree = RecordTree::of(KIND, LEN, Sizes::EIGHT, records).unwrap();
         let (storage, space) = (crate::testing::storage(&[]), Space::new(SECTOR));
-        Lab { storage, space, tree, model, n_blocks: 0 }
+        RecordTreeTest { storage, space, tree, model, n_blocks: 0 }
     }
 
     fn set(&mut self, number: u64, value: u8) {
@@ -117,73 +117,73 @@ impl Lab {
 
 #[test]
 fn a_change_costs_one_node_for_each_level() {
-    let mut lab = Lab::new((0..20_000).map(|i| 2 * i));
-    lab.commit();
-    let n_levels = lab.tree.depth() + 1;
+    let mut test = RecordTreeTest::new((0..20_000).map(|i| 2 * i));
+    test.commit();
+    let n_levels = test.tree.depth() + 1;
     assert_eq!(n_levels, 4);
     for i in [1, 9001, 39_999, 20_001] {
-        lab.set(i, 1);
-        lab.commit();
+        test.set(i, 1);
+        test.commit();
         // A node that was full is two now, and one level may go to its neighbour, too.
-        assert!(lab.n_blocks <= 2 * n_levels, "{} blocks", lab.n_blocks);
-        lab.set(i, 2);
-        lab.commit();
-        assert_eq!(lab.n_blocks, n_levels + 1);
+        assert!(test.n_blocks <= 2 * n_levels, "{} blocks", test.n_blocks);
+        test.set(i, 2);
+        test.commit();
+        assert_eq!(test.n_blocks, n_levels + 1);
     }
-    lab.commit();
-    assert_eq!(lab.n_blocks, 0);
+    test.commit();
+    assert_eq!(test.n_blocks, 0);
 }
 
 #[test]
 fn records_at_the_end_fill_nodes() {
-    let mut lab = Lab::new(0..0);
-    lab.commit();
+    let mut test = RecordTreeTest::new(0..0);
+    test.commit();
     for i in 0..3000 {
-        lab.set(i, 0);
+        test.set(i, 0);
         if i % 50 == 0 {
-            lab.commit();
+            test.commit();
         }
     }
-    lab.commit();
-    let whole = Lab::new(0..3000);
-    let mut whole = Lab { space: Space::new(SECTOR), ..whole };
+    test.commit();
+    let whole = RecordTreeTest::new(0..3000);
+    let mut whole = RecordTreeTest { space: Space::new(SECTOR), ..whole };
     whole.commit();
-    let (grown, made) = (lab.len_in_file(), whole.len_in_file());
+    let (grown, made) = (test.len_in_file(), whole.len_in_file());
     assert!(grown <= made + made / 10, "{grown} bytes, and {made} of a tree made whole");
 }
 
 #[test]
 fn a_copy_stays_what_it_was() {
-    let mut lab = Lab::new(0..1000);
-    let before = lab.commit();
-    let (copy, model) = (lab.tree.clone(), lab.model.clone());
-    (0..500).for_each(|i| lab.remove(2 * i));
-    lab.commit();
-    lab.check(before, &model);
-    assert_eq!((lab.tree.len(), copy.len()), (500, 1000));
-    (lab.tree, lab.model) = (copy, model);
-    lab.set(1001, 3);
-    lab.commit();
+    let mut test = RecordTreeTest::new(0..1000);
+    let before = test.commit();
+    let (copy, model) = (test.tree.clone(), test.model.clone());
+    (0..500).for_each(|i| test.remove(2 * i));
+    test.commit();
+    test.check(before, &model);
+    assert_eq!((test.tree.len(), copy.len()), (500, 1000));
+    (test.tree, test.model) = (copy, model);
+    test.set(1001, 3);
+    test.commit();
 }
 
 #[test]
 fn all_records_come_and_go() {
     for n in [1, 29, 30, 600, 3000] {
-        let mut lab = Lab::new(0..0);
+        let mut test = RecordTreeTest::new(0..0);
         for i in 0..n {
-            lab.set(i * 7919 % n, 0);
+            test.set(i * 7919 % n, 0);
         }
-        lab.commit();
+        test.commit();
         for i in 0..n {
-            lab.remove(i * 4801 % n);
+            test.remove(i * 4801 % n);
             if i % 97 == 0 {
-                lab.commit();
+                test.commit();
             }
         }
-        lab.commit();
-        assert!(lab.model.is_empty() || n % 4801 == 0);
-        lab.set(5, 5);
-        lab.commit();
+        test.commit();
+        assert!(test.model.is_empty() || n % 4801 == 0);
+        test.set(5, 5);
+        test.commit();
     }
 }
 
@@ -195,23 +195,23 @@ proptest! {
         first in 0u64..2000,
         steps in prop::collection::vec((0u64..2500, 0u8..10, any::<bool>()), 0..800),
     ) {
-        let mut lab = Lab::new(0..first);
+        let mut test = RecordTreeTest::new(0..first);
         let mut before = None;
         for (number, value, commits) in steps {
             if value < 5 {
-                lab.remove(number);
+                test.remove(number);
             } else {
-                lab.set(number, value);
+                test.set(number, value);
             }
             if commits && number % 8 == 0 {
-                let model = lab.model.clone();
-                let addr = lab.commit();
+                let model = test.model.clone();
+                let addr = test.commit();
                 // What the commit before has is still there.
                 if let Some((addr, model)) = before.replace((addr, model)) {
-                    lab.check(addr, &model);
+                    test.check(addr, &model);
                 }
             }
         }
-        lab.commit();
+        test.commit();
     }
 }

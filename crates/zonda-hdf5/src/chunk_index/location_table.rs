@@ -1,14 +1,14 @@
-//! Where some chunks are, in as few bytes as will do: 8 for a chunk without filters, 12 for a
-//! filtered one, 4 more where filters were skipped, and 4 for its key in a leaf of a tree.
+//! Locations of chunks in few bytes: 8 for a chunk without filters, 12 for a filtered one, 4 more
+//! where filters were skipped, and 4 for its key in a leaf of a tree.
 
 use super::ChunkLocation;
 
 /// Marks a chunk that does not exist.
 const ABSENT: u64 = u64::MAX;
 
-/// What was read of one chunk.
+/// The location of one chunk, as an index has it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct LocationEntry {
     /// Byte of the storage; `None` for a chunk that does not exist.
     pub(super) at: Option<u64>,
     /// Stored bytes.
@@ -18,7 +18,7 @@ pub(super) struct Entry {
 }
 
 #[derive(Debug)]
-enum Lens {
+enum StoredLens {
     All(u64),
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
@@ -26,20 +26,20 @@ enum Lens {
 
 /// Locations by position.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct LocationTable {
     at: Box<[u64]>,
-    len: Lens,
+    len: StoredLens,
     /// `None` where no filter was skipped in any of them.
     mask: Option<Box<[u32]>>,
 }
 
-impl Table {
+impl LocationTable {
     /// Number of positions.
     pub(super) fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// What is at a position; `None` where there is no chunk.
+    /// The chunk at a position; `None` where there is none.
     #[inline]
     pub(super) fn get(&self, i: usize) -> Option<ChunkLocation> {
         let at = *self.at.get(i)?;
@@ -47,9 +47,9 @@ impl Table {
             return None;
         }
         let len = match &self.len {
-            Lens::All(len) => *len,
-            Lens::Narrow(lens) => u64::from(*lens.get(i)?),
-            Lens::Wide(lens) => *lens.get(i)?,
+            StoredLens::All(len) => *len,
+            StoredLens::Narrow(lens) => u64::from(*lens.get(i)?),
+            StoredLens::Wide(lens) => *lens.get(i)?,
         };
         let mask = match &self.mask {
             None => 0,
@@ -61,55 +61,62 @@ impl Table {
 
 /// Collects a table, in no more memory than it will have.
 #[derive(Debug)]
-pub(super) struct Builder {
+pub(super) struct LocationTableBuilder {
     at: Vec<u64>,
-    len: Lens,
+    len: StoredLens,
     mask: Option<Vec<u32>>,
-    /// No chunk so far, so any length may still be that of all.
+    /// Whether there is no chunk so far, so that any length may still be the common one.
     is_bare: bool,
 }
 
-impl Default for Builder {
-    fn default() -> Builder {
-        Builder::with_capacity(0)
+impl Default for LocationTableBuilder {
+    fn default() -> LocationTableBuilder {
+        LocationTableBuilder::with_capacity(0)
     }
 }
 
-impl Builder {
+impl LocationTableBuilder {
     /// For `n` entries, a number that was compared with the bytes there.
-    pub(super) fn with_capacity(n: usize) -> Builder {
-        Builder { at: Vec::with_capacity(n), len: Lens::All(0), mask: None, is_bare: true }
+    pub(super) fn with_capacity(n: usize) -> LocationTableBuilder {
+        LocationTableBuilder {
+            at: Vec::with_capacity(n),
+            len: StoredLens::All(0),
+            mask: None,
+            is_bare: true,
+        }
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: LocationEntry) {
         let Some(at) = entry.at else {
             self.at.push(ABSENT);
             match &mut self.len {
-                Lens::All(_) => {}
-                Lens::Narrow(lens) => lens.push(0),
-                Lens::Wide(lens) => lens.push(0),
+                StoredLens::All(_) => {}
+                StoredLens::Narrow(lens) => lens.push(0),
+                StoredLens::Wide(lens) => lens.push(0),
             }
             self.mask.iter_mut().for_each(|mask| mask.push(0));
             return;
         };
-        if let Lens::All(common) = &mut self.len {
+        if let StoredLens::All(common) = &mut self.len {
             if self.is_bare {
                 *common = entry.len;
             } else if *common != entry.len {
                 let (n, room) = (self.at.len(), self.at.capacity());
                 match u32::try_from(*common) {
-                    Ok(common) => self.len = Lens::Narrow(repeated(common, n, room)),
-                    Err(_) => self.len = Lens::Wide(repeated(*common, n, room)),
+                    Ok(common) => self.len = StoredLens::Narrow(repeated(common, n, room)),
+                    Err(_) => self.len = StoredLens::Wide(repeated(*common, n, room)),
                 }
             }
         }
-        if let Lens::Narrow(lens) = &mut self.len {
+        if let StoredLens::Narrow(lens) = &mut self.len {
             match u32::try_from(entry.len) {
                 Ok(len) => lens.push(len),
-                Err(_) => self.len = Lens::Wide(lens.iter().map(|&len| u64::from(len)).collect()),
+                Err(_) => {
+                    self.len = StoredLens::Wide(lens.iter().map(|&len| u64::from(len)).collect())
+                }
             }
         }
-        if let Lens::Wide(lens) = &mut self.len {
+        if let StoredLens::Wide(lens) = &mut self.len {
             lens.push(entry.len);
         }
         if entry.mask != 0 && self.mask.is_none() {
@@ -125,20 +132,24 @@ impl Builder {
     pub(super) fn spread(&mut self, keys: &[u64], n: usize) {
         spread(&mut self.at, keys, n, ABSENT);
         match &mut self.len {
-            Lens::All(_) => {}
-            Lens::Narrow(lens) => spread(lens, keys, n, 0),
-            Lens::Wide(lens) => spread(lens, keys, n, 0),
+            StoredLens::All(_) => {}
+            StoredLens::Narrow(lens) => spread(lens, keys, n, 0),
+            StoredLens::Wide(lens) => spread(lens, keys, n, 0),
         }
         self.mask.iter_mut().for_each(|mask| spread(mask, keys, n, 0));
     }
 
-    pub(super) fn finish(mut self) -> Table {
+    pub(super) fn finish(mut self) -> LocationTable {
         match &mut self.len {
-            Lens::All(_) => {}
-            Lens::Narrow(lens) => lens.shrink_to_fit(),
-            Lens::Wide(lens) => lens.shrink_to_fit(),
+            StoredLens::All(_) => {}
+            StoredLens::Narrow(lens) => lens.shrink_to_fit(),
+            StoredLens::Wide(lens) => lens.shrink_to_fit(),
         }
-        Table { at: self.at.into(), len: self.len, mask: self.mask.map(Vec::into_boxed_slice) }
+        LocationTable {
+            at: self.at.into(),
+            len: self.len,
+            mask: self.mask.map(Vec::into_boxed_slice),
+        }
     }
 }
 
@@ -148,7 +159,8 @@ fn repeated<T: Clone>(value: T, n: usize, room: usize) -> Vec<T> {
     out
 }
 
-/// From the last to the first, so that it needs no second list: no value moves towards the front.
+/// Moves value `i` to position `keys[i]`. Goes from the last to the first, and no value moves
+/// towards the front, so that there is no second list.
 fn spread<T: Copy>(values: &mut Vec<T>, keys: &[u64], n: usize, nothing: T) {
     values.resize(n, nothing);
     for (i, &key) in keys.iter().enumerate().rev() {
@@ -164,27 +176,27 @@ fn spread<T: Copy>(values: &mut Vec<T>, keys: &[u64], n: usize, nothing: T) {
 
 #[derive(Debug)]
 enum KeyList {
-    /// Above `base`.
+    /// Differences to `base`.
     Narrow(Box<[u32]>),
     Wide(Box<[u64]>),
 }
 
 /// Ascending keys.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct LeafKeys {
     base: u64,
     list: KeyList,
 }
 
-impl Keys {
-    pub(super) fn new(keys: &[u64]) -> Keys {
+impl LeafKeys {
+    pub(super) fn new(keys: &[u64]) -> LeafKeys {
         let base = keys.first().copied().unwrap_or(0);
         let narrow: Option<Box<[u32]>> = keys
             .iter()
             .map(|key| key.checked_sub(base).and_then(|above| u32::try_from(above).ok()))
             .collect();
         let list = narrow.map_or_else(|| KeyList::Wide(keys.into()), KeyList::Narrow);
-        Keys { base, list }
+        LeafKeys { base, list }
     }
 
     /// Key `i`.
@@ -220,12 +232,12 @@ mod tests {
         for lens in [[7, 7, 7], [1, 2, 3], [wide, 2, 3]] {
             for masks in [[0, 0, 0], [0, 5, u32::MAX]] {
                 let entries = [
-                    Entry { at: Some(100), len: lens[0], mask: masks[0] },
-                    Entry { at: None, len: 0, mask: 0 },
-                    Entry { at: Some(u64::MAX), len: lens[1], mask: masks[1] },
-                    Entry { at: Some(9), len: lens[2], mask: masks[2] },
+                    LocationEntry { at: Some(100), len: lens[0], mask: masks[0] },
+                    LocationEntry { at: None, len: 0, mask: 0 },
+                    LocationEntry { at: Some(u64::MAX), len: lens[1], mask: masks[1] },
+                    LocationEntry { at: Some(9), len: lens[2], mask: masks[2] },
                 ];
-                let mut builder = Builder::with_capacity(4);
+                let mut builder = LocationTableBuilder::with_capacity(4);
                 entries.iter().for_each(|&entry| builder.push(entry));
                 let table = builder.finish();
                 let at =
@@ -242,9 +254,10 @@ mod tests {
     #[test]
     fn entries_are_spread_in_place() {
         for lens in [[7, 7, 7], [1, 2, 3], [u64::MAX, 2, 3]] {
-            let entry = |i: usize| Entry { at: Some(i as u64), len: lens[i], mask: i as u32 };
+            let entry =
+                |i: usize| LocationEntry { at: Some(i as u64), len: lens[i], mask: i as u32 };
             for keys in [[0, 1, 2], [0, 1, 5], [3, 4, 5], [0, 3, 4]] {
-                let mut builder = Builder::with_capacity(0);
+                let mut builder = LocationTableBuilder::with_capacity(0);
                 (0..3).for_each(|i| builder.push(entry(i)));
                 builder.spread(&keys, 6);
                 let table = builder.finish();
@@ -262,11 +275,11 @@ mod tests {
     #[test]
     fn keys_are_found_in_both_widths() {
         for top in [90, u64::MAX - 1] {
-            let keys = Keys::new(&[5, 8, top]);
+            let keys = LeafKeys::new(&[5, 8, top]);
             assert_eq!([0, 5, 6, 8, 9].map(|key| keys.below(key)), [0, 0, 1, 1, 2]);
             assert_eq!([top, top + 1].map(|key| keys.below(key)), [2, 3]);
             assert_eq!([0, 2, 3].map(|i| keys.get(i)), [Some(5), Some(top), None]);
         }
-        assert_eq!(Keys::new(&[]).below(3), 0);
+        assert_eq!(LeafKeys::new(&[]).below(3), 0);
     }
 }

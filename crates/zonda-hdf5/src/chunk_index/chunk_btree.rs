@@ -1,11 +1,11 @@
-//! B-trees of chunks in memory: what was read of them stays, as compact leaves.
+//! B-trees of chunks that are read: nodes stay in memory, as compact leaves.
 //!
-//! Both versions end up here. In version 1, key `i` of an internal node is the first chunk of child
-//! `i`; in version 2, internal nodes hold chunks themselves, which separate their children. Either
-//! may be outside the extent, so children are told apart by where their keys begin.
-//! Nodes are read when a box needs them, each once; the first to read a node publishes it, so that
-//! finding a chunk takes no lock. When a good part of the chunks is wanted, all are put into one flat
-//! table instead, which is smaller than the nodes and found in at once.
+//! Both versions are read into the same form. In version 1, key `i` of an internal node is the
+//! first chunk of child `i`; in version 2, internal nodes have chunks themselves, which separate
+//! their children. Either may be outside the extent, so a child is known by where its keys begin. A
+//! node is read when a box needs it, once; the first thread that reads it publishes it, so that
+//! finding a chunk takes no lock. When at least a quarter of the chunks is asked for, all are read
+//! into one flat table instead, which is smaller than the nodes and has a chunk at once.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -14,24 +14,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zonda_storage::ReadRange;
 
 use super::grid::{Grid, Region};
-use super::table::{Builder, Entry, Keys, Table};
-use super::{ChunkLocation, Segment, What, btree_v1, btree_v2};
+use super::location_table::{LeafKeys, LocationEntry, LocationTable, LocationTableBuilder};
+use super::{ChunkLocation, KeySegment, SegmentChunks, btree_v1, btree_v2};
+use crate::tuning::NODES_AT_ONCE;
 use crate::{File, FileAddr, HdfError, Result};
 use zonda_model::memory;
 
 const NAME: &str = "B-tree of chunks";
 
-/// Nodes asked for in one go, so that buffers stay small.
-const NODES_AT_ONCE: usize = 1024;
-
 /// Chunks in ascending order of keys.
 #[derive(Debug)]
-pub(super) struct Leaf {
-    pub(super) keys: Keys,
-    pub(super) table: Table,
+pub(super) struct ChunkLeaf {
+    pub(super) keys: LeafKeys,
+    pub(super) table: LocationTable,
 }
 
-impl Leaf {
+impl ChunkLeaf {
     /// Chunks with keys from `low` up to, not including, `high`.
     fn iter(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, ChunkLocation)> {
         (self.keys.below(low)..)
@@ -42,68 +40,68 @@ impl Leaf {
 
 /// A node in the file, and in memory once it was read.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(super) struct NodeLink {
     pub(super) addr: FileAddr,
-    /// Records in it; version 2 only, where pointers say so.
+    /// Records in it; of version 2 only, where pointers have their number.
     pub(super) records: u16,
-    /// Distance from the leaves; `None` for the root in version 1, which says so itself.
+    /// Distance from the leaves; `None` for the root in version 1, which has it itself.
     pub(super) level: Option<u8>,
-    node: OnceLock<Box<Node>>,
+    node: OnceLock<Box<ChunkNode>>,
 }
 
-impl Child {
-    pub(super) fn new(addr: FileAddr, records: u16, level: Option<u8>) -> Child {
-        Child { addr, records, level, node: OnceLock::new() }
+impl NodeLink {
+    pub(super) fn new(addr: FileAddr, records: u16, level: Option<u8>) -> NodeLink {
+        NodeLink { addr, records, level, node: OnceLock::new() }
     }
 
     /// The same node, not in memory.
-    fn again(&self) -> Child {
-        Child::new(self.addr, self.records, self.level)
+    fn unread(&self) -> NodeLink {
+        NodeLink::new(self.addr, self.records, self.level)
     }
 }
 
 /// A node in memory.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum ChunkNode {
     /// Of level 0.
-    Leaf(Leaf),
+    Leaf(ChunkLeaf),
     /// Of a higher level.
     Inner {
         /// Where the keys of each child begin; they end where the next chunk or child begins.
         lower: Box<[u64]>,
-        children: Box<[Child]>,
+        children: Box<[NodeLink]>,
         /// Chunks between the children; version 2 only.
-        chunks: Leaf,
+        chunks: ChunkLeaf,
     },
 }
 
 /// All chunks of a tree.
 #[derive(Debug)]
-enum Flat {
+enum FlatChunks {
     /// By key: where at least half of them exist.
-    Dense(Table),
-    Sparse(Leaf),
+    Dense(LocationTable),
+    Sparse(ChunkLeaf),
 }
 
 /// All chunks of a tree, while they are read.
 #[derive(Debug, Default)]
-struct Gathered {
+struct GatheredChunks {
     /// Ascending.
     keys: Vec<u64>,
-    table: Builder,
+    table: LocationTableBuilder,
     /// Chunks of internal nodes, all of which are read before the leaves.
     between: Vec<(u64, ChunkLocation)>,
-    /// Those of them that are in the table.
+    /// How many of them are in the table.
     taken: usize,
 }
 
-impl Gathered {
+impl GatheredChunks {
     fn push(&mut self, key: u64, ChunkLocation { at, len, mask }: ChunkLocation) {
         self.keys.push(key);
-        self.table.push(Entry { at: Some(at), len, mask });
+        self.table.push(LocationEntry { at: Some(at), len, mask });
     }
 
-    /// The chunks of internal nodes that come before a key.
+    /// Adds the chunks of internal nodes that come before a key.
     fn take_between(&mut self, key: u64) {
         while let Some(&(before, location)) = self.between.get(self.taken).filter(|c| c.0 < key) {
             self.push(before, location);
@@ -111,39 +109,39 @@ impl Gathered {
         }
     }
 
-    /// The chunks of the next leaf.
-    fn take(&mut self, leaf: &Leaf, low: u64, high: u64) {
+    /// Adds the chunks of the next leaf.
+    fn take(&mut self, leaf: &ChunkLeaf, low: u64, high: u64) {
         self.take_between(low);
         leaf.iter(low, high).for_each(|(key, location)| self.push(key, location));
     }
 }
 
-/// How nodes are read.
+/// Reads nodes of one of the versions.
 #[derive(Debug)]
-pub(super) enum Version {
-    One(btree_v1::Nodes),
-    Two(btree_v2::Nodes),
+pub(super) enum NodeReader {
+    V1(btree_v1::NodesV1),
+    V2(btree_v2::NodesV2),
 }
 
 /// A tree.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct ChunkBtree {
     file: Arc<File>,
-    version: Version,
-    root: OnceLock<Option<Child>>,
+    version: NodeReader,
+    root: OnceLock<Option<NodeLink>>,
     /// Bytes of the nodes in memory as they were in the file. The nodes of a sound tree do not
     /// overlap, so they are not longer than the file.
     spent: AtomicU64,
     /// Chunks in the nodes in memory.
     n_chunks: AtomicU64,
-    flat: OnceLock<Flat>,
-    /// A node is damaged, so that there will be no flat table.
+    flat: OnceLock<FlatChunks>,
+    /// Whether a node is damaged, so that there will be no flat table.
     is_damaged: AtomicBool,
 }
 
-impl Tree {
-    pub(super) fn new(file: Arc<File>, version: Version) -> Tree {
-        Tree {
+impl ChunkBtree {
+    pub(super) fn new(file: Arc<File>, version: NodeReader) -> ChunkBtree {
+        ChunkBtree {
             file,
             version,
             root: OnceLock::new(),
@@ -154,19 +152,19 @@ impl Tree {
         }
     }
 
-    fn root(&self, grid: &Grid) -> Result<Option<&Child>> {
+    fn root(&self, grid: &Grid) -> Result<Option<&NodeLink>> {
         if let Some(root) = self.root.get() {
             return Ok(root.as_ref());
         }
         let root = match &self.version {
-            Version::One(nodes) => Some(nodes.root()),
-            Version::Two(nodes) => nodes.root(&self.file, grid)?,
+            NodeReader::V1(nodes) => Some(nodes.root()),
+            NodeReader::V2(nodes) => nodes.root(&self.file, grid)?,
         };
         Ok(self.root.get_or_init(|| root).as_ref())
     }
 
     /// The node of a child, read if need be.
-    fn node<'a>(&self, grid: &Grid, child: &'a Child) -> Result<&'a Node> {
+    fn node<'a>(&self, grid: &Grid, child: &'a NodeLink) -> Result<&'a ChunkNode> {
         if let Some(node) = child.node.get() {
             return Ok(node);
         }
@@ -175,23 +173,23 @@ impl Tree {
         self.publish(grid, child, bytes)
     }
 
-    /// How many bytes to read of a node: all of it, or what all of it usually is.
-    fn read_len(&self, child: &Child) -> Result<u64> {
+    /// How many bytes of a node to read: all of it, or in version 1 as many as nodes usually have.
+    fn read_len(&self, child: &NodeLink) -> Result<u64> {
         match &self.version {
-            Version::One(nodes) => Ok(nodes.usual_len(&self.file)),
-            Version::Two(nodes) => nodes.node_len(child),
+            NodeReader::V1(nodes) => Ok(nodes.usual_len(&self.file)),
+            NodeReader::V2(nodes) => nodes.node_len(child),
         }
     }
 
     /// A node and its bytes in the file.
-    fn decode(&self, grid: &Grid, child: &Child, bytes: Vec<u8>) -> Result<(Node, u64)> {
+    fn decode(&self, grid: &Grid, child: &NodeLink, bytes: Vec<u8>) -> Result<(ChunkNode, u64)> {
         match &self.version {
-            Version::One(nodes) => nodes.decode(&self.file, grid, child, bytes),
-            Version::Two(nodes) => nodes.decode(&self.file, grid, child, bytes),
+            NodeReader::V1(nodes) => nodes.decode(&self.file, grid, child, bytes),
+            NodeReader::V2(nodes) => nodes.decode(&self.file, grid, child, bytes),
         }
     }
 
-    fn check_spent(&self, spent: u64, child: &Child) -> Result<()> {
+    fn check_spent(&self, spent: u64, child: &NodeLink) -> Result<()> {
         let (structure, at, limit) = (NAME, child.addr.0, self.file.len());
         if spent > limit {
             return Err(HdfError::Limit { structure, at, what: "bytes in one tree", limit });
@@ -199,12 +197,17 @@ impl Tree {
         Ok(())
     }
 
-    fn publish<'a>(&self, grid: &Grid, child: &'a Child, bytes: Vec<u8>) -> Result<&'a Node> {
+    fn publish<'a>(
+        &self,
+        grid: &Grid,
+        child: &'a NodeLink,
+        bytes: Vec<u8>,
+    ) -> Result<&'a ChunkNode> {
         let (node, len) = self.decode(grid, child, bytes)?;
         let n = match &node {
-            Node::Leaf(chunks) | Node::Inner { chunks, .. } => chunks.table.len() as u64,
+            ChunkNode::Leaf(chunks) | ChunkNode::Inner { chunks, .. } => chunks.table.len() as u64,
         };
-        // Several threads may have read the same node: only the one that is kept counts.
+        // Several threads may have read the same node: only one is kept and counted.
         let spent = match child.node.set(Box::new(node)) {
             Ok(()) => {
                 self.n_chunks.fetch_add(n, Ordering::Relaxed);
@@ -217,30 +220,35 @@ impl Tree {
         child.node.get().map(|node| &**node).ok_or(HdfError::Missing { structure, at, what })
     }
 
-    /// What there is at `key` and up to some later one.
-    pub(super) fn segment(&self, grid: &Grid, key: u64) -> Result<Segment<'_>> {
+    /// The segment that begins at `key`.
+    pub(super) fn segment(&self, grid: &Grid, key: u64) -> Result<KeySegment<'_>> {
         match self.flat.get() {
-            Some(Flat::Dense(table)) => {
-                return Ok(Segment { high: grid.total, what: What::Linear { low: 0, table } });
+            Some(FlatChunks::Dense(table)) => {
+                return Ok(KeySegment {
+                    high: grid.total,
+                    chunks: SegmentChunks::Linear { low: 0, table },
+                });
             }
-            Some(Flat::Sparse(leaf)) => {
-                return Ok(Segment { high: u64::MAX, what: What::Sorted(leaf) });
+            Some(FlatChunks::Sparse(leaf)) => {
+                return Ok(KeySegment { high: u64::MAX, chunks: SegmentChunks::Sorted(leaf) });
             }
             None => {}
         }
         let mut high = u64::MAX;
         let Some(mut child) = self.root(grid)? else {
-            return Ok(Segment { high, what: What::Nothing });
+            return Ok(KeySegment { high, chunks: SegmentChunks::Nothing });
         };
         loop {
             match self.node(grid, child)? {
-                Node::Leaf(leaf) => return Ok(Segment { high, what: What::Sorted(leaf) }),
-                Node::Inner { lower, children, chunks } => {
+                ChunkNode::Leaf(leaf) => {
+                    return Ok(KeySegment { high, chunks: SegmentChunks::Sorted(leaf) });
+                }
+                ChunkNode::Inner { lower, children, chunks } => {
                     let next = chunks.keys.below(key);
                     match chunks.keys.get(next) {
-                        Some(here) if here == key => {
-                            let what = What::One(chunks.table.get(next));
-                            return Ok(Segment { high: key.saturating_add(1), what });
+                        Some(chunk) if chunk == key => {
+                            let chunks = SegmentChunks::One(chunks.table.get(next));
+                            return Ok(KeySegment { high: key.saturating_add(1), chunks });
                         }
                         Some(above) => high = high.min(above),
                         None => {}
@@ -251,7 +259,7 @@ impl Tree {
                     }
                     match next.checked_sub(1).and_then(|i| children.get(i)) {
                         Some(below) => child = below,
-                        None => return Ok(Segment { high, what: What::Nothing }),
+                        None => return Ok(KeySegment { high, chunks: SegmentChunks::Nothing }),
                     }
                 }
             }
@@ -273,7 +281,7 @@ impl Tree {
                     let _ = self.flat.set(flat);
                     return Ok(());
                 }
-                // The box may do without what is damaged.
+                // The box may not need what is damaged.
                 Err(_) => self.is_damaged.store(true, Ordering::Relaxed),
             }
         }
@@ -285,8 +293,8 @@ impl Tree {
             let mut below = Vec::new();
             for &(child, low, high) in &level {
                 match self.node(grid, child)? {
-                    Node::Leaf(_) => {}
-                    Node::Inner { lower, children, chunks } => {
+                    ChunkNode::Leaf(_) => {}
+                    ChunkNode::Inner { lower, children, chunks } => {
                         let mut key = low.max(lower.first().copied().unwrap_or(u64::MAX));
                         while let Some((next, _)) = region.next(key).filter(|run| run.0 < high) {
                             let after = lower.partition_point(|&lower| lower <= next);
@@ -310,24 +318,24 @@ impl Tree {
     }
 
     /// Reads all chunks, keeping no nodes.
-    fn flatten(&self, grid: &Grid) -> Result<Flat> {
-        let mut all = Gathered::default();
+    fn flatten(&self, grid: &Grid) -> Result<FlatChunks> {
+        let mut all = GatheredChunks::default();
         let mut spent = 0u64;
         // As in `prepare`, but these children belong to no node.
-        let mut level: Vec<(Child, u64, u64)> = Vec::new();
-        level.extend(self.root(grid)?.map(|root| (root.again(), 0, u64::MAX)));
+        let mut level: Vec<(NodeLink, u64, u64)> = Vec::new();
+        level.extend(self.root(grid)?.map(|root| (root.unread(), 0, u64::MAX)));
         while !level.is_empty() {
             all.between.sort_unstable_by_key(|(key, _)| *key);
             let mut below = Vec::new();
             for some in level.chunks(NODES_AT_ONCE) {
-                let children: Vec<&Child> = some.iter().map(|(child, ..)| child).collect();
+                let children: Vec<&NodeLink> = some.iter().map(|(child, ..)| child).collect();
                 for ((child, low, high), bytes) in some.iter().zip(self.read_many(&children)?) {
                     let (node, len) = self.decode(grid, child, bytes)?;
                     spent = spent.saturating_add(len);
                     self.check_spent(spent, child)?;
                     match node {
-                        Node::Leaf(leaf) => all.take(&leaf, *low, *high),
-                        Node::Inner { lower, children, chunks } => {
+                        ChunkNode::Leaf(leaf) => all.take(&leaf, *low, *high),
+                        ChunkNode::Inner { lower, children, chunks } => {
                             all.between.extend(chunks.iter(*low, *high));
                             for (i, child) in children.into_iter().enumerate() {
                                 let from = lower.get(i).copied().unwrap_or(0).max(*low);
@@ -346,18 +354,21 @@ impl Tree {
             level = below;
         }
         all.take_between(u64::MAX);
-        let Gathered { keys, mut table, .. } = all;
+        let GatheredChunks { keys, mut table, .. } = all;
         match usize::try_from(grid.total) {
             Ok(total) if keys.len() >= total / 2 => {
                 table.spread(&keys, total);
-                Ok(Flat::Dense(table.finish()))
+                Ok(FlatChunks::Dense(table.finish()))
             }
-            _ => Ok(Flat::Sparse(Leaf { keys: Keys::new(&keys), table: table.finish() })),
+            _ => Ok(FlatChunks::Sparse(ChunkLeaf {
+                keys: LeafKeys::new(&keys),
+                table: table.finish(),
+            })),
         }
     }
 
-    /// Reads those of the nodes that are not in memory.
-    fn read_all(&self, grid: &Grid, mut children: Vec<&Child>) -> Result<()> {
+    /// Reads the nodes that are not in memory yet.
+    fn read_all(&self, grid: &Grid, mut children: Vec<&NodeLink>) -> Result<()> {
         children.retain(|child| child.node.get().is_none());
         if children.len() < 2 {
             return Ok(());
@@ -370,8 +381,8 @@ impl Tree {
         Ok(())
     }
 
-    /// The bytes of nodes, each as far as is sure or usual.
-    fn read_many(&self, children: &[&Child]) -> Result<Vec<Vec<u8>>> {
+    /// The bytes of nodes, as many as [`read_len`](ChunkBtree::read_len) says of each.
+    fn read_many(&self, children: &[&NodeLink]) -> Result<Vec<Vec<u8>>> {
         let wanted = children.iter().map(|child| Ok((child.addr, self.read_len(child)?)));
         read_nodes(&self.file, &wanted.collect::<Result<Vec<_>>>()?)
     }
@@ -380,7 +391,7 @@ impl Tree {
 /// The bytes of nodes: where each is, and how many bytes are wanted; fewer where the file ends.
 pub(super) fn read_nodes(file: &File, wanted: &[(FileAddr, u64)]) -> Result<Vec<Vec<u8>>> {
     if file.has_cache_image() {
-        // What a cache image covers is not in the storage.
+        // The bytes that a cache image covers are not in the storage.
         return wanted.iter().map(|&(addr, len)| file.read_up_to(NAME, addr, len)).collect();
     }
     let mut buffers = Vec::with_capacity(wanted.len());

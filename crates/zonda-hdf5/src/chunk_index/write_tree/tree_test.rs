@@ -1,4 +1,4 @@
-//! A dataset whose chunks come and go, for the tests of its tree.
+//! A dataset whose chunks are inserted and removed, for the tests of chunk trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use zonda_storage::backend::Memory;
 use super::*;
 use crate::btree_v1::{self, NodeType};
 use crate::space::SECTOR;
-use crate::testing::Builder;
+use crate::testing::StructureBytes;
 use crate::{Fresh, Sizes, Space};
 
-pub(super) type Found = BTreeMap<Vec<u64>, ChunkLocation>;
+pub(super) type ChunkMap = BTreeMap<Vec<u64>, ChunkLocation>;
 
-/// A dataset whose chunks come and go, and what a tree of them has to say.
-pub(super) struct Lab {
+/// A dataset, its tree in memory and in the file, and a model of what both must have.
+pub(super) struct ChunkTreeTest {
     pub(super) storage: Arc<Memory>,
     pub(super) space: Space,
     pub(super) chunk: Vec<u64>,
@@ -26,16 +26,16 @@ pub(super) struct Lab {
     /// The writer commits again and again.
     pub(super) often: bool,
     pub(super) root: Option<FileAddr>,
-    pub(super) model: Found,
+    pub(super) model: ChunkMap,
 }
 
 /// The superblock of a file whose chunk trees have nodes of 2 `k` children.
 pub(super) fn superblock(k: u16, sizes: Sizes, base: u64) -> Vec<u8> {
     let start = usize::try_from(base).unwrap();
-    let word = |builder: Builder, value: u64| {
+    let word = |builder: StructureBytes, value: u64| {
         builder.bytes(&value.to_le_bytes()[..usize::from(sizes.offset)])
     };
-    let mut head = Builder::new(start).bytes(b"\x89HDF\r\n\x1a\n\x01\0\0\0\0");
+    let mut head = StructureBytes::new(start).bytes(b"\x89HDF\r\n\x1a\n\x01\0\0\0\0");
     head = head.bytes(&[sizes.offset, sizes.length, 0]).u16(4).u16(16).u32(0).u16(k).u16(0);
     for value in [base, u64::MAX, base + 128, u64::MAX, 0, 96] {
         head = word(head, value);
@@ -45,31 +45,37 @@ pub(super) fn superblock(k: u16, sizes: Sizes, base: u64) -> Vec<u8> {
 
 pub(super) const ELEM: u32 = 4;
 
-impl Lab {
-    pub(super) fn new(k: u16, chunk: &[u64], counts: &[u64]) -> Lab {
-        Lab::with(k, chunk, counts, Sizes::EIGHT, 0)
+impl ChunkTreeTest {
+    pub(super) fn new(k: u16, chunk: &[u64], counts: &[u64]) -> ChunkTreeTest {
+        ChunkTreeTest::with(k, chunk, counts, Sizes::EIGHT, 0)
     }
 
-    pub(super) fn with(k: u16, chunk: &[u64], counts: &[u64], sizes: Sizes, base: u64) -> Lab {
+    pub(super) fn with(
+        k: u16,
+        chunk: &[u64],
+        counts: &[u64],
+        sizes: Sizes,
+        base: u64,
+    ) -> ChunkTreeTest {
         let storage = Arc::new(Memory::from_slice(&superblock(k, sizes, base)));
         let file = open(&storage);
         let tree = ChunkTree::new(&file, chunk, ELEM).unwrap();
         let (chunk, counts) = (chunk.to_vec(), counts.to_vec());
         let space = Space::new(128);
-        let (root, model) = (None, Found::new());
-        Lab { storage, space, chunk, counts, far: 1, tree, often: false, root, model }
+        let (root, model) = (None, ChunkMap::new());
+        ChunkTreeTest { storage, space, chunk, counts, far: 1, tree, often: false, root, model }
     }
 
     /// A key by number, row by row.
     pub(super) fn key(&self, number: u64) -> Vec<u64> {
-        let mut rest = number;
+        let mut remainder = number;
         let mut key: Vec<u64> = self
             .counts
             .iter()
             .rev()
             .map(|&count| {
-                let coord = rest % count;
-                rest /= count;
+                let coord = remainder % count;
+                remainder /= count;
                 coord
             })
             .collect();
@@ -111,7 +117,7 @@ impl Lab {
         assert_eq!(self.tree.remove(key).unwrap(), self.model.remove(key), "{key:?}");
     }
 
-    /// Commits, and tries what a dying writer may leave.
+    /// Commits, and checks every state that a dying writer may leave.
     pub(super) fn commit(&mut self) -> TreeCommit {
         let file = open(&self.storage);
         let before = (self.storage.to_vec().unwrap(), self.root, self.all_of(&self.storage));
@@ -150,7 +156,7 @@ impl Lab {
             }
         }
         // All that was there is as it was, or as it is now, and what is counted in addition is behind it.
-        let now: Found =
+        let now: ChunkMap =
             before.2.keys().filter_map(|key| Some((key.clone(), *self.model.get(key)?))).collect();
         for i in 0..commit.switches.len() {
             put(&commit.switches[i..=i]);
@@ -162,7 +168,7 @@ impl Lab {
             found.retain(|key, _| before.2.contains_key(key));
             same(&found, if found == now { &now } else { &before.2 }, "the old tree, switched");
         }
-        // Before the words of neighbours are right, too.
+        // The new tree is right before the addresses of neighbours are, too.
         self.root = commit.root;
         same(&self.all(), &self.model, "the new tree, with old words");
         put(&commit.patches);
@@ -174,7 +180,7 @@ impl Lab {
     /// Whether the tree of the last commit can be read whatever of the new one has arrived.
     fn check_old(
         &self,
-        before: &(Vec<u8>, Option<FileAddr>, Found),
+        before: &(Vec<u8>, Option<FileAddr>, ChunkMap),
         patches: &[(FileAddr, Vec<u8>)],
     ) {
         let (old, root, chunks) = before;
@@ -203,16 +209,16 @@ impl Lab {
         }
     }
 
-    fn all_of(&self, storage: &Arc<Memory>) -> Found {
+    fn all_of(&self, storage: &Arc<Memory>) -> ChunkMap {
         chunks_of(storage, &self.layout(), &self.grid())
     }
 
-    /// What the reader finds.
-    pub(super) fn all(&self) -> Found {
+    /// All chunks that a reader finds.
+    pub(super) fn all(&self) -> ChunkMap {
         self.all_of(&self.storage)
     }
 
-    /// Commits, and looks at all that was written.
+    /// Commits, and checks all that was written.
     pub(super) fn check(&mut self) -> TreeCommit {
         let commit = self.commit();
         same(&self.all(), &self.model, "the new tree");
@@ -234,7 +240,7 @@ impl Lab {
 }
 
 /// Too many to be shown.
-fn same(got: &Found, want: &Found, what: &str) {
+fn same(got: &ChunkMap, want: &ChunkMap, what: &str) {
     let differs = |(a, b): &(_, _)| a != b;
     assert_eq!(got.iter().zip(want).find(differs), None, "{what}");
     assert_eq!(got.len(), want.len(), "{what}");
@@ -244,10 +250,10 @@ pub(super) fn open(storage: &Arc<Memory>) -> Arc<File> {
     Arc::new(File::open(Arc::clone(storage) as Arc<dyn Storage>).unwrap())
 }
 
-fn chunks_of(storage: &Arc<Memory>, layout: &ChunkedLayout, counts: &[u64]) -> Found {
+fn chunks_of(storage: &Arc<Memory>, layout: &ChunkedLayout, counts: &[u64]) -> ChunkMap {
     let dims: Vec<u64> = counts.iter().zip(&layout.chunk_dims).map(|(n, dim)| n * dim).collect();
     let index = ChunkIndex::new(open(storage), layout, &dims, &[], true).unwrap();
-    let mut found = Found::new();
+    let mut found = ChunkMap::new();
     index
         .for_each(&mut |key, at| {
             assert_eq!(found.insert(key.to_vec(), at), None);
@@ -260,12 +266,15 @@ fn chunks_of(storage: &Arc<Memory>, layout: &ChunkedLayout, counts: &[u64]) -> F
 type Bounds = BTreeMap<FileAddr, (Vec<u64>, Vec<u64>)>;
 
 /// A node and where it is.
-pub(super) type Placed = (FileAddr, btree_v1::Node);
+pub(super) type NodeAt = (FileAddr, btree_v1::BtreeV1Node);
 
 /// The nodes of each level, the root's first.
-pub(super) fn levels(file: &File, root: FileAddr, rank: usize) -> Vec<Vec<Placed>> {
+pub(super) fn levels(file: &File, root: FileAddr, rank: usize) -> Vec<Vec<NodeAt>> {
     let read = |addr| {
-        (addr, btree_v1::Node::read(file, addr, NodeType::Chunk, None, 16 + 8 * rank).unwrap())
+        (
+            addr,
+            btree_v1::BtreeV1Node::read(file, addr, NodeType::Chunk, None, 16 + 8 * rank).unwrap(),
+        )
     };
     let mut out = vec![vec![read(root)]];
     while out.last().unwrap()[0].1.level() > 0 {
@@ -280,8 +289,8 @@ pub(super) fn levels(file: &File, root: FileAddr, rank: usize) -> Vec<Vec<Placed
 
 /// Looks at what readers of whole nodes and of neighbours need.
 fn check_nodes(file: &File, root: FileAddr, rank: usize) {
-    let shape = Source::new(&Arc::new(open_again(file)), &vec![1; rank], ELEM).unwrap().shape;
-    let key = |node: &btree_v1::Node, i: usize| {
+    let shape = NodeLoader::new(&Arc::new(open_again(file)), &vec![1; rank], ELEM).unwrap().shape;
+    let key = |node: &btree_v1::BtreeV1Node, i: usize| {
         let mut key = node.key(i).unwrap();
         key.skip(8).unwrap();
         (0..=rank).map(|_| key.u64().unwrap()).collect::<Vec<u64>>()

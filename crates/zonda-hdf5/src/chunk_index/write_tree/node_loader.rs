@@ -4,30 +4,28 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::chunk_btree::read_nodes;
 use super::super::grid::Numbers;
-use super::super::tree::read_nodes;
 use super::NAME;
-use super::keys::{Keys, Packing};
-use super::node::{Body, Child, Entry, Node, OnFile};
+use super::keys::{KeyPacking, NodeKeys};
+use super::node::{ChunkEntry, NodeEntries, StoredEntries, WriteLink, WriteNode};
 use crate::btree_v1::{self, NodeShape, NodeType};
+use crate::tuning::NODES_AT_ONCE;
 use crate::{ChunkLocation, File, FileAddr, HdfError, Reader, Result};
 
-/// Nodes asked for in one go, so that buffers stay small.
-const NODES_AT_ONCE: usize = 1024;
-
-/// A number of elements that no dimension has.
+/// A number of elements larger than any dimension has.
 const FAR: u64 = 1 << 62;
 
-/// Where nodes come from, and how they look.
+/// Reads the nodes of one tree, and knows their form.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct NodeLoader {
     file: Arc<File>,
     /// Shape of a chunk in elements.
     chunk: Numbers,
-    pub(super) packing: Packing,
+    pub(super) packing: KeyPacking,
     pub(super) elem_size: u32,
     chunk_bytes: u32,
-    /// Whether chunks are as long as they are, whatever the index says.
+    /// Whether all chunks have `chunk_bytes`, whatever the index says.
     is_len_fixed: bool,
     pub(super) shape: NodeShape,
     /// Bytes of nodes read so far.
@@ -38,8 +36,8 @@ fn bad(what: &'static str, value: u64) -> HdfError {
     HdfError::BadValue { structure: NAME, at: 0, what, value }
 }
 
-impl Source {
-    pub(super) fn new(file: &Arc<File>, chunk: &[u64], elem_size: u32) -> Result<Source> {
+impl NodeLoader {
+    pub(super) fn new(file: &Arc<File>, chunk: &[u64], elem_size: u32) -> Result<NodeLoader> {
         let elem = u64::from(elem_size);
         let bytes = chunk.iter().try_fold(elem, |bytes, &dim| bytes.checked_mul(dim));
         if chunk.is_empty() || bytes == Some(0) {
@@ -55,10 +53,10 @@ impl Source {
         let key_len = chunk.len().saturating_add(1).saturating_mul(8).saturating_add(8);
         let most = usize::from(k).saturating_mul(2).min(usize::from(u16::MAX));
         let shape = NodeShape { node_type: NodeType::Chunk, sizes: file.sizes(), key_len, most };
-        Ok(Source {
+        Ok(NodeLoader {
             file: Arc::clone(file),
             chunk: Numbers::from_slice(chunk),
-            packing: Packing::new(chunk.len()),
+            packing: KeyPacking::new(chunk.len()),
             elem_size,
             chunk_bytes,
             is_len_fixed: false,
@@ -72,12 +70,14 @@ impl Source {
         self.is_len_fixed = true;
     }
 
-    /// A key behind all chunks there will be, each of its words no less than that of any of them.
+    /// A key behind all chunks that there can be: each of its words is no less than that of any
+    /// chunk.
     pub(super) fn far(&self) -> Numbers {
         self.chunk.iter().map(|&dim| FAR.checked_div(dim).unwrap_or(0)).collect()
     }
 
-    /// Whether an address in a node is written at once: one word of memory, and within a sector.
+    /// Whether an address in a node is aligned, so that it is written at once: it is one word of
+    /// memory and lies in one sector.
     pub(super) fn is_one_word(&self, node: FileAddr, at: usize) -> bool {
         let at = self.file.position(node).saturating_add(at as u64);
         at.checked_rem(u64::from(self.shape.sizes.offset)) == Some(0)
@@ -98,15 +98,15 @@ impl Source {
         Err(bad("the number of coordinates of a chunk", key.len() as u64))
     }
 
-    pub(super) fn entry(&self, location: ChunkLocation) -> Result<Entry> {
+    pub(super) fn entry(&self, location: ChunkLocation) -> Result<ChunkEntry> {
         let at = location.at.checked_sub(self.file.position(FileAddr(0)));
         let at = at.ok_or(bad("the place of a chunk", location.at))?;
         let too_large = |_| HdfError::TooLarge { structure: NAME, value: location.len };
         let len = u32::try_from(location.len).map_err(too_large)?;
-        Ok(Entry { at, len, mask: location.mask })
+        Ok(ChunkEntry { at, len, mask: location.mask })
     }
 
-    pub(super) fn location(&self, entry: &Entry) -> ChunkLocation {
+    pub(super) fn location(&self, entry: &ChunkEntry) -> ChunkLocation {
         let at = self.file.position(FileAddr(entry.at));
         ChunkLocation { at, len: u64::from(entry.len), mask: entry.mask }
     }
@@ -120,7 +120,7 @@ impl Source {
     }
 
     /// The node, from memory where it was read before.
-    pub(super) fn node<'a>(&self, child: &'a Child, level: u8) -> Result<&'a Node> {
+    pub(super) fn node<'a>(&self, child: &'a WriteLink, level: u8) -> Result<&'a WriteNode> {
         if let Some(node) = child.node.get() {
             return Ok(node);
         }
@@ -128,15 +128,19 @@ impl Source {
         child.node.get().map(|node| &**node).ok_or(missing(child.addr))
     }
 
-    /// The same to be changed.
-    pub(super) fn node_mut<'a>(&self, child: &'a mut Child, level: u8) -> Result<&'a mut Node> {
+    /// The same, to be changed.
+    pub(super) fn node_mut<'a>(
+        &self,
+        child: &'a mut WriteLink,
+        level: u8,
+    ) -> Result<&'a mut WriteNode> {
         self.node(child, level)?;
         let addr = child.addr;
         child.node.get_mut().map(|node| &mut **node).ok_or(missing(addr))
     }
 
     /// Reads those of the nodes that are not in memory.
-    pub(super) fn read_all(&self, children: &[&Child], level: u8) -> Result<()> {
+    pub(super) fn read_all(&self, children: &[&WriteLink], level: u8) -> Result<()> {
         let missing = children.iter().copied().filter(|child| child.node.get().is_none());
         let wanted: Vec<_> = missing.filter_map(|child| Some((child, child.addr?))).collect();
         for some in wanted.chunks(NODES_AT_ONCE) {
@@ -153,9 +157,9 @@ impl Source {
     }
 
     /// Reads a node and those below it at its last (or first) side.
-    pub(super) fn read_edge(&self, child: &Child, level: u8, is_last: bool) -> Result<()> {
+    pub(super) fn read_edge(&self, child: &WriteLink, level: u8, is_last: bool) -> Result<()> {
         let (mut child, mut level) = (child, level);
-        while let Body::Inner(children) = &self.node(child, level)?.body {
+        while let NodeEntries::Inner(children) = &self.node(child, level)?.body {
             let next = if is_last { children.last() } else { children.first() };
             let Some(next) = next else { return Ok(()) };
             child = next;
@@ -165,7 +169,7 @@ impl Source {
     }
 
     /// The last keys of a node and of those below it at its last side.
-    pub(super) fn last_keys(&self, child: &Child, level: u8) -> Result<Vec<Numbers>> {
+    pub(super) fn last_keys(&self, child: &WriteLink, level: u8) -> Result<Vec<Numbers>> {
         let mut out = Vec::new();
         let (mut child, mut level) = (child, level);
         loop {
@@ -175,7 +179,7 @@ impl Source {
                 out.push(key);
             }
             match &node.body {
-                Body::Inner(children) if let Some(last) = children.last() => child = last,
+                NodeEntries::Inner(children) if let Some(last) = children.last() => child = last,
                 _ => return Ok(out),
             }
             level = level.saturating_sub(1);
@@ -183,7 +187,7 @@ impl Source {
     }
 
     /// The root, its level, and the bound behind its last chunk.
-    pub(super) fn read_root(&self, addr: FileAddr) -> Result<(Child, u8, Numbers)> {
+    pub(super) fn read_root(&self, addr: FileAddr) -> Result<(WriteLink, u8, Numbers)> {
         let bytes = self.file.read_up_to(NAME, addr, self.shape.node_len())?;
         let node = self.parse(addr, bytes, None)?;
         let level = node.level();
@@ -196,18 +200,30 @@ impl Source {
         for &dim in &self.chunk {
             end.push(key.u64()?.div_ceil(dim));
         }
-        let child = Child {
+        let child = WriteLink {
             node: OnceLock::from(Box::new(self.decode(addr, &node)?)),
-            ..Child::stored(addr)
+            ..WriteLink::stored(addr)
         };
         Ok((child, level, end))
     }
 
-    fn parse(&self, addr: FileAddr, bytes: Vec<u8>, level: Option<u8>) -> Result<btree_v1::Node> {
+    fn parse(
+        &self,
+        addr: FileAddr,
+        bytes: Vec<u8>,
+        level: Option<u8>,
+    ) -> Result<btree_v1::BtreeV1Node> {
         let key_len = self.shape.key_len;
-        let node =
-            btree_v1::Node::from_bytes(&self.file, addr, bytes, NodeType::Chunk, level, key_len)?;
-        // As many bytes as the file has: levels go down, but nodes may be shared.
+        let node = btree_v1::BtreeV1Node::from_bytes(
+            &self.file,
+            addr,
+            bytes,
+            NodeType::Chunk,
+            level,
+            key_len,
+        )?;
+        // All nodes together may have as many bytes as the file. Levels go down, but nodes may be
+        // shared.
         let before = self.spent.fetch_add(node.bytes(), Ordering::Relaxed);
         let limit = self.file.len();
         if before.saturating_add(node.bytes()) > limit {
@@ -220,8 +236,8 @@ impl Source {
         Ok(node)
     }
 
-    fn decode(&self, addr: FileAddr, node: &btree_v1::Node) -> Result<Node> {
-        let mut keys = Keys::new();
+    fn decode(&self, addr: FileAddr, node: &btree_v1::BtreeV1Node) -> Result<WriteNode> {
+        let mut keys = NodeKeys::new();
         let mut entries = Vec::new();
         let mut children = Vec::new();
         let mut coords = Numbers::new();
@@ -234,22 +250,22 @@ impl Source {
             if i > 0 && before >= coords {
                 return Err(key.bad("the order of chunks, seen at chunk", i as u64));
             }
-            keys.insert(&self.packing, i, self.packing.probe(&coords), node.len());
+            keys.insert(&self.packing, i, self.packing.search_key(&coords), node.len());
             let child = node.child(i)?;
             if node.level() == 0 {
                 let len = if self.is_len_fixed { self.chunk_bytes } else { len };
-                entries.push(Entry { at: child.0, len, mask });
+                entries.push(ChunkEntry { at: child.0, len, mask });
             } else if child == addr {
                 let (structure, at) = (NAME, addr.0);
                 return Err(HdfError::Cycle { structure, at });
             } else {
-                children.push(Child::stored(child));
+                children.push(WriteLink::stored(child));
             }
         }
         let is_leaf = node.level() == 0;
-        let body = if is_leaf { Body::Leaf(entries) } else { Body::Inner(children) };
-        let mut out = Node::new(keys, body);
-        out.on_file = OnFile::whole(node.len(), false);
+        let body = if is_leaf { NodeEntries::Leaf(entries) } else { NodeEntries::Inner(children) };
+        let mut out = WriteNode::new(keys, body);
+        out.stored = StoredEntries::whole(node.len(), false);
         Ok(out)
     }
 

@@ -1,42 +1,33 @@
 //! Metadata read a little ahead, for a walk over many objects.
 //!
-//! The headers of objects made one after the other follow each other in the file, and so do their
-//! continuations, in another place. A window goes along with each such row: a read that begins where
-//! one ends, or little behind, takes the place of that window and reads twice as much. Reads that
-//! follow no other are as long as they are asked to be.
+//! Writers put the headers of objects that they make one after the other side by side, and the
+//! continuations of these headers side by side elsewhere. A window follows each such row: a read
+//! that begins where a window ends, or a little behind, replaces that window and is twice as long.
+//! A read that follows no window is as long as was asked.
 //!
-//! Windows are as old as the walk that they were made for and are dropped with it: nothing is seen
-//! later than a walk without them would have seen it, but by the time that the walk takes.
+//! Windows live as long as the walk that they were made for. So what a walk finds in them is at
+//! most as old as the walk.
 
+use crate::tuning::{READ_AHEAD_GAP_BYTES, READ_AHEAD_MAX_BYTES, READ_AHEAD_WINDOWS};
 use crate::{File, FileAddr, Result};
 use zonda_model::memory;
 
-/// Rows that are followed at a time: headers, their continuations, and one more of each for the
-/// objects that a group was taken from.
-const WINDOWS: usize = 4;
-
-/// Most bytes that are read at once without having been asked for.
-const MOST: u64 = 16 << 10;
-
-/// Bytes between two reads that still follow each other.
-const NEAR: u64 = 2 << 10;
-
-/// Windows on a file.
+/// The windows of one walk over a file.
 #[derive(Debug, Default)]
 pub struct Ahead {
-    windows: [Window; WINDOWS],
+    windows: [ReadAheadWindow; READ_AHEAD_WINDOWS],
     /// Counts reads, for the age of windows.
     reads: u64,
 }
 
 #[derive(Debug, Default)]
-struct Window {
+struct ReadAheadWindow {
     at: u64,
     bytes: Vec<u8>,
     used: u64,
 }
 
-impl Window {
+impl ReadAheadWindow {
     fn end(&self) -> u64 {
         self.at.saturating_add(self.bytes.len() as u64)
     }
@@ -47,9 +38,11 @@ impl Window {
         self.bytes.get(skip..)?.get(..len)
     }
 
-    /// Whether a read at `at` goes on where this one was.
+    /// Whether a read at `at` begins in this window or a little behind its end.
     fn leads_to(&self, at: u64) -> bool {
-        !self.bytes.is_empty() && at >= self.at && at <= self.end().saturating_add(NEAR)
+        !self.bytes.is_empty()
+            && at >= self.at
+            && at <= self.end().saturating_add(READ_AHEAD_GAP_BYTES)
     }
 }
 
@@ -68,12 +61,12 @@ impl Ahead {
         let at = file.locate(structure, addr, len)?;
         let want = usize::try_from(len).unwrap_or(usize::MAX);
         self.reads = self.reads.saturating_add(1);
-        let has = |window: &Window| window.get(at, want).is_some();
-        let place = match self.windows.iter().position(has) {
-            Some(place) => place,
+        let has = |window: &ReadAheadWindow| window.get(at, want).is_some();
+        let index = match self.windows.iter().position(has) {
+            Some(index) => index,
             None => self.fill(file, structure, addr, len)?,
         };
-        let window = self.windows.get_mut(place);
+        let window = self.windows.get_mut(index);
         let bytes = window.and_then(|window| {
             window.used = self.reads;
             window.get(at, want)
@@ -81,7 +74,7 @@ impl Ahead {
         Ok(bytes.unwrap_or_default())
     }
 
-    /// Makes a window that begins at an address, and gives its place.
+    /// Reads a window from an address on; gives its index.
     fn fill(
         &mut self,
         file: &File,
@@ -91,11 +84,12 @@ impl Ahead {
     ) -> Result<usize> {
         let at = file.position(addr);
         let before = self.windows.iter().position(|window| window.leads_to(at));
-        let oldest = || (0..WINDOWS).min_by_key(|&i| self.windows.get(i).map(|w| w.used));
-        let place = before.or_else(oldest).unwrap_or(0);
-        let Some(window) = self.windows.get_mut(place) else { return Ok(place) };
+        let oldest =
+            || (0..READ_AHEAD_WINDOWS).min_by_key(|&i| self.windows.get(i).map(|w| w.used));
+        let index = before.or_else(oldest).unwrap_or(0);
+        let Some(window) = self.windows.get_mut(index) else { return Ok(index) };
         let ahead = match before {
-            Some(_) => (window.bytes.len() as u64).saturating_mul(2).min(MOST),
+            Some(_) => (window.bytes.len() as u64).saturating_mul(2).min(READ_AHEAD_MAX_BYTES),
             None => 0,
         };
         let most = file.len().saturating_sub(at);
@@ -106,7 +100,7 @@ impl Ahead {
         memory::lengthen(&mut window.bytes, more_bytes, 0)?;
         let mut read = file.read_into(structure, addr, &mut window.bytes);
         if read.is_err() && more > len {
-            // What nobody asked for may be damaged.
+            // The bytes that nobody asked for may be damaged.
             window.bytes.truncate(usize::try_from(len).unwrap_or(usize::MAX));
             read = file.read_into(structure, addr, &mut window.bytes);
         }
@@ -114,7 +108,7 @@ impl Ahead {
             window.bytes.clear();
             return Err(error);
         }
-        Ok(place)
+        Ok(index)
     }
 }
 
@@ -143,7 +137,7 @@ mod tests {
             lens.push(ahead.windows.iter().map(|window| window.bytes.len()).max().unwrap());
         }
         assert_eq!(&lens[..3], &[512, 1024, 1024], "twice as much each time, once it is used up");
-        assert_eq!(*lens.last().unwrap() as u64, MOST);
+        assert_eq!(*lens.last().unwrap() as u64, READ_AHEAD_MAX_BYTES);
         assert!(
             ahead.windows.iter().any(|window| window.bytes.len() == 300),
             "no longer than asked"
