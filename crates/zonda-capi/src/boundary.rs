@@ -80,7 +80,7 @@ pub(crate) fn boundary_untraced(body: impl FnOnce() -> Result<c_int, CallFailure
 fn deadlock() -> CallFailure {
     let code = NcError::System(libc::EDEADLK);
     let text = format!(
-        "{code}: a filter plugin that is at work in a call has called the library, for a file that a call has"
+        "{code}: a filter plugin called the library for a file that is busy with the call that runs the plugin"
     );
     zonda::Error::told(code, text).into()
 }

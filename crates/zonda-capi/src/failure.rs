@@ -58,6 +58,9 @@ pub(crate) fn range_result(converted: zonda::Converted) -> CallResult {
 #[cold]
 fn out_of_range(n: u64) -> CallFailure {
     let values = if n == 1 { "value does" } else { "values do" };
-    let text = format!("{}: {n} {values} not fit, all others are there", NcError::Range);
+    let text = format!(
+        "{}: {n} {values} not fit the type that they go to; all others were transferred",
+        NcError::Range
+    );
     zonda::Error::told(NcError::Range, text).into()
 }

@@ -165,8 +165,9 @@ impl Definitions for Nc4File {
             };
         }
         let axis = found.dims.iter().position(|&dim| model.dim(dim).is_none())?;
-        let what =
-            format!("the scale of its axis {axis} is no dimension of its group, or one around it");
+        let what = format!(
+            "its dimension number {axis} is defined outside its group and the groups around it"
+        );
         no_words(what, NcError::BadDim)
     }
 

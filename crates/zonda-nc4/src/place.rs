@@ -50,8 +50,7 @@ impl NoPlace {
     /// Why values were refused that own some.
     #[cold]
     pub(crate) fn refused(&self, object: String) -> Nc4Error {
-        let why =
-            "it has strings or sequences, and the call says nothing of where they are in memory";
+        let why = "it has strings or sequences, and this call takes values of fixed size only";
         Nc4Error::Explained { object, why: why.to_owned(), code: NcError::BadType }
     }
 }

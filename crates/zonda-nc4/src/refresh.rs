@@ -182,7 +182,7 @@ impl Nc4File {
         if let (Some(old), Some(new)) = (self.model.get(), anew.model.get())
             && !renumber::goes_on(old, new)
         {
-            let why = "definitions were changed by another id, and have other numbers now";
+            let why = "another id of this program changed the definitions, and numbers of variables differ now: close the file and open it again";
             let object = String::from(why);
             return Err(Nc4Error::Refused { object, code: NcError::HdfErr });
         }

@@ -62,7 +62,7 @@ impl PluginFilter {
             }
         });
         drop(turn);
-        let what = "its plugin has called the library, which calls it, too often in each other";
+        let what = "the plugin and the library called each other too deeply";
         let len = len.ok_or(FilterError::Busy { filter, what })?;
         if len == 0 {
             return Err(failed);

@@ -150,7 +150,7 @@ impl OpenFile {
     fn ask(&self, file: &mut ExclusiveGuard<'_>) -> Result<()> {
         let mut turn = self.writer.lock();
         let Some(turn) = &mut *turn else { return Ok(()) };
-        let why = "this program changes the file by another id, which has to be synced or closed";
+        let why = "another id of this program has changes that are not committed: call nc_sync or nc_close on it first";
         for _ in 0..2 {
             match turn.begin() {
                 MayWrite::Now => {

@@ -27,7 +27,7 @@ pub(crate) fn encode(
 }
 
 /// Why half floats, bit fields and the like are not put.
-pub(crate) const NOT_WRITTEN: &str = "numbers of its type are read, and not written";
+pub(crate) const NOT_WRITTEN: &str = "values of its type can be read, not written";
 
 /// Whether elements of this form can be written. Numbers of odd sizes, which only other programs
 /// make, cannot.

@@ -134,7 +134,9 @@ impl StoredObject {
                 | kind::SYMBOL_TABLE
                 | kind::ATTRIBUTE_INFO => {}
                 _ if message.fails_writers_if_unknown() && message.kind > kind::CACHE_IMAGE => {
-                    return Err(Fault::Unwritable("it has a message that only its writer knows"));
+                    return Err(Fault::Unwritable(
+                        "its header has a message of an unknown type that forbids changes",
+                    ));
                 }
                 _ => messages.push(header.carry(message)),
             }

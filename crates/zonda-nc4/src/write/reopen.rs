@@ -112,8 +112,7 @@ pub fn recover_of<E: From<Nc4Error>>(
 /// Why new structures cannot be put into a file, and the code that says so.
 fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
     if file.superblock().marked_swmr() {
-        let why =
-            "a writer that others read beside has it open, or died so; h5clear -s tells it apart";
+        let why = "a SWMR writer has it open, or ended without closing it; if none is running, h5clear -s clears the mark";
         Some((why, NcError::HdfErr))
     } else if !file.faults().is_empty() {
         Some((
@@ -121,9 +120,15 @@ fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
             NcError::HdfErr,
         ))
     } else if file.shared_message_table().is_some() {
-        Some(("objects share their messages", NcError::NotBuilt))
+        Some((
+            "it keeps messages in a shared table (SOHM); such files can be read, not changed",
+            NcError::NotBuilt,
+        ))
     } else if file.sizes() != Sizes::EIGHT {
-        Some(("its addresses have not 8 bytes", NcError::NotBuilt))
+        Some((
+            "its addresses are not 8 bytes long; such files can be read, not changed",
+            NcError::NotBuilt,
+        ))
     } else {
         None
     }

@@ -113,11 +113,15 @@ fn check_chunk(sizes: &[u64], lens: &[Option<u64>], elem_size: u64) -> Outcome<(
     if let (Some(axis), true) = (longer, is_short && fits) {
         let (size, len) = (sizes.get(axis), lens.get(axis).copied().flatten());
         let (size, len) = (size.copied().unwrap_or(0), len.unwrap_or(0));
-        let why = format!("chunks of {size} along dimension {axis} of length {len}");
+        let why =
+            format!("a chunk of {size} elements is longer than dimension {axis}, which has {len}");
         return Err(Fault::Explained(NcError::BadChunk, why));
     }
     if longer.is_some() || !is_short || !fits {
-        return Err(Fault::explained(NcError::BadChunk, "a chunk has less than 4 GiB"));
+        return Err(Fault::explained(
+            NcError::BadChunk,
+            "the chunk would have 4 GiB or more; less is possible",
+        ));
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ pub(super) struct Plan {
 
 /// Why an object that is two variables is not changed by both.
 const TWO_NAMES: &str =
-    "it goes by another name, too, and what changes by each of them cannot be brought together";
+    "it has two names (links) and was changed by both; change it by one of them only";
 
 /// Attributes that netCDF does not show which an object can get.
 const MARKS: usize = 8;

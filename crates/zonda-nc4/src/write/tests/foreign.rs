@@ -176,7 +176,10 @@ fn numbers_that_are_not_written_are_refused_with_a_reason() {
         let error = file.check_put(&mut Transfer::new(put)).unwrap_err();
         assert_eq!(error.code(), NcError::NotBuilt);
         let said = error.to_string();
-        assert!(said.contains("/half: cannot be changed: numbers of its type are read"), "{said}");
+        assert!(
+            said.contains("/half: cannot be changed: values of its type can be read"),
+            "{said}"
+        );
     }
     file.close().unwrap();
     let mut after = vec![0; bytes.len()];
