@@ -10,7 +10,7 @@ use crate::codec::decode_header;
 use crate::error::shown;
 use crate::header::{Header, Var};
 use crate::journal::{Body, Kind};
-use crate::moving::bytes_to_move;
+use crate::moving::Runs;
 
 /// Characters of a text that are shown.
 const TEXT: usize = 60;
@@ -27,7 +27,7 @@ impl Body {
             return lines;
         };
         if matches!(self.kind, Kind::Move { .. }) {
-            let bytes = bytes_to_move(&old, &new, self.n_records, self.stored);
+            let bytes = Runs::new(&old, &new, self.n_records, self.stored).moved_bytes();
             lines.push(format!("{bytes} bytes of data move towards the end of the file"));
         }
         if old_records != new_records {

@@ -16,7 +16,7 @@ use crate::error::ClassicError;
 use crate::file::{Base, State};
 use crate::header::{Header, Version};
 use crate::journal::{Body, Kind};
-use crate::moving::{Move, bytes_to_move, read_whole};
+use crate::moving::{Move, Runs, read_whole};
 use crate::rewrite::rewrite;
 
 /// Bytes of new records after which a put that begins another one commits those before it.
@@ -140,7 +140,7 @@ impl Base {
     ) -> Result<bool, ClassicError> {
         let storage = &*self.storage;
         let stored = storage.len()?;
-        let moved = bytes_to_move(old, &state.header, n_records, stored);
+        let moved = Runs::new(old, &state.header, n_records, stored).moved_bytes();
         if moved == 0 {
             return Ok(false);
         }

@@ -12,7 +12,7 @@ use crate::codec::encode_header;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
-use crate::moving::{common_distance, pairs};
+use crate::moving::{Run, Runs};
 use crate::short::read_or_zeros;
 
 /// Bytes copied at a time.
@@ -64,29 +64,9 @@ fn write_copy(
     let copy = Adaptive::new(copy);
     copy.advise(target.advice(n_records));
     copy.write_at(0, &encode_header(target, n_records)?)?;
-    let mut copier = Copier { from, to: &copy, stored: from.len()?, block: Vec::new() };
-    for (old, new) in pairs(old, target, false) {
-        copier.copy(old.begin, new.begin, old.padded_bytes())?;
-    }
-    let (from_len, to_len) = (old.layout.record_len, target.layout.record_len);
-    let both = pairs(old, target, true);
-    match (both.first(), common_distance(old, target)) {
-        (Some((first, _)), Some(distance)) => {
-            let len = n_records.saturating_mul(from_len);
-            copier.copy(first.begin, first.begin.saturating_add(distance), len)?;
-        }
-        _ => {
-            // Records behind the end of the file were never written, however many a header claims.
-            let n_stored = copier.stored.checked_div(from_len).map_or(0, |n| n.saturating_add(1));
-            for record in 0..n_records.min(n_stored) {
-                for (old_var, new_var) in &both {
-                    let at = old_var.begin.saturating_add(record.saturating_mul(from_len));
-                    let to = new_var.begin.saturating_add(record.saturating_mul(to_len));
-                    // A single record variable has unpadded records.
-                    copier.copy(at, to, old_var.padded_bytes().min(from_len))?;
-                }
-            }
-        }
+    let mut copier = Copier { from, to: &copy, block: Vec::new() };
+    for Run { from, to, len } in Runs::new(old, target, n_records, from.len()?).iter() {
+        copier.copy(from, to, len)?;
     }
     let first = old.vars.len();
     fill::new_fixed_vars(&copy, target, first)?;
@@ -101,14 +81,11 @@ fn write_copy(
 struct Copier<'a> {
     from: &'a dyn Storage,
     to: &'a dyn Storage,
-    /// Bytes there are to copy from.
-    stored: u64,
     block: Vec<u8>,
 }
 
 impl Copier<'_> {
     fn copy(&mut self, from: u64, to: u64, len: u64) -> Result<(), ClassicError> {
-        let len = len.min(self.stored.saturating_sub(from));
         let mut done = 0u64;
         while done < len {
             let left = len.saturating_sub(done);
