@@ -7,7 +7,7 @@ use zonda_model::{ExtType, MemType, VarId, memory};
 
 use crate::atts::Att;
 use crate::define::valid_name;
-use crate::error::{ClassicError, shown};
+use crate::error::{ClassicError, shown, wrong_length};
 use crate::file::ClassicFile;
 use crate::header::{Version, round_up};
 
@@ -35,7 +35,7 @@ pub(crate) fn check_mix(
     if (mem == MemType::Text) == (ty == ExtType::Char) {
         Ok(mem)
     } else {
-        Err(ClassicError::TextNumberMix { object: object() })
+        Err(ClassicError::TextNumberMix(object()))
     }
 }
 
@@ -48,8 +48,9 @@ impl ClassicFile {
         self.base.require_writable()?;
         let (_, mem) = self.types_of(att)?;
         if att.n_values > MAX_VALUES {
-            let what = "an attribute of more than 2147483647 values";
-            return Err(ClassicError::InvalidArgument { what });
+            return Err(ClassicError::InvalidArgument(
+                "an attribute of more than 2147483647 values",
+            ));
         }
         // In range: of at most 2147483647 values.
         att.n_values.checked_mul(mem.size()).ok_or_else(wrong_length)
@@ -144,16 +145,9 @@ impl ClassicFile {
         let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
         match decoder {
             Ok(decoder) => Ok(decoder.decode(found.bytes, out)),
-            Err(_) => Err(ClassicError::TextNumberMix { object: shown(att.name) }),
+            Err(_) => Err(ClassicError::TextNumberMix(shown(att.name))),
         }
     }
-}
-
-/// The memory of an attribute is not as long as its values.
-#[cold]
-fn wrong_length() -> ClassicError {
-    let what = "the memory given is not as long as its element count says";
-    ClassicError::InvalidArgument { what }
 }
 
 impl ClassicFile {
@@ -189,7 +183,7 @@ impl ClassicFile {
         let stored = valid_name(new_name)?;
         let index = header.find_att(owner, name)?;
         if header.att_named(owner, &stored)?.is_some() {
-            return Err(ClassicError::NameInUse { name: shown(new_name) });
+            return Err(ClassicError::NameInUse(shown(new_name)));
         }
         let atts = header.atts_mut(owner)?;
         let has_room = |att: &mut Att| att.name.has_room_for(stored.len());

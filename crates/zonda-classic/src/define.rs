@@ -24,7 +24,7 @@ pub(crate) fn valid_name(name: &[u8]) -> Result<Name, ClassicError> {
 }
 
 fn in_use(name: &[u8]) -> ClassicError {
-    ClassicError::NameInUse { name: shown(name) }
+    ClassicError::NameInUse(shown(name))
 }
 
 impl ClassicFile {
@@ -48,7 +48,7 @@ impl ClassicFile {
             return Err(ClassicError::DimTooLong { name: shown(name), len, format });
         }
         if len == 0 && header.record_dim().is_some() {
-            return Err(ClassicError::SecondRecordDim { name: shown(name) });
+            return Err(ClassicError::SecondRecordDim(shown(name)));
         }
         if header.dim_named(&stored).is_some() {
             return Err(in_use(name));
@@ -126,7 +126,7 @@ impl ClassicFile {
         let stored = valid_name(name)?;
         let ty = header.version.type_of(nc_type)?;
         if dims.len() > MAX_VAR_DIMS {
-            return Err(ClassicError::TooManyDims { rank: dims.len() });
+            return Err(ClassicError::TooManyDims(dims.len()));
         }
         if header.var_named(&stored).is_some() {
             return Err(in_use(name));
@@ -135,7 +135,7 @@ impl ClassicFile {
         for &id in dims {
             let len = header.dim(DimId(id))?.len;
             if len == 0 && !shape.is_empty() {
-                return Err(ClassicError::RecordDimNotFirst { variable: shown(name) });
+                return Err(ClassicError::RecordDimNotFirst(shown(name)));
             }
             shape.push(len);
         }
@@ -175,7 +175,7 @@ impl ClassicFile {
         var.no_fill = no_fill;
         let Some(value) = value.filter(|_| !no_fill) else { return Ok(()) };
         let Some(value) = value.get(..var.ty.size()) else {
-            return Err(ClassicError::BadFillValue { variable: shown(&var.name) });
+            return Err(ClassicError::BadFillValue(shown(&var.name)));
         };
         let mut bytes = SmallVec::from_slice(value);
         if cfg!(target_endian = "little") {
@@ -192,6 +192,6 @@ impl ClassicFile {
 
 /// The id of the next object in a list of `len`.
 fn next_id(len: usize) -> Result<i32, ClassicError> {
-    let what = "more objects than a C int can number";
-    i32::try_from(len).map_err(|_| ClassicError::InvalidArgument { what })
+    i32::try_from(len)
+        .map_err(|_| ClassicError::InvalidArgument("more objects than a C int can number"))
 }

@@ -19,7 +19,7 @@ const STRAIGHT_BYTES: u64 = 256 << 10;
 pub(crate) fn fill_element(var: &Var) -> Result<Vec<u8>, ClassicError> {
     match var.atts.iter().find(|att| *att.name == *FILL_VALUE) {
         Some(att) if att.ty == var.ty && att.len == 1 => Ok(att.bytes.to_vec()),
-        Some(_) => Err(ClassicError::BadFillValue { variable: shown(&var.name) }),
+        Some(_) => Err(ClassicError::BadFillValue(shown(&var.name))),
         None => Ok(external_default(var.ty)),
     }
 }

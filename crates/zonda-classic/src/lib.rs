@@ -29,6 +29,7 @@ mod lock;
 mod moving;
 mod names;
 mod plain;
+mod plan;
 mod reader;
 mod records;
 mod recover;

@@ -246,7 +246,7 @@ impl Move {
 }
 
 /// What moves has the length of its place; where it has not, the data would be lost.
-const BATCH: ClassicError = ClassicError::Length { what: "data that moves" };
+const BATCH: ClassicError = ClassicError::Length("data that moves");
 
 /// Bytes that a batch has in the journal: none of what lands outside of where it comes from.
 fn journal_bytes(pieces: &[Piece]) -> usize {

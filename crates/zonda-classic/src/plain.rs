@@ -319,7 +319,7 @@ impl PlainRun {
     /// `find` lets no such pair through; the converter's word counts all the same.
     #[cold]
     fn mix(&self) -> ClassicError {
-        ClassicError::TextNumberMix { object: self.ty.name().to_owned() }
+        ClassicError::TextNumberMix(self.ty.name().to_owned())
     }
 }
 

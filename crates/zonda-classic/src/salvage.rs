@@ -62,7 +62,7 @@ impl ClassicFile {
                 let mut bytes = zonda_model::memory::filled(len, 0)?;
                 let got = storage.read_at(0, &mut bytes)?;
                 bytes.truncate(got);
-                let (header, counted) = codec::decode_left(bytes)?;
+                let (header, counted) = codec::decode_damaged(bytes)?;
                 passed.push(Skipped::Header(error));
                 let n_records = counted_records(&header, counted, storage.len()?);
                 return Ok((ClassicFile::of_left(storage, header, n_records), passed));

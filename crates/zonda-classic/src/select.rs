@@ -64,7 +64,7 @@ pub(crate) fn check_rank<'s>(
     slab: &Hyperslab<'s>,
 ) -> Result<Hyperslab<'s>, ClassicError> {
     let what = "start, count or stride is shorter than the variable's rank";
-    slab.ranked(var.shape.len()).ok_or(ClassicError::InvalidArgument { what })
+    slab.ranked(var.shape.len()).ok_or(ClassicError::InvalidArgument(what))
 }
 
 /// The checks of `nc_get_vara` and `nc_put_vara`: first all starts, then all edges, then that of the records.
