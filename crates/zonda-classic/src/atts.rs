@@ -16,6 +16,7 @@ use crate::codec;
 use crate::header::Name;
 use crate::names::NameIndex;
 use crate::reader::Reader;
+use crate::tuning::LINEAR_ATTS;
 
 /// An attribute, its values as they stand in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,10 +60,6 @@ pub(crate) struct Source {
     pub(crate) wide: bool,
 }
 
-/// So many attributes as they were read are looked through, by a glance at their first bytes: to make
-/// an index of them would cost more.
-const GLANCES: u32 = 32;
-
 /// A list as it was read: `n` attributes whose places in the source begin at number `first`.
 #[derive(Clone, Debug)]
 struct Stored {
@@ -100,7 +97,7 @@ impl Stored {
     /// The attribute of that name.
     #[inline]
     fn find(&self, name: &[u8], index: &NameIndex) -> Option<(usize, AttRef<'_>)> {
-        if self.n > GLANCES {
+        if self.n > LINEAR_ATTS {
             let name_of =
                 |index| Some(codec::up_to_nul(self.get(u32::try_from(index).ok()?)?.name));
             let found = index.find(name, self.n as usize, name_of)?;
@@ -353,11 +350,10 @@ mod tests {
             let (read, _) = decode_header(&encode_header(&header, 0).unwrap()).unwrap();
             for mut atts in [header.atts, read.atts] {
                 let mut plain = plain.clone();
-                let mut seed = n;
+                let mut random = fastrand::Rng::with_seed(n as u64);
                 for step in 0..6 * n {
-                    seed = seed.wrapping_mul(1103515245).wrapping_add(12345) % (1 << 31);
-                    let at = (seed >> 8) % plain.len().max(1);
-                    match (seed >> 4) % 4 {
+                    let at = random.usize(..plain.len().max(1));
+                    match random.usize(..4) {
                         0 => {
                             let att = named(format!("b{step}").as_bytes(), b"yy");
                             atts.push(att.clone());

@@ -18,9 +18,7 @@ use crate::header::{Header, Version};
 use crate::journal::{Body, Kind};
 use crate::moving::{Move, Runs, read_whole};
 use crate::rewrite::rewrite;
-
-/// Bytes of new records after which a put that begins another one commits those before it.
-const COMMIT_BYTES: u64 = 64 << 20;
+use crate::tuning::COMMIT_BYTES;
 
 /// A change that is under way in the file: what was there before is no longer intact, so there is
 /// no way but forward.

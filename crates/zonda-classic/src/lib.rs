@@ -38,6 +38,7 @@ mod salvage;
 mod select;
 mod short;
 mod transfer;
+mod tuning;
 
 pub use atts::{Att, AttRef, Atts};
 pub use codec::{DecodeLimits, decode_header, encode_header};

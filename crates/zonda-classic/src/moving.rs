@@ -22,14 +22,11 @@ use crate::fill;
 use crate::header::{Header, Var};
 use crate::journal::{Body, Kind, SLOT_FIXED, SLOT_PAYLOAD, Slots};
 use crate::short::read_or_zeros;
+use crate::tuning::{BATCH_PIECES, ZEROS_BYTES};
 
-/// The most pieces in a batch: small records would make long lists.
-const PIECES: usize = 16 << 10;
 /// The most bytes of a batch, and what is tried instead where the device has no room for a journal of
 /// two of these.
 const PAYLOADS: [usize; 4] = [SLOT_PAYLOAD, 256 << 10, 32 << 10, 4 << 10];
-/// Bytes of zeros written at a time.
-const ZEROS: u64 = 1 << 20;
 
 /// Bytes that go from one place to one further back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +73,8 @@ impl Move {
         let runs = Runs::new(old, target, n_records, stored);
         // Zeros are written: a longer length alone would not show now that the device has no room.
         let full = runs.end();
-        let len = usize::try_from(full.saturating_sub(stored).min(ZEROS)).map_err(|_| BATCH)?;
+        let len =
+            usize::try_from(full.saturating_sub(stored).min(ZEROS_BYTES)).map_err(|_| BATCH)?;
         let zeros = memory::filled(len, 0)?;
         let mut at = stored;
         while at < full {
@@ -368,7 +366,7 @@ impl Runs {
                 let (from, to) = (from.saturating_add(left), to.saturating_add(left));
                 pieces.push(Piece { from, to, len });
                 space = space.saturating_sub(len);
-                if space == 0 || pieces.len() == PIECES {
+                if space == 0 || pieces.len() == BATCH_PIECES {
                     f(number, &pieces)?;
                     number = number.saturating_add(1);
                     pieces.clear();

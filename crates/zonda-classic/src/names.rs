@@ -9,8 +9,7 @@ use std::sync::OnceLock;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Up to this many names a linear look is as fast as hashing.
-const LINEAR_LIMIT: usize = 12;
+use crate::tuning::LINEAR_NAMES;
 
 /// An index of names onto positions in the list that owns them.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +33,7 @@ impl NameIndex {
         len: usize,
         name_of: impl Fn(usize) -> Option<&'a [u8]>,
     ) -> Option<usize> {
-        if len <= LINEAR_LIMIT {
+        if len <= LINEAR_NAMES {
             return (0..len).find(|&i| name_of(i) == Some(name));
         }
         let table = self.table.get_or_init(|| Table::new(len, &name_of));
@@ -99,7 +98,7 @@ mod tests {
 
     #[test]
     fn finds_first_of_each_name_at_every_size() {
-        for len in [0, 1, LINEAR_LIMIT, LINEAR_LIMIT + 1, 1000] {
+        for len in [0, 1, LINEAR_NAMES, LINEAR_NAMES + 1, 1000] {
             let names: Vec<Vec<u8>> = (0..len).map(|i| format!("n{}", i % 700).into()).collect();
             let name_of = |i: usize| names.get(i).map(Vec::as_slice);
             let first_asked_at_the_end = NameIndex::default();

@@ -12,17 +12,12 @@ use zonda_trace::{Args, Kind, Span};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var};
-use crate::plain::{SMALL, on_stack};
+use crate::plain::on_stack;
 use crate::short::{BUFFER, read_or_zeros};
-
-/// Bytes converted at a time: a block and its converted form fit the second-level cache together.
-const BLOCK: usize = 256 << 10;
-/// Beyond this distance between elements, elements are read one by one, not with what is between.
-const DENSE_STRIDE: u64 = 512;
-/// Runs of up to so many bytes are handed on many at a time.
-const SHORT_RUN: usize = 256;
-/// The most of them.
-const RUNS_AT_ONCE: usize = 1024;
+use crate::tuning::{
+    CONVERTED_BLOCK_BYTES, DENSE_STRIDE_BYTES, RUNS_AT_ONCE, SHORT_RUN_BYTES, STACK_RUN_BYTES,
+    TRACED_BYTES,
+};
 
 thread_local! {
     /// Conversion buffer of the thread, kept between calls.
@@ -118,8 +113,7 @@ pub(crate) fn too_large(var: &Var) -> ClassicError {
 /// would take longer than they do.
 #[inline(always)]
 fn converting(bytes: usize) -> Span {
-    const WORTH: usize = 4096;
-    if bytes < WORTH {
+    if bytes < TRACED_BYTES {
         return Span::none();
     }
     zonda_trace::span(Kind::Convert, || Args { bytes: bytes as u64, ..Args::default() })
@@ -130,7 +124,7 @@ fn with_buffer<R>(
     len: usize,
     f: impl FnOnce(&mut [u8]) -> Result<R, ClassicError>,
 ) -> Result<R, ClassicError> {
-    if len <= SMALL {
+    if len <= STACK_RUN_BYTES {
         return on_stack(len, f);
     }
     // Taken and put back: a storage layer that itself transfers finds an empty one, and so does a
@@ -159,7 +153,7 @@ pub(crate) fn write_plan(
     let (ext, mem) = (encoder.ext_size(), encoder.mem_size());
     let run_mem = plan.run_elems.saturating_mul(mem);
     if run_mem < memory.len()
-        && plan.run_elems.saturating_mul(ext) <= SHORT_RUN
+        && plan.run_elems.saturating_mul(ext) <= SHORT_RUN_BYTES
         && !encoder.keeps_unfit()
     {
         return write_short_runs(storage, plan, encoder, memory);
@@ -172,7 +166,8 @@ pub(crate) fn write_plan(
         })?;
         return all_delivered(runs).map(|()| Converted::default());
     }
-    let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
+    let block_elems =
+        CONVERTED_BLOCK_BYTES.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
         plan.for_each_run(&plan.loops, |mut at| {
             for block in runs.next().ok_or(VALUES)?.chunks(block_elems.saturating_mul(mem)) {
@@ -203,7 +198,7 @@ fn write_short_runs(
 ) -> Result<Converted, ClassicError> {
     let run_ext = plan.run_elems.saturating_mul(encoder.ext_size()).max(1);
     let run_mem = plan.run_elems.saturating_mul(encoder.mem_size());
-    let at_once = BLOCK.div_euclid(run_ext).clamp(1, RUNS_AT_ONCE);
+    let at_once = CONVERTED_BLOCK_BYTES.div_euclid(run_ext).clamp(1, RUNS_AT_ONCE);
     let mut total = 0u64;
     let mut rest = memory;
     with_buffer(at_once.saturating_mul(run_ext), |buffer| {
@@ -244,7 +239,7 @@ pub(crate) fn read_plan(
     memory: &mut [u8],
 ) -> Result<Converted, ClassicError> {
     if let Some(((count, step), outer)) = plan.strided()
-        && step <= DENSE_STRIDE
+        && step <= DENSE_STRIDE_BYTES
     {
         return read_strided(storage, plan, (count, step, outer), decoder, memory);
     }
@@ -258,7 +253,8 @@ pub(crate) fn read_plan(
         })?;
         return all_delivered(runs).map(|()| Converted::default());
     }
-    let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
+    let block_elems =
+        CONVERTED_BLOCK_BYTES.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
         plan.for_each_run(&plan.loops, |mut at| {
             let run = runs.next().ok_or(VALUES)?;
@@ -287,7 +283,8 @@ fn read_strided(
 ) -> Result<Converted, ClassicError> {
     let (ext, mem) = (decoder.ext_size(), decoder.mem_size());
     let step_len = usize::try_from(step).unwrap_or(usize::MAX);
-    let block_elems = BLOCK.checked_div(step_len).unwrap_or(1).clamp(1, count.max(1));
+    let block_elems =
+        CONVERTED_BLOCK_BYTES.checked_div(step_len).unwrap_or(1).clamp(1, count.max(1));
     let span = |n: usize| n.saturating_sub(1).saturating_mul(step_len).saturating_add(ext);
     let mut rows = memory.chunks_mut(count.saturating_mul(mem).max(1));
     let mut total = 0u64;

@@ -14,12 +14,7 @@ use crate::fill;
 use crate::header::Header;
 use crate::moving::{Run, Runs};
 use crate::short::read_or_zeros;
-
-/// Bytes copied at a time.
-const BLOCK: usize = 1 << 20;
-/// A block of zeros of at least this length is left out: it reads the same, and a file with holes
-/// keeps them.
-const HOLE: usize = 64 << 10;
+use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES};
 
 /// Replaces the file by one with the definitions `target`, whose first variables are those of
 /// `old`; false where there is no way to make or name it, and everything is as before. What is
@@ -89,11 +84,11 @@ impl Copier<'_> {
         let mut done = 0u64;
         while done < len {
             let left = len.saturating_sub(done);
-            let n = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK);
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(COPY_BLOCK_BYTES);
             self.block.truncate(n);
             memory::lengthen(&mut self.block, n, 0)?;
             read_or_zeros(self.from, from.saturating_add(done), &mut self.block)?;
-            if n < HOLE || self.block.iter().any(|byte| *byte != 0) {
+            if n < HOLE_BYTES || self.block.iter().any(|byte| *byte != 0) {
                 self.to.write_at(to.saturating_add(done), &self.block)?;
             }
             done = done.saturating_add(n as u64);

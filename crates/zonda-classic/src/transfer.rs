@@ -11,7 +11,7 @@ use crate::error::{ClassicError, shown, wrong_length};
 use crate::file::{Base, ClassicFile, State};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var, Version};
-use crate::plain::{NATURAL, PLAIN, PlainRun, SMALL, TINY, read_natural, write_natural};
+use crate::plain::{NATURAL, PLAIN, PlainRun};
 use crate::plan::{Plan, n_elems, read_plan, too_large, write_plan};
 use crate::select::{self, Direction};
 
@@ -21,27 +21,8 @@ const PLAN: u64 = 2;
 /// Transfers in two steps: a check, which says how long the caller's memory has to be, and the transfer. The file does not change
 /// between, but for the number of its records.
 impl ClassicFile {
-    /// Both steps of writing a hyperslab.
-    ///
-    /// # Errors
-    /// As [`ClassicFile::check_put`] and [`ClassicFile::put`].
-    #[inline]
-    pub fn put_now(
-        &self,
-        put: &mut Transfer<Access<'_>>,
-        data: &[u8],
-    ) -> Result<Converted, ClassicError> {
-        let (file, Access { var, slab, mem }) = (&self.base, put.of());
-        match PlainRun::find(file, &self.state, var.var, slab, *mem) {
-            Some((run, mem)) if !file.share && file.writable && run.n_bytes(mem) == data.len() => {
-                run.write(&*file.storage, mem, data)
-            }
-            _ => self.put_plan_now(put, data),
-        }
-    }
-
     #[inline(never)]
-    fn put_plan_now(
+    pub(crate) fn put_plan_now(
         &self,
         put: &mut Transfer<Access<'_>>,
         data: &[u8],
@@ -50,27 +31,8 @@ impl ClassicFile {
         self.put_plan(put, data)
     }
 
-    /// Both steps of reading a hyperslab.
-    ///
-    /// # Errors
-    /// As [`ClassicFile::check_get`] and [`ClassicFile::get`].
-    #[inline]
-    pub fn get_now(
-        &self,
-        get: &mut Transfer<Access<'_>>,
-        out: &mut [u8],
-    ) -> Result<Converted, ClassicError> {
-        let Access { var, slab, mem } = get.of();
-        match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
-            Some((run, mem)) if run.n_bytes(mem) == out.len() => {
-                run.read(&*self.base.storage, mem, out)
-            }
-            _ => self.get_plan_now(get, out),
-        }
-    }
-
     #[inline(never)]
-    fn get_plan_now(
+    pub(crate) fn get_plan_now(
         &self,
         get: &mut Transfer<Access<'_>>,
         out: &mut [u8],
@@ -79,38 +41,11 @@ impl ClassicFile {
         self.get_plan(get, out)
     }
 
-    /// Rank of a variable; 0 where there is none, which a check says.
-    #[inline]
-    #[must_use]
-    pub fn rank(&self, id: VarId) -> usize {
-        let var = usize::try_from(id.0).ok().and_then(|index| self.state.header.vars.get(index));
-        var.map_or(0, |var| var.shape.len())
-    }
-
-    /// First step of writing a hyperslab of a variable: all that may refuse it.
-    ///
-    /// Without `stride` the checks are those of `nc_put_vara`, with it those of `nc_put_vars`.
-    ///
-    /// # Errors
-    /// [`ClassicError::ReadOnly`], [`ClassicError::InDefineMode`], [`ClassicError::GlobalNotVar`],
-    /// [`ClassicError::NoVar`], [`ClassicError::TextNumberMix`], [`ClassicError::InvalidCoords`],
-    /// [`ClassicError::Edge`], [`ClassicError::BadStride`].
-    // Inlined, as the other short ways: an error of many words makes each result a copy.
-    #[inline(always)]
-    pub fn check_put(&self, put: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
-        let (file, of) = (&self.base, put.of());
-        if let Some((run, mem)) = PlainRun::find(file, &self.state, of.var.var, &of.slab, of.mem)
-            && !file.share
-            && file.require_writable().is_ok()
-        {
-            run.note_in(mem, TINY, put);
-            return Ok(());
-        }
-        self.check_put_plan(put)
-    }
-
     #[inline(never)]
-    fn check_put_plan(&self, put: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
+    pub(crate) fn check_put_plan(
+        &self,
+        put: &mut Transfer<Access<'_>>,
+    ) -> Result<(), ClassicError> {
         put.forget();
         let (file, state) = (&self.base, &self.state);
         let n_records = file.n_records.load(Ordering::Acquire);
@@ -126,22 +61,8 @@ impl ClassicFile {
         planned(put, var, n_elems, mem)
     }
 
-    /// Second step of writing, which the first one has checked: moves `data` (row-major, shape `count`)
-    /// to the file. Puts beyond the last record add records, filled where the fill mode says so.
-    ///
-    /// # Errors
-    /// [`ClassicError::InvalidArgument`] for memory of another length than the check said; what the storage
-    /// reports. Values that do not fit the variable's type are written as the reference does and counted.
-    #[inline(always)]
-    pub fn put(&self, put: &Transfer<Access<'_>>, data: &[u8]) -> Result<Converted, ClassicError> {
-        match natural(put, data.len()) {
-            Some((at, size)) => write_natural(&*self.base.storage, at, data, size),
-            None => self.put_found(put, data),
-        }
-    }
-
     #[inline(never)]
-    fn put_found(
+    pub(crate) fn put_found(
         &self,
         put: &Transfer<Access<'_>>,
         data: &[u8],
@@ -184,23 +105,11 @@ impl ClassicFile {
         Ok(converted)
     }
 
-    /// First step of reading a hyperslab of a variable. Without `stride` the checks are those of `nc_get_vara`, with it
-    /// those of `nc_get_vars`.
-    ///
-    /// # Errors
-    /// As [`ClassicFile::check_put`], but for [`ClassicError::ReadOnly`].
-    #[inline(always)]
-    pub fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
-        let Access { var, slab, mem } = get.of();
-        match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
-            Some((run, mem)) => run.note_in(mem, SMALL, get),
-            None => return self.check_get_plan(get),
-        }
-        Ok(())
-    }
-
     #[inline(never)]
-    fn check_get_plan(&self, get: &mut Transfer<Access<'_>>) -> Result<(), ClassicError> {
+    pub(crate) fn check_get_plan(
+        &self,
+        get: &mut Transfer<Access<'_>>,
+    ) -> Result<(), ClassicError> {
         get.forget();
         let (file, Access { var, slab, .. }) = (&self.base, get.of());
         let n_records = file.records_for_get(self.state.require_open()?, var.var, slab)?;
@@ -214,24 +123,8 @@ impl ClassicFile {
         }
     }
 
-    /// Second step of reading: fills `out`. What lies behind the end of a short file reads as zeros, as in the reference.
-    ///
-    /// # Errors
-    /// As [`ClassicFile::put`].
-    #[inline(always)]
-    pub fn get(
-        &self,
-        get: &Transfer<Access<'_>>,
-        out: &mut [u8],
-    ) -> Result<Converted, ClassicError> {
-        match natural(get, out.len()) {
-            Some((at, size)) => read_natural(&*self.base.storage, at, out, size),
-            None => self.get_found(get, out),
-        }
-    }
-
     #[inline(never)]
-    fn get_found(
+    pub(crate) fn get_found(
         &self,
         get: &Transfer<Access<'_>>,
         out: &mut [u8],
@@ -391,7 +284,7 @@ fn covered(header: &Header, id: VarId, slab: &Hyperslab<'_>) -> Option<Covered> 
 
 /// Where the elements are that a check found in the file's own type, and the bytes of one; for memory of the right length.
 #[inline(always)]
-fn natural(of: &Transfer<Access<'_>>, len: usize) -> Option<(u64, usize)> {
+pub(crate) fn natural(of: &Transfer<Access<'_>>, len: usize) -> Option<(u64, usize)> {
     let [kind, at] = of.found;
     let size = usize::try_from(kind ^ NATURAL).ok()?;
     (kind & NATURAL != 0 && len == of.n_bytes).then_some((at, size))
