@@ -1,5 +1,4 @@
-//! What a journal would change, in words: for one who has to decide whether another user's is to be
-//! trusted.
+//! What completing a journal would change, in words: for the user who has to decide whether to trust another user's journal.
 
 use std::fmt::Write;
 
@@ -12,7 +11,7 @@ use crate::header::{Header, Var};
 use crate::journal::{Body, Kind};
 use crate::moving::Runs;
 
-/// Characters of a text that are shown.
+/// The most characters of a text that are shown.
 const TEXT: usize = 60;
 
 impl Body {

@@ -20,17 +20,18 @@ use crate::plain::{PlainRun, read_natural, write_natural};
 use crate::transfer::natural;
 use crate::tuning::{STACK_RUN_BYTES, TINY_RUN_BYTES};
 
-/// Records are not taken for granted beyond: there may be more.
+/// Puts that reach beyond this record are checked by the file itself.
 const CERTAIN_RECORDS: u64 = 1 << 30;
 
 impl ClassicFile {
-    /// Records that there are for who asks about definitions: those of puts that were accepted count.
+    /// The number of records that inquiries show: records of accepted puts count.
     fn n_shown(&self) -> u64 {
         self.n_records().max(self.base.n_accepted.load(Ordering::Acquire))
     }
 }
 
-/// Whoever asks about another group than the root was told before that there is none; here the root answers for it.
+/// A classic file has the root group only. Calls about other groups were refused before they come here, so the group is not looked
+/// at again.
 impl Definitions for ClassicFile {
     fn format(&self) -> Format {
         self.state.header.version.format()
@@ -272,7 +273,7 @@ impl Dispatch for ClassicFile {
         Some(&self.base.n_accepted)
     }
 
-    /// None where a name was changed that no commit has yet.
+    /// `None` where the header has changes that are not committed yet.
     fn committed_name(&self, var: VarRef) -> Option<Box<[u8]>> {
         let var = self.state.header.var(var.var).ok().filter(|_| !self.has_uncommitted_header())?;
         Some(var.name.to_vec().into())

@@ -1,4 +1,4 @@
-//! What a dead writer left beside a file.
+//! The journal that a killed writer left beside a file: whether it is the file's, and completing what it describes.
 
 use std::sync::Arc;
 
@@ -50,10 +50,10 @@ enum Look {
     Left(Left),
 }
 
-/// Bytes that another user's journal may have besides four times those of the file.
+/// Another user's journal is read up to four times the bytes of the file, and so many more.
 const THEIRS_LEAST: u64 = 1 << 20;
 
-/// Whether a journal was written for the file as it is.
+/// Whether a journal was written for the file in its present state.
 fn is_its(body: &Body, storage: &dyn Storage) -> Result<bool, ClassicError> {
     Ok(body.belongs_to(storage)? && (body.kind == Kind::Header || Move::has_room(storage, body)?))
 }

@@ -16,9 +16,9 @@ use crate::moving::{Run, Runs};
 use crate::short::read_or_zeros;
 use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES};
 
-/// Replaces the file by one with the definitions `target`, whose first variables are those of
-/// `old`; false where there is no way to make or name it, and everything is as before. What is
-/// cached of the old file has yet to be forgotten, and the folder to be made sure of.
+/// Replaces the file by a copy with the definitions `target`, whose first variables are those of `old`. False where the copy
+/// cannot be made or renamed; everything is then as before. Afterwards the caller has to drop what is cached of the old file, and
+/// to sync the folder.
 ///
 /// # Errors
 /// What the storage reports; everything is then as before.

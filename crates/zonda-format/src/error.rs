@@ -66,7 +66,7 @@ enum Cause {
     Told(Told),
 }
 
-/// An error in words of its own.
+/// An error with a text of its own.
 #[derive(Debug)]
 struct Told {
     code: NcError,
@@ -81,32 +81,32 @@ fn clause(code: &NcError) -> String {
 }
 
 impl Error {
-    /// A refusal with a word on why.
+    /// An error whose text is that of its code, and then why.
     #[must_use]
     pub fn explained(code: NcError, why: &'static str) -> Error {
         Error::new(Cause::Explained(code, why))
     }
 
-    /// What those are told who want to write a file of a format that can only be read.
+    /// The error of a call that would change a file of a format that can only be read.
     #[must_use]
     pub fn only_read() -> Error {
         Error::explained(NcError::Perm, "files of this format can only be read")
     }
 
-    /// A refusal in other words than those of its code.
+    /// An error whose text replaces that of its code. The code says what kind of answer it is.
     #[must_use]
     pub fn told(code: NcError, text: impl Into<String>) -> Error {
         Error::answered(code, Answer::of_code(code), text)
     }
 
-    /// The same, where the code does not say what kind of answer it is.
+    /// As [`Error::told`], where the code does not say what kind of answer it is.
     pub fn answered(code: NcError, answer: Answer, text: impl Into<String>) -> Error {
         let text = text.into();
         Error::new(Cause::Told(Told { code, text, answer, offset: None }))
     }
 
-    /// Says which byte of the file an error in words of its own is about, which the words are to say, too. Other errors know it
-    /// from their cause.
+    /// Notes which byte of the file an error with a text of its own is about; the text has to name it, too. Other errors know
+    /// the byte from their cause.
     #[must_use]
     pub fn about_byte(mut self, at: u64) -> Error {
         if let Cause::Told(told) = &mut self.0.cause {
@@ -115,14 +115,14 @@ impl Error {
         self
     }
 
-    /// The same error in other words: of the same code, about the same byte, as bad as it was.
+    /// The same error with another text: code, kind of answer and byte stay.
     pub fn retold(self, text: impl Into<String>) -> Error {
         let (code, answer, offset) = (self.code(), self.answer(), self.offset());
         let cause = Cause::Told(Told { code, text: text.into(), answer, offset });
         Error(Box::new(Failure { path: self.0.path, cause }))
     }
 
-    /// The same error, met in the header of a file: what is no fault of a caller is damage there.
+    /// The same error, met in the header of a file: what would be a fault of the caller elsewhere is damage there.
     pub fn in_a_header(self) -> Error {
         if self.answer() != Answer::Request {
             return self;
@@ -140,7 +140,7 @@ impl Error {
         if error.code() != NcError::NoMem {
             return error;
         }
-        // The code has no room for the number, and who is told wants one.
+        // The code has no place for the number of bytes, which the reader of the message needs.
         match zonda_model::memory::take_refused() {
             Some(bytes) if !error.cause().contains(" bytes") => {
                 let text = format!("{error}: there is no memory for {bytes} bytes");
@@ -177,8 +177,8 @@ impl Error {
         }
     }
 
-    /// What a tool says of it: the file, what is wrong, and in brackets which of the three answers about
-    /// files it is, where it is one.
+    /// The line that a tool prints: the file, what is wrong, and in brackets which of the three answers about files it is, if
+    /// it is one.
     #[must_use]
     pub fn line(&self) -> String {
         self.answer().said_of(self)

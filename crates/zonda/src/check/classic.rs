@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use zonda_model::VarId;
 
-use super::{Checked, Grade, Notes, step};
+use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -176,7 +176,7 @@ fn read_all(
                 at = at.saturating_add(BLOCK as u64);
             }
         }
-        step(progress, "", (at, len))?;
+        Progress { var: "", done_bytes: at.min(len), total_bytes: len }.tell(progress)?;
     }
     Ok(())
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zonda_format::StorageKind;
-use zonda_format::Values;
+use zonda_format::{StorageKind, Values};
 use zonda_model::{Hyperslab, NcError, memory};
 use zonda_nc4::NeverWritten;
 
 use super::ahead;
+use super::box_read::{indices, read_box, to_len};
 use super::boxes::{Array, Boxes, Walk, choose, choose_around};
 use super::define::{Made, fault};
 use super::pieces::Pieces;
@@ -19,7 +19,7 @@ use super::spill::Spill;
 use super::tree::shown;
 use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Bytes of a box where more are of no use: enough for all threads. Two are in memory, one that is
 /// being read and one that is being written.
@@ -159,8 +159,8 @@ impl Transfer<'_> {
             return Ok((Way::Nothing, None));
         }
         let elem = if var.has_pointers { POINTER_BYTES } else { var.elem as u64 };
-        let (from, to) =
-            (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
+        let from = self.source.chunk_shape(var.source)?;
+        let to = self.target.chunk_shape(made.target)?;
         let is_plain = from.is_some() && {
             let (group, var) = (var.source.group, var.source.var);
             self.source.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
@@ -208,7 +208,8 @@ impl Transfer<'_> {
         match chunks {
             // Then each box shows what is there.
             Err(error) if self.options.salvage && !is_ours(&error) => {
-                let n_chunks = n_chunks(&made.var.lens(), chunks_of(self.source, made, true)?);
+                let n_chunks =
+                    n_chunks(&made.var.lens(), self.source.chunk_shape(made.var.source)?);
                 if n_chunks > MOST_CHUNKS_TRIED { Err(error) } else { Ok(None) }
             }
             chunks => Ok(chunks?.filter(|chunks| !chunks.is_complete())),
@@ -281,7 +282,7 @@ impl Transfer<'_> {
         let box_bytes = bytes_of(made, &job.boxes.shape);
         if box_bytes < made.var.bytes() && !made.var.has_pointers && !self.options.salvage {
             let source = self.source;
-            let read = |part: &mut Part| read_box(source, made, part, &mut Pieces::default());
+            let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
             let walk = job.walk.clone();
             self.by_parts(made, &job.boxes.shape, walk, read, |transfer, part| {
                 transfer.write_box(made, part)?;
@@ -302,16 +303,16 @@ impl Transfer<'_> {
         made: &Made<'_>,
         shape: &[u64],
         mut walk: Walk,
-        mut read: impl FnMut(&mut Part) -> Result<()> + Send,
-        mut write: impl FnMut(&mut Self, &Part) -> Result<()>,
+        mut read: impl FnMut(&mut BoxInMemory) -> Result<()> + Send,
+        mut write: impl FnMut(&mut Self, &BoxInMemory) -> Result<()>,
     ) -> Result<()> {
         let n_buffers = match bytes_of(made, shape).saturating_mul(2) <= self.most() {
             true => 2,
             false => 1,
         };
-        let mut buffers =
-            [&mut self.data, &mut self.ahead].map(|data| Part::in_memory(std::mem::take(data)));
-        let fill = |part: &mut Part| {
+        let mut buffers = [&mut self.data, &mut self.ahead]
+            .map(|data| BoxInMemory::in_memory(std::mem::take(data)));
+        let fill = |part: &mut BoxInMemory| {
             let Some((start, count)) = walk.next() else { return Ok(false) };
             (part.start, part.count) = (start, count);
             read(part).map(|()| true)
@@ -350,10 +351,8 @@ impl Transfer<'_> {
     /// Copies a variable by way of a file.
     fn by_file(&mut self, made: &Made<'_>) -> Result<()> {
         let (lens, elem) = (made.var.lens(), made.var.elem);
-        let [from, to] = [true, false].map(|is_source| {
-            chunks_of(if is_source { self.source } else { self.target }, made, is_source)
-        });
-        let (from, to) = (from?, to?);
+        let from = self.source.chunk_shape(made.var.source)?;
+        let to = self.target.chunk_shape(made.target)?;
         // Whole chunks of the target, and pieces of the file that are long on both sides.
         let most = self.most() / 2;
         let array = Array {
@@ -369,12 +368,12 @@ impl Transfer<'_> {
         let first = choose(&array, most, most).shape;
         let spill = Spill::new(self.path, &lens, &first, &last, elem)?;
         let source = self.source;
-        let read = |part: &mut Part| read_box(source, made, part, &mut Pieces::default());
+        let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
         self.by_parts(made, &first, Walk::new(&lens, &first), read, |transfer, part| {
             spill.put((&part.start, &part.count), &part.data)?;
             transfer.step(made, bytes_of(made, &part.count) / 2)
         })?;
-        let get = |part: &mut Part| {
+        let get = |part: &mut BoxInMemory| {
             memory::resize(&mut part.data, to_len(bytes_of(made, &part.count))?, 0)?;
             spill.get((&part.start, &part.count), &mut part.data)
         };
@@ -390,21 +389,21 @@ impl Transfer<'_> {
             self.check_end(made, start, count)?;
         }
         let data = std::mem::take(&mut self.data);
-        let mut part = Part { start: start.to_vec(), count: count.to_vec(), data };
-        let read = read_box(self.source, made, &mut part, &mut self.pieces);
+        let mut part = BoxInMemory { start: start.to_vec(), count: count.to_vec(), data };
+        let read = part.read(self.source, made, &mut self.pieces);
         self.data = part.data;
         read
     }
 
     pub(super) fn write(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
         let data = std::mem::take(&mut self.data);
-        let part = Part { start: start.to_vec(), count: count.to_vec(), data };
+        let part = BoxInMemory { start: start.to_vec(), count: count.to_vec(), data };
         let written = self.write_box(made, &part);
         self.data = part.data;
         written
     }
 
-    fn write_box(&mut self, made: &Made<'_>, part: &Part) -> Result<()> {
+    fn write_box(&mut self, made: &Made<'_>, part: &BoxInMemory) -> Result<()> {
         let (start, count) = (indices(&part.start)?, indices(&part.count)?);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let values = Values { bytes: &part.data, fetch: Some(&mut self.pieces) };
@@ -421,63 +420,34 @@ impl Transfer<'_> {
     pub(super) fn step(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
         self.done = self.done.saturating_add(bytes).min(self.total);
         let path = shown(&made.var.path);
-        let progress = Progress { var: &path, done_bytes: self.done, total_bytes: self.total };
-        match (self.progress)(&progress) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
-        }
+        Progress { var: &path, done_bytes: self.done, total_bytes: self.total }.tell(self.progress)
     }
 }
 
 /// A box of elements in memory.
-struct Part {
+struct BoxInMemory {
     start: Vec<u64>,
     count: Vec<u64>,
     data: Vec<u8>,
 }
 
-impl Part {
-    fn in_memory(data: Vec<u8>) -> Part {
-        Part { start: Vec::new(), count: Vec::new(), data }
+impl BoxInMemory {
+    fn in_memory(data: Vec<u8>) -> BoxInMemory {
+        BoxInMemory { start: Vec::new(), count: Vec::new(), data }
+    }
+
+    /// Reads its elements, and what they point to.
+    fn read(&mut self, source: &Dataset, made: &Made<'_>, pieces: &mut Pieces) -> Result<()> {
+        read_box(
+            source,
+            made.var.source,
+            None,
+            (&self.start, &self.count),
+            (&mut self.data, pieces),
+        )
     }
 }
-
-/// Reads the elements of a box, and what they point to.
-fn read_box(source: &Dataset, made: &Made<'_>, part: &mut Part, pieces: &mut Pieces) -> Result<()> {
-    let (start, count) = (indices(&part.start)?, indices(&part.count)?);
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    pieces.clear();
-    // In its own type nothing is out of range.
-    source.get_list(made.var.source, &slab, None, (&mut part.data, Some(pieces))).map(drop)
-}
-
-/// `EINTR` of Linux on every architecture.
-const EINTR: i32 = 4;
 
 pub(super) fn bytes_of(made: &Made<'_>, count: &[u64]) -> u64 {
     count.iter().fold(made.var.elem as u64, |bytes, &n| bytes.saturating_mul(n))
-}
-
-pub(super) fn to_len(bytes: u64) -> Result<usize> {
-    usize::try_from(bytes).map_err(|_| NcError::NoMem.into())
-}
-
-fn indices(of: &[u64]) -> Result<Vec<usize>> {
-    of.iter().map(|&index| to_len(index)).collect()
-}
-
-/// Shape of the chunks of a variable; `None` where it has none.
-pub(super) fn chunks_of(
-    file: &Dataset,
-    made: &Made<'_>,
-    is_source: bool,
-) -> Result<Option<Vec<u64>>> {
-    if !file.capabilities().storage {
-        return Ok(None);
-    }
-    let info = file.var_info(if is_source { made.var.source } else { made.target })?;
-    Ok(match &info.storage {
-        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| dim as u64).collect()),
-        _ => None,
-    })
 }

@@ -5,8 +5,9 @@ use zonda_format::GroupId;
 use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
 use zonda_nc4::NeverWritten;
 
+use super::box_read::to_len;
 use super::boxes::{Array, Walk, choose};
-use super::data::{Transfer, bytes_of, chunks_of, to_len};
+use super::data::{Transfer, bytes_of};
 use super::define::Made;
 use super::pieces::Pieces;
 use super::tree::{VarDef, shown};
@@ -90,7 +91,7 @@ impl Lost {
     }
 }
 
-/// The cause without the path of the object, which is said anyway.
+/// The cause without the path of the object, which the line names already.
 fn why(error: &Error) -> String {
     let cause = error.cause();
     match cause.split_once(": ") {
@@ -175,7 +176,7 @@ impl Transfer<'_> {
         (start, count): (&[u64], &[u64]),
         error: &Error,
     ) -> Result<()> {
-        let chunks = chunks_of(self.source, made, true).ok().flatten();
+        let chunks = self.source.chunk_shape(made.var.source).ok().flatten();
         let info = made.var.info.as_deref();
         let parts = Parts {
             is_filtered: info.is_some_and(|info| !info.filters.is_empty()),
@@ -240,7 +241,7 @@ impl Transfer<'_> {
         if lens.contains(&0) || !self.needs_fill(made)? {
             return Ok(());
         }
-        let to = chunks_of(self.target, made, false)?;
+        let to = self.target.chunk_shape(made.target)?;
         let elem = made.var.elem as u64;
         let array = Array { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
         let shape = choose(&array, self.most(), self.most()).shape;

@@ -3,18 +3,19 @@
 use std::ops::ControlFlow;
 
 use zonda_format::StorageKind;
-use zonda_model::{ExtType, Hyperslab, MemType, NcError, memory};
+use zonda_model::{ExtType, MemType, memory};
 use zonda_nc4::NeverWritten;
 use zonda_slab::unrank;
 
 use super::forms::Form;
 use super::{Difference, How, Thing, Work};
 use crate::copy::Progress;
+use crate::copy::box_read::read_box;
 use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::copy::tree::{VarDef, shown};
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Bytes of a box where more are of no use: enough for all threads.
 const GOAL: u64 = 16 << 20;
@@ -24,8 +25,6 @@ const MOST_EMPTY: u64 = 64;
 const POINTER_BYTES: u64 = 256;
 /// Bytes of a text that are shown.
 const MOST_SHOWN: usize = 60;
-/// `EINTR` of Linux on every architecture.
-const EINTR: i32 = 4;
 
 /// How different two numbers may be: no more than the absolute tolerance and the relative one times
 /// the larger of them together. Infinite ones are equal to themselves only.
@@ -315,12 +314,7 @@ impl Work<'_> {
             let path = shown(&vars[0].path);
             let mut step = |bytes: u64| {
                 done = done.saturating_add(bytes).min(total);
-                match progress(&Progress { var: &path, done_bytes: done, total_bytes: total }) {
-                    ControlFlow::Continue(()) => Ok(()),
-                    ControlFlow::Break(()) => {
-                        Err(Error::told(NcError::System(EINTR), "interrupted"))
-                    }
-                }
+                Progress { var: &path, done_bytes: done, total_bytes: total }.tell(progress)
             };
             let how = match self.pair(vars) {
                 Ok(pair) => self.pair_values(&pair, &mut step)?.map(How::Values),
@@ -362,7 +356,8 @@ impl Work<'_> {
         let lens = pair.vars[0].lens();
         let size = pair.form.size();
         let elem = if pair.form.has_pointers() { POINTER_BYTES } else { size as u64 };
-        let chunks = [chunks_of(pair, 0)?, chunks_of(pair, 1)?];
+        let chunk_shape = |side: usize| pair.files[side].chunk_shape(pair.vars[side].source);
+        let chunks = [chunk_shape(0)?, chunk_shape(1)?];
         let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
         let array = Array { lens: &lens, from, is_plain: false, to, elem };
         // Two boxes, and as much again for chunks.
@@ -373,7 +368,9 @@ impl Work<'_> {
         for (start, count) in walk {
             let mut pieces = [Pieces::default(), Pieces::default()];
             for side in [0, 1] {
-                read(pair, side, (&start, &count), &mut data[side], &mut pieces[side])?;
+                let (file, var) = (pair.files[side], pair.vars[side].source);
+                let to = (&mut data[side], &mut pieces[side]);
+                read_box(file, var, pair.mem, (&start, &count), to)?;
             }
             let [a, b] = [0, 1].map(|side| Values { bytes: &data[side], pieces: &pieces[side] });
             let n = count.iter().fold(1u64, |n, &len| n.saturating_mul(len));
@@ -472,36 +469,4 @@ fn place(index: u64, start: &[u64], count: &[u64]) -> Vec<u64> {
     let mut at = start.to_vec();
     unrank(index, count, &mut at);
     at
-}
-
-fn chunks_of(pair: &Pair<'_>, side: usize) -> Result<Option<Vec<u64>>> {
-    if !pair.files[side].capabilities().storage {
-        return Ok(None);
-    }
-    let info = pair.files[side].var_info(pair.vars[side].source)?;
-    Ok(match &info.storage {
-        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| (dim as u64).max(1)).collect()),
-        _ => None,
-    })
-}
-
-fn read(
-    pair: &Pair<'_>,
-    side: usize,
-    (start, count): (&[u64], &[u64]),
-    data: &mut Vec<u8>,
-    pieces: &mut Pieces,
-) -> Result<()> {
-    let index = |of: &[u64]| {
-        of.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect::<Vec<_>>()
-    };
-    let (start, count) = (index(start), index(count));
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let (file, var) = (pair.files[side], pair.vars[side].source);
-    // In its own type, and as a double, nothing is out of range.
-    let _ = match pair.mem {
-        Some(mem) => file.get_list(var, &slab, Some(mem), (data, None))?,
-        None => file.get_list(var, &slab, None, (data, Some(pieces)))?,
-    };
-    Ok(())
 }

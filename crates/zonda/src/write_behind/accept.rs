@@ -1,12 +1,10 @@
-//! Accepting puts: what is known before, the check, and the copy.
+//! Accepting puts: the rules that they are checked by, the check, and the copy of their values.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
-use zonda_format::Meta;
-use zonda_format::VarRef;
-use zonda_format::{Access, Fit, PutRules, Transfer, Values, VlenSource};
+use zonda_format::{Access, Fit, Meta, PutRules, Transfer, Values, VarRef, VlenSource};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
@@ -28,7 +26,7 @@ const COLLECTED_FIRST: usize = 8 << 10;
 const BLOCK: usize = 64 << 10;
 
 impl WriteQueue {
-    /// What puts to a variable have to fit; `None` where that cannot be said before.
+    /// The rules that puts to a variable are checked by; `None` where there are none, so that the file has to check the put.
     pub(crate) fn known(&self, var: VarRef) -> Option<Known> {
         // What a plugin puts is put when the call returns: the thread that came for it later might wait for that plugin.
         if callout::is_within() {
@@ -94,7 +92,7 @@ impl WriteQueue {
         Some(rules)
     }
 
-    /// The same of a file that is shared with those who put.
+    /// The rules for a file to which several threads may put at once.
     fn find_shared(&self, var: VarRef) -> Option<PutRules> {
         let mut file = self.inner.read().ok()?;
         if !file.is_writable() || file.in_define_mode() {
@@ -179,26 +177,43 @@ impl WriteQueue {
         let Some(bytes) = bytes else { return Ok(None) };
         let Some(mut memory) = self.wait_for_memory(bytes)? else { return Ok(None) };
         let converted = keep(fit, given, &mut memory);
-        let mut batch = Batch::new(memory);
-        let mut state = self.lock();
-        let (true, Ok(converted)) = (state.epoch == known.epoch && !self.is_over(), converted)
-        else {
-            drop(state);
+        let batch = Batch::new(memory);
+        let Ok(converted) = converted else {
             self.give_back(batch);
             return Ok(None);
         };
-        let grown_from = self.grow(var, known, fit);
-        self.begin(&mut state, &mut batch);
-        if batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from).is_err() {
+        let is_accepted = self.accept_batch(batch, var, known, fit, |batch, grown_from| {
+            batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from)
+        });
+        Ok(is_accepted.then_some(converted))
+    }
+
+    /// Accepts a put as a batch of its own, to which `add` adds it; false where it has to go the ordinary way.
+    fn accept_batch(
+        &self,
+        mut batch: Batch,
+        var: VarRef,
+        known: &Known,
+        fit: &Fit<'_>,
+        add: impl FnOnce(&mut Batch, Option<u64>) -> std::result::Result<(), NoRoom>,
+    ) -> bool {
+        let mut state = self.lock();
+        let is_added = state.epoch == known.epoch && !self.is_over() && {
+            let grown_from = self.grow(var, known, fit);
+            self.begin(&mut state, &mut batch);
+            add(&mut batch, grown_from).is_ok()
+        };
+        if !is_added {
             drop(state);
             self.give_back(batch);
-            return Ok(None);
+            return false;
         }
         if zonda_trace::on() {
-            told_trace(var, fit.kept_bytes, state.pending_bytes + fit.kept_bytes);
+            let bytes = batch.value_bytes();
+            told_trace(var, bytes, state.pending_bytes + bytes);
         }
         self.push(state, batch);
-        Ok(Some(converted))
+        true
     }
 
     fn accept_small(
@@ -285,7 +300,7 @@ impl WriteQueue {
             view.hold(known.rules.nc_type, fetch, given)?
         };
         let job = job_bytes(fit.slab.start.len());
-        let mut batch = if self.budget().arena().is_some() {
+        let batch = if self.budget().arena().is_some() {
             let memory = self.wait_for_memory(held.written_bytes() + job)?;
             let Some(memory) = memory else { return Ok(false) };
             Batch::new(memory)
@@ -296,28 +311,12 @@ impl WriteQueue {
             }
             Batch::of_held(bytes)
         };
-        let mut state = self.lock();
-        if state.epoch != known.epoch || self.is_over() {
-            drop(state);
-            self.give_back(batch);
-            return Ok(false);
-        }
-        let grown_from = self.grow(var, known, fit);
-        self.begin(&mut state, &mut batch);
-        if batch.add_held(var, &fit.slab, held, grown_from).is_err() {
-            drop(state);
-            self.give_back(batch);
-            return Ok(false);
-        }
-        if zonda_trace::on() {
-            let bytes = batch.value_bytes();
-            told_trace(var, bytes, state.pending_bytes + bytes);
-        }
-        self.push(state, batch);
-        Ok(true)
+        Ok(self.accept_batch(batch, var, known, fit, |batch, grown_from| {
+            batch.add_held(var, &fit.slab, held, grown_from)
+        }))
     }
 
-    /// Lets lengths be those after a put.
+    /// Grows the dimensions that inquiries see to what they are after a put; gives the length before, if it grew.
     fn grow(&self, var: VarRef, known: &Known, fit: &Fit<'_>) -> Option<u64> {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
@@ -338,7 +337,7 @@ pub(crate) struct Queued<'a> {
     with: With<'a>,
 }
 
-/// What a put is checked with.
+/// What the queue knows about the variable of a put.
 enum With<'a> {
     /// Small puts are being collected, and this is one of a variable that cannot grow: what is there for it stays, at the price
     /// of one lock.
@@ -367,7 +366,7 @@ impl<'a> Queued<'a> {
         self.rules().map(PutRules::rank)
     }
 
-    /// Whether it certainly fits. If not, the file has to say.
+    /// Whether the put certainly fits the rules. If not, the file has to check it.
     #[inline]
     pub(crate) fn check(&mut self, put: &mut Transfer<Access<'_>>) -> bool {
         if let With::AtOnce(state) = &self.with {
@@ -383,7 +382,7 @@ impl<'a> Queued<'a> {
         self.rules().is_some_and(|rules| rules.check(put))
     }
 
-    /// Without the lock.
+    /// Looks the rules up anew, without the lock of the queue.
     fn find_out(&mut self) {
         self.with = With::Nothing;
         if let Some(known) = self.queue.known(self.var) {
@@ -391,7 +390,7 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Gives back what others wait for.
+    /// Lets go the lock of the queue, which others wait for.
     pub(crate) fn let_go(&mut self) {
         if let With::AtOnce(_) = self.with {
             self.with = With::Nothing;

@@ -77,6 +77,15 @@ pub(super) fn rest() {
     }
 }
 
+/// Bytes that values of all files of the process may take together.
+fn limit_of_process() -> u64 {
+    let from_env = match super::WriteBehind::from_env() {
+        super::WriteBehind::On(how) => how.memory_bytes,
+        super::WriteBehind::Off => None,
+    };
+    from_env.unwrap_or_else(WriteBehindOptions::default_memory)
+}
+
 /// A limit and what is taken of it.
 #[derive(Debug)]
 pub(super) struct Budget {
@@ -127,11 +136,7 @@ impl Budget {
         if let Some(budget) = of_this(&shared) {
             return budget;
         }
-        let said = match super::WriteBehind::from_env() {
-            super::WriteBehind::On(how) => how.memory_bytes,
-            super::WriteBehind::Off => None,
-        };
-        let budget = Budget::new(said.unwrap_or_else(WriteBehindOptions::default_memory));
+        let budget = Budget::new(limit_of_process());
         // What a parent's threads may have taken of theirs is not given back here.
         leave(shared.replace((std::process::id(), Arc::clone(&budget))));
         fork::register(&SPARE);
@@ -144,11 +149,7 @@ impl Budget {
     fn watched(how: &WriteBehindOptions) -> Arc<Budget> {
         let mut shared = WATCHED.lock();
         let of_process = of_this(&shared);
-        let said = match super::WriteBehind::from_env() {
-            super::WriteBehind::On(how) => how.memory_bytes,
-            super::WriteBehind::Off => None,
-        };
-        let limit_of_process = said.unwrap_or_else(WriteBehindOptions::default_memory);
+        let limit_of_process = limit_of_process();
         let limit = how.memory_bytes.unwrap_or(limit_of_process);
         let is_shared = limit == limit_of_process;
         if let (Some(budget), true) = (of_process, is_shared) {

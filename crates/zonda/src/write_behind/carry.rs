@@ -31,7 +31,7 @@ impl WriteQueue {
         drop(self.schedule(state));
     }
 
-    /// Has a thread come. Where there is none, the caller does the work.
+    /// Asks a thread to carry out the queue. Where no thread can be had, the caller does the work.
     pub(super) fn schedule<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,

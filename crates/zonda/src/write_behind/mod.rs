@@ -71,7 +71,7 @@ pub(crate) struct WriteQueue {
     /// The file was closed, or belongs to another process.
     is_over: AtomicBool,
     state: Mutex<State>,
-    /// Held by who gives back what commits have.
+    /// Held while the memory of committed puts is given back.
     releasing: Mutex<()>,
     /// A put was carried out that somebody waits for, or a thread has left the queue.
     progress: Condvar,
@@ -79,7 +79,7 @@ pub(crate) struct WriteQueue {
     n_done: Count,
     /// How many puts are to be done for those who wait to be woken; all ones where nobody waits.
     wake_at: Count,
-    /// There is something to be told.
+    /// A put failed, and a later call has to report it.
     has_failed: AtomicBool,
     /// Records that inquiries are to show, of a file that is shared with those who put.
     n_records: Option<Arc<AtomicU64>>,
@@ -94,7 +94,7 @@ struct State {
     queue: VecDeque<Arc<Batch>>,
     /// Small puts are being collected here, behind all others.
     open: Option<Batch>,
-    /// A thread is at it.
+    /// The batch that a thread is carrying out.
     running: Option<Arc<Batch>>,
     /// Carried out, and kept until a commit has them, with the number of commits at that time.
     kept: VecDeque<(u64, Batch)>,
@@ -103,7 +103,7 @@ struct State {
     n_begun: u64,
     /// Bytes of values that wait.
     pending_bytes: usize,
-    /// A thread will come.
+    /// A thread was asked to carry out the queue.
     is_scheduled: bool,
     /// The storage refused the first put.
     is_stopped: bool,
@@ -112,7 +112,7 @@ struct State {
     rules: Vec<Vec<Option<Arc<PutRules>>>>,
     /// How often definitions may have changed.
     epoch: u64,
-    /// Who changes the mode of the file, or ends it: until that is done, puts go the ordinary way.
+    /// How many calls are changing the mode of the file or closing it. Until they are done, puts go the ordinary way.
     n_holds: u32,
 }
 
@@ -132,7 +132,7 @@ fn rules_of(rules: &[Vec<Option<Arc<PutRules>>>], var: VarRef) -> Option<&Arc<Pu
     vars.get(usize::try_from(var.var.0).ok()?)?.as_ref()
 }
 
-/// A number that one thread counts up while others count other ones: alone in its line of the cache.
+/// A counter in a cache line of its own, so that threads that count different things do not slow each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Count(AtomicU64);
@@ -150,7 +150,7 @@ impl std::ops::Deref for Count {
 struct Failure {
     code: NcError,
     text: String,
-    /// A put told of it.
+    /// A put reported it already.
     is_told: bool,
 }
 
@@ -160,7 +160,7 @@ impl Failure {
     }
 }
 
-/// What is known of a variable before a put, and when.
+/// The rules for puts to a variable, and the epoch of definitions that they are from.
 #[derive(Debug)]
 pub(crate) struct Known {
     rules: Arc<PutRules>,
@@ -225,7 +225,7 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// Lets it work so from now on.
+    /// Applies options from now on.
     pub(crate) fn set(&self, how: WriteBehindOptions) {
         self.want_watch(how.helper);
         self.budget.store(Budget::of(&how));

@@ -50,7 +50,7 @@ impl Default for Watch {
     }
 }
 
-/// A put that went the ordinary way.
+/// A put that the file itself carried out, and not the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Went<'a> {
     pub(crate) var: VarRef,
