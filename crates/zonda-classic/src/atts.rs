@@ -52,7 +52,7 @@ impl<'a> From<AttRef<'a>> for AttView<'a> {
 
 /// The header of a file as it was read, and where in it each attribute begins.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct HeaderBytes {
     pub(crate) bytes: Vec<u8>,
     /// For each list the places of its attributes and then of its end.
     pub(crate) places: Vec<u32>,
@@ -62,13 +62,13 @@ pub(crate) struct Source {
 
 /// A list as it was read: `n` attributes whose places in the source begin at number `first`.
 #[derive(Clone, Debug)]
-struct Stored {
-    source: Arc<Source>,
+struct AttsAsRead {
+    source: Arc<HeaderBytes>,
     first: u32,
     n: u32,
 }
 
-impl Stored {
+impl AttsAsRead {
     /// The bytes from attribute `index` on; for the number of attributes, from their end on.
     #[inline]
     fn from(&self, index: u32) -> Option<&[u8]> {
@@ -116,22 +116,22 @@ impl Stored {
 #[derive(Clone, Debug, Default)]
 pub struct Atts {
     /// Set until the list is changed.
-    stored: Option<Stored>,
-    own: Own,
+    stored: Option<AttsAsRead>,
+    own: AttsApart,
     /// Places by their names: numbers of what was read, slots of what was taken apart.
     names: NameIndex,
 }
 
 /// A list that was taken apart.
 #[derive(Clone, Debug, Default)]
-struct Own {
+struct AttsApart {
     /// By slot. What was deleted leaves an attribute without a name.
     slots: Vec<Att>,
     /// Which slots have what number; `None` where nothing was deleted, and they are the same.
     ranks: Option<Box<Ranks>>,
 }
 
-impl Own {
+impl AttsApart {
     fn len(&self) -> usize {
         self.ranks.as_ref().map_or(self.slots.len(), |ranks| ranks.len())
     }
@@ -155,8 +155,8 @@ impl Own {
 
 impl Atts {
     /// The list of `n` attributes whose places in the source begin at number `first`.
-    pub(crate) fn stored(source: &Arc<Source>, first: u32, n: u32) -> Atts {
-        let stored = (n > 0).then(|| Stored { source: Arc::clone(source), first, n });
+    pub(crate) fn stored(source: &Arc<HeaderBytes>, first: u32, n: u32) -> Atts {
+        let stored = (n > 0).then(|| AttsAsRead { source: Arc::clone(source), first, n });
         Atts { stored, ..Atts::default() }
     }
 
@@ -203,7 +203,7 @@ impl Atts {
     }
 
     /// Takes apart what was read, for a change.
-    fn taken_apart(&mut self) -> &mut Own {
+    fn taken_apart(&mut self) -> &mut AttsApart {
         if let Some(stored) = self.stored.take() {
             let atts = (0..stored.n).filter_map(|index| stored.get(index));
             let own = atts.map(|AttRef { name, ty, len, bytes }| Att {
@@ -213,7 +213,7 @@ impl Atts {
                 bytes: SmallVec::from_slice(bytes),
             });
             // Numbers and slots are the same as long as nothing was deleted.
-            self.own = Own { slots: own.collect(), ranks: None };
+            self.own = AttsApart { slots: own.collect(), ranks: None };
         }
         &mut self.own
     }
@@ -298,7 +298,7 @@ impl Eq for Atts {}
 
 impl From<Vec<Att>> for Atts {
     fn from(own: Vec<Att>) -> Atts {
-        Atts { own: Own { slots: own, ranks: None }, ..Atts::default() }
+        Atts { own: AttsApart { slots: own, ranks: None }, ..Atts::default() }
     }
 }
 

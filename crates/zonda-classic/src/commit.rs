@@ -15,7 +15,7 @@ use crate::codec::{self, NUMRECS_AT, encode_header};
 use crate::error::ClassicError;
 use crate::file::{Base, State};
 use crate::header::{Header, Version};
-use crate::journal::{Body, Kind};
+use crate::journal::{ChangeKind, JournalBody};
 use crate::moving::{Move, Runs, read_whole};
 use crate::rewrite::rewrite;
 use crate::tuning::COMMIT_BYTES;
@@ -118,8 +118,8 @@ impl Base {
         let sidecars = self.sidecars.as_ref();
         let Some(neighbours) = sidecars else { return Ok(self.storage.write_at(0, &new)?) };
         let stored = self.storage.len()?;
-        let (id, kind, no_fill) = (Some(journal_id()), Kind::Header, Vec::new());
-        let body = Body { id, kind, old, new, n_records, stored, no_fill };
+        let (id, kind, no_fill) = (Some(journal_id()), ChangeKind::Header, Vec::new());
+        let body = JournalBody { id, kind, old, new, n_records, stored, no_fill };
         let journal = write_journal(&**neighbours, &body.encode()?)?;
         state.unfinished = Some(Unfinished::Header(body.new));
         // Without a journal the header is rewritten all the same: as safe as the reference does it.

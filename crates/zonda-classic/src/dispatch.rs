@@ -16,7 +16,7 @@ use zonda_storage::Storage;
 use crate::attribute::{check_mix, range_rule};
 use crate::error::{ClassicError, shown, wrong_length};
 use crate::file::ClassicFile;
-use crate::plain::{PlainRun, read_natural, write_natural};
+use crate::small_run::{SmallRun, read_natural, write_natural};
 use crate::transfer::natural;
 use crate::tuning::{STACK_RUN_BYTES, TINY_RUN_BYTES};
 
@@ -151,7 +151,7 @@ impl Dispatch for ClassicFile {
     #[inline(always)]
     fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
         let Access { var, slab, mem } = get.of();
-        match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
+        match SmallRun::find(&self.base, &self.state, var.var, slab, *mem) {
             Some((run, mem)) => run.note_in(mem, STACK_RUN_BYTES, get),
             None => self.check_get_plan(get)?,
         }
@@ -170,7 +170,7 @@ impl Dispatch for ClassicFile {
     #[inline]
     fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         let Access { var, slab, mem } = get.of();
-        match PlainRun::find(&self.base, &self.state, var.var, slab, *mem) {
+        match SmallRun::find(&self.base, &self.state, var.var, slab, *mem) {
             Some((run, mem)) if run.n_bytes(mem) == room.bytes.len() => {
                 Ok(run.read(&*self.base.storage, mem, room.bytes)?)
             }
@@ -219,7 +219,7 @@ impl Dispatch for ClassicFile {
     #[inline(always)]
     fn check_shared_put(&self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         let (file, of) = (&self.base, put.of());
-        if let Some((run, mem)) = PlainRun::find(file, &self.state, of.var.var, &of.slab, of.mem)
+        if let Some((run, mem)) = SmallRun::find(file, &self.state, of.var.var, &of.slab, of.mem)
             && !file.share
             && file.require_writable().is_ok()
         {
@@ -246,7 +246,7 @@ impl Dispatch for ClassicFile {
         values: Values<'_>,
     ) -> Result<Converted> {
         let (file, data, Access { var, slab, mem }) = (&self.base, values.bytes, put.of());
-        match PlainRun::find(file, &self.state, var.var, slab, *mem) {
+        match SmallRun::find(file, &self.state, var.var, slab, *mem) {
             Some((run, mem)) if !file.share && file.writable && run.n_bytes(mem) == data.len() => {
                 Ok(run.write(&*file.storage, mem, data)?)
             }

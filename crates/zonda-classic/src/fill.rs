@@ -118,11 +118,11 @@ pub(crate) fn records(
 }
 
 /// A part of each record: index of the variable, first byte in the file, length, element.
-type Part = (usize, u64, u64, Vec<u8>);
+type RecordPart = (usize, u64, u64, Vec<u8>);
 
 /// The bytes of a record of fill values; `None` where something else lies in it, where it is long, and where there is no
 /// memory for it.
-fn whole_record(parts: &[Part], record_len: u64) -> Option<Vec<u8>> {
+fn whole_record(parts: &[RecordPart], record_len: u64) -> Option<Vec<u8>> {
     if record_len > FILLED_RECORD_MAX_BYTES {
         return None;
     }

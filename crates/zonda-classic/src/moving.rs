@@ -20,8 +20,8 @@ use crate::codec::{decode_header, encode_header};
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Var};
-use crate::journal::{Body, Kind, SLOT_FIXED, SLOT_PAYLOAD, Slots};
-use crate::short::read_or_zeros;
+use crate::journal::{ChangeKind, JournalBody, SLOT_FIXED, SLOT_PAYLOAD, Slots};
+use crate::past_end::read_or_zeros;
 use crate::tuning::{BATCH_PIECES, ZEROS_BYTES};
 
 /// The most bytes of a batch, and what is tried instead where the device has no room for a journal of
@@ -30,7 +30,7 @@ const PAYLOADS: [usize; 4] = [SLOT_PAYLOAD, 256 << 10, 32 << 10, 4 << 10];
 
 /// Bytes that go from one place to one further back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct BatchPiece {
     from: u64,
     to: u64,
     len: usize,
@@ -95,9 +95,9 @@ impl Move {
         };
         let Some(sidecars) = sidecars else { return Ok(moving) };
         let new = encode_header(target, n_records)?;
-        let mut body = Body {
+        let mut body = JournalBody {
             id: Some(journal_id()),
-            kind: Kind::Header,
+            kind: ChangeKind::Header,
             old: read_whole(storage, new.len())?,
             new,
             n_records,
@@ -107,7 +107,7 @@ impl Move {
         let mut payloads = PAYLOADS.into_iter();
         while let Some(payload) = payloads.next() {
             moving.payload = payload;
-            body.kind = Kind::Move { payload };
+            body.kind = ChangeKind::Move { payload };
             match moving.keep_journal(&**sidecars, &body) {
                 Err(ClassicError::Storage(cause))
                     if has_no_room(cause.raw_os_error()) && payloads.len() > 0 => {}
@@ -121,7 +121,11 @@ impl Move {
     }
 
     /// Writes the journal, with room for all that it will keep.
-    fn keep_journal(&mut self, sidecars: &dyn Sidecars, body: &Body) -> Result<(), ClassicError> {
+    fn keep_journal(
+        &mut self,
+        sidecars: &dyn Sidecars,
+        body: &JournalBody,
+    ) -> Result<(), ClassicError> {
         let Some(journal) = write_journal(sidecars, &body.encode()?)? else { return Ok(()) };
         let slots = Slots::new(journal, body);
         let (mut even, mut odd) = (0, 0);
@@ -144,7 +148,10 @@ impl Move {
     ///
     /// # Errors
     /// What the storage reports.
-    pub(crate) fn has_room(storage: &dyn Storage, body: &Body) -> Result<bool, ClassicError> {
+    pub(crate) fn has_room(
+        storage: &dyn Storage,
+        body: &JournalBody,
+    ) -> Result<bool, ClassicError> {
         let (Ok((old, _)), Ok((target, _))) = (decode_header(&body.old), decode_header(&body.new))
         else {
             return Ok(false);
@@ -156,7 +163,10 @@ impl Move {
     ///
     /// # Errors
     /// As [`decode_header`], and what the storage reports.
-    pub(crate) fn resume(journal: Arc<dyn Storage>, body: &Body) -> Result<Move, ClassicError> {
+    pub(crate) fn resume(
+        journal: Arc<dyn Storage>,
+        body: &JournalBody,
+    ) -> Result<Move, ClassicError> {
         let (old, _) = decode_header(&body.old)?;
         let (mut target, _) = decode_header(&body.new)?;
         for (var, no_fill) in target.vars.iter_mut().zip(&body.no_fill) {
@@ -212,7 +222,11 @@ impl Move {
         Ok(())
     }
 
-    fn carry_out(&mut self, storage: &dyn Storage, pieces: &[Piece]) -> Result<(), ClassicError> {
+    fn carry_out(
+        &mut self,
+        storage: &dyn Storage,
+        pieces: &[BatchPiece],
+    ) -> Result<(), ClassicError> {
         if self.block.is_empty() {
             let len = pieces.iter().fold(SLOT_FIXED, |sum, piece| sum.saturating_add(piece.len));
             let mut block = memory::filled(len, 0)?;
@@ -247,7 +261,7 @@ impl Move {
 const BATCH: ClassicError = ClassicError::Length("data that moves");
 
 /// Bytes that a batch has in the journal: none of what lands outside of where it comes from.
-fn journal_bytes(pieces: &[Piece]) -> usize {
+fn journal_bytes(pieces: &[BatchPiece]) -> usize {
     let apart = highest_source(pieces) <= lowest_target(pieces);
     if apart { 0 } else { pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len)) }
 }
@@ -259,11 +273,11 @@ pub(crate) fn read_whole(storage: &dyn Storage, len: usize) -> Result<Vec<u8>, C
     Ok(bytes)
 }
 
-fn highest_source(pieces: &[Piece]) -> u64 {
+fn highest_source(pieces: &[BatchPiece]) -> u64 {
     pieces.iter().map(|piece| piece.from.saturating_add(piece.len as u64)).max().unwrap_or(0)
 }
 
-fn lowest_target(pieces: &[Piece]) -> u64 {
+fn lowest_target(pieces: &[BatchPiece]) -> u64 {
     pieces.iter().map(|piece| piece.to).min().unwrap_or(0)
 }
 
@@ -354,9 +368,9 @@ impl Runs {
     fn for_each_batch(
         &self,
         payload: usize,
-        mut f: impl FnMut(u64, &[Piece]) -> Result<(), ClassicError>,
+        mut f: impl FnMut(u64, &[BatchPiece]) -> Result<(), ClassicError>,
     ) -> Result<(), ClassicError> {
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<BatchPiece> = Vec::new();
         let mut space = payload;
         let mut number = 0u64;
         for Run { from, to, len: mut left } in self.iter().rev().filter(|run| run.from != run.to) {
@@ -364,7 +378,7 @@ impl Runs {
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(space);
                 left = left.saturating_sub(len as u64);
                 let (from, to) = (from.saturating_add(left), to.saturating_add(left));
-                pieces.push(Piece { from, to, len });
+                pieces.push(BatchPiece { from, to, len });
                 space = space.saturating_sub(len);
                 if space == 0 || pieces.len() == BATCH_PIECES {
                     f(number, &pieces)?;

@@ -14,11 +14,11 @@ use crate::tuning::LINEAR_NAMES;
 /// An index of names onto positions in the list that owns them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameIndex {
-    table: OnceLock<Table>,
+    table: OnceLock<NameTable>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct NameTable {
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
     /// Of some names there are several, of which only the first are here.
@@ -36,7 +36,7 @@ impl NameIndex {
         if len <= LINEAR_NAMES {
             return (0..len).find(|&i| name_of(i) == Some(name));
         }
-        let table = self.table.get_or_init(|| Table::new(len, &name_of));
+        let table = self.table.get_or_init(|| NameTable::new(len, &name_of));
         let hash = table.hasher.hash_one(name);
         let found = table.ids.find(hash, |&i| name_of(i as usize) == Some(name))?;
         Some(*found as usize)
@@ -70,9 +70,9 @@ impl NameIndex {
     }
 }
 
-impl Table {
-    fn new<'a>(len: usize, name_of: &impl Fn(usize) -> Option<&'a [u8]>) -> Table {
-        let mut table = Table { ids: HashTable::with_capacity(len), ..Table::default() };
+impl NameTable {
+    fn new<'a>(len: usize, name_of: &impl Fn(usize) -> Option<&'a [u8]>) -> NameTable {
+        let mut table = NameTable { ids: HashTable::with_capacity(len), ..NameTable::default() };
         for id in 0..len {
             table.insert(id, name_of);
         }

@@ -12,8 +12,8 @@ use zonda_trace::{Args, Kind, Span};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var};
-use crate::plain::on_stack;
-use crate::short::{BUFFER, read_or_zeros};
+use crate::past_end::{BUFFER, read_or_zeros};
+use crate::small_run::on_stack;
 use crate::tuning::{
     CONVERTED_BLOCK_BYTES, DENSE_STRIDE_BYTES, RUNS_AT_ONCE, SHORT_RUN_BYTES, STACK_RUN_BYTES,
     TRACED_BYTES,
@@ -25,7 +25,7 @@ thread_local! {
 }
 
 /// Which elements a transfer touches, in file order.
-pub(crate) struct Plan {
+pub(crate) struct TransferPlan {
     /// Byte offset of the first element.
     begin: u64,
     /// Elements side by side at each stop of the loops.
@@ -36,16 +36,17 @@ pub(crate) struct Plan {
     pub(crate) n_elems: usize,
 }
 
-impl Plan {
+impl TransferPlan {
     pub(crate) fn new(
         header: &Header,
         var: &Var,
         slab: &Hyperslab<'_>,
-    ) -> Result<Plan, ClassicError> {
+    ) -> Result<TransferPlan, ClassicError> {
         let rank = var.shape.len();
         let n_elems = n_elems(var, slab)?;
         let size = var.ty.size() as u64;
-        let mut plan = Plan { begin: var.begin, run_elems: 1, loops: SmallVec::new(), n_elems };
+        let mut plan =
+            TransferPlan { begin: var.begin, run_elems: 1, loops: SmallVec::new(), n_elems };
         let mut run_bytes = size;
         let mut step = size;
         for axis in (0..rank).rev() {
@@ -146,7 +147,7 @@ fn all_delivered<T>(mut rest: impl Iterator<Item = T>) -> Result<(), ClassicErro
 
 pub(crate) fn write_plan(
     storage: &dyn Storage,
-    plan: &Plan,
+    plan: &TransferPlan,
     encoder: &Encoder,
     memory: &[u8],
 ) -> Result<Converted, ClassicError> {
@@ -192,7 +193,7 @@ pub(crate) fn write_plan(
 /// As `write_plan`, for many short runs: they are converted together and handed on together.
 fn write_short_runs(
     storage: &dyn Storage,
-    plan: &Plan,
+    plan: &TransferPlan,
     encoder: &Encoder,
     memory: &[u8],
 ) -> Result<Converted, ClassicError> {
@@ -234,7 +235,7 @@ fn write_short_runs(
 
 pub(crate) fn read_plan(
     storage: &dyn Storage,
-    plan: &Plan,
+    plan: &TransferPlan,
     decoder: &Decoder,
     memory: &mut [u8],
 ) -> Result<Converted, ClassicError> {
@@ -276,7 +277,7 @@ pub(crate) fn read_plan(
 /// Every n-th element of rows: reads spans with what lies between, and picks.
 fn read_strided(
     storage: &dyn Storage,
-    plan: &Plan,
+    plan: &TransferPlan,
     (count, step, outer): (usize, u64, &[(usize, u64)]),
     decoder: &Decoder,
     memory: &mut [u8],

@@ -13,7 +13,7 @@ use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
 use crate::moving::{Run, Runs};
-use crate::short::read_or_zeros;
+use crate::past_end::read_or_zeros;
 use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES};
 
 /// Replaces the file by a copy with the definitions `target`, whose first variables are those of `old`. False where the copy

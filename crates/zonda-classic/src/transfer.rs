@@ -11,12 +11,12 @@ use crate::error::{ClassicError, shown, wrong_length};
 use crate::file::{Base, ClassicFile, State};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var, Version};
-use crate::plain::{NATURAL, PLAIN, PlainRun};
-use crate::plan::{Plan, n_elems, read_plan, too_large, write_plan};
+use crate::plan::{TransferPlan, n_elems, read_plan, too_large, write_plan};
 use crate::select::{self, Direction};
+use crate::small_run::{CONVERTED, NATURAL, SmallRun};
 
-/// In `Transfer::found`, as [`PLAIN`]: runs and the loops around them.
-const PLAN: u64 = 2;
+/// In `Transfer::found`, as [`CONVERTED`]: runs and the loops around them.
+const PLANNED: u64 = 2;
 
 /// Transfers in two steps: a check, which says how long the caller's memory has to be, and the transfer. The file does not change
 /// between, but for the number of its records.
@@ -75,11 +75,11 @@ impl ClassicFile {
 
     /// The run that a check found, for memory of the right length.
     #[inline(always)]
-    fn plain(&self, of: &Transfer<Access<'_>>, len: usize) -> Option<(PlainRun, MemType)> {
-        let [PLAIN, at] = of.found else { return None };
+    fn plain(&self, of: &Transfer<Access<'_>>, len: usize) -> Option<(SmallRun, MemType)> {
+        let [CONVERTED, at] = of.found else { return None };
         let header = &self.state.header;
         let var = header.vars.get(usize::try_from(of.of().var.var.0).ok()?)?;
-        let run = PlainRun::again(header, var, at, of.n_elems);
+        let run = SmallRun::again(header, var, at, of.n_elems);
         (len == of.n_bytes).then_some((run, of.mem?))
     }
 
@@ -156,17 +156,17 @@ impl ClassicFile {
         &self,
         of: &Transfer<Access<'_>>,
         len: usize,
-    ) -> Result<Option<(&Var, MemType, Plan)>, ClassicError> {
+    ) -> Result<Option<(&Var, MemType, TransferPlan)>, ClassicError> {
         if len != of.n_bytes {
             return Err(wrong_length());
         }
-        if of.found[0] != PLAN {
+        if of.found[0] != PLANNED {
             return Ok(None);
         }
         let Access { var: VarRef { var: id, .. }, slab, .. } = of.of();
         let header = &self.state.header;
         let var = header.var(*id)?;
-        let plan = Plan::new(header, var, slab)?;
+        let plan = TransferPlan::new(header, var, slab)?;
         if plan.n_elems != of.n_elems {
             return Err(wrong_length());
         }
@@ -298,6 +298,6 @@ fn planned(
 ) -> Result<(), ClassicError> {
     let n_bytes = n_elems.checked_mul(mem.size()).filter(|&n| isize::try_from(n).is_ok());
     let n_bytes = n_bytes.ok_or_else(|| too_large(var))?;
-    by.note(n_bytes, n_elems, Some(mem), [PLAN, 0]);
+    by.note(n_bytes, n_elems, Some(mem), [PLANNED, 0]);
     Ok(())
 }

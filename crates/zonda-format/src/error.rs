@@ -63,12 +63,12 @@ enum Cause {
     #[error("{}: {}", clause(.0), .1)]
     Explained(NcError, &'static str),
     #[error("{}", .0.text)]
-    Told(Told),
+    WordedError(WordedError),
 }
 
 /// An error with a text of its own.
 #[derive(Debug)]
-struct Told {
+struct WordedError {
     code: NcError,
     text: String,
     answer: Answer,
@@ -102,14 +102,14 @@ impl Error {
     /// As [`Error::told`], where the code does not say what kind of answer it is.
     pub fn answered(code: NcError, answer: Answer, text: impl Into<String>) -> Error {
         let text = text.into();
-        Error::new(Cause::Told(Told { code, text, answer, offset: None }))
+        Error::new(Cause::WordedError(WordedError { code, text, answer, offset: None }))
     }
 
     /// Notes which byte of the file an error with a text of its own is about; the text has to name it, too. Other errors know
     /// the byte from their cause.
     #[must_use]
     pub fn about_byte(mut self, at: u64) -> Error {
-        if let Cause::Told(told) = &mut self.0.cause {
+        if let Cause::WordedError(told) = &mut self.0.cause {
             told.offset = Some(at);
         }
         self
@@ -118,7 +118,7 @@ impl Error {
     /// The same error with another text: code, kind of answer and byte stay.
     pub fn retold(self, text: impl Into<String>) -> Error {
         let (code, answer, offset) = (self.code(), self.answer(), self.offset());
-        let cause = Cause::Told(Told { code, text: text.into(), answer, offset });
+        let cause = Cause::WordedError(WordedError { code, text: text.into(), answer, offset });
         Error(Box::new(Failure { path: self.0.path, cause }))
     }
 
@@ -129,7 +129,7 @@ impl Error {
         }
         let text = self.cause();
         let mut error = self.retold(text);
-        if let Cause::Told(told) = &mut error.0.cause {
+        if let Cause::WordedError(told) = &mut error.0.cause {
             told.answer = Answer::Damaged;
         }
         error
@@ -159,7 +159,7 @@ impl Error {
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
             Cause::Refused(code) | Cause::Explained(code, _) => *code,
-            Cause::Told(told) => told.code,
+            Cause::WordedError(told) => told.code,
         }
     }
 
@@ -173,7 +173,7 @@ impl Error {
             Cause::Storage(error) => Answer::of_errno(error.raw_os_error()),
             Cause::Spec(_) => Answer::Request,
             Cause::Refused(code) | Cause::Explained(code, _) => Answer::of_code(*code),
-            Cause::Told(told) => told.answer,
+            Cause::WordedError(told) => told.answer,
         }
     }
 
@@ -204,7 +204,7 @@ impl Error {
         match &self.0.cause {
             Cause::Format(error) => error.offset(),
             Cause::Storage(error) => error.offset(),
-            Cause::Told(told) => told.offset,
+            Cause::WordedError(told) => told.offset,
             Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) => None,
         }
     }
@@ -233,7 +233,9 @@ impl Error {
         match &self.0.cause {
             Cause::Format(error) => error.is_lost_sync(),
             Cause::Storage(error) => error.is_lost_sync(),
-            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::Told(..) => false,
+            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::WordedError(..) => {
+                false
+            }
         }
     }
 
@@ -288,7 +290,7 @@ impl std::error::Error for Error {
             Cause::Storage(error) => Some(error),
             Cause::Spec(error) => Some(error),
             Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
-            Cause::Told(told) => Some(&told.code),
+            Cause::WordedError(told) => Some(&told.code),
         }
     }
 }

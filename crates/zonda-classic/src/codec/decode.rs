@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use zonda_model::{DimId, ExtType};
 
 use super::{NC_ATTRIBUTE, NC_DIMENSION, NC_VARIABLE};
-use crate::atts::{AttRef, Atts, Source};
+use crate::atts::{AttRef, Atts, HeaderBytes};
 use crate::error::{ClassicError, shown};
 use crate::header::{Dim, Header, Name, Var, Version};
 use crate::layout;
@@ -225,7 +225,7 @@ impl AttLists {
     /// Gives the lists to their owners, the file first, with the `bytes` that they were read from.
     fn give_to(self, header: &mut Header, bytes: Vec<u8>) {
         let wide = header.version == Version::Cdf5;
-        let source = Arc::new(Source { bytes, places: self.places, wide });
+        let source = Arc::new(HeaderBytes { bytes, places: self.places, wide });
         let owners = header.vars.iter_mut().map(|var| &mut var.atts);
         for (owner, (first, n)) in std::iter::once(&mut header.atts).chain(owners).zip(self.lists) {
             *owner = Atts::stored(&source, first, n);

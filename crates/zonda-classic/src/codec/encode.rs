@@ -14,7 +14,7 @@ const VSIZE_MAX: u64 = 0xFFFF_FFFC;
 /// Bytes that [`encode_header`] will produce, known before offsets are.
 #[must_use]
 pub(crate) fn encoded_len(header: &Header) -> u64 {
-    let mut out = Writer { bytes: Length(0), version: header.version };
+    let mut out = HeaderWriter { bytes: Length(0), version: header.version };
     out.header(header, 0);
     out.bytes.0
 }
@@ -25,7 +25,7 @@ pub(crate) fn encoded_len(header: &Header) -> u64 {
 /// [`NoMemory`].
 pub fn encode_header(header: &Header, n_records: u64) -> Result<Vec<u8>, NoMemory> {
     let capacity = usize::try_from(encoded_len(header)).unwrap_or(usize::MAX);
-    let mut out = Writer { bytes: memory::room(capacity)?, version: header.version };
+    let mut out = HeaderWriter { bytes: memory::room(capacity)?, version: header.version };
     out.header(header, n_records);
     Ok(out.bytes)
 }
@@ -33,7 +33,7 @@ pub fn encode_header(header: &Header, n_records: u64) -> Result<Vec<u8>, NoMemor
 /// `numrecs` alone in external form, to be written at byte 4.
 #[must_use]
 pub(crate) fn encode_numrecs(version: Version, n_records: u64) -> Vec<u8> {
-    let mut out = Writer { bytes: Vec::with_capacity(8), version };
+    let mut out = HeaderWriter { bytes: Vec::with_capacity(8), version };
     out.non_neg(n_records);
     out.bytes
 }
@@ -60,12 +60,12 @@ impl Bytes for Length {
     }
 }
 
-struct Writer<B> {
+struct HeaderWriter<B> {
     bytes: B,
     version: Version,
 }
 
-impl<B: Bytes> Writer<B> {
+impl<B: Bytes> HeaderWriter<B> {
     fn header(&mut self, header: &Header, n_records: u64) {
         self.bytes.append(b"CDF");
         self.bytes.append(&[header.version.byte()]);

@@ -95,7 +95,7 @@ impl VarPlace {
 }
 
 /// Reads variables one after the other.
-struct Reader<'a> {
+struct DataReader<'a> {
     file: &'a Dataset,
     notes: &'a mut Notes,
     progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
@@ -104,7 +104,7 @@ struct Reader<'a> {
     data: Vec<u8>,
 }
 
-impl Reader<'_> {
+impl DataReader<'_> {
     /// Reads a variable, and tells how many chunks of it are in the file.
     ///
     /// # Errors
@@ -237,7 +237,7 @@ pub(super) fn read_all(
     }
     checked.n_vars = places.len();
     let total = places.iter().fold(0u64, |sum, place| sum.saturating_add(place.bytes()));
-    let mut reader = Reader { file, notes, progress, total, done: 0, data: Vec::new() };
+    let mut reader = DataReader { file, notes, progress, total, done: 0, data: Vec::new() };
     for place in &places {
         place.note_odd(reader.notes);
         checked.n_chunks = checked.n_chunks.saturating_add(reader.var(place)?);

@@ -11,7 +11,7 @@ use zonda_nc4::NeverWritten;
 use super::ahead;
 use super::box_read::{indices, read_box, to_len};
 use super::boxes::{Array, Boxes, Walk, choose, choose_around};
-use super::define::{Made, fault};
+use super::define::{TargetVar, fault};
 use super::pieces::Pieces;
 use super::raw::{self, Chunks};
 use super::salvage::{Lost, is_ours};
@@ -73,11 +73,11 @@ pub(super) struct Transfer<'a> {
 }
 
 /// Boxes, a walk through those that are to be copied, and whether these are not all.
-type Chosen = (Boxes, Walk, bool);
+type ChosenBoxes = (Boxes, Walk, bool);
 
 /// A variable that travels in boxes.
-struct Job<'m> {
-    made: &'m Made<'m>,
+struct BoxedVar<'m> {
+    made: &'m TargetVar<'m>,
     boxes: Boxes,
     /// Those that have something: what was never written stays so, where that is the same.
     walk: Walk,
@@ -91,8 +91,8 @@ impl Transfer<'_> {
     /// # Errors
     /// What reading and writing meet, with the name of the variable; `EINTR` where the caller has
     /// had enough.
-    pub(super) fn run(&mut self, made: &[Made<'_>], copied: &mut Copied) -> Result<()> {
-        let mut together: Vec<Job<'_>> = Vec::new();
+    pub(super) fn run(&mut self, made: &[TargetVar<'_>], copied: &mut Copied) -> Result<()> {
+        let mut together: Vec<BoxedVar<'_>> = Vec::new();
         let n_records = made.iter().filter(|made| made.has_data && made.var.is_record()).count();
         // Where a classic file has records side by side, all variables go record by record.
         let interleaves = n_records > 1 && !(self.source.is_hdf5() && self.target.is_hdf5());
@@ -117,7 +117,7 @@ impl Transfer<'_> {
                 n_lost: 0,
             });
             let Some((boxes, walk, is_sparse)) = boxes else { continue };
-            let job = Job { made, boxes, walk, is_sparse, index };
+            let job = BoxedVar { made, boxes, walk, is_sparse, index };
             if interleaves && made.var.is_record() && way == Way::Values {
                 together.push(job);
                 continue;
@@ -135,10 +135,10 @@ impl Transfer<'_> {
     /// the boxes are chosen, and which of them there are: not all where some were never written.
     fn begin(
         &mut self,
-        made: &Made<'_>,
+        made: &TargetVar<'_>,
         interleaves: bool,
         n_records: u64,
-    ) -> Result<(Way, Option<Chosen>)> {
+    ) -> Result<(Way, Option<ChosenBoxes>)> {
         let (var, lens) = (made.var, made.var.lens());
         if lens.contains(&0) {
             return Ok((Way::Nothing, None));
@@ -195,7 +195,7 @@ impl Transfer<'_> {
     }
 
     /// The chunks of the source, where some were never written and need not be in the target.
-    fn sparse(&self, made: &Made<'_>) -> Result<Option<Chunks>> {
+    fn sparse(&self, made: &TargetVar<'_>) -> Result<Option<Chunks>> {
         if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
             return Ok(None);
         }
@@ -217,7 +217,7 @@ impl Transfer<'_> {
     }
 
     /// Whether elements that were never written are the same in both files, as their fill value.
-    fn same_fill(&self, made: &Made<'_>) -> Result<bool> {
+    fn same_fill(&self, made: &TargetVar<'_>) -> Result<bool> {
         let (from, to) = (made.var.source, made.target);
         if made.var.has_pointers {
             return Ok(false);
@@ -238,7 +238,7 @@ impl Transfer<'_> {
     }
 
     /// Whether there is no element in the source, and none is needed in the target.
-    fn is_unwritten(&self, made: &Made<'_>) -> Result<bool> {
+    fn is_unwritten(&self, made: &TargetVar<'_>) -> Result<bool> {
         if !(self.source.is_hdf5() && self.target.is_hdf5()) || made.var.axes.is_empty() {
             return Ok(false);
         }
@@ -247,7 +247,7 @@ impl Transfer<'_> {
         Ok(is_run && self.source.stored(made.var.source)?.bytes == 0 && self.same_fill(made)?)
     }
 
-    fn pass_through(&mut self, made: &Made<'_>) -> Result<()> {
+    fn pass_through(&mut self, made: &TargetVar<'_>) -> Result<()> {
         let chunks = self.source.hdf5(|file| Chunks::of(file, made.var.source))?;
         let Some(chunks) = chunks else { return Err(NcError::Internal.into()) };
         let (source, target) = (self.source, self.target);
@@ -267,7 +267,7 @@ impl Transfer<'_> {
     }
 
     /// Copies a variable by itself.
-    fn one(&mut self, mut job: Job<'_>) -> Result<Way> {
+    fn one(&mut self, mut job: BoxedVar<'_>) -> Result<Way> {
         let made = job.made;
         let is_large = made.var.bytes() > self.most();
         if job.boxes.reads > MOST_READS
@@ -300,7 +300,7 @@ impl Transfer<'_> {
     /// where memory is for both.
     fn by_parts(
         &mut self,
-        made: &Made<'_>,
+        made: &TargetVar<'_>,
         shape: &[u64],
         mut walk: Walk,
         mut read: impl FnMut(&mut BoxInMemory) -> Result<()> + Send,
@@ -322,7 +322,7 @@ impl Transfer<'_> {
         done
     }
 
-    fn next_box(&mut self, job: &mut Job<'_>) -> Result<()> {
+    fn next_box(&mut self, job: &mut BoxedVar<'_>) -> Result<()> {
         let Some((start, count)) = job.walk.next() else { return Ok(()) };
         let made = job.made;
         match self.read(made, &start, &count) {
@@ -338,9 +338,9 @@ impl Transfer<'_> {
     }
 
     /// Copies variables whose records lie between each other.
-    fn side_by_side(&mut self, mut jobs: Vec<Job<'_>>) -> Result<()> {
+    fn side_by_side(&mut self, mut jobs: Vec<BoxedVar<'_>>) -> Result<()> {
         loop {
-            let record = |job: &Job<'_>| Some((*job.walk.peek()?.first()?, job.index));
+            let record = |job: &BoxedVar<'_>| Some((*job.walk.peek()?.first()?, job.index));
             let next = jobs.iter_mut().filter(|job| job.walk.peek().is_some());
             let Some(job) = next.min_by_key(|job| record(job)) else { return Ok(()) };
             let made = job.made;
@@ -349,7 +349,7 @@ impl Transfer<'_> {
     }
 
     /// Copies a variable by way of a file.
-    fn by_file(&mut self, made: &Made<'_>) -> Result<()> {
+    fn by_file(&mut self, made: &TargetVar<'_>) -> Result<()> {
         let (lens, elem) = (made.var.lens(), made.var.elem);
         let from = self.source.chunk_shape(made.var.source)?;
         let to = self.target.chunk_shape(made.target)?;
@@ -384,7 +384,12 @@ impl Transfer<'_> {
         })
     }
 
-    pub(super) fn read(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+    pub(super) fn read(
+        &mut self,
+        made: &TargetVar<'_>,
+        start: &[u64],
+        count: &[u64],
+    ) -> Result<()> {
         if self.options.salvage {
             self.check_end(made, start, count)?;
         }
@@ -395,7 +400,12 @@ impl Transfer<'_> {
         read
     }
 
-    pub(super) fn write(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+    pub(super) fn write(
+        &mut self,
+        made: &TargetVar<'_>,
+        start: &[u64],
+        count: &[u64],
+    ) -> Result<()> {
         let data = std::mem::take(&mut self.data);
         let part = BoxInMemory { start: start.to_vec(), count: count.to_vec(), data };
         let written = self.write_box(made, &part);
@@ -403,7 +413,7 @@ impl Transfer<'_> {
         written
     }
 
-    fn write_box(&mut self, made: &Made<'_>, part: &BoxInMemory) -> Result<()> {
+    fn write_box(&mut self, made: &TargetVar<'_>, part: &BoxInMemory) -> Result<()> {
         let (start, count) = (indices(&part.start)?, indices(&part.count)?);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let values = Values { bytes: &part.data, fetch: Some(&mut self.pieces) };
@@ -417,7 +427,7 @@ impl Transfer<'_> {
     }
 
     /// Tells the caller of bytes that were copied.
-    pub(super) fn step(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
+    pub(super) fn step(&mut self, made: &TargetVar<'_>, bytes: u64) -> Result<()> {
         self.done = self.done.saturating_add(bytes).min(self.total);
         let path = shown(&made.var.path);
         Progress { var: &path, done_bytes: self.done, total_bytes: self.total }.tell(self.progress)
@@ -437,7 +447,7 @@ impl BoxInMemory {
     }
 
     /// Reads its elements, and what they point to.
-    fn read(&mut self, source: &Dataset, made: &Made<'_>, pieces: &mut Pieces) -> Result<()> {
+    fn read(&mut self, source: &Dataset, made: &TargetVar<'_>, pieces: &mut Pieces) -> Result<()> {
         read_box(
             source,
             made.var.source,
@@ -448,6 +458,6 @@ impl BoxInMemory {
     }
 }
 
-pub(super) fn bytes_of(made: &Made<'_>, count: &[u64]) -> u64 {
+pub(super) fn bytes_of(made: &TargetVar<'_>, count: &[u64]) -> u64 {
     count.iter().fold(made.var.elem as u64, |bytes, &n| bytes.saturating_mul(n))
 }

@@ -14,7 +14,7 @@ use zonda_nc4::NeverWritten;
 use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
 use super::salvage::{Lost, is_ours};
-use super::storage::Stored;
+use super::storage::StoragePlan;
 use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
 use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
@@ -32,7 +32,7 @@ const SPARSE_BYTES: f64 = (64 << 20) as f64;
 
 /// A variable of the target.
 #[derive(Debug)]
-pub(super) struct Made<'t> {
+pub(super) struct TargetVar<'t> {
     pub var: &'t VarDef,
     pub target: VarRef,
     /// Precision is given up that the source still has.
@@ -58,7 +58,7 @@ pub(super) fn all<'t>(
     tree: &'t Tree,
     by: DecidedBy<'_>,
     copied: &mut Copied,
-) -> Result<Vec<Made<'t>>> {
+) -> Result<Vec<TargetVar<'t>>> {
     let format = target.format();
     let mut definer = Definer {
         source,
@@ -223,7 +223,7 @@ impl Definer<'_> {
         }
     }
 
-    fn def_var<'t>(&mut self, group: GroupId, var: &'t VarDef) -> Result<Made<'t>> {
+    fn def_var<'t>(&mut self, group: GroupId, var: &'t VarDef) -> Result<TargetVar<'t>> {
         let at = |error| fault("variable", &var.path, error);
         let dims =
             var.axes.iter().map(|axis| self.dims.get(&axis.source.0).map_or(-1, |dim| dim.0));
@@ -232,12 +232,12 @@ impl Definer<'_> {
         let id = self.target.def_var_in(group, &var.name, nc_type, &dims).map_err(at)?;
         let target = VarRef { group, var: id };
         let has_data = self.by.rules.is_none_or(|rules| rules.has_data(&var.path));
-        let mut made = Made { var, target, is_quantized: false, has_data };
+        let mut made = TargetVar { var, target, is_quantized: false, has_data };
         match self.by.rules {
             _ if !self.format.is_hdf5() => {}
             Some(rules) => self.store_by(rules, &made).map_err(at)?,
             None => {
-                let stored = Stored::of(var, self.by.options)?;
+                let stored = StoragePlan::of(var, self.by.options)?;
                 made.is_quantized = stored.quantize.is_some();
                 self.store(&made, stored).map_err(at)?;
             }
@@ -262,7 +262,7 @@ impl Definer<'_> {
         Ok(made)
     }
 
-    fn store(&mut self, made: &Made<'_>, stored: Stored) -> Result<()> {
+    fn store(&mut self, made: &TargetVar<'_>, stored: StoragePlan) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
         self.order_bytes(made)?;
@@ -301,7 +301,7 @@ impl Definer<'_> {
         defined.map_err(|error| of_request(fault("filter", number.as_bytes(), error)))
     }
 
-    fn order_bytes(&self, made: &Made<'_>) -> Result<()> {
+    fn order_bytes(&self, made: &TargetVar<'_>) -> Result<()> {
         let order = made.var.info.as_deref().map_or(Endianness::Native, |info| info.endianness);
         if order != Endianness::Native && is_number(made.var.nc_type) {
             self.target.def_var_endian(made.target, order)?;
@@ -310,7 +310,7 @@ impl Definer<'_> {
     }
 
     /// Stores a variable as a rule says, in the order of calls of a program that would.
-    fn store_by(&mut self, rules: &dyn Rules, made: &Made<'_>) -> Result<()> {
+    fn store_by(&mut self, rules: &dyn Rules, made: &TargetVar<'_>) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
         self.order_bytes(made)?;
@@ -371,7 +371,7 @@ impl Definer<'_> {
     }
 
     /// What elements are that were never written, as far as no attribute says so.
-    fn fill(&mut self, made: &Made<'_>, info: &VarInfo) -> Result<()> {
+    fn fill(&mut self, made: &TargetVar<'_>, info: &VarInfo) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let from = var.source;
         let of_source = self.source.hdf5(|file| Ok(file.never_written(from.group, from.var)?))?;
@@ -422,7 +422,7 @@ impl Definer<'_> {
     /// somebody asks for them where not, since parameters follow from chunks.
     fn keep_filters(
         &mut self,
-        made: &Made<'_>,
+        made: &TargetVar<'_>,
         chunks: Option<&Vec<usize>>,
         info: &VarInfo,
     ) -> Result<()> {

@@ -13,7 +13,7 @@ use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
 use super::memory::Memory;
-use super::{Known, State, WriteQueue, args_of};
+use super::{KnownRules, QueueState, WriteQueue, args_of};
 use crate::error::Result;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
@@ -27,7 +27,7 @@ const BLOCK: usize = 64 << 10;
 
 impl WriteQueue {
     /// The rules that puts to a variable are checked by; `None` where there are none, so that the file has to check the put.
-    pub(crate) fn known(&self, var: VarRef) -> Option<Known> {
+    pub(crate) fn known(&self, var: VarRef) -> Option<KnownRules> {
         // What a plugin puts is put when the call returns: the thread that came for it later might wait for that plugin.
         if callout::is_within() {
             return None;
@@ -39,7 +39,7 @@ impl WriteQueue {
             return None;
         }
         if let Some(rules) = super::rules_of(&state.rules, var) {
-            return Some(Known { rules: Arc::clone(rules), epoch });
+            return Some(KnownRules { rules: Arc::clone(rules), epoch });
         }
         drop(state);
         let rules = Arc::new(self.find_rules(var, epoch)?);
@@ -56,7 +56,7 @@ impl WriteQueue {
             vars.resize_with(id + 1, || None);
         }
         vars[id] = Some(Arc::clone(&rules));
-        Some(Known { rules, epoch })
+        Some(KnownRules { rules, epoch })
     }
 
     fn find_rules(&self, var: VarRef, epoch: u64) -> Option<PutRules> {
@@ -126,9 +126,9 @@ impl WriteQueue {
     /// # Errors
     /// What went wrong with puts that were accepted before.
     #[inline]
-    pub(crate) fn put_to(&self, var: VarRef) -> Result<Queued<'_>> {
+    pub(crate) fn put_to(&self, var: VarRef) -> Result<AcceptablePut<'_>> {
         self.check()?;
-        let mut queued = Queued { queue: self, var, with: With::Nothing };
+        let mut queued = AcceptablePut { queue: self, var, with: PutRulesState::Nothing };
         if callout::is_within() {
             return Ok(queued);
         }
@@ -136,7 +136,7 @@ impl WriteQueue {
         let rules = super::rules_of(&state.rules, var);
         let is_simple = rules.is_some_and(|rules| rules.is_atomic() && !rules.can_grow());
         if is_simple && state.open.is_some() {
-            queued.with = With::AtOnce(state);
+            queued.with = PutRulesState::AtOnce(state);
         } else {
             drop(state);
             queued.find_out();
@@ -151,7 +151,7 @@ impl WriteQueue {
     pub(crate) fn accept(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
@@ -166,7 +166,7 @@ impl WriteQueue {
     fn accept_large(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
@@ -193,7 +193,7 @@ impl WriteQueue {
         &self,
         mut batch: Batch,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         add: impl FnOnce(&mut Batch, Option<u64>) -> std::result::Result<(), NoRoom>,
     ) -> bool {
@@ -210,7 +210,7 @@ impl WriteQueue {
         }
         if zonda_trace::on() {
             let bytes = batch.value_bytes();
-            told_trace(var, bytes, state.pending_bytes + bytes);
+            trace_accepted(var, bytes, state.pending_bytes + bytes);
         }
         self.push(state, batch);
         true
@@ -219,7 +219,7 @@ impl WriteQueue {
     fn accept_small(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
@@ -272,7 +272,7 @@ impl WriteQueue {
             };
             state.pending_bytes += fit.kept_bytes;
             if zonda_trace::on() {
-                told_trace(var, fit.kept_bytes, state.pending_bytes);
+                trace_accepted(var, fit.kept_bytes, state.pending_bytes);
             }
             self.n_accepted.fetch_add(1, Ordering::SeqCst);
             drop(state);
@@ -289,7 +289,7 @@ impl WriteQueue {
     pub(crate) fn accept_placed(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         fetch: &mut dyn VlenSource,
         given: &[u8],
@@ -317,7 +317,7 @@ impl WriteQueue {
     }
 
     /// Grows the dimensions that inquiries see to what they are after a put; gives the length before, if it grew.
-    fn grow(&self, var: VarRef, known: &Known, fit: &Fit<'_>) -> Option<u64> {
+    fn grow(&self, var: VarRef, known: &KnownRules, fit: &Fit<'_>) -> Option<u64> {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
         }
@@ -331,32 +331,34 @@ impl WriteQueue {
 }
 
 /// A put that the queue may accept.
-pub(crate) struct Queued<'a> {
+pub(crate) struct AcceptablePut<'a> {
     queue: &'a WriteQueue,
     var: VarRef,
-    with: With<'a>,
+    with: PutRulesState<'a>,
 }
 
 /// What the queue knows about the variable of a put.
-enum With<'a> {
+enum PutRulesState<'a> {
     /// Small puts are being collected, and this is one of a variable that cannot grow: what is there for it stays, at the price
     /// of one lock.
-    AtOnce(MutexGuard<'a, State>),
-    Known(Known),
+    AtOnce(MutexGuard<'a, QueueState>),
+    KnownRules(KnownRules),
     /// Nothing is known before: the file has to say.
     Nothing,
 }
 
-impl<'a> Queued<'a> {
+impl<'a> AcceptablePut<'a> {
     pub(crate) fn queue(&self) -> &'a WriteQueue {
         self.queue
     }
 
     fn rules(&self) -> Option<&PutRules> {
         match &self.with {
-            With::AtOnce(state) => super::rules_of(&state.rules, self.var).map(|rules| &**rules),
-            With::Known(known) => Some(&known.rules),
-            With::Nothing => None,
+            PutRulesState::AtOnce(state) => {
+                super::rules_of(&state.rules, self.var).map(|rules| &**rules)
+            }
+            PutRulesState::KnownRules(known) => Some(&known.rules),
+            PutRulesState::Nothing => None,
         }
     }
 
@@ -369,7 +371,7 @@ impl<'a> Queued<'a> {
     /// Whether the put certainly fits the rules. If not, the file has to check it.
     #[inline]
     pub(crate) fn check(&mut self, put: &mut Transfer<Access<'_>>) -> bool {
-        if let With::AtOnce(state) = &self.with {
+        if let PutRulesState::AtOnce(state) = &self.with {
             let fits =
                 super::rules_of(&state.rules, self.var).is_some_and(|rules| rules.check(put));
             let kept = usize::try_from(put.found[0]).unwrap_or(usize::MAX);
@@ -384,16 +386,16 @@ impl<'a> Queued<'a> {
 
     /// Looks the rules up anew, without the lock of the queue.
     fn find_out(&mut self) {
-        self.with = With::Nothing;
+        self.with = PutRulesState::Nothing;
         if let Some(known) = self.queue.known(self.var) {
-            self.with = With::Known(known);
+            self.with = PutRulesState::KnownRules(known);
         }
     }
 
     /// Lets go the lock of the queue, which others wait for.
     pub(crate) fn let_go(&mut self) {
-        if let With::AtOnce(_) = self.with {
-            self.with = With::Nothing;
+        if let PutRulesState::AtOnce(_) = self.with {
+            self.with = PutRulesState::Nothing;
         }
     }
 
@@ -407,8 +409,8 @@ impl<'a> Queued<'a> {
         put: &Transfer<Access<'_>>,
         values: &mut Values<'_>,
     ) -> Result<Option<Converted>> {
-        if let With::AtOnce(state) = &mut self.with {
-            let State { rules, open, pending_bytes, .. } = &mut **state;
+        if let PutRulesState::AtOnce(state) = &mut self.with {
+            let QueueState { rules, open, pending_bytes, .. } = &mut **state;
             let kept =
                 super::rules_of(rules, self.var).zip(open.as_mut()).and_then(|(rules, open)| {
                     let fit = rules.fit(put)?;
@@ -416,7 +418,7 @@ impl<'a> Queued<'a> {
                     open.add(self.var, &fit.slab, fit.mem, fit.kept_bytes, None).ok()?;
                     *pending_bytes += fit.kept_bytes;
                     if zonda_trace::on() {
-                        told_trace(self.var, fit.kept_bytes, *pending_bytes);
+                        trace_accepted(self.var, fit.kept_bytes, *pending_bytes);
                     }
                     Some(rules.told(fit.given, converted))
                 });
@@ -432,7 +434,7 @@ impl<'a> Queued<'a> {
                 return Ok(None);
             }
         }
-        let With::Known(known) = &self.with else { return Ok(None) };
+        let PutRulesState::KnownRules(known) = &self.with else { return Ok(None) };
         let Some(fit) = known.rules.fit(put) else { return Ok(None) };
         if known.rules.is_atomic() {
             return self.queue.accept(self.var, known, &fit, values.bytes);
@@ -447,7 +449,7 @@ impl<'a> Queued<'a> {
     pub(crate) fn grew<'s>(&self, put: &Transfer<Access<'s>>) -> Hyperslab<'s> {
         let slab = put.of().slab;
         self.queue.grew(self.var, &slab);
-        let With::Known(known) = &self.with else { return slab };
+        let PutRulesState::KnownRules(known) = &self.with else { return slab };
         known.rules.fit(put).map_or(slab, |fit| fit.slab)
     }
 }
@@ -477,7 +479,7 @@ fn keep(
 
 /// A put was accepted: `bytes` of it are kept, so that `pending` wait.
 #[cold]
-fn told_trace(var: VarRef, bytes: usize, pending: usize) {
+fn trace_accepted(var: VarRef, bytes: usize, pending: usize) {
     let args = || Args { bytes: bytes as u64, ..args_of(var) };
     zonda_trace::instant(Kind::QueueAccept, args);
     zonda_trace::counter(Kind::QueueBytes, 0, || pending as u64);

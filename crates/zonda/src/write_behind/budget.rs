@@ -94,13 +94,13 @@ pub(super) struct Budget {
     pid: u32,
     /// The memory itself, where a helper process sees it.
     arena: Option<Arc<Arena>>,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenBytes>,
     /// Something was given back, or a queue stopped.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenBytes {
     /// Bytes in use, spare ones not among them.
     used: usize,
     spare: Vec<Vec<u8>>,
@@ -122,7 +122,7 @@ impl Budget {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             pid: std::process::id(),
             arena,
-            taken: Mutex::ranked(Rank::Budget, Taken::default()),
+            taken: Mutex::ranked(Rank::Budget, TakenBytes::default()),
             changed: Condvar::new(),
         });
         let holder: Weak<Budget> = Arc::downgrade(&budget);
@@ -194,14 +194,14 @@ impl Budget {
         self.pid != std::process::id()
     }
 
-    fn has_room(&self, taken: &Taken, bytes: usize) -> bool {
+    fn has_room(&self, taken: &TakenBytes, bytes: usize) -> bool {
         match &self.arena {
             Some(arena) => arena.has_room(bytes),
             None => bytes <= self.limit.saturating_sub(taken.used),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, TakenBytes> {
         self.taken.lock()
     }
 
@@ -348,7 +348,7 @@ impl Budget {
     }
 }
 
-impl Taken {
+impl TakenBytes {
     /// Gives up a piece that was kept.
     fn pop_spare(&mut self) -> Option<Vec<u8>> {
         let spare = self.spare.pop()?;

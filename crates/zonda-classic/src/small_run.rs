@@ -15,12 +15,12 @@ use crate::attribute::range_rule;
 use crate::error::ClassicError;
 use crate::file::{Base, Mode, State};
 use crate::header::{Header, Var};
-use crate::short::{BUFFER, read_or_zeros};
+use crate::past_end::{BUFFER, read_or_zeros};
 use crate::tuning::{LITTLE_RUN_BYTES, NO_KERNEL_BYTES, STACK_RUN_BYTES, TINY_RUN_BYTES};
 
 /// What the second step of a transfer is to do, as `Transfer::found` has it with a place in the file; nothing is 0. Here a few
 /// elements side by side, from that place on, which are converted.
-pub(crate) const PLAIN: u64 = 1;
+pub(crate) const CONVERTED: u64 = 1;
 /// The same of the file's own type, with the bytes of an element added.
 pub(crate) const NATURAL: u64 = 16;
 /// Calls `f` with a buffer of `len` bytes, at most [`STACK_RUN_BYTES`], on the stack.
@@ -147,14 +147,14 @@ fn write_external(
 }
 
 /// A few elements side by side in the file.
-pub(crate) struct PlainRun {
+pub(crate) struct SmallRun {
     at: u64,
     pub(crate) n_elems: usize,
     ty: ExtType,
     rule: RangeRule,
 }
 
-impl PlainRun {
+impl SmallRun {
     /// The run that a hyperslab is, and the memory type to use; `None` unless it is a block of at
     /// most [`STACK_RUN_BYTES`] bytes of existing elements in data mode, with memory of a fitting type.
     // Always inline: a result handed over in memory is read in other widths than it was written in,
@@ -166,7 +166,7 @@ impl PlainRun {
         id: VarId,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
-    ) -> Option<(PlainRun, MemType)> {
+    ) -> Option<(SmallRun, MemType)> {
         if slab.stride.is_some() || !matches!(state.mode, Mode::Data) {
             return None;
         }
@@ -206,7 +206,7 @@ impl PlainRun {
         }
         let n_elems = usize::try_from(run_bytes.checked_div(size)?).ok()?;
         let rule = range_rule(header.version);
-        Some((PlainRun { at, n_elems, ty: var.ty, rule }, mem))
+        Some((SmallRun { at, n_elems, ty: var.ty, rule }, mem))
     }
 
     /// For the second step of a transfer; up to so many bytes of the file's own type go without a converter.
@@ -214,7 +214,7 @@ impl PlainRun {
     pub(crate) fn note_in(&self, mem: MemType, most: usize, by: &mut Transfer<Access<'_>>) {
         let (natural, n_bytes) = (NATURAL | self.ty.size() as u64, self.n_bytes(mem));
         let is_natural = mem == self.ty.natural_mem() && n_bytes <= most;
-        let kind = if is_natural { natural } else { PLAIN };
+        let kind = if is_natural { natural } else { CONVERTED };
         by.note(n_bytes, self.n_elems, Some(mem), [kind, self.at]);
     }
 
@@ -227,8 +227,8 @@ impl PlainRun {
 
     /// A run that was found before.
     #[inline(always)]
-    pub(crate) fn again(header: &Header, var: &Var, at: u64, n_elems: usize) -> PlainRun {
-        PlainRun { at, n_elems, ty: var.ty, rule: range_rule(header.version) }
+    pub(crate) fn again(header: &Header, var: &Var, at: u64, n_elems: usize) -> SmallRun {
+        SmallRun { at, n_elems, ty: var.ty, rule: range_rule(header.version) }
     }
 
     #[inline(always)]
