@@ -16,6 +16,7 @@ use crate::codec;
 use crate::header::Name;
 use crate::names::NameIndex;
 use crate::reader::Reader;
+use crate::tuning::LINEAR_ATTS;
 
 /// An attribute, its values as they stand in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl<'a> From<AttRef<'a>> for AttView<'a> {
 
 /// The header of a file as it was read, and where in it each attribute begins.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct HeaderBytes {
     pub(crate) bytes: Vec<u8>,
     /// For each list the places of its attributes and then of its end.
     pub(crate) places: Vec<u32>,
@@ -59,19 +60,15 @@ pub(crate) struct Source {
     pub(crate) wide: bool,
 }
 
-/// So many attributes as they were read are looked through, by a glance at their first bytes: to make
-/// an index of them would cost more.
-const GLANCES: u32 = 32;
-
 /// A list as it was read: `n` attributes whose places in the source begin at number `first`.
 #[derive(Clone, Debug)]
-struct Stored {
-    source: Arc<Source>,
+struct AttsAsRead {
+    source: Arc<HeaderBytes>,
     first: u32,
     n: u32,
 }
 
-impl Stored {
+impl AttsAsRead {
     /// The bytes from attribute `index` on; for the number of attributes, from their end on.
     #[inline]
     fn from(&self, index: u32) -> Option<&[u8]> {
@@ -100,7 +97,7 @@ impl Stored {
     /// The attribute of that name.
     #[inline]
     fn find(&self, name: &[u8], index: &NameIndex) -> Option<(usize, AttRef<'_>)> {
-        if self.n > GLANCES {
+        if self.n > LINEAR_ATTS {
             let name_of =
                 |index| Some(codec::up_to_nul(self.get(u32::try_from(index).ok()?)?.name));
             let found = index.find(name, self.n as usize, name_of)?;
@@ -119,22 +116,22 @@ impl Stored {
 #[derive(Clone, Debug, Default)]
 pub struct Atts {
     /// Set until the list is changed.
-    stored: Option<Stored>,
-    own: Own,
+    stored: Option<AttsAsRead>,
+    own: AttsApart,
     /// Places by their names: numbers of what was read, slots of what was taken apart.
     names: NameIndex,
 }
 
 /// A list that was taken apart.
 #[derive(Clone, Debug, Default)]
-struct Own {
+struct AttsApart {
     /// By slot. What was deleted leaves an attribute without a name.
     slots: Vec<Att>,
     /// Which slots have what number; `None` where nothing was deleted, and they are the same.
     ranks: Option<Box<Ranks>>,
 }
 
-impl Own {
+impl AttsApart {
     fn len(&self) -> usize {
         self.ranks.as_ref().map_or(self.slots.len(), |ranks| ranks.len())
     }
@@ -158,8 +155,8 @@ impl Own {
 
 impl Atts {
     /// The list of `n` attributes whose places in the source begin at number `first`.
-    pub(crate) fn stored(source: &Arc<Source>, first: u32, n: u32) -> Atts {
-        let stored = (n > 0).then(|| Stored { source: Arc::clone(source), first, n });
+    pub(crate) fn stored(source: &Arc<HeaderBytes>, first: u32, n: u32) -> Atts {
+        let stored = (n > 0).then(|| AttsAsRead { source: Arc::clone(source), first, n });
         Atts { stored, ..Atts::default() }
     }
 
@@ -206,7 +203,7 @@ impl Atts {
     }
 
     /// Takes apart what was read, for a change.
-    fn taken_apart(&mut self) -> &mut Own {
+    fn taken_apart(&mut self) -> &mut AttsApart {
         if let Some(stored) = self.stored.take() {
             let atts = (0..stored.n).filter_map(|index| stored.get(index));
             let own = atts.map(|AttRef { name, ty, len, bytes }| Att {
@@ -216,7 +213,7 @@ impl Atts {
                 bytes: SmallVec::from_slice(bytes),
             });
             // Numbers and slots are the same as long as nothing was deleted.
-            self.own = Own { slots: own.collect(), ranks: None };
+            self.own = AttsApart { slots: own.collect(), ranks: None };
         }
         &mut self.own
     }
@@ -301,7 +298,7 @@ impl Eq for Atts {}
 
 impl From<Vec<Att>> for Atts {
     fn from(own: Vec<Att>) -> Atts {
-        Atts { own: Own { slots: own, ranks: None }, ..Atts::default() }
+        Atts { own: AttsApart { slots: own, ranks: None }, ..Atts::default() }
     }
 }
 
@@ -353,11 +350,10 @@ mod tests {
             let (read, _) = decode_header(&encode_header(&header, 0).unwrap()).unwrap();
             for mut atts in [header.atts, read.atts] {
                 let mut plain = plain.clone();
-                let mut seed = n;
+                let mut random = fastrand::Rng::with_seed(n as u64);
                 for step in 0..6 * n {
-                    seed = seed.wrapping_mul(1103515245).wrapping_add(12345) % (1 << 31);
-                    let at = (seed >> 8) % plain.len().max(1);
-                    match (seed >> 4) % 4 {
+                    let at = random.usize(..plain.len().max(1));
+                    match random.usize(..4) {
                         0 => {
                             let att = named(format!("b{step}").as_bytes(), b"yy");
                             atts.push(att.clone());

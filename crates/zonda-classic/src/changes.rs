@@ -1,5 +1,4 @@
-//! What a journal would change, in words: for one who has to decide whether another user's is to be
-//! trusted.
+//! What completing a journal would change, in words: for the user who has to decide whether to trust another user's journal.
 
 use std::fmt::Write;
 
@@ -9,15 +8,15 @@ use crate::atts::{AttRef, Atts};
 use crate::codec::decode_header;
 use crate::error::shown;
 use crate::header::{Header, Var};
-use crate::journal::{Body, Kind};
-use crate::moving::bytes_to_move;
+use crate::journal::{ChangeKind, JournalBody};
+use crate::moving::Runs;
 
-/// Characters of a text that are shown.
+/// The most characters of a text that are shown.
 const TEXT: usize = 60;
 
-impl Body {
+impl JournalBody {
     /// What completing it changes, one line each.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn changes(&self) -> Vec<String> {
         let mut lines =
             vec![format!("bytes 0 to {}: the header", self.new.len().saturating_sub(1))];
         // A header that is torn is no longer the old one; what is to be there counts.
@@ -26,8 +25,8 @@ impl Body {
             lines.push("its new or its old definitions cannot be read".to_owned());
             return lines;
         };
-        if matches!(self.kind, Kind::Move { .. }) {
-            let bytes = bytes_to_move(&old, &new, self.n_records, self.stored);
+        if matches!(self.kind, ChangeKind::Move { .. }) {
+            let bytes = Runs::new(&old, &new, self.n_records, self.stored).moved_bytes();
             lines.push(format!("{bytes} bytes of data move towards the end of the file"));
         }
         if old_records != new_records {
@@ -125,10 +124,10 @@ mod tests {
         old.resize(new.len(), 0);
         new.resize(old.len(), 0);
         let no_fill = Vec::new();
-        let kind = Kind::Header;
-        let body = Body { id: None, kind, old, new, n_records: 3, stored: 0, no_fill };
-        let told = body.told();
-        assert_eq!(told[1], "number of records: 2 becomes 3");
-        assert_eq!(told[2], "dimension x: new, of length 4");
+        let kind = ChangeKind::Header;
+        let body = JournalBody { id: None, kind, old, new, n_records: 3, stored: 0, no_fill };
+        let changes = body.changes();
+        assert_eq!(changes[1], "number of records: 2 becomes 3");
+        assert_eq!(changes[2], "dimension x: new, of length 4");
     }
 }

@@ -15,12 +15,10 @@ use crate::codec::{self, NUMRECS_AT, encode_header};
 use crate::error::ClassicError;
 use crate::file::{Base, State};
 use crate::header::{Header, Version};
-use crate::journal::{Body, Kind};
-use crate::moving::{Move, bytes_to_move, read_whole};
+use crate::journal::{ChangeKind, JournalBody};
+use crate::moving::{Move, Runs, read_whole};
 use crate::rewrite::rewrite;
-
-/// Bytes of new records after which a put that begins another one commits those before it.
-const COMMIT_BYTES: u64 = 64 << 20;
+use crate::tuning::COMMIT_BYTES;
 
 /// A change that is under way in the file: what was there before is no longer intact, so there is
 /// no way but forward.
@@ -120,8 +118,8 @@ impl Base {
         let sidecars = self.sidecars.as_ref();
         let Some(neighbours) = sidecars else { return Ok(self.storage.write_at(0, &new)?) };
         let stored = self.storage.len()?;
-        let (id, kind, no_fill) = (Some(journal_id()), Kind::Header, Vec::new());
-        let body = Body { id, kind, old, new, n_records, stored, no_fill };
+        let (id, kind, no_fill) = (Some(journal_id()), ChangeKind::Header, Vec::new());
+        let body = JournalBody { id, kind, old, new, n_records, stored, no_fill };
         let journal = write_journal(&**neighbours, &body.encode()?)?;
         state.unfinished = Some(Unfinished::Header(body.new));
         // Without a journal the header is rewritten all the same: as safe as the reference does it.
@@ -140,7 +138,7 @@ impl Base {
     ) -> Result<bool, ClassicError> {
         let storage = &*self.storage;
         let stored = storage.len()?;
-        let moved = bytes_to_move(old, &state.header, n_records, stored);
+        let moved = Runs::new(old, &state.header, n_records, stored).moved_bytes();
         if moved == 0 {
             return Ok(false);
         }

@@ -1,28 +1,37 @@
-//! A classic file as all formats show theirs.
+//! What all formats show, as a classic file shows it. What changes a file is in `define`.
 
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zonda_convert::Converted;
+use zonda_convert::{ByteOrder, Converted, Decoder};
 use zonda_format::{
-    Access, AttAccess, AttPut, AttView, Capabilities, ClassicVar, Definitions, Destination,
-    DimView, Dims, Dispatch, DispatchWrite, Ending, Error, FillMode, Format, GroupId, GroupView,
-    Layout, PutRules, Reserve, Result, Transfer, Values, VarRef, VarView,
+    Access, AttAccess, AttView, Capabilities, ClassicVar, Definitions, Destination, DimView, Dims,
+    Dispatch, DispatchWrite, Format, GroupId, GroupView, Layout, PutRules, Result, Transfer,
+    Values, VarRef, VarView,
 };
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
 
+use crate::attribute::{check_mix, range_rule};
+use crate::error::{ClassicError, shown, wrong_length};
 use crate::file::ClassicFile;
+use crate::small_run::{SmallRun, read_natural, write_natural};
+use crate::transfer::natural;
+use crate::tuning::{STACK_RUN_BYTES, TINY_RUN_BYTES};
+
+/// Puts that reach beyond this record are checked by the file itself.
+const CERTAIN_RECORDS: u64 = 1 << 30;
 
 impl ClassicFile {
-    /// Records that there are for who asks about definitions: those of puts that were accepted count.
+    /// The number of records that inquiries show: records of accepted puts count.
     fn n_shown(&self) -> u64 {
         self.n_records().max(self.base.n_accepted.load(Ordering::Acquire))
     }
 }
 
-/// Whoever asks about another group than the root was told before that there is none; here the root answers for it.
+/// A classic file has the root group only. Calls about other groups were refused before they come here, so the group is not looked
+/// at again.
 impl Definitions for ClassicFile {
     fn format(&self) -> Format {
         self.state.header.version.format()
@@ -139,59 +148,142 @@ impl Dispatch for ClassicFile {
         ClassicFile::in_define_mode(self)
     }
 
+    /// 0 where there is no such variable, which a check says.
+    #[inline]
     fn rank(&self, var: VarRef) -> usize {
-        ClassicFile::rank(self, var.var)
+        let index = usize::try_from(var.var.0).ok();
+        let var = index.and_then(|index| self.state.header.vars.get(index));
+        var.map_or(0, |var| var.shape.len())
     }
 
+    /// Without `stride` the checks are those of `nc_get_vara`, with it those of `nc_get_vars`.
+    // Inlined, as the other short ways: an error of many words makes each result a copy.
+    #[inline(always)]
     fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        Ok(ClassicFile::check_get(self, get)?)
+        let Access { var, slab, mem } = get.of();
+        match SmallRun::find(&self.base, &self.state, var.var, slab, *mem) {
+            Some((run, mem)) => run.note_in(mem, STACK_RUN_BYTES, get),
+            None => self.check_get_plan(get)?,
+        }
+        Ok(())
     }
 
+    /// What lies behind the end of a short file reads as zeros, as in the reference.
+    #[inline(always)]
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        Ok(ClassicFile::get(self, get, room.bytes)?)
+        match natural(get, room.bytes.len()) {
+            Some((at, size)) => Ok(read_natural(&*self.base.storage, at, room.bytes, size)?),
+            None => Ok(self.get_found(get, room.bytes)?),
+        }
     }
 
+    #[inline]
     fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        Ok(ClassicFile::get_now(self, get, room.bytes)?)
+        let Access { var, slab, mem } = get.of();
+        match SmallRun::find(&self.base, &self.state, var.var, slab, *mem) {
+            Some((run, mem)) if run.n_bytes(mem) == room.bytes.len() => {
+                Ok(run.read(&*self.base.storage, mem, room.bytes)?)
+            }
+            _ => Ok(self.get_plan_now(get, room.bytes)?),
+        }
     }
 
+    /// In the order of the reference: no such variable, no such attribute, text mixed with numbers.
     fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
-        Ok(ClassicFile::check_get_att(self, get)?)
+        get.forget();
+        let header = self.state.require_open()?;
+        let att = get.of();
+        let (index, found) = header.att(att.owner.var, att.name)?;
+        if found.len == 0 {
+            return Ok(());
+        }
+        let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
+        let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or_else(wrong_length)?;
+        let n_bytes = n_elems.checked_mul(mem.size()).ok_or_else(wrong_length)?;
+        get.note(n_bytes, n_elems, Some(mem), [index as u64, 0]);
+        Ok(())
     }
 
+    /// Values that do not fit are counted, not refused.
     fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
-        Ok(ClassicFile::get_att(self, get, room.bytes)?)
+        if room.bytes.len() != get.n_bytes {
+            return Err(wrong_length().into());
+        }
+        let att = get.of();
+        let Some(mem) = get.mem else { return Ok(Converted { out_of_range: 0 }) };
+        let header = self.state.require_open()?;
+        let index = usize::try_from(get.found[0]).map_err(|_| wrong_length())?;
+        let found = header.atts(att.owner.var)?.get(index).ok_or_else(wrong_length)?;
+        let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
+        match decoder {
+            Ok(decoder) => Ok(decoder.decode(found.bytes, room.bytes)),
+            Err(_) => Err(ClassicError::TextNumberMix(shown(att.name)).into()),
+        }
     }
 
     fn refresh(&mut self) -> Result<()> {
         Ok(ClassicFile::sync(self)?)
     }
 
+    /// Without `stride` the checks are those of `nc_put_vara`, with it those of `nc_put_vars`.
+    #[inline(always)]
     fn check_shared_put(&self, put: &mut Transfer<Access<'_>>) -> Result<()> {
-        Ok(ClassicFile::check_put(self, put)?)
+        let (file, of) = (&self.base, put.of());
+        if let Some((run, mem)) = SmallRun::find(file, &self.state, of.var.var, &of.slab, of.mem)
+            && !file.share
+            && file.require_writable().is_ok()
+        {
+            run.note_in(mem, TINY_RUN_BYTES, put);
+            return Ok(());
+        }
+        Ok(self.check_put_plan(put)?)
     }
 
+    /// Puts beyond the last record add records, filled where the fill mode says so. Values that do not fit the variable's type
+    /// are written as the reference does, and counted.
+    #[inline(always)]
     fn shared_put(&self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
-        Ok(ClassicFile::put(self, put, values.bytes)?)
+        match natural(put, values.bytes.len()) {
+            Some((at, size)) => Ok(write_natural(&*self.base.storage, at, values.bytes, size)?),
+            None => Ok(self.put_found(put, values.bytes)?),
+        }
     }
 
+    #[inline]
     fn shared_put_now(
         &self,
         put: &mut Transfer<Access<'_>>,
         values: Values<'_>,
     ) -> Result<Converted> {
-        Ok(ClassicFile::put_now(self, put, values.bytes)?)
+        let (file, data, Access { var, slab, mem }) = (&self.base, values.bytes, put.of());
+        match SmallRun::find(file, &self.state, var.var, slab, *mem) {
+            Some((run, mem)) if !file.share && file.writable && run.n_bytes(mem) == data.len() => {
+                Ok(run.write(&*file.storage, mem, data)?)
+            }
+            _ => Ok(self.put_plan_now(put, data)?),
+        }
     }
 
     fn put_rules(&self, var: VarRef) -> Option<PutRules> {
-        self.state.header.put_rules(var.var)
+        let var = self.state.header.var(var.var).ok()?;
+        let of_axis = |(axis, &len)| (axis > 0 || !var.is_record()).then_some(len);
+        Some(PutRules {
+            nc_type: var.ty.nc_type(),
+            elem: var.ty.size(),
+            fixed: var.shape.iter().enumerate().map(of_axis).collect(),
+            most: CERTAIN_RECORDS,
+            // They are checked by rules of their own.
+            takes_empty: false,
+            range_rule: Some(range_rule(self.state.header.version)),
+            tolerates_bytes: false,
+        })
     }
 
     fn n_accepted(&self) -> Option<&Arc<AtomicU64>> {
         Some(&self.base.n_accepted)
     }
 
-    /// None where a name was changed that no commit has yet.
+    /// `None` where the header has changes that are not committed yet.
     fn committed_name(&self, var: VarRef) -> Option<Box<[u8]>> {
         let var = self.state.header.var(var.var).ok().filter(|_| !self.has_uncommitted_header())?;
         Some(var.name.to_vec().into())
@@ -207,91 +299,5 @@ impl Dispatch for ClassicFile {
 
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
-    }
-}
-
-impl DispatchWrite for ClassicFile {
-    fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
-        Ok(ClassicFile::check_put(self, put)?)
-    }
-
-    fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
-        Ok(ClassicFile::put(self, put, values.bytes)?)
-    }
-
-    fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {
-        Ok(ClassicFile::check_put_att(self, att)?)
-    }
-
-    fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
-        Ok(ClassicFile::put_att(self, att, values.bytes)?)
-    }
-
-    fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()> {
-        Ok(ClassicFile::del_att(self, owner.var, name)?)
-    }
-
-    fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
-        Ok(ClassicFile::rename_att(self, owner.var, name, new_name)?)
-    }
-
-    fn def_dim(&mut self, _group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
-        Ok(ClassicFile::def_dim(self, name, len)?)
-    }
-
-    fn rename_dim(&mut self, _group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
-        Ok(ClassicFile::rename_dim(self, dim, name)?)
-    }
-
-    fn def_var(
-        &mut self,
-        _group: GroupId,
-        name: &[u8],
-        nc_type: i32,
-        dims: &[i32],
-    ) -> Result<VarId> {
-        Ok(ClassicFile::def_var(self, name, nc_type, dims)?)
-    }
-
-    fn rename_var(&mut self, var: VarRef, name: &[u8]) -> Result<()> {
-        Ok(ClassicFile::rename_var(self, var.var, name)?)
-    }
-
-    fn def_var_fill(
-        &mut self,
-        var: VarRef,
-        no_fill: bool,
-        value: Option<Values<'_>>,
-    ) -> Result<()> {
-        let value = value.map(|value| value.bytes);
-        Ok(ClassicFile::def_var_fill(self, var.var, no_fill, value)?)
-    }
-
-    fn set_fill(&mut self, mode: FillMode) -> Result<FillMode> {
-        Ok(ClassicFile::set_fill(self, mode)?)
-    }
-
-    fn redef(&mut self) -> Result<()> {
-        Ok(ClassicFile::redef(self)?)
-    }
-
-    fn enddef(&mut self, reserve: Reserve) -> Result<()> {
-        Ok(ClassicFile::enddef(self, reserve)?)
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        Ok(ClassicFile::sync(self)?)
-    }
-
-    fn drain(&mut self) -> Result<()> {
-        Ok(ClassicFile::drain(self)?)
-    }
-
-    fn close(&mut self) -> std::result::Result<Ending, (Error, Option<Ending>)> {
-        ClassicFile::close(self).map_err(|(error, ending)| (error.into(), ending))
-    }
-
-    fn abort(&mut self) -> Result<Ending> {
-        Ok(ClassicFile::abort(self)?)
     }
 }

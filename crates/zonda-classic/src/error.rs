@@ -86,11 +86,8 @@ pub enum ClassicError {
         dim: i64,
     },
     /// The record dimension stands elsewhere than first.
-    #[error("variable {variable}: the record dimension must come first")]
-    RecordDimNotFirst {
-        /// Name of the variable.
-        variable: String,
-    },
+    #[error("variable {0}: the record dimension must come first")]
+    RecordDimNotFirst(String),
     /// Offsets in the file overlap, fall or point into the header.
     #[error("variable {variable}: data at byte {begin} begins before byte {least}")]
     BadOffset {
@@ -120,11 +117,8 @@ pub enum ClassicError {
         format: &'static str,
     },
     /// A second record dimension.
-    #[error("dimension {name}: the file has a record dimension already")]
-    SecondRecordDim {
-        /// Name of the dimension refused.
-        name: String,
-    },
+    #[error("dimension {0}: the file has a record dimension already")]
+    SecondRecordDim(String),
 
     /// A name that breaks the rules; `code` is `NC_EBADNAME` or `NC_EMAXNAME`.
     #[error("name {name:?}: {code}")]
@@ -135,35 +129,20 @@ pub enum ClassicError {
         code: NcError,
     },
     /// A name that another object has.
-    #[error("name {name:?} is in use")]
-    NameInUse {
-        /// The name.
-        name: String,
-    },
+    #[error("name {0:?} is in use")]
+    NameInUse(String),
     /// No dimension with that id.
-    #[error("no dimension {id}")]
-    NoDim {
-        /// The id.
-        id: i32,
-    },
+    #[error("no dimension {0}")]
+    NoDim(i32),
     /// No dimension with that name.
-    #[error("no dimension {name:?}")]
-    NoDimNamed {
-        /// The name.
-        name: String,
-    },
+    #[error("no dimension {0:?}")]
+    NoDimNamed(String),
     /// No variable with that id.
-    #[error("no variable {id}")]
-    NoVar {
-        /// The id.
-        id: i32,
-    },
+    #[error("no variable {0}")]
+    NoVar(i32),
     /// No variable with that name.
-    #[error("no variable {name:?}")]
-    NoVarNamed {
-        /// The name.
-        name: String,
-    },
+    #[error("no variable {0:?}")]
+    NoVarNamed(String),
     /// `NC_GLOBAL` where a variable is needed.
     #[error("NC_GLOBAL is not a variable")]
     GlobalNotVar,
@@ -184,30 +163,18 @@ pub enum ClassicError {
         format: &'static str,
     },
     /// A fill value of another type than its variable, or not exactly one value.
-    #[error("variable {variable}: _FillValue must be one value of the variable's type")]
-    BadFillValue {
-        /// Name of the variable.
-        variable: String,
-    },
+    #[error("variable {0}: _FillValue must be one value of the variable's type")]
+    BadFillValue(String),
     /// Too many dimensions for one variable.
-    #[error("a variable of {rank} dimensions: at most 1024")]
-    TooManyDims {
-        /// Dimensions asked for.
-        rank: usize,
-    },
+    #[error("a variable of {0} dimensions: at most 1024")]
+    TooManyDims(usize),
     /// An argument that makes no sense by itself.
-    #[error("{what}")]
-    InvalidArgument {
-        /// What is wrong.
-        what: &'static str,
-    },
+    #[error("{0}")]
+    InvalidArgument(&'static str),
 
     /// Text was asked as numbers or the other way round.
-    #[error("{object}: text and numbers do not convert into each other")]
-    TextNumberMix {
-        /// Variable or attribute.
-        object: String,
-    },
+    #[error("{0}: text and numbers do not convert into each other")]
+    TextNumberMix(String),
     /// A start index outside a dimension.
     #[error("variable {variable}: start {start} in dimension {axis} of length {len}")]
     InvalidCoords {
@@ -247,11 +214,8 @@ pub enum ClassicError {
         stride: isize,
     },
     /// More elements than memory can address.
-    #[error("variable {variable}: the selection has more elements than memory can address")]
-    SelectionTooLarge {
-        /// Name of the variable.
-        variable: String,
-    },
+    #[error("variable {0}: the selection has more elements than memory can address")]
+    SelectionTooLarge(String),
 
     /// Data that a writer was moving when it died, or is moving now.
     #[error("{}", if *in_use {
@@ -276,11 +240,8 @@ pub enum ClassicError {
     #[error("the file is closed")]
     Closed,
     /// Two lengths that are the same by construction are not: a bug, and nothing of it was written.
-    #[error("{what} is not as long as its place, which is a bug in Zonda")]
-    Length {
-        /// What has the wrong length.
-        what: &'static str,
-    },
+    #[error("{0} is not as long as its place, which is a bug in Zonda")]
+    Length(&'static str),
 }
 
 impl FormatError for ClassicError {
@@ -297,25 +258,25 @@ impl FormatError for ClassicError {
             ClassicError::BadTag { .. } => NcError::System(EINVAL),
             ClassicError::BadTypeCode { .. } => NcError::Inval,
             ClassicError::BadDimOfVar { .. }
-            | ClassicError::NoDim { .. }
-            | ClassicError::NoDimNamed { .. } => NcError::BadDim,
-            ClassicError::RecordDimNotFirst { .. } => NcError::UnlimPos,
+            | ClassicError::NoDim(_)
+            | ClassicError::NoDimNamed(_) => NcError::BadDim,
+            ClassicError::RecordDimNotFirst(_) => NcError::UnlimPos,
             ClassicError::VarTooLarge { .. } => NcError::VarSize,
             ClassicError::DimTooLong { .. } => NcError::DimSize,
-            ClassicError::SecondRecordDim { .. } => NcError::Unlimit,
+            ClassicError::SecondRecordDim(_) => NcError::Unlimit,
             ClassicError::Name { code, .. } => *code,
-            ClassicError::NameInUse { .. } => NcError::NameInUse,
-            ClassicError::NoVar { .. } | ClassicError::NoVarNamed { .. } => NcError::NotVar,
+            ClassicError::NameInUse(_) => NcError::NameInUse,
+            ClassicError::NoVar(_) | ClassicError::NoVarNamed(_) => NcError::NotVar,
             ClassicError::GlobalNotVar => NcError::Global,
             ClassicError::NoAtt { .. } => NcError::NotAtt,
-            ClassicError::BadType { .. } | ClassicError::BadFillValue { .. } => NcError::BadType,
-            ClassicError::TooManyDims { .. } => NcError::MaxDims,
-            ClassicError::InvalidArgument { .. } => NcError::Inval,
-            ClassicError::TextNumberMix { .. } => NcError::Char,
+            ClassicError::BadType { .. } | ClassicError::BadFillValue(_) => NcError::BadType,
+            ClassicError::TooManyDims(_) => NcError::MaxDims,
+            ClassicError::InvalidArgument(_) => NcError::Inval,
+            ClassicError::TextNumberMix(_) => NcError::Char,
             ClassicError::InvalidCoords { .. } => NcError::InvalidCoords,
             ClassicError::Edge { .. } => NcError::Edge,
             ClassicError::BadStride { .. } => NcError::Stride,
-            ClassicError::SelectionTooLarge { .. } | ClassicError::NoMemory(_) => NcError::NoMem,
+            ClassicError::SelectionTooLarge(_) | ClassicError::NoMemory(_) => NcError::NoMem,
             ClassicError::ReadOnly => NcError::Perm,
             ClassicError::InDefineMode => NcError::InDefine,
             ClassicError::NotInDefineMode => NcError::NotInDefine,
@@ -323,7 +284,7 @@ impl FormatError for ClassicError {
             ClassicError::HalfMoved { in_use } => {
                 NcError::System(if *in_use { EBUSY } else { EUCLEAN })
             }
-            ClassicError::Length { .. } => NcError::Internal,
+            ClassicError::Length(_) => NcError::Internal,
         }
     }
 
@@ -331,7 +292,7 @@ impl FormatError for ClassicError {
         match self {
             ClassicError::Storage(error) if error.is_refused() => Answer::Refused,
             ClassicError::Storage(error) => Answer::of_errno(error.raw_os_error()),
-            ClassicError::NoMemory(_) | ClassicError::SelectionTooLarge { .. } => Answer::NoMemory,
+            ClassicError::NoMemory(_) | ClassicError::SelectionTooLarge(_) => Answer::NoMemory,
             ClassicError::BadMagic { .. } => Answer::Unknown,
             // The limit is this reader's.
             ClassicError::HeaderTooLong { .. } => Answer::Undecodable,
@@ -343,8 +304,8 @@ impl FormatError for ClassicError {
             | ClassicError::BadDimOfVar { .. }
             | ClassicError::BadOffset { .. }
             | ClassicError::HalfMoved { in_use: false } => Answer::Damaged,
-            ClassicError::NoDimNamed { .. }
-            | ClassicError::NoVarNamed { .. }
+            ClassicError::NoDimNamed(_)
+            | ClassicError::NoVarNamed(_)
             | ClassicError::NoAtt { .. } => Answer::Missing,
             ClassicError::HalfMoved { in_use: true } => Answer::System,
             _ => Answer::Request,
@@ -382,6 +343,12 @@ const EINVAL: i32 = 22;
 const EBUSY: i32 = 16;
 /// `EUCLEAN`, "structure needs cleaning".
 const EUCLEAN: i32 = 117;
+
+/// A caller's memory is not as long as the check of its transfer said.
+#[cold]
+pub(crate) fn wrong_length() -> ClassicError {
+    ClassicError::InvalidArgument("the memory given is not as long as its element count says")
+}
 
 /// A name for messages: bytes that are no UTF-8 are shown as replacement characters.
 pub(crate) fn shown(name: &[u8]) -> String {

@@ -5,12 +5,12 @@ use zonda_storage::{Storage, fill_by_writes};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var};
+use crate::tuning::{
+    FILL_BLOCK_BYTES, FILLED_BY_WRITES_BYTES, FILLED_RECORD_MAX_BYTES, FILLED_TOGETHER_RECORDS,
+};
 
 /// Name of the attribute that overrides the default fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
-
-/// Fixed-size variables from this size on are filled by writes of their own.
-const STRAIGHT_BYTES: u64 = 256 << 10;
 
 /// The fill value of a variable in external form: one element.
 ///
@@ -19,7 +19,7 @@ const STRAIGHT_BYTES: u64 = 256 << 10;
 pub(crate) fn fill_element(var: &Var) -> Result<Vec<u8>, ClassicError> {
     match var.atts.iter().find(|att| *att.name == *FILL_VALUE) {
         Some(att) if att.ty == var.ty && att.len == 1 => Ok(att.bytes.to_vec()),
-        Some(_) => Err(ClassicError::BadFillValue { variable: shown(&var.name) }),
+        Some(_) => Err(ClassicError::BadFillValue(shown(&var.name))),
         None => Ok(external_default(var.ty)),
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn new_fixed_vars(
         let len = var.padded_bytes();
         let element = fill_element(var)?;
         // The commit that follows writes all of it, so much of it need not wait in between.
-        if len >= STRAIGHT_BYTES {
+        if len >= FILLED_BY_WRITES_BYTES {
             fill_by_writes(storage, var.begin, len, &element)?;
         } else {
             storage.fill_at(var.begin, len, &element)?;
@@ -98,7 +98,7 @@ pub(crate) fn records(
     // Until then all of each record is filled.
     let whole_to = covered.map_or(to, |put| put.from.clamp(from, to));
     let mut next = from;
-    if whole_to.saturating_sub(from) >= MANY_RECORDS
+    if whole_to.saturating_sub(from) >= FILLED_TOGETHER_RECORDS
         && let Some(one) = whole_record(&parts, layout.record_len)
     {
         let begin = parts.first().map_or(0, |part| part.1);
@@ -117,20 +117,13 @@ pub(crate) fn records(
     Ok(())
 }
 
-/// From so many records on they are filled together: one put may lie millions of records behind the end.
-const MANY_RECORDS: u64 = 256;
-/// The longest record of which that is worth a block in memory.
-const LONGEST_RECORD: u64 = 64 << 10;
-/// Bytes written at a time then.
-const BLOCK: usize = 1 << 20;
-
 /// A part of each record: index of the variable, first byte in the file, length, element.
-type Part = (usize, u64, u64, Vec<u8>);
+type RecordPart = (usize, u64, u64, Vec<u8>);
 
 /// The bytes of a record of fill values; `None` where something else lies in it, where it is long, and where there is no
 /// memory for it.
-fn whole_record(parts: &[Part], record_len: u64) -> Option<Vec<u8>> {
-    if record_len > LONGEST_RECORD {
+fn whole_record(parts: &[RecordPart], record_len: u64) -> Option<Vec<u8>> {
+    if record_len > FILLED_RECORD_MAX_BYTES {
         return None;
     }
     let mut bytes = Vec::new();
@@ -158,7 +151,7 @@ fn fill_whole(
         begin.saturating_add(records.start.saturating_mul(len)),
         begin.saturating_add(records.end.saturating_mul(len)),
     );
-    let n_at_once = BLOCK.checked_div(one.len()).unwrap_or(0).max(1);
+    let n_at_once = FILL_BLOCK_BYTES.checked_div(one.len()).unwrap_or(0).max(1);
     let mut block = Vec::new();
     let is_had = block.try_reserve_exact(n_at_once.saturating_mul(one.len())).is_ok();
     (0..if is_had { n_at_once } else { 1 }).for_each(|_| block.extend_from_slice(one));
@@ -174,6 +167,7 @@ fn fill_whole(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zonda_format::{DispatchWrite, GroupId};
 
     /// Many records at once are as one after another, whatever their variables are, up to those that a put covers.
     #[test]
@@ -187,12 +181,16 @@ mod tests {
             for width in [1, 3, 50] {
                 let storage: Arc<dyn Storage> = Arc::new(Memory::new());
                 let mut file = ClassicFile::create(storage, None, Version::Cdf2, false);
-                let dims = [file.def_dim(b"t", 0).unwrap().0, file.def_dim(b"x", width).unwrap().0];
+                let dims = [
+                    file.def_dim(GroupId::ROOT, b"t", 0).unwrap().0,
+                    file.def_dim(GroupId::ROOT, b"x", width).unwrap().0,
+                ];
                 for (n, ty) in types.iter().take(n_vars).enumerate() {
-                    file.def_var(format!("v{n}").as_bytes(), ty.nc_type(), &dims).unwrap();
+                    file.def_var(GroupId::ROOT, format!("v{n}").as_bytes(), ty.nc_type(), &dims)
+                        .unwrap();
                 }
                 file.enddef(Reserve::Default).unwrap();
-                let (from, to) = (7, 7 + 3 * MANY_RECORDS);
+                let (from, to) = (7, 7 + 3 * FILLED_TOGETHER_RECORDS);
                 for covered in [None, Some(Covered { var: n_vars - 1, from: to - 5 })] {
                     let (together, apart) = (Memory::new(), Memory::new());
                     {

@@ -70,11 +70,6 @@ impl Version {
         if self == Version::Cdf5 { 8 } else { 4 }
     }
 
-    /// Bytes of a file offset (`OFFSET`).
-    pub(crate) fn offset_len(self) -> u64 {
-        if self == Version::Cdf1 { 4 } else { 8 }
-    }
-
     /// The type with code `nc_type`, if this format has it.
     pub(crate) fn type_of(self, nc_type: i32) -> Result<ExtType, ClassicError> {
         ExtType::from_nc_type(nc_type)
@@ -246,7 +241,7 @@ impl Header {
     /// [`ClassicError::NoDim`].
     pub fn dim(&self, id: DimId) -> Result<&Dim, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.dims.get(i)).ok_or(ClassicError::NoDim { id: id.0 })
+        index.and_then(|i| self.dims.get(i)).ok_or(ClassicError::NoDim(id.0))
     }
 
     /// The variable with that id.
@@ -255,7 +250,7 @@ impl Header {
     /// [`ClassicError::NoVar`].
     pub fn var(&self, id: VarId) -> Result<&Var, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.vars.get(i)).ok_or(ClassicError::NoVar { id: id.0 })
+        index.and_then(|i| self.vars.get(i)).ok_or(ClassicError::NoVar(id.0))
     }
 
     /// Takes out all variables.
@@ -266,7 +261,7 @@ impl Header {
 
     pub(crate) fn var_mut(&mut self, id: VarId) -> Result<&mut Var, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.vars.get_mut(i)).ok_or(ClassicError::NoVar { id: id.0 })
+        index.and_then(|i| self.vars.get_mut(i)).ok_or(ClassicError::NoVar(id.0))
     }
 
     /// Id of the dimension with that name, which is normalised first.
@@ -274,14 +269,13 @@ impl Header {
     /// # Errors
     /// [`ClassicError::NoDimNamed`].
     pub fn find_dim(&self, name: &[u8]) -> Result<DimId, ClassicError> {
-        self.dim_named(name).ok_or_else(|| ClassicError::NoDimNamed { name: shown(name) })
+        self.dim_named(name).ok_or_else(|| ClassicError::NoDimNamed(shown(name)))
     }
 
     /// [`Header::find_dim`] for those who do not mind that there is none.
     pub(crate) fn dim_named(&self, name: &[u8]) -> Option<DimId> {
         let name = normalize_name(name).ok()?;
-        let name_of = |i| self.dims.get(i).map(|dim: &Dim| &*dim.name);
-        let found = self.dim_names.find(&name, self.dims.len(), name_of)?;
+        let found = self.dim_names.find(&name, self.dims.len(), dim_names(&self.dims))?;
         i32::try_from(found).ok().map(DimId)
     }
 
@@ -290,14 +284,13 @@ impl Header {
     /// # Errors
     /// [`ClassicError::NoVarNamed`].
     pub fn find_var(&self, name: &[u8]) -> Result<VarId, ClassicError> {
-        self.var_named(name).ok_or_else(|| ClassicError::NoVarNamed { name: shown(name) })
+        self.var_named(name).ok_or_else(|| ClassicError::NoVarNamed(shown(name)))
     }
 
     /// [`Header::find_var`] for those who do not mind that there is none.
     pub(crate) fn var_named(&self, name: &[u8]) -> Option<VarId> {
         let name = normalize_name(name).ok()?;
-        let name_of = |i| self.vars.get(i).map(|var: &Var| &*var.name);
-        let found = self.var_names.find(&name, self.vars.len(), name_of)?;
+        let found = self.var_names.find(&name, self.vars.len(), var_names(&self.vars))?;
         i32::try_from(found).ok().map(VarId)
     }
 
@@ -349,38 +342,40 @@ impl Header {
     }
 
     pub(crate) fn push_dim(&mut self, dim: Dim) {
-        let id = self.dims.len();
         self.dims.push(dim);
-        let dims = &self.dims;
-        self.dim_names.push(id, |i| dims.get(i).map(|dim| &*dim.name));
+        self.dim_names.push(self.dims.len().saturating_sub(1), dim_names(&self.dims));
     }
 
     pub(crate) fn push_var(&mut self, var: Var) {
-        let id = self.vars.len();
         self.vars.push(var);
-        let vars = &self.vars;
-        self.var_names.push(id, |i| vars.get(i).map(|var| &*var.name));
+        self.var_names.push(self.vars.len().saturating_sub(1), var_names(&self.vars));
     }
 
     /// Gives dimension number `index`, which is there, another name; see [`Name::replace`].
     pub(crate) fn rename_dim(&mut self, index: usize, name: Name, in_define: bool) {
-        let dims = &self.dims;
-        self.dim_names.remove(index, |i| dims.get(i).map(|dim| &*dim.name));
+        self.dim_names.remove(index, dim_names(&self.dims));
         if let Some(dim) = self.dims.get_mut(index) {
             dim.name.replace(name, in_define);
         }
-        let dims = &self.dims;
-        self.dim_names.push(index, |i| dims.get(i).map(|dim| &*dim.name));
+        self.dim_names.push(index, dim_names(&self.dims));
     }
 
     /// Gives variable number `index`, which is there, another name; see [`Name::replace`].
     pub(crate) fn rename_var(&mut self, index: usize, name: Name, in_define: bool) {
-        let vars = &self.vars;
-        self.var_names.remove(index, |i| vars.get(i).map(|var| &*var.name));
+        self.var_names.remove(index, var_names(&self.vars));
         if let Some(var) = self.vars.get_mut(index) {
             var.name.replace(name, in_define);
         }
-        let vars = &self.vars;
-        self.var_names.push(index, |i| vars.get(i).map(|var| &*var.name));
+        self.var_names.push(index, var_names(&self.vars));
     }
+}
+
+/// The names of dimensions by their ids, for a [`NameIndex`].
+fn dim_names<'a>(dims: &'a [Dim]) -> impl Fn(usize) -> Option<&'a [u8]> {
+    move |id| dims.get(id).map(|dim| &*dim.name)
+}
+
+/// The names of variables by their ids, for a [`NameIndex`].
+fn var_names<'a>(vars: &'a [Var]) -> impl Fn(usize) -> Option<&'a [u8]> {
+    move |id| vars.get(id).map(|var| &*var.name)
 }

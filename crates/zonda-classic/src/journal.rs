@@ -25,7 +25,7 @@ use zonda_storage::Storage;
 
 use crate::error::ClassicError;
 use crate::header::round_up;
-use crate::short::read_or_zeros;
+use crate::past_end::read_or_zeros;
 
 const MAGIC: [u8; 8] = *b"ZNDJRNL\x02";
 /// Of the former version, which had no id.
@@ -52,7 +52,7 @@ const SECTOR: usize = 512;
 
 /// What is to be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ChangeKind {
     /// The header is rewritten in place.
     Header,
     /// Data moves in place, then the header is rewritten.
@@ -62,21 +62,23 @@ pub(crate) enum Kind {
     },
 }
 
-impl Kind {
+impl ChangeKind {
     fn encode(self) -> u32 {
         match self {
-            Kind::Header => 1,
-            Kind::Move { payload: SLOT_PAYLOAD } => 2,
-            Kind::Move { payload } => payload.checked_ilog2().unwrap_or(0) << 8 | 2,
+            ChangeKind::Header => 1,
+            ChangeKind::Move { payload: SLOT_PAYLOAD } => 2,
+            ChangeKind::Move { payload } => payload.checked_ilog2().unwrap_or(0) << 8 | 2,
         }
     }
 
-    fn decode(number: u32) -> Option<Kind> {
+    fn decode(number: u32) -> Option<ChangeKind> {
         let most = SLOT_PAYLOAD.ilog2();
         match (number & 0xFF, number >> 8) {
-            (1, 0) => Some(Kind::Header),
-            (2, 0) => Some(Kind::Move { payload: SLOT_PAYLOAD }),
-            (2, log @ LEAST_PAYLOAD_LOG..) if log < most => Some(Kind::Move { payload: 1 << log }),
+            (1, 0) => Some(ChangeKind::Header),
+            (2, 0) => Some(ChangeKind::Move { payload: SLOT_PAYLOAD }),
+            (2, log @ LEAST_PAYLOAD_LOG..) if log < most => {
+                Some(ChangeKind::Move { payload: 1 << log })
+            }
             _ => None,
         }
     }
@@ -84,18 +86,18 @@ impl Kind {
     /// The most payload of a slot.
     pub(crate) fn payload(self) -> usize {
         match self {
-            Kind::Header => 0,
-            Kind::Move { payload } => payload,
+            ChangeKind::Header => 0,
+            ChangeKind::Move { payload } => payload,
         }
     }
 }
 
 /// A journal's description of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Body {
+pub(crate) struct JournalBody {
     /// A random number, none in a journal of the former version.
     pub(crate) id: Option<[u8; ID]>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ChangeKind,
     /// What stands in the file, from its first byte on, where `new` goes; as long as that.
     pub(crate) old: Vec<u8>,
     /// What is to stand there.
@@ -120,7 +122,7 @@ fn small(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes))
 }
 
-impl Body {
+impl JournalBody {
     fn lengths(&self) -> [usize; 3] {
         [self.old.len(), self.new.len(), self.no_fill.len()]
     }
@@ -160,7 +162,10 @@ impl Body {
     ///
     /// # Errors
     /// What the storage reports; [`StorageError::MemoryLimit`].
-    pub(crate) fn read(journal: &dyn Storage, most: u64) -> Result<Option<Body>, ClassicError> {
+    pub(crate) fn read(
+        journal: &dyn Storage,
+        most: u64,
+    ) -> Result<Option<JournalBody>, ClassicError> {
         let mut start = [0; FIXED];
         if journal.read_at(0, &mut start)? < FIXED {
             return Ok(None);
@@ -174,12 +179,12 @@ impl Body {
         if journal.read_at(0, &mut bytes)? < bytes.len() {
             return Ok(None);
         }
-        Ok(Body::decode(&bytes))
+        Ok(JournalBody::decode(&bytes))
     }
 
-    fn decode(bytes: &[u8]) -> Option<Body> {
+    fn decode(bytes: &[u8]) -> Option<JournalBody> {
         let (magic, _) = bytes.split_first_chunk()?;
-        let kind = Kind::decode(small(bytes, 8)?)?;
+        let kind = ChangeKind::decode(small(bytes, 8)?)?;
         let covered = bytes.get(COVERED..)?;
         if small(bytes, 12)? != crc32fast::hash(covered) {
             return None;
@@ -193,7 +198,7 @@ impl Body {
         };
         let (old, rest) = rest.split_at_checked(length(40)?)?;
         let (new, flags) = rest.split_at_checked(length(48)?)?;
-        (flags.len() == length(56)? && old.len() == new.len()).then(|| Body {
+        (flags.len() == length(56)? && old.len() == new.len()).then(|| JournalBody {
             id,
             kind,
             old: old.to_vec(),
@@ -228,7 +233,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn new(journal: Arc<dyn Storage>, body: &Body) -> Slots {
+    pub(crate) fn new(journal: Arc<dyn Storage>, body: &JournalBody) -> Slots {
         Slots { journal, id: body.id, at: body.slots_at(), payload: body.kind.payload() }
     }
 
@@ -313,10 +318,10 @@ mod tests {
     use super::*;
     use zonda_storage::backend::Memory;
 
-    fn body() -> Body {
-        Body {
+    fn body() -> JournalBody {
+        JournalBody {
             id: Some([7; ID]),
-            kind: Kind::Move { payload: SLOT_PAYLOAD },
+            kind: ChangeKind::Move { payload: SLOT_PAYLOAD },
             old: (0..5000u32).map(|i| (i % 7) as u8).collect(),
             new: (0..5000u32).map(|i| (i % 11) as u8).collect(),
             n_records: 3,
@@ -327,8 +332,9 @@ mod tests {
 
     #[test]
     fn a_body_is_complete_or_nothing() {
-        for body in [body(), Body { id: None, ..body() }] {
-            let read = |bytes: &[u8]| Body::read(&Memory::from_slice(bytes), BODY_MAX).unwrap();
+        for body in [body(), JournalBody { id: None, ..body() }] {
+            let read =
+                |bytes: &[u8]| JournalBody::read(&Memory::from_slice(bytes), BODY_MAX).unwrap();
             let bytes = body.encode().unwrap();
             assert_eq!(read(&bytes), Some(body));
             for len in (0..bytes.len()).step_by(97) {
@@ -345,7 +351,7 @@ mod tests {
     #[test]
     fn the_bytes_of_the_former_version_are_as_they_were() {
         let (old, new, id) = (vec![1; 2], vec![2; 2], None);
-        let body = Body { id, old, new, no_fill: vec![true], ..body() };
+        let body = JournalBody { id, old, new, no_fill: vec![true], ..body() };
         let bytes = body.encode().unwrap();
         assert_eq!(&bytes[..12], b"ZNDJRNL\x01\x02\0\0\0");
         assert_eq!(bytes[16..24], 69u64.to_le_bytes());
@@ -359,8 +365,8 @@ mod tests {
     fn no_body_is_longer_than_it_may_be() {
         let bytes = body().encode().unwrap();
         let (memory, len) = (Memory::from_slice(&bytes), bytes.len() as u64);
-        assert!(Body::read(&memory, len).unwrap().is_some());
-        assert_eq!(Body::read(&memory, len - 1).unwrap(), None);
+        assert!(JournalBody::read(&memory, len).unwrap().is_some());
+        assert_eq!(JournalBody::read(&memory, len - 1).unwrap(), None);
     }
 
     #[test]
@@ -369,22 +375,22 @@ mod tests {
         let slots = Slots::new(Arc::clone(&journal), &body());
         slots.write(0, &mut [1; SLOT_FIXED + 100]).unwrap();
         assert!(slots.last().unwrap().is_some());
-        let other = Slots::new(journal, &Body { id: Some([8; ID]), ..body() });
+        let other = Slots::new(journal, &JournalBody { id: Some([8; ID]), ..body() });
         assert_eq!(other.last().unwrap(), None);
     }
 
     #[test]
     fn the_kind_says_how_long_slots_are() {
-        let kinds = (12..=22).map(|log| Kind::Move { payload: 1 << log });
-        for kind in kinds.chain([Kind::Header]) {
-            let bytes = Body { kind, ..body() }.encode().unwrap();
+        let kinds = (12..=22).map(|log| ChangeKind::Move { payload: 1 << log });
+        for kind in kinds.chain([ChangeKind::Header]) {
+            let bytes = JournalBody { kind, ..body() }.encode().unwrap();
             assert_eq!(
-                Body::read(&Memory::from_slice(&bytes), BODY_MAX).unwrap().unwrap().kind,
+                JournalBody::read(&Memory::from_slice(&bytes), BODY_MAX).unwrap().unwrap().kind,
                 kind
             );
         }
         for number in [0, 3, 11 << 8 | 2, 22 << 8 | 2, 63 << 8 | 2, 1 << 8 | 1] {
-            assert_eq!(Kind::decode(number), None, "{number}");
+            assert_eq!(ChangeKind::decode(number), None, "{number}");
         }
     }
 

@@ -9,20 +9,12 @@ use zonda_storage::Advice;
 use crate::codec::encoded_len;
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var, Version, round_up};
+use crate::tuning::{
+    DATA_ALIGN_BYTES, HEADER_SPACE_MAX_BYTES, HEADER_SPACE_MIN_BYTES, SMALL_DATA_BYTES,
+};
 
 /// Alignment used where `NC_ALIGN_CHUNK` is asked for: the usual `st_blksize`.
 const IO_BLOCK: u64 = 4096;
-/// Data starts on a multiple of this after a default header: one sector, so that short headers,
-/// their room included, are rewritten by one atomic sector write on most devices.
-const DEFAULT_ALIGN: u64 = 512;
-/// Least room after a default header: a handful of attributes or two variables.
-const DEFAULT_ROOM_MIN: u64 = 256;
-/// Most room after a default header.
-const DEFAULT_ROOM_MAX: u64 = 64 << 10;
-/// A file without records whose data are no more than this gets no room: moving them is as cheap as
-/// writing the header, and small files stay as small as the reference's.
-const SMALL_DATA: u64 = 4096;
-
 /// Largest `begin` of CDF-1.
 const CDF1_OFFSET_MAX: u64 = 0x7FFF_FFFF;
 
@@ -154,86 +146,107 @@ pub(crate) fn assign(
 /// No room anywhere: what the reference's `nc_enddef` leaves.
 const TIGHT: Reserve = Reserve::Explicit { h_minfree: 0, v_align: 1, v_minfree: 0, r_align: 1 };
 
+/// A [`Reserve`] in numbers: bytes that stay free, and multiples at which parts begin.
+struct Reserved {
+    h_minfree: u64,
+    v_align: u64,
+    v_minfree: u64,
+    r_align: u64,
+    /// Data stay where they are as long as the header fits in front of them, whatever the other numbers say.
+    is_default: bool,
+}
+
+impl Reserved {
+    fn of(reserve: Reserve, header: &Header, header_len: u64) -> Reserved {
+        let none =
+            Reserved { h_minfree: 0, v_align: 1, v_minfree: 0, r_align: 1, is_default: true };
+        let io_block = |align: u64| if align == u64::MAX { IO_BLOCK } else { align };
+        match reserve {
+            Reserve::Default if has_small_data(header) => none,
+            Reserve::Default => Reserved {
+                h_minfree: (header_len >> 2).clamp(HEADER_SPACE_MIN_BYTES, HEADER_SPACE_MAX_BYTES),
+                v_align: DATA_ALIGN_BYTES,
+                ..none
+            },
+            Reserve::Explicit { h_minfree, v_align, v_minfree, r_align } => Reserved {
+                h_minfree,
+                v_align: io_block(v_align),
+                v_minfree,
+                r_align: io_block(r_align),
+                is_default: false,
+            },
+        }
+    }
+
+    /// Where data begin behind a header of `header_len` bytes.
+    fn begin_of_data(&self, header_len: u64, old: Option<&Header>) -> u64 {
+        let old_begin = old.map_or(0, |old| old.layout.begin_var);
+        let least = header_len.saturating_add(self.h_minfree);
+        let stays = if self.is_default {
+            old.is_some_and(|old| !old.vars.is_empty()) && old_begin >= header_len
+        } else {
+            old_begin >= least && round_up(old_begin, self.v_align) == old_begin
+        };
+        if stays { old_begin } else { round_up(least, self.v_align).max(old_begin) }
+    }
+
+    /// Where records begin behind fixed-size variables that end at `end`.
+    fn begin_of_records(&self, end: u64, old: Option<&Header>) -> u64 {
+        let begin = old.map_or(0, |old| old.layout.begin_rec).max(end);
+        let least = end.saturating_add(self.v_minfree);
+        let stays = begin >= least && round_up(begin, self.r_align) == begin && old.is_some();
+        if stays { begin } else { round_up(begin.max(least), self.r_align) }
+    }
+}
+
 fn assign_with(
     header: &mut Header,
     old: Option<&Header>,
     reserve: Reserve,
 ) -> Result<(), ClassicError> {
-    let io_block = |align: u64| if align == u64::MAX { IO_BLOCK } else { align };
     let header_len = encoded_len(header);
-    let (h_minfree, v_align, v_minfree, r_align, default) = match reserve {
-        Reserve::Default if has_small_data(header) => (0, 1, 0, 1, true),
-        Reserve::Default => {
-            let room = (header_len >> 2).clamp(DEFAULT_ROOM_MIN, DEFAULT_ROOM_MAX);
-            (room, DEFAULT_ALIGN, 0, 1, true)
-        }
-        Reserve::Explicit { h_minfree, v_align, v_minfree, r_align } => {
-            (h_minfree, io_block(v_align), v_minfree, io_block(r_align), false)
-        }
-    };
-    let (old_begin_var, old_begin_rec) =
-        old.map_or((0, 0), |old| (old.layout.begin_var, old.layout.begin_rec));
     let mut layout = Layout { header_len, ..header.layout };
     (layout.record_len, layout.n_record_vars) = record_len(header);
     if header.vars.is_empty() {
         // Nothing lies behind the header yet.
-        layout.begin_var = header_len.max(old_begin_var);
-        layout.begin_rec = layout.begin_var.max(old_begin_rec);
+        let old = old.map_or(Layout::default(), |old| old.layout);
+        layout.begin_var = header_len.max(old.begin_var);
+        layout.begin_rec = layout.begin_var.max(old.begin_rec);
         header.layout = layout;
         return Ok(());
     }
-
-    // A default enddef keeps the place of data as long as the header fits in front of it.
-    let stays = if default {
-        old.is_some_and(|old| !old.vars.is_empty()) && old_begin_var >= header_len
-    } else {
-        old_begin_var >= header_len.saturating_add(h_minfree)
-            && round_up(old_begin_var, v_align) == old_begin_var
-    };
-    let mut at = if stays {
-        old_begin_var
-    } else {
-        round_up(header_len.saturating_add(h_minfree), v_align).max(old_begin_var)
-    };
-
-    let mut old_fixed = old.iter().flat_map(|old| &old.vars).filter(|var| !var.is_record());
-    let mut first_fixed = None;
-    for var in header.vars.iter_mut().filter(|var| !var.is_record()) {
-        if let Some(old) = old_fixed.next() {
-            at = at.max(old.begin);
-        }
-        place(var, at, header.version)?;
-        first_fixed.get_or_insert(at);
-        at = end_of(var)?;
-    }
-
-    let begin_rec = old_begin_rec.max(at);
-    let fits = begin_rec >= at.saturating_add(v_minfree)
-        && round_up(begin_rec, r_align) == begin_rec
-        && old.is_some();
-    layout.begin_rec = if fits {
-        begin_rec
-    } else {
-        round_up(begin_rec.max(at.saturating_add(v_minfree)), r_align)
-    };
-    layout.begin_var = first_fixed.unwrap_or(layout.begin_rec);
-
-    let mut at = layout.begin_rec;
-    let mut old_records = old.iter().flat_map(|old| &old.vars).filter(|var| var.is_record());
-    for var in header.vars.iter_mut().filter(|var| var.is_record()) {
-        if let Some(old) = old_records.next() {
-            at = at.max(old.begin);
-        }
-        place(var, at, header.version)?;
-        at = end_of(var)?;
-    }
+    let reserved = Reserved::of(reserve, header, header_len);
+    let begin = reserved.begin_of_data(header_len, old);
+    let end = place_all(header, old, false, begin)?;
+    layout.begin_rec = reserved.begin_of_records(end, old);
+    let first_fixed = header.vars.iter().find(|var| !var.is_record());
+    layout.begin_var = first_fixed.map_or(layout.begin_rec, |var| var.begin);
+    place_all(header, old, true, layout.begin_rec)?;
     header.layout = layout;
     check_order(header)
 }
 
+/// Places the variables with or without records one behind the other from byte `at` on, none before its old place; gives the
+/// end of the last one.
+fn place_all(
+    header: &mut Header,
+    old: Option<&Header>,
+    is_record: bool,
+    mut at: u64,
+) -> Result<u64, ClassicError> {
+    let version = header.version;
+    let mut old = old.iter().flat_map(|old| &old.vars).filter(|var| var.is_record() == is_record);
+    for var in header.vars.iter_mut().filter(|var| var.is_record() == is_record) {
+        at = at.max(old.next().map_or(0, |old| old.begin));
+        place(var, at, version)?;
+        at = end_of(var)?;
+    }
+    Ok(at)
+}
+
 fn has_small_data(header: &Header) -> bool {
     let bytes = header.vars.iter().fold(0u64, |sum, var| sum.saturating_add(var.padded_bytes()));
-    bytes <= SMALL_DATA && !header.vars.iter().any(Var::is_record)
+    bytes <= SMALL_DATA_BYTES && !header.vars.iter().any(Var::is_record)
 }
 
 fn place(var: &mut Var, at: u64, version: Version) -> Result<(), ClassicError> {
@@ -348,8 +361,8 @@ mod tests {
     fn default_headers_have_room_and_redef_uses_it() {
         let mut first = header(Version::Cdf2, &[(&[5], ExtType::Int), (&[0], ExtType::Int)]);
         assign(&mut first, None, Reserve::Default).unwrap();
-        assert_eq!(first.layout.begin_var % DEFAULT_ALIGN, 0);
-        assert!(first.layout.begin_var >= first.layout.header_len + DEFAULT_ROOM_MIN);
+        assert_eq!(first.layout.begin_var % DATA_ALIGN_BYTES, 0);
+        assert!(first.layout.begin_var >= first.layout.header_len + HEADER_SPACE_MIN_BYTES);
         let mut second = first.clone();
         second.push_dim(Dim { name: b"more"[..].into(), len: 3 });
         assign(&mut second, Some(&first), Reserve::Default).unwrap();

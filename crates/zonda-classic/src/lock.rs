@@ -1,4 +1,5 @@
-//! The lock of a file that grows: that of `zonda_runtime::lock`; a trace has the waits for it. Who has the file alone needs not take it.
+//! The lock under which records are added: one of `zonda_runtime::lock`, whose waits are in a trace. Exclusive access to the file
+//! (`&mut`) needs no lock.
 
 use zonda_runtime::lock::{self, MutexGuard, Rank};
 

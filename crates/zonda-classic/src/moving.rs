@@ -20,20 +20,17 @@ use crate::codec::{decode_header, encode_header};
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Var};
-use crate::journal::{Body, Kind, SLOT_FIXED, SLOT_PAYLOAD, Slots};
-use crate::short::read_or_zeros;
+use crate::journal::{ChangeKind, JournalBody, SLOT_FIXED, SLOT_PAYLOAD, Slots};
+use crate::past_end::read_or_zeros;
+use crate::tuning::{BATCH_PIECES, ZEROS_BYTES};
 
-/// The most pieces in a batch: small records would make long lists.
-const PIECES: usize = 16 << 10;
 /// The most bytes of a batch, and what is tried instead where the device has no room for a journal of
 /// two of these.
 const PAYLOADS: [usize; 4] = [SLOT_PAYLOAD, 256 << 10, 32 << 10, 4 << 10];
-/// Bytes of zeros written at a time.
-const ZEROS: u64 = 1 << 20;
 
 /// Bytes that go from one place to one further back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct BatchPiece {
     from: u64,
     to: u64,
     len: usize,
@@ -42,12 +39,12 @@ struct Piece {
 /// A move of a file's data to the places that new definitions give it.
 #[derive(Debug)]
 pub(crate) struct Move {
-    old: Header,
-    /// The definitions that are there in the end; the first variables are those of `old`.
+    runs: Runs,
+    /// The definitions that the file has in the end. Its first variables are those of the old ones.
     target: Header,
+    /// How many variables the old definitions have.
+    n_old_vars: usize,
     n_records: u64,
-    /// Bytes of the file before: what was never written needs no moving.
-    stored: u64,
     /// The most bytes of a batch.
     payload: usize,
     slots: Option<Slots>,
@@ -73,9 +70,11 @@ impl Move {
         n_records: u64,
     ) -> Result<Move, ClassicError> {
         let stored = storage.len()?;
-        // Written, not only lengthened: where there is no room for it, this is the time to know.
-        let full = end_of_moves(old, target, n_records, stored);
-        let len = usize::try_from(full.saturating_sub(stored).min(ZEROS)).map_err(|_| BATCH)?;
+        let runs = Runs::new(old, target, n_records, stored);
+        // Zeros are written: a longer length alone would not show now that the device has no room.
+        let full = runs.end();
+        let len =
+            usize::try_from(full.saturating_sub(stored).min(ZEROS_BYTES)).map_err(|_| BATCH)?;
         let zeros = memory::filled(len, 0)?;
         let mut at = stored;
         while at < full {
@@ -85,10 +84,10 @@ impl Move {
         }
         storage.barrier()?;
         let mut moving = Move {
-            old: old.clone(),
+            runs,
             target: target.clone(),
+            n_old_vars: old.vars.len(),
             n_records,
-            stored,
             payload: SLOT_PAYLOAD,
             slots: None,
             next: 0,
@@ -96,9 +95,9 @@ impl Move {
         };
         let Some(sidecars) = sidecars else { return Ok(moving) };
         let new = encode_header(target, n_records)?;
-        let mut body = Body {
+        let mut body = JournalBody {
             id: Some(journal_id()),
-            kind: Kind::Header,
+            kind: ChangeKind::Header,
             old: read_whole(storage, new.len())?,
             new,
             n_records,
@@ -108,7 +107,7 @@ impl Move {
         let mut payloads = PAYLOADS.into_iter();
         while let Some(payload) = payloads.next() {
             moving.payload = payload;
-            body.kind = Kind::Move { payload };
+            body.kind = ChangeKind::Move { payload };
             match moving.keep_journal(&**sidecars, &body) {
                 Err(ClassicError::Storage(cause))
                     if has_no_room(cause.raw_os_error()) && payloads.len() > 0 => {}
@@ -122,16 +121,19 @@ impl Move {
     }
 
     /// Writes the journal, with room for all that it will keep.
-    fn keep_journal(&mut self, sidecars: &dyn Sidecars, body: &Body) -> Result<(), ClassicError> {
+    fn keep_journal(
+        &mut self,
+        sidecars: &dyn Sidecars,
+        body: &JournalBody,
+    ) -> Result<(), ClassicError> {
         let Some(journal) = write_journal(sidecars, &body.encode()?)? else { return Ok(()) };
         let slots = Slots::new(journal, body);
         let (mut even, mut odd) = (0, 0);
-        // Nothing is carried out, so this cannot fail.
-        let _ = self.for_each_batch(|number, pieces| {
+        self.runs.for_each_batch(self.payload, |number, pieces| {
             let most = if number & 1 == 0 { &mut even } else { &mut odd };
-            *most = kept(pieces).max(*most);
+            *most = journal_bytes(pieces).max(*most);
             Ok(())
-        });
+        })?;
         if let Err(error) = slots.reserve([even, odd]) {
             let _ = sidecars.remove(Sidecar::Journal);
             return Err(error);
@@ -140,32 +142,31 @@ impl Move {
         Ok(())
     }
 
-    fn for_each_batch(
-        &self,
-        f: impl FnMut(u64, &[Piece]) -> Result<(), ClassicError>,
-    ) -> Result<(), ClassicError> {
-        for_each_batch(&self.old, &self.target, self.n_records, self.stored, self.payload, f)
-    }
-
     /// Whether a file may be the one whose data a journal moves: it got all the room that the move needs
     /// before there was a journal. One that was restored from before has the same header, and its data
     /// where they were.
     ///
     /// # Errors
     /// What the storage reports.
-    pub(crate) fn has_room(storage: &dyn Storage, body: &Body) -> Result<bool, ClassicError> {
+    pub(crate) fn has_room(
+        storage: &dyn Storage,
+        body: &JournalBody,
+    ) -> Result<bool, ClassicError> {
         let (Ok((old, _)), Ok((target, _))) = (decode_header(&body.old), decode_header(&body.new))
         else {
             return Ok(false);
         };
-        Ok(storage.len()? >= end_of_moves(&old, &target, body.n_records, body.stored))
+        Ok(storage.len()? >= Runs::new(&old, &target, body.n_records, body.stored).end())
     }
 
     /// Goes on with the move that a journal describes.
     ///
     /// # Errors
     /// As [`decode_header`], and what the storage reports.
-    pub(crate) fn resume(journal: Arc<dyn Storage>, body: &Body) -> Result<Move, ClassicError> {
+    pub(crate) fn resume(
+        journal: Arc<dyn Storage>,
+        body: &JournalBody,
+    ) -> Result<Move, ClassicError> {
         let (old, _) = decode_header(&body.old)?;
         let (mut target, _) = decode_header(&body.new)?;
         for (var, no_fill) in target.vars.iter_mut().zip(&body.no_fill) {
@@ -174,10 +175,10 @@ impl Move {
         let slots = Slots::new(journal, body);
         let (next, block) = slots.last()?.unwrap_or_default();
         Ok(Move {
-            old,
+            runs: Runs::new(&old, &target, body.n_records, body.stored),
             target,
+            n_old_vars: old.vars.len(),
             n_records: body.n_records,
-            stored: body.stored,
             payload: body.kind.payload(),
             // A slot without payload: the batch can be read again from where it came.
             block: if block.len() > SLOT_FIXED { block } else { Vec::new() },
@@ -201,26 +202,18 @@ impl Move {
         storage: &dyn Storage,
         sidecars: Option<&Arc<dyn Sidecars>>,
     ) -> Result<(), ClassicError> {
-        let (old, target) = (self.old.clone(), self.target.clone());
-        for_each_batch(
-            &old,
-            &target,
-            self.n_records,
-            self.stored,
-            self.payload,
-            |number, pieces| {
-                if number < self.next { Ok(()) } else { self.carry_out(storage, pieces) }
-            },
-        )?;
+        let runs = self.runs.clone();
+        runs.for_each_batch(self.payload, |number, pieces| {
+            if number < self.next { Ok(()) } else { self.carry_out(storage, pieces) }
+        })?;
         if let Some(slots) = &self.slots {
             // What comes now may lie where the last batch came from, so that is to be read no more.
             slots.write(self.next, &mut [0; SLOT_FIXED])?;
         }
-        let first = old.vars.len();
-        fill::new_fixed_vars(storage, &target, first)?;
-        fill::new_record_vars(storage, &target, first, self.n_records)?;
+        fill::new_fixed_vars(storage, &self.target, self.n_old_vars)?;
+        fill::new_record_vars(storage, &self.target, self.n_old_vars, self.n_records)?;
         storage.barrier()?;
-        storage.write_at(0, &encode_header(&target, self.n_records)?)?;
+        storage.write_at(0, &encode_header(&self.target, self.n_records)?)?;
         storage.sync()?;
         if let (Some(sidecars), Some(_)) = (sidecars, &self.slots) {
             sidecars.remove(Sidecar::Journal)?;
@@ -229,7 +222,11 @@ impl Move {
         Ok(())
     }
 
-    fn carry_out(&mut self, storage: &dyn Storage, pieces: &[Piece]) -> Result<(), ClassicError> {
+    fn carry_out(
+        &mut self,
+        storage: &dyn Storage,
+        pieces: &[BatchPiece],
+    ) -> Result<(), ClassicError> {
         if self.block.is_empty() {
             let len = pieces.iter().fold(SLOT_FIXED, |sum, piece| sum.saturating_add(piece.len));
             let mut block = memory::filled(len, 0)?;
@@ -241,7 +238,7 @@ impl Move {
             }
             if let Some(slots) = &self.slots {
                 // What lands outside of where it comes from can be read there again.
-                let kept = SLOT_FIXED.saturating_add(kept(pieces));
+                let kept = SLOT_FIXED.saturating_add(journal_bytes(pieces));
                 slots.write(self.next, block.get_mut(..kept).ok_or(BATCH)?)?;
             }
             self.block = block;
@@ -261,10 +258,10 @@ impl Move {
 }
 
 /// What moves has the length of its place; where it has not, the data would be lost.
-const BATCH: ClassicError = ClassicError::Length { what: "data that moves" };
+const BATCH: ClassicError = ClassicError::Length("data that moves");
 
 /// Bytes that a batch has in the journal: none of what lands outside of where it comes from.
-fn kept(pieces: &[Piece]) -> usize {
+fn journal_bytes(pieces: &[BatchPiece]) -> usize {
     let apart = highest_source(pieces) <= lowest_target(pieces);
     if apart { 0 } else { pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len)) }
 }
@@ -276,130 +273,130 @@ pub(crate) fn read_whole(storage: &dyn Storage, len: usize) -> Result<Vec<u8>, C
     Ok(bytes)
 }
 
-fn highest_source(pieces: &[Piece]) -> u64 {
+fn highest_source(pieces: &[BatchPiece]) -> u64 {
     pieces.iter().map(|piece| piece.from.saturating_add(piece.len as u64)).max().unwrap_or(0)
 }
 
-fn lowest_target(pieces: &[Piece]) -> u64 {
+fn lowest_target(pieces: &[BatchPiece]) -> u64 {
     pieces.iter().map(|piece| piece.to).min().unwrap_or(0)
 }
 
-/// Whether data has to move, and how many bytes of a file of `stored` bytes.
-pub(crate) fn bytes_to_move(old: &Header, new: &Header, n_records: u64, stored: u64) -> u64 {
-    let mut bytes = 0u64;
-    // Nothing is carried out, so this cannot fail.
-    let _ = for_each_move(old, new, n_records, stored, &mut |from, to, len| {
-        if from != to {
-            bytes = bytes.saturating_add(len.min(stored.saturating_sub(from)));
-        }
-        Ok(())
-    });
-    bytes
+/// A run of bytes that new definitions move: where it lies, where it goes, and its length in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) len: u64,
 }
 
-/// Where what is moved ends.
-fn end_of_moves(old: &Header, new: &Header, n_records: u64, stored: u64) -> u64 {
-    let mut end = 0u64;
-    // Nothing is carried out, so this cannot fail.
-    let _ = for_each_move(old, new, n_records, stored, &mut |from, to, len| {
-        let len = len.min(stored.saturating_sub(from));
-        if len > 0 {
-            end = end.max(to.saturating_add(len));
-        }
-        Ok(())
-    });
-    end
-}
-
-/// Calls `f` with the number and the pieces of every batch, those behind first.
-///
-/// The same headers give the same batches in every process: a journal counts them.
-fn for_each_batch(
-    old: &Header,
-    new: &Header,
+/// All data that two headers have in common, as runs of bytes. The same headers give the same runs in every process, which a
+/// journal relies on.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs {
+    /// Those of fixed-size variables.
+    fixed: Vec<Run>,
+    /// Those of the first record.
+    of_record: Vec<Run>,
     n_records: u64,
+    /// Bytes from a record to the next, before and after.
+    record_lens: (u64, u64),
+    /// Bytes of the file before. What lies behind was never written and needs no moving.
     stored: u64,
-    payload: usize,
-    mut f: impl FnMut(u64, &[Piece]) -> Result<(), ClassicError>,
-) -> Result<(), ClassicError> {
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut room = payload;
-    let mut number = 0u64;
-    for_each_move(old, new, n_records, stored, &mut |from, to, len| {
-        let mut left = if from == to { 0 } else { len.min(stored.saturating_sub(from)) };
-        while left > 0 {
-            let len = usize::try_from(left).unwrap_or(usize::MAX).min(room);
-            left = left.saturating_sub(len as u64);
-            pieces.push(Piece {
-                from: from.saturating_add(left),
-                to: to.saturating_add(left),
-                len,
-            });
-            room = room.saturating_sub(len);
-            if room == 0 || pieces.len() == PIECES {
-                f(number, &pieces)?;
-                number = number.saturating_add(1);
-                pieces.clear();
-                room = payload;
+}
+
+impl Runs {
+    pub(crate) fn new(old: &Header, new: &Header, n_records: u64, stored: u64) -> Runs {
+        let (from_len, to_len) = (old.layout.record_len, new.layout.record_len);
+        let runs = |is_record, most: u64| -> Vec<Run> {
+            pairs(old, new, is_record)
+                .map(|(old, new)| Run {
+                    from: old.begin,
+                    to: new.begin,
+                    len: old.padded_bytes().min(most),
+                })
+                .collect()
+        };
+        let fixed = runs(false, u64::MAX);
+        // A single record variable has unpadded records.
+        let mut of_record = runs(true, from_len);
+        // Records behind the end of the file were never written, however many a header claims.
+        let n_stored = stored.checked_div(from_len).map_or(0, |n| n.saturating_add(1));
+        let mut n_runs = n_records.min(n_stored);
+        let distance = |run: &Run| run.to.saturating_sub(run.from);
+        if let Some(first) = of_record.first().copied()
+            && from_len == to_len
+            && of_record.iter().all(|run| distance(run) == distance(&first))
+        {
+            // All records move together: they are one run.
+            let len = n_records.saturating_mul(from_len);
+            (of_record, n_runs) = (vec![Run { len, ..first }], 1);
+        }
+        Runs { fixed, of_record, n_records: n_runs, record_lens: (from_len, to_len), stored }
+    }
+
+    /// The runs in the order in which they lie in the file, without what the file never had.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Run> {
+        let of_records = (0..self.n_records).flat_map(|record| {
+            let (from, to) = self.record_lens;
+            let (from, to) = (record.saturating_mul(from), record.saturating_mul(to));
+            self.of_record.iter().map(move |run| Run {
+                from: run.from.saturating_add(from),
+                to: run.to.saturating_add(to),
+                len: run.len,
+            })
+        });
+        self.fixed
+            .iter()
+            .copied()
+            .chain(of_records)
+            .map(|run| Run { len: run.len.min(self.stored.saturating_sub(run.from)), ..run })
+    }
+
+    /// Bytes that change their place.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        let moved = self.iter().filter(|run| run.from != run.to);
+        moved.fold(0, |sum, run| sum.saturating_add(run.len))
+    }
+
+    /// Where the last byte of all is to go, plus one.
+    fn end(&self) -> u64 {
+        let ends = self.iter().filter(|run| run.len > 0);
+        ends.map(|run| run.to.saturating_add(run.len)).max().unwrap_or(0)
+    }
+
+    /// Calls `f` with the number and the pieces of every batch of at most `payload` bytes, those at the end of the file first.
+    fn for_each_batch(
+        &self,
+        payload: usize,
+        mut f: impl FnMut(u64, &[BatchPiece]) -> Result<(), ClassicError>,
+    ) -> Result<(), ClassicError> {
+        let mut pieces: Vec<BatchPiece> = Vec::new();
+        let mut space = payload;
+        let mut number = 0u64;
+        for Run { from, to, len: mut left } in self.iter().rev().filter(|run| run.from != run.to) {
+            while left > 0 {
+                let len = usize::try_from(left).unwrap_or(usize::MAX).min(space);
+                left = left.saturating_sub(len as u64);
+                let (from, to) = (from.saturating_add(left), to.saturating_add(left));
+                pieces.push(BatchPiece { from, to, len });
+                space = space.saturating_sub(len);
+                if space == 0 || pieces.len() == BATCH_PIECES {
+                    f(number, &pieces)?;
+                    number = number.saturating_add(1);
+                    pieces.clear();
+                    space = payload;
+                }
             }
         }
-        Ok(())
-    })?;
-    if pieces.is_empty() { Ok(()) } else { f(number, &pieces) }
-}
-
-/// Calls `f` with (from, to, length) of every run of bytes, those behind first.
-fn for_each_move(
-    old: &Header,
-    new: &Header,
-    n_records: u64,
-    stored: u64,
-    f: &mut impl FnMut(u64, u64, u64) -> Result<(), ClassicError>,
-) -> Result<(), ClassicError> {
-    for_each_record_move(old, new, n_records, stored, f)?;
-    for (old_var, new_var) in pairs(old, new, false).into_iter().rev() {
-        f(old_var.begin, new_var.begin, old_var.padded_bytes())?;
+        if pieces.is_empty() { Ok(()) } else { f(number, &pieces) }
     }
-    Ok(())
 }
 
-/// Variables of one kind that both headers have. Redef only appends variables.
-pub(crate) fn pairs<'a>(old: &'a Header, new: &'a Header, record: bool) -> Vec<(&'a Var, &'a Var)> {
-    old.vars.iter().zip(&new.vars).filter(|(old, _)| old.is_record() == record).collect()
-}
-
-/// How far all records move together, where they keep their shape.
-pub(crate) fn common_distance(old: &Header, new: &Header) -> Option<u64> {
-    let mut distances =
-        pairs(old, new, true).into_iter().map(|(old, new)| new.begin.saturating_sub(old.begin));
-    let first = distances.next().unwrap_or(0);
-    let same = old.layout.record_len == new.layout.record_len && distances.all(|d| d == first);
-    same.then_some(first)
-}
-
-fn for_each_record_move(
-    old: &Header,
-    new: &Header,
-    n_records: u64,
-    stored: u64,
-    f: &mut impl FnMut(u64, u64, u64) -> Result<(), ClassicError>,
-) -> Result<(), ClassicError> {
-    let (from_len, to_len) = (old.layout.record_len, new.layout.record_len);
-    let both = pairs(old, new, true);
-    let Some((first, _)) = both.first() else { return Ok(()) };
-    if let Some(distance) = common_distance(old, new) {
-        let len = n_records.saturating_mul(from_len);
-        return f(first.begin, first.begin.saturating_add(distance), len);
-    }
-    // Records behind the end of the file were never written, however many a header claims.
-    let n_stored = stored.checked_div(from_len).map_or(0, |n| n.saturating_add(1));
-    for record in (0..n_records.min(n_stored)).rev() {
-        for (old_var, new_var) in both.iter().rev() {
-            let from = old_var.begin.saturating_add(record.saturating_mul(from_len));
-            let to = new_var.begin.saturating_add(record.saturating_mul(to_len));
-            // A single record variable has unpadded records.
-            f(from, to, old_var.padded_bytes().min(from_len))?;
-        }
-    }
-    Ok(())
+/// Variables with or without records that both headers have. A redefinition only appends variables.
+fn pairs<'a>(
+    old: &'a Header,
+    new: &'a Header,
+    is_record: bool,
+) -> impl Iterator<Item = (&'a Var, &'a Var)> {
+    old.vars.iter().zip(&new.vars).filter(move |(old, _)| old.is_record() == is_record)
 }

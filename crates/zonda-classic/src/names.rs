@@ -9,17 +9,16 @@ use std::sync::OnceLock;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Up to this many names a linear look is as fast as hashing.
-const LINEAR_LIMIT: usize = 12;
+use crate::tuning::LINEAR_NAMES;
 
 /// An index of names onto positions in the list that owns them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameIndex {
-    table: OnceLock<Table>,
+    table: OnceLock<NameTable>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct NameTable {
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
     /// Of some names there are several, of which only the first are here.
@@ -34,10 +33,10 @@ impl NameIndex {
         len: usize,
         name_of: impl Fn(usize) -> Option<&'a [u8]>,
     ) -> Option<usize> {
-        if len <= LINEAR_LIMIT {
+        if len <= LINEAR_NAMES {
             return (0..len).find(|&i| name_of(i) == Some(name));
         }
-        let table = self.table.get_or_init(|| Table::new(len, &name_of));
+        let table = self.table.get_or_init(|| NameTable::new(len, &name_of));
         let hash = table.hasher.hash_one(name);
         let found = table.ids.find(hash, |&i| name_of(i as usize) == Some(name))?;
         Some(*found as usize)
@@ -71,9 +70,9 @@ impl NameIndex {
     }
 }
 
-impl Table {
-    fn new<'a>(len: usize, name_of: &impl Fn(usize) -> Option<&'a [u8]>) -> Table {
-        let mut table = Table { ids: HashTable::with_capacity(len), ..Table::default() };
+impl NameTable {
+    fn new<'a>(len: usize, name_of: &impl Fn(usize) -> Option<&'a [u8]>) -> NameTable {
+        let mut table = NameTable { ids: HashTable::with_capacity(len), ..NameTable::default() };
         for id in 0..len {
             table.insert(id, name_of);
         }
@@ -99,7 +98,7 @@ mod tests {
 
     #[test]
     fn finds_first_of_each_name_at_every_size() {
-        for len in [0, 1, LINEAR_LIMIT, LINEAR_LIMIT + 1, 1000] {
+        for len in [0, 1, LINEAR_NAMES, LINEAR_NAMES + 1, 1000] {
             let names: Vec<Vec<u8>> = (0..len).map(|i| format!("n{}", i % 700).into()).collect();
             let name_of = |i: usize| names.get(i).map(Vec::as_slice);
             let first_asked_at_the_end = NameIndex::default();

@@ -14,6 +14,8 @@ pub(crate) struct Reader<'a> {
     production: &'static str,
     /// Counts are 8 bytes (CDF-5) instead of 4.
     wide: bool,
+    /// Of a damaged header: a count may be larger than what is left.
+    tolerates_counts: bool,
     /// The last list of the file, while it is read.
     items: Items,
 }
@@ -36,6 +38,7 @@ impl<'a> Reader<'a> {
             len: bytes.len(),
             production: "magic",
             wide: false,
+            tolerates_counts: false,
             items: Items::default(),
         }
     }
@@ -47,6 +50,15 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn set_wide(&mut self, wide: bool) {
         self.wide = wide;
+    }
+
+    /// Says that the header is damaged, so that counts of items may be larger than what is left.
+    pub(crate) fn tolerate_counts(&mut self) {
+        self.tolerates_counts = true;
+    }
+
+    pub(crate) fn tolerates_counts(&self) -> bool {
+        self.tolerates_counts
     }
 
     /// Names what is being read, for messages.

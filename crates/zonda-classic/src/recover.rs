@@ -1,4 +1,4 @@
-//! What a dead writer left beside a file.
+//! The journal that a killed writer left beside a file: whether it is the file's, and completing what it describes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use zonda_storage::{FoundSidecar, Sidecar, SidecarForReader, Sidecars, Storage, 
 
 use crate::commit::finish_header;
 use crate::error::ClassicError;
-use crate::journal::{BODY_MAX, Body, Kind};
+use crate::journal::{BODY_MAX, ChangeKind, JournalBody};
 use crate::moving::Move;
 
 /// What [`recover`] found, and what it did.
@@ -40,40 +40,41 @@ pub(crate) enum Pending {
 }
 
 /// A journal that belongs to the file.
-struct Left {
+struct FoundJournal {
     journal: Arc<dyn Storage>,
-    body: Body,
+    body: JournalBody,
 }
 
-enum Look {
-    Stop(Recovery),
-    Left(Left),
+enum JournalState {
+    Done(Recovery),
+    FoundJournal(FoundJournal),
 }
 
-/// Bytes that another user's journal may have besides four times those of the file.
+/// Another user's journal is read up to four times the bytes of the file, and so many more.
 const THEIRS_LEAST: u64 = 1 << 20;
 
-/// Whether a journal was written for the file as it is.
-fn is_its(body: &Body, storage: &dyn Storage) -> Result<bool, ClassicError> {
-    Ok(body.belongs_to(storage)? && (body.kind == Kind::Header || Move::has_room(storage, body)?))
+/// Whether a journal was written for the file in its present state.
+fn is_its(body: &JournalBody, storage: &dyn Storage) -> Result<bool, ClassicError> {
+    Ok(body.belongs_to(storage)?
+        && (body.kind == ChangeKind::Header || Move::has_room(storage, body)?))
 }
 
 /// What completing a journal changes that is not complete itself.
 const NOTHING: &str = "nothing: it is not complete, and is removed";
 
-fn look(storage: &dyn Storage, found: Option<FoundSidecar>) -> Result<Look, ClassicError> {
-    let Some(found) = found else { return Ok(Look::Stop(Recovery::Nothing)) };
-    let Some(body) = Body::read(&*found.storage, BODY_MAX)? else {
+fn look(storage: &dyn Storage, found: Option<FoundSidecar>) -> Result<JournalState, ClassicError> {
+    let Some(found) = found else { return Ok(JournalState::Done(Recovery::Nothing)) };
+    let Some(body) = JournalBody::read(&*found.storage, BODY_MAX)? else {
         let state = if found.in_use { Recovery::InUse } else { Recovery::Untouched };
-        return Ok(Look::Stop(state));
+        return Ok(JournalState::Done(state));
     };
     if !is_its(&body, storage)? {
-        return Ok(Look::Stop(Recovery::NotItsJournal));
+        return Ok(JournalState::Done(Recovery::NotItsJournal));
     }
     if found.in_use {
-        return Ok(Look::Stop(Recovery::InUse));
+        return Ok(JournalState::Done(Recovery::InUse));
     }
-    Ok(Look::Left(Left { journal: found.storage, body }))
+    Ok(JournalState::FoundJournal(FoundJournal { journal: found.storage, body }))
 }
 
 /// Completes what a dead writer began, and removes its journal and its copy.
@@ -103,9 +104,9 @@ pub fn recover_of<E: From<ClassicError>>(
     let found = sidecars.find_of(Sidecar::Journal, user).map_err(ClassicError::from)?;
     let found = look(storage, found)?;
     match &found {
-        Look::Left(left) => show(&left.body.told())?,
-        Look::Stop(Recovery::Untouched) => show(&[NOTHING.to_owned()])?,
-        Look::Stop(_) => {}
+        JournalState::FoundJournal(left) => show(&left.body.changes())?,
+        JournalState::Done(Recovery::Untouched) => show(&[NOTHING.to_owned()])?,
+        JournalState::Done(_) => {}
     }
     Ok(complete(storage, sidecars, found)?)
 }
@@ -113,20 +114,20 @@ pub fn recover_of<E: From<ClassicError>>(
 fn complete(
     storage: &dyn Storage,
     sidecars: &Arc<dyn Sidecars>,
-    found: Look,
+    found: JournalState,
 ) -> Result<Recovery, ClassicError> {
     let done = match found {
-        Look::Stop(Recovery::Untouched) => {
+        JournalState::Done(Recovery::Untouched) => {
             sidecars.remove(Sidecar::Journal)?;
             Recovery::Untouched
         }
-        Look::Stop(state) => state,
-        Look::Left(Left { journal, body }) => match body.kind {
-            Kind::Header => {
+        JournalState::Done(state) => state,
+        JournalState::FoundJournal(FoundJournal { journal, body }) => match body.kind {
+            ChangeKind::Header => {
                 finish_header(storage, Some(sidecars), &body.new)?;
                 Recovery::Header
             }
-            Kind::Move { .. } => {
+            ChangeKind::Move { .. } => {
                 Move::resume(journal, &body)?.finish(storage, Some(sidecars))?;
                 Recovery::Move
             }
@@ -178,19 +179,19 @@ pub(crate) fn pending(
     };
     match sidecars.sight(Sidecar::Journal)? {
         SidecarForReader::Nothing => Ok(Pending::Nothing),
-        SidecarForReader::Ours(found) => match Body::read(&*found.storage, BODY_MAX)? {
+        SidecarForReader::Ours(found) => match JournalBody::read(&*found.storage, BODY_MAX)? {
             Some(body) if is_its(&body, storage)? => match body.kind {
-                Kind::Header => Ok(Pending::Header(body.new)),
-                Kind::Move { .. } => Err(ClassicError::HalfMoved { in_use: found.in_use }),
+                ChangeKind::Header => Ok(Pending::Header(body.new)),
+                ChangeKind::Move { .. } => Err(ClassicError::HalfMoved { in_use: found.in_use }),
             },
             Some(_) => not_its(),
             None => Ok(Pending::Nothing),
         },
         SidecarForReader::Theirs(found, refused) => {
             let most = storage.len()?.saturating_mul(4).saturating_add(THEIRS_LEAST);
-            match Body::read(&*found.storage, most.min(BODY_MAX))? {
+            match JournalBody::read(&*found.storage, most.min(BODY_MAX))? {
                 Some(body) if is_its(&body, storage)? => match body.kind {
-                    Kind::Move { .. } if found.in_use => {
+                    ChangeKind::Move { .. } if found.in_use => {
                         Err(ClassicError::HalfMoved { in_use: true })
                     }
                     _ => Err(refused.into()),

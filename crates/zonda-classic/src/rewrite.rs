@@ -12,18 +12,13 @@ use crate::codec::encode_header;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
-use crate::moving::{common_distance, pairs};
-use crate::short::read_or_zeros;
+use crate::moving::{Run, Runs};
+use crate::past_end::read_or_zeros;
+use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES};
 
-/// Bytes copied at a time.
-const BLOCK: usize = 1 << 20;
-/// A block of zeros of at least this length is left out: it reads the same, and a file with holes
-/// keeps them.
-const HOLE: usize = 64 << 10;
-
-/// Replaces the file by one with the definitions `target`, whose first variables are those of
-/// `old`; false where there is no way to make or name it, and everything is as before. What is
-/// cached of the old file has yet to be forgotten, and the folder to be made sure of.
+/// Replaces the file by a copy with the definitions `target`, whose first variables are those of `old`. False where the copy
+/// cannot be made or renamed; everything is then as before. Afterwards the caller has to drop what is cached of the old file, and
+/// to sync the folder.
 ///
 /// # Errors
 /// What the storage reports; everything is then as before.
@@ -64,29 +59,9 @@ fn write_copy(
     let copy = Adaptive::new(copy);
     copy.advise(target.advice(n_records));
     copy.write_at(0, &encode_header(target, n_records)?)?;
-    let mut copier = Copier { from, to: &copy, stored: from.len()?, block: Vec::new() };
-    for (old, new) in pairs(old, target, false) {
-        copier.copy(old.begin, new.begin, old.padded_bytes())?;
-    }
-    let (from_len, to_len) = (old.layout.record_len, target.layout.record_len);
-    let both = pairs(old, target, true);
-    match (both.first(), common_distance(old, target)) {
-        (Some((first, _)), Some(distance)) => {
-            let len = n_records.saturating_mul(from_len);
-            copier.copy(first.begin, first.begin.saturating_add(distance), len)?;
-        }
-        _ => {
-            // Records behind the end of the file were never written, however many a header claims.
-            let n_stored = copier.stored.checked_div(from_len).map_or(0, |n| n.saturating_add(1));
-            for record in 0..n_records.min(n_stored) {
-                for (old_var, new_var) in &both {
-                    let at = old_var.begin.saturating_add(record.saturating_mul(from_len));
-                    let to = new_var.begin.saturating_add(record.saturating_mul(to_len));
-                    // A single record variable has unpadded records.
-                    copier.copy(at, to, old_var.padded_bytes().min(from_len))?;
-                }
-            }
-        }
+    let mut copier = Copier { from, to: &copy, block: Vec::new() };
+    for Run { from, to, len } in Runs::new(old, target, n_records, from.len()?).iter() {
+        copier.copy(from, to, len)?;
     }
     let first = old.vars.len();
     fill::new_fixed_vars(&copy, target, first)?;
@@ -101,22 +76,19 @@ fn write_copy(
 struct Copier<'a> {
     from: &'a dyn Storage,
     to: &'a dyn Storage,
-    /// Bytes there are to copy from.
-    stored: u64,
     block: Vec<u8>,
 }
 
 impl Copier<'_> {
     fn copy(&mut self, from: u64, to: u64, len: u64) -> Result<(), ClassicError> {
-        let len = len.min(self.stored.saturating_sub(from));
         let mut done = 0u64;
         while done < len {
             let left = len.saturating_sub(done);
-            let n = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK);
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(COPY_BLOCK_BYTES);
             self.block.truncate(n);
             memory::lengthen(&mut self.block, n, 0)?;
             read_or_zeros(self.from, from.saturating_add(done), &mut self.block)?;
-            if n < HOLE || self.block.iter().any(|byte| *byte != 0) {
+            if n < HOLE_BYTES || self.block.iter().any(|byte| *byte != 0) {
                 self.to.write_at(to.saturating_add(done), &self.block)?;
             }
             done = done.saturating_add(n as u64);

@@ -1,5 +1,4 @@
-//! What is left of a file whose header is damaged or cut off, or whose number of records is not that
-//! of its length.
+//! Opening a file whose header is damaged or cut off, or counts other records than the file has.
 //!
 //! Definitions are taken up to the first that cannot be read. How long a record is follows from all
 //! record variables, so where their list is not complete, nobody knows where records are.
@@ -13,12 +12,12 @@ use crate::error::ClassicError;
 use crate::file::{ClassicFile, read_header};
 use crate::header::Header;
 
-/// Records that a header may count beyond those of the file's length: more bytes than this many
-/// times the file, and [`SMALL`] besides, are no count of records that were lost.
+/// A header that counts more records than the file has is believed as long as these would have at most this many times the
+/// bytes of the file, and [`SMALL`] bytes more.
 const FACTOR: u64 = 16;
 const SMALL: u64 = 1 << 20;
 
-/// What is not as it was written, and was passed over.
+/// Something of a damaged file that is not as it was written, and that opening it skipped.
 #[derive(Debug)]
 pub enum Skipped {
     /// Definitions from here on cannot be read.
@@ -49,7 +48,7 @@ impl ClassicFile {
     pub fn open_damaged(
         storage: Arc<dyn Storage>,
     ) -> Result<(ClassicFile, Vec<Skipped>), ClassicError> {
-        let mut passed = Vec::new();
+        let mut skipped = Vec::new();
         let limits = DecodeLimits::default();
         let (header, counted) = match read_header(&*storage, limits) {
             Ok(found) => found,
@@ -62,14 +61,14 @@ impl ClassicFile {
                 let mut bytes = zonda_model::memory::filled(len, 0)?;
                 let got = storage.read_at(0, &mut bytes)?;
                 bytes.truncate(got);
-                let (header, counted) = codec::decode_left(bytes)?;
-                passed.push(Skipped::Header(error));
+                let (header, counted) = codec::decode_damaged(bytes)?;
+                skipped.push(Skipped::Header(error));
                 let n_records = counted_records(&header, counted, storage.len()?);
-                return Ok((ClassicFile::of_left(storage, header, n_records), passed));
+                return Ok((ClassicFile::of_left(storage, header, n_records), skipped));
             }
         };
-        let n_records = records(&header, counted, storage.len()?, &mut passed);
-        Ok((ClassicFile::of_left(storage, header, n_records), passed))
+        let n_records = records(&header, counted, storage.len()?, &mut skipped);
+        Ok((ClassicFile::of_left(storage, header, n_records), skipped))
     }
 }
 
@@ -79,8 +78,8 @@ fn counted_records(header: &Header, counted: u64, len: u64) -> u64 {
     if bytes > len.saturating_mul(FACTOR).saturating_add(SMALL) { 0 } else { counted }
 }
 
-/// How many records there are: as many as the header counts, or as the file has a part of.
-fn records(header: &Header, counted: u64, len: u64, passed: &mut Vec<Skipped>) -> u64 {
+/// How many records a file of `len` bytes has: as many as its header counts, or as the file has a part of.
+fn records(header: &Header, counted: u64, len: u64, skipped: &mut Vec<Skipped>) -> u64 {
     let streaming = [u64::MAX, u64::from(u32::MAX)].contains(&counted);
     let bytes = len.saturating_sub(header.layout.begin_rec);
     let record_len = header.layout.record_len;
@@ -91,19 +90,19 @@ fn records(header: &Header, counted: u64, len: u64, passed: &mut Vec<Skipped>) -
     let found = last_record_with_data(header, len).unwrap_or(bytes.div_ceil(record_len));
     let most = len.saturating_mul(FACTOR).saturating_add(SMALL);
     if found > counted {
-        passed.push(Skipped::MoreRecords { counted, found });
+        skipped.push(Skipped::MoreRecords { counted, found });
         found
     } else if streaming {
         found
     } else if counted.saturating_mul(record_len) > most {
-        passed.push(Skipped::FewerRecords { counted, found });
+        skipped.push(Skipped::FewerRecords { counted, found });
         found
     } else {
         counted
     }
 }
 
-/// Records of which an element is in a file of `len` bytes.
+/// The number of records of which a file of `len` bytes has at least one element.
 fn last_record_with_data(header: &Header, len: u64) -> Option<u64> {
     let record_len = header.layout.record_len;
     let vars = header.vars.iter().filter(|var| var.is_record() && var.slab_bytes() > 0);

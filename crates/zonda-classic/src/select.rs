@@ -1,10 +1,8 @@
 //! Is this hyperslab inside the variable? The checks of the reference, in its order.
 
-use zonda_format::PutRules;
 use zonda_model::{Hyperslab, VarId};
 use zonda_slab::{Axis, Leaves, MAX_RECORD, Misfit, Order, is_stride};
 
-use crate::attribute::range_rule;
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var, Version};
 
@@ -64,7 +62,7 @@ pub(crate) fn check_rank<'s>(
     slab: &Hyperslab<'s>,
 ) -> Result<Hyperslab<'s>, ClassicError> {
     let what = "start, count or stride is shorter than the variable's rank";
-    slab.ranked(var.shape.len()).ok_or(ClassicError::InvalidArgument { what })
+    slab.ranked(var.shape.len()).ok_or(ClassicError::InvalidArgument(what))
 }
 
 /// The checks of `nc_get_vara` and `nc_put_vara`: first all starts, then all edges, then that of the records.
@@ -159,28 +157,6 @@ pub(crate) fn check_last_or_vara(
         check_vara(var, slab, direction, n_records)
     } else {
         check_last(var, slab, direction, n_records)
-    }
-}
-
-/// Records are not taken for granted beyond: there may be more.
-const CERTAIN_RECORDS: u64 = 1 << 30;
-
-impl Header {
-    /// What puts to a variable certainly fit; `None` where there is no such variable.
-    #[must_use]
-    pub fn put_rules(&self, id: VarId) -> Option<PutRules> {
-        let var = self.var(id).ok()?;
-        let of_axis = |(axis, &len)| (axis > 0 || !var.is_record()).then_some(len);
-        Some(PutRules {
-            nc_type: var.ty.nc_type(),
-            elem: var.ty.size(),
-            fixed: var.shape.iter().enumerate().map(of_axis).collect(),
-            most: CERTAIN_RECORDS,
-            // They are checked by rules of their own.
-            takes_empty: false,
-            range_rule: Some(range_rule(self.version)),
-            tolerates_bytes: false,
-        })
     }
 }
 

@@ -7,30 +7,23 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zonda_classic::{ClassicError, ClassicFile, FillMode, Reserve, Version};
-use zonda_format::{Access, AttAccess, AttPut, Transfer};
-use zonda_model::{DimId, ExtType, Hyperslab, MemType, VarId};
+use zonda_classic::{ClassicFile, FillMode, Reserve, Version};
+use zonda_format::{
+    Access, AttAccess, AttPut, Destination, Dispatch, DispatchWrite, GroupId, Result, Transfer,
+    Values,
+};
+use zonda_model::{DimId, ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-/// xorshift64*: small, seeded, the same everywhere.
-struct Random(u64);
+/// Whether something happens that does so in `percent` of all cases.
+fn chance(random: &mut fastrand::Rng, percent: usize) -> bool {
+    random.usize(..100) < percent
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
+/// A number from 0 to `n` - 1; 0 if `n` is 0.
+fn below(random: &mut fastrand::Rng, n: usize) -> usize {
+    random.usize(..n.max(1))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,7 +80,7 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
 }
 
 struct Run {
-    random: Random,
+    random: fastrand::Rng,
     storage: Arc<dyn Storage>,
     file: ClassicFile,
     model: Model,
@@ -99,10 +92,11 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Run {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let version = [Version::Cdf1, Version::Cdf2, Version::Cdf5][random.below(3)];
+        let mut random = fastrand::Rng::with_seed(seed);
+        let version = [Version::Cdf1, Version::Cdf2, Version::Cdf5][below(&mut random, 3)];
         let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-        let file = ClassicFile::create(Arc::clone(&storage), None, version, random.chance(20));
+        let file =
+            ClassicFile::create(Arc::clone(&storage), None, version, chance(&mut random, 20));
         Run {
             random,
             storage,
@@ -117,7 +111,7 @@ impl Run {
 
     fn name(&mut self) -> String {
         self.n_names += 1;
-        format!("n{}{}", self.n_names, "x".repeat(self.random.below(9)))
+        format!("n{}{}", self.n_names, "x".repeat(below(&mut self.random, 9)))
     }
 
     fn types(&self) -> Vec<ExtType> {
@@ -126,25 +120,25 @@ impl Run {
     }
 
     fn define(&mut self) {
-        for _ in 0..self.random.below(4) {
-            match self.random.below(4) {
+        for _ in 0..below(&mut self.random, 4) {
+            match below(&mut self.random, 4) {
                 0 => {
                     let has_record = self.model.dims.contains(&0);
-                    let len = if !has_record && self.random.chance(60) {
+                    let len = if !has_record && chance(&mut self.random, 60) {
                         0
                     } else {
-                        1 + self.random.below(5)
+                        1 + below(&mut self.random, 5)
                     };
                     let name = self.name();
-                    self.file.def_dim(name.as_bytes(), len).expect("def_dim");
+                    self.file.def_dim(GroupId::ROOT, name.as_bytes(), len).expect("def_dim");
                     self.log.push(format!("def_dim {name} {len}"));
                     self.model.dims.push(len);
                 }
                 1 | 2 => self.define_var(),
                 _ => {
-                    let name = format!("att{}", self.random.below(4));
+                    let name = format!("att{}", below(&mut self.random, 4));
                     let values: Vec<i32> =
-                        (0..self.random.below(200)).map(|_| self.random.next() as i32).collect();
+                        (0..below(&mut self.random, 200)).map(|_| self.random.i32(..)).collect();
                     self.put_att(&name, &values).expect("put_att in define mode");
                     self.model.atts.insert(name, values);
                 }
@@ -152,33 +146,36 @@ impl Run {
         }
     }
 
-    fn put_att(&mut self, name: &str, values: &[i32]) -> Result<(), ClassicError> {
+    fn put_att(&mut self, name: &str, values: &[i32]) -> Result<()> {
         self.log.push(format!("put_att {name} of {}", values.len()));
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
         let (owner, name, n_values) = (VarId::GLOBAL.into(), name.as_bytes(), values.len());
         let att = AttPut { owner, name, nc_type: 4, n_values, mem: Some(MemType::I32) };
-        self.file.put_att(&att, &bytes).map(|converted| assert_eq!(converted.out_of_range, 0))
+        self.file
+            .put_att(&att, Values::plain(&bytes))
+            .map(|converted| assert_eq!(converted.out_of_range, 0))
     }
 
     fn define_var(&mut self) {
         let record = self.model.dims.iter().position(|&len| len == 0);
         let mut dims = Vec::new();
         if let Some(record) = record
-            && self.random.chance(60)
+            && chance(&mut self.random, 60)
         {
             dims.push(record);
         }
-        for _ in 0..self.random.below(3) {
-            let dim = self.random.below(self.model.dims.len());
+        for _ in 0..below(&mut self.random, 3) {
+            let dim = below(&mut self.random, self.model.dims.len());
             if self.model.dims.get(dim).is_some_and(|&len| len > 0) {
                 dims.push(dim);
             }
         }
         let types = self.types();
-        let ty = types[self.random.below(types.len())];
+        let ty = types[below(&mut self.random, types.len())];
         let name = self.name();
         let ids: Vec<i32> = dims.iter().map(|&dim| dim as i32).collect();
-        let id = self.file.def_var(name.as_bytes(), ty.nc_type(), &ids).expect("def_var");
+        let id =
+            self.file.def_var(GroupId::ROOT, name.as_bytes(), ty.nc_type(), &ids).expect("def_var");
         assert_eq!(id.0 as usize, self.model.vars.len());
         let mut var = ModelVar {
             name: name.clone(),
@@ -187,11 +184,13 @@ impl Run {
             fill: default_fill(ty),
             no_fill: self.fill == FillMode::NoFill,
         };
-        if self.random.chance(30) {
-            var.fill = self.random.below(100) as f64;
+        if chance(&mut self.random, 30) {
+            var.fill = below(&mut self.random, 100) as f64;
             var.no_fill = false;
             let bytes = native(ty, var.fill);
-            self.file.def_var_fill(id, false, Some(&bytes)).expect("def_var_fill");
+            self.file
+                .def_var_fill(id.into(), false, Some(Values::plain(&bytes)))
+                .expect("def_var_fill");
         }
         self.log.push(format!(
             "def_var {name} {ty:?} {:?} fill {} no_fill {}",
@@ -220,14 +219,14 @@ impl Run {
     }
 
     fn enddef(&mut self, first_new: usize) {
-        let reserve = if self.random.chance(50) {
+        let reserve = if chance(&mut self.random, 50) {
             Reserve::Default
         } else {
             Reserve::Explicit {
-                h_minfree: self.random.below(100) as u64,
-                v_align: 4 << self.random.below(6),
-                v_minfree: self.random.below(50) as u64 * 4,
-                r_align: 4 << self.random.below(6),
+                h_minfree: below(&mut self.random, 100) as u64,
+                v_align: 4 << below(&mut self.random, 6),
+                v_minfree: below(&mut self.random, 50) as u64 * 4,
+                r_align: 4 << below(&mut self.random, 6),
             }
         };
         self.log.push(format!("enddef {reserve:?}"));
@@ -239,30 +238,32 @@ impl Run {
         if self.model.vars.is_empty() {
             return;
         }
-        let index = self.random.below(self.model.vars.len());
+        let index = below(&mut self.random, self.model.vars.len());
         let shape = self.model.vars[index].shape.clone();
         let (mut start, mut count, mut stride) = (vec![], vec![], vec![]);
         for &len in &shape {
-            let len = if len == 0 { self.model.n_records + 1 + self.random.below(3) } else { len };
-            let from = self.random.below(len);
-            let step = 1 + self.random.below(3);
+            let len =
+                if len == 0 { self.model.n_records + 1 + below(&mut self.random, 3) } else { len };
+            let from = below(&mut self.random, len);
+            let step = 1 + below(&mut self.random, 3);
             let most = (len - from).div_ceil(step);
             start.push(from);
-            count.push(1 + self.random.below(most));
+            count.push(1 + below(&mut self.random, most));
             stride.push(step as isize);
         }
-        if stride.iter().all(|&s| s == 1) || self.random.chance(50) {
+        if stride.iter().all(|&s| s == 1) || chance(&mut self.random, 50) {
             stride.fill(1);
         }
         let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
         let n = slab.n_elems().expect("small");
-        let values: Vec<f64> = (0..n).map(|_| self.random.below(100) as f64).collect();
+        let values: Vec<f64> = (0..n).map(|_| below(&mut self.random, 100) as f64).collect();
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
         self.log.push(format!("put {index} {start:?} {count:?} {stride:?}"));
         let slab =
             if stride.iter().all(|&s| s == 1) { Hyperslab { stride: None, ..slab } } else { slab };
         let put = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
-        let converted = self.file.put_now(&mut Transfer::new(put), &bytes).expect("put");
+        let converted =
+            self.file.shared_put_now(&mut Transfer::new(put), Values::plain(&bytes)).expect("put");
         assert_eq!(converted.out_of_range, 0);
         if shape.first() == Some(&0) {
             let to = start[0] + (count[0] - 1) * stride[0] as usize + 1;
@@ -293,7 +294,7 @@ impl Run {
             let slab = Hyperslab { start: &start, count: &shape, stride: None };
             let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
             let get = Access { var: VarId(index as i32).into(), slab, mem: Some(MemType::F64) };
-            let converted = file.get_now(&mut Transfer::new(get), &mut bytes);
+            let converted = file.get_now(&mut Transfer::new(get), Destination::plain(&mut bytes));
             assert_eq!(converted.expect("get").out_of_range, 0);
             for (at, bytes) in indices(&shape).into_iter().zip(bytes.chunks_exact(8)) {
                 let got = f64::from_ne_bytes(bytes.try_into().expect("eight"));
@@ -309,7 +310,7 @@ impl Run {
             let att = AttAccess { owner, name: name.as_bytes(), mem: None };
             let mut get = Transfer::new(att);
             file.check_get_att(&mut get).expect("check");
-            let converted = file.get_att(&get, &mut bytes);
+            let converted = file.get_att(&get, Destination::plain(&mut bytes));
             assert_eq!(converted.expect("get_att").out_of_range, 0);
             let got: Vec<i32> = bytes
                 .chunks_exact(4)
@@ -332,7 +333,7 @@ impl Run {
         let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
         let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
         let get = Access { var: id.into(), slab, mem: Some(MemType::F64) };
-        let converted = file.get_now(&mut Transfer::new(get), &mut bytes);
+        let converted = file.get_now(&mut Transfer::new(get), Destination::plain(&mut bytes));
         assert_eq!(converted.expect("strided get").out_of_range, 0);
         for (at, got) in indices(&count).into_iter().zip(bytes.chunks_exact(8)) {
             let flat = (0..at.len())
@@ -350,7 +351,7 @@ impl Run {
         self.define();
         self.enddef(0);
         for _ in 0..30 {
-            match self.random.below(10) {
+            match below(&mut self.random, 10) {
                 0 => {
                     self.log.push("sync, look from outside".into());
                     self.file.sync().expect("sync");
@@ -372,8 +373,11 @@ impl Run {
                     self.model.vars.iter_mut().for_each(|var| var.no_fill = false);
                 }
                 4 => {
-                    let fill =
-                        if self.random.chance(50) { FillMode::Fill } else { FillMode::NoFill };
+                    let fill = if chance(&mut self.random, 50) {
+                        FillMode::Fill
+                    } else {
+                        FillMode::NoFill
+                    };
                     self.log.push(format!("set_fill {fill:?}"));
                     assert_eq!(self.file.set_fill(fill).expect("set_fill"), self.fill);
                     self.fill = fill;
@@ -385,7 +389,7 @@ impl Run {
                     self.log.push("redef, abort, open".into());
                     self.file.redef().expect("redef");
                     let name = self.name();
-                    self.file.def_dim(name.as_bytes(), 7).expect("def_dim");
+                    self.file.def_dim(GroupId::ROOT, name.as_bytes(), 7).expect("def_dim");
                     self.file.abort().expect("abort");
                     self.file = self.reopened();
                     self.fill = FillMode::Fill;
@@ -405,10 +409,12 @@ impl Run {
     fn edit_att_in_data_mode(&mut self) {
         let Some(name) = self.model.atts.keys().min().cloned() else { return };
         let room = self.model.atts[&name].len();
-        let shorter: Vec<i32> = (0..self.random.below(room + 1)).map(|i| i as i32).collect();
+        let shorter: Vec<i32> = (0..below(&mut self.random, room + 1)).map(|i| i as i32).collect();
         self.put_att(&name, &shorter).expect("shorter fits");
         let longer = vec![1; shorter.len() + 1];
-        assert!(matches!(self.put_att(&name, &longer), Err(ClassicError::NotInDefineMode)));
+        assert!(
+            matches!(self.put_att(&name, &longer), Err(error) if error.code() == NcError::NotInDefine)
+        );
         self.model.atts.insert(name, shorter);
     }
 }
@@ -440,23 +446,29 @@ fn dimension_ids_are_positions() {
     let storage: Arc<dyn Storage> = Arc::new(Memory::new());
     let mut file = ClassicFile::create(storage, None, Version::Cdf1, false);
     for i in 0..100 {
-        assert_eq!(file.def_dim(format!("d{i}").as_bytes(), 1).expect("def_dim"), DimId(i));
+        assert_eq!(
+            file.def_dim(GroupId::ROOT, format!("d{i}").as_bytes(), 1).expect("def_dim"),
+            DimId(i)
+        );
     }
-    let again = file.def_dim(b"d50", 1);
-    assert!(matches!(again, Err(ClassicError::NameInUse { .. })));
+    let again = file.def_dim(GroupId::ROOT, b"d50", 1);
+    assert!(matches!(again, Err(error) if error.code() == NcError::NameInUse));
 }
 
 #[test]
 fn more_records_than_can_be_counted_are_refused_wherever_they_start() {
     let mut file = ClassicFile::create(Arc::new(Memory::new()), None, Version::Cdf5, false);
-    let DimId(dim) = file.def_dim(b"t", 0).expect("def_dim");
-    let var = file.def_var(b"v", ExtType::Byte.nc_type(), &[dim]).expect("def_var");
+    let DimId(dim) = file.def_dim(GroupId::ROOT, b"t", 0).expect("def_dim");
+    let var = file.def_var(GroupId::ROOT, b"v", ExtType::Byte.nc_type(), &[dim]).expect("def_var");
     file.enddef(Reserve::Default).expect("enddef");
     for start in [[0], [5]] {
         let slab = Hyperslab { start: &start, count: &[usize::MAX], stride: None };
         // Memory for as many values cannot be there, so that the check has to refuse it.
         let access = Access { var: var.into(), slab, mem: None };
-        let put = file.check_put(&mut Transfer::new(access));
-        assert!(matches!(put, Err(ClassicError::InvalidCoords { .. })), "{start:?}: {put:?}");
+        let put = file.check_shared_put(&mut Transfer::new(access));
+        assert!(
+            matches!(&put, Err(error) if error.code() == NcError::InvalidCoords),
+            "{start:?}: {put:?}"
+        );
     }
 }

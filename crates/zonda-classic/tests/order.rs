@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicFile, Reserve, Version};
-use zonda_format::{Access, AttPut, Transfer};
+use zonda_format::{Access, AttPut, Dispatch, DispatchWrite, GroupId, Transfer, Values};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
@@ -110,7 +110,7 @@ fn put(file: &ClassicFile, var: VarId, record: usize, n: usize, width: usize) {
     let (start, count) = ([record, 0], [n, width]);
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let access = Access { var: var.into(), slab, mem: Some(MemType::I32) };
-    file.put_now(&mut Transfer::new(access), &bytes).map(drop).expect("put");
+    file.shared_put_now(&mut Transfer::new(access), Values::plain(&bytes)).map(drop).expect("put");
 }
 
 #[test]
@@ -118,15 +118,15 @@ fn a_record_count_comes_behind_its_records() {
     for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
         let log = Arc::new(Log::default());
         let mut file = ClassicFile::create(log.clone(), None, version, false);
-        file.def_dim(b"t", 0).expect("def_dim");
-        file.def_dim(b"x", WIDE).expect("def_dim");
-        file.def_dim(b"y", 10).expect("def_dim");
-        let wide = file.def_var(b"wide", 4, &[0, 1]).expect("def_var");
-        let small = file.def_var(b"small", 4, &[0, 2]).expect("def_var");
+        file.def_dim(GroupId::ROOT, b"t", 0).expect("def_dim");
+        file.def_dim(GroupId::ROOT, b"x", WIDE).expect("def_dim");
+        file.def_dim(GroupId::ROOT, b"y", 10).expect("def_dim");
+        let wide = file.def_var(GroupId::ROOT, b"wide", 4, &[0, 1]).expect("def_var");
+        let small = file.def_var(GroupId::ROOT, b"small", 4, &[0, 2]).expect("def_var");
         let put_att = |file: &mut ClassicFile, text: &'static [u8]| {
             let owner = VarId::GLOBAL.into();
             let att = AttPut { owner, name: b"title", nc_type: 2, n_values: 5, mem: None };
-            let put = file.put_att(&att, text);
+            let put = file.put_att(&att, Values::plain(text));
             put.map(drop).expect("put_att");
         };
         put_att(&mut file, b"early");

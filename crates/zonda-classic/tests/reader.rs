@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicFile, Reserve, Version};
-use zonda_format::{Access, Transfer};
+use zonda_format::{Access, Destination, Dispatch, DispatchWrite, GroupId, Transfer, Values};
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
 use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
@@ -84,9 +84,9 @@ fn access(var: i32, slab: Hyperslab<'_>) -> Access<'_> {
 fn records_that_a_sync_shows_are_there() {
     let below = Arc::new(Memory::new());
     let mut writer = ClassicFile::create(below.clone(), None, Version::Cdf2, false);
-    let time = writer.def_dim(b"time", 0).unwrap();
-    let x = writer.def_dim(b"x", 4096).unwrap();
-    writer.def_var(b"v", 4, &[time.0, x.0]).unwrap();
+    let time = writer.def_dim(GroupId::ROOT, b"time", 0).unwrap();
+    let x = writer.def_dim(GroupId::ROOT, b"x", 4096).unwrap();
+    writer.def_var(GroupId::ROOT, b"v", 4, &[time.0, x.0]).unwrap();
     writer.enddef(Reserve::Default).unwrap();
     let cached = Arc::new(Cached {
         len: AtomicU64::new(below.len().unwrap()),
@@ -98,12 +98,18 @@ fn records_that_a_sync_shows_are_there() {
     let slab = Hyperslab { start: &[0, 0], count: &[1, 4096], stride: None };
     let values = record.clone();
     *cached.meanwhile.lock().unwrap() = Some(Box::new(move || {
-        writer.put_now(&mut Transfer::new(access(0, slab)), &values).map(drop).unwrap();
+        writer
+            .shared_put_now(&mut Transfer::new(access(0, slab)), Values::plain(&values))
+            .map(drop)
+            .unwrap();
         writer.sync().unwrap();
     }));
     reader.sync().unwrap();
     assert_eq!(reader.n_records(), 1, "the writer was at work in the middle of the sync");
     let mut got = vec![0; record.len()];
-    reader.get_now(&mut Transfer::new(access(0, slab)), &mut got).map(drop).unwrap();
+    reader
+        .get_now(&mut Transfer::new(access(0, slab)), Destination::plain(&mut got))
+        .map(drop)
+        .unwrap();
     assert!(got == record, "the record that the sync shows is not there");
 }

@@ -6,9 +6,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
+use zonda_classic::{ClassicFile, Recovery, Reserve, Version, recover};
 use zonda_format::FormatError as _;
-use zonda_format::{Access, AttPut, Transfer};
+use zonda_format::{
+    Access, AttPut, Destination, Dispatch, DispatchWrite, GroupId, Transfer, Values,
+};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{
@@ -192,12 +194,12 @@ fn value(var: usize, index: usize) -> i32 {
 /// `n_vars` variables of both kinds with all their records, without room in the header.
 fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
     let mut file = ClassicFile::create(folder.main(), Some(folder.sidecars()), version, false);
-    let time = file.def_dim(b"time", 0).unwrap();
-    let x = file.def_dim(b"x", width).unwrap();
+    let time = file.def_dim(GroupId::ROOT, b"time", 0).unwrap();
+    let x = file.def_dim(GroupId::ROOT, b"x", width).unwrap();
     let int = ExtType::Int.nc_type();
     for var in 0..n_vars {
         let dims: &[i32] = if var % 2 == 0 { &[x.0] } else { &[time.0, x.0] };
-        file.def_var(format!("variable_{var}").as_bytes(), int, dims).unwrap();
+        file.def_var(GroupId::ROOT, format!("variable_{var}").as_bytes(), int, dims).unwrap();
     }
     file.enddef(Reserve::Explicit { h_minfree: 0, v_align: 4, v_minfree: 0, r_align: 4 }).unwrap();
     for var in 0..n_vars {
@@ -208,14 +210,14 @@ fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
             let from = usize::from(var % 2 == 0);
             let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
             let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
-            let put = file.put_now(&mut Transfer::new(access), &values);
+            let put = file.shared_put_now(&mut Transfer::new(access), Values::plain(&values));
             assert_eq!(put.unwrap().out_of_range, 0);
         }
     }
     file.close().unwrap();
 }
 
-fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
+fn redefine(folder: &Folder, what: Redefinition) -> zonda_format::Result<()> {
     let mut file = ClassicFile::open(folder.main(), Some(folder.sidecars()), true, false)?;
     file.redef()?;
     match what {
@@ -223,18 +225,18 @@ fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
             let text = vec![b'a'; len];
             let owner = VarId::GLOBAL.into();
             let att = AttPut { owner, name: b"more", nc_type: 2, n_values: len, mem: None };
-            let put = file.put_att(&att, &text)?;
+            let put = file.put_att(&att, Values::plain(&text))?;
             assert_eq!(put.out_of_range, 0);
         }
         Redefinition::RecordVar => {
-            file.def_var(b"more", ExtType::Double.nc_type(), &[0])?;
+            file.def_var(GroupId::ROOT, b"more", ExtType::Double.nc_type(), &[0])?;
         }
         Redefinition::FixedVar => {
-            file.def_var(b"more", ExtType::Double.nc_type(), &[1])?;
+            file.def_var(GroupId::ROOT, b"more", ExtType::Double.nc_type(), &[1])?;
         }
         Redefinition::WideVar => {
-            let y = file.def_dim(b"y", 900)?;
-            file.def_var(b"more", ExtType::Double.nc_type(), &[y.0])?;
+            let y = file.def_dim(GroupId::ROOT, b"y", 900)?;
+            file.def_var(GroupId::ROOT, b"more", ExtType::Double.nc_type(), &[y.0])?;
         }
     }
     file.enddef(Reserve::Default)?;
@@ -253,7 +255,7 @@ fn check(folder: &Folder, n_vars: usize, width: usize, shown: &str) -> bool {
         let from = usize::from(var % 2 == 0);
         let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
         let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
-        let got = file.get_now(&mut Transfer::new(access), &mut bytes);
+        let got = file.get_now(&mut Transfer::new(access), Destination::plain(&mut bytes));
         let got = got.unwrap_or_else(|error| panic!("{shown}: {error}"));
         assert_eq!(got.out_of_range, 0);
         for (index, found) in bytes.as_chunks::<4>().0.iter().enumerate() {

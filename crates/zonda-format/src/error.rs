@@ -63,12 +63,12 @@ enum Cause {
     #[error("{}: {}", clause(.0), .1)]
     Explained(NcError, &'static str),
     #[error("{}", .0.text)]
-    Told(Told),
+    WordedError(WordedError),
 }
 
-/// An error in words of its own.
+/// An error with a text of its own.
 #[derive(Debug)]
-struct Told {
+struct WordedError {
     code: NcError,
     text: String,
     answer: Answer,
@@ -81,55 +81,55 @@ fn clause(code: &NcError) -> String {
 }
 
 impl Error {
-    /// A refusal with a word on why.
+    /// An error whose text is that of its code, and then why.
     #[must_use]
     pub fn explained(code: NcError, why: &'static str) -> Error {
         Error::new(Cause::Explained(code, why))
     }
 
-    /// What those are told who want to write a file of a format that can only be read.
+    /// The error of a call that would change a file of a format that can only be read.
     #[must_use]
     pub fn only_read() -> Error {
         Error::explained(NcError::Perm, "files of this format can only be read")
     }
 
-    /// A refusal in other words than those of its code.
+    /// An error whose text replaces that of its code. The code says what kind of answer it is.
     #[must_use]
     pub fn told(code: NcError, text: impl Into<String>) -> Error {
         Error::answered(code, Answer::of_code(code), text)
     }
 
-    /// The same, where the code does not say what kind of answer it is.
+    /// As [`Error::told`], where the code does not say what kind of answer it is.
     pub fn answered(code: NcError, answer: Answer, text: impl Into<String>) -> Error {
         let text = text.into();
-        Error::new(Cause::Told(Told { code, text, answer, offset: None }))
+        Error::new(Cause::WordedError(WordedError { code, text, answer, offset: None }))
     }
 
-    /// Says which byte of the file an error in words of its own is about, which the words are to say, too. Other errors know it
-    /// from their cause.
+    /// Notes which byte of the file an error with a text of its own is about; the text has to name it, too. Other errors know
+    /// the byte from their cause.
     #[must_use]
     pub fn about_byte(mut self, at: u64) -> Error {
-        if let Cause::Told(told) = &mut self.0.cause {
+        if let Cause::WordedError(told) = &mut self.0.cause {
             told.offset = Some(at);
         }
         self
     }
 
-    /// The same error in other words: of the same code, about the same byte, as bad as it was.
+    /// The same error with another text: code, kind of answer and byte stay.
     pub fn retold(self, text: impl Into<String>) -> Error {
         let (code, answer, offset) = (self.code(), self.answer(), self.offset());
-        let cause = Cause::Told(Told { code, text: text.into(), answer, offset });
+        let cause = Cause::WordedError(WordedError { code, text: text.into(), answer, offset });
         Error(Box::new(Failure { path: self.0.path, cause }))
     }
 
-    /// The same error, met in the header of a file: what is no fault of a caller is damage there.
+    /// The same error, met in the header of a file: what would be a fault of the caller elsewhere is damage there.
     pub fn in_a_header(self) -> Error {
         if self.answer() != Answer::Request {
             return self;
         }
         let text = self.cause();
         let mut error = self.retold(text);
-        if let Cause::Told(told) = &mut error.0.cause {
+        if let Cause::WordedError(told) = &mut error.0.cause {
             told.answer = Answer::Damaged;
         }
         error
@@ -140,7 +140,7 @@ impl Error {
         if error.code() != NcError::NoMem {
             return error;
         }
-        // The code has no room for the number, and who is told wants one.
+        // The code has no place for the number of bytes, which the reader of the message needs.
         match zonda_model::memory::take_refused() {
             Some(bytes) if !error.cause().contains(" bytes") => {
                 let text = format!("{error}: there is no memory for {bytes} bytes");
@@ -159,7 +159,7 @@ impl Error {
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
             Cause::Refused(code) | Cause::Explained(code, _) => *code,
-            Cause::Told(told) => told.code,
+            Cause::WordedError(told) => told.code,
         }
     }
 
@@ -173,12 +173,12 @@ impl Error {
             Cause::Storage(error) => Answer::of_errno(error.raw_os_error()),
             Cause::Spec(_) => Answer::Request,
             Cause::Refused(code) | Cause::Explained(code, _) => Answer::of_code(*code),
-            Cause::Told(told) => told.answer,
+            Cause::WordedError(told) => told.answer,
         }
     }
 
-    /// What a tool says of it: the file, what is wrong, and in brackets which of the three answers about
-    /// files it is, where it is one.
+    /// The line that a tool prints: the file, what is wrong, and in brackets which of the three answers about files it is, if
+    /// it is one.
     #[must_use]
     pub fn line(&self) -> String {
         self.answer().said_of(self)
@@ -204,7 +204,7 @@ impl Error {
         match &self.0.cause {
             Cause::Format(error) => error.offset(),
             Cause::Storage(error) => error.offset(),
-            Cause::Told(told) => told.offset,
+            Cause::WordedError(told) => told.offset,
             Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) => None,
         }
     }
@@ -233,7 +233,9 @@ impl Error {
         match &self.0.cause {
             Cause::Format(error) => error.is_lost_sync(),
             Cause::Storage(error) => error.is_lost_sync(),
-            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::Told(..) => false,
+            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::WordedError(..) => {
+                false
+            }
         }
     }
 
@@ -288,7 +290,7 @@ impl std::error::Error for Error {
             Cause::Storage(error) => Some(error),
             Cause::Spec(error) => Some(error),
             Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
-            Cause::Told(told) => Some(&told.code),
+            Cause::WordedError(told) => Some(&told.code),
         }
     }
 }

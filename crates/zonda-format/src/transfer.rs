@@ -30,7 +30,7 @@ pub struct Transfer<A> {
     pub n_elems: usize,
     /// The type in memory; `None` for what is neither a number nor text.
     pub mem: Option<MemType>,
-    /// What the format found out for the second step.
+    /// Numbers that the format hands from the first step to the second.
     pub found: [u64; 2],
 }
 
@@ -91,7 +91,7 @@ pub struct AttAccess<'a> {
 pub struct Values<'a> {
     /// Elements in the form of memory, row-major.
     pub bytes: &'a [u8],
-    /// Where strings and sequences are; `None` for who has none, and is refused if there are some.
+    /// Where strings and sequences are. Without one, a put of such values is refused.
     pub fetch: Option<&'a mut dyn VlenSource>,
 }
 
@@ -113,7 +113,7 @@ impl std::fmt::Debug for Values<'_> {
 pub struct Destination<'a> {
     /// Elements in the form of memory, row-major.
     pub bytes: &'a mut [u8],
-    /// Where strings and sequences go; `None` for who takes none, and is refused if there are some.
+    /// Where strings and sequences go. Without one, a get of such values is refused.
     pub place: Option<&'a mut dyn VlenSink>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Destination<'a> {
 
 impl std::fmt::Debug for Destination<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Room({} bytes)", self.bytes.len())
+        write!(f, "Destination({} bytes)", self.bytes.len())
     }
 }
 

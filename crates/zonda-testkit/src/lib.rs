@@ -4,7 +4,6 @@
 pub mod storage;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much of what a test can do without end it does: the first, or with `ZONDA_LONG` set the second.
 #[must_use]
@@ -12,24 +11,20 @@ pub fn by<N>(short: N, long: N) -> N {
     if std::env::var_os("ZONDA_LONG").is_some() { long } else { short }
 }
 
-/// Seeded random numbers (splitmix64): the same seed gives the same test on every machine.
+/// Seeded random numbers: the same seed gives the same test on every machine.
 #[derive(Debug, Clone)]
-pub struct Rng(u64);
+pub struct Rng(fastrand::Rng);
 
 impl Rng {
     /// A generator for `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Rng {
-        Rng(seed)
+        Rng(fastrand::Rng::with_seed(seed))
     }
 
     /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.u64(..)
     }
 
     /// A number from 0 to `n` - 1; 0 if `n` is 0.
@@ -46,11 +41,8 @@ impl Rng {
 
     /// `n` random bytes.
     pub fn bytes(&mut self, n: usize) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(n + 8);
-        while bytes.len() < n {
-            bytes.extend_from_slice(&self.bits().to_le_bytes());
-        }
-        bytes.truncate(n);
+        let mut bytes = vec![0; n];
+        self.0.fill(&mut bytes);
         bytes
     }
 }
@@ -58,7 +50,7 @@ impl Rng {
 /// A folder that goes, with what is in it, when the test passes; a failing test keeps it and says
 /// where it is.
 #[derive(Debug)]
-pub struct TempFolder(PathBuf);
+pub struct TempFolder(tempfile::TempDir);
 
 impl TempFolder {
     /// Makes a new folder whose name begins with `name`.
@@ -67,24 +59,20 @@ impl TempFolder {
     /// If it cannot be made.
     #[must_use]
     pub fn new(name: &str) -> TempFolder {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("zonda-{name}-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .unwrap_or_else(|why| panic!("cannot make {}: {why}", path.display()));
-        TempFolder(path)
+        let made = tempfile::Builder::new().prefix(&format!("zonda-{name}-")).tempdir();
+        TempFolder(made.unwrap_or_else(|why| panic!("cannot make a folder for {name}: {why}")))
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// The path of `name` in it.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.path().join(name)
     }
 }
 
@@ -92,10 +80,8 @@ impl Drop for TempFolder {
     fn drop(&mut self) {
         if std::thread::panicking() {
             use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "files kept in {}", self.0.display());
-        } else {
-            // Left-overs in the system's temporary folder harm nobody.
-            let _ = std::fs::remove_dir_all(&self.0);
+            self.0.disable_cleanup(true);
+            let _ = writeln!(std::io::stderr(), "files kept in {}", self.path().display());
         }
     }
 }

@@ -1,12 +1,10 @@
 //! Values of attributes: in two steps, as those of variables.
 
-use std::fmt;
-
 use zonda_convert::Converted;
 use zonda_format::{AttAccess, AttPut, Destination, Transfer, Values, VarRef, VlenSink};
 use zonda_model::{MemType, memory};
 
-use crate::data::shorter;
+use crate::data::{shorter, shows};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::write_behind::{ChangeGuard, InquiryGuard};
@@ -156,14 +154,7 @@ impl GetAtt<'_> {
     }
 }
 
-impl fmt::Debug for PutAtt<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PutAtt").field("att", &self.att).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for GetAtt<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GetAtt").field("att", self.get.of()).finish_non_exhaustive()
-    }
+shows! {
+    PutAtt<'_>: |put| put.att;
+    GetAtt<'_>: |get| get.get.of();
 }

@@ -1,4 +1,4 @@
-//! What is left of a damaged file: it opens, shows what can be read, and tells of the rest.
+//! Damaged files: opening them, and what is wrong with them.
 
 use std::path::Path;
 

@@ -2,9 +2,7 @@
 //!
 //! [`Dataset::put_to`] and [`Dataset::get_from`] take the file and say the variable's rank; [`Put::check`] and [`Get::check`] say how
 //! long the caller's memory has to be, and [`CheckedPut::write`] and [`CheckedGet::read`] move the values. Nothing changes
-//! between. [`Dataset::put`] and [`Dataset::get`] are all of it in one call, for who knows the length.
-
-use std::fmt;
+//! between. [`Dataset::put`] and [`Dataset::get`] do all of it in one call, for callers that know the length.
 
 use zonda_convert::Converted;
 use zonda_format::{Access, Destination, Transfer, Values, VarRef, VlenSink};
@@ -108,10 +106,7 @@ impl Dataset {
         mem: Option<MemType>,
         bytes: &[u8],
     ) -> Result<Converted> {
-        match self.queued_file.put_now(var, slab, mem, bytes) {
-            Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(self.path())),
-        }
+        self.queued_file.put_now(var, slab, mem, bytes).map_err(|error| error.at(self.path()))
     }
 
     /// The same for [`Dataset::get`].
@@ -127,10 +122,7 @@ impl Dataset {
         out: &mut [u8],
     ) -> Result<Converted> {
         self.check_group(var.group)?;
-        match self.queued_file.get_now(var, slab, mem, out) {
-            Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(self.path())),
-        }
+        self.queued_file.get_now(var, slab, mem, out).map_err(|error| error.at(self.path()))
     }
 
     fn put_in_steps(
@@ -155,10 +147,8 @@ impl Dataset {
     /// What went wrong with puts that were accepted before; `ECHILD` in a forked child.
     #[inline(always)]
     pub fn put_to(&self, var: impl Into<VarRef>) -> Result<Put<'_>> {
-        match self.queued_file.put_to(var.into()) {
-            Ok(begun) => Ok(Put { dataset: self, begun }),
-            Err(error) => Err(error.at(self.path())),
-        }
+        let begun = self.queued_file.put_to(var.into()).map_err(|error| error.at(self.path()))?;
+        Ok(Put { dataset: self, begun })
     }
 
     /// Begins a get. Until it is done or dropped, the thread must not call the dataset in another way.
@@ -169,14 +159,12 @@ impl Dataset {
     pub fn get_from(&self, var: impl Into<VarRef>) -> Result<Get<'_>> {
         let var = var.into();
         self.check_group(var.group)?;
-        match self.queued_file.get_from(var) {
-            Ok(begun) => Ok(Get { dataset: self, begun }),
-            Err(error) => Err(error.at(self.path())),
-        }
+        let begun = self.queued_file.get_from(var).map_err(|error| error.at(self.path()))?;
+        Ok(Get { dataset: self, begun })
     }
 }
 
-/// The same for as long as it is wanted.
+/// The same reference with a shorter lifetime.
 pub(crate) fn shorter<'s, 'l: 's>(
     place: Option<&'s mut (dyn VlenSink + 'l)>,
 ) -> Option<&'s mut (dyn VlenSink + 's)> {
@@ -215,7 +203,7 @@ impl<'a> Put<'a> {
         }
     }
 
-    /// Both steps in one call, for who knows how long memory has to be.
+    /// Both steps in one call, for callers that know how long memory has to be.
     ///
     /// # Errors
     /// As [`Put::check`]; `NC_EINVAL` for memory of another length.
@@ -225,14 +213,11 @@ impl<'a> Put<'a> {
         put: &mut Transfer<Access<'_>>,
         values: Values<'_>,
     ) -> Result<Converted> {
-        match self.begun.write_now(put, values) {
-            Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(self.dataset.path())),
-        }
+        self.begun.write_now(put, values).map_err(|error| error.at(self.dataset.path()))
     }
 }
 
-/// A put that nothing refuses any more but the storage.
+/// A put whose arguments were checked. Only the storage can refuse it now.
 pub struct CheckedPut<'c, 'a> {
     begun: &'c mut Put<'a>,
     put: &'c Transfer<Access<'c>>,
@@ -253,10 +238,7 @@ impl CheckedPut<'_, '_> {
     #[inline(always)]
     pub fn write(self, values: Values<'_>) -> Result<Converted> {
         let Put { dataset, begun } = self.begun;
-        match begun.write(self.put, values) {
-            Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(dataset.path())),
-        }
+        begun.write(self.put, values).map_err(|error| error.at(dataset.path()))
     }
 }
 
@@ -289,7 +271,7 @@ impl<'a> Get<'a> {
         }
     }
 
-    /// Both steps in one call, for who knows how long memory has to be.
+    /// Both steps in one call, for callers that know how long memory has to be.
     ///
     /// # Errors
     /// As [`Get::check`]; `NC_EINVAL` for memory of another length.
@@ -299,14 +281,11 @@ impl<'a> Get<'a> {
         get: &mut Transfer<Access<'_>>,
         out: &mut [u8],
     ) -> Result<Converted> {
-        match self.begun.read_now(get, out) {
-            Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(self.dataset.path())),
-        }
+        self.begun.read_now(get, out).map_err(|error| error.at(self.dataset.path()))
     }
 }
 
-/// A get that nothing refuses any more but the storage.
+/// A get whose arguments were checked. Only the storage can refuse it now.
 pub struct CheckedGet<'c, 'a> {
     begun: &'c mut Get<'a>,
     get: &'c Transfer<Access<'c>>,
@@ -327,33 +306,26 @@ impl CheckedGet<'_, '_> {
     #[inline(always)]
     pub fn read(self, room: Destination<'_>) -> Result<Converted> {
         let Get { dataset, begun } = self.begun;
-        match begun.read(self.get, room) {
-            Ok(converted) => Ok(converted),
-            Err(error) => Err(error.at(dataset.path())),
+        begun.read(self.get, room).map_err(|error| error.at(dataset.path()))
+    }
+}
+
+/// What a transfer is about, for who prints it; what it holds of the file says nothing.
+macro_rules! shows {
+    ($($ty:ident<$($life:lifetime),+>: |$of:ident| $what:expr;)+) => {$(
+        impl std::fmt::Debug for $ty<$($life),+> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $of = self;
+                f.debug_tuple(stringify!($ty)).field($what).finish()
+            }
         }
-    }
+    )+};
 }
+pub(crate) use shows;
 
-impl fmt::Debug for Put<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Put").field("var", &self.begun.var).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for CheckedPut<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CheckedPut").field("put", self.put).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Get<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Get").field("var", &self.begun.var).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for CheckedGet<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CheckedGet").field("get", self.get).finish_non_exhaustive()
-    }
+shows! {
+    Put<'_>: |put| &put.begun.var;
+    CheckedPut<'_, '_>: |put| put.put;
+    Get<'_>: |get| &get.begun.var;
+    CheckedGet<'_, '_>: |get| get.get;
 }

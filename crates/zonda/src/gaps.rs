@@ -1,7 +1,6 @@
 //! What the definitions of a file lack, since it is in other files that are refused or cannot be read.
 //!
-//! Such a file is opened and looked at all the same, so the calls that do so succeed. Whoever offers
-//! them to programs can have itself told.
+//! Opening and inquiring such a file succeeds all the same. A library that is built on this one can ask to be told of the gaps.
 
 use std::path::Path;
 

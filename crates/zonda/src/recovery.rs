@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zonda_model::NcError;
 use zonda_nc4::Recovered;
-use zonda_storage::{Sidecar, Storage};
+use zonda_storage::{Opened, Sidecar, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
@@ -44,18 +44,26 @@ pub enum Recovery {
 /// # Ok::<(), zonda::Error>(())
 /// ```
 pub fn recover(path: &Path) -> Result<Recovery> {
+    recover_with(path, |opened, is_hdf5| {
+        let (storage, sidecars) =
+            (&*opened.storage, opened.sidecars.as_ref().ok_or(NcError::Inval)?);
+        // Errors get the path of the file below.
+        Ok(match is_hdf5 {
+            true => zonda_nc4::recover(storage, &**sidecars, Path::new("/"))?.into(),
+            false => zonda_classic::recover(storage, sidecars)?.into(),
+        })
+    })
+}
+
+fn recover_with(
+    path: &Path,
+    complete: impl FnOnce(&Opened, bool) -> Result<Recovery>,
+) -> Result<Recovery> {
     let work = || {
         let opened = open::for_recovery(path)?;
         let is_hdf5 = matches!(detect_in(&*opened.storage)?, Detected::Hdf5);
         let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
-        let sidecars = opened.sidecars.ok_or(NcError::Inval)?;
-        let storage = &*opened.storage;
-        // Errors get the path of the file below.
-        let done = match is_hdf5 {
-            true => zonda_nc4::recover(storage, &*sidecars, Path::new("/"))?.into(),
-            false => zonda_classic::recover(storage, &sidecars)?.into(),
-        };
-        of_a_file(done, storage)
+        of_a_file(complete(&opened, is_hdf5)?, &*opened.storage)
     };
     work().map_err(|error| error.at(path))
 }
@@ -79,21 +87,14 @@ pub fn recover_of(
     user: u32,
     show: &mut dyn FnMut(&[String]) -> Result<()>,
 ) -> Result<Recovery> {
-    let mut work = || {
-        let opened = open::for_recovery(path)?;
-        let is_hdf5 = matches!(detect_in(&*opened.storage)?, Detected::Hdf5);
-        let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
-        let sidecars = opened.sidecars.ok_or(NcError::Inval)?;
-        let storage = &*opened.storage;
-        let done = match is_hdf5 {
-            true => {
-                zonda_nc4::recover_of(storage, &*sidecars, user, Path::new("/"), &mut *show)?.into()
-            }
-            false => zonda_classic::recover_of(storage, &sidecars, user, &mut *show)?.into(),
-        };
-        of_a_file(done, storage)
-    };
-    work().map_err(|error| error.at(path))
+    recover_with(path, |opened, is_hdf5| {
+        let (storage, sidecars) =
+            (&*opened.storage, opened.sidecars.as_ref().ok_or(NcError::Inval)?);
+        Ok(match is_hdf5 {
+            true => zonda_nc4::recover_of(storage, &**sidecars, user, Path::new("/"), show)?.into(),
+            false => zonda_classic::recover_of(storage, sidecars, user, show)?.into(),
+        })
+    })
 }
 
 /// Makes the header of a classic file say how many complete records the file has, by its length, and

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use zonda_chunk::ChunkAt;
-use zonda_format::{Destination, Dispatch, StoreVars, VarInfo, VarRef, VlenSink};
+use zonda_format::{Destination, Dispatch, StorageKind, StoreVars, VarInfo, VarRef, VlenSink};
 use zonda_model::NcError;
 use zonda_nc4::{Gap, Nc4File, ObjectUsage, Stored, Usage};
 
@@ -29,6 +29,17 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
         self.ask_stored(|stored| stored.var_info(var))
+    }
+
+    /// Shape of the chunks of a variable; `None` where it has none.
+    pub(crate) fn chunk_shape(&self, var: VarRef) -> Result<Option<Vec<u64>>> {
+        if !self.capabilities().storage {
+            return Ok(None);
+        }
+        Ok(match &self.var_info(var)?.storage {
+            StorageKind::Chunked(dims) => Some(dims.iter().map(|&n| (n as u64).max(1)).collect()),
+            _ => None,
+        })
     }
 
     /// Fill value of a variable of any type, in the form it has in memory, into `out`, which has

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use zonda_model::VarId;
 
-use super::{Checked, Grade, Notes, step};
+use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const BLOCK: usize = 8 << 20;
 
 /// A variable in the file.
-struct Part {
+struct VarExtent {
     path: String,
     begin: u64,
     /// Bytes, or bytes in each record.
@@ -32,7 +32,7 @@ pub(super) fn check(
         for number in (0..meta.n_vars()).map_while(|number| i32::try_from(number).ok()) {
             let var = meta.var(VarId(number))?;
             if let Some(classic) = var.classic {
-                parts.push(Part {
+                parts.push(VarExtent {
                     path: format!("/{}", String::from_utf8_lossy(var.name)),
                     begin: classic.begin,
                     len: classic.slab_bytes,
@@ -105,7 +105,7 @@ impl Dataset {
 }
 
 /// What is not there at the end of the file.
-fn missing(part: &Part, record_len: u64, file_bytes: u64, end: u64, notes: &mut Notes) {
+fn missing(part: &VarExtent, record_len: u64, file_bytes: u64, end: u64, notes: &mut Notes) {
     let from = part.begin.max(file_bytes.min(end));
     let mut what = format!("data go to byte {end}, and the file ends at {file_bytes}");
     if part.is_record && record_len > 0 {
@@ -118,9 +118,15 @@ fn missing(part: &Part, record_len: u64, file_bytes: u64, end: u64, notes: &mut 
 }
 
 /// Variables that lie on each other.
-fn overlaps(parts: &[Part], begin_rec: u64, record_len: u64, n_records: u64, notes: &mut Notes) {
+fn overlaps(
+    parts: &[VarExtent],
+    begin_rec: u64,
+    record_len: u64,
+    n_records: u64,
+    notes: &mut Notes,
+) {
     for is_record in [false, true] {
-        let mut sorted: Vec<&Part> =
+        let mut sorted: Vec<&VarExtent> =
             parts.iter().filter(|part| part.is_record == is_record && part.len > 0).collect();
         sorted.sort_by_key(|part| part.begin);
         for pair in sorted.windows(2) {
@@ -150,7 +156,7 @@ fn overlaps(parts: &[Part], begin_rec: u64, record_len: u64, n_records: u64, not
     }
 }
 
-fn lies_on(part: &Part, other: &Part, end: u64, notes: &mut Notes) {
+fn lies_on(part: &VarExtent, other: &VarExtent, end: u64, notes: &mut Notes) {
     let (at, path, begin) = (part.begin, &other.path, other.begin);
     let what =
         format!("data at byte {at} lie on those of {path}, which has bytes {begin} to {end}");
@@ -176,7 +182,7 @@ fn read_all(
                 at = at.saturating_add(BLOCK as u64);
             }
         }
-        step(progress, "", (at, len))?;
+        Progress { var: "", done_bytes: at.min(len), total_bytes: len }.tell(progress)?;
     }
     Ok(())
 }

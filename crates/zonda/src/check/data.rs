@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use zonda_format::VlenSink;
-use zonda_format::{StorageKind, VarRef};
-use zonda_model::Hyperslab;
+use zonda_format::{GroupId, StorageKind, VarRef, VlenSink};
+use zonda_model::VarId;
 
-use super::{Grade, Notes, step};
+use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
+use crate::copy::box_read::read_box;
 use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
@@ -27,8 +27,8 @@ const MOST_TRIED: u64 = 1 << 22;
 
 /// A variable that is to be read.
 #[derive(Debug)]
-pub(super) struct VarPlace {
-    pub path: String,
+struct VarPlace {
+    path: String,
     var: VarRef,
     lens: Vec<u64>,
     /// Its elements are in one run of bytes of this file.
@@ -37,7 +37,7 @@ pub(super) struct VarPlace {
     chunks: Option<Vec<u64>>,
     elem: u64,
     /// A dimension of which it does not have all, or has more: its name, what it has, and its length.
-    pub odd: Option<(String, u64, u64)>,
+    odd: Option<(String, u64, u64)>,
 }
 
 impl VarPlace {
@@ -45,7 +45,7 @@ impl VarPlace {
     ///
     /// # Errors
     /// What reading its definition meets.
-    pub(super) fn of(file: &Dataset, var: VarRef) -> Result<VarPlace> {
+    fn of(file: &Dataset, var: VarRef) -> Result<VarPlace> {
         let mut odd = None;
         let (path, lens, elem) = file.in_group(var.group, |meta| {
             let view = meta.var(var.var)?;
@@ -70,17 +70,9 @@ impl VarPlace {
             let elem = if is_plain { size } else { size.max(POINTER_BYTES) };
             Ok::<_, crate::Error>((path, lens, elem))
         })??;
-        let storage = match file.capabilities().storage {
-            true => Some(file.var_info(var)?.storage.clone()),
-            false => None,
-        };
-        let chunks = match &storage {
-            Some(StorageKind::Chunked(dims)) => {
-                Some(dims.iter().map(|&n| (n as u64).max(1)).collect())
-            }
-            _ => None,
-        };
-        let is_run = matches!(storage, Some(StorageKind::Contiguous));
+        let chunks = file.chunk_shape(var)?;
+        let is_run = file.capabilities().storage
+            && matches!(file.var_info(var)?.storage, StorageKind::Contiguous);
         Ok(VarPlace { path, var, lens, is_run, chunks, elem, odd })
     }
 
@@ -89,27 +81,35 @@ impl VarPlace {
         Array { lens, from, is_plain: false, to: None, elem: self.elem }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    /// Notes a dimension of which it has not all, or more.
+    fn note_odd(&self, notes: &mut Notes) {
+        if let Some((dim, has, len)) = &self.odd {
+            let what = format!("it has {has} elements along {dim}, a dimension of {len}");
+            notes.add(Grade::NoWords, Some(&self.path), None, what);
+        }
+    }
+
+    fn bytes(&self) -> u64 {
         self.lens.iter().fold(self.elem, |bytes, &len| bytes.saturating_mul(len))
     }
 }
 
 /// Reads variables one after the other.
-pub(super) struct Reader<'a> {
-    pub file: &'a Dataset,
-    pub notes: &'a mut Notes,
-    pub progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
-    pub total: u64,
-    pub done: u64,
-    pub data: Vec<u8>,
+struct DataReader<'a> {
+    file: &'a Dataset,
+    notes: &'a mut Notes,
+    progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    total: u64,
+    done: u64,
+    data: Vec<u8>,
 }
 
-impl Reader<'_> {
+impl DataReader<'_> {
     /// Reads a variable, and tells how many chunks of it are in the file.
     ///
     /// # Errors
     /// `EINTR` where the caller has had enough.
-    pub(super) fn var(&mut self, place: &VarPlace) -> Result<u64> {
+    fn var(&mut self, place: &VarPlace) -> Result<u64> {
         let (n_chunks, walk) = match self.walk(place) {
             Ok(found) => found,
             Err(error) => {
@@ -134,9 +134,14 @@ impl Reader<'_> {
             }
             let bytes = count.iter().fold(place.elem, |bytes, &n| bytes.saturating_mul(n));
             self.done = self.done.saturating_add(bytes).min(self.total);
-            step(self.progress, &place.path, (self.done, self.total))?;
+            self.tell(place)?;
         }
         Ok(n_chunks)
+    }
+
+    fn tell(&mut self, place: &VarPlace) -> Result<()> {
+        let (done_bytes, total_bytes) = (self.done, self.total);
+        Progress { var: &place.path, done_bytes, total_bytes }.tell(self.progress)
     }
 
     /// How many chunks of a variable are in the file, and the boxes that have something that is: what
@@ -173,25 +178,76 @@ impl Reader<'_> {
                     return Ok(true);
                 }
             }
-            step(self.progress, &place.path, (self.done, self.total))?;
+            self.tell(place)?;
         }
         Ok(found)
     }
 
     fn read(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<()> {
-        let index = |of: &[u64]| {
-            of.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect::<Vec<_>>()
-        };
-        let (start, count) = (index(start), index(count));
-        let slab = Hyperslab { start: &start, count: &count, stride: None };
-        let to = (&mut self.data, Some(&mut Pieces::default() as &mut dyn VlenSink));
-        // In its own type nothing is out of range.
-        self.file.get_list(place.var, &slab, None, to).map(drop)
+        let to = (&mut self.data, &mut Pieces::default());
+        read_box(self.file, place.var, None, (start, count), to)
     }
 }
 
+/// Reads all attributes and values of a file. What `told` has the paths of was found before, and is not told of again.
+///
+/// # Errors
+/// `EINTR` where the caller has had enough.
+pub(super) fn read_all(
+    file: &Dataset,
+    told: &BTreeSet<String>,
+    checked: &mut Checked,
+    notes: &mut Notes,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut places = Vec::new();
+    let mut groups = vec![GroupId::ROOT];
+    while let Some(group) = groups.pop() {
+        let path = match file.in_group(group, |meta| meta.group_path()) {
+            Ok(path) => String::from_utf8_lossy(&path).into_owned(),
+            Err(error) => {
+                notes.error(None, &error);
+                continue;
+            }
+        };
+        attributes(file, VarRef::group(group), &path, notes);
+        let (n_vars, children) =
+            file.in_group(group, |meta| (meta.n_vars(), meta.groups().to_vec()))?;
+        groups.extend(children.into_iter().rev());
+        for number in (0..n_vars).map_while(|number| i32::try_from(number).ok()) {
+            let var = VarRef { group, var: VarId(number) };
+            match VarPlace::of(file, var) {
+                Ok(place) => {
+                    attributes(file, var, &place.path, notes);
+                    places.push(place);
+                }
+                Err(error) => {
+                    let name = file.in_group(group, |meta| {
+                        meta.var(var.var)
+                            .map(|view| String::from_utf8_lossy(view.name).into_owned())
+                    })?;
+                    let slash = if path.ends_with('/') { "" } else { "/" };
+                    let path = format!("{path}{slash}{}", name.unwrap_or_default());
+                    if !told.contains(&path) {
+                        notes.error(Some(&path), &error);
+                    }
+                }
+            }
+        }
+    }
+    checked.n_vars = places.len();
+    let total = places.iter().fold(0u64, |sum, place| sum.saturating_add(place.bytes()));
+    let mut reader = DataReader { file, notes, progress, total, done: 0, data: Vec::new() };
+    for place in &places {
+        place.note_odd(reader.notes);
+        checked.n_chunks = checked.n_chunks.saturating_add(reader.var(place)?);
+    }
+    checked.data_bytes = reader.done;
+    Ok(())
+}
+
 /// Reads all attributes of a variable or a group.
-pub(super) fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
+fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
     let n = file.in_group(owner.group, |meta| meta.n_atts(owner.var)).and_then(|n| n);
     let n = match n {
         Ok(n) => n,

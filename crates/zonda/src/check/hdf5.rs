@@ -2,11 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use zonda_format::VarRef;
-use zonda_model::VarId;
-use zonda_nc4::{Extent, GroupId, Nc4Error, Usage};
+use zonda_nc4::{Extent, Nc4Error, Usage};
 
-use super::data::{Reader, VarPlace, attributes};
 use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
 use crate::dataset::Dataset;
@@ -28,55 +25,7 @@ pub(super) fn check(
         notes.add(grade, Some(&gap.path), None, gap.error.to_string());
     }
     let told = super::faults(file, notes)?;
-    let mut places = Vec::new();
-    let mut groups = vec![GroupId::ROOT];
-    while let Some(group) = groups.pop() {
-        let path = match file.in_group(group, |meta| meta.group_path()) {
-            Ok(path) => String::from_utf8_lossy(&path).into_owned(),
-            Err(error) => {
-                notes.error(None, &error);
-                continue;
-            }
-        };
-        attributes(file, VarRef::group(group), &path, notes);
-        let (n_vars, children) =
-            file.in_group(group, |meta| (meta.n_vars(), meta.groups().to_vec()))?;
-        groups.extend(children.into_iter().rev());
-        for number in (0..n_vars).map_while(|number| i32::try_from(number).ok()) {
-            let var = VarRef { group, var: VarId(number) };
-            match VarPlace::of(file, var) {
-                Ok(place) => {
-                    attributes(file, var, &place.path, notes);
-                    if let Some((dim, has, len)) = &place.odd {
-                        let what =
-                            format!("it has {has} elements along {dim}, a dimension of {len}");
-                        notes.add(Grade::NoWords, Some(&place.path), None, what);
-                    }
-                    places.push(place);
-                }
-                Err(error) => {
-                    let is_told = |path: &String| told.contains(path);
-                    let name = file.in_group(group, |meta| {
-                        meta.var(var.var)
-                            .map(|view| String::from_utf8_lossy(view.name).into_owned())
-                    })?;
-                    let slash = if path.ends_with('/') { "" } else { "/" };
-                    let path = format!("{path}{slash}{}", name.unwrap_or_default());
-                    if !is_told(&path) {
-                        notes.error(Some(&path), &error);
-                    }
-                }
-            }
-        }
-    }
-    checked.n_vars = places.len();
-    let total = places.iter().fold(0u64, |sum, place| sum.saturating_add(place.bytes()));
-    let mut reader = Reader { file, notes, progress, total, done: 0, data: Vec::new() };
-    for place in &places {
-        checked.n_chunks = checked.n_chunks.saturating_add(reader.var(place)?);
-    }
-    checked.data_bytes = reader.done;
-    Ok(())
+    super::data::read_all(file, &told, checked, notes, progress)
 }
 
 /// What the walk over all structures found.

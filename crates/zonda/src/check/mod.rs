@@ -10,7 +10,6 @@
 mod classic;
 mod data;
 mod hdf5;
-mod values;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -126,7 +125,7 @@ pub fn check(
 ) -> Result<Checked> {
     let mut notes = Notes::default();
     let file_bytes = match crate::format::on_path(path) {
-        Some(_) => values::bytes_in(path),
+        Some(_) => bytes_in(path),
         None => look(path, &mut notes).map_err(|error| error.at(path))?,
     };
     let mut checked = Checked { file_bytes, ..Checked::default() };
@@ -142,12 +141,12 @@ pub fn check(
             checked.format = Some(file.format());
             // Where things lie is known of two formats. Of others there are values or there are not.
             let has_layout = file.storage().is_some() && file.meta(|meta| meta.layout().is_some());
-            let check = match () {
-                () if file.is_hdf5() => hdf5::check,
-                () if has_layout => classic::check,
-                () => values::check,
+            let done = match () {
+                () if file.is_hdf5() => hdf5::check(&file, &mut checked, &mut notes, progress),
+                () if has_layout => classic::check(&file, &mut checked, &mut notes, progress),
+                () => data::read_all(&file, &BTreeSet::new(), &mut checked, &mut notes, progress),
             };
-            check(&file, &mut checked, &mut notes, progress).map_err(|error| error.at(path))?;
+            done.map_err(|error| error.at(path))?;
             file.close()?;
         }
         Err(error) => {
@@ -249,22 +248,12 @@ fn byte_of(text: &str) -> Option<u64> {
     behind[..digits].parse().ok()
 }
 
-/// `EINTR` of Linux on every architecture.
-const EINTR: i32 = 4;
-/// `EIO`.
+/// `EIO` of Linux on every architecture.
 const EIO: i32 = 5;
 
-/// Tells the caller how far a check is.
-///
-/// # Errors
-/// `EINTR` where it has had enough.
-fn step(
-    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
-    var: &str,
-    (done_bytes, total_bytes): (u64, u64),
-) -> Result<()> {
-    match progress(&Progress { var, done_bytes: done_bytes.min(total_bytes), total_bytes }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
-    }
+/// Bytes of the files in a folder.
+fn bytes_in(path: &Path) -> u64 {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let lens = entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file);
+    lens.fold(0, |sum, found| sum.saturating_add(found.len()))
 }

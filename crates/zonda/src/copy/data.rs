@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zonda_format::StorageKind;
-use zonda_format::Values;
+use zonda_format::{StorageKind, Values};
 use zonda_model::{Hyperslab, NcError, memory};
 use zonda_nc4::NeverWritten;
 
 use super::ahead;
+use super::box_read::{indices, read_box, to_len};
 use super::boxes::{Array, Boxes, Walk, choose, choose_around};
-use super::define::{Made, fault};
+use super::define::{TargetVar, fault};
 use super::pieces::Pieces;
 use super::raw::{self, Chunks};
 use super::salvage::{Lost, is_ours};
@@ -19,7 +19,7 @@ use super::spill::Spill;
 use super::tree::shown;
 use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Bytes of a box where more are of no use: enough for all threads. Two are in memory, one that is
 /// being read and one that is being written.
@@ -73,11 +73,11 @@ pub(super) struct Transfer<'a> {
 }
 
 /// Boxes, a walk through those that are to be copied, and whether these are not all.
-type Chosen = (Boxes, Walk, bool);
+type ChosenBoxes = (Boxes, Walk, bool);
 
 /// A variable that travels in boxes.
-struct Job<'m> {
-    made: &'m Made<'m>,
+struct BoxedVar<'m> {
+    made: &'m TargetVar<'m>,
     boxes: Boxes,
     /// Those that have something: what was never written stays so, where that is the same.
     walk: Walk,
@@ -91,8 +91,8 @@ impl Transfer<'_> {
     /// # Errors
     /// What reading and writing meet, with the name of the variable; `EINTR` where the caller has
     /// had enough.
-    pub(super) fn run(&mut self, made: &[Made<'_>], copied: &mut Copied) -> Result<()> {
-        let mut together: Vec<Job<'_>> = Vec::new();
+    pub(super) fn run(&mut self, made: &[TargetVar<'_>], copied: &mut Copied) -> Result<()> {
+        let mut together: Vec<BoxedVar<'_>> = Vec::new();
         let n_records = made.iter().filter(|made| made.has_data && made.var.is_record()).count();
         // Where a classic file has records side by side, all variables go record by record.
         let interleaves = n_records > 1 && !(self.source.is_hdf5() && self.target.is_hdf5());
@@ -117,7 +117,7 @@ impl Transfer<'_> {
                 n_lost: 0,
             });
             let Some((boxes, walk, is_sparse)) = boxes else { continue };
-            let job = Job { made, boxes, walk, is_sparse, index };
+            let job = BoxedVar { made, boxes, walk, is_sparse, index };
             if interleaves && made.var.is_record() && way == Way::Values {
                 together.push(job);
                 continue;
@@ -135,10 +135,10 @@ impl Transfer<'_> {
     /// the boxes are chosen, and which of them there are: not all where some were never written.
     fn begin(
         &mut self,
-        made: &Made<'_>,
+        made: &TargetVar<'_>,
         interleaves: bool,
         n_records: u64,
-    ) -> Result<(Way, Option<Chosen>)> {
+    ) -> Result<(Way, Option<ChosenBoxes>)> {
         let (var, lens) = (made.var, made.var.lens());
         if lens.contains(&0) {
             return Ok((Way::Nothing, None));
@@ -159,8 +159,8 @@ impl Transfer<'_> {
             return Ok((Way::Nothing, None));
         }
         let elem = if var.has_pointers { POINTER_BYTES } else { var.elem as u64 };
-        let (from, to) =
-            (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
+        let from = self.source.chunk_shape(var.source)?;
+        let to = self.target.chunk_shape(made.target)?;
         let is_plain = from.is_some() && {
             let (group, var) = (var.source.group, var.source.var);
             self.source.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
@@ -195,7 +195,7 @@ impl Transfer<'_> {
     }
 
     /// The chunks of the source, where some were never written and need not be in the target.
-    fn sparse(&self, made: &Made<'_>) -> Result<Option<Chunks>> {
+    fn sparse(&self, made: &TargetVar<'_>) -> Result<Option<Chunks>> {
         if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
             return Ok(None);
         }
@@ -208,7 +208,8 @@ impl Transfer<'_> {
         match chunks {
             // Then each box shows what is there.
             Err(error) if self.options.salvage && !is_ours(&error) => {
-                let n_chunks = n_chunks(&made.var.lens(), chunks_of(self.source, made, true)?);
+                let n_chunks =
+                    n_chunks(&made.var.lens(), self.source.chunk_shape(made.var.source)?);
                 if n_chunks > MOST_CHUNKS_TRIED { Err(error) } else { Ok(None) }
             }
             chunks => Ok(chunks?.filter(|chunks| !chunks.is_complete())),
@@ -216,7 +217,7 @@ impl Transfer<'_> {
     }
 
     /// Whether elements that were never written are the same in both files, as their fill value.
-    fn same_fill(&self, made: &Made<'_>) -> Result<bool> {
+    fn same_fill(&self, made: &TargetVar<'_>) -> Result<bool> {
         let (from, to) = (made.var.source, made.target);
         if made.var.has_pointers {
             return Ok(false);
@@ -237,7 +238,7 @@ impl Transfer<'_> {
     }
 
     /// Whether there is no element in the source, and none is needed in the target.
-    fn is_unwritten(&self, made: &Made<'_>) -> Result<bool> {
+    fn is_unwritten(&self, made: &TargetVar<'_>) -> Result<bool> {
         if !(self.source.is_hdf5() && self.target.is_hdf5()) || made.var.axes.is_empty() {
             return Ok(false);
         }
@@ -246,7 +247,7 @@ impl Transfer<'_> {
         Ok(is_run && self.source.stored(made.var.source)?.bytes == 0 && self.same_fill(made)?)
     }
 
-    fn pass_through(&mut self, made: &Made<'_>) -> Result<()> {
+    fn pass_through(&mut self, made: &TargetVar<'_>) -> Result<()> {
         let chunks = self.source.hdf5(|file| Chunks::of(file, made.var.source))?;
         let Some(chunks) = chunks else { return Err(NcError::Internal.into()) };
         let (source, target) = (self.source, self.target);
@@ -266,7 +267,7 @@ impl Transfer<'_> {
     }
 
     /// Copies a variable by itself.
-    fn one(&mut self, mut job: Job<'_>) -> Result<Way> {
+    fn one(&mut self, mut job: BoxedVar<'_>) -> Result<Way> {
         let made = job.made;
         let is_large = made.var.bytes() > self.most();
         if job.boxes.reads > MOST_READS
@@ -281,7 +282,7 @@ impl Transfer<'_> {
         let box_bytes = bytes_of(made, &job.boxes.shape);
         if box_bytes < made.var.bytes() && !made.var.has_pointers && !self.options.salvage {
             let source = self.source;
-            let read = |part: &mut Part| read_box(source, made, part, &mut Pieces::default());
+            let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
             let walk = job.walk.clone();
             self.by_parts(made, &job.boxes.shape, walk, read, |transfer, part| {
                 transfer.write_box(made, part)?;
@@ -299,19 +300,19 @@ impl Transfer<'_> {
     /// where memory is for both.
     fn by_parts(
         &mut self,
-        made: &Made<'_>,
+        made: &TargetVar<'_>,
         shape: &[u64],
         mut walk: Walk,
-        mut read: impl FnMut(&mut Part) -> Result<()> + Send,
-        mut write: impl FnMut(&mut Self, &Part) -> Result<()>,
+        mut read: impl FnMut(&mut BoxInMemory) -> Result<()> + Send,
+        mut write: impl FnMut(&mut Self, &BoxInMemory) -> Result<()>,
     ) -> Result<()> {
         let n_buffers = match bytes_of(made, shape).saturating_mul(2) <= self.most() {
             true => 2,
             false => 1,
         };
-        let mut buffers =
-            [&mut self.data, &mut self.ahead].map(|data| Part::in_memory(std::mem::take(data)));
-        let fill = |part: &mut Part| {
+        let mut buffers = [&mut self.data, &mut self.ahead]
+            .map(|data| BoxInMemory::in_memory(std::mem::take(data)));
+        let fill = |part: &mut BoxInMemory| {
             let Some((start, count)) = walk.next() else { return Ok(false) };
             (part.start, part.count) = (start, count);
             read(part).map(|()| true)
@@ -321,7 +322,7 @@ impl Transfer<'_> {
         done
     }
 
-    fn next_box(&mut self, job: &mut Job<'_>) -> Result<()> {
+    fn next_box(&mut self, job: &mut BoxedVar<'_>) -> Result<()> {
         let Some((start, count)) = job.walk.next() else { return Ok(()) };
         let made = job.made;
         match self.read(made, &start, &count) {
@@ -337,9 +338,9 @@ impl Transfer<'_> {
     }
 
     /// Copies variables whose records lie between each other.
-    fn side_by_side(&mut self, mut jobs: Vec<Job<'_>>) -> Result<()> {
+    fn side_by_side(&mut self, mut jobs: Vec<BoxedVar<'_>>) -> Result<()> {
         loop {
-            let record = |job: &Job<'_>| Some((*job.walk.peek()?.first()?, job.index));
+            let record = |job: &BoxedVar<'_>| Some((*job.walk.peek()?.first()?, job.index));
             let next = jobs.iter_mut().filter(|job| job.walk.peek().is_some());
             let Some(job) = next.min_by_key(|job| record(job)) else { return Ok(()) };
             let made = job.made;
@@ -348,12 +349,10 @@ impl Transfer<'_> {
     }
 
     /// Copies a variable by way of a file.
-    fn by_file(&mut self, made: &Made<'_>) -> Result<()> {
+    fn by_file(&mut self, made: &TargetVar<'_>) -> Result<()> {
         let (lens, elem) = (made.var.lens(), made.var.elem);
-        let [from, to] = [true, false].map(|is_source| {
-            chunks_of(if is_source { self.source } else { self.target }, made, is_source)
-        });
-        let (from, to) = (from?, to?);
+        let from = self.source.chunk_shape(made.var.source)?;
+        let to = self.target.chunk_shape(made.target)?;
         // Whole chunks of the target, and pieces of the file that are long on both sides.
         let most = self.most() / 2;
         let array = Array {
@@ -369,12 +368,12 @@ impl Transfer<'_> {
         let first = choose(&array, most, most).shape;
         let spill = Spill::new(self.path, &lens, &first, &last, elem)?;
         let source = self.source;
-        let read = |part: &mut Part| read_box(source, made, part, &mut Pieces::default());
+        let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
         self.by_parts(made, &first, Walk::new(&lens, &first), read, |transfer, part| {
             spill.put((&part.start, &part.count), &part.data)?;
             transfer.step(made, bytes_of(made, &part.count) / 2)
         })?;
-        let get = |part: &mut Part| {
+        let get = |part: &mut BoxInMemory| {
             memory::resize(&mut part.data, to_len(bytes_of(made, &part.count))?, 0)?;
             spill.get((&part.start, &part.count), &mut part.data)
         };
@@ -385,26 +384,36 @@ impl Transfer<'_> {
         })
     }
 
-    pub(super) fn read(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+    pub(super) fn read(
+        &mut self,
+        made: &TargetVar<'_>,
+        start: &[u64],
+        count: &[u64],
+    ) -> Result<()> {
         if self.options.salvage {
             self.check_end(made, start, count)?;
         }
         let data = std::mem::take(&mut self.data);
-        let mut part = Part { start: start.to_vec(), count: count.to_vec(), data };
-        let read = read_box(self.source, made, &mut part, &mut self.pieces);
+        let mut part = BoxInMemory { start: start.to_vec(), count: count.to_vec(), data };
+        let read = part.read(self.source, made, &mut self.pieces);
         self.data = part.data;
         read
     }
 
-    pub(super) fn write(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+    pub(super) fn write(
+        &mut self,
+        made: &TargetVar<'_>,
+        start: &[u64],
+        count: &[u64],
+    ) -> Result<()> {
         let data = std::mem::take(&mut self.data);
-        let part = Part { start: start.to_vec(), count: count.to_vec(), data };
+        let part = BoxInMemory { start: start.to_vec(), count: count.to_vec(), data };
         let written = self.write_box(made, &part);
         self.data = part.data;
         written
     }
 
-    fn write_box(&mut self, made: &Made<'_>, part: &Part) -> Result<()> {
+    fn write_box(&mut self, made: &TargetVar<'_>, part: &BoxInMemory) -> Result<()> {
         let (start, count) = (indices(&part.start)?, indices(&part.count)?);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let values = Values { bytes: &part.data, fetch: Some(&mut self.pieces) };
@@ -418,66 +427,37 @@ impl Transfer<'_> {
     }
 
     /// Tells the caller of bytes that were copied.
-    pub(super) fn step(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
+    pub(super) fn step(&mut self, made: &TargetVar<'_>, bytes: u64) -> Result<()> {
         self.done = self.done.saturating_add(bytes).min(self.total);
         let path = shown(&made.var.path);
-        let progress = Progress { var: &path, done_bytes: self.done, total_bytes: self.total };
-        match (self.progress)(&progress) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
-        }
+        Progress { var: &path, done_bytes: self.done, total_bytes: self.total }.tell(self.progress)
     }
 }
 
 /// A box of elements in memory.
-struct Part {
+struct BoxInMemory {
     start: Vec<u64>,
     count: Vec<u64>,
     data: Vec<u8>,
 }
 
-impl Part {
-    fn in_memory(data: Vec<u8>) -> Part {
-        Part { start: Vec::new(), count: Vec::new(), data }
+impl BoxInMemory {
+    fn in_memory(data: Vec<u8>) -> BoxInMemory {
+        BoxInMemory { start: Vec::new(), count: Vec::new(), data }
+    }
+
+    /// Reads its elements, and what they point to.
+    fn read(&mut self, source: &Dataset, made: &TargetVar<'_>, pieces: &mut Pieces) -> Result<()> {
+        read_box(
+            source,
+            made.var.source,
+            None,
+            (&self.start, &self.count),
+            (&mut self.data, pieces),
+        )
     }
 }
 
-/// Reads the elements of a box, and what they point to.
-fn read_box(source: &Dataset, made: &Made<'_>, part: &mut Part, pieces: &mut Pieces) -> Result<()> {
-    let (start, count) = (indices(&part.start)?, indices(&part.count)?);
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    pieces.clear();
-    // In its own type nothing is out of range.
-    source.get_list(made.var.source, &slab, None, (&mut part.data, Some(pieces))).map(drop)
-}
-
-/// `EINTR` of Linux on every architecture.
-const EINTR: i32 = 4;
-
-pub(super) fn bytes_of(made: &Made<'_>, count: &[u64]) -> u64 {
+pub(super) fn bytes_of(made: &TargetVar<'_>, count: &[u64]) -> u64 {
     count.iter().fold(made.var.elem as u64, |bytes, &n| bytes.saturating_mul(n))
-}
-
-pub(super) fn to_len(bytes: u64) -> Result<usize> {
-    usize::try_from(bytes).map_err(|_| NcError::NoMem.into())
-}
-
-fn indices(of: &[u64]) -> Result<Vec<usize>> {
-    of.iter().map(|&index| to_len(index)).collect()
-}
-
-/// Shape of the chunks of a variable; `None` where it has none.
-pub(super) fn chunks_of(
-    file: &Dataset,
-    made: &Made<'_>,
-    is_source: bool,
-) -> Result<Option<Vec<u64>>> {
-    if !file.capabilities().storage {
-        return Ok(None);
-    }
-    let info = file.var_info(if is_source { made.var.source } else { made.target })?;
-    Ok(match &info.storage {
-        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| dim as u64).collect()),
-        _ => None,
-    })
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use zonda_chunk::FilterSpec;
 use zonda_classic::{FillMode, Reserve};
-use zonda_format::Values;
 use zonda_format::{
-    Endianness, FIRST_USER_TYPE, Format, GroupId, NC_STRING, StorageKind, StorageRequest, VarInfo,
-    VarRef,
+    Endianness, FIRST_USER_TYPE, Format, GroupId, NC_STRING, StorageKind, StorageRequest, Values,
+    VarInfo, VarRef,
 };
 use zonda_model::{Answer, DimId, NcError, memory};
 use zonda_nc4::NeverWritten;
@@ -15,7 +14,7 @@ use zonda_nc4::NeverWritten;
 use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
 use super::salvage::{Lost, is_ours};
-use super::storage::Stored;
+use super::storage::StoragePlan;
 use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
 use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
@@ -33,7 +32,7 @@ const SPARSE_BYTES: f64 = (64 << 20) as f64;
 
 /// A variable of the target.
 #[derive(Debug)]
-pub(super) struct Made<'t> {
+pub(super) struct TargetVar<'t> {
     pub var: &'t VarDef,
     pub target: VarRef,
     /// Precision is given up that the source still has.
@@ -42,9 +41,9 @@ pub(super) struct Made<'t> {
     pub has_data: bool,
 }
 
-/// What was asked for, and who decides instead.
+/// Who decides what is in a copy: the options or, where there are some, rules.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct DecidedBy<'a> {
     pub options: &'a CopyOptions,
     pub rules: Option<&'a dyn Rules>,
 }
@@ -57,15 +56,15 @@ pub(super) fn all<'t>(
     source: &Dataset,
     target: &Dataset,
     tree: &'t Tree,
-    asked: Asked<'_>,
+    by: DecidedBy<'_>,
     copied: &mut Copied,
-) -> Result<Vec<Made<'t>>> {
+) -> Result<Vec<TargetVar<'t>>> {
     let format = target.format();
     let mut definer = Definer {
         source,
         target,
         format,
-        asked,
+        by,
         notes: &mut copied.notes,
         lost: &mut copied.lost,
         dim_paths: dim_paths(tree),
@@ -73,7 +72,7 @@ pub(super) fn all<'t>(
         types: BTreeMap::new(),
         dims: BTreeMap::new(),
     };
-    if !format.is_hdf5() || asked.rules.is_some() {
+    if !format.is_hdf5() || by.rules.is_some() {
         // Every element is going to be written.
         let _before = target.set_fill(FillMode::NoFill)?;
     }
@@ -154,7 +153,7 @@ struct Definer<'a> {
     source: &'a Dataset,
     target: &'a Dataset,
     format: Format,
-    asked: Asked<'a>,
+    by: DecidedBy<'a>,
     notes: &'a mut Vec<String>,
     lost: &'a mut Vec<Lost>,
     /// Paths of dimensions, by their numbers in the source.
@@ -209,14 +208,14 @@ impl Definer<'_> {
     }
 
     fn put_att(&mut self, (from, to): (VarRef, VarRef), owner: &[u8], att: &AttDef) -> Result<()> {
-        let is_kept = self.asked.rules.is_some();
+        let is_kept = self.by.rules.is_some();
         let nc_type = match if is_kept { att.nc_type } else { fit::att_type(att, self.format) } {
             user if user >= FIRST_USER_TYPE => self.type_of(user),
             atomic => atomic,
         };
         let name = || [owner, b"@", &att.name].concat();
         match atts::copy(self.source, from, att, self.target, to, nc_type) {
-            Err(error) if self.asked.options.salvage && !is_ours(&error) => {
+            Err(error) if self.by.options.salvage && !is_ours(&error) => {
                 self.lost.push(Lost::whole(&name(), &error));
                 Ok(())
             }
@@ -224,7 +223,7 @@ impl Definer<'_> {
         }
     }
 
-    fn def_var<'t>(&mut self, group: GroupId, var: &'t VarDef) -> Result<Made<'t>> {
+    fn def_var<'t>(&mut self, group: GroupId, var: &'t VarDef) -> Result<TargetVar<'t>> {
         let at = |error| fault("variable", &var.path, error);
         let dims =
             var.axes.iter().map(|axis| self.dims.get(&axis.source.0).map_or(-1, |dim| dim.0));
@@ -232,13 +231,13 @@ impl Definer<'_> {
         let nc_type = self.type_of(var.nc_type);
         let id = self.target.def_var_in(group, &var.name, nc_type, &dims).map_err(at)?;
         let target = VarRef { group, var: id };
-        let has_data = self.asked.rules.is_none_or(|rules| rules.has_data(&var.path));
-        let mut made = Made { var, target, is_quantized: false, has_data };
-        match self.asked.rules {
+        let has_data = self.by.rules.is_none_or(|rules| rules.has_data(&var.path));
+        let mut made = TargetVar { var, target, is_quantized: false, has_data };
+        match self.by.rules {
             _ if !self.format.is_hdf5() => {}
             Some(rules) => self.store_by(rules, &made).map_err(at)?,
             None => {
-                let stored = Stored::of(var, self.asked.options)?;
+                let stored = StoragePlan::of(var, self.by.options)?;
                 made.is_quantized = stored.quantize.is_some();
                 self.store(&made, stored).map_err(at)?;
             }
@@ -263,7 +262,7 @@ impl Definer<'_> {
         Ok(made)
     }
 
-    fn store(&mut self, made: &Made<'_>, stored: Stored) -> Result<()> {
+    fn store(&mut self, made: &TargetVar<'_>, stored: StoragePlan) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
         self.order_bytes(made)?;
@@ -280,19 +279,14 @@ impl Definer<'_> {
         }
         match (&stored.filters, info) {
             (Some(filters), _) => {
-                for filter in filters {
-                    let number = filter.id.to_string();
-                    let defined = target.def_var_filter(id, filter.clone());
-                    defined
-                        .map_err(|error| of_request(fault("filter", number.as_bytes(), error)))?;
-                }
+                filters.iter().try_for_each(|filter| self.def_filter(id, filter.clone()))?;
             }
             (None, Some(info)) => self.keep_filters(made, stored.chunks.as_ref(), info)?,
             (None, None) => {}
         }
         match info.map(|info| self.fill(made, info)) {
             // A fill value that cannot be read leaves the default one.
-            Some(Err(error)) if self.asked.options.salvage && !is_ours(&error) => {
+            Some(Err(error)) if self.by.options.salvage && !is_ours(&error) => {
                 self.lost.push(Lost::whole(&var.path, &error));
                 Ok(())
             }
@@ -300,7 +294,14 @@ impl Definer<'_> {
         }
     }
 
-    fn order_bytes(&self, made: &Made<'_>) -> Result<()> {
+    /// Adds a filter that was asked for.
+    fn def_filter(&self, id: VarRef, filter: FilterSpec) -> Result<()> {
+        let number = filter.id.to_string();
+        let defined = self.target.def_var_filter(id, filter);
+        defined.map_err(|error| of_request(fault("filter", number.as_bytes(), error)))
+    }
+
+    fn order_bytes(&self, made: &TargetVar<'_>) -> Result<()> {
         let order = made.var.info.as_deref().map_or(Endianness::Native, |info| info.endianness);
         if order != Endianness::Native && is_number(made.var.nc_type) {
             self.target.def_var_endian(made.target, order)?;
@@ -309,7 +310,7 @@ impl Definer<'_> {
     }
 
     /// Stores a variable as a rule says, in the order of calls of a program that would.
-    fn store_by(&mut self, rules: &dyn Rules, made: &Made<'_>) -> Result<()> {
+    fn store_by(&mut self, rules: &dyn Rules, made: &TargetVar<'_>) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
         self.order_bytes(made)?;
@@ -359,12 +360,7 @@ impl Definer<'_> {
                 }
             }
             (RuledFilters::These(filters), _) => {
-                for filter in filters {
-                    let number = filter.id.to_string();
-                    let defined = target.def_var_filter(id, filter);
-                    defined
-                        .map_err(|error| of_request(fault("filter", number.as_bytes(), error)))?;
-                }
+                filters.into_iter().try_for_each(|filter| self.def_filter(id, filter))?;
             }
             (RuledFilters::Kept, Some(info)) if !info.filters.is_empty() => {
                 self.keep_filters(made, stored.chunks.as_ref(), info)?;
@@ -375,7 +371,7 @@ impl Definer<'_> {
     }
 
     /// What elements are that were never written, as far as no attribute says so.
-    fn fill(&mut self, made: &Made<'_>, info: &VarInfo) -> Result<()> {
+    fn fill(&mut self, made: &TargetVar<'_>, info: &VarInfo) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let from = var.source;
         let of_source = self.source.hdf5(|file| Ok(file.never_written(from.group, from.var)?))?;
@@ -426,7 +422,7 @@ impl Definer<'_> {
     /// somebody asks for them where not, since parameters follow from chunks.
     fn keep_filters(
         &mut self,
-        made: &Made<'_>,
+        made: &TargetVar<'_>,
         chunks: Option<&Vec<usize>>,
         info: &VarInfo,
     ) -> Result<()> {

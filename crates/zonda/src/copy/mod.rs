@@ -22,6 +22,7 @@
 
 mod ahead;
 pub(crate) mod atts;
+pub(crate) mod box_read;
 pub(crate) mod boxes;
 mod data;
 mod define;
@@ -65,6 +66,24 @@ pub struct Progress<'a> {
     pub done_bytes: u64,
     /// Bytes that there are.
     pub total_bytes: u64,
+}
+
+impl Progress<'_> {
+    /// Tells the caller.
+    ///
+    /// # Errors
+    /// `EINTR` where the caller ends the work.
+    pub(crate) fn tell(
+        &self,
+        progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        // `EINTR` of Linux on every architecture.
+        const EINTR: i32 = 4;
+        match progress(self) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
+        }
+    }
 }
 
 /// What a copy did.
@@ -234,46 +253,59 @@ fn run(
     let create = CreateOptions { format, ..CreateOptions::default() };
     let made = Dataset::create(temporary.working_path(), &create);
     let file = made.map_err(|error| error.anew_at(target))?;
-    let mut fill = || {
-        let asked = define::Asked { options, rules };
-        let made = define::all(source, &file, &tree, asked, &mut copied)?;
-        let with_data = |var: &tree::VarDef| rules.is_none_or(|rules| rules.has_data(&var.path));
-        let all_bytes = tree.vars().filter(|var| with_data(var)).map(tree::VarDef::bytes);
-        let mut transfer = Transfer {
-            source,
-            target: &file,
-            options,
-            path: temporary.working_path(),
-            progress,
-            total: all_bytes.fold(0, u64::saturating_add),
-            done: 0,
-            data: Vec::new(),
-            ahead: Vec::new(),
-            pieces: pieces::Pieces::default(),
-            in_heap: 0,
-            lost: Vec::new(),
-            n_lost: 0,
-            lost_elems: BTreeMap::new(),
-            tries: 0,
-        };
-        transfer.run(&made, &mut copied)?;
-        copied.n_lost += transfer.n_lost;
-        copied.lost.append(&mut transfer.lost);
-        for var in &mut copied.vars {
-            var.n_lost = transfer.lost_elems.get(&var.path).copied().unwrap_or(0);
-        }
-        file.close()
-    };
     // What is wrong with the source is said of it. The target has no name of its own so far: what is wrong
     // with it is said of the one it is to have.
     let of_source =
         [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
-    fill().map_err(|error| match of_source.contains(&error.answer()) {
-        true => error.anew_at(source.path()),
-        false => error.anew_at(target),
+    let by = define::DecidedBy { options, rules };
+    let path = temporary.working_path();
+    let done = fill(source, (&file, path), &tree, by, progress, &mut copied);
+    done.and_then(|()| file.close()).map_err(|error| {
+        match of_source.contains(&error.answer()) {
+            true => error.anew_at(source.path()),
+            false => error.anew_at(target),
+        }
     })?;
     temporary.finish()?;
     Ok(copied)
+}
+
+/// Defines everything in the target, which is written at `path`, and copies all data.
+fn fill(
+    source: &Dataset,
+    (target, path): (&Dataset, &Path),
+    tree: &Tree,
+    by: define::DecidedBy<'_>,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    copied: &mut Copied,
+) -> Result<()> {
+    let made = define::all(source, target, tree, by, copied)?;
+    let with_data = |var: &&tree::VarDef| by.rules.is_none_or(|rules| rules.has_data(&var.path));
+    let all_bytes = tree.vars().filter(with_data).map(tree::VarDef::bytes);
+    let mut transfer = Transfer {
+        source,
+        target,
+        options: by.options,
+        path,
+        progress,
+        total: all_bytes.fold(0, u64::saturating_add),
+        done: 0,
+        data: Vec::new(),
+        ahead: Vec::new(),
+        pieces: pieces::Pieces::default(),
+        in_heap: 0,
+        lost: Vec::new(),
+        n_lost: 0,
+        lost_elems: BTreeMap::new(),
+        tries: 0,
+    };
+    transfer.run(&made, copied)?;
+    copied.n_lost += transfer.n_lost;
+    copied.lost.append(&mut transfer.lost);
+    for var in &mut copied.vars {
+        var.n_lost = transfer.lost_elems.get(&var.path).copied().unwrap_or(0);
+    }
+    Ok(())
 }
 
 /// A copy must not lack what the source has in other files and is not read. What is not there either

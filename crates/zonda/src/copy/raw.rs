@@ -6,7 +6,7 @@ use zonda_nc4::Nc4File;
 
 use super::ahead;
 use super::boxes::There;
-use super::define::Made;
+use super::define::TargetVar;
 use crate::dataset::Dataset;
 use crate::error::Result;
 
@@ -19,7 +19,7 @@ const BATCHES: usize = 3;
 
 /// Whether bytes of elements mean the same in two variables of HDF5 files. Those of strings and
 /// sequences only say where these are.
-pub(super) fn same_type(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Result<bool> {
+pub(super) fn same_type(source: &Dataset, made: &TargetVar<'_>, target: &Dataset) -> Result<bool> {
     if made.var.has_pointers {
         return Ok(false);
     }
@@ -107,7 +107,7 @@ impl Chunks {
 
 /// Whether chunks can be copied as they are: same shape, type and filters, and the variable has all
 /// elements that its dimensions have.
-pub(super) fn fits(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Result<bool> {
+pub(super) fn fits(source: &Dataset, made: &TargetVar<'_>, target: &Dataset) -> Result<bool> {
     let (from, to) = (made.var.source, made.target);
     if made.is_quantized || !source.is_hdf5() || !target.is_hdf5() {
         return Ok(false);
@@ -136,7 +136,7 @@ pub(super) fn fits(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Resul
 /// What reading and writing meet, and what `step` says.
 pub(super) fn copy(
     source: &Dataset,
-    made: &Made<'_>,
+    made: &TargetVar<'_>,
     target: &Dataset,
     chunks: &Chunks,
     step: &mut dyn FnMut(u64) -> Result<()>,

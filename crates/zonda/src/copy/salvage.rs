@@ -5,9 +5,10 @@ use zonda_format::GroupId;
 use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
 use zonda_nc4::NeverWritten;
 
+use super::box_read::to_len;
 use super::boxes::{Array, Walk, choose};
-use super::data::{Transfer, bytes_of, chunks_of, to_len};
-use super::define::Made;
+use super::data::{Transfer, bytes_of};
+use super::define::TargetVar;
 use super::pieces::Pieces;
 use super::tree::{VarDef, shown};
 use crate::error::{Error, Result};
@@ -28,7 +29,7 @@ fn is_lost(read: Result<()>) -> Result<bool> {
 }
 
 /// How the elements of a variable lie in the file, for who reads them in parts.
-struct Parts<'a> {
+struct ChunkParts<'a> {
     /// Chunks have filters, so that none can be read but as a whole.
     is_filtered: bool,
     /// Shape of a chunk; `None` for elements in one run.
@@ -36,9 +37,9 @@ struct Parts<'a> {
 }
 
 /// First elements, and numbers of elements.
-type Slab = (Vec<u64>, Vec<u64>);
+type BoxOf = (Vec<u64>, Vec<u64>);
 
-impl Parts<'_> {
+impl ChunkParts<'_> {
     /// Whether the elements of a box lie one behind the other, in the order in which they are counted.
     fn is_in_one_chunk(&self, start: &[u64], count: &[u64]) -> bool {
         let Some(chunk) = self.chunk else { return true };
@@ -50,7 +51,7 @@ impl Parts<'_> {
     }
 
     /// The two halves of a box: of whole chunks where it has several.
-    fn halves(&self, start: &[u64], count: &[u64]) -> Option<[Slab; 2]> {
+    fn halves(&self, start: &[u64], count: &[u64]) -> Option<[BoxOf; 2]> {
         let chunk =
             |d: usize| self.chunk.and_then(|chunk| chunk.get(d).copied()).unwrap_or(1).max(1);
         let last = |d: usize| start[d].saturating_add(count[d]).saturating_sub(1);
@@ -90,7 +91,7 @@ impl Lost {
     }
 }
 
-/// The cause without the path of the object, which is said anyway.
+/// The cause without the path of the object, which the line names already.
 fn why(error: &Error) -> String {
     let cause = error.cause();
     match cause.split_once(": ") {
@@ -124,7 +125,7 @@ pub(super) fn is_ours(error: &Error) -> bool {
 
 impl Transfer<'_> {
     /// Whether the filters of a variable are all there, so that its chunks can be looked into.
-    pub(super) fn is_decodable(&self, made: &Made<'_>) -> bool {
+    pub(super) fn is_decodable(&self, made: &TargetVar<'_>) -> bool {
         let info = made.var.info.as_deref();
         info.is_none_or(|info| info.filters.iter().all(|filter| filter_is_available(filter.id)))
     }
@@ -134,7 +135,12 @@ impl Transfer<'_> {
     ///
     /// # Errors
     /// `NC_ETRUNC` where it is not.
-    pub(super) fn check_end(&self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+    pub(super) fn check_end(
+        &self,
+        made: &TargetVar<'_>,
+        start: &[u64],
+        count: &[u64],
+    ) -> Result<()> {
         let var = made.var;
         let places = self.source.meta(|meta| {
             let classic = meta.var(var.source.var).ok().and_then(|view| view.classic);
@@ -171,13 +177,13 @@ impl Transfer<'_> {
     /// What writing meets.
     pub(super) fn piecemeal(
         &mut self,
-        made: &Made<'_>,
+        made: &TargetVar<'_>,
         (start, count): (&[u64], &[u64]),
         error: &Error,
     ) -> Result<()> {
-        let chunks = chunks_of(self.source, made, true).ok().flatten();
+        let chunks = self.source.chunk_shape(made.var.source).ok().flatten();
         let info = made.var.info.as_deref();
-        let parts = Parts {
+        let parts = ChunkParts {
             is_filtered: info.is_some_and(|info| !info.filters.is_empty()),
             chunk: chunks.as_deref(),
         };
@@ -188,8 +194,8 @@ impl Transfer<'_> {
     /// Copies what can be read of a box that cannot be read as a whole.
     fn part(
         &mut self,
-        made: &Made<'_>,
-        parts: &Parts<'_>,
+        made: &TargetVar<'_>,
+        parts: &ChunkParts<'_>,
         (start, count): (&[u64], &[u64]),
         error: &Error,
     ) -> Result<()> {
@@ -221,7 +227,7 @@ impl Transfer<'_> {
     }
 
     /// Whether what is not written to the target reads as something else than its fill value.
-    fn needs_fill(&self, made: &Made<'_>) -> Result<bool> {
+    fn needs_fill(&self, made: &TargetVar<'_>) -> Result<bool> {
         if !self.target.is_hdf5() || made.var.has_pointers {
             return Ok(true);
         }
@@ -234,13 +240,13 @@ impl Transfer<'_> {
     ///
     /// # Errors
     /// What writing meets.
-    pub(super) fn fill_all(&mut self, made: &Made<'_>, error: &Error) -> Result<()> {
+    pub(super) fn fill_all(&mut self, made: &TargetVar<'_>, error: &Error) -> Result<()> {
         self.lose(made, None, error);
         let lens = made.var.lens();
         if lens.contains(&0) || !self.needs_fill(made)? {
             return Ok(());
         }
-        let to = chunks_of(self.target, made, false)?;
+        let to = self.target.chunk_shape(made.target)?;
         let elem = made.var.elem as u64;
         let array = Array { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
         let shape = choose(&array, self.most(), self.most()).shape;
@@ -253,7 +259,7 @@ impl Transfer<'_> {
     }
 
     /// Puts fill values into the memory of a box; strings and sequences are empty.
-    fn fill_data(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
+    fn fill_data(&mut self, made: &TargetVar<'_>, bytes: u64) -> Result<()> {
         self.pieces.clear();
         self.data.clear();
         memory::lengthen(&mut self.data, to_len(bytes)?, 0)?;
@@ -268,7 +274,7 @@ impl Transfer<'_> {
     }
 
     /// The fill value of a variable in memory; that of its type where the source does not tell.
-    fn fill_of(&self, made: &Made<'_>) -> Result<Vec<u8>> {
+    fn fill_of(&self, made: &TargetVar<'_>) -> Result<Vec<u8>> {
         let var: &VarDef = made.var;
         let mut value = memory::filled(var.elem, 0)?;
         if self.target.is_hdf5() {
@@ -288,7 +294,7 @@ impl Transfer<'_> {
         Ok(of_att(&var.source.group).or_else(default).unwrap_or(value))
     }
 
-    fn lose(&mut self, made: &Made<'_>, part: Option<(Vec<u64>, Vec<u64>)>, error: &Error) {
+    fn lose(&mut self, made: &TargetVar<'_>, part: Option<(Vec<u64>, Vec<u64>)>, error: &Error) {
         let path = shown(&made.var.path);
         let told = self.lost.iter().filter(|lost| lost.path == path).count();
         self.n_lost += 1;

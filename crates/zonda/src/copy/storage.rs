@@ -14,7 +14,7 @@ const MOST_CHUNK: u64 = 4 << 20;
 
 /// How a variable is to be stored.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stored {
+pub(super) struct StoragePlan {
     pub request: StorageRequest,
     /// Shape of chunks; `None` for the default.
     pub chunks: Option<Vec<usize>>,
@@ -23,12 +23,12 @@ pub(super) struct Stored {
     pub quantize: Option<Quantize>,
 }
 
-impl Stored {
+impl StoragePlan {
     /// That of a variable.
     ///
     /// # Errors
     /// `NC_EBADCHUNK` for chunks of 4 GiB or more.
-    pub(super) fn of(var: &VarDef, options: &CopyOptions) -> Result<Stored> {
+    pub(super) fn of(var: &VarDef, options: &CopyOptions) -> Result<StoragePlan> {
         let quantize = quantize(var, options);
         let can_filter = !var.axes.is_empty() && !var.has_pointers;
         let is_unlimited = var.axes.iter().any(|axis| axis.is_unlimited);
@@ -37,7 +37,7 @@ impl Stored {
             let compact = var.axes.is_empty() && kind == Some(&StorageKind::Compact);
             let request =
                 if compact { StorageRequest::Compact } else { StorageRequest::Contiguous };
-            return Ok(Stored { request, chunks: None, filters: Some(Vec::new()), quantize });
+            return Ok(StoragePlan { request, chunks: None, filters: Some(Vec::new()), quantize });
         }
         let rule = options.filters.iter().rfind(|rule| applies(&rule.vars, &var.path));
         let filters = match rule {
@@ -62,14 +62,14 @@ impl Stored {
             Some(StorageKind::Compact) => StorageRequest::Compact,
             _ => StorageRequest::Contiguous,
         };
-        Ok(Stored { request, chunks, filters, quantize })
+        Ok(StoragePlan { request, chunks, filters, quantize })
     }
 }
 
 /// The lengths of a chunk that options ask for along the dimensions of a variable; `None` where it is
 /// stored in one run, whatever they say.
 pub(super) fn asked_of(var: &VarDef, options: &CopyOptions) -> Option<Vec<Option<u64>>> {
-    let stored = Stored::of(var, options).ok()?;
+    let stored = StoragePlan::of(var, options).ok()?;
     (stored.request == StorageRequest::Chunked).then(|| wanted(var, options, true))
 }
 
@@ -183,7 +183,7 @@ mod tests {
 
     fn chunks_of(var: &VarDef, rules: &[ChunkRule]) -> Option<Vec<usize>> {
         let options = CopyOptions { chunks: rules.to_vec(), ..CopyOptions::default() };
-        Stored::of(var, &options).unwrap().chunks
+        StoragePlan::of(var, &options).unwrap().chunks
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         let huge = var("/h", &[("x", 1 << 33, false)], None);
         let options =
             CopyOptions { chunks: vec![rule(None, &[("x", 0)])], ..CopyOptions::default() };
-        assert_eq!(Stored::of(&huge, &options).unwrap_err().code(), NcError::BadChunk);
+        assert_eq!(StoragePlan::of(&huge, &options).unwrap_err().code(), NcError::BadChunk);
     }
 
     #[test]
@@ -215,22 +215,23 @@ mod tests {
         let x = [("x", 100, false)];
         let plain = var("/v", &x, Some(StorageKind::Contiguous));
         let mut options = CopyOptions::default();
-        let stored = Stored::of(&plain, &options).unwrap();
+        let stored = StoragePlan::of(&plain, &options).unwrap();
         assert_eq!((stored.request, stored.filters), (StorageRequest::Contiguous, None));
         let all = FilterRule { vars: Vec::new(), filters: vec![zstd.clone()] };
         let none = FilterRule { vars: vec![Pattern::new("w*")], filters: Vec::new() };
         options.filters = vec![all, none];
-        let stored = Stored::of(&plain, &options).unwrap();
+        let stored = StoragePlan::of(&plain, &options).unwrap();
         assert_eq!((stored.request, stored.filters), (StorageRequest::Chunked, Some(vec![zstd])));
         let other = var("/w", &x, Some(StorageKind::Chunked(vec![200])));
-        let stored = Stored::of(&other, &options).unwrap();
+        let stored = StoragePlan::of(&other, &options).unwrap();
         assert_eq!((stored.chunks, stored.filters), (Some(vec![100]), Some(Vec::new())));
-        let scalar = Stored::of(&var("/s", &[], Some(StorageKind::Compact)), &options).unwrap();
+        let scalar =
+            StoragePlan::of(&var("/s", &[], Some(StorageKind::Compact)), &options).unwrap();
         assert_eq!((scalar.request, scalar.filters), (StorageRequest::Compact, Some(Vec::new())));
         options.contiguous = vec![Pattern::new("*")];
-        assert_eq!(Stored::of(&other, &options).unwrap().request, StorageRequest::Contiguous);
+        assert_eq!(StoragePlan::of(&other, &options).unwrap().request, StorageRequest::Contiguous);
         let grows = var("/r", &[("t", 9, true)], None);
-        assert_eq!(Stored::of(&grows, &options).unwrap().request, StorageRequest::Chunked);
+        assert_eq!(StoragePlan::of(&grows, &options).unwrap().request, StorageRequest::Chunked);
     }
 
     #[test]

@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 use zonda_format::VarRef;
 
-use super::forms::{Form, shown as type_shown};
+use super::forms::{ValueForm, shown as type_shown};
 use super::values::{Tolerance, Values, compare, list};
-use super::{Difference, How, Side, Thing, Work};
+use super::{Comparison, Difference, How, Side, Thing};
 use crate::copy::Pattern;
 use crate::copy::atts::values as values_of;
 use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, TypeDef, VarDef, joined, shown};
 use crate::error::Result;
 
 /// An owner of attributes: its path, itself in both files, and its attributes there.
-struct Owner<'a> {
+struct AttOwner<'a> {
     path: &'a [u8],
     refs: [VarRef; 2],
     atts: [&'a [AttDef]; 2],
 }
 
-type Told<'a> = &'a mut dyn FnMut(Difference);
+type OnDifference<'a> = &'a mut dyn FnMut(Difference);
 
-impl Work<'_> {
-    pub(super) fn definitions(&self, told: Told<'_>) -> Result<()> {
+impl Comparison<'_> {
+    pub(super) fn definitions(&self, told: OnDifference<'_>) -> Result<()> {
         let groups = self.trees.each_ref().map(|tree| {
             tree.groups.iter().map(|group| (group.path.clone(), group)).collect::<BTreeMap<_, _>>()
         });
@@ -30,7 +30,7 @@ impl Work<'_> {
         self.types(&groups, told);
         for (path, [a, b]) in &both_groups {
             let refs = [VarRef::group(a.source), VarRef::group(b.source)];
-            self.attributes(&Owner { path, refs, atts: [&a.atts, &b.atts] }, told)?;
+            self.attributes(&AttOwner { path, refs, atts: [&a.atts, &b.atts] }, told)?;
         }
         let vars = self.trees.each_ref().map(|tree| {
             let chosen = tree.vars().filter(|var| self.is_chosen(&var.path));
@@ -40,14 +40,14 @@ impl Work<'_> {
         for (path, [a, b]) in &both(&vars, Thing::Variable, told) {
             self.variable(path, [a, b], told);
             self.attributes(
-                &Owner { path, refs: [a.source, b.source], atts: [&a.atts, &b.atts] },
+                &AttOwner { path, refs: [a.source, b.source], atts: [&a.atts, &b.atts] },
                 told,
             )?;
         }
         Ok(())
     }
 
-    fn dimensions(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: Told<'_>) {
+    fn dimensions(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: OnDifference<'_>) {
         let dims = self.trees.each_ref().map(|tree| {
             let path = |dim: &DimDef| joined(&tree.groups[dim.group].path, &dim.name);
             tree.dims.iter().map(|dim| (path(dim), dim)).collect::<BTreeMap<_, _>>()
@@ -60,7 +60,7 @@ impl Work<'_> {
         }
     }
 
-    fn types(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: Told<'_>) {
+    fn types(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: OnDifference<'_>) {
         let types = self.trees.each_ref().map(|tree| {
             let path = |ty: &TypeDef| joined(&tree.groups[ty.group].path, &ty.name);
             tree.types.iter().map(|ty| (path(ty), ty)).collect::<BTreeMap<_, _>>()
@@ -75,7 +75,7 @@ impl Work<'_> {
         [0, 1].map(|side| type_shown(&self.trees[side], types[side]))
     }
 
-    fn variable(&self, path: &[u8], vars: [&VarDef; 2], told: Told<'_>) {
+    fn variable(&self, path: &[u8], vars: [&VarDef; 2], told: OnDifference<'_>) {
         let types = self.types_shown(vars.map(|var| var.nc_type));
         defined(Thing::Variable, path, "type", types, told);
         let dims = vars.map(|var| {
@@ -85,7 +85,7 @@ impl Work<'_> {
         defined(Thing::Variable, path, "dimensions", dims, told);
     }
 
-    fn attributes(&self, owner: &Owner<'_>, told: Told<'_>) -> Result<()> {
+    fn attributes(&self, owner: &AttOwner<'_>, told: OnDifference<'_>) -> Result<()> {
         let ignored = |att: &AttDef| {
             self.options.ignore_attributes.iter().any(|name| name.matches_name(&att.name))
         };
@@ -103,9 +103,9 @@ impl Work<'_> {
     fn attribute(
         &self,
         path: &[u8],
-        owner: &Owner<'_>,
+        owner: &AttOwner<'_>,
         atts: [&AttDef; 2],
-        told: Told<'_>,
+        told: OnDifference<'_>,
     ) -> Result<()> {
         let types = self.types_shown(atts.map(|att| att.nc_type));
         if types[0] != types[1] {
@@ -117,7 +117,7 @@ impl Work<'_> {
             values_of(file, owner.refs[side], att).map_err(|error| error.at(file.path()))
         };
         let [(a, a_pieces), (b, b_pieces)] = [read(0)?, read(1)?];
-        let Some(form) = Form::of(&self.trees[0], atts[0].nc_type) else { return Ok(()) };
+        let Some(form) = ValueForm::of(&self.trees[0], atts[0].nc_type) else { return Ok(()) };
         let values =
             [Values { bytes: &a, pieces: &a_pieces }, Values { bytes: &b, pieces: &b_pieces }];
         let n = atts.map(|att| usize::try_from(att.len).unwrap_or(usize::MAX));
@@ -140,7 +140,7 @@ impl Work<'_> {
 fn both<'t, T>(
     of: &[BTreeMap<Vec<u8>, &'t T>; 2],
     thing: Thing,
-    told: Told<'_>,
+    told: OnDifference<'_>,
 ) -> Vec<(Vec<u8>, [&'t T; 2])> {
     let mut pairs = Vec::new();
     for (path, first) in &of[0] {
@@ -155,7 +155,7 @@ fn both<'t, T>(
     pairs
 }
 
-fn only(thing: Thing, path: &[u8], side: Side, told: Told<'_>) {
+fn only(thing: Thing, path: &[u8], side: Side, told: OnDifference<'_>) {
     told(Difference { thing, path: shown(path), how: How::OnlyIn(side) });
 }
 
@@ -175,7 +175,13 @@ fn in_both_groups<'t, T>(
 }
 
 /// Tells of texts that are different.
-fn defined(thing: Thing, path: &[u8], what: &'static str, texts: [String; 2], told: Told<'_>) {
+fn defined(
+    thing: Thing,
+    path: &[u8],
+    what: &'static str,
+    texts: [String; 2],
+    told: OnDifference<'_>,
+) {
     let [first, second] = texts;
     if first != second {
         told(Difference { thing, path: shown(path), how: How::Defined { what, first, second } });

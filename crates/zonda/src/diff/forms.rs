@@ -8,7 +8,7 @@ use crate::copy::tree::{ClassDef, FieldDef, Tree, shown as text};
 
 /// How a value lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ValueForm {
     /// A number or a character.
     Plain(ExtType),
     /// The number of a string.
@@ -16,43 +16,45 @@ pub(super) enum Form {
     /// Bytes without meaning.
     Opaque(usize),
     /// Fields at their offsets, so many values each; and bytes of all.
-    Fields(Vec<(usize, usize, Form)>, usize),
+    Fields(Vec<(usize, usize, ValueForm)>, usize),
     /// Length and number of a sequence.
-    Items(Box<Form>),
+    Items(Box<ValueForm>),
 }
 
 /// Types in types that are followed.
 const MOST_DEPTH: usize = 64;
 
-impl Form {
+impl ValueForm {
     /// That of a type; `None` where netCDF has no words for it.
-    pub(super) fn of(tree: &Tree, nc_type: i32) -> Option<Form> {
-        Form::within(tree, nc_type, 0)
+    pub(super) fn of(tree: &Tree, nc_type: i32) -> Option<ValueForm> {
+        ValueForm::within(tree, nc_type, 0)
     }
 
-    fn within(tree: &Tree, nc_type: i32, depth: usize) -> Option<Form> {
+    fn within(tree: &Tree, nc_type: i32, depth: usize) -> Option<ValueForm> {
         if let Some(ext) = ExtType::from_nc_type(nc_type) {
-            return Some(Form::Plain(ext));
+            return Some(ValueForm::Plain(ext));
         }
         if nc_type == NC_STRING {
-            return Some(Form::Text);
+            return Some(ValueForm::Text);
         }
         if depth > MOST_DEPTH {
             return None;
         }
         let ty = tree.types.iter().find(|ty| ty.source == nc_type)?;
         Some(match &ty.class {
-            ClassDef::Opaque => Form::Opaque(ty.size),
-            ClassDef::Enum(base, _) => Form::within(tree, *base, depth + 1)?,
-            ClassDef::Vlen(base) => Form::Items(Box::new(Form::within(tree, *base, depth + 1)?)),
+            ClassDef::Opaque => ValueForm::Opaque(ty.size),
+            ClassDef::Enum(base, _) => ValueForm::within(tree, *base, depth + 1)?,
+            ClassDef::Vlen(base) => {
+                ValueForm::Items(Box::new(ValueForm::within(tree, *base, depth + 1)?))
+            }
             ClassDef::Compound(fields) => {
                 let field = |field: &FieldDef| {
                     let n = field.dims.iter().fold(1usize, |n, &len| {
                         n.saturating_mul(usize::try_from(len).unwrap_or(0))
                     });
-                    Some((field.offset, n, Form::within(tree, field.nc_type, depth + 1)?))
+                    Some((field.offset, n, ValueForm::within(tree, field.nc_type, depth + 1)?))
                 };
-                Form::Fields(fields.iter().map(field).collect::<Option<Vec<_>>>()?, ty.size)
+                ValueForm::Fields(fields.iter().map(field).collect::<Option<Vec<_>>>()?, ty.size)
             }
         })
     }
@@ -60,19 +62,19 @@ impl Form {
     /// Bytes of a value.
     pub(super) fn size(&self) -> usize {
         match self {
-            Form::Plain(ext) => ext.size(),
-            Form::Text => 8,
-            Form::Opaque(size) | Form::Fields(_, size) => *size,
-            Form::Items(_) => 16,
+            ValueForm::Plain(ext) => ext.size(),
+            ValueForm::Text => 8,
+            ValueForm::Opaque(size) | ValueForm::Fields(_, size) => *size,
+            ValueForm::Items(_) => 16,
         }
     }
 
     /// Whether values point to something, so that their bytes say nothing.
     pub(super) fn has_pointers(&self) -> bool {
         match self {
-            Form::Plain(_) | Form::Opaque(_) => false,
-            Form::Text | Form::Items(_) => true,
-            Form::Fields(fields, _) => fields.iter().any(|(.., form)| form.has_pointers()),
+            ValueForm::Plain(_) | ValueForm::Opaque(_) => false,
+            ValueForm::Text | ValueForm::Items(_) => true,
+            ValueForm::Fields(fields, _) => fields.iter().any(|(.., form)| form.has_pointers()),
         }
     }
 }
@@ -101,7 +103,7 @@ fn shown_within(tree: &Tree, nc_type: i32, depth: usize) -> String {
         ClassDef::Opaque => format!("opaque({}) {name}", ty.size),
         ClassDef::Vlen(base) => format!("{}(*) {name}", inner(*base)),
         ClassDef::Enum(base, members) => {
-            let form = Form::of(tree, *base);
+            let form = ValueForm::of(tree, *base);
             let member = |(name, value): &zonda_nc4::Member| {
                 let number = form.as_ref().map_or_else(String::new, |form| number(form, value));
                 format!("{} = {number}", String::from_utf8_lossy(name))

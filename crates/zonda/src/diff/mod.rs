@@ -179,7 +179,7 @@ pub fn diff(
         n += 1;
         found(difference);
     };
-    let work = Work { files: [first, second], trees: &trees, options };
+    let work = Comparison { files: [first, second], trees: &trees, options };
     for file in [first, second] {
         // What is there and is not read is neither the same nor another.
         let gap = file
@@ -199,13 +199,13 @@ pub fn diff(
 }
 
 /// What is compared, and how.
-struct Work<'a> {
+struct Comparison<'a> {
     files: [&'a Dataset; 2],
     trees: &'a [Tree; 2],
     options: &'a DiffOptions,
 }
 
-impl Work<'_> {
+impl Comparison<'_> {
     /// Whether a variable is to be compared.
     fn is_chosen(&self, path: &[u8]) -> bool {
         let DiffOptions { vars, exclude, .. } = self.options;

@@ -3,18 +3,19 @@
 use std::ops::ControlFlow;
 
 use zonda_format::StorageKind;
-use zonda_model::{ExtType, Hyperslab, MemType, NcError, memory};
+use zonda_model::{ExtType, MemType, memory};
 use zonda_nc4::NeverWritten;
 use zonda_slab::unrank;
 
-use super::forms::Form;
-use super::{Difference, How, Thing, Work};
+use super::forms::ValueForm;
+use super::{Comparison, Difference, How, Thing};
 use crate::copy::Progress;
+use crate::copy::box_read::read_box;
 use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::copy::tree::{VarDef, shown};
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Bytes of a box where more are of no use: enough for all threads.
 const GOAL: u64 = 16 << 20;
@@ -24,8 +25,6 @@ const MOST_EMPTY: u64 = 64;
 const POINTER_BYTES: u64 = 256;
 /// Bytes of a text that are shown.
 const MOST_SHOWN: usize = 60;
-/// `EINTR` of Linux on every architecture.
-const EINTR: i32 = 4;
 
 /// How different two numbers may be: no more than the absolute tolerance and the relative one times
 /// the larger of them together. Infinite ones are equal to themselves only.
@@ -117,7 +116,7 @@ macro_rules! with_type {
 }
 
 /// A number, for [`compare`].
-trait Number: Copy + PartialEq + std::fmt::Display {
+trait Comparable: Copy + PartialEq + std::fmt::Display {
     /// As a double, and how far it is from another one. 64-bit integers are subtracted before they
     /// are rounded.
     fn gap(self, other: Self) -> (f64, f64, f64);
@@ -126,7 +125,7 @@ trait Number: Copy + PartialEq + std::fmt::Display {
 
 macro_rules! integer {
     ($($ty:ty)*) => {$(
-        impl Number for $ty {
+        impl Comparable for $ty {
             fn gap(self, other: Self) -> (f64, f64, f64) {
                 let gap = i128::from(self) - i128::from(other);
                 (self as f64, other as f64, gap.unsigned_abs() as f64)
@@ -141,7 +140,7 @@ integer!(i8 u8 i16 u16 i32 u32 i64 u64);
 
 macro_rules! float {
     ($($ty:ty)*) => {$(
-        impl Number for $ty {
+        impl Comparable for $ty {
             fn gap(self, other: Self) -> (f64, f64, f64) {
                 let (a, b) = (f64::from(self), f64::from(other));
                 (a, b, (a - b).abs())
@@ -156,7 +155,7 @@ float!(f32 f64);
 
 /// Tells of each of `n` values that is different: its number, and by how much where it is a number.
 pub(super) fn compare(
-    form: &Form,
+    form: &ValueForm,
     (a, b): (Values<'_>, Values<'_>),
     n: usize,
     tolerance: Tolerance,
@@ -165,7 +164,7 @@ pub(super) fn compare(
     if a.bytes == b.bytes && !form.has_pointers() {
         return;
     }
-    if let Form::Plain(ext) = form {
+    if let ValueForm::Plain(ext) = form {
         macro_rules! plain {
             ($ty:ty) => {{
                 let (a, _) = a.bytes.as_chunks::<{ size_of::<$ty>() }>();
@@ -191,7 +190,7 @@ pub(super) fn compare(
 }
 
 /// By how much two numbers differ; `None` where they are as good as the same.
-fn differ<T: Number>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
+fn differ<T: Comparable>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
     if a == b || (a.is_nan() && b.is_nan()) {
         return None;
     }
@@ -200,22 +199,27 @@ fn differ<T: Number>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
 }
 
 /// Whether two values are the same.
-fn same(form: &Form, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
+fn same(form: &ValueForm, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
     match form {
-        Form::Plain(_) => all_same(form, (a, b), 1, tolerance),
-        Form::Opaque(_) => a.bytes == b.bytes,
-        Form::Text => a.text() == b.text(),
-        Form::Items(item) => {
+        ValueForm::Plain(_) => all_same(form, (a, b), 1, tolerance),
+        ValueForm::Opaque(_) => a.bytes == b.bytes,
+        ValueForm::Text => a.text() == b.text(),
+        ValueForm::Items(item) => {
             let ((a, n), (b, m)) = (a.items(), b.items());
             n == m && all_same(item, (a, b), n, tolerance)
         }
-        Form::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
+        ValueForm::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
             all_same(form, (a.behind(*offset), b.behind(*offset)), *n, tolerance)
         }),
     }
 }
 
-fn all_same(form: &Form, (a, b): (Values<'_>, Values<'_>), n: usize, tolerance: Tolerance) -> bool {
+fn all_same(
+    form: &ValueForm,
+    (a, b): (Values<'_>, Values<'_>),
+    n: usize,
+    tolerance: Tolerance,
+) -> bool {
     let len = n.saturating_mul(form.size());
     let cut = |of: Values<'_>| of.bytes.len().min(len);
     let (a, b) =
@@ -226,16 +230,16 @@ fn all_same(form: &Form, (a, b): (Values<'_>, Values<'_>), n: usize, tolerance: 
 }
 
 /// A number for people; what is none is empty.
-pub(super) fn number(form: &Form, bytes: &[u8]) -> String {
+pub(super) fn number(form: &ValueForm, bytes: &[u8]) -> String {
     let pieces = Pieces::default();
     value(form, Values { bytes, pieces: &pieces })
 }
 
 /// A value for people.
-pub(super) fn value(form: &Form, of: Values<'_>) -> String {
+pub(super) fn value(form: &ValueForm, of: Values<'_>) -> String {
     match form {
-        Form::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
-        Form::Plain(ext) => {
+        ValueForm::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
+        ValueForm::Plain(ext) => {
             macro_rules! plain {
                 ($ty:ty) => {
                     of.bytes
@@ -245,18 +249,18 @@ pub(super) fn value(form: &Form, of: Values<'_>) -> String {
             }
             with_type!(*ext, plain)
         }
-        Form::Text => quoted(of.text()),
-        Form::Opaque(size) => {
+        ValueForm::Text => quoted(of.text()),
+        ValueForm::Opaque(size) => {
             let bytes = of.bytes.iter().take((*size).min(MOST_SHOWN / 2));
             let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
             format!("0x{digits}{}", if *size > MOST_SHOWN / 2 { "…" } else { "" })
         }
-        Form::Items(item) => {
+        ValueForm::Items(item) => {
             let (items, n) = of.items();
             format!("{{{}}}", list(item, items, n))
         }
-        Form::Fields(fields, _) => {
-            let field = |(offset, n, form): &(usize, usize, Form)| {
+        ValueForm::Fields(fields, _) => {
+            let field = |(offset, n, form): &(usize, usize, ValueForm)| {
                 let of = of.behind(*offset);
                 if *n == 1 { value(form, of) } else { format!("{{{}}}", list(form, of, *n)) }
             };
@@ -267,9 +271,9 @@ pub(super) fn value(form: &Form, of: Values<'_>) -> String {
 }
 
 /// Values for people, the first of them. Characters are one text.
-pub(super) fn list(form: &Form, of: Values<'_>, n: usize) -> String {
+pub(super) fn list(form: &ValueForm, of: Values<'_>, n: usize) -> String {
     const MOST: usize = 8;
-    if *form == Form::Plain(ExtType::Char) {
+    if *form == ValueForm::Plain(ExtType::Char) {
         return quoted(of.bytes.get(..n).unwrap_or(of.bytes));
     }
     let shown: Vec<String> =
@@ -287,15 +291,15 @@ fn quoted(text: &[u8]) -> String {
 }
 
 /// A variable of both files.
-struct Pair<'a> {
+struct VarPair<'a> {
     files: [&'a Dataset; 2],
     vars: [&'a VarDef; 2],
-    form: Form,
+    form: ValueForm,
     /// Read as this type by both, where their own types are different.
     mem: Option<MemType>,
 }
 
-impl Work<'_> {
+impl Comparison<'_> {
     /// Compares the values of the variables that both have.
     pub(super) fn variables(
         &self,
@@ -315,12 +319,7 @@ impl Work<'_> {
             let path = shown(&vars[0].path);
             let mut step = |bytes: u64| {
                 done = done.saturating_add(bytes).min(total);
-                match progress(&Progress { var: &path, done_bytes: done, total_bytes: total }) {
-                    ControlFlow::Continue(()) => Ok(()),
-                    ControlFlow::Break(()) => {
-                        Err(Error::told(NcError::System(EINTR), "interrupted"))
-                    }
-                }
+                Progress { var: &path, done_bytes: done, total_bytes: total }.tell(progress)
             };
             let how = match self.pair(vars) {
                 Ok(pair) => self.pair_values(&pair, &mut step)?.map(How::Values),
@@ -336,33 +335,35 @@ impl Work<'_> {
     }
 
     /// A pair that can be compared, or why not.
-    fn pair<'v>(&'v self, vars: [&'v VarDef; 2]) -> std::result::Result<Pair<'v>, String> {
+    fn pair<'v>(&'v self, vars: [&'v VarDef; 2]) -> std::result::Result<VarPair<'v>, String> {
         let [a, b] = vars;
         if a.lens() != b.lens() {
             return Err(format!("shapes {:?} and {:?}", a.lens(), b.lens()));
         }
-        let [first, second] = [0, 1].map(|side| Form::of(&self.trees[side], vars[side].nc_type));
+        let [first, second] =
+            [0, 1].map(|side| ValueForm::of(&self.trees[side], vars[side].nc_type));
         let (form, mem) = match (first, second) {
             (Some(first), Some(second)) if first == second => (first, None),
-            (Some(Form::Plain(x)), Some(Form::Plain(y)))
+            (Some(ValueForm::Plain(x)), Some(ValueForm::Plain(y)))
                 if x != ExtType::Char && y != ExtType::Char =>
             {
-                (Form::Plain(ExtType::Double), Some(MemType::F64))
+                (ValueForm::Plain(ExtType::Double), Some(MemType::F64))
             }
             _ => return Err("types that cannot be compared".to_owned()),
         };
-        Ok(Pair { files: self.files, vars, form, mem })
+        Ok(VarPair { files: self.files, vars, form, mem })
     }
 
     fn pair_values(
         &self,
-        pair: &Pair<'_>,
+        pair: &VarPair<'_>,
         step: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Option<ValuesDiffer>> {
         let lens = pair.vars[0].lens();
         let size = pair.form.size();
         let elem = if pair.form.has_pointers() { POINTER_BYTES } else { size as u64 };
-        let chunks = [chunks_of(pair, 0)?, chunks_of(pair, 1)?];
+        let chunk_shape = |side: usize| pair.files[side].chunk_shape(pair.vars[side].source);
+        let chunks = [chunk_shape(0)?, chunk_shape(1)?];
         let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
         let array = Array { lens: &lens, from, is_plain: false, to, elem };
         // Two boxes, and as much again for chunks.
@@ -373,7 +374,9 @@ impl Work<'_> {
         for (start, count) in walk {
             let mut pieces = [Pieces::default(), Pieces::default()];
             for side in [0, 1] {
-                read(pair, side, (&start, &count), &mut data[side], &mut pieces[side])?;
+                let (file, var) = (pair.files[side], pair.vars[side].source);
+                let to = (&mut data[side], &mut pieces[side]);
+                read_box(file, var, pair.mem, (&start, &count), to)?;
             }
             let [a, b] = [0, 1].map(|side| Values { bytes: &data[side], pieces: &pieces[side] });
             let n = count.iter().fold(1u64, |n, &len| n.saturating_mul(len));
@@ -402,7 +405,7 @@ impl Work<'_> {
 
     /// The boxes in which the two may differ: where no file has anything, and both have the same for
     /// what was never written, they do not, however much that is.
-    fn walk(&self, pair: &Pair<'_>, array: &Array<'_>, most: u64) -> Result<Walk> {
+    fn walk(&self, pair: &VarPair<'_>, array: &Array<'_>, most: u64) -> Result<Walk> {
         let lens = array.lens;
         let all = || Walk::new(lens, &choose(array, GOAL.min(most), most).shape);
         if lens.is_empty() || !same_unwritten(pair)? {
@@ -427,7 +430,7 @@ impl Work<'_> {
 
 /// Whether elements that were never written are read as the same from both files, and all that a file does
 /// not have are such.
-fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
+fn same_unwritten(pair: &VarPair<'_>) -> Result<bool> {
     if pair.mem.is_some() {
         return Ok(false);
     }
@@ -472,36 +475,4 @@ fn place(index: u64, start: &[u64], count: &[u64]) -> Vec<u64> {
     let mut at = start.to_vec();
     unrank(index, count, &mut at);
     at
-}
-
-fn chunks_of(pair: &Pair<'_>, side: usize) -> Result<Option<Vec<u64>>> {
-    if !pair.files[side].capabilities().storage {
-        return Ok(None);
-    }
-    let info = pair.files[side].var_info(pair.vars[side].source)?;
-    Ok(match &info.storage {
-        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| (dim as u64).max(1)).collect()),
-        _ => None,
-    })
-}
-
-fn read(
-    pair: &Pair<'_>,
-    side: usize,
-    (start, count): (&[u64], &[u64]),
-    data: &mut Vec<u8>,
-    pieces: &mut Pieces,
-) -> Result<()> {
-    let index = |of: &[u64]| {
-        of.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect::<Vec<_>>()
-    };
-    let (start, count) = (index(start), index(count));
-    let slab = Hyperslab { start: &start, count: &count, stride: None };
-    let (file, var) = (pair.files[side], pair.vars[side].source);
-    // In its own type, and as a double, nothing is out of range.
-    let _ = match pair.mem {
-        Some(mem) => file.get_list(var, &slab, Some(mem), (data, None))?,
-        None => file.get_list(var, &slab, None, (data, Some(pieces)))?,
-    };
-    Ok(())
 }

@@ -1,12 +1,10 @@
-//! Accepting puts: what is known before, the check, and the copy.
+//! Accepting puts: the rules that they are checked by, the check, and the copy of their values.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
-use zonda_format::Meta;
-use zonda_format::VarRef;
-use zonda_format::{Access, Fit, PutRules, Transfer, Values, VlenSource};
+use zonda_format::{Access, Fit, Meta, PutRules, Transfer, Values, VarRef, VlenSource};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
@@ -15,7 +13,7 @@ use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
 use super::memory::Memory;
-use super::{Known, State, WriteQueue, args_of};
+use super::{KnownRules, QueueState, WriteQueue, args_of};
 use crate::error::Result;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
@@ -28,8 +26,8 @@ const COLLECTED_FIRST: usize = 8 << 10;
 const BLOCK: usize = 64 << 10;
 
 impl WriteQueue {
-    /// What puts to a variable have to fit; `None` where that cannot be said before.
-    pub(crate) fn known(&self, var: VarRef) -> Option<Known> {
+    /// The rules that puts to a variable are checked by; `None` where there are none, so that the file has to check the put.
+    pub(crate) fn known(&self, var: VarRef) -> Option<KnownRules> {
         // What a plugin puts is put when the call returns: the thread that came for it later might wait for that plugin.
         if callout::is_within() {
             return None;
@@ -41,7 +39,7 @@ impl WriteQueue {
             return None;
         }
         if let Some(rules) = super::rules_of(&state.rules, var) {
-            return Some(Known { rules: Arc::clone(rules), epoch });
+            return Some(KnownRules { rules: Arc::clone(rules), epoch });
         }
         drop(state);
         let rules = Arc::new(self.find_rules(var, epoch)?);
@@ -58,7 +56,7 @@ impl WriteQueue {
             vars.resize_with(id + 1, || None);
         }
         vars[id] = Some(Arc::clone(&rules));
-        Some(Known { rules, epoch })
+        Some(KnownRules { rules, epoch })
     }
 
     fn find_rules(&self, var: VarRef, epoch: u64) -> Option<PutRules> {
@@ -94,7 +92,7 @@ impl WriteQueue {
         Some(rules)
     }
 
-    /// The same of a file that is shared with those who put.
+    /// The rules for a file to which several threads may put at once.
     fn find_shared(&self, var: VarRef) -> Option<PutRules> {
         let mut file = self.inner.read().ok()?;
         if !file.is_writable() || file.in_define_mode() {
@@ -128,9 +126,9 @@ impl WriteQueue {
     /// # Errors
     /// What went wrong with puts that were accepted before.
     #[inline]
-    pub(crate) fn put_to(&self, var: VarRef) -> Result<Queued<'_>> {
+    pub(crate) fn put_to(&self, var: VarRef) -> Result<AcceptablePut<'_>> {
         self.check()?;
-        let mut queued = Queued { queue: self, var, with: With::Nothing };
+        let mut queued = AcceptablePut { queue: self, var, with: PutRulesState::Nothing };
         if callout::is_within() {
             return Ok(queued);
         }
@@ -138,7 +136,7 @@ impl WriteQueue {
         let rules = super::rules_of(&state.rules, var);
         let is_simple = rules.is_some_and(|rules| rules.is_atomic() && !rules.can_grow());
         if is_simple && state.open.is_some() {
-            queued.with = With::AtOnce(state);
+            queued.with = PutRulesState::AtOnce(state);
         } else {
             drop(state);
             queued.find_out();
@@ -153,7 +151,7 @@ impl WriteQueue {
     pub(crate) fn accept(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
@@ -168,7 +166,7 @@ impl WriteQueue {
     fn accept_large(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
@@ -179,32 +177,49 @@ impl WriteQueue {
         let Some(bytes) = bytes else { return Ok(None) };
         let Some(mut memory) = self.wait_for_memory(bytes)? else { return Ok(None) };
         let converted = keep(fit, given, &mut memory);
-        let mut batch = Batch::new(memory);
-        let mut state = self.lock();
-        let (true, Ok(converted)) = (state.epoch == known.epoch && !self.is_over(), converted)
-        else {
-            drop(state);
+        let batch = Batch::new(memory);
+        let Ok(converted) = converted else {
             self.give_back(batch);
             return Ok(None);
         };
-        let grown_from = self.grow(var, known, fit);
-        self.begin(&mut state, &mut batch);
-        if batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from).is_err() {
+        let is_accepted = self.accept_batch(batch, var, known, fit, |batch, grown_from| {
+            batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from)
+        });
+        Ok(is_accepted.then_some(converted))
+    }
+
+    /// Accepts a put as a batch of its own, to which `add` adds it; false where it has to go the ordinary way.
+    fn accept_batch(
+        &self,
+        mut batch: Batch,
+        var: VarRef,
+        known: &KnownRules,
+        fit: &Fit<'_>,
+        add: impl FnOnce(&mut Batch, Option<u64>) -> std::result::Result<(), NoRoom>,
+    ) -> bool {
+        let mut state = self.lock();
+        let is_added = state.epoch == known.epoch && !self.is_over() && {
+            let grown_from = self.grow(var, known, fit);
+            self.begin(&mut state, &mut batch);
+            add(&mut batch, grown_from).is_ok()
+        };
+        if !is_added {
             drop(state);
             self.give_back(batch);
-            return Ok(None);
+            return false;
         }
         if zonda_trace::on() {
-            told_trace(var, fit.kept_bytes, state.pending_bytes + fit.kept_bytes);
+            let bytes = batch.value_bytes();
+            trace_accepted(var, bytes, state.pending_bytes + bytes);
         }
         self.push(state, batch);
-        Ok(Some(converted))
+        true
     }
 
     fn accept_small(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
@@ -257,7 +272,7 @@ impl WriteQueue {
             };
             state.pending_bytes += fit.kept_bytes;
             if zonda_trace::on() {
-                told_trace(var, fit.kept_bytes, state.pending_bytes);
+                trace_accepted(var, fit.kept_bytes, state.pending_bytes);
             }
             self.n_accepted.fetch_add(1, Ordering::SeqCst);
             drop(state);
@@ -274,7 +289,7 @@ impl WriteQueue {
     pub(crate) fn accept_placed(
         &self,
         var: VarRef,
-        known: &Known,
+        known: &KnownRules,
         fit: &Fit<'_>,
         fetch: &mut dyn VlenSource,
         given: &[u8],
@@ -285,7 +300,7 @@ impl WriteQueue {
             view.hold(known.rules.nc_type, fetch, given)?
         };
         let job = job_bytes(fit.slab.start.len());
-        let mut batch = if self.budget().arena().is_some() {
+        let batch = if self.budget().arena().is_some() {
             let memory = self.wait_for_memory(held.written_bytes() + job)?;
             let Some(memory) = memory else { return Ok(false) };
             Batch::new(memory)
@@ -296,29 +311,13 @@ impl WriteQueue {
             }
             Batch::of_held(bytes)
         };
-        let mut state = self.lock();
-        if state.epoch != known.epoch || self.is_over() {
-            drop(state);
-            self.give_back(batch);
-            return Ok(false);
-        }
-        let grown_from = self.grow(var, known, fit);
-        self.begin(&mut state, &mut batch);
-        if batch.add_held(var, &fit.slab, held, grown_from).is_err() {
-            drop(state);
-            self.give_back(batch);
-            return Ok(false);
-        }
-        if zonda_trace::on() {
-            let bytes = batch.value_bytes();
-            told_trace(var, bytes, state.pending_bytes + bytes);
-        }
-        self.push(state, batch);
-        Ok(true)
+        Ok(self.accept_batch(batch, var, known, fit, |batch, grown_from| {
+            batch.add_held(var, &fit.slab, held, grown_from)
+        }))
     }
 
-    /// Lets lengths be those after a put.
-    fn grow(&self, var: VarRef, known: &Known, fit: &Fit<'_>) -> Option<u64> {
+    /// Grows the dimensions that inquiries see to what they are after a put; gives the length before, if it grew.
+    fn grow(&self, var: VarRef, known: &KnownRules, fit: &Fit<'_>) -> Option<u64> {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
         }
@@ -332,32 +331,34 @@ impl WriteQueue {
 }
 
 /// A put that the queue may accept.
-pub(crate) struct Queued<'a> {
+pub(crate) struct AcceptablePut<'a> {
     queue: &'a WriteQueue,
     var: VarRef,
-    with: With<'a>,
+    with: PutRulesState<'a>,
 }
 
-/// What a put is checked with.
-enum With<'a> {
+/// What the queue knows about the variable of a put.
+enum PutRulesState<'a> {
     /// Small puts are being collected, and this is one of a variable that cannot grow: what is there for it stays, at the price
     /// of one lock.
-    AtOnce(MutexGuard<'a, State>),
-    Known(Known),
+    AtOnce(MutexGuard<'a, QueueState>),
+    KnownRules(KnownRules),
     /// Nothing is known before: the file has to say.
     Nothing,
 }
 
-impl<'a> Queued<'a> {
+impl<'a> AcceptablePut<'a> {
     pub(crate) fn queue(&self) -> &'a WriteQueue {
         self.queue
     }
 
     fn rules(&self) -> Option<&PutRules> {
         match &self.with {
-            With::AtOnce(state) => super::rules_of(&state.rules, self.var).map(|rules| &**rules),
-            With::Known(known) => Some(&known.rules),
-            With::Nothing => None,
+            PutRulesState::AtOnce(state) => {
+                super::rules_of(&state.rules, self.var).map(|rules| &**rules)
+            }
+            PutRulesState::KnownRules(known) => Some(&known.rules),
+            PutRulesState::Nothing => None,
         }
     }
 
@@ -367,10 +368,10 @@ impl<'a> Queued<'a> {
         self.rules().map(PutRules::rank)
     }
 
-    /// Whether it certainly fits. If not, the file has to say.
+    /// Whether the put certainly fits the rules. If not, the file has to check it.
     #[inline]
     pub(crate) fn check(&mut self, put: &mut Transfer<Access<'_>>) -> bool {
-        if let With::AtOnce(state) = &self.with {
+        if let PutRulesState::AtOnce(state) = &self.with {
             let fits =
                 super::rules_of(&state.rules, self.var).is_some_and(|rules| rules.check(put));
             let kept = usize::try_from(put.found[0]).unwrap_or(usize::MAX);
@@ -383,18 +384,18 @@ impl<'a> Queued<'a> {
         self.rules().is_some_and(|rules| rules.check(put))
     }
 
-    /// Without the lock.
+    /// Looks the rules up anew, without the lock of the queue.
     fn find_out(&mut self) {
-        self.with = With::Nothing;
+        self.with = PutRulesState::Nothing;
         if let Some(known) = self.queue.known(self.var) {
-            self.with = With::Known(known);
+            self.with = PutRulesState::KnownRules(known);
         }
     }
 
-    /// Gives back what others wait for.
+    /// Lets go the lock of the queue, which others wait for.
     pub(crate) fn let_go(&mut self) {
-        if let With::AtOnce(_) = self.with {
-            self.with = With::Nothing;
+        if let PutRulesState::AtOnce(_) = self.with {
+            self.with = PutRulesState::Nothing;
         }
     }
 
@@ -408,8 +409,8 @@ impl<'a> Queued<'a> {
         put: &Transfer<Access<'_>>,
         values: &mut Values<'_>,
     ) -> Result<Option<Converted>> {
-        if let With::AtOnce(state) = &mut self.with {
-            let State { rules, open, pending_bytes, .. } = &mut **state;
+        if let PutRulesState::AtOnce(state) = &mut self.with {
+            let QueueState { rules, open, pending_bytes, .. } = &mut **state;
             let kept =
                 super::rules_of(rules, self.var).zip(open.as_mut()).and_then(|(rules, open)| {
                     let fit = rules.fit(put)?;
@@ -417,7 +418,7 @@ impl<'a> Queued<'a> {
                     open.add(self.var, &fit.slab, fit.mem, fit.kept_bytes, None).ok()?;
                     *pending_bytes += fit.kept_bytes;
                     if zonda_trace::on() {
-                        told_trace(self.var, fit.kept_bytes, *pending_bytes);
+                        trace_accepted(self.var, fit.kept_bytes, *pending_bytes);
                     }
                     Some(rules.told(fit.given, converted))
                 });
@@ -433,7 +434,7 @@ impl<'a> Queued<'a> {
                 return Ok(None);
             }
         }
-        let With::Known(known) = &self.with else { return Ok(None) };
+        let PutRulesState::KnownRules(known) = &self.with else { return Ok(None) };
         let Some(fit) = known.rules.fit(put) else { return Ok(None) };
         if known.rules.is_atomic() {
             return self.queue.accept(self.var, known, &fit, values.bytes);
@@ -448,7 +449,7 @@ impl<'a> Queued<'a> {
     pub(crate) fn grew<'s>(&self, put: &Transfer<Access<'s>>) -> Hyperslab<'s> {
         let slab = put.of().slab;
         self.queue.grew(self.var, &slab);
-        let With::Known(known) = &self.with else { return slab };
+        let PutRulesState::KnownRules(known) = &self.with else { return slab };
         known.rules.fit(put).map_or(slab, |fit| fit.slab)
     }
 }
@@ -478,7 +479,7 @@ fn keep(
 
 /// A put was accepted: `bytes` of it are kept, so that `pending` wait.
 #[cold]
-fn told_trace(var: VarRef, bytes: usize, pending: usize) {
+fn trace_accepted(var: VarRef, bytes: usize, pending: usize) {
     let args = || Args { bytes: bytes as u64, ..args_of(var) };
     zonda_trace::instant(Kind::QueueAccept, args);
     zonda_trace::counter(Kind::QueueBytes, 0, || pending as u64);

@@ -77,6 +77,15 @@ pub(super) fn rest() {
     }
 }
 
+/// Bytes that values of all files of the process may take together.
+fn limit_of_process() -> u64 {
+    let from_env = match super::WriteBehind::from_env() {
+        super::WriteBehind::On(how) => how.memory_bytes,
+        super::WriteBehind::Off => None,
+    };
+    from_env.unwrap_or_else(WriteBehindOptions::default_memory)
+}
+
 /// A limit and what is taken of it.
 #[derive(Debug)]
 pub(super) struct Budget {
@@ -85,13 +94,13 @@ pub(super) struct Budget {
     pid: u32,
     /// The memory itself, where a helper process sees it.
     arena: Option<Arc<Arena>>,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenBytes>,
     /// Something was given back, or a queue stopped.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenBytes {
     /// Bytes in use, spare ones not among them.
     used: usize,
     spare: Vec<Vec<u8>>,
@@ -113,7 +122,7 @@ impl Budget {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             pid: std::process::id(),
             arena,
-            taken: Mutex::ranked(Rank::Budget, Taken::default()),
+            taken: Mutex::ranked(Rank::Budget, TakenBytes::default()),
             changed: Condvar::new(),
         });
         let holder: Weak<Budget> = Arc::downgrade(&budget);
@@ -127,11 +136,7 @@ impl Budget {
         if let Some(budget) = of_this(&shared) {
             return budget;
         }
-        let said = match super::WriteBehind::from_env() {
-            super::WriteBehind::On(how) => how.memory_bytes,
-            super::WriteBehind::Off => None,
-        };
-        let budget = Budget::new(said.unwrap_or_else(WriteBehindOptions::default_memory));
+        let budget = Budget::new(limit_of_process());
         // What a parent's threads may have taken of theirs is not given back here.
         leave(shared.replace((std::process::id(), Arc::clone(&budget))));
         fork::register(&SPARE);
@@ -144,11 +149,7 @@ impl Budget {
     fn watched(how: &WriteBehindOptions) -> Arc<Budget> {
         let mut shared = WATCHED.lock();
         let of_process = of_this(&shared);
-        let said = match super::WriteBehind::from_env() {
-            super::WriteBehind::On(how) => how.memory_bytes,
-            super::WriteBehind::Off => None,
-        };
-        let limit_of_process = said.unwrap_or_else(WriteBehindOptions::default_memory);
+        let limit_of_process = limit_of_process();
         let limit = how.memory_bytes.unwrap_or(limit_of_process);
         let is_shared = limit == limit_of_process;
         if let (Some(budget), true) = (of_process, is_shared) {
@@ -193,14 +194,14 @@ impl Budget {
         self.pid != std::process::id()
     }
 
-    fn has_room(&self, taken: &Taken, bytes: usize) -> bool {
+    fn has_room(&self, taken: &TakenBytes, bytes: usize) -> bool {
         match &self.arena {
             Some(arena) => arena.has_room(bytes),
             None => bytes <= self.limit.saturating_sub(taken.used),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, TakenBytes> {
         self.taken.lock()
     }
 
@@ -347,7 +348,7 @@ impl Budget {
     }
 }
 
-impl Taken {
+impl TakenBytes {
     /// Gives up a piece that was kept.
     fn pop_spare(&mut self) -> Option<Vec<u8>> {
         let spare = self.spare.pop()?;

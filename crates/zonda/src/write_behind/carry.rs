@@ -14,14 +14,14 @@ use zonda_model::NcError;
 use zonda_storage::Storage;
 use zonda_trace::{Args, Kind};
 
-use super::job::{self, Batch, Given};
+use super::job::{self, Batch, PutValues};
 use super::memory::Memory;
-use super::{Failure, State, WriteQueue, args_of, threads};
+use super::{PutFailure, QueueState, WriteQueue, args_of, threads};
 use crate::error::{Error, Result};
 
 impl WriteQueue {
     /// Puts a batch behind all others.
-    pub(super) fn push(&self, mut state: MutexGuard<'_, State>, batch: Batch) {
+    pub(super) fn push(&self, mut state: MutexGuard<'_, QueueState>, batch: Batch) {
         if let Some(open) = state.open.take_if(|open| open.len() > 0) {
             state.queue.push_back(Arc::new(open));
         }
@@ -31,11 +31,11 @@ impl WriteQueue {
         drop(self.schedule(state));
     }
 
-    /// Has a thread come. Where there is none, the caller does the work.
+    /// Asks a thread to carry out the queue. Where no thread can be had, the caller does the work.
     pub(super) fn schedule<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
-    ) -> MutexGuard<'a, State> {
+        mut state: MutexGuard<'a, QueueState>,
+    ) -> MutexGuard<'a, QueueState> {
         let is_needed = !state.is_scheduled && !state.is_stopped && !state.queue.is_empty();
         if !is_needed {
             return state;
@@ -67,8 +67,9 @@ impl WriteQueue {
     /// Takes of the budget, waiting until it has room; `None` where this queue is empty, so that
     /// nothing of it can make room, and where it never has as much.
     fn wait_for<T>(&self, bytes: usize, take: impl Fn() -> Option<T>) -> Result<Option<T>> {
-        let is_idle =
-            |state: &State| state.is_stopped || (state.queue.is_empty() && state.running.is_none());
+        let is_idle = |state: &QueueState| {
+            state.is_stopped || (state.queue.is_empty() && state.running.is_none())
+        };
         let mut has_committed = false;
         loop {
             if let Some(taken) = take() {
@@ -127,7 +128,10 @@ impl WriteQueue {
     }
 
     /// Carries out the first batch.
-    fn carry_out<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn carry_out<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, QueueState>,
+    ) -> MutexGuard<'a, QueueState> {
         let Some(batch) = state.queue.pop_front() else { return state };
         state.running = Some(Arc::clone(&batch));
         drop(state);
@@ -211,32 +215,32 @@ impl WriteQueue {
         self.budget().give_back(batch.bytes);
     }
 
-    fn put(&self, put: &job::Put<'_>) -> Result<Converted> {
+    fn put(&self, put: &job::AcceptedPut<'_>) -> Result<Converted> {
         if zonda_trace::on() {
             // A thread of its own does not know yet what it works on.
             zonda_trace::set_current_file(zonda_trace::file(&self.path));
         }
         let bytes = || match put.given {
-            Given::Packed(bytes) => bytes.len() as u64,
-            Given::Owned(held) => held.memory_bytes() as u64,
-            Given::Written(bytes) => bytes.len() as u64,
+            PutValues::Packed(bytes) => bytes.len() as u64,
+            PutValues::Owned(held) => held.memory_bytes() as u64,
+            PutValues::Written(bytes) => bytes.len() as u64,
         };
         let args = || Args { bytes: bytes(), ..args_of(put.var) };
         let _span = zonda_trace::span(Kind::QueueExecute, args);
         match put.given {
-            Given::Packed(bytes) => {
+            PutValues::Packed(bytes) => {
                 let access = Access { var: put.var, slab: put.slab, mem: put.mem };
                 self.inner.put(&mut Transfer::new(access), Values::plain(bytes))
             }
-            Given::Owned(held) => self.put_held(put, held),
-            Given::Written(bytes) => {
+            PutValues::Owned(held) => self.put_held(put, held),
+            PutValues::Written(bytes) => {
                 let held = OwnedValues::read_from(bytes).ok_or(NcError::Internal)?;
                 self.put_held(put, &held)
             }
         }
     }
 
-    fn put_held(&self, put: &job::Put<'_>, held: &OwnedValues) -> Result<Converted> {
+    fn put_held(&self, put: &job::AcceptedPut<'_>, held: &OwnedValues) -> Result<Converted> {
         let mut fetch: &OwnedValues = held;
         let access = Access { var: put.var, slab: put.slab, mem: None };
         self.inner.put(
@@ -252,7 +256,7 @@ impl WriteQueue {
         let mut state = self.lock();
         let (code, text) = (error.code(), format!("a put that was accepted before: {error}"));
         if state.failure.is_none() {
-            state.failure = Some(Failure { code, text, is_told: false });
+            state.failure = Some(PutFailure { code, text, is_told: false });
         }
         if !stops {
             // Lengths may not become what was expected.
@@ -301,9 +305,9 @@ impl WriteQueue {
 impl WriteQueue {
     fn wait_for_progress<'a>(
         &'a self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, QueueState>,
         give_up_at: Option<Instant>,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, QueueState> {
         let Some(time) = give_up_at else { return self.progress.wait(state) };
         let left = time.saturating_duration_since(Instant::now());
         if left.is_zero() {

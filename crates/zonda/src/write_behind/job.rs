@@ -17,7 +17,7 @@ pub(super) struct Batch {
     /// Starts, counts and strides, one after another.
     index: Vec<usize>,
     strides: Vec<isize>,
-    jobs: Vec<Job>,
+    jobs: Vec<BatchEntry>,
     /// What the jobs take besides their values: [`job_bytes`] of each.
     job_bytes: usize,
     held: Vec<OwnedValues>,
@@ -29,10 +29,10 @@ pub(super) struct Batch {
 
 /// One put.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct BatchEntry {
     var: VarRef,
     mem: Option<MemType>,
-    values: Values,
+    values: ValuesPlace,
     /// Where its start and count are.
     index: usize,
     rank: usize,
@@ -44,7 +44,7 @@ struct Job {
 
 /// Where values are.
 #[derive(Clone, Copy, Debug)]
-enum Values {
+enum ValuesPlace {
     Packed {
         at: usize,
         len: usize,
@@ -59,7 +59,7 @@ enum Values {
 
 /// What a put hands over.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Given<'a> {
+pub(super) enum PutValues<'a> {
     /// Elements one after another.
     Packed(&'a [u8]),
     /// Elements with what they point to.
@@ -70,17 +70,17 @@ pub(super) enum Given<'a> {
 
 /// A put, to be carried out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Put<'a> {
+pub(super) struct AcceptedPut<'a> {
     pub(super) var: VarRef,
     pub(super) slab: Hyperslab<'a>,
     pub(super) mem: Option<MemType>,
-    pub(super) given: Given<'a>,
+    pub(super) given: PutValues<'a>,
     pub(super) grown_from: Option<u64>,
 }
 
 /// What a job takes besides its values, here and as a record for a helper process: no more than that.
 pub(super) const fn job_bytes(rank: usize) -> usize {
-    let here = size_of::<Job>().saturating_add(rank.saturating_mul(3 * size_of::<usize>()));
+    let here = size_of::<BatchEntry>().saturating_add(rank.saturating_mul(3 * size_of::<usize>()));
     let record = record::bytes(rank);
     if here > record { here } else { record }
 }
@@ -139,7 +139,7 @@ impl Batch {
         if let Memory::SharedGuard(block) = &mut self.bytes {
             record::write(block, var, slab, (at, len), Form::Of(None))?;
         }
-        let values = Values::Packed { at, len };
+        let values = ValuesPlace::Packed { at, len };
         self.push(var, slab, mem, values, grown_from);
         Ok(())
     }
@@ -169,17 +169,17 @@ impl Batch {
         &mut self,
         var: VarRef,
         slab: &Hyperslab<'_>,
-        held: OwnedValues,
+        owned: OwnedValues,
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
         let values = if let Memory::SharedGuard(block) = &mut self.bytes {
-            let (at, len) = (block.values().len(), held.written_bytes());
-            held.write_to(block.grow(len)?).ok_or(NoRoom)?;
+            let (at, len) = (block.values().len(), owned.written_bytes());
+            owned.write_to(block.grow(len)?).ok_or(NoRoom)?;
             record::write(block, var, slab, (at, len), Form::Owned)?;
-            Values::Written { at, len }
+            ValuesPlace::Written { at, len }
         } else {
-            self.held.push(held);
-            Values::Owned(self.held.len() - 1)
+            self.held.push(owned);
+            ValuesPlace::Owned(self.held.len() - 1)
         };
         self.push(var, slab, None, values, grown_from);
         Ok(())
@@ -190,7 +190,7 @@ impl Batch {
         var: VarRef,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
-        values: Values,
+        values: ValuesPlace,
         grown_from: Option<u64>,
     ) {
         let (index, rank) = (self.index.len(), slab.start.len());
@@ -202,11 +202,11 @@ impl Batch {
             stride = self.strides.len() + 1;
             self.strides.extend_from_slice(strides);
         }
-        self.jobs.push(Job { var, mem, values, index, rank, stride, grown_from });
+        self.jobs.push(BatchEntry { var, mem, values, index, rank, stride, grown_from });
     }
 
     /// The put with that number in the batch.
-    pub(super) fn get(&self, number: usize) -> Option<Put<'_>> {
+    pub(super) fn get(&self, number: usize) -> Option<AcceptedPut<'_>> {
         let job = self.jobs.get(number)?;
         let index = self.index.get(job.index..)?;
         let (start, rest) = index.split_at_checked(job.rank)?;
@@ -216,13 +216,15 @@ impl Batch {
         };
         let slab = Hyperslab { start, count: rest.get(..job.rank)?, stride };
         let given = match job.values {
-            Values::Packed { at, len } => Given::Packed(self.bytes.values().get(at..)?.get(..len)?),
-            Values::Owned(number) => Given::Owned(self.held.get(number)?),
-            Values::Written { at, len } => {
-                Given::Written(self.bytes.values().get(at..)?.get(..len)?)
+            ValuesPlace::Packed { at, len } => {
+                PutValues::Packed(self.bytes.values().get(at..)?.get(..len)?)
+            }
+            ValuesPlace::Owned(number) => PutValues::Owned(self.held.get(number)?),
+            ValuesPlace::Written { at, len } => {
+                PutValues::Written(self.bytes.values().get(at..)?.get(..len)?)
             }
         };
-        Some(Put { var: job.var, slab, mem: job.mem, given, grown_from: job.grown_from })
+        Some(AcceptedPut { var: job.var, slab, mem: job.mem, given, grown_from: job.grown_from })
     }
 }
 

@@ -56,7 +56,7 @@ use job::Batch;
 pub(crate) use queued_file::{ChangeGuard, FrozenFile, InquiryGuard, QueuedFile};
 pub use settings::{WriteBehind, WriteBehindError, WriteBehindOptions};
 pub(crate) use transfer::{Get, Put};
-use watch::Went;
+use watch::OrdinaryPut;
 
 /// The queue of a file.
 #[derive(Debug)]
@@ -70,16 +70,16 @@ pub(crate) struct WriteQueue {
     n_threads: AtomicUsize,
     /// The file was closed, or belongs to another process.
     is_over: AtomicBool,
-    state: Mutex<State>,
-    /// Held by who gives back what commits have.
+    state: Mutex<QueueState>,
+    /// Held while the memory of committed puts is given back.
     releasing: Mutex<()>,
     /// A put was carried out that somebody waits for, or a thread has left the queue.
     progress: Condvar,
-    n_accepted: Count,
-    n_done: Count,
+    n_accepted: CacheLineCounter,
+    n_done: CacheLineCounter,
     /// How many puts are to be done for those who wait to be woken; all ones where nobody waits.
-    wake_at: Count,
-    /// There is something to be told.
+    wake_at: CacheLineCounter,
+    /// A put failed, and a later call has to report it.
     has_failed: AtomicBool,
     /// Records that inquiries are to show, of a file that is shared with those who put.
     n_records: Option<Arc<AtomicU64>>,
@@ -90,11 +90,11 @@ pub(crate) struct WriteQueue {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     queue: VecDeque<Arc<Batch>>,
     /// Small puts are being collected here, behind all others.
     open: Option<Batch>,
-    /// A thread is at it.
+    /// The batch that a thread is carrying out.
     running: Option<Arc<Batch>>,
     /// Carried out, and kept until a commit has them, with the number of commits at that time.
     kept: VecDeque<(u64, Batch)>,
@@ -103,16 +103,16 @@ struct State {
     n_begun: u64,
     /// Bytes of values that wait.
     pending_bytes: usize,
-    /// A thread will come.
+    /// A thread was asked to carry out the queue.
     is_scheduled: bool,
     /// The storage refused the first put.
     is_stopped: bool,
-    failure: Option<Failure>,
+    failure: Option<PutFailure>,
     /// What puts have to fit, by group and variable.
     rules: Vec<Vec<Option<Arc<PutRules>>>>,
     /// How often definitions may have changed.
     epoch: u64,
-    /// Who changes the mode of the file, or ends it: until that is done, puts go the ordinary way.
+    /// How many calls are changing the mode of the file or closing it. Until they are done, puts go the ordinary way.
     n_holds: u32,
 }
 
@@ -132,12 +132,12 @@ fn rules_of(rules: &[Vec<Option<Arc<PutRules>>>], var: VarRef) -> Option<&Arc<Pu
     vars.get(usize::try_from(var.var.0).ok()?)?.as_ref()
 }
 
-/// A number that one thread counts up while others count other ones: alone in its line of the cache.
+/// A counter in a cache line of its own, so that threads that count different things do not slow each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Count(AtomicU64);
+struct CacheLineCounter(AtomicU64);
 
-impl std::ops::Deref for Count {
+impl std::ops::Deref for CacheLineCounter {
     type Target = AtomicU64;
 
     fn deref(&self) -> &AtomicU64 {
@@ -147,29 +147,29 @@ impl std::ops::Deref for Count {
 
 /// A failure of a put that was accepted.
 #[derive(Clone, Debug)]
-struct Failure {
+struct PutFailure {
     code: NcError,
     text: String,
-    /// A put told of it.
+    /// A put reported it already.
     is_told: bool,
 }
 
-impl Failure {
+impl PutFailure {
     fn error(&self) -> Error {
         Error::told(self.code, self.text.clone())
     }
 }
 
-/// What is known of a variable before a put, and when.
+/// The rules for puts to a variable, and the epoch of definitions that they are from.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownRules {
     rules: Arc<PutRules>,
     epoch: u64,
 }
 
 /// Held for a fork.
 pub(crate) struct FrozenQueue<'a> {
-    _state: MutexGuard<'a, State>,
+    _state: MutexGuard<'a, QueueState>,
     _front: RwLockWriteGuard<'a, Option<Box<dyn View>>>,
 }
 
@@ -195,12 +195,12 @@ impl WriteQueue {
             file,
             budget: ArcSwap::new(Budget::of_process()),
             n_threads: AtomicUsize::new(0),
-            state: Mutex::ranked(Rank::Queue, State::default()),
+            state: Mutex::ranked(Rank::Queue, QueueState::default()),
             releasing: Mutex::ranked(Rank::Release, ()),
             progress: Condvar::new(),
-            n_accepted: Count::default(),
-            n_done: Count::default(),
-            wake_at: Count(AtomicU64::new(u64::MAX)),
+            n_accepted: CacheLineCounter::default(),
+            n_done: CacheLineCounter::default(),
+            wake_at: CacheLineCounter(AtomicU64::new(u64::MAX)),
             has_failed: AtomicBool::new(false),
             n_records,
             watch: watch::Watch::default(),
@@ -225,7 +225,7 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// Lets it work so from now on.
+    /// Applies options from now on.
     pub(crate) fn set(&self, how: WriteBehindOptions) {
         self.want_watch(how.helper);
         self.budget.store(Budget::of(&how));
@@ -236,7 +236,7 @@ impl WriteQueue {
         self.budget.load()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock()
     }
 
@@ -253,7 +253,7 @@ impl WriteQueue {
     /// Bytes of values that wait, and what went wrong, if anything did.
     pub(crate) fn status(&self) -> (usize, Option<Error>) {
         let state = self.lock();
-        (state.pending_bytes, state.failure.as_ref().map(Failure::error))
+        (state.pending_bytes, state.failure.as_ref().map(PutFailure::error))
     }
 
     /// The definitions while puts wait; `None` where the file itself can be asked.
@@ -310,7 +310,7 @@ impl WriteQueue {
     }
 
     /// Forgets what is known of definitions.
-    fn forget(&self, state: &mut State) {
+    fn forget(&self, state: &mut QueueState) {
         state.rules.clear();
         state.epoch += 1;
         *self.front.write() = None;
@@ -433,7 +433,7 @@ impl WriteQueue {
     /// In a child of a fork, when the file was closed there: what was accepted is the parent's.
     pub(crate) fn leave_to_parent(&self) {
         let Some(mut state) = self.state.lock_until(Instant::now()) else { return };
-        let State { queue, open, kept, .. } = std::mem::take(&mut *state);
+        let QueueState { queue, open, kept, .. } = std::mem::take(&mut *state);
         drop(state);
         // What a thread of the parent has in hand stays.
         let own = queue.into_iter().filter_map(Arc::into_inner).chain(open);

@@ -4,9 +4,9 @@ use zonda_convert::Converted;
 use zonda_format::{Access, DefineMode, Destination, GroupId, Meta, Transfer, Values, VarRef};
 use zonda_model::{Answer, Hyperslab, MemType, NcError};
 
-use super::accept::Queued;
+use super::accept::AcceptablePut;
 use super::queued_file::QueuedFile;
-use super::{Went, WriteQueue};
+use super::{OrdinaryPut, WriteQueue};
 use crate::error::{Error, Result};
 use crate::open_file::{ExclusiveGuard, OpenFile, SharedGuard, writer};
 
@@ -18,8 +18,8 @@ impl QueuedFile {
     #[inline(always)]
     pub(crate) fn put_to(&self, var: VarRef) -> Result<Put<'_>> {
         let by = match self.queue() {
-            None => By::File(self.file.put_to(var.group)?),
-            Some(queue) => By::Queue(queue.put_to(var)?),
+            None => PutWay::File(self.file.put_to(var.group)?),
+            Some(queue) => PutWay::Queue(queue.put_to(var)?),
         };
         Ok(Put { queued_file: self, var, by })
     }
@@ -32,8 +32,8 @@ impl QueuedFile {
     pub(crate) fn get_from(&self, var: VarRef) -> Result<Get<'_>> {
         let from = match self.queue() {
             // What is to be waited for follows from what is read.
-            Some(queue) if queue.is_busy() => From::Later(queue),
-            _ => From::File(Some(self.file.read()?)),
+            Some(queue) if queue.is_busy() => GetSource::Later(queue),
+            _ => GetSource::File(Some(self.file.read()?)),
         };
         Ok(Get { queued_file: self, var, from })
     }
@@ -95,15 +95,15 @@ impl QueuedFile {
 pub(crate) struct Put<'a> {
     queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
-    by: By<'a>,
+    by: PutWay<'a>,
 }
 
 /// Who has the values when it is done.
-enum By<'a> {
+enum PutWay<'a> {
     File(InFile<'a>),
     /// The file, after puts that were accepted.
     AfterQueue(&'a WriteQueue, InFile<'a>),
-    Queue(Queued<'a>),
+    Queue(AcceptablePut<'a>),
     /// Nobody any more.
     Over,
 }
@@ -113,9 +113,11 @@ impl Put<'_> {
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
         match &self.by {
-            By::File(file) | By::AfterQueue(_, file) => file.rank(self.var),
-            By::Queue(queued) => queued.rank().unwrap_or_else(|| self.queued_file.rank(self.var)),
-            By::Over => 0,
+            PutWay::File(file) | PutWay::AfterQueue(_, file) => file.rank(self.var),
+            PutWay::Queue(queued) => {
+                queued.rank().unwrap_or_else(|| self.queued_file.rank(self.var))
+            }
+            PutWay::Over => 0,
         }
     }
 
@@ -130,7 +132,7 @@ impl Put<'_> {
             return Err(other_variable());
         }
         match &mut self.by {
-            By::File(file) => file.check(put),
+            PutWay::File(file) => file.check(put),
             _ => self.check_behind(put),
         }
     }
@@ -145,7 +147,7 @@ impl Put<'_> {
         put: &mut Transfer<Access<'_>>,
         values: Values<'_>,
     ) -> Result<Converted> {
-        if let By::File(file) = &mut self.by
+        if let PutWay::File(file) = &mut self.by
             && put.of().var == self.var
         {
             return file.put_now(put, values);
@@ -158,9 +160,9 @@ impl Put<'_> {
     fn check_behind(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         let file_here = &self.queued_file.file;
         let queued = match &mut self.by {
-            By::File(file) | By::AfterQueue(_, file) => return file.check(put),
-            By::Queue(queued) => queued,
-            By::Over => return Err(is_over()),
+            PutWay::File(file) | PutWay::AfterQueue(_, file) => return file.check(put),
+            PutWay::Queue(queued) => queued,
+            PutWay::Over => return Err(is_over()),
         };
         if queued.check(put) {
             return Ok(());
@@ -175,7 +177,7 @@ impl Put<'_> {
         });
         match checked {
             Ok(file) => {
-                self.by = By::AfterQueue(queue, file);
+                self.by = PutWay::AfterQueue(queue, file);
                 Ok(())
             }
             Err(error) => {
@@ -197,7 +199,7 @@ impl Put<'_> {
         values: Values<'_>,
     ) -> Result<Converted> {
         match &mut self.by {
-            By::File(file) => file.put(put, values),
+            PutWay::File(file) => file.put(put, values),
             _ => self.write_behind(put, values),
         }
     }
@@ -210,10 +212,10 @@ impl Put<'_> {
     ) -> Result<Converted> {
         let Access { var, slab, mem } = *put.of();
         let (given, is_plain) = (values.bytes, values.fetch.is_none());
-        let went = |slab| is_plain.then_some(Went { var, slab, mem, values: given });
-        match std::mem::replace(&mut self.by, By::Over) {
-            By::File(mut file) => file.put(put, values),
-            By::AfterQueue(queue, mut file) => {
+        let went = |slab| is_plain.then_some(OrdinaryPut { var, slab, mem, values: given });
+        match std::mem::replace(&mut self.by, PutWay::Over) {
+            PutWay::File(mut file) => file.put(put, values),
+            PutWay::AfterQueue(queue, mut file) => {
                 let done = file.put(put, values);
                 drop(file);
                 // Lengths may be other ones now; and puts of other threads may wait again.
@@ -222,7 +224,7 @@ impl Put<'_> {
                 }
                 queue.went_by(done, went(slab))
             }
-            By::Queue(mut queued) => {
+            PutWay::Queue(mut queued) => {
                 let queue = queued.queue();
                 if given.len() == put.n_bytes
                     && let Some(converted) = queued.accept(put, &mut values)?
@@ -234,7 +236,7 @@ impl Put<'_> {
                 let converted = self.queued_file.file.put(&mut Transfer::new(*put.of()), values)?;
                 queue.went_by(Ok(converted), went(queued.grew(put)))
             }
-            By::Over => Err(is_over()),
+            PutWay::Over => Err(is_over()),
         }
     }
 }
@@ -243,11 +245,11 @@ impl Put<'_> {
 pub(crate) struct Get<'a> {
     queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
-    from: From<'a>,
+    from: GetSource<'a>,
 }
 
 /// Where values come from.
-enum From<'a> {
+enum GetSource<'a> {
     /// None while it is taken anew, and when all is done.
     File(Option<SharedGuard<'a>>),
     /// The file, when puts were carried out that touch what is read.
@@ -259,8 +261,8 @@ impl Get<'_> {
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
         match &self.from {
-            From::File(file) => file.as_ref().map_or(0, |file| file.rank(self.var)),
-            From::Later(_) => self.queued_file.rank(self.var),
+            GetSource::File(file) => file.as_ref().map_or(0, |file| file.rank(self.var)),
+            GetSource::Later(_) => self.queued_file.rank(self.var),
         }
     }
 
@@ -273,7 +275,7 @@ impl Get<'_> {
         if get.of().var != self.var {
             return Err(other_variable());
         }
-        if let From::File(Some(file)) = &self.from
+        if let GetSource::File(Some(file)) = &self.from
             && self.queued_file.file.capabilities.define_mode == DefineMode::Needed
         {
             return file.check_get(get);
@@ -291,7 +293,7 @@ impl Get<'_> {
         get: &mut Transfer<Access<'_>>,
         bytes: &mut [u8],
     ) -> Result<Converted> {
-        if let From::File(Some(file)) = &self.from
+        if let GetSource::File(Some(file)) = &self.from
             && get.of().var == self.var
             && self.queued_file.file.capabilities.define_mode == DefineMode::Needed
         {
@@ -303,13 +305,13 @@ impl Get<'_> {
 
     #[inline(never)]
     fn check_more(&mut self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        if let From::Later(queue) = self.from {
+        if let GetSource::Later(queue) = self.from {
             queue.before_get(self.var, &get.of().slab)?;
-            self.from = From::File(Some(self.queued_file.file.read()?));
+            self.from = GetSource::File(Some(self.queued_file.file.read()?));
         }
         match &mut self.from {
-            From::File(held) => check_again(&self.queued_file.file, held, get),
-            From::Later(_) => Err(is_over()),
+            GetSource::File(held) => check_again(&self.queued_file.file, held, get),
+            GetSource::Later(_) => Err(is_over()),
         }
     }
 
@@ -323,7 +325,7 @@ impl Get<'_> {
         get: &Transfer<Access<'_>>,
         room: Destination<'_>,
     ) -> Result<Converted> {
-        let From::File(Some(file)) = &self.from else { return Err(is_over()) };
+        let GetSource::File(Some(file)) = &self.from else { return Err(is_over()) };
         if room.place.is_some() {
             // What was placed stays with the caller, so that it cannot be tried again.
             return file.get(get, room);
@@ -341,7 +343,7 @@ impl Get<'_> {
         get: &Transfer<Access<'_>>,
         bytes: &mut [u8],
     ) -> Result<Converted> {
-        self.from = From::File(None);
+        self.from = GetSource::File(None);
         let file = &*self.queued_file.file;
         let (mut held, mut tries) = (None, 0);
         while file.read_again(&error, &mut tries) {

@@ -16,7 +16,7 @@ use zonda_model::{Hyperslab, MemType};
 
 use super::helper::{Helper, Message};
 use super::job::{Batch, job_bytes};
-use super::{State, WriteQueue};
+use super::{QueueState, WriteQueue};
 use crate::error::{Error, Result};
 
 /// Bytes put to a file after which it is committed, which changes nothing but when. Formats that count their commits
@@ -31,7 +31,7 @@ pub(super) struct Watch {
     is_on: AtomicBool,
     /// Where the file is, whatever the folder of the process is later.
     path: OnceLock<PathBuf>,
-    with: Mutex<Option<With>>,
+    with: Mutex<Option<WatchedFile>>,
     /// Commits of a file that does not count them by itself that were begun, and the last one of those that succeeded.
     n_begun: AtomicU64,
     n_done: AtomicU64,
@@ -50,9 +50,9 @@ impl Default for Watch {
     }
 }
 
-/// A put that went the ordinary way.
+/// A put that the file itself carried out, and not the queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Went<'a> {
+pub(crate) struct OrdinaryPut<'a> {
     pub(crate) var: VarRef,
     pub(crate) slab: Hyperslab<'a>,
     pub(crate) mem: Option<MemType>,
@@ -60,7 +60,7 @@ pub(crate) struct Went<'a> {
 }
 
 #[derive(Debug)]
-struct With {
+struct WatchedFile {
     helper: Arc<Helper>,
     /// The file's number there.
     id: u64,
@@ -69,12 +69,12 @@ struct With {
 }
 
 impl Watch {
-    fn with(&self) -> MutexGuard<'_, Option<With>> {
+    fn with(&self) -> MutexGuard<'_, Option<WatchedFile>> {
         self.with.lock()
     }
 }
 
-impl State {
+impl QueueState {
     /// Keeps a batch that was carried out.
     pub(super) fn keep(&mut self, mark: u64, batch: Batch) {
         self.kept_bytes = self.kept_bytes.saturating_add(batch.value_bytes());
@@ -118,7 +118,7 @@ impl WriteQueue {
                 return;
             };
             let id = Helper::new_id();
-            *with = Some(With { helper, id, epoch: None });
+            *with = Some(WatchedFile { helper, id, epoch: None });
         }
         let Some(known) = &mut *with else { return };
         if known.epoch == Some(epoch) {
@@ -187,7 +187,7 @@ impl WriteQueue {
     }
 
     /// Has the helper know of a batch from now on.
-    pub(super) fn begin(&self, state: &mut State, batch: &mut Batch) {
+    pub(super) fn begin(&self, state: &mut QueueState, batch: &mut Batch) {
         if let Some(with) = &*self.watch.with() {
             state.n_begun += 1;
             batch.begin(with.id, state.n_begun);
@@ -277,7 +277,7 @@ impl WriteQueue {
     ///
     /// # Errors
     /// That of the put, else that of the commit.
-    pub(crate) fn went_by<T>(&self, put: Result<T>, went: Option<Went<'_>>) -> Result<T> {
+    pub(crate) fn went_by<T>(&self, put: Result<T>, went: Option<OrdinaryPut<'_>>) -> Result<T> {
         // One that is wanted may not have been begun yet.
         if self.watch.is_wanted.load(Ordering::Relaxed) && put.is_ok() {
             let is_kept = went.is_some_and(|went| self.keep_for_helper(&went));
@@ -288,8 +288,8 @@ impl WriteQueue {
         put
     }
 
-    fn keep_for_helper(&self, went: &Went<'_>) -> bool {
-        let Went { var, slab, mem, values } = *went;
+    fn keep_for_helper(&self, went: &OrdinaryPut<'_>) -> bool {
+        let OrdinaryPut { var, slab, mem, values } = *went;
         let rank = slab.start.len();
         let is_plain =
             slab.count.len() == rank && slab.stride.is_none_or(|list| list.len() == rank);

@@ -15,30 +15,25 @@ use crate::attribute::range_rule;
 use crate::error::ClassicError;
 use crate::file::{Base, Mode, State};
 use crate::header::{Header, Var};
-use crate::short::{BUFFER, read_or_zeros};
+use crate::past_end::{BUFFER, read_or_zeros};
+use crate::tuning::{LITTLE_RUN_BYTES, NO_KERNEL_BYTES, STACK_RUN_BYTES, TINY_RUN_BYTES};
 
 /// What the second step of a transfer is to do, as `Transfer::found` has it with a place in the file; nothing is 0. Here a few
 /// elements side by side, from that place on, which are converted.
-pub(crate) const PLAIN: u64 = 1;
+pub(crate) const CONVERTED: u64 = 1;
 /// The same of the file's own type, with the bytes of an element added.
 pub(crate) const NATURAL: u64 = 16;
-/// Runs up to this many bytes are converted on the stack: a latitude of a climate model's grid.
-pub(crate) const SMALL: usize = 1024;
-/// Shorter ones do without clearing so much of it.
-const LITTLE: usize = 256;
-/// These need no frame of their own either.
-pub(crate) const TINY: usize = 128;
-
-/// To find the kernel that turns so many bytes of numbers round takes longer than to turn them one by one.
-const FEW: usize = 32;
-
-/// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack.
+/// Calls `f` with a buffer of `len` bytes, at most [`STACK_RUN_BYTES`], on the stack.
 #[inline(always)]
 pub(crate) fn on_stack<R>(
     len: usize,
     f: impl FnOnce(&mut [u8]) -> Result<R, ClassicError>,
 ) -> Result<R, ClassicError> {
-    if len <= LITTLE { framed::<LITTLE, R>(len, f) } else { framed::<SMALL, R>(len, f) }
+    if len <= LITTLE_RUN_BYTES {
+        framed::<LITTLE_RUN_BYTES, R>(len, f)
+    } else {
+        framed::<STACK_RUN_BYTES, R>(len, f)
+    }
 }
 
 /// A frame of its own, so that calls with tiny buffers stay light.
@@ -69,8 +64,12 @@ fn native_endian(numbers: &mut [u8], size: usize) {
     }
     // So few need no kernel.
     match size {
-        8 if numbers.len() <= FEW => numbers.as_chunks_mut::<8>().0.iter_mut().for_each(reverse),
-        4 if numbers.len() <= FEW => numbers.as_chunks_mut::<4>().0.iter_mut().for_each(reverse),
+        8 if numbers.len() <= NO_KERNEL_BYTES => {
+            numbers.as_chunks_mut::<8>().0.iter_mut().for_each(reverse)
+        }
+        4 if numbers.len() <= NO_KERNEL_BYTES => {
+            numbers.as_chunks_mut::<4>().0.iter_mut().for_each(reverse)
+        }
         _ => swap_in_place(numbers, size),
     }
 }
@@ -100,7 +99,7 @@ fn to_big_endian(native: &[u8], external: &mut [u8], size: usize) {
     }
 }
 
-/// Reads up to [`SMALL`] bytes of elements of `size` bytes in the file's own type.
+/// Reads up to [`STACK_RUN_BYTES`] bytes of elements of `size` bytes in the file's own type.
 #[inline(always)]
 pub(crate) fn read_natural(
     storage: &dyn Storage,
@@ -114,7 +113,7 @@ pub(crate) fn read_natural(
     Ok(Converted { out_of_range: 0 })
 }
 
-/// Writes up to [`TINY`] bytes of elements of `size` bytes in the file's own type.
+/// Writes up to [`TINY_RUN_BYTES`] bytes of elements of `size` bytes in the file's own type.
 #[inline(always)]
 pub(crate) fn write_natural(
     storage: &dyn Storage,
@@ -131,7 +130,7 @@ pub(crate) fn write_natural(
             return write_external(storage, at, &external);
         }
     }
-    let mut tiny = [0u8; TINY];
+    let mut tiny = [0u8; TINY_RUN_BYTES];
     let external = tiny.get_mut(..memory.len()).ok_or(BUFFER)?;
     to_big_endian(memory, external, size);
     write_external(storage, at, external)
@@ -148,16 +147,16 @@ fn write_external(
 }
 
 /// A few elements side by side in the file.
-pub(crate) struct PlainRun {
+pub(crate) struct SmallRun {
     at: u64,
     pub(crate) n_elems: usize,
     ty: ExtType,
     rule: RangeRule,
 }
 
-impl PlainRun {
+impl SmallRun {
     /// The run that a hyperslab is, and the memory type to use; `None` unless it is a block of at
-    /// most [`SMALL`] bytes of existing elements in data mode, with memory of a fitting type.
+    /// most [`STACK_RUN_BYTES`] bytes of existing elements in data mode, with memory of a fitting type.
     // Always inline: a result handed over in memory is read in other widths than it was written in,
     // and the processor waits for that.
     #[inline(always)]
@@ -167,7 +166,7 @@ impl PlainRun {
         id: VarId,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
-    ) -> Option<(PlainRun, MemType)> {
+    ) -> Option<(SmallRun, MemType)> {
         if slab.stride.is_some() || !matches!(state.mode, Mode::Data) {
             return None;
         }
@@ -202,12 +201,12 @@ impl PlainRun {
             }
             step = step.checked_mul(len)?;
         }
-        if run_bytes > SMALL as u64 {
+        if run_bytes > STACK_RUN_BYTES as u64 {
             return None;
         }
         let n_elems = usize::try_from(run_bytes.checked_div(size)?).ok()?;
         let rule = range_rule(header.version);
-        Some((PlainRun { at, n_elems, ty: var.ty, rule }, mem))
+        Some((SmallRun { at, n_elems, ty: var.ty, rule }, mem))
     }
 
     /// For the second step of a transfer; up to so many bytes of the file's own type go without a converter.
@@ -215,21 +214,21 @@ impl PlainRun {
     pub(crate) fn note_in(&self, mem: MemType, most: usize, by: &mut Transfer<Access<'_>>) {
         let (natural, n_bytes) = (NATURAL | self.ty.size() as u64, self.n_bytes(mem));
         let is_natural = mem == self.ty.natural_mem() && n_bytes <= most;
-        let kind = if is_natural { natural } else { PLAIN };
+        let kind = if is_natural { natural } else { CONVERTED };
         by.note(n_bytes, self.n_elems, Some(mem), [kind, self.at]);
     }
 
     /// Bytes that it has in memory.
     #[inline(always)]
     pub(crate) fn n_bytes(&self, mem: MemType) -> usize {
-        // At most SMALL elements.
+        // At most STACK_RUN_BYTES elements.
         self.n_elems.wrapping_mul(mem.size())
     }
 
     /// A run that was found before.
     #[inline(always)]
-    pub(crate) fn again(header: &Header, var: &Var, at: u64, n_elems: usize) -> PlainRun {
-        PlainRun { at, n_elems, ty: var.ty, rule: range_rule(header.version) }
+    pub(crate) fn again(header: &Header, var: &Var, at: u64, n_elems: usize) -> SmallRun {
+        SmallRun { at, n_elems, ty: var.ty, rule: range_rule(header.version) }
     }
 
     #[inline(always)]
@@ -239,7 +238,7 @@ impl PlainRun {
         mem: MemType,
         memory: &[u8],
     ) -> Result<Converted, ClassicError> {
-        if mem == self.ty.natural_mem() && memory.len() <= TINY {
+        if mem == self.ty.natural_mem() && memory.len() <= TINY_RUN_BYTES {
             return write_natural(storage, self.at, memory, self.ty.size());
         }
         self.write_converted(storage, mem, memory)
@@ -254,7 +253,7 @@ impl PlainRun {
         let encoder =
             Encoder::new(self.ty, ByteOrder::Big, mem, self.rule).map_err(|_| self.mix())?;
         let len = self.n_elems.saturating_mul(encoder.ext_size());
-        if let Some(external) = [0u8; TINY].get_mut(..len) {
+        if let Some(external) = [0u8; TINY_RUN_BYTES].get_mut(..len) {
             return self.encode(storage, &encoder, memory, external);
         }
         on_stack(len, |external| self.encode(storage, &encoder, memory, external))
@@ -298,7 +297,7 @@ impl PlainRun {
         let decoder =
             Decoder::new(self.ty, ByteOrder::Big, mem, self.rule).map_err(|_| self.mix())?;
         let len = self.n_elems.saturating_mul(decoder.ext_size());
-        if let Some(external) = [0u8; TINY].get_mut(..len) {
+        if let Some(external) = [0u8; TINY_RUN_BYTES].get_mut(..len) {
             return self.decode(storage, &decoder, memory, external);
         }
         on_stack(len, |external| self.decode(storage, &decoder, memory, external))
@@ -319,7 +318,7 @@ impl PlainRun {
     /// `find` lets no such pair through; the converter's word counts all the same.
     #[cold]
     fn mix(&self) -> ClassicError {
-        ClassicError::TextNumberMix { object: self.ty.name().to_owned() }
+        ClassicError::TextNumberMix(self.ty.name().to_owned())
     }
 }
 
@@ -327,7 +326,7 @@ impl PlainRun {
 mod tests {
     use std::sync::Arc;
 
-    use zonda_format::Access;
+    use zonda_format::{Access, Destination, Dispatch, DispatchWrite, GroupId, Values};
     use zonda_storage::backend::Memory;
 
     use super::*;
@@ -340,8 +339,8 @@ mod tests {
         for ty in ExtType::ALL {
             let storage = Arc::new(Memory::new());
             let mut file = crate::ClassicFile::create(storage.clone(), None, Version::Cdf5, false);
-            let dim = file.def_dim(b"x", 40).unwrap();
-            let id = file.def_var(b"v", ty.nc_type(), &[dim.0]).unwrap();
+            let dim = file.def_dim(GroupId::ROOT, b"x", 40).unwrap();
+            let id = file.def_var(GroupId::ROOT, b"v", ty.nc_type(), &[dim.0]).unwrap();
             file.enddef(Reserve::default()).unwrap();
             let begin = file.header().vars[0].begin;
             for n in 1..40 {
@@ -349,7 +348,7 @@ mod tests {
                 let memory: Vec<u8> = (0..len).map(|i| (i * 7 + n) as u8).collect();
                 let slab = Hyperslab { start: &[1], count: &[n], stride: None };
                 let access = Access { var: id.into(), slab, mem: None };
-                let put = file.put_now(&mut Transfer::new(access), &memory);
+                let put = file.shared_put_now(&mut Transfer::new(access), Values::plain(&memory));
                 assert_eq!(put.unwrap().out_of_range, 0);
                 let mut stored = vec![0; len];
                 storage.read_at(begin + ty.size() as u64, &mut stored).unwrap();
@@ -358,7 +357,7 @@ mod tests {
                 }
                 assert_eq!(stored, memory, "{n} of {}", ty.name());
                 let mut back = vec![0; len];
-                let got = file.get_now(&mut Transfer::new(access), &mut back);
+                let got = file.get_now(&mut Transfer::new(access), Destination::plain(&mut back));
                 assert_eq!(got.unwrap().out_of_range, 0);
                 assert_eq!(back, memory, "{n} of {}", ty.name());
             }

@@ -4,7 +4,7 @@ use zonda_storage::Storage;
 
 use crate::error::ClassicError;
 
-pub(crate) const BUFFER: ClassicError = ClassicError::Length { what: "a buffer for values" };
+pub(crate) const BUFFER: ClassicError = ClassicError::Length("a buffer for values");
 
 /// Reads; what lies behind the end of the file is zero.
 #[inline]
