@@ -13,18 +13,23 @@ use zonda_storage::Storage;
 use zonda_trace::{Args, Kind, span};
 
 use crate::ChunkError;
-use crate::bytes::MAPPED_BYTES;
-use crate::cache::{Cache, Claim, Hit, Want};
+use crate::cache::{CacheClaim, CacheHit, ChunkCache, ClaimTerms};
+use crate::contiguous::{self, RowBuffers};
 use crate::decode::Decode;
+use crate::engine::Engine;
 use crate::filter::{Decoded, Pipeline, Scratch};
-use crate::linear::{self, Memory};
-use crate::plan::{self, Batch};
-use crate::pool::Engine;
-use crate::prefetch::{Ahead, Background, Pattern};
-use crate::scatter::{Part, Parts};
-use crate::selection::{Coords, Selection};
-use crate::stored::{Found, RawChunk, decoding, lengthen};
+use crate::memory_parts::{MemoryPart, MemoryParts};
+use crate::plan::{self, PartBatch};
+use crate::prefetch::{AccessPattern, BackgroundDecoding, PrefetchBox};
+use crate::selection::{Coords, GridSelection};
+use crate::stored::{LocatedChunk, UnfilteredChunk, decoding, lengthen};
 use crate::table::{ChunkAt, ChunkTable};
+use crate::tuning::{
+    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, KEPT_BUFFERS_BUDGET_PART,
+    KEPT_BUFFERS_CHUNK_BYTES, MAPPED_BYTES, READ_BATCH_CHUNKS, READ_CLAIM_BYTES,
+    READ_POOL_CACHED_BYTES, READ_POOL_DECODED_BYTES, READ_POOL_UNFILTERED_BYTES,
+    SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART,
+};
 use zonda_runtime::memory::tick;
 
 /// The shape of an array's chunks.
@@ -43,7 +48,7 @@ pub struct ChunkedArray {
 }
 
 /// Chunks that are in memory and newer than what the table finds.
-pub(crate) trait Newer: Sync {
+pub(crate) trait NewerChunks: Sync {
     /// The bytes of a chunk, in the file's form; in `room`, which is empty, if they are not in memory.
     ///
     /// # Errors
@@ -70,30 +75,12 @@ pub(crate) struct Inner {
     steps: Coords,
     fill: Box<[u8]>,
     pub partial_edge_unfiltered: bool,
-    pub cache: Arc<Cache>,
+    pub cache: Arc<ChunkCache>,
     /// When the last request began.
     pub since: AtomicU64,
-    pattern: Mutex<Pattern>,
-    pub background: Background,
+    pattern: Mutex<AccessPattern>,
+    pub background: BackgroundDecoding,
 }
-
-/// Decoded bytes from which on the pool is worth the trouble.
-const POOL_BYTES: usize = 256 << 10;
-/// Bytes of unfiltered chunks from which on it is: two threads copy faster than one.
-const POOL_RAW_BYTES: usize = 8 << 20;
-/// Cached bytes to be converted from which on it is.
-const POOL_CACHED_BYTES: usize = 4 << 20;
-/// Decoded bytes that a thread takes on at a time.
-const GRAIN_BYTES: usize = 64 << 10;
-/// Elements side by side from which on a shuffled chunk is put together row by row.
-const SHUFFLED_ELEMS: usize = 64;
-/// Chunks up to this size leave a thread its memory for the next request.
-const KEEP_BYTES: usize = 4 << 20;
-/// Part of the budget that all threads may keep beside it for larger ones.
-const KEEP_PART: u64 = 8;
-/// Unfiltered chunks up to this size may be kept, after so many small requests to the same one.
-const RAW_BYTES: usize = 1 << 20;
-const RAW_REQUESTS: u32 = 3;
 
 impl ChunkedArray {
     /// An array whose chunks `table` finds in `storage`. `fill` is one element in file form; empty
@@ -126,7 +113,7 @@ impl ChunkedArray {
         partial_edge_unfiltered: bool,
     ) -> ChunkedArray {
         let ArrayShape { chunk_dims, elem_size } = shape;
-        let steps = linear::steps(&chunk_dims, elem_size);
+        let steps = contiguous::steps(&chunk_dims, elem_size);
         let bytes =
             chunk_dims.iter().try_fold(elem_size as u64, |product, &n| product.checked_mul(n));
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
@@ -142,10 +129,10 @@ impl ChunkedArray {
             chunk_dims,
             fill,
             partial_edge_unfiltered,
-            cache: Cache::new(engine, chunk_bytes.unwrap_or(0) as u64),
+            cache: ChunkCache::new(engine, chunk_bytes.unwrap_or(0) as u64),
             since: AtomicU64::new(0),
-            pattern: Mutex::ranked(Rank::Pattern, Pattern::default()),
-            background: Background::default(),
+            pattern: Mutex::ranked(Rank::Pattern, AccessPattern::default()),
+            background: BackgroundDecoding::default(),
         };
         ChunkedArray { inner: Arc::new(inner) }
     }
@@ -186,7 +173,7 @@ impl ChunkedArray {
     /// Forgets all decoded chunks: what another process wrote since is seen.
     pub fn clear_cache(&self) {
         self.inner.cache.clear();
-        *self.inner.pattern.lock() = Pattern::default();
+        *self.inner.pattern.lock() = AccessPattern::default();
     }
 }
 
@@ -198,83 +185,84 @@ impl Drop for ChunkedArray {
 }
 
 /// What a request is about, for the threads that work on it.
-struct Request<'a> {
-    selection: &'a Selection,
+struct ReadRequest<'a> {
+    selection: &'a GridSelection,
     decode: &'a Decode<'a>,
-    batch: &'a Batch,
+    batch: &'a PartBatch,
     /// By part number from `batch.begin` on.
     places: &'a [Option<ChunkAt>],
-    hits: &'a [Hit],
+    hits: &'a [CacheHit],
     /// Whole chunks are kept too.
     keep_whole: bool,
     /// Unfiltered chunks are kept too.
     keep_raw: bool,
     since: u64,
-    newer: Option<&'a dyn Newer>,
+    newer: Option<&'a dyn NewerChunks>,
 }
 
 /// The memory of one thread at work on chunks.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerBuffers {
-    pub memory: Memory,
+    pub rows: RowBuffers,
     pub filter: Scratch,
     chunk: Vec<u8>,
 }
 
 /// A thread's memory between two requests.
 #[derive(Default)]
-struct Kept {
-    bench: WorkerBuffers,
-    /// Bytes of it in [`KEPT`].
+struct KeptBuffers {
+    buffers: WorkerBuffers,
+    /// Bytes of it in [`KEPT_BYTES`].
     counted: u64,
 }
 
 /// Bytes that threads keep for large chunks.
-static KEPT: AtomicU64 = AtomicU64::new(0);
+static KEPT_BYTES: AtomicU64 = AtomicU64::new(0);
 
-impl Drop for Kept {
+impl Drop for KeptBuffers {
     fn drop(&mut self) {
-        KEPT.fetch_sub(self.counted, Ordering::Relaxed);
+        KEPT_BYTES.fetch_sub(self.counted, Ordering::Relaxed);
     }
 }
 
 thread_local! {
-    static BENCH: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static KEPT_BUFFERS: RefCell<Option<KeptBuffers>> = const { RefCell::new(None) };
 }
 
 impl WorkerBuffers {
     pub(crate) fn take() -> WorkerBuffers {
-        let kept = BENCH.try_with(RefCell::take).ok().flatten();
-        kept.map_or_else(WorkerBuffers::default, |mut kept| std::mem::take(&mut kept.bench))
+        let kept = KEPT_BUFFERS.try_with(RefCell::take).ok().flatten();
+        kept.map_or_else(WorkerBuffers::default, |mut kept| std::mem::take(&mut kept.buffers))
     }
 
     /// Keeps the memory for the next request, unless it is much beside what the budget allows.
     pub(crate) fn put_back(self, chunk_bytes: usize, engine: &Engine) {
-        let mut kept = Kept { bench: self, counted: 0 };
-        if chunk_bytes > KEEP_BYTES {
-            let WorkerBuffers { memory, filter, chunk } = &kept.bench;
-            let bytes = memory.stored.capacity() + memory.block.capacity() + chunk.capacity();
+        let mut kept = KeptBuffers { buffers: self, counted: 0 };
+        if chunk_bytes > KEPT_BUFFERS_CHUNK_BYTES {
+            let WorkerBuffers { rows, filter, chunk } = &kept.buffers;
+            let bytes = rows.stored.capacity() + rows.block.capacity() + chunk.capacity();
             kept.counted = (bytes + filter.bytes()) as u64;
-            let all = KEPT.fetch_add(kept.counted, Ordering::Relaxed).saturating_add(kept.counted);
-            if all > engine.budget_bytes() / KEEP_PART {
+            let all =
+                KEPT_BYTES.fetch_add(kept.counted, Ordering::Relaxed).saturating_add(kept.counted);
+            if all > engine.budget_bytes() / KEPT_BUFFERS_BUDGET_PART {
                 return;
             }
         }
         // A thread about to end has no use for it.
-        let _ = BENCH.try_with(|bench| bench.replace(Some(kept)));
+        let _ = KEPT_BUFFERS.try_with(|buffers| buffers.replace(Some(kept)));
     }
 }
 
 /// The first thing that went wrong, by part number, and what was converted.
-struct Outcome {
+struct ReadOutcome {
     failed: Mutex<Option<ChunkError>>,
     failed_part: AtomicUsize,
     out_of_range: AtomicU64,
 }
 
-impl Outcome {
-    fn new() -> Outcome {
-        Outcome {
+impl ReadOutcome {
+    fn new() -> ReadOutcome {
+        ReadOutcome {
             failed: Mutex::ranked(Rank::Failed, None),
             failed_part: AtomicUsize::new(usize::MAX),
             out_of_range: AtomicU64::new(0),
@@ -318,7 +306,7 @@ impl Inner {
         let hot = self.cache.hot();
         if let Some(chunk) = hot.as_ref()
             && let Some(run) =
-                linear::run_in(dims, extent, slab, |d| chunk.key[d].saturating_mul(dims[d]))
+                contiguous::run_in(dims, extent, slab, |d| chunk.key[d].saturating_mul(dims[d]))
         {
             chunk.touch();
             return copy(&chunk.bytes, run, out);
@@ -328,7 +316,7 @@ impl Inner {
             return None;
         }
         let key: Coords = slab.start.iter().zip(dims).map(|(&s, &n)| s as u64 / n).collect();
-        let run = linear::run_in(dims, extent, slab, |d| key[d] * dims[d])?;
+        let run = contiguous::run_in(dims, extent, slab, |d| key[d] * dims[d])?;
         let chunk = self.cache.get(&key)?;
         copy(&chunk.bytes, run, out)
     }
@@ -340,55 +328,58 @@ impl Inner {
         slab: &Hyperslab<'_>,
         decode: &Decode<'_>,
         out: &mut [u8],
-        newer: Option<&dyn Newer>,
+        newer: Option<&dyn NewerChunks>,
     ) -> Result<Converted, ChunkError> {
-        linear::check(self.elem_size, &self.fill, decode)?;
+        contiguous::check(self.elem_size, &self.fill, decode)?;
         let chunk_bytes = self.chunk_bytes.ok_or(ChunkError::Shape {
             what: "chunks of no elements, or of more than can be counted",
         })?;
-        let selection = Selection::new(&self.chunk_dims, extent, slab)?;
+        let selection = GridSelection::new(&self.chunk_dims, extent, slab)?;
         if selection.n_elems == 0 && out.is_empty() {
             return Ok(Converted::default());
         }
-        let parts = Parts::new(out, decode.mem_size(), selection.cuts())
+        let parts = MemoryParts::new(out, decode.mem_size(), selection.cuts())
             .ok_or(ChunkError::Request { what: "memory of another length" })?;
         let since = tick();
         self.since.store(since, Ordering::Relaxed);
-        let seen = {
+        let observed = {
             let mut pattern = self.pattern.lock();
             pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
         };
-        self.background.note(seen.place);
+        self.background.note(observed.place);
         // With work for all threads, what comes next can wait until this is done.
         let few = parts.n_parts() < self.engine.threads();
-        let ahead = seen.ahead.filter(|ahead| self.may_prefetch(ahead));
-        let launch = |ahead: Option<Ahead>| {
+        let ahead = observed.ahead.filter(|ahead| self.may_prefetch(ahead));
+        let launch = |ahead: Option<PrefetchBox>| {
             if let Some(ahead) = ahead {
                 if let Some((first, last)) = &ahead.behind {
-                    self.cache.let_go(first, last);
+                    self.cache.leave_behind(first, last);
                 }
                 ahead.launch(self);
             }
         };
-        let small = selection.n_elems.saturating_mul(self.elem_size) <= chunk_bytes / 8;
-        let keep_raw = seen.same_chunk >= RAW_REQUESTS && small && chunk_bytes <= RAW_BYTES;
+        let small =
+            selection.n_elems.saturating_mul(self.elem_size) <= chunk_bytes / SMALL_REQUEST_PART;
+        let keep_raw = observed.same_chunk >= CACHED_UNFILTERED_REQUESTS
+            && small
+            && chunk_bytes <= CACHED_UNFILTERED_BYTES;
         let (before, after) = if few { (ahead, None) } else { (None, ahead) };
         launch(before);
         let mut converted = Converted::default();
-        for batch in plan::batches(&selection, plan::MOST_PARTS) {
-            let hits = self.look(&selection, &batch, &parts);
-            let missing = hits.iter().any(|hit| !matches!(hit, Hit::Ready(_)));
+        for batch in plan::batches(&selection, READ_BATCH_CHUNKS) {
+            let hits = self.cached_hits(&selection, &batch, &parts);
+            let missing = hits.iter().any(|hit| !matches!(hit, CacheHit::Ready(_)));
             let places = match missing {
                 true => plan::locate(&*self.table, &selection, &batch)?,
                 false => vec![None; hits.len()],
             };
-            let request = Request {
+            let request = ReadRequest {
                 selection: &selection,
                 decode,
                 batch: &batch,
                 places: &places,
                 hits: &hits,
-                keep_whole: seen.overlaps,
+                keep_whole: observed.overlaps,
                 keep_raw,
                 since,
                 newer,
@@ -400,10 +391,15 @@ impl Inner {
     }
 
     /// What the cache has of the batch's chunks.
-    fn look(&self, selection: &Selection, batch: &Batch, parts: &Parts<'_>) -> Vec<Hit> {
+    fn cached_hits(
+        &self,
+        selection: &GridSelection,
+        batch: &PartBatch,
+        parts: &MemoryParts<'_>,
+    ) -> Vec<CacheHit> {
         let n = batch.end - batch.begin;
         if self.cache.is_empty() {
-            return vec![Hit::Absent; n];
+            return vec![CacheHit::Absent; n];
         }
         let mut hits = Vec::with_capacity(n);
         let mut pieces = parts.pieces(batch.begin);
@@ -422,45 +418,48 @@ impl Inner {
 
     fn read_batch(
         self: &Arc<Self>,
-        request: &Request<'_>,
-        parts: &Parts<'_>,
+        request: &ReadRequest<'_>,
+        parts: &MemoryParts<'_>,
         chunk_bytes: usize,
     ) -> Result<Converted, ChunkError> {
         let filtered = |place: &ChunkAt| !self.filters.skips_all(place.mask);
         let pairs = || request.places.iter().zip(request.hits);
         let n_decoded = pairs()
             .filter(|(place, hit)| {
-                !matches!(hit, Hit::Ready(_)) && place.as_ref().is_some_and(filtered)
+                !matches!(hit, CacheHit::Ready(_)) && place.as_ref().is_some_and(filtered)
             })
             .count();
-        let n_ready = pairs().filter(|(_, hit)| matches!(hit, Hit::Ready(_))).count();
+        let n_ready = pairs().filter(|(_, hit)| matches!(hit, CacheHit::Ready(_))).count();
         let n_raw = pairs()
-            .filter(|(place, hit)| !matches!(hit, Hit::Ready(_)) && place.is_some())
+            .filter(|(place, hit)| !matches!(hit, CacheHit::Ready(_)) && place.is_some())
             .count()
             .saturating_sub(n_decoded);
-        let n_tasks = if n_decoded.saturating_mul(chunk_bytes) >= POOL_BYTES {
+        let n_tasks = if n_decoded.saturating_mul(chunk_bytes) >= READ_POOL_DECODED_BYTES {
             n_decoded + n_ready
-        } else if parts.n_bytes().min(n_raw.saturating_mul(chunk_bytes)) >= POOL_RAW_BYTES {
+        } else if parts.n_bytes().min(n_raw.saturating_mul(chunk_bytes))
+            >= READ_POOL_UNFILTERED_BYTES
+        {
             n_raw + n_ready
-        } else if parts.n_bytes().min(n_ready.saturating_mul(chunk_bytes)) >= POOL_CACHED_BYTES {
+        } else if parts.n_bytes().min(n_ready.saturating_mul(chunk_bytes)) >= READ_POOL_CACHED_BYTES
+        {
             n_ready
         } else {
             1
         };
         let grain = match n_tasks {
             1 => usize::MAX,
-            _ => (GRAIN_BYTES / chunk_bytes).max(1),
+            _ => (READ_CLAIM_BYTES / chunk_bytes).max(1),
         };
-        let outcome = Outcome::new();
+        let outcome = ReadOutcome::new();
         let work = || {
-            let mut bench = WorkerBuffers::take();
+            let mut buffers = WorkerBuffers::take();
             while let Some(claim) = parts.claim(grain, request.batch.end) {
                 for part in claim {
                     let number = part.number;
                     if number > outcome.failed_part.load(Ordering::Relaxed) {
                         break;
                     }
-                    match self.read_part(request, part, chunk_bytes, &mut bench) {
+                    match self.read_part(request, part, chunk_bytes, &mut buffers) {
                         Ok(found) => {
                             if found.out_of_range > 0 {
                                 let n = found.out_of_range;
@@ -474,7 +473,7 @@ impl Inner {
                     break;
                 }
             }
-            bench.put_back(chunk_bytes, &self.engine);
+            buffers.put_back(chunk_bytes, &self.engine);
         };
         self.engine.run(n_tasks.div_ceil(grain).saturating_sub(1), &work);
         match outcome.failed.into_inner() {
@@ -486,14 +485,14 @@ impl Inner {
     /// One chunk, from the file or the cache to the caller's memory.
     fn read_part(
         self: &Arc<Self>,
-        request: &Request<'_>,
-        part: Part<'_>,
+        request: &ReadRequest<'_>,
+        part: MemoryPart<'_>,
         chunk_bytes: usize,
-        bench: &mut WorkerBuffers,
+        buffers: &mut WorkerBuffers,
     ) -> Result<Converted, ChunkError> {
         let (selection, decode) = (request.selection, request.decode);
         let Some((base, steps)) = selection.place(&part.pieces, &self.steps) else {
-            return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
+            return contiguous::fill_part(part, &self.fill, decode, &mut buffers.rows.block);
         };
         let axes = || selection.axes.iter().zip(&part.pieces);
         let key = || -> Coords {
@@ -503,15 +502,15 @@ impl Inner {
         if let Some(newer) = request.newer
             && let Some(bytes) = newer.chunk(&key(), &mut room)?
         {
-            return scatter(bytes, part, base, &steps, decode, bench);
+            return scatter(bytes, part, base, &steps, decode, buffers);
         }
         let index = part.number - request.batch.begin;
         let hit = &request.hits[index];
-        if let Hit::Ready(chunk) = hit {
-            return scatter(&chunk.bytes, part, base, &steps, decode, bench);
+        if let CacheHit::Ready(chunk) = hit {
+            return scatter(&chunk.bytes, part, base, &steps, decode, buffers);
         }
         let Some(place) = request.places[index] else {
-            return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
+            return contiguous::fill_part(part, &self.fill, decode, &mut buffers.rows.block);
         };
         let key = key();
         let is_edge = selection
@@ -519,7 +518,7 @@ impl Inner {
             .iter()
             .zip(&key)
             .any(|(axis, &index)| axis.extent - index * axis.chunk < axis.chunk);
-        let found = Found { key: &key, place, is_edge };
+        let found = LocatedChunk { key: &key, place, is_edge };
         let is_raw = self.is_raw(&found);
         let is_whole = axes().all(|(axis, &k)| axis.is_whole(k));
         let keep = match (is_raw, is_whole) {
@@ -527,40 +526,40 @@ impl Inner {
             (false, true) => request.keep_whole,
             (false, false) => true,
         };
-        if keep || matches!(hit, Hit::Loading) {
-            let want = Want { keep, since: request.since, now: true };
+        if keep || matches!(hit, CacheHit::Loading) {
+            let want = ClaimTerms { keep, since: request.since, now: true };
             match self.cache.claim(&key, want) {
-                Claim::Ready(chunk) => {
-                    return scatter(&chunk.bytes, part, base, &steps, decode, bench);
+                CacheClaim::Ready(chunk) => {
+                    return scatter(&chunk.bytes, part, base, &steps, decode, buffers);
                 }
-                Claim::Load(mut ticket) => {
+                CacheClaim::Decode(mut ticket) => {
                     let spare = ticket.spare();
-                    let bytes = self.decode_chunk(&found, chunk_bytes, spare, bench)?;
+                    let bytes = self.decode_chunk(&found, chunk_bytes, spare, buffers)?;
                     let chunk = ticket.publish(bytes);
-                    return scatter(&chunk.bytes, part, base, &steps, decode, bench);
+                    return scatter(&chunk.bytes, part, base, &steps, decode, buffers);
                 }
-                Claim::Bypass => {}
+                CacheClaim::Bypass => {}
             }
         }
         if is_raw {
-            let source = RawChunk { inner: self, found: &found, chunk_bytes };
+            let source = UnfilteredChunk { inner: self, found: &found, chunk_bytes };
             source.check()?;
-            return linear::stream(&source, part, base, &steps, decode, &mut bench.memory);
+            return contiguous::read_rows(&source, part, base, &steps, decode, &mut buffers.rows);
         }
-        self.read_straight(&found, part, (base, &steps), decode, chunk_bytes, bench)
+        self.read_straight(&found, part, (base, &steps), decode, chunk_bytes, buffers)
     }
 
     /// A filtered chunk that is not kept.
     fn read_straight(
         &self,
-        found: &Found<'_>,
-        part: Part<'_>,
+        found: &LocatedChunk<'_>,
+        part: MemoryPart<'_>,
         (base, steps): (u64, &[u64]),
         decode: &Decode<'_>,
         chunk_bytes: usize,
-        bench: &mut WorkerBuffers,
+        buffers: &mut WorkerBuffers,
     ) -> Result<Converted, ChunkError> {
-        let WorkerBuffers { memory: Memory { stored, block }, filter, chunk } = bench;
+        let WorkerBuffers { rows: RowBuffers { stored, block }, filter, chunk } = buffers;
         self.fetch(found, stored)?;
         let stored = &stored[..found.place.len as usize];
         let mask = found.place.mask;
@@ -575,7 +574,7 @@ impl Inner {
             return Ok(Converted::default());
         }
         let mut converted = Converted::default();
-        if packed && part.last_len() >= SHUFFLED_ELEMS {
+        if packed && part.last_len() >= SHUFFLED_ROW_ELEMS {
             let decoded = self.filters.decode_shuffled(stored, mask, filter).map_err(failed)?;
             match decoded {
                 Decoded::Shuffled { planes, elem_size } if elem_size == self.elem_size => {
@@ -605,18 +604,18 @@ impl Inner {
 /// From a decoded chunk to the caller's memory.
 fn scatter(
     bytes: &[u8],
-    part: Part<'_>,
+    part: MemoryPart<'_>,
     base: u64,
     steps: &[u64],
     decode: &Decode<'_>,
-    bench: &mut WorkerBuffers,
+    buffers: &mut WorkerBuffers,
 ) -> Result<Converted, ChunkError> {
-    scatter_rows(bytes, part, base, steps, decode, &mut bench.memory.block)
+    scatter_rows(bytes, part, base, steps, decode, &mut buffers.rows.block)
 }
 
 fn scatter_rows(
     bytes: &[u8],
-    part: Part<'_>,
+    part: MemoryPart<'_>,
     base: u64,
     steps: &[u64],
     decode: &Decode<'_>,
@@ -634,4 +633,4 @@ fn scatter_rows(
 }
 
 /// Few numbers on the stack.
-pub(crate) type Numbers = SmallVec<[usize; 4]>;
+pub(crate) type DimNumbers = SmallVec<[usize; 4]>;

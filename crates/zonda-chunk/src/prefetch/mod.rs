@@ -11,5 +11,5 @@
 mod pattern;
 mod work;
 
-pub(crate) use pattern::Pattern;
-pub(crate) use work::{Ahead, Background};
+pub(crate) use pattern::AccessPattern;
+pub(crate) use work::{BackgroundDecoding, PrefetchBox};

@@ -1,7 +1,7 @@
 //! The caller's memory, handed out to threads in parts that do not overlap.
 //!
 //! The only module with unsafe code. What it relies on is all here: a selection of `count` elements
-//! per dimension is cut in each dimension into pieces ([`Cuts`]); a part is one piece of each, so
+//! per dimension is cut in each dimension into pieces ([`AxisCuts`]); a part is one piece of each, so
 //! two parts differ in a piece of some dimension and have no element in common. Each part is handed
 //! out once, because a counter hands out the numbers of parts, and each row of a part once, because
 //! a part is used up by walking over its rows.
@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 /// How the selected elements of one dimension are cut into pieces: by chunk, and those beyond the
 /// extent as a last one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cuts {
+pub(crate) struct AxisCuts {
     /// First selected element, from its chunk's first.
     offset: u64,
     stride: u64,
@@ -28,9 +28,9 @@ pub(crate) struct Cuts {
     n_chunks: usize,
 }
 
-impl Cuts {
+impl AxisCuts {
     /// `stride` and `chunk` are at least 1, `offset` is below `chunk`.
-    pub(crate) fn new(offset: u64, stride: u64, chunk: u64, n_in: usize, count: usize) -> Cuts {
+    pub(crate) fn new(offset: u64, stride: u64, chunk: u64, n_in: usize, count: usize) -> AxisCuts {
         let n_in = n_in.min(count);
         let n_chunks = match n_in.checked_sub(1) {
             None => 0,
@@ -40,7 +40,7 @@ impl Cuts {
             }
             Some(_) => n_in,
         };
-        Cuts { offset, stride, chunk, n_in, count, n_chunks }
+        AxisCuts { offset, stride, chunk, n_in, count, n_chunks }
     }
 
     /// Elements selected.
@@ -86,58 +86,59 @@ impl Cuts {
 }
 
 /// One piece of each dimension.
-pub(crate) type Pieces = SmallVec<[usize; 4]>;
+pub(crate) type DimNumbers = SmallVec<[usize; 4]>;
 
 /// One dimension of the caller's memory.
 #[derive(Clone, Copy, Debug)]
-struct Side {
-    cuts: Cuts,
+struct MemoryAxis {
+    cuts: AxisCuts,
     /// Bytes from one element to the next.
     step: usize,
 }
 
 /// The caller's memory, cut into parts.
 #[derive(Debug)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct MemoryParts<'a> {
     memory: *mut u8,
     len: usize,
     elem: usize,
-    sides: SmallVec<[Side; 4]>,
+    axes: SmallVec<[MemoryAxis; 4]>,
     n_parts: usize,
     /// The next part to be handed out.
     next: AtomicUsize,
     _memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: `Parts` is an exclusive borrow of bytes, which may go to and be used from any thread;
+// SAFETY: `MemoryParts` is an exclusive borrow of bytes, which may go to and be used from any thread;
 // shared use hands out each part once (module text).
-unsafe impl Send for Parts<'_> {}
+unsafe impl Send for MemoryParts<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Parts<'_> {}
+unsafe impl Sync for MemoryParts<'_> {}
 
-impl<'a> Parts<'a> {
+impl<'a> MemoryParts<'a> {
     /// Cuts `out`, packed elements of `elem` bytes in row-major order, along `cuts`, slowest
     /// dimension first. `None` if `out` is not as long as the cuts say.
     pub(crate) fn new(
         out: &'a mut [u8],
         elem: usize,
-        cuts: impl Iterator<Item = Cuts>,
-    ) -> Option<Parts<'a>> {
-        let mut sides: SmallVec<[Side; 4]> = cuts.map(|cuts| Side { cuts, step: 0 }).collect();
+        cuts: impl Iterator<Item = AxisCuts>,
+    ) -> Option<MemoryParts<'a>> {
+        let mut axes: SmallVec<[MemoryAxis; 4]> =
+            cuts.map(|cuts| MemoryAxis { cuts, step: 0 }).collect();
         let (mut step, mut n_parts) = (elem, 1usize);
-        for side in sides.iter_mut().rev() {
-            side.step = step;
-            step = step.checked_mul(side.cuts.count)?;
-            n_parts = n_parts.checked_mul(side.cuts.n_pieces())?;
+        for axis in axes.iter_mut().rev() {
+            axis.step = step;
+            step = step.checked_mul(axis.cuts.count)?;
+            n_parts = n_parts.checked_mul(axis.cuts.n_pieces())?;
         }
         if step != out.len() || elem == 0 {
             return None;
         }
-        Some(Parts {
+        Some(MemoryParts {
             memory: out.as_mut_ptr(),
             len: out.len(),
             elem,
-            sides,
+            axes,
             n_parts,
             next: AtomicUsize::new(0),
             _memory: PhantomData,
@@ -155,11 +156,11 @@ impl<'a> Parts<'a> {
     }
 
     /// The piece of each dimension that the part `number` is made of.
-    pub(crate) fn pieces(&self, number: usize) -> Pieces {
-        let mut pieces: Pieces = SmallVec::from_elem(0, self.sides.len());
+    pub(crate) fn pieces(&self, number: usize) -> DimNumbers {
+        let mut pieces: DimNumbers = SmallVec::from_elem(0, self.axes.len());
         let mut rest = number;
-        for (side, piece) in self.sides.iter().zip(pieces.iter_mut()).rev() {
-            let n = side.cuts.n_pieces();
+        for (axis, piece) in self.axes.iter().zip(pieces.iter_mut()).rev() {
+            let n = axis.cuts.n_pieces();
             if rest < n {
                 *piece = rest;
                 break;
@@ -172,10 +173,10 @@ impl<'a> Parts<'a> {
 
     /// From the pieces of a part to those of the next one; after the last comes the first.
     #[inline]
-    pub(crate) fn advance(&self, pieces: &mut Pieces) {
-        for (side, piece) in self.sides.iter().zip(pieces.iter_mut()).rev() {
+    pub(crate) fn advance(&self, pieces: &mut DimNumbers) {
+        for (axis, piece) in self.axes.iter().zip(pieces.iter_mut()).rev() {
             *piece += 1;
-            if *piece < side.cuts.n_pieces() {
+            if *piece < axis.cuts.n_pieces() {
                 return;
             }
             *piece = 0;
@@ -183,39 +184,39 @@ impl<'a> Parts<'a> {
     }
 
     /// Takes the next up to `n` parts below `end`; `None` when all of these are taken.
-    pub(crate) fn claim(&self, n: usize, end: usize) -> Option<Claim<'_, 'a>> {
+    pub(crate) fn claim(&self, n: usize, end: usize) -> Option<ClaimedParts<'_, 'a>> {
         let end = end.min(self.n_parts);
         let take = |at: usize| (at < end).then(|| at.saturating_add(n.max(1)).min(end));
         let from = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
         let range = from..take(from)?;
-        Some(Claim { parts: self, pieces: self.pieces(from), range })
+        Some(ClaimedParts { parts: self, pieces: self.pieces(from), range })
     }
 }
 
 /// Parts that are this thread's alone.
 #[derive(Debug)]
-pub(crate) struct Claim<'p, 'a> {
-    parts: &'p Parts<'a>,
+pub(crate) struct ClaimedParts<'p, 'a> {
+    parts: &'p MemoryParts<'a>,
     range: Range<usize>,
     /// The pieces of part `range.start`.
-    pieces: Pieces,
+    pieces: DimNumbers,
 }
 
-impl<'a> Iterator for Claim<'_, 'a> {
-    type Item = Part<'a>;
+impl<'a> Iterator for ClaimedParts<'_, 'a> {
+    type Item = MemoryPart<'a>;
 
-    fn next(&mut self) -> Option<Part<'a>> {
+    fn next(&mut self) -> Option<MemoryPart<'a>> {
         let number = self.range.next()?;
         let pieces = self.pieces.clone();
         self.parts.advance(&mut self.pieces);
         let mut first = 0;
         let mut lens: SmallVec<[(usize, usize); 4]> = SmallVec::with_capacity(pieces.len());
-        for (side, &k) in self.parts.sides.iter().zip(&pieces) {
-            let from = side.cuts.lower(k);
-            first += from * side.step;
-            lens.push((side.cuts.lower(k + 1).saturating_sub(from), side.step));
+        for (axis, &k) in self.parts.axes.iter().zip(&pieces) {
+            let from = axis.cuts.lower(k);
+            first += from * axis.step;
+            lens.push((axis.cuts.lower(k + 1).saturating_sub(from), axis.step));
         }
-        Some(Part {
+        Some(MemoryPart {
             number,
             pieces,
             memory: self.parts.memory,
@@ -230,11 +231,11 @@ impl<'a> Iterator for Claim<'_, 'a> {
 
 /// One part of the caller's memory.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct MemoryPart<'a> {
     /// Its number.
     pub number: usize,
     /// Its piece in each dimension.
-    pub pieces: Pieces,
+    pub pieces: DimNumbers,
     memory: *mut u8,
     len: usize,
     /// Its first byte.
@@ -247,13 +248,13 @@ pub(crate) struct Part<'a> {
 
 /// One level of the loops over a part.
 #[derive(Clone, Copy, Debug)]
-struct Level {
+struct RowLoop {
     n: usize,
     out_step: usize,
     src_step: u64,
 }
 
-impl<'a> Part<'a> {
+impl<'a> MemoryPart<'a> {
     /// Elements in it.
     pub(crate) fn n_elems(&self) -> usize {
         self.lens.iter().map(|(n, _)| n).product()
@@ -291,31 +292,31 @@ impl<'a> Part<'a> {
     ) -> Result<(), E> {
         // Fewer would leave out rows.
         assert_eq!(steps.len(), self.lens.len(), "a step for each dimension");
-        let mut levels: SmallVec<[Level; 4]> = SmallVec::new();
+        let mut loops: SmallVec<[RowLoop; 4]> = SmallVec::new();
         for (&(n, out_step), &src_step) in self.lens.iter().zip(steps) {
             if n == 0 {
                 return Ok(());
             }
-            let level = Level { n, out_step, src_step };
-            match levels.last_mut() {
+            let inner_loop = RowLoop { n, out_step, src_step };
+            match loops.last_mut() {
                 _ if n == 1 => {}
                 // The inner loop ends where the next round of the outer one begins, on both sides.
                 Some(outer)
                     if outer.out_step == n * out_step
                         && Some(outer.src_step) == src_step.checked_mul(n as u64) =>
                 {
-                    *outer = Level { n: outer.n * n, ..level };
+                    *outer = RowLoop { n: outer.n * n, ..inner_loop };
                 }
-                _ => levels.push(level),
+                _ => loops.push(inner_loop),
             }
         }
-        let run = match levels.last() {
-            Some(last) if last.out_step == self.elem => levels.pop(),
+        let run = match loops.last() {
+            Some(last) if last.out_step == self.elem => loops.pop(),
             _ => None,
         };
-        let run = run.unwrap_or(Level { n: 1, out_step: self.elem, src_step: self.elem as u64 });
+        let run = run.unwrap_or(RowLoop { n: 1, out_step: self.elem, src_step: self.elem as u64 });
         let row_len = run.n * self.elem;
-        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, levels.len());
+        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, loops.len());
         let (mut out, mut src) = (self.first, base);
         loop {
             // Cheap beside a row, and it bounds what an error in the arithmetic could do.
@@ -325,20 +326,20 @@ impl<'a> Part<'a> {
             let memory = unsafe { std::slice::from_raw_parts_mut(self.memory.add(out), row_len) };
             row(src, run.src_step, memory)?;
             // The next round of the innermost loop that has one.
-            let mut d = levels.len();
+            let mut d = loops.len();
             loop {
                 let Some(inner) = d.checked_sub(1) else { return Ok(()) };
                 d = inner;
-                let level = levels[d];
+                let inner_loop = loops[d];
                 at[d] += 1;
-                if at[d] < level.n {
-                    out += level.out_step;
-                    src += level.src_step;
+                if at[d] < inner_loop.n {
+                    out += inner_loop.out_step;
+                    src += inner_loop.src_step;
                     break;
                 }
                 at[d] = 0;
-                out -= (level.n - 1) * level.out_step;
-                src -= (level.n as u64 - 1) * level.src_step;
+                out -= (inner_loop.n - 1) * inner_loop.out_step;
+                src -= (inner_loop.n as u64 - 1) * inner_loop.src_step;
             }
         }
     }
@@ -362,11 +363,11 @@ mod tests {
                 let cuts = || {
                     (0..3).map(|d| {
                         let n_in = if d == 1 { inside } else { counts[d] };
-                        Cuts::new(chunks[d] / 2, stride, chunks[d], n_in, counts[d])
+                        AxisCuts::new(chunks[d] / 2, stride, chunks[d], n_in, counts[d])
                     })
                 };
                 let mut out = vec![0u8; counts.iter().product::<usize>() * 2];
-                let parts = Parts::new(&mut out, 2, cuts()).expect("fits");
+                let parts = MemoryParts::new(&mut out, 2, cuts()).expect("fits");
                 let mut n = 0;
                 while let Some(claim) = parts.claim(grain, usize::MAX) {
                     for part in claim {
@@ -390,16 +391,18 @@ mod tests {
     #[test]
     fn another_length_is_refused() {
         let mut out = [0u8; 8];
-        assert!(Parts::new(&mut out, 2, std::iter::once(Cuts::new(0, 1, 4, 3, 3))).is_none());
-        assert!(Parts::new(&mut out, 0, std::iter::empty()).is_none());
+        assert!(
+            MemoryParts::new(&mut out, 2, std::iter::once(AxisCuts::new(0, 1, 4, 3, 3))).is_none()
+        );
+        assert!(MemoryParts::new(&mut out, 0, std::iter::empty()).is_none());
     }
 
     #[test]
     fn rows_are_as_long_as_both_sides_allow() {
         let rows = |counts: [usize; 2], chunk: [u64; 2], steps: [u64; 2]| {
             let mut out = vec![0u8; counts[0] * counts[1]];
-            let cuts = (0..2).map(|d| Cuts::new(0, 1, chunk[d], counts[d], counts[d]));
-            let parts = Parts::new(&mut out, 1, cuts).expect("fits");
+            let cuts = (0..2).map(|d| AxisCuts::new(0, 1, chunk[d], counts[d], counts[d]));
+            let parts = MemoryParts::new(&mut out, 1, cuts).expect("fits");
             let part = parts.claim(1, 1).and_then(|mut claim| claim.next()).expect("one");
             let mut rows = Vec::new();
             let done = part.rows(10, &steps, |at, step, row| {

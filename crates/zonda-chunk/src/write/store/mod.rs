@@ -14,49 +14,53 @@ use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
 use zonda_trace::{Args, Kind, span, span_since, start};
 
-use super::array::Array;
+use super::chunk_memory::{fill_chunk, memory};
 use super::encode::Encode;
-use super::load::{fill_chunk, memory};
-use super::part::Part;
+use super::put_part::PutPart;
 use super::spill::{self, Spills};
+use super::writer_array::WriterArray;
 use crate::array::WorkerBuffers;
-use crate::pool::Engine;
+use crate::engine::Engine;
 use crate::selection::Coords;
 use crate::stored::lengthen;
 use crate::table::{Allocate, ChunkAt};
+use crate::tuning::{
+    SPARE_BYTES, STORE_CLAIM_BYTES, STORE_POOL_BYTES, STORE_WINDOW_BYTES, STORE_WINDOW_CHUNKS,
+    STORE_WRITE_BYTES,
+};
 use crate::{ChunkError, TableError};
 
 /// A chunk to be stored.
 #[derive(Debug)]
-pub(crate) struct Job<'a> {
-    pub array: &'a Array,
+pub(crate) struct StoreJob<'a> {
+    pub array: &'a WriterArray,
     pub key: Coords,
-    pub bytes: Bytes<'a>,
+    pub bytes: ChunkSource<'a>,
     /// Where an unfiltered chunk is now: it is written over.
     pub old: Option<ChunkAt>,
 }
 
 /// Where the bytes of a chunk come from.
 #[derive(Debug)]
-pub(crate) enum Bytes<'a> {
+pub(crate) enum ChunkSource<'a> {
     /// In the file's form.
     Ready(&'a [u8]),
     /// The same, but not in memory.
-    Away(&'a Spills, spill::Away),
+    Spilled(&'a Spills, spill::SpillSlot),
     /// All that a put has for it, which is all that it needs.
-    Put(Part, &'a Source<'a>),
+    Put(PutPart, &'a PutMemory<'a>),
 }
 
 /// The caller's memory.
 #[derive(Debug)]
-pub(crate) struct Source<'a> {
+pub(crate) struct PutMemory<'a> {
     pub encode: &'a Encode<'a>,
     pub src: &'a [u8],
 }
 
 /// What became of the jobs.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct StoreOutcome {
     /// So many, from the first on, are stored.
     pub stored: usize,
     pub converted: Converted,
@@ -65,24 +69,12 @@ pub(crate) struct Outcome {
 
 /// Memory kept for the next chunks.
 #[derive(Debug, Default)]
-pub(crate) struct Spare {
+pub(crate) struct SpareMemory {
     blocks: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-/// Bytes that are kept.
-const SPARE_BYTES: usize = 32 << 20;
-/// Jobs of fewer bytes than this are done by the caller alone.
-const POOL_BYTES: usize = 256 << 10;
-/// Bytes that a thread takes on at a time.
-const GRAIN_BYTES: usize = 64 << 10;
-/// Bytes that are worth a write of their own.
-const WRITE_BYTES: usize = 1 << 20;
-/// Bytes of chunks between claim and write, and chunks for each thread.
-const WINDOW_BYTES: usize = 64 << 20;
-const WINDOW_CHUNKS: usize = 4;
-
-impl Spare {
+impl SpareMemory {
     pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
         let block = self.blocks.pop()?;
         self.bytes -= block.capacity();
@@ -95,7 +87,7 @@ impl Spare {
     }
 
     pub(crate) fn clear(&mut self) {
-        *self = Spare::default();
+        *self = SpareMemory::default();
     }
 
     pub(crate) fn put(&mut self, block: Vec<u8>) {
@@ -108,42 +100,42 @@ impl Spare {
 }
 
 /// What is to be written of a chunk.
-struct Stored<'a> {
-    bytes: Held<'a>,
+struct EncodedChunk<'a> {
+    bytes: EncodedBytes<'a>,
     mask: u32,
     converted: Converted,
 }
 
-enum Held<'a> {
-    Elsewhere(&'a [u8]),
-    Here(Vec<u8>),
+enum EncodedBytes<'a> {
+    Borrowed(&'a [u8]),
+    Owned(Vec<u8>),
     /// As if it were elsewhere: nothing is written with it.
     Fetched(Vec<u8>),
 }
 
-impl Stored<'_> {
+impl EncodedChunk<'_> {
     fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Held::Elsewhere(bytes) => bytes,
-            Held::Here(bytes) | Held::Fetched(bytes) => bytes,
+            EncodedBytes::Borrowed(bytes) => bytes,
+            EncodedBytes::Owned(bytes) | EncodedBytes::Fetched(bytes) => bytes,
         }
     }
 
     /// Has the bytes that belong to its place written with it, up to `len` of them: a cache of pages
     /// below sees then where output without gaps is complete.
     fn pad_to(&mut self, len: u64) {
-        if let (Held::Here(bytes), Ok(len)) = (&mut self.bytes, usize::try_from(len)) {
+        if let (EncodedBytes::Owned(bytes), Ok(len)) = (&mut self.bytes, usize::try_from(len)) {
             bytes.resize(len.max(bytes.len()), 0);
         }
     }
 }
 
-impl<'a> Job<'a> {
+impl<'a> StoreJob<'a> {
     /// Whether it is written as it lies in memory.
     fn straight(&self) -> Option<&'a [u8]> {
         match &self.bytes {
-            Bytes::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some(bytes),
-            Bytes::Put(part, source) if self.array.is_unfiltered(&self.key) => {
+            ChunkSource::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some(bytes),
+            ChunkSource::Put(part, source) if self.array.is_unfiltered(&self.key) => {
                 self.run_of(part, source)
             }
             _ => None,
@@ -154,15 +146,15 @@ impl<'a> Job<'a> {
     /// not: they would be written from another processor's cache.
     fn is_work(&self) -> bool {
         match &self.bytes {
-            Bytes::Put(_, Source { encode: Encode::Custom { .. }, .. }) => true,
-            Bytes::Put(..) | Bytes::Ready(_) | Bytes::Away(..) => {
+            ChunkSource::Put(_, PutMemory { encode: Encode::Custom { .. }, .. }) => true,
+            ChunkSource::Put(..) | ChunkSource::Ready(_) | ChunkSource::Spilled(..) => {
                 !self.array.is_unfiltered(&self.key)
             }
         }
     }
 
     /// The whole chunk, where it is one run of the caller's memory in the file's form.
-    fn run_of(&self, part: &Part, source: &Source<'a>) -> Option<&'a [u8]> {
+    fn run_of(&self, part: &PutPart, source: &PutMemory<'a>) -> Option<&'a [u8]> {
         if !source.encode.is_copy() {
             return None;
         }
@@ -172,35 +164,43 @@ impl<'a> Job<'a> {
 
     fn filter(
         &self,
-        bench: &mut WorkerBuffers,
+        buffers: &mut WorkerBuffers,
         spare: Option<Vec<u8>>,
-    ) -> Result<Stored<'a>, ChunkError> {
+    ) -> Result<EncodedChunk<'a>, ChunkError> {
         if let Some(bytes) = self.straight() {
             let converted = Converted::default();
-            return Ok(Stored { bytes: Held::Elsewhere(bytes), mask: 0, converted });
+            return Ok(EncodedChunk { bytes: EncodedBytes::Borrowed(bytes), mask: 0, converted });
         }
-        let WorkerBuffers { memory: lent, filter, .. } = bench;
+        let WorkerBuffers { rows: lent, filter, .. } = buffers;
         let array = self.array;
         let mut converted = Converted::default();
         let raw: &[u8] = match &self.bytes {
-            Bytes::Ready(bytes) => bytes,
-            Bytes::Away(spills, slot) if array.is_unfiltered(&self.key) => {
+            ChunkSource::Ready(bytes) => bytes,
+            ChunkSource::Spilled(spills, slot) if array.is_unfiltered(&self.key) => {
                 let mut bytes = memory(spare, array.chunk_bytes)?;
                 spills.read(&self.key, *slot, &mut bytes)?;
-                return Ok(Stored { bytes: Held::Fetched(bytes), mask: 0, converted });
+                return Ok(EncodedChunk {
+                    bytes: EncodedBytes::Fetched(bytes),
+                    mask: 0,
+                    converted,
+                });
             }
-            Bytes::Away(spills, slot) => {
+            ChunkSource::Spilled(spills, slot) => {
                 lengthen(&mut lent.stored, array.chunk_bytes)?;
                 let chunk = &mut lent.stored[..array.chunk_bytes];
                 spills.read(&self.key, *slot, chunk)?;
                 chunk
             }
-            Bytes::Put(part, source) => match self.run_of(part, source) {
+            ChunkSource::Put(part, source) => match self.run_of(part, source) {
                 Some(bytes) => bytes,
                 None if array.is_unfiltered(&self.key) => {
                     let mut bytes = memory(spare, array.chunk_bytes)?;
                     converted = array.gather(part, source, &mut bytes, &mut lent.block);
-                    return Ok(Stored { bytes: Held::Here(bytes), mask: 0, converted });
+                    return Ok(EncodedChunk {
+                        bytes: EncodedBytes::Owned(bytes),
+                        mask: 0,
+                        converted,
+                    });
                 }
                 None => {
                     lengthen(&mut lent.stored, array.chunk_bytes)?;
@@ -218,7 +218,7 @@ impl<'a> Job<'a> {
             Err(error) => {
                 // There may be no memory left: what says so takes some.
                 drop(bytes);
-                *bench = WorkerBuffers::default();
+                *buffers = WorkerBuffers::default();
                 return Err(ChunkError::Encode {
                     chunk: crate::error::coordinates(&self.key),
                     error,
@@ -226,16 +226,16 @@ impl<'a> Job<'a> {
             }
         };
         span.change(|args| args.offset = bytes.len() as u64);
-        Ok(Stored { bytes: Held::Here(bytes), mask, converted })
+        Ok(EncodedChunk { bytes: EncodedBytes::Owned(bytes), mask, converted })
     }
 }
 
-impl Array {
+impl WriterArray {
     /// Puts together a chunk of which a put has all elements that there are.
     fn gather(
         &self,
-        part: &Part,
-        source: &Source<'_>,
+        part: &PutPart,
+        source: &PutMemory<'_>,
         chunk: &mut [u8],
         block: &mut Vec<u8>,
     ) -> Converted {
@@ -252,27 +252,30 @@ impl Array {
 pub(crate) fn run(
     engine: &Engine,
     storage: &dyn Storage,
-    jobs: &[Job<'_>],
-    spare: &mut Spare,
+    jobs: &[StoreJob<'_>],
+    spare: &mut SpareMemory,
     space: &mut dyn Allocate,
-) -> Outcome {
+) -> StoreOutcome {
     let work = || jobs.iter().filter(|job| job.is_work());
     let (n, bytes) = work().fold((0usize, 0usize), |(n, bytes), job| {
         (n + 1, bytes.saturating_add(job.array.chunk_bytes))
     });
     let largest = jobs.iter().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
-    let more = if bytes < POOL_BYTES { 0 } else { n - 1 };
+    let more = if bytes < STORE_POOL_BYTES { 0 } else { n - 1 };
     let threads = engine.threads().min(more + 1);
-    let queue = Queue {
+    let queue = StoreQueue {
         engine,
         jobs,
-        grain: GRAIN_BYTES,
+        grain: STORE_CLAIM_BYTES,
         window: largest
-            .saturating_mul(threads * WINDOW_CHUNKS)
-            .clamp(WINDOW_BYTES / 16, WINDOW_BYTES),
+            .saturating_mul(threads * STORE_WINDOW_CHUNKS)
+            .clamp(STORE_WINDOW_BYTES / 16, STORE_WINDOW_BYTES),
         threads,
         largest,
-        state: Mutex::ranked(Rank::Put, State { spare: std::mem::take(spare), ..State::default() }),
+        state: Mutex::ranked(
+            Rank::Put,
+            QueueState { spare: std::mem::take(spare), ..QueueState::default() },
+        ),
         ready: Condvar::new(),
         room: Condvar::new(),
     };
@@ -281,9 +284,9 @@ pub(crate) fn run(
     outcome
 }
 
-struct Queue<'a> {
+struct StoreQueue<'a> {
     engine: &'a Engine,
-    jobs: &'a [Job<'a>],
+    jobs: &'a [StoreJob<'a>],
     /// Bytes that a thread takes on at a time.
     grain: usize,
     /// Bytes between claim and write.
@@ -291,7 +294,7 @@ struct Queue<'a> {
     threads: usize,
     /// Bytes of the largest chunk.
     largest: usize,
-    state: Mutex<State<'a>>,
+    state: Mutex<QueueState<'a>>,
     /// The first chunk is ready, and the caller waits for it.
     ready: Condvar,
     /// There is room, and threads wait for it.
@@ -299,45 +302,45 @@ struct Queue<'a> {
 }
 
 #[derive(Default)]
-struct State<'a> {
+struct QueueState<'a> {
     /// The first that is not taken to be written, and the first that is not claimed.
     begin: usize,
     next: usize,
     /// Those between.
-    slots: VecDeque<Slot<'a>>,
+    slots: VecDeque<QueueSlot<'a>>,
     /// Bytes of these chunks, unfiltered.
     bytes: usize,
-    spare: Spare,
+    spare: SpareMemory,
     /// Nothing more is to be done.
     stop: bool,
     caller_waits: bool,
     waiting: usize,
 }
 
-enum Slot<'a> {
+enum QueueSlot<'a> {
     Claimed,
-    Done(Result<Stored<'a>, ChunkError>),
+    Done(Result<EncodedChunk<'a>, ChunkError>),
     /// Its thread panicked.
     Lost,
 }
 
 /// Chunks that are this thread's to filter.
-struct Claim<'q, 'a> {
-    queue: &'q Queue<'a>,
+struct EncodeClaim<'q, 'a> {
+    queue: &'q StoreQueue<'a>,
     range: Range<usize>,
     /// Room for all of the range: a thread without memory must be able to say so.
-    results: SmallVec<[Result<Stored<'a>, ChunkError>; 4]>,
+    results: SmallVec<[Result<EncodedChunk<'a>, ChunkError>; 4]>,
     spare: Vec<Vec<u8>>,
 }
 
-impl<'a> Queue<'a> {
-    fn lock(&self) -> MutexGuard<'_, State<'a>> {
+impl<'a> StoreQueue<'a> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<'a>> {
         self.state.lock()
     }
 
     /// The work of the other threads.
     fn work(&self) {
-        let mut bench = WorkerBuffers::take();
+        let mut buffers = WorkerBuffers::take();
         loop {
             let mut state = self.lock();
             let claim = loop {
@@ -353,15 +356,15 @@ impl<'a> Queue<'a> {
             };
             drop(state);
             match claim {
-                Some(claim) => claim.filter(&mut bench),
+                Some(claim) => claim.filter(&mut buffers),
                 None => break,
             }
         }
-        bench.put_back(self.largest, self.engine);
+        buffers.put_back(self.largest, self.engine);
     }
 
     /// Takes chunks to be filtered, if there is room.
-    fn claim(&self, state: &mut State<'a>) -> Option<Claim<'_, 'a>> {
+    fn claim(&self, state: &mut QueueState<'a>) -> Option<EncodeClaim<'_, 'a>> {
         let first = state.next;
         let (mut taken, mut spare, mut results) = (0, Vec::new(), SmallVec::new());
         while let Some(job) = self.jobs.get(state.next) {
@@ -375,41 +378,41 @@ impl<'a> Queue<'a> {
             taken += bytes;
             state.bytes += bytes;
             state.next += 1;
-            state.slots.push_back(Slot::Claimed);
+            state.slots.push_back(QueueSlot::Claimed);
             if job.straight().is_none() {
                 spare.extend(state.spare.take());
             }
         }
         let range = first..state.next;
-        (!range.is_empty()).then(|| Claim { queue: self, range, results, spare })
+        (!range.is_empty()).then(|| EncodeClaim { queue: self, range, results, spare })
     }
 
     /// The work of the calling thread.
-    fn store(&self, storage: &dyn Storage, space: &mut dyn Allocate) -> Outcome {
-        let _stop = Stop(self);
-        let mut bench = WorkerBuffers::take();
+    fn store(&self, storage: &dyn Storage, space: &mut dyn Allocate) -> StoreOutcome {
+        let _stop = StopOnDrop(self);
+        let mut buffers = WorkerBuffers::take();
         let mut writing =
-            Writing { storage, space, outcome: Outcome::default(), freed: Vec::new() };
+            InOrderOutput { storage, space, outcome: StoreOutcome::default(), freed: Vec::new() };
         let mut used = Vec::new();
         loop {
             let mut state = self.lock();
             used.drain(..).for_each(|block| state.spare.put(block));
             let (n, bytes) = state.ready();
             let all = state.begin + n == self.jobs.len();
-            if n > 0 && (all || bytes >= WRITE_BYTES) {
+            if n > 0 && (all || bytes >= STORE_WRITE_BYTES) {
                 let first = state.begin;
                 let taken = self.take(&mut state, n);
                 drop(state);
                 used = writing.write(&self.jobs[first..first + n], taken);
             } else if let Some(claim) = self.claim(&mut state) {
                 drop(state);
-                claim.filter(&mut bench);
+                claim.filter(&mut buffers);
             } else if n > 0 {
                 let first = state.begin;
                 let taken = self.take(&mut state, n);
                 drop(state);
                 used = writing.write(&self.jobs[first..first + n], taken);
-            } else if matches!(state.slots.front(), None | Some(Slot::Lost)) {
+            } else if matches!(state.slots.front(), None | Some(QueueSlot::Lost)) {
                 // All is done; or a thread panicked, which its end reports.
                 break;
             } else {
@@ -423,15 +426,19 @@ impl<'a> Queue<'a> {
                 break;
             }
         }
-        bench.put_back(self.largest, self.engine);
+        buffers.put_back(self.largest, self.engine);
         writing.end()
     }
 
     /// Takes the first `n` chunks, which are ready.
-    fn take(&self, state: &mut State<'a>, n: usize) -> Vec<Result<Stored<'a>, ChunkError>> {
+    fn take(
+        &self,
+        state: &mut QueueState<'a>,
+        n: usize,
+    ) -> Vec<Result<EncodedChunk<'a>, ChunkError>> {
         let mut taken = Vec::with_capacity(n);
         for slot in state.slots.drain(..n) {
-            if let Slot::Done(result) = slot {
+            if let QueueSlot::Done(result) = slot {
                 taken.push(result);
             }
         }
@@ -446,35 +453,35 @@ impl<'a> Queue<'a> {
     }
 }
 
-impl State<'_> {
+impl QueueState<'_> {
     /// How many chunks from the first on are ready, and their bytes in the storage.
     fn ready(&self) -> (usize, usize) {
         let done = self.slots.iter().map_while(|slot| match slot {
-            Slot::Done(Ok(stored)) => Some(stored.bytes().len()),
-            Slot::Done(Err(_)) => Some(0),
-            Slot::Claimed | Slot::Lost => None,
+            QueueSlot::Done(Ok(stored)) => Some(stored.bytes().len()),
+            QueueSlot::Done(Err(_)) => Some(0),
+            QueueSlot::Claimed | QueueSlot::Lost => None,
         });
         done.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes))
     }
 }
 
-impl Claim<'_, '_> {
-    fn filter(mut self, bench: &mut WorkerBuffers) {
+impl EncodeClaim<'_, '_> {
+    fn filter(mut self, buffers: &mut WorkerBuffers) {
         for index in self.range.clone() {
             let spare = self.spare.pop();
-            self.results.push(self.queue.jobs[index].filter(bench, spare));
+            self.results.push(self.queue.jobs[index].filter(buffers, spare));
         }
     }
 }
 
 /// Hands in what was done. What was not, because of a panic, is lost.
-impl Drop for Claim<'_, '_> {
+impl Drop for EncodeClaim<'_, '_> {
     fn drop(&mut self) {
         let mut results = self.results.drain(..);
         let mut state = self.queue.lock();
         let first = self.range.start - state.begin;
         for slot in state.slots.range_mut(first..first + self.range.len()) {
-            *slot = results.next().map_or(Slot::Lost, Slot::Done);
+            *slot = results.next().map_or(QueueSlot::Lost, QueueSlot::Done);
         }
         if state.caller_waits && first == 0 {
             self.queue.ready.notify_one();
@@ -483,9 +490,9 @@ impl Drop for Claim<'_, '_> {
 }
 
 /// Sends the other threads home, also when the calling one panics.
-struct Stop<'q, 'a>(&'q Queue<'a>);
+struct StopOnDrop<'q, 'a>(&'q StoreQueue<'a>);
 
-impl Drop for Stop<'_, '_> {
+impl Drop for StopOnDrop<'_, '_> {
     fn drop(&mut self) {
         self.0.lock().stop = true;
         self.0.room.notify_all();
@@ -493,20 +500,20 @@ impl Drop for Stop<'_, '_> {
 }
 
 /// What the calling thread does with chunks that are ready.
-struct Writing<'s> {
+struct InOrderOutput<'s> {
     storage: &'s dyn Storage,
     space: &'s mut dyn Allocate,
-    outcome: Outcome,
+    outcome: StoreOutcome,
     /// Places that replaced chunks had.
     freed: Vec<ChunkAt>,
 }
 
-impl Writing<'_> {
+impl InOrderOutput<'_> {
     /// Places, writes and enters chunks; gives back their memory.
     fn write(
         &mut self,
-        jobs: &[Job<'_>],
-        ready: Vec<Result<Stored<'_>, ChunkError>>,
+        jobs: &[StoreJob<'_>],
+        ready: Vec<Result<EncodedChunk<'_>, ChunkError>>,
     ) -> Vec<Vec<u8>> {
         let mut placed = Vec::with_capacity(ready.len());
         let mut error = None;
@@ -556,14 +563,18 @@ impl Writing<'_> {
         self.outcome.stored += n_entered;
         self.outcome.error = error;
         let used = placed.into_iter().filter_map(|(.., stored)| match stored.bytes {
-            Held::Here(bytes) | Held::Fetched(bytes) => Some(bytes),
-            Held::Elsewhere(_) => None,
+            EncodedBytes::Owned(bytes) | EncodedBytes::Fetched(bytes) => Some(bytes),
+            EncodedBytes::Borrowed(_) => None,
         });
         used.collect()
     }
 
     /// Where a chunk goes, and whether the place was taken for it.
-    fn place(&mut self, job: &Job<'_>, stored: &Stored<'_>) -> Result<(ChunkAt, bool), ChunkError> {
+    fn place(
+        &mut self,
+        job: &StoreJob<'_>,
+        stored: &EncodedChunk<'_>,
+    ) -> Result<(ChunkAt, bool), ChunkError> {
         let len = stored.bytes().len() as u64;
         if let Some(old) = job.old.filter(|old| old.len == len) {
             return Ok((ChunkAt { mask: stored.mask, ..old }, false));
@@ -572,7 +583,7 @@ impl Writing<'_> {
         Ok((ChunkAt { at, len, mask: stored.mask }, true))
     }
 
-    fn enter(&mut self, job: &Job<'_>, at: ChunkAt) -> Result<(), TableError> {
+    fn enter(&mut self, job: &StoreJob<'_>, at: ChunkAt) -> Result<(), TableError> {
         if job.old == Some(at) {
             return Ok(());
         }
@@ -583,7 +594,7 @@ impl Writing<'_> {
 
     /// Gives back what replaced chunks had: at the end, so that places do not depend on when
     /// chunks were ready.
-    fn end(self) -> Outcome {
+    fn end(self) -> StoreOutcome {
         for old in self.freed {
             self.space.free(old.at, old.len);
         }

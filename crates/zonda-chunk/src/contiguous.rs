@@ -10,46 +10,37 @@ use zonda_storage::{ReadRange, Storage};
 
 use crate::ChunkError;
 use crate::decode::Decode;
-use crate::scatter::{Part, Parts};
-use crate::selection::{Coords, Selection};
+use crate::memory_parts::{MemoryPart, MemoryParts};
+use crate::selection::{Coords, GridSelection};
 use crate::stored::lengthen;
-
-/// Stored bytes that are read before they are converted; they stay in the second-level cache.
-const BLOCK_BYTES: usize = 256 << 10;
-/// Bytes that nobody wants and that are read nevertheless, because another call would cost more.
-const GAP_BYTES: u64 = 4 << 10;
-/// Rows from this length on are read straight to where they are wanted, if they need no conversion.
-const STRAIGHT_BYTES: usize = 32 << 10;
-/// Rows of one block: the list of them stays short too.
-const BLOCK_ROWS: usize = 8 << 10;
-
-/// Most bytes of one element that nobody wrote. A damaged type may claim any length, and here no
-/// byte of the file stands for it.
-const UNWRITTEN_BYTES: u64 = 64 << 20;
+use crate::tuning::{
+    MOST_UNWRITTEN_ELEM_BYTES, READ_GAP_BYTES, ROW_BLOCK_BYTES, ROW_BLOCK_ROWS, SHORT_READ_BYTES,
+    STRAIGHT_ROW_BYTES,
+};
 
 /// Where stored bytes come from.
-pub(crate) trait Source {
+pub(crate) trait RowSource {
     /// Reads all ranges, each to its end.
     fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError>;
 
     /// Fails where it is known that `len` bytes from `at` on cannot be read: asked before much
     /// memory is taken for them.
-    fn there(&self, _at: u64, _len: usize) -> Result<(), ChunkError> {
+    fn check_exists(&self, _at: u64, _len: usize) -> Result<(), ChunkError> {
         Ok(())
     }
 }
 
 /// Reads the rows of `part` from `source`: the part's first element is at `base`, and elements lie
 /// `steps` bytes apart.
-pub(crate) fn stream(
-    source: &impl Source,
-    part: Part<'_>,
+pub(crate) fn read_rows(
+    source: &impl RowSource,
+    part: MemoryPart<'_>,
     base: u64,
     steps: &[u64],
     decode: &Decode<'_>,
-    memory: &mut Memory,
+    memory: &mut RowBuffers,
 ) -> Result<Converted, ChunkError> {
-    let mut stream = Stream {
+    let mut read_rows = RowReader {
         source,
         decode,
         memory,
@@ -58,24 +49,24 @@ pub(crate) fn stream(
         used: 0,
         converted: Converted::default(),
     };
-    part.rows(base, steps, |at, step, row| stream.add(at, step, row))?;
-    stream.flush()?;
-    Ok(stream.converted)
+    part.rows(base, steps, |at, step, row| read_rows.add(at, step, row))?;
+    read_rows.flush()?;
+    Ok(read_rows.converted)
 }
 
 /// Memory of a thread, kept from part to part.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct RowBuffers {
     /// Stored bytes.
     pub stored: Vec<u8>,
     /// Elements put together before they are converted.
     pub block: Vec<u8>,
 }
 
-struct Stream<'s, 'a, S> {
+struct RowReader<'s, 'a, S> {
     source: &'s S,
     decode: &'s Decode<'s>,
-    memory: &'s mut Memory,
+    memory: &'s mut RowBuffers,
     /// Rows to come: place in the block, distance of elements there, memory.
     rows: Vec<(usize, usize, &'a mut [u8])>,
     /// What the block is to hold: place in the source, bytes.
@@ -85,18 +76,20 @@ struct Stream<'s, 'a, S> {
     converted: Converted,
 }
 
-impl<'a, S: Source> Stream<'_, 'a, S> {
+impl<'a, S: RowSource> RowReader<'_, 'a, S> {
     fn add(&mut self, at: u64, step: u64, row: &'a mut [u8]) -> Result<(), ChunkError> {
         let (file, mem) = (self.decode.file_size(), self.decode.mem_size());
         let n = row.len() / mem;
         let packed = step == file as u64 || n == 1;
-        if packed && self.decode.is_copy() && row.len() >= STRAIGHT_BYTES {
+        if packed && self.decode.is_copy() && row.len() >= STRAIGHT_ROW_BYTES {
             return self.source.read(&mut [ReadRange::new(at, row)]);
         }
         let step = if packed { file as u64 } else { step };
         // Elements at a time; those far apart are read one by one.
         let per = match usize::try_from(step) {
-            Ok(step) if packed || step as u64 - file as u64 <= GAP_BYTES => BLOCK_BYTES / step,
+            Ok(step) if packed || step as u64 - file as u64 <= READ_GAP_BYTES => {
+                ROW_BLOCK_BYTES / step
+            }
             _ => 1,
         };
         let per = per.max(1);
@@ -117,10 +110,11 @@ impl<'a, S: Source> Stream<'_, 'a, S> {
         let step = if n > 1 { step as usize } else { file };
         let len = (n - 1) * step + file;
         let behind = self.spans.last().map(|(begin, len)| begin + *len as u64);
-        let gap = behind.and_then(|behind| at.checked_sub(behind)).filter(|gap| *gap <= GAP_BYTES);
+        let gap =
+            behind.and_then(|behind| at.checked_sub(behind)).filter(|gap| *gap <= READ_GAP_BYTES);
         let more = len + gap.unwrap_or(0) as usize;
         if !self.rows.is_empty()
-            && (self.used + more > BLOCK_BYTES || self.rows.len() >= BLOCK_ROWS)
+            && (self.used + more > ROW_BLOCK_BYTES || self.rows.len() >= ROW_BLOCK_ROWS)
         {
             self.flush()?;
             self.spans.push((at, len));
@@ -138,10 +132,10 @@ impl<'a, S: Source> Stream<'_, 'a, S> {
 
     /// Reads the block and converts its rows.
     fn flush(&mut self) -> Result<(), ChunkError> {
-        let Memory { stored, block } = &mut *self.memory;
+        let RowBuffers { stored, block } = &mut *self.memory;
         // One element that is longer than a block: a damaged file may claim any length.
-        if self.used > BLOCK_BYTES {
-            self.spans.iter().try_for_each(|&(at, len)| self.source.there(at, len))?;
+        if self.used > ROW_BLOCK_BYTES {
+            self.spans.iter().try_for_each(|&(at, len)| self.source.check_exists(at, len))?;
         }
         lengthen(stored, self.used)?;
         let mut rest = &mut stored[..self.used];
@@ -228,17 +222,20 @@ impl LinearArray {
         // The whole array is one chunk.
         let chunk: Coords = extent.iter().map(|&n| n.max(1)).collect();
         let steps = steps(&chunk, self.elem_size).ok_or(TOO_LARGE)?;
-        let selection = Selection::new(&chunk, extent, slab)?;
+        let selection = GridSelection::new(&chunk, extent, slab)?;
         if selection.n_elems == 0 && out.is_empty() {
             return Ok(Converted::default());
         }
-        let parts = Parts::new(out, decode.mem_size(), selection.cuts()).ok_or(WRONG_LENGTH)?;
-        let mut memory = Memory::default();
+        let parts =
+            MemoryParts::new(out, decode.mem_size(), selection.cuts()).ok_or(WRONG_LENGTH)?;
+        let mut memory = RowBuffers::default();
         let mut converted = Converted::default();
         while let Some(claim) = parts.claim(1, parts.n_parts()) {
             for part in claim {
                 let found = match selection.place(&part.pieces, &steps) {
-                    Some((base, steps)) => stream(self, part, base, &steps, &decode, &mut memory)?,
+                    Some((base, steps)) => {
+                        read_rows(self, part, base, &steps, &decode, &mut memory)?
+                    }
                     None => fill_part(part, &self.fill, &decode, &mut memory.block)?,
                 };
                 converted = converted.and(found);
@@ -255,7 +252,7 @@ impl LinearArray {
         decode: &Decode<'_>,
         out: &mut [u8],
     ) -> Result<Option<Converted>, ChunkError> {
-        let mut stack = [0; 256];
+        let mut stack = [0; SHORT_READ_BYTES];
         let Some((first, n)) = run_in(extent, extent, slab, |_| 0) else { return Ok(None) };
         let len = n.saturating_mul(self.elem_size);
         let Some(packed) = stack.get_mut(..len).filter(|_| out.len() == n * decode.mem_size())
@@ -263,12 +260,12 @@ impl LinearArray {
             return Ok(None);
         };
         let Some(at) = first.checked_mul(self.elem_size as u64) else { return Ok(None) };
-        Source::read(self, &mut [ReadRange::new(at, packed)])?;
+        RowSource::read(self, &mut [ReadRange::new(at, packed)])?;
         Ok(Some(decode.run(packed, out)))
     }
 }
 
-impl Source for LinearArray {
+impl RowSource for LinearArray {
     fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
         // What nearly all arrays are.
         if let [Segment { len, bytes: SegmentBytes::Stored { storage, at, zeros_behind } }] =
@@ -283,14 +280,14 @@ impl Source for LinearArray {
         Ok(())
     }
 
-    fn there(&self, at: u64, len: usize) -> Result<(), ChunkError> {
+    fn check_exists(&self, at: u64, len: usize) -> Result<(), ChunkError> {
         let len = len as u64;
         let end = at.saturating_add(len);
-        let (mut begin, mut there) = (0u64, 0u64);
+        let (mut begin, mut check_exists) = (0u64, 0u64);
         for segment in &self.segments {
             let (from, to) = (at.max(begin), end.min(begin.saturating_add(segment.len)));
             if let Some(wanted) = to.checked_sub(from) {
-                there += match &segment.bytes {
+                check_exists += match &segment.bytes {
                     SegmentBytes::Here(_) => wanted,
                     SegmentBytes::Unwritten => 0,
                     SegmentBytes::Failed(_) if wanted == 0 => 0,
@@ -307,7 +304,7 @@ impl Source for LinearArray {
             }
             begin = begin.saturating_add(segment.len);
         }
-        if len - there > UNWRITTEN_BYTES && self.fill.is_empty() {
+        if len - check_exists > MOST_UNWRITTEN_ELEM_BYTES && self.fill.is_empty() {
             return Err(ChunkError::NoMemory { bytes: len });
         }
         Ok(())
@@ -424,7 +421,7 @@ pub(crate) fn steps(dims: &[u64], elem: usize) -> Option<Coords> {
     Some(steps)
 }
 
-impl Selection {
+impl GridSelection {
     /// Where in its chunk a part begins, and the distances of its elements, in bytes; `None` for a
     /// part beyond the extent. `steps` are the distances of neighbours in the chunk.
     pub(crate) fn place(&self, pieces: &[usize], steps: &[u64]) -> Option<(u64, Coords)> {
@@ -482,7 +479,7 @@ pub(crate) fn run_in(
 
 /// Gives a part fill values.
 pub(crate) fn fill_part(
-    part: Part<'_>,
+    part: MemoryPart<'_>,
     fill: &[u8],
     decode: &Decode<'_>,
     block: &mut Vec<u8>,
