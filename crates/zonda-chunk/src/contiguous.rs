@@ -1,160 +1,18 @@
-//! Arrays that are not in chunks: one run of bytes, or a few. Also how rows of elements are read
-//! from storage as they are stored, which unfiltered chunks share.
+//! Arrays that are not in chunks: one run of bytes, made of one or a few segments.
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::{ReadRange, Storage};
 
 use crate::ChunkError;
-use crate::decode::Decode;
-use crate::memory_parts::{MemoryPart, MemoryParts};
-use crate::selection::{Coords, GridSelection};
-use crate::stored::lengthen;
-use crate::tuning::{
-    MOST_UNWRITTEN_ELEM_BYTES, READ_GAP_BYTES, ROW_BLOCK_BYTES, ROW_BLOCK_ROWS, SHORT_READ_BYTES,
-    STRAIGHT_ROW_BYTES,
-};
-
-/// Where stored bytes come from.
-pub(crate) trait RowSource {
-    /// Reads all ranges, each to its end.
-    fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError>;
-
-    /// Fails where it is known that `len` bytes from `at` on cannot be read: asked before much
-    /// memory is taken for them.
-    fn check_exists(&self, _at: u64, _len: usize) -> Result<(), ChunkError> {
-        Ok(())
-    }
-}
-
-/// Reads the rows of `part` from `source`: the part's first element is at `base`, and elements lie
-/// `steps` bytes apart.
-pub(crate) fn read_rows(
-    source: &impl RowSource,
-    part: MemoryPart<'_>,
-    base: u64,
-    steps: &[u64],
-    decode: &Decode<'_>,
-    memory: &mut RowBuffers,
-) -> Result<Converted, ChunkError> {
-    let mut read_rows = RowReader {
-        source,
-        decode,
-        memory,
-        rows: Vec::new(),
-        spans: SmallVec::new(),
-        used: 0,
-        converted: Converted::default(),
-    };
-    part.rows(base, steps, |at, step, row| read_rows.add(at, step, row))?;
-    read_rows.flush()?;
-    Ok(read_rows.converted)
-}
-
-/// Memory of a thread, kept from part to part.
-#[derive(Debug, Default)]
-pub(crate) struct RowBuffers {
-    /// Stored bytes.
-    pub stored: Vec<u8>,
-    /// Elements put together before they are converted.
-    pub block: Vec<u8>,
-}
-
-struct RowReader<'s, 'a, S> {
-    source: &'s S,
-    decode: &'s Decode<'s>,
-    memory: &'s mut RowBuffers,
-    /// Rows to come: place in the block, distance of elements there, memory.
-    rows: Vec<(usize, usize, &'a mut [u8])>,
-    /// What the block is to hold: place in the source, bytes.
-    spans: SmallVec<[(u64, usize); 8]>,
-    /// Bytes of all spans.
-    used: usize,
-    converted: Converted,
-}
-
-impl<'a, S: RowSource> RowReader<'_, 'a, S> {
-    fn add(&mut self, at: u64, step: u64, row: &'a mut [u8]) -> Result<(), ChunkError> {
-        let (file, mem) = (self.decode.file_size(), self.decode.mem_size());
-        let n = row.len() / mem;
-        let packed = step == file as u64 || n == 1;
-        if packed && self.decode.is_copy() && row.len() >= STRAIGHT_ROW_BYTES {
-            return self.source.read(&mut [ReadRange::new(at, row)]);
-        }
-        let step = if packed { file as u64 } else { step };
-        // Elements at a time; those far apart are read one by one.
-        let per = match usize::try_from(step) {
-            Ok(step) if packed || step as u64 - file as u64 <= READ_GAP_BYTES => {
-                ROW_BLOCK_BYTES / step
-            }
-            _ => 1,
-        };
-        let per = per.max(1);
-        if n <= per {
-            return self.add_piece(at, step, row);
-        }
-        for (i, piece) in row.chunks_mut(per * mem).enumerate() {
-            self.add_piece(at + (i * per) as u64 * step, step, piece)?;
-        }
-        Ok(())
-    }
-
-    /// Adds a row that fits into a block.
-    fn add_piece(&mut self, at: u64, step: u64, row: &'a mut [u8]) -> Result<(), ChunkError> {
-        let n = row.len() / self.decode.mem_size();
-        let file = self.decode.file_size();
-        // The last step is not gone.
-        let step = if n > 1 { step as usize } else { file };
-        let len = (n - 1) * step + file;
-        let behind = self.spans.last().map(|(begin, len)| begin + *len as u64);
-        let gap =
-            behind.and_then(|behind| at.checked_sub(behind)).filter(|gap| *gap <= READ_GAP_BYTES);
-        let more = len + gap.unwrap_or(0) as usize;
-        if !self.rows.is_empty()
-            && (self.used + more > ROW_BLOCK_BYTES || self.rows.len() >= ROW_BLOCK_ROWS)
-        {
-            self.flush()?;
-            self.spans.push((at, len));
-            self.used = len;
-        } else if let (Some(last), Some(_)) = (self.spans.last_mut(), gap) {
-            last.1 += more;
-            self.used += more;
-        } else {
-            self.spans.push((at, len));
-            self.used += len;
-        }
-        self.rows.push((self.used - len, step, row));
-        Ok(())
-    }
-
-    /// Reads the block and converts its rows.
-    fn flush(&mut self) -> Result<(), ChunkError> {
-        let RowBuffers { stored, block } = &mut *self.memory;
-        // One element that is longer than a block: a damaged file may claim any length.
-        if self.used > ROW_BLOCK_BYTES {
-            self.spans.iter().try_for_each(|&(at, len)| self.source.check_exists(at, len))?;
-        }
-        lengthen(stored, self.used)?;
-        let mut rest = &mut stored[..self.used];
-        let mut ranges: SmallVec<[ReadRange<'_>; 8]> = SmallVec::new();
-        for (at, len) in self.spans.drain(..) {
-            let (buf, behind) = rest.split_at_mut(len);
-            ranges.push(ReadRange::new(at, buf));
-            rest = behind;
-        }
-        self.source.read(&mut ranges)?;
-        drop(ranges);
-        for (place, step, row) in self.rows.drain(..) {
-            let found = self.decode.row(&stored[place..self.used], step, row, block);
-            self.converted = self.converted.and(found);
-        }
-        self.used = 0;
-        Ok(())
-    }
-}
+use crate::decode::{self, Decode};
+use crate::memory_parts::MemoryParts;
+use crate::row_reader::{RowBuffers, RowSource, read_rows};
+use crate::scatter::fill_part;
+use crate::selection::{Coords, GridSelection, run_in, steps};
+use crate::tuning::{MOST_UNWRITTEN_ELEM_BYTES, SHORT_READ_BYTES};
 
 /// A run of an array's bytes.
 #[derive(Clone, Debug)]
@@ -215,7 +73,7 @@ impl LinearArray {
         decode: Decode<'_>,
         out: &mut [u8],
     ) -> Result<Converted, ChunkError> {
-        check(self.elem_size, &self.fill, &decode)?;
+        decode::check_sizes(self.elem_size, &self.fill, &decode)?;
         if let Some(converted) = self.read_few(extent, slab, &decode, out)? {
             return Ok(converted);
         }
@@ -395,100 +253,3 @@ fn read_stored(
 
 const TOO_LARGE: ChunkError = ChunkError::Shape { what: "more bytes than can be counted" };
 const WRONG_LENGTH: ChunkError = ChunkError::Request { what: "memory of another length" };
-
-/// Whether elements, fill value and decoder go together.
-pub(crate) fn check(elem: usize, fill: &[u8], decode: &Decode<'_>) -> Result<(), ChunkError> {
-    if elem == 0 {
-        return Err(ChunkError::Shape { what: "elements of no bytes" });
-    }
-    if !fill.is_empty() && fill.len() != elem {
-        return Err(ChunkError::Shape { what: "a fill value of another size than an element" });
-    }
-    if decode.file_size() != elem || decode.mem_size() == 0 {
-        return Err(ChunkError::Request { what: "another size of elements than the array" });
-    }
-    Ok(())
-}
-
-/// Bytes from one element to the next in each dimension of a packed block.
-pub(crate) fn steps(dims: &[u64], elem: usize) -> Option<Coords> {
-    let mut steps = Coords::from_elem(0, dims.len());
-    let mut step = elem as u64;
-    for (d, &n) in dims.iter().enumerate().rev() {
-        steps[d] = step;
-        step = step.checked_mul(n)?;
-    }
-    Some(steps)
-}
-
-impl GridSelection {
-    /// Where in its chunk a part begins, and the distances of its elements, in bytes; `None` for a
-    /// part beyond the extent. `steps` are the distances of neighbours in the chunk.
-    pub(crate) fn place(&self, pieces: &[usize], steps: &[u64]) -> Option<(u64, Coords)> {
-        let mut base = 0;
-        let mut wide = Coords::from_slice(steps);
-        for ((axis, &k), step) in self.axes.iter().zip(pieces).zip(&mut wide) {
-            base += axis.piece(k)?.within * *step;
-            // With one element there is no next one.
-            if axis.stride > 1 && axis.cuts.len(k) > 1 {
-                *step *= axis.stride;
-            }
-        }
-        Some((base, wide))
-    }
-}
-
-/// A request that is one run of elements, all of them inside one chunk and inside the extent: the
-/// first, counted in the chunk, and how many. `origin` is the chunk's first coordinate.
-#[inline]
-pub(crate) fn run_in(
-    chunk: &[u64],
-    extent: &[u64],
-    slab: &Hyperslab<'_>,
-    origin: impl Fn(usize) -> u64,
-) -> Option<(u64, usize)> {
-    let rank = chunk.len();
-    let (start, count) = (slab.start, slab.count);
-    if extent.len() != rank || start.len() != rank || count.len() != rank {
-        return None;
-    }
-    if slab.stride.is_some_and(|stride| {
-        stride.len() != rank || stride.iter().zip(count).any(|(&s, &n)| n > 1 && s != 1)
-    }) {
-        return None;
-    }
-    let (mut first, mut step, mut n, mut whole) = (0u64, 1u64, 1usize, true);
-    for d in (0..rank).rev() {
-        let within = (start[d] as u64).checked_sub(origin(d))?;
-        let here = count[d] as u64;
-        // Every dimension but the slowest one with more than one element is taken whole.
-        if here == 0 || (!whole && here != 1) {
-            return None;
-        }
-        if within.checked_add(here)? > chunk[d] || (start[d] as u64).checked_add(here)? > extent[d]
-        {
-            return None;
-        }
-        whole = whole && here == chunk[d];
-        first = first.checked_add(within.checked_mul(step)?)?;
-        step = step.checked_mul(chunk[d])?;
-        n = n.checked_mul(count[d])?;
-    }
-    Some((first, n))
-}
-
-/// Gives a part fill values.
-pub(crate) fn fill_part(
-    part: MemoryPart<'_>,
-    fill: &[u8],
-    decode: &Decode<'_>,
-    block: &mut Vec<u8>,
-) -> Result<Converted, ChunkError> {
-    let mut converted = Converted::default();
-    let steps = Coords::from_elem(0, part.pieces.len());
-    part.rows(0, &steps, |_, _, row| {
-        converted = converted.and(decode.fill(fill, row, block));
-        Ok::<(), ChunkError>(())
-    })?;
-    Ok(converted)
-}

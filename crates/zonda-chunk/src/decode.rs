@@ -2,6 +2,7 @@
 
 use zonda_convert::{Converted, Decoder};
 
+use crate::ChunkError;
 use crate::filter::shuffle;
 use crate::tuning::CONVERT_BLOCK_BYTES;
 
@@ -156,6 +157,20 @@ impl Decode<'_> {
         }
         converted
     }
+}
+
+/// Checks that the size of an element in the array, the fill value and the decoder agree.
+pub(crate) fn check_sizes(elem: usize, fill: &[u8], decode: &Decode<'_>) -> Result<(), ChunkError> {
+    if elem == 0 {
+        return Err(ChunkError::Shape { what: "elements of no bytes" });
+    }
+    if !fill.is_empty() && fill.len() != elem {
+        return Err(ChunkError::Shape { what: "a fill value of another size than an element" });
+    }
+    if decode.file_size() != elem || decode.mem_size() == 0 {
+        return Err(ChunkError::Request { what: "another size of elements than the array" });
+    }
+    Ok(())
 }
 
 /// Packs elements of `size` bytes that lie `step` bytes apart.

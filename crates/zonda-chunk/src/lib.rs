@@ -12,7 +12,10 @@ pub mod filter;
 mod memory_parts;
 mod plan;
 mod prefetch;
+mod read;
 mod recency;
+mod row_reader;
+mod scatter;
 mod selection;
 mod stored;
 /// What threads meet at. A model puts others in its place.
@@ -23,6 +26,7 @@ mod sync {
 }
 mod table;
 mod tuning;
+mod worker;
 mod write;
 
 pub use array::{ArrayShape, ChunkedArray};

@@ -6,8 +6,11 @@ use zonda_model::Hyperslab;
 use crate::ChunkError;
 use crate::memory_parts::AxisCuts;
 
-/// One number per dimension; no memory is taken up to rank 4.
+/// One number per dimension, in a file; no memory is taken up to rank 4.
 pub(crate) type Coords = SmallVec<[u64; 4]>;
+
+/// One number per dimension, in memory; no memory is taken up to rank 4.
+pub(crate) type DimNumbers = SmallVec<[usize; 4]>;
 
 /// One dimension of a selection.
 ///
@@ -140,10 +143,92 @@ impl GridSelection {
         Ok(GridSelection { axes, n_elems })
     }
 
+    /// Where in its chunk a part begins, and the distances of its elements, in bytes; `None` for a
+    /// part beyond the extent. `steps` are the distances of neighbours in the chunk.
+    pub(crate) fn place(&self, pieces: &[usize], steps: &[u64]) -> Option<(u64, Coords)> {
+        let mut base = 0;
+        let mut wide = Coords::from_slice(steps);
+        for ((axis, &k), step) in self.axes.iter().zip(pieces).zip(&mut wide) {
+            base += axis.piece(k)?.within * *step;
+            // With one element there is no next one.
+            if axis.stride > 1 && axis.cuts.len(k) > 1 {
+                *step *= axis.stride;
+            }
+        }
+        Some((base, wide))
+    }
+
+    /// The coordinates, in the chunk grid, of the chunk that a part is in; the part is inside the extent.
+    pub(crate) fn key(&self, pieces: &[usize]) -> Coords {
+        let axes = self.axes.iter().zip(pieces);
+        axes.map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect()
+    }
+
+    /// Whether a touched chunk reaches beyond the extent.
+    pub(crate) fn is_edge(&self, key: &[u64]) -> bool {
+        let mut axes = self.axes.iter().zip(key);
+        axes.any(|(axis, &index)| axis.extent - index * axis.chunk < axis.chunk)
+    }
+
+    /// Whether a part has every element that the array has in the part's chunk.
+    pub(crate) fn is_whole(&self, pieces: &[usize]) -> bool {
+        self.axes.iter().zip(pieces).all(|(axis, &k)| axis.is_whole(k))
+    }
+
     /// The cuts of all dimensions.
     pub(crate) fn cuts(&self) -> impl Iterator<Item = AxisCuts> + '_ {
         self.axes.iter().map(|axis| axis.cuts)
     }
+}
+
+/// Bytes from one element to the next in each dimension of a packed block.
+pub(crate) fn steps(dims: &[u64], elem: usize) -> Option<Coords> {
+    let mut steps = Coords::from_elem(0, dims.len());
+    let mut step = elem as u64;
+    for (d, &n) in dims.iter().enumerate().rev() {
+        steps[d] = step;
+        step = step.checked_mul(n)?;
+    }
+    Some(steps)
+}
+
+/// A request that is one run of elements, all of them inside one chunk and inside the extent: the
+/// first, counted in the chunk, and how many. `origin` is the chunk's first coordinate.
+#[inline]
+pub(crate) fn run_in(
+    chunk: &[u64],
+    extent: &[u64],
+    slab: &Hyperslab<'_>,
+    origin: impl Fn(usize) -> u64,
+) -> Option<(u64, usize)> {
+    let rank = chunk.len();
+    let (start, count) = (slab.start, slab.count);
+    if extent.len() != rank || start.len() != rank || count.len() != rank {
+        return None;
+    }
+    if slab.stride.is_some_and(|stride| {
+        stride.len() != rank || stride.iter().zip(count).any(|(&s, &n)| n > 1 && s != 1)
+    }) {
+        return None;
+    }
+    let (mut first, mut step, mut n, mut whole) = (0u64, 1u64, 1usize, true);
+    for d in (0..rank).rev() {
+        let within = (start[d] as u64).checked_sub(origin(d))?;
+        let here = count[d] as u64;
+        // Every dimension but the slowest one with more than one element is taken whole.
+        if here == 0 || (!whole && here != 1) {
+            return None;
+        }
+        if within.checked_add(here)? > chunk[d] || (start[d] as u64).checked_add(here)? > extent[d]
+        {
+            return None;
+        }
+        whole = whole && here == chunk[d];
+        first = first.checked_add(within.checked_mul(step)?)?;
+        step = step.checked_mul(chunk[d])?;
+        n = n.checked_mul(count[d])?;
+    }
+    Some((first, n))
 }
 
 #[cfg(test)]

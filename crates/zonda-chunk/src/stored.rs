@@ -4,11 +4,12 @@
 use zonda_storage::ReadRange;
 use zonda_trace::{Args, Kind, span};
 
-use crate::array::{Inner, WorkerBuffers};
+use crate::array::Inner;
 use crate::chunk_bytes::ChunkBytes;
-use crate::contiguous::RowSource;
+use crate::row_reader::RowSource;
 use crate::table::ChunkAt;
 use crate::tuning::CHECKED_FETCH_BYTES;
+use crate::worker::WorkerBuffers;
 use crate::{ChunkError, FilterError};
 
 impl Inner {

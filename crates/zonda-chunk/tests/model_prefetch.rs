@@ -202,7 +202,6 @@ mod array {
     use super::cache::ChunkCache;
     use super::engine::Engine;
     use super::prefetch::BackgroundDecoding;
-    use super::stored::LocatedChunk;
     use super::table::ChunkAt;
     use super::{Arc, Mutex};
     use crate::sync::atomic::AtomicU64;
@@ -238,6 +237,11 @@ mod array {
             Ok(())
         }
     }
+}
+
+/// As in the crate.
+mod worker {
+    use super::engine::Engine;
 
     #[derive(Debug, Default)]
     pub(crate) struct WorkerBuffers {
@@ -256,6 +260,13 @@ mod array {
 
         pub(crate) fn put_back(self, _: usize, _: &Engine) {}
     }
+}
+
+/// As in the crate, but with a disk in place of filters and a storage.
+mod reads {
+    use super::array::Inner;
+    use super::stored::LocatedChunk;
+    use super::worker::WorkerBuffers;
 
     impl Inner {
         #[expect(clippy::unused_self, reason = "as in the crate")]
@@ -295,11 +306,12 @@ mod array {
     }
 }
 
-use array::{Inner, Table, WorkerBuffers};
+use array::{Inner, Table};
 use cache::{CacheClaim, ChunkCache, ClaimTerms};
 use prefetch::{BackgroundDecoding, PrefetchBox, WalkPosition};
 use stored::LocatedChunk;
 use sync::atomic::AtomicU64;
+use worker::WorkerBuffers;
 
 /// Orders that are tried of each case; each is another one.
 const ORDERS: usize = 3000;

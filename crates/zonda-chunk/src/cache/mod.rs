@@ -8,21 +8,26 @@
 //! keeps a fixed part of its chunks instead of losing each just before it is wanted, while chunks
 //! that are asked for many times in a row, as in a walk by layers, come and go in the order of use.
 
+mod state;
+mod ticket;
+
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::sync::{Arc, Weak};
 use zonda_runtime::callout;
 
 use arc_swap::ArcSwapOption;
-use hashbrown::HashMap;
 use zonda_runtime::memory::{Holder, Kind, tick};
 use zonda_trace::{Args, Kind as Event};
 
 use crate::chunk_bytes::ChunkBytes;
 use crate::engine::Engine;
-use crate::recency::{NodeId, NodeTable, RecencyList};
+use crate::recency::NodeId;
 use crate::selection::Coords;
-use crate::tuning::{DECODER_CHECK_INTERVAL, LEAST_GHOST_CHUNKS, MOST_EVICTED_CHUNKS, REUSED_USES};
+use crate::tuning::{DECODER_CHECK_INTERVAL, MOST_EVICTED_CHUNKS, REUSED_USES};
+
+use state::{CacheEntry, CacheState, EntryState, LoadInProgress};
+pub(crate) use ticket::LoadTicket;
 
 /// A decoded chunk, in the file's form.
 #[derive(Debug)]
@@ -79,71 +84,6 @@ pub(crate) enum CacheClaim {
     Decode(LoadTicket),
     /// The caller decodes it for itself.
     Bypass,
-}
-
-#[derive(Debug)]
-enum EntryState {
-    /// It was here once.
-    Ghost,
-    Loading(LoadInProgress),
-    Ready(Arc<DecodedChunk>),
-}
-
-/// A chunk being decoded.
-#[derive(Debug)]
-struct LoadInProgress {
-    /// A number that no other load of this process has.
-    token: u64,
-    /// Process of the thread.
-    pid: u32,
-    /// The thread gave up and could not take the lock to say so.
-    abandoned: Arc<AtomicBool>,
-}
-
-impl LoadInProgress {
-    fn new() -> LoadInProgress {
-        LoadInProgress {
-            token: tick(),
-            pid: zonda_runtime::fork::process_id(),
-            abandoned: Arc::default(),
-        }
-    }
-
-    /// Whether nobody is at it any more: the thread gave up, or stayed behind in a fork's parent.
-    fn is_dead(&self) -> bool {
-        self.abandoned.load(Ordering::Acquire) || self.pid != zonda_runtime::fork::process_id()
-    }
-}
-
-#[derive(Debug)]
-struct CacheEntry {
-    key: Coords,
-    /// When it was last used.
-    stamp: u64,
-    /// Requests that used it since it came, up to [`REUSED_USES`]. Where it is only remembered: when it
-    /// went.
-    uses: u8,
-    state: EntryState,
-}
-
-#[derive(Debug, Default)]
-struct CacheState {
-    map: HashMap<Coords, NodeId>,
-    nodes: NodeTable<CacheEntry>,
-    /// Those that are there.
-    ready: RecencyList,
-    /// Those that were.
-    ghosts: RecencyList,
-    /// Bytes taken of the budget: chunks there, and being decoded.
-    bytes: u64,
-    /// Chunks that a walk has left behind, and when each had been used last: theirs is the memory
-    /// that chunks ahead take first.
-    behind: Vec<(Coords, u64)>,
-    /// Such a chunk went, and whether one that had gone came back since: then none goes early.
-    some_went: bool,
-    came_back: bool,
-    /// The chunk used last by a request that it was enough for.
-    last: Option<NodeId>,
 }
 
 /// Decoded chunks of one array.
@@ -205,7 +145,7 @@ impl ChunkCache {
     /// The chunk, for a request that needs no other.
     pub(crate) fn get(&self, key: &[u64]) -> Option<Arc<DecodedChunk>> {
         let mut state = self.lock();
-        let id = *state.map.get(key)?;
+        let id = *state.ids.get(key)?;
         let chunk = state.hit(id, tick())?;
         // Replacing the hot chunk costs more than a look-up: it is only done for one that is asked
         // for again and again.
@@ -221,7 +161,7 @@ impl ChunkCache {
         let now = tick();
         let mut state = self.lock();
         for key in keys {
-            let id = state.map.get(&key).copied();
+            let id = state.ids.get(&key).copied();
             let hit = id.map_or(CacheHit::Absent, |id| match state.hit(id, now) {
                 Some(chunk) => CacheHit::Ready(chunk),
                 None => match state.nodes.get(id) {
@@ -234,73 +174,85 @@ impl ChunkCache {
         self.note_oldest(&state);
     }
 
-    /// Asks for a chunk that is wanted now.
-    pub(crate) fn claim(self: &Arc<Self>, key: &Coords, want: ClaimTerms) -> CacheClaim {
+    /// Asks for a chunk: the answer is the chunk, or who decodes it.
+    pub(crate) fn claim(self: &Arc<Self>, key: &Coords, terms: ClaimTerms) -> CacheClaim {
         let mut others_asked = 0;
         let mut state = self.lock();
         loop {
             let now = tick();
-            let id = state.map.get(key).copied();
-            let mut away = None;
-            if let Some(id) = id {
-                if let Some(chunk) = state.hit(id, now) {
-                    self.note_oldest(&state);
-                    return CacheClaim::Ready(chunk);
+            let away = match self.find_or_wait(&mut state, key, terms, now) {
+                Lookup::Claim(claim) => return claim,
+                Lookup::Wait => {
+                    let waiting = zonda_trace::start();
+                    state = self.loaded.wait_timeout(state, DECODER_CHECK_INTERVAL).0;
+                    zonda_trace::span_since(waiting, Event::WaitChunk, Args::default);
+                    continue;
                 }
-                match state.nodes.get_mut(id) {
-                    Some(CacheEntry { state: EntryState::Loading(load), .. }) if load.is_dead() => {
-                        // What was taken of the budget for it is this thread's now.
-                        *load = LoadInProgress::new();
-                        return CacheClaim::Decode(self.ticket(key, load, None));
-                    }
-                    Some(CacheEntry { state: EntryState::Loading(_), .. }) => {
-                        // Who decodes it may be waiting for the plugin that this thread is in.
-                        if !want.now || callout::is_within() {
-                            return CacheClaim::Bypass;
-                        }
-                        let waiting = zonda_trace::start();
-                        let waited = self.loaded.wait_timeout(state, DECODER_CHECK_INTERVAL);
-                        state = waited.0;
-                        zonda_trace::span_since(waiting, Event::WaitChunk, Args::default);
-                        continue;
-                    }
-                    Some(entry) if entry.uses < REUSED_USES => {
-                        away = Some(now.saturating_sub(entry.stamp));
-                    }
-                    Some(_) => {}
-                    None => {}
-                }
-            }
-            if !want.keep {
+                Lookup::Absent { away } => away,
+            };
+            if !terms.keep {
                 return CacheClaim::Bypass;
             }
-            state.came_back |= state.some_went && id.is_some() && want.now;
-            let behind = self.evict_behind(&mut state);
+            let is_known = state.ids.contains_key(key);
+            state.came_back |= state.evicted_early && is_known && terms.now;
+            let left_behind = self.evict_left_behind(&mut state);
             let may_ask = others_asked < MOST_EVICTED_CHUNKS;
-            match self.take_memory(&mut state, now, away, want.since, may_ask) {
+            match self.take_memory(&mut state, now, away, terms.since, may_ask) {
                 MemoryGrant::Taken(evicted) => {
-                    let evicted = behind.or(evicted);
                     let load = LoadInProgress::new();
-                    let ticket = self.ticket(key, &load, evicted);
-                    state.put(key, now, u8::from(want.now), EntryState::Loading(load));
+                    let ticket = self.ticket(key, &load, left_behind.or(evicted));
+                    state.put(key, now, u8::from(terms.now), EntryState::Loading(load));
                     self.note_oldest(&state);
                     return CacheClaim::Decode(ticket);
                 }
-                MemoryGrant::AskOthers(before) if others_asked < MOST_EVICTED_CHUNKS => {
+                MemoryGrant::AskOthers(before) if may_ask => {
                     others_asked += 1;
                     drop(state);
-                    // Much memory takes time to go: others need not wait for it.
+                    // Freeing much memory takes time: other threads need not wait for it.
                     if !self.engine.broker().reclaim(self.chunk_bytes, before) {
                         others_asked = MOST_EVICTED_CHUNKS;
                     }
                     state = self.lock();
                 }
-                MemoryGrant::AskOthers(_) | MemoryGrant::None => {
+                MemoryGrant::AskOthers(_) | MemoryGrant::Refused => {
                     state.put(key, now, 1, EntryState::Ghost);
                     self.note_oldest(&state);
                     return CacheClaim::Bypass;
                 }
             }
+        }
+    }
+
+    /// What the cache has of a claimed chunk.
+    fn find_or_wait(
+        self: &Arc<Self>,
+        state: &mut CacheState,
+        key: &Coords,
+        terms: ClaimTerms,
+        now: u64,
+    ) -> Lookup {
+        let Some(id) = state.ids.get(key).copied() else { return Lookup::Absent { away: None } };
+        if let Some(chunk) = state.hit(id, now) {
+            self.note_oldest(state);
+            return Lookup::Claim(CacheClaim::Ready(chunk));
+        }
+        match state.nodes.get_mut(id) {
+            Some(CacheEntry { state: EntryState::Loading(load), .. }) if load.is_dead() => {
+                // What was taken of the budget for it is this thread's now.
+                *load = LoadInProgress::new();
+                Lookup::Claim(CacheClaim::Decode(self.ticket(key, load, None)))
+            }
+            // The thread that decodes it may be waiting for the plugin that this thread is in.
+            Some(CacheEntry { state: EntryState::Loading(_), .. })
+                if !terms.now || callout::is_within() =>
+            {
+                Lookup::Claim(CacheClaim::Bypass)
+            }
+            Some(CacheEntry { state: EntryState::Loading(_), .. }) => Lookup::Wait,
+            Some(entry) if entry.uses < REUSED_USES => {
+                Lookup::Absent { away: Some(now.saturating_sub(entry.stamp)) }
+            }
+            Some(_) | None => Lookup::Absent { away: None },
         }
     }
 
@@ -355,7 +307,7 @@ impl ChunkCache {
         }
         // One chunk an array may always have: without it, reading one by one would decode a chunk
         // for each element.
-        if state.bytes == 0 { self.take_beyond_limit(state, evicted) } else { MemoryGrant::None }
+        if state.bytes == 0 { self.take_beyond_limit(state, evicted) } else { MemoryGrant::Refused }
     }
 
     fn take_beyond_limit(
@@ -371,16 +323,16 @@ impl ChunkCache {
     /// Takes note that a walk has left the chunks of this box behind.
     pub(crate) fn leave_behind(&self, first: &[u64], last: &[u64]) {
         let mut state = self.lock();
-        state.behind.clear();
+        state.left_behind.clear();
         if state.came_back {
             return;
         }
         let mut key = Coords::from_slice(first);
         loop {
-            let entry = state.map.get(&key).and_then(|id| state.nodes.get(*id));
+            let entry = state.ids.get(&key).and_then(|id| state.nodes.get(*id));
             if let Some(CacheEntry { stamp, state: EntryState::Ready(_), .. }) = entry {
                 let stamp = *stamp;
-                state.behind.push((key.clone(), stamp));
+                state.left_behind.push((key.clone(), stamp));
             }
             let Some(d) = (0..key.len()).rev().find(|&d| key[d] < last[d]) else { return };
             key[d] += 1;
@@ -389,9 +341,9 @@ impl ChunkCache {
     }
 
     /// Drops a chunk that a walk has left behind and nobody has used since.
-    fn evict_behind(&self, state: &mut CacheState) -> Option<Arc<DecodedChunk>> {
-        while let Some((key, stamp)) = state.behind.pop() {
-            let Some(&id) = state.map.get(&key) else { continue };
+    fn evict_left_behind(&self, state: &mut CacheState) -> Option<Arc<DecodedChunk>> {
+        while let Some((key, stamp)) = state.left_behind.pop() {
+            let Some(&id) = state.ids.get(&key) else { continue };
             let unused = match state.nodes.get(id) {
                 Some(CacheEntry { stamp: used, state: EntryState::Ready(chunk), .. }) => {
                     *used == stamp && !chunk.used.load(Ordering::Relaxed)
@@ -399,7 +351,7 @@ impl ChunkCache {
                 _ => false,
             };
             if unused {
-                state.some_went = true;
+                state.evicted_early = true;
                 return self.evict(state, id);
             }
         }
@@ -449,7 +401,7 @@ impl ChunkCache {
     /// Drops a chunk and forgets its number. If it is being decoded, it is not kept when it comes.
     pub(crate) fn remove(&self, key: &[u64]) {
         let mut state = self.lock();
-        let Some(id) = state.map.remove(key) else { return };
+        let Some(id) = state.ids.remove(key) else { return };
         let CacheState { nodes, ready, ghosts, last, .. } = &mut *state;
         let mut waited_for = false;
         match nodes.get(id).map(|entry| &entry.state) {
@@ -522,157 +474,22 @@ impl Drop for ChunkCache {
     }
 }
 
+/// The answer to a claim's first look.
+enum Lookup {
+    Claim(CacheClaim),
+    /// Another thread is decoding the chunk.
+    Wait,
+    /// The chunk is not in the cache. If it was once, and was not used again and again: how long ago it went.
+    Absent {
+        away: Option<u64>,
+    },
+}
+
+/// Whether a chunk gets memory.
 enum MemoryGrant {
-    /// With the chunk that went for it, if one did.
+    /// It does. With the chunk that was evicted for it, if one was.
     Taken(Option<Arc<DecodedChunk>>),
-    /// What others have and was used before this time is less useful.
+    /// What other caches have, and was used before this time, is less useful.
     AskOthers(u64),
-    None,
-}
-
-impl CacheState {
-    /// The chunk of a node, noted as used.
-    fn hit(&mut self, id: NodeId, now: u64) -> Option<Arc<DecodedChunk>> {
-        let entry = self.nodes.get_mut(id)?;
-        let EntryState::Ready(chunk) = &entry.state else { return None };
-        let chunk = Arc::clone(chunk);
-        chunk.trace_hit();
-        entry.stamp = now;
-        entry.uses = entry.uses.saturating_add(1).min(REUSED_USES);
-        self.nodes.unlink(&mut self.ready, id);
-        self.nodes.link(&mut self.ready, id);
-        Some(chunk)
-    }
-
-    /// The chunk longest unused, and since when. Uses that took no lock are made good first: when
-    /// they were is not known, only that it was before `since`.
-    fn oldest(&mut self, since: u64) -> Option<(NodeId, u64)> {
-        for _ in 0..=self.ready.len {
-            let id = self.ready.oldest()?;
-            let entry = self.nodes.get_mut(id)?;
-            let EntryState::Ready(chunk) = &entry.state else { return None };
-            if !chunk.used.swap(false, Ordering::Relaxed) {
-                return Some((id, entry.stamp));
-            }
-            entry.stamp = entry.stamp.max(since.saturating_sub(1));
-            entry.uses = REUSED_USES;
-            self.nodes.unlink(&mut self.ready, id);
-            self.nodes.link(&mut self.ready, id);
-        }
-        None
-    }
-
-    /// Notes what is held of a chunk of which nothing was there or being decoded.
-    fn put(&mut self, key: &Coords, now: u64, uses: u8, state: EntryState) {
-        let is_ghost = matches!(state, EntryState::Ghost);
-        let id = match self.map.get(key).copied() {
-            Some(id) => {
-                let CacheState { nodes, ghosts, .. } = self;
-                nodes.unlink(ghosts, id);
-                if let Some(entry) = nodes.get_mut(id) {
-                    (entry.stamp, entry.uses, entry.state) = (now, uses, state);
-                }
-                id
-            }
-            None => {
-                let id =
-                    self.nodes.insert(CacheEntry { key: key.clone(), stamp: now, uses, state });
-                self.map.insert(key.clone(), id);
-                id
-            }
-        };
-        if is_ghost {
-            self.nodes.link(&mut self.ghosts, id);
-            self.trim_ghosts();
-        }
-    }
-
-    /// Forgets the number of a chunk that is not there.
-    fn forget(&mut self, key: &Coords) {
-        let Some(&id) = self.map.get(key) else { return };
-        if matches!(self.nodes.get(id), Some(CacheEntry { state: EntryState::Ghost, .. })) {
-            self.map.remove(key);
-            self.nodes.unlink(&mut self.ghosts, id);
-            self.nodes.remove(id);
-        }
-    }
-
-    fn trim_ghosts(&mut self) {
-        while self.ghosts.len > LEAST_GHOST_CHUNKS.max(4 * self.ready.len) {
-            let oldest = self.ghosts.oldest().and_then(|id| self.nodes.get(id));
-            let Some(key) = oldest.map(|entry| entry.key.clone()) else { return };
-            self.forget(&key);
-        }
-    }
-}
-
-/// The right, and the duty, to decode a chunk: other threads wait for it.
-#[derive(Debug)]
-pub(crate) struct LoadTicket {
-    cache: Arc<ChunkCache>,
-    key: Coords,
-    token: u64,
-    abandoned: Arc<AtomicBool>,
-    /// The chunk that was pushed out for this one.
-    evicted: Option<Arc<DecodedChunk>>,
-    open: bool,
-}
-
-impl LoadTicket {
-    /// The memory of the chunk that was pushed out, unless somebody still reads it.
-    pub(crate) fn spare(&mut self) -> Option<ChunkBytes> {
-        let chunk = Arc::try_unwrap(self.evicted.take()?).ok()?;
-        Some(chunk.bytes)
-    }
-
-    /// Hands in the decoded chunk.
-    pub(crate) fn publish(mut self, bytes: ChunkBytes) -> Arc<DecodedChunk> {
-        self.open = false;
-        let chunk =
-            Arc::new(DecodedChunk { key: self.key.clone(), bytes, used: AtomicBool::new(false) });
-        self.settle(Some(&chunk));
-        chunk
-    }
-
-    /// Gives up without taking a lock.
-    pub(crate) fn abandon(mut self) {
-        self.open = false;
-        self.abandoned.store(true, Ordering::Release);
-    }
-
-    /// Ends the load, unless the cache was cleared since it began.
-    fn settle(&self, chunk: Option<&Arc<DecodedChunk>>) {
-        let cache = &self.cache;
-        let mut state = cache.lock();
-        let Some(&id) = state.map.get(&self.key) else { return };
-        let CacheState { nodes, ready, ghosts, .. } = &mut *state;
-        let Some(entry) = nodes.get_mut(id) else { return };
-        if !matches!(&entry.state, EntryState::Loading(load) if load.token == self.token) {
-            return;
-        }
-        match chunk {
-            Some(chunk) => {
-                entry.state = EntryState::Ready(Arc::clone(chunk));
-                entry.stamp = tick();
-                nodes.link(ready, id);
-            }
-            None => {
-                entry.state = EntryState::Ghost;
-                nodes.link(ghosts, id);
-                cache.free(&mut state);
-                state.forget(&self.key);
-            }
-        }
-        cache.note_oldest(&state);
-        drop(state);
-        cache.loaded.notify_all();
-    }
-}
-
-impl Drop for LoadTicket {
-    fn drop(&mut self) {
-        if self.open {
-            self.settle(None);
-        }
-    }
+    Refused,
 }

@@ -3,7 +3,7 @@
 use std::thread::ThreadId;
 
 use super::work::{PrefetchBox, WalkPosition};
-use crate::array::DimNumbers;
+use crate::selection::DimNumbers;
 use crate::selection::{Coords, GridSelection, SelectedAxis};
 use crate::tuning::WALK_STEPS;
 
@@ -37,7 +37,7 @@ pub(crate) struct Observation {
     /// Requests before this one that needed the same single chunk.
     pub same_chunk: u32,
     /// Where it is in its walk.
-    pub place: WalkPosition,
+    pub position: WalkPosition,
     /// What to decode in the background.
     pub ahead: Option<PrefetchBox>,
 }
@@ -84,12 +84,13 @@ impl AccessPattern {
         }
         (self.start, self.count, self.stride) = (starts, counts, strides);
 
-        observed.place.walk = self.number;
+        observed.position.walk = self.number;
         if let Some((axis, step)) = self.walk.filter(|_| self.n_steps >= WALK_STEPS) {
             let last = if step > 0 { axes[axis].cuts.n_chunks().saturating_sub(1) } else { 0 };
-            observed.place.edge = axes[axis].piece(last).map_or(0, |piece| piece.chunk);
+            observed.position.edge = axes[axis].piece(last).map_or(0, |piece| piece.chunk);
             let n_chunks = axes[axis].cuts.n_chunks();
-            observed.place.keeps = n_chunks <= 2 && (0..n_chunks).all(|k| !axes[axis].is_whole(k));
+            observed.position.keeps =
+                n_chunks <= 2 && (0..n_chunks).all(|k| !axes[axis].is_whole(k));
             observed.ahead = self.ahead(selection, axis, step, threads);
             if let Some(ahead) = observed.ahead.as_mut().filter(|_| self.shared || !large) {
                 ahead.behind = None;

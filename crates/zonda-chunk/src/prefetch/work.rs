@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::array::{Inner, WorkerBuffers};
+use crate::array::Inner;
 use crate::cache::{CacheClaim, ChunkCache, ClaimTerms};
 use crate::selection::Coords;
 use crate::stored::LocatedChunk;
@@ -24,6 +24,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Orderin
 use crate::sync::{fork, sleep};
 use crate::table::ChunkAt;
 use crate::tuning::{MOST_PREFETCH_CHUNKS, PREFETCH_BUDGET_PART, STOP_NAPS};
+use crate::worker::WorkerBuffers;
 
 /// A box of the chunk grid to be decoded in the background.
 #[derive(Debug)]
@@ -67,10 +68,10 @@ pub(crate) struct BackgroundDecoding {
 impl BackgroundDecoding {
     /// Takes note of where requests are. To be called before the cache is asked: work that has
     /// claimed a chunk after that sees that it is late.
-    pub(crate) fn note(&self, place: WalkPosition) {
-        self.keeps.store(place.keeps, Ordering::SeqCst);
-        self.walk.store(place.walk, Ordering::SeqCst);
-        self.edge.store(place.edge, Ordering::SeqCst);
+    pub(crate) fn note(&self, position: WalkPosition) {
+        self.keeps.store(position.keeps, Ordering::SeqCst);
+        self.walk.store(position.walk, Ordering::SeqCst);
+        self.edge.store(position.edge, Ordering::SeqCst);
     }
 
     /// Has `cache` forget a chunk that is another one in the storage now, and in the table. First the version, then what

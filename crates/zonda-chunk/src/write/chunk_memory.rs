@@ -1,11 +1,12 @@
 //! Chunks that are in the storage already, loaded to be changed.
 
 use crate::ChunkError;
-use crate::array::{Inner, WorkerBuffers};
+use crate::array::Inner;
 use crate::selection::Coords;
 use crate::stored::{LocatedChunk, lengthen};
 use crate::table::ChunkAt;
 use crate::tuning::FILL_BLOCK_BYTES;
+use crate::worker::WorkerBuffers;
 
 impl Inner {
     /// Where one chunk is.

@@ -27,10 +27,10 @@ use zonda_model::Hyperslab;
 use zonda_runtime::setting;
 use zonda_storage::Storage;
 
-use crate::contiguous::run_in;
 use crate::engine::Engine;
 use crate::recency::NodeId;
 use crate::selection::Coords;
+use crate::selection::run_in;
 use crate::table::Allocate;
 use crate::{ChunkError, ChunkedArray, Decode};
 

@@ -16,12 +16,13 @@ use super::store::{self, ChunkSource, PutMemory, StoreJob};
 use super::writer_array::WriterArray;
 use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, RANK, WRONG_LENGTH, WRONG_SIZE};
 use crate::ChunkError;
-use crate::array::{DimNumbers, WorkerBuffers};
 use crate::plan::{self, PartBatch};
 use crate::recency::NodeId;
+use crate::selection::DimNumbers;
 use crate::selection::{Coords, GridSelection};
 use crate::table::{Allocate, ChunkAt};
 use crate::tuning::{PUT_BATCH_CHUNKS, PUT_POOL_BYTES, PUT_POOL_LOADED_BYTES, PUT_ROUND_BYTES};
+use crate::worker::WorkerBuffers;
 
 /// A part of a put that does not have all of its chunk.
 struct PutTask {

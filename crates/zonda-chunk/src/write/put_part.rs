@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::encode::Encode;
 use super::store::PutMemory;
 use super::written_bits::WrittenBits;
-use crate::array::DimNumbers;
+use crate::selection::DimNumbers;
 use crate::selection::{Coords, GridSelection};
 use zonda_convert::Converted;
 

@@ -9,11 +9,11 @@ use zonda_storage::Storage;
 use super::RANK;
 use super::pending::{ChunkElems, PendingIds};
 use super::written_bits::WrittenBits;
-use crate::contiguous::{self, run_in};
 use crate::engine::Engine;
 use crate::filter::Pipeline;
 use crate::recency::NodeId;
 use crate::selection::Coords;
+use crate::selection::{self, run_in};
 use crate::table::WriteTable;
 use crate::{ArrayShape, ChunkError, ChunkedArray};
 
@@ -70,7 +70,7 @@ impl WriterArray {
         let NewArray { table, filters, shape, fill, fixed, unfiltered_edges, always_fresh } = new;
         let ArrayShape { chunk_dims, elem_size } = &shape;
         let rank = chunk_dims.len();
-        let steps = contiguous::steps(chunk_dims, *elem_size);
+        let steps = selection::steps(chunk_dims, *elem_size);
         let elems = chunk_dims.iter().try_fold(1u64, |product, &n| product.checked_mul(n));
         let bytes = elems.and_then(|elems| elems.checked_mul(*elem_size as u64));
         let bytes = bytes.filter(|&bytes| bytes > 0 && isize::try_from(bytes).is_ok());

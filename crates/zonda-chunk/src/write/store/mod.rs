@@ -19,7 +19,6 @@ use super::encode::Encode;
 use super::put_part::PutPart;
 use super::spill::{self, Spills};
 use super::writer_array::WriterArray;
-use crate::array::WorkerBuffers;
 use crate::engine::Engine;
 use crate::selection::Coords;
 use crate::stored::lengthen;
@@ -28,6 +27,7 @@ use crate::tuning::{
     SPARE_BYTES, STORE_CLAIM_BYTES, STORE_POOL_BYTES, STORE_WINDOW_BYTES, STORE_WINDOW_CHUNKS,
     STORE_WRITE_BYTES,
 };
+use crate::worker::WorkerBuffers;
 use crate::{ChunkError, TableError};
 
 /// A chunk to be stored.
