@@ -35,7 +35,7 @@ pub(crate) struct DecodedChunk {
     /// Where it is in the chunk grid.
     pub key: Coords,
     pub bytes: ChunkBytes,
-    /// Used since it was last asked whether it was.
+    /// Whether it was used, without the lock, since the cache looked last.
     used: AtomicBool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct ClaimTerms {
     pub keep: bool,
     /// Chunks used at this time or later are not to be pushed out.
     pub since: u64,
-    /// It is wanted now: if another thread is decoding it, wait. Else it is only a guess.
+    /// A request needs it: wait if another thread is decoding it. Else it is a prefetch.
     pub now: bool,
 }
 
@@ -272,7 +272,7 @@ impl ChunkCache {
         }
     }
 
-    /// Takes the bytes of a chunk, pushing out others where it must.
+    /// Takes memory for a chunk, and evicts others where it must.
     fn take_memory(
         &self,
         state: &mut CacheState,
@@ -282,7 +282,7 @@ impl ChunkCache {
         may_ask: bool,
     ) -> MemoryGrant {
         let floor = self.floor.load(Ordering::Relaxed);
-        // What was used later is not to go.
+        // Chunks used at this time or later are not evicted.
         let before =
             away.map_or(since, |away| since.min(now.saturating_sub(away).saturating_add(1)));
         let mut may_ask = may_ask;
@@ -320,7 +320,7 @@ impl ChunkCache {
         MemoryGrant::Taken(evicted)
     }
 
-    /// Takes note that a walk has left the chunks of this box behind.
+    /// Notes that a walk has left the chunks of this box behind.
     pub(crate) fn leave_behind(&self, first: &[u64], last: &[u64]) {
         let mut state = self.lock();
         state.left_behind.clear();
@@ -358,7 +358,7 @@ impl ChunkCache {
         None
     }
 
-    /// Drops a chunk that is there; its number is remembered.
+    /// Evicts a chunk; it is remembered as a ghost.
     fn evict(&self, state: &mut CacheState, id: NodeId) -> Option<Arc<DecodedChunk>> {
         let CacheState { nodes, ready, ghosts, .. } = &mut *state;
         let entry = nodes.get_mut(id)?;
@@ -374,7 +374,7 @@ impl ChunkCache {
         Some(chunk)
     }
 
-    /// Takes a chunk that goes out of the fast path.
+    /// Makes a chunk that goes no longer the hot one.
     fn forget_hot(&self, chunk: &Arc<DecodedChunk>) {
         let is_hot = self.hot.load().as_ref().is_some_and(|hot| Arc::ptr_eq(hot, chunk));
         if is_hot {
@@ -387,7 +387,7 @@ impl ChunkCache {
         state.bytes = state.bytes.saturating_sub(self.chunk_bytes);
     }
 
-    /// Drops everything. Chunks being decoded are not kept when they come.
+    /// Drops all chunks. Those being decoded are not kept when they are published.
     pub(crate) fn clear(&self) {
         let mut state = self.lock();
         self.engine.broker().give_back(Kind::Chunks, state.bytes);
@@ -398,7 +398,7 @@ impl ChunkCache {
         self.loaded.notify_all();
     }
 
-    /// Drops a chunk and forgets its number. If it is being decoded, it is not kept when it comes.
+    /// Drops and forgets a chunk. If it is being decoded, it is not kept when it is published.
     pub(crate) fn remove(&self, key: &[u64]) {
         let mut state = self.lock();
         let Some(id) = state.ids.remove(key) else { return };

@@ -250,11 +250,8 @@ mod tests {
     #[test]
     fn both_libraries_refuse_the_same() {
         let (mut whole, mut refused) = (0, 0);
-        let mut state = 5u64;
-        let mut random = move |end: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) as usize % end
-        };
+        let mut numbers = fastrand::Rng::with_seed(5);
+        let mut random = move |end: usize| numbers.usize(..end);
         for seed in 0..60 {
             let raw = bytes(seed, 40 + 60 * seed as usize);
             let good = theirs(&raw, (seed % 10) as i32);

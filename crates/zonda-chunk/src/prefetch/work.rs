@@ -1,14 +1,14 @@
-//! Decoding in the background, and how it keeps from handing in what is no longer so.
+//! Decoding in the background, and how chunks that changed meanwhile are kept out of the cache.
 //!
-//! A chunk goes through these steps, and each of them may find that the work is in vain:
+//! A chunk goes through these steps, and each of them may find that the chunk has changed, or is not needed:
 //!
 //! 1. *look*: the version is noted, then the table asked where the chunks are;
 //! 2. *claim*: from here on others wait for this thread, or take the claim away;
 //! 3. *check*: the version is still the one noted, else the place may be an old one;
 //! 4. *fetch, decode*;
-//! 5. *publish*: nothing becomes of it if the claim was taken away.
+//! 5. *publish*: the chunk is dropped if the claim was taken away.
 //!
-//! Who changes a chunk enters its place, then raises the version, then takes the claim away ([`BackgroundDecoding::changed`]). So a
+//! A writer that changes a chunk enters its place, then raises the version, then takes the claim away ([`BackgroundDecoding::changed`]). So a
 //! claim from before that is taken away, and one from after it meets the new version; `tests/model_prefetch.rs` tries orders
 //! of both.
 
@@ -66,7 +66,7 @@ pub(crate) struct BackgroundDecoding {
 }
 
 impl BackgroundDecoding {
-    /// Takes note of where requests are. To be called before the cache is asked: work that has
+    /// Notes where requests are. To be called before the cache is asked: work that has
     /// claimed a chunk after that sees that it is late.
     pub(crate) fn note(&self, position: WalkPosition) {
         self.keeps.store(position.keeps, Ordering::SeqCst);
@@ -81,7 +81,7 @@ impl BackgroundDecoding {
         cache.remove(key);
     }
 
-    /// Tells the work to end, and waits until it has: at most for the decoding of a chunk.
+    /// Makes the work end, and waits until it has: at most as long as a chunk takes to decode.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         let (mut nap, longest) = STOP_NAPS;

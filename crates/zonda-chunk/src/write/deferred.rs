@@ -81,7 +81,7 @@ impl ChunkWriter {
         waiting.is_some_and(|pending| pending.is_deferred)
     }
 
-    /// Stores the complete chunks that wait for others. To be called before space is taken or given
+    /// Stores the deferred chunks. To be called before space is taken or given
     /// back for anything but chunks of this writer, and where there is time for it.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl ChunkWriter {
         refused
     }
 
-    /// Those before it are stored when a chunk cannot be.
+    /// Forgets the first deferred chunk: a filter refuses it, and those before it are stored.
     fn give_up_first_deferred(&mut self) {
         let first = self.pending.deferred().next();
         let Some((array, key)) = first.map(|(_, chunk)| (chunk.array, chunk.key.clone())) else {

@@ -37,9 +37,9 @@ use crate::{ChunkError, ChunkedArray, Decode};
 use crate::tuning::WRITE_CACHE_BYTES;
 pub use encode::Encode;
 use pending::{PendingChunk, PendingChunks, PendingOfArray};
+pub use spill::MakeSpillFile;
 use spill::ReportedBytes;
-pub use spill::{MakeSpillFile, SpillFile};
-pub use spill_file::release_spills_on_device;
+pub use spill_file::{SpillFile, release_spills_on_device};
 use store::{SpareMemory, StoreJob};
 pub use stored_chunks::StoredChunks;
 pub use writer_array::NewArray;
@@ -254,7 +254,7 @@ impl ChunkWriter {
             |id: &NodeId| self.pending.get(*id).map(|pending| (pending.array, &pending.key));
         ids.sort_by(|a, b| order(a).cmp(&order(b)));
         for id in &ids {
-            // Those that are away refer to nothing.
+            // Elements of spilled chunks refer to nothing.
             let here = self.pending.get_mut(*id).filter(|pending| pending.elems.spilled.is_none());
             if let Some(pending) = here {
                 space

@@ -24,11 +24,11 @@ pub(crate) struct PendingChunk {
     /// Its first element in the array.
     pub origin: Coords,
     pub elems: ChunkElems,
-    /// The storage does not have it as it is.
+    /// The storage does not have it as it is here.
     pub dirty: bool,
-    /// It is complete, not in the storage, and not changed any more.
+    /// It is complete, waits for others, and is not changed any more.
     pub is_deferred: bool,
-    /// When it was put last, but for runs into a chunk that is in memory.
+    /// When it was put last; runs into a chunk that is in memory do not count.
     pub used: u64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct PendingChunk {
 pub(crate) struct ChunkElems {
     pub bytes: Vec<u8>,
     pub written: WrittenBits,
-    /// Where they are if they are not in memory: then there are none here.
+    /// Where the bytes are if they were spilled: then `bytes` is empty.
     pub spilled: Option<SpillSlot>,
 }
 
@@ -48,10 +48,10 @@ pub(crate) struct PendingChunks {
     /// Incomplete ones, oldest first, and the bytes they take.
     order: RecencyList,
     bytes: u64,
-    /// Ripe ones, and the bytes of their elements.
+    /// Deferred chunks, and the bytes of their elements.
     deferred: RecencyList,
     deferred_bytes: u64,
-    /// Where those are for which there is no memory.
+    /// The bytes of chunks for which there is no memory.
     pub(super) spills: Spills,
 }
 
@@ -181,7 +181,7 @@ impl PendingChunks {
         self.all_of(&self.order)
     }
 
-    /// All ripe ones, in the order in which they became so.
+    /// All deferred chunks, in the order in which they became complete.
     pub(crate) fn deferred(&self) -> impl Iterator<Item = (NodeId, &PendingChunk)> {
         self.all_of(&self.deferred)
     }

@@ -24,6 +24,9 @@ use crate::table::{Allocate, ChunkAt};
 use crate::tuning::{PUT_BATCH_CHUNKS, PUT_POOL_BYTES, PUT_POOL_LOADED_BYTES, PUT_ROUND_BYTES};
 use crate::worker::WorkerBuffers;
 
+/// A chunk that a put touches: its coordinates, its part if the put has all of it, and where it is in the storage.
+type TouchedChunk = (Coords, Option<PutPart>, Option<ChunkAt>);
+
 /// A part of a put that does not have all of its chunk.
 struct PutTask {
     part: PutPart,
@@ -193,7 +196,16 @@ impl ChunkWriter {
         }
         let converted = converted.and(self.put_tasks(put, tasks)?);
 
-        // What is whole, and what has become so, in their order.
+        Ok((next, converted.and(self.store_whole(put, parts, space)?)))
+    }
+
+    /// Stores the chunks that a put has all of, and those that it made complete, in their order.
+    fn store_whole(
+        &mut self,
+        put: &SlabPut<'_>,
+        parts: Vec<TouchedChunk>,
+        space: &mut dyn Allocate,
+    ) -> Result<Converted, ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         if parts.iter().all(|(_, part, _)| part.is_none()) {
             let waiting = parts.iter().filter_map(|(key, ..)| array.keys.get(key).copied());
@@ -204,7 +216,7 @@ impl ChunkWriter {
             if !complete.is_empty() {
                 self.complete(&complete, space)?;
             }
-            return Ok((next, converted));
+            return Ok(Converted::default());
         }
         self.store_complete(space)?;
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
@@ -232,7 +244,7 @@ impl ChunkWriter {
         if let Some(error) = outcome.error {
             return Err(error);
         }
-        Ok((next, converted.and(outcome.converted)))
+        Ok(outcome.converted)
     }
 
     /// Puts parts of chunks that are incomplete, as many at a time as there is memory for.

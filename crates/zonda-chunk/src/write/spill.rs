@@ -12,28 +12,15 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashMap;
 use std::sync::Arc;
 use zonda_runtime::memory::Kind;
-use zonda_storage::backend::File;
-use zonda_storage::{DeviceSpace, Op, Storage, StorageError};
+use zonda_storage::{DeviceSpace, Op, StorageError};
 use zonda_trace::{Args, Kind as Event, span};
 
 use super::ChunkWriter;
-use super::spill_file::{SpillStore, release_spills_on_device};
+use super::spill_file::{SpillFile, SpillStore, release_spills_on_device};
 use crate::ChunkError;
 use crate::engine::Engine;
 use crate::stored::lengthen;
 use crate::tuning::{SPILL_PART, SPILL_RESERVE_BYTES};
-
-/// A file for chunks that wait.
-pub trait SpillFile: Storage {
-    /// What the device has that it is on; `None` where nobody knows.
-    fn room(&self) -> Option<DeviceSpace>;
-}
-
-impl SpillFile for File {
-    fn room(&self) -> Option<DeviceSpace> {
-        File::room(self)
-    }
-}
 
 /// Makes an empty file that is gone when it is dropped.
 pub type MakeSpillFile = Box<dyn Fn() -> Result<Arc<dyn SpillFile>, StorageError> + Send + Sync>;
@@ -81,7 +68,7 @@ impl fmt::Debug for Spills {
 }
 
 impl Spills {
-    /// Bytes of chunks that are away.
+    /// Bytes of spilled chunks.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -159,7 +146,7 @@ impl Spills {
         self.file.as_ref().is_some_and(|file| file.is_inherited())
     }
 
-    /// Nobody needs these bytes any more.
+    /// Gives back the place of bytes that nobody needs any more.
     pub(crate) fn release(&mut self, slot: SpillSlot) {
         self.bytes = self.bytes.saturating_sub(slot.len);
         self.free.entry(slot.len).or_default().push(slot.at);
@@ -217,7 +204,7 @@ impl ChunkWriter {
         had_some
     }
 
-    /// A file that took no more is tried again.
+    /// Tries a file again that took no more.
     pub(super) fn try_spilling_again(&mut self) {
         self.pending.spills.is_refused = false;
         self.reported.stuck = 0;
@@ -270,8 +257,7 @@ impl ChunkWriter {
         }
     }
 
-    /// Sends chunks away, those put longest ago first, until that makes so many bytes. The one put last
-    /// stays.
+    /// Spills chunks, those put longest ago first, until that makes `bytes` bytes. The one put last stays.
     fn spill(&mut self, bytes: u64) {
         let newest = self.pending.newest();
         let stays = |array: usize| {
@@ -307,12 +293,12 @@ impl ChunkWriter {
     }
 }
 
-/// What the broker was told of, in bytes.
+/// What was reported to the broker, in bytes.
 #[derive(Debug, Default)]
 pub(super) struct ReportedBytes {
     incomplete: u64,
     spare: u64,
-    /// So much was held when nothing could go: with no more than that it is not tried again.
+    /// Bytes in memory when nothing could be spilled: with no more than that it is not tried again.
     stuck: u64,
 }
 

@@ -11,13 +11,25 @@ use std::sync::{Arc, Weak};
 
 use zonda_runtime::lock::{Global, Rank, RwLock};
 use zonda_runtime::memory::Kind;
-use zonda_storage::{DeviceSpace, StorageError};
+use zonda_storage::backend::File;
+use zonda_storage::{DeviceSpace, Storage, StorageError};
 
-use super::spill::SpillFile;
 use crate::engine::Engine;
 use crate::stored::lengthen;
 
-/// Where chunks are that wait and have no memory: that of all writers of the process.
+/// A file for chunks that wait.
+pub trait SpillFile: Storage {
+    /// What the device has that it is on; `None` where nobody knows.
+    fn room(&self) -> Option<DeviceSpace>;
+}
+
+impl SpillFile for File {
+    fn room(&self) -> Option<DeviceSpace> {
+        File::room(self)
+    }
+}
+
+/// The spills of all writers of the process.
 static STORES: Global<Vec<Weak<SpillStore>>> = Global::new(Rank::Scratches, Vec::new(), Vec::new);
 
 /// The device that a file is on.
@@ -38,9 +50,9 @@ pub fn release_spills_on_device(path: &Path) -> bool {
     any
 }
 
-/// A file, or what was in it.
+/// The spilled bytes of one writer: in a file, or in memory once the file had to give its room back.
 pub(super) struct SpillStore {
-    /// The process whose it is: a forked child's writers leave it alone.
+    /// The process that made it: writers of a forked child leave it alone.
     pid: u32,
     device: Option<u64>,
     engine: Arc<Engine>,
@@ -76,7 +88,7 @@ impl SpillStore {
         self.pid != zonda_runtime::fork::process_id()
     }
 
-    /// What the device has; `None` where nobody knows, and where nothing more is to go there.
+    /// The space of the device; `None` where it is unknown, and where nothing more may be spilled.
     pub(super) fn room(&self) -> Option<DeviceSpace> {
         match &*self.bytes.read() {
             SpillContent::File(file) => file.room(),
@@ -84,7 +96,7 @@ impl SpillStore {
         }
     }
 
-    /// Writes; whether it is there.
+    /// Writes; says whether the bytes are in the file now.
     pub(super) fn write_at(&self, at: u64, data: &[u8]) -> bool {
         match &*self.bytes.read() {
             // The barrier says what a server would say only later.

@@ -3,6 +3,7 @@
 
 use zonda_storage::{ReadRange, Storage, WriteRange};
 
+use super::writer_array::WriterArray;
 use super::{ArrayId, ChunkWriter, NO_ARRAY, RANK};
 use crate::selection::Coords;
 use crate::stored::{LocatedChunk, lengthen};
@@ -149,24 +150,7 @@ impl ChunkWriter {
         space: &mut dyn Allocate,
     ) -> Result<(), ChunkError> {
         let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
-        for (key, mask, bytes) in chunks.iter() {
-            if key.len() != array.chunk_dims.len() {
-                return Err(RANK);
-            }
-            let skips_all = array.filters.skips_all(mask);
-            if array.is_unfiltered(key) && !skips_all {
-                return Err(ChunkError::Request { what: "a filtered chunk where none are" });
-            }
-            let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
-            if skips_all && got != expected {
-                return Err(ChunkError::Length {
-                    chunk: crate::error::coordinates(key),
-                    at: 0,
-                    got,
-                    expected,
-                });
-            }
-        }
+        check_stored(array, chunks)?;
         self.store_complete(space)?;
         let array = self.arrays[id.0].as_ref().ok_or(NO_ARRAY)?;
         let mut places: Vec<PlacedChunk> = Vec::with_capacity(chunks.chunks.len());
@@ -219,6 +203,26 @@ impl ChunkWriter {
         }
         error.map_or(Ok(()), Err)
     }
+}
+
+/// Checks that chunks are such as the array has: of its rank, filtered where it is filtered, and of its length
+/// where they are not filtered.
+fn check_stored(array: &WriterArray, chunks: &StoredChunks) -> Result<(), ChunkError> {
+    for (key, mask, bytes) in chunks.iter() {
+        if key.len() != array.chunk_dims.len() {
+            return Err(RANK);
+        }
+        let skips_all = array.filters.skips_all(mask);
+        if array.is_unfiltered(key) && !skips_all {
+            return Err(ChunkError::Request { what: "a filtered chunk where none are" });
+        }
+        let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
+        if skips_all && got != expected {
+            let chunk = crate::error::coordinates(key);
+            return Err(ChunkError::Length { chunk, at: 0, got, expected });
+        }
+    }
+    Ok(())
 }
 
 /// Writes chunks to their places. Short ones that lie one behind the other go by one write, with

@@ -73,12 +73,11 @@ mod tests {
         for (n_elems, needed) in [(1, 1), (64, 64), (65, 60), (200, 200), (1000, 990)] {
             let mut written = WrittenBits::new(n_elems, needed).expect("memory");
             let mut model = vec![false; needed];
-            let mut seed = n_elems;
+            let mut random = fastrand::Rng::with_seed(n_elems as u64);
             while !written.is_complete() {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let first = (seed >> 33) % needed;
-                let step = 1 + (seed >> 20) % 5;
-                let n = (1 + (seed >> 50) % 130).min((needed - first).div_ceil(step));
+                let first = random.usize(..needed);
+                let step = random.usize(1..=5);
+                let n = random.usize(1..=130).min((needed - first).div_ceil(step));
                 written.mark_apart(first, n, step);
                 (0..n).for_each(|i| model[first + i * step] = true);
                 assert_eq!(written.missing, model.iter().filter(|there| !**there).count());

@@ -11,52 +11,24 @@ use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 
 use smallvec::SmallVec;
 use zonda_convert::Converted;
-use zonda_storage::{Storage, WriteRange};
-use zonda_trace::{Args, Kind, span, span_since, start};
+use zonda_storage::Storage;
+use zonda_trace::{Args, Kind, span_since, start};
 
-use super::chunk_memory::{fill_chunk, memory};
-use super::encode::Encode;
-use super::put_part::PutPart;
-use super::spill::{self, Spills};
-use super::writer_array::WriterArray;
+use crate::ChunkError;
 use crate::engine::Engine;
-use crate::selection::Coords;
-use crate::stored::lengthen;
-use crate::table::{Allocate, ChunkAt};
+use crate::table::Allocate;
 use crate::tuning::{
     SPARE_BYTES, STORE_CLAIM_BYTES, STORE_POOL_BYTES, STORE_WINDOW_BYTES, STORE_WINDOW_CHUNKS,
     STORE_WRITE_BYTES,
 };
 use crate::worker::WorkerBuffers;
-use crate::{ChunkError, TableError};
 
-/// A chunk to be stored.
-#[derive(Debug)]
-pub(crate) struct StoreJob<'a> {
-    pub array: &'a WriterArray,
-    pub key: Coords,
-    pub bytes: ChunkSource<'a>,
-    /// Where an unfiltered chunk is now: it is written over.
-    pub old: Option<ChunkAt>,
-}
+mod job;
+mod output;
 
-/// Where the bytes of a chunk come from.
-#[derive(Debug)]
-pub(crate) enum ChunkSource<'a> {
-    /// In the file's form.
-    Ready(&'a [u8]),
-    /// The same, but not in memory.
-    Spilled(&'a Spills, spill::SpillSlot),
-    /// All that a put has for it, which is all that it needs.
-    Put(PutPart, &'a PutMemory<'a>),
-}
-
-/// The caller's memory.
-#[derive(Debug)]
-pub(crate) struct PutMemory<'a> {
-    pub encode: &'a Encode<'a>,
-    pub src: &'a [u8],
-}
+pub(crate) use job::{ChunkSource, PutMemory, StoreJob};
+use job::{EncodedBytes, EncodedChunk};
+use output::InOrderOutput;
 
 /// What became of the jobs.
 #[derive(Debug, Default)]
@@ -96,155 +68,6 @@ impl SpareMemory {
             self.bytes = bytes;
             self.blocks.push(block);
         }
-    }
-}
-
-/// What is to be written of a chunk.
-struct EncodedChunk<'a> {
-    bytes: EncodedBytes<'a>,
-    mask: u32,
-    converted: Converted,
-}
-
-enum EncodedBytes<'a> {
-    Borrowed(&'a [u8]),
-    Owned(Vec<u8>),
-    /// As if it were elsewhere: nothing is written with it.
-    Fetched(Vec<u8>),
-}
-
-impl EncodedChunk<'_> {
-    fn bytes(&self) -> &[u8] {
-        match &self.bytes {
-            EncodedBytes::Borrowed(bytes) => bytes,
-            EncodedBytes::Owned(bytes) | EncodedBytes::Fetched(bytes) => bytes,
-        }
-    }
-
-    /// Has the bytes that belong to its place written with it, up to `len` of them: a cache of pages
-    /// below sees then where output without gaps is complete.
-    fn pad_to(&mut self, len: u64) {
-        if let (EncodedBytes::Owned(bytes), Ok(len)) = (&mut self.bytes, usize::try_from(len)) {
-            bytes.resize(len.max(bytes.len()), 0);
-        }
-    }
-}
-
-impl<'a> StoreJob<'a> {
-    /// Whether it is written as it lies in memory.
-    fn straight(&self) -> Option<&'a [u8]> {
-        match &self.bytes {
-            ChunkSource::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some(bytes),
-            ChunkSource::Put(part, source) if self.array.is_unfiltered(&self.key) => {
-                self.run_of(part, source)
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether it is worth another thread. Chunks that are only put together and converted are
-    /// not: they would be written from another processor's cache.
-    fn is_work(&self) -> bool {
-        match &self.bytes {
-            ChunkSource::Put(_, PutMemory { encode: Encode::Custom { .. }, .. }) => true,
-            ChunkSource::Put(..) | ChunkSource::Ready(_) | ChunkSource::Spilled(..) => {
-                !self.array.is_unfiltered(&self.key)
-            }
-        }
-    }
-
-    /// The whole chunk, where it is one run of the caller's memory in the file's form.
-    fn run_of(&self, part: &PutPart, source: &PutMemory<'a>) -> Option<&'a [u8]> {
-        if !source.encode.is_copy() {
-            return None;
-        }
-        let bytes = part.one_run(source.src, source.encode.mem_size())?;
-        (bytes.len() == self.array.chunk_bytes).then_some(bytes)
-    }
-
-    fn filter(
-        &self,
-        buffers: &mut WorkerBuffers,
-        spare: Option<Vec<u8>>,
-    ) -> Result<EncodedChunk<'a>, ChunkError> {
-        if let Some(bytes) = self.straight() {
-            let converted = Converted::default();
-            return Ok(EncodedChunk { bytes: EncodedBytes::Borrowed(bytes), mask: 0, converted });
-        }
-        let WorkerBuffers { rows: lent, filter, .. } = buffers;
-        let array = self.array;
-        let mut converted = Converted::default();
-        let raw: &[u8] = match &self.bytes {
-            ChunkSource::Ready(bytes) => bytes,
-            ChunkSource::Spilled(spills, slot) if array.is_unfiltered(&self.key) => {
-                let mut bytes = memory(spare, array.chunk_bytes)?;
-                spills.read(&self.key, *slot, &mut bytes)?;
-                return Ok(EncodedChunk {
-                    bytes: EncodedBytes::Fetched(bytes),
-                    mask: 0,
-                    converted,
-                });
-            }
-            ChunkSource::Spilled(spills, slot) => {
-                lengthen(&mut lent.stored, array.chunk_bytes)?;
-                let chunk = &mut lent.stored[..array.chunk_bytes];
-                spills.read(&self.key, *slot, chunk)?;
-                chunk
-            }
-            ChunkSource::Put(part, source) => match self.run_of(part, source) {
-                Some(bytes) => bytes,
-                None if array.is_unfiltered(&self.key) => {
-                    let mut bytes = memory(spare, array.chunk_bytes)?;
-                    converted = array.gather(part, source, &mut bytes, &mut lent.block);
-                    return Ok(EncodedChunk {
-                        bytes: EncodedBytes::Owned(bytes),
-                        mask: 0,
-                        converted,
-                    });
-                }
-                None => {
-                    lengthen(&mut lent.stored, array.chunk_bytes)?;
-                    let chunk = &mut lent.stored[..array.chunk_bytes];
-                    converted = array.gather(part, source, chunk, &mut lent.block);
-                    chunk
-                }
-            },
-        };
-        let mut bytes = spare.unwrap_or_default();
-        let before = raw.len() as u64;
-        let mut span = span(Kind::ChunkEncode, || Args { bytes: before, ..Args::default() });
-        let mask = match array.filters.encode(raw, filter, &mut bytes) {
-            Ok(mask) => mask,
-            Err(error) => {
-                // There may be no memory left: what says so takes some.
-                drop(bytes);
-                *buffers = WorkerBuffers::default();
-                return Err(ChunkError::Encode {
-                    chunk: crate::error::coordinates(&self.key),
-                    error,
-                });
-            }
-        };
-        span.change(|args| args.offset = bytes.len() as u64);
-        Ok(EncodedChunk { bytes: EncodedBytes::Owned(bytes), mask, converted })
-    }
-}
-
-impl WriterArray {
-    /// Puts together a chunk of which a put has all elements that there are.
-    fn gather(
-        &self,
-        part: &PutPart,
-        source: &PutMemory<'_>,
-        chunk: &mut [u8],
-        block: &mut Vec<u8>,
-    ) -> Converted {
-        let args = || Args { bytes: chunk.len() as u64, ..Args::default() };
-        let _span = span(Kind::ChunkGather, args);
-        if part.n_elems() != self.chunk_elems {
-            fill_chunk(chunk, &self.fill);
-        }
-        part.put(source.encode, source.src, chunk, None, block)
     }
 }
 
@@ -496,108 +319,5 @@ impl Drop for StopOnDrop<'_, '_> {
     fn drop(&mut self) {
         self.0.lock().stop = true;
         self.0.room.notify_all();
-    }
-}
-
-/// What the calling thread does with chunks that are ready.
-struct InOrderOutput<'s> {
-    storage: &'s dyn Storage,
-    space: &'s mut dyn Allocate,
-    outcome: StoreOutcome,
-    /// Places that replaced chunks had.
-    freed: Vec<ChunkAt>,
-}
-
-impl InOrderOutput<'_> {
-    /// Places, writes and enters chunks; gives back their memory.
-    fn write(
-        &mut self,
-        jobs: &[StoreJob<'_>],
-        ready: Vec<Result<EncodedChunk<'_>, ChunkError>>,
-    ) -> Vec<Vec<u8>> {
-        let mut placed = Vec::with_capacity(ready.len());
-        let mut error = None;
-        for (job, stored) in jobs.iter().zip(ready) {
-            let place = stored.and_then(|stored| Ok((self.place(job, &stored)?, stored)));
-            match place {
-                Ok(((at, is_new), mut stored)) => {
-                    if is_new {
-                        let behind = self.space.padded(at.at, at.len);
-                        stored.pad_to(behind.saturating_sub(at.at));
-                    }
-                    placed.push((job, at, is_new, stored));
-                }
-                Err(failed) => {
-                    error = Some(failed);
-                    break;
-                }
-            }
-        }
-        let ranges: Vec<_> = placed
-            .iter()
-            .map(|(_, at, _, stored)| WriteRange { at: at.at, data: stored.bytes() })
-            .collect();
-        let mut n_entered = 0;
-        let bytes = || ranges.iter().map(|range| range.data.len() as u64).sum();
-        let writing = span(Kind::ChunkWrite, || Args { bytes: bytes(), ..Args::default() });
-        let written = self.storage.write_ranges(&ranges);
-        drop(writing);
-        match written {
-            Err(failed) => error = Some(failed.into()),
-            Ok(()) => {
-                for (job, at, _, stored) in &placed {
-                    if let Err(failed) = self.enter(job, *at) {
-                        error = Some(ChunkError::Table(failed));
-                        break;
-                    }
-                    n_entered += 1;
-                    let converted = self.outcome.converted.and(stored.converted);
-                    self.outcome.converted = converted;
-                }
-            }
-        }
-        // Nothing refers to these places.
-        for (_, at, _, _) in placed[n_entered..].iter().filter(|(_, _, is_new, _)| *is_new) {
-            self.space.free(at.at, at.len);
-        }
-        self.outcome.stored += n_entered;
-        self.outcome.error = error;
-        let used = placed.into_iter().filter_map(|(.., stored)| match stored.bytes {
-            EncodedBytes::Owned(bytes) | EncodedBytes::Fetched(bytes) => Some(bytes),
-            EncodedBytes::Borrowed(_) => None,
-        });
-        used.collect()
-    }
-
-    /// Where a chunk goes, and whether the place was taken for it.
-    fn place(
-        &mut self,
-        job: &StoreJob<'_>,
-        stored: &EncodedChunk<'_>,
-    ) -> Result<(ChunkAt, bool), ChunkError> {
-        let len = stored.bytes().len() as u64;
-        if let Some(old) = job.old.filter(|old| old.len == len) {
-            return Ok((ChunkAt { mask: stored.mask, ..old }, false));
-        }
-        let at = self.space.allocate(len).map_err(ChunkError::Table)?;
-        Ok((ChunkAt { at, len, mask: stored.mask }, true))
-    }
-
-    fn enter(&mut self, job: &StoreJob<'_>, at: ChunkAt) -> Result<(), TableError> {
-        if job.old == Some(at) {
-            return Ok(());
-        }
-        let old = job.array.table.insert(&job.key, at)?;
-        self.freed.extend(old.filter(|old| old.at != at.at));
-        Ok(())
-    }
-
-    /// Gives back what replaced chunks had: at the end, so that places do not depend on when
-    /// chunks were ready.
-    fn end(self) -> StoreOutcome {
-        for old in self.freed {
-            self.space.free(old.at, old.len);
-        }
-        self.outcome
     }
 }
