@@ -2,7 +2,9 @@
 
 use zonda_convert::{Converted, Decoder};
 
+use crate::ChunkError;
 use crate::filter::shuffle;
+use crate::tuning::CONVERT_BLOCK_BYTES;
 
 /// What becomes of each element on its way into the caller's memory.
 #[derive(Clone, Copy)]
@@ -36,9 +38,6 @@ impl std::fmt::Debug for Decode<'_> {
         }
     }
 }
-
-/// Bytes that are put together before they are converted: they stay in the first-level cache.
-const BLOCK_BYTES: usize = 8 << 10;
 
 impl Decode<'_> {
     pub(crate) fn file_size(&self) -> usize {
@@ -103,7 +102,7 @@ impl Decode<'_> {
             }
             Decode::Custom { run, .. } => {
                 let mut converted = Converted::default();
-                let per_block = (BLOCK_BYTES / file).max(1);
+                let per_block = (CONVERT_BLOCK_BYTES / file).max(1);
                 for (i, dst) in dst.chunks_mut(per_block * mem).enumerate() {
                     let bytes = dst.len() / mem * file;
                     grow(block, bytes);
@@ -129,7 +128,7 @@ impl Decode<'_> {
             return Converted::default();
         }
         let mut converted = Converted::default();
-        let per_block = (BLOCK_BYTES / file).max(1);
+        let per_block = (CONVERT_BLOCK_BYTES / file).max(1);
         for (i, dst) in dst.chunks_mut(per_block * mem).enumerate() {
             let n = dst.len() / mem;
             grow(block, n * file);
@@ -143,7 +142,7 @@ impl Decode<'_> {
     /// The element `fill` over and over; zeros if it is empty.
     pub(crate) fn fill(&self, fill: &[u8], dst: &mut [u8], block: &mut Vec<u8>) -> Converted {
         let (file, mem) = (self.file_size(), self.mem_size());
-        let per_block = (BLOCK_BYTES / file).max(1);
+        let per_block = (CONVERT_BLOCK_BYTES / file).max(1);
         let n = per_block.min(dst.len() / mem);
         grow(block, n * file);
         let packed = &mut block[..n * file];
@@ -158,6 +157,20 @@ impl Decode<'_> {
         }
         converted
     }
+}
+
+/// Checks that the size of an element in the array, the fill value and the decoder agree.
+pub(crate) fn check_sizes(elem: usize, fill: &[u8], decode: &Decode<'_>) -> Result<(), ChunkError> {
+    if elem == 0 {
+        return Err(ChunkError::Shape { what: "elements of no bytes" });
+    }
+    if !fill.is_empty() && fill.len() != elem {
+        return Err(ChunkError::Shape { what: "a fill value of another size than an element" });
+    }
+    if decode.file_size() != elem || decode.mem_size() == 0 {
+        return Err(ChunkError::Request { what: "another size of elements than the array" });
+    }
+    Ok(())
 }
 
 /// Packs elements of `size` bytes that lie `step` bytes apart.

@@ -2,16 +2,19 @@
 #![deny(unsafe_code)]
 
 mod array;
-mod bytes;
 mod cache;
+mod chunk_bytes;
+mod contiguous;
 mod decode;
+mod engine;
 mod error;
 pub mod filter;
-mod linear;
+mod memory_parts;
 mod plan;
-mod pool;
 mod prefetch;
+mod read;
 mod recency;
+mod row_reader;
 mod scatter;
 mod selection;
 mod stored;
@@ -22,14 +25,16 @@ mod sync {
     pub(crate) use zonda_runtime::{fork, lock};
 }
 mod table;
+mod tuning;
+mod worker;
 mod write;
 
 pub use array::{ArrayShape, ChunkedArray};
+pub use contiguous::{LinearArray, Segment, SegmentBytes};
 pub use decode::Decode;
+pub use engine::Engine;
 pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
-pub use linear::{LinearArray, Segment, SegmentBytes};
-pub use pool::Engine;
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
 pub use write::{
     ArrayId, ChunkWriter, Encode, MakeSpillFile, NewArray, SpillFile, StoredChunks,

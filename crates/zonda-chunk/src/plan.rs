@@ -2,13 +2,14 @@
 
 use smallvec::SmallVec;
 
-use crate::selection::{Coords, Selection};
+use crate::selection::{Coords, GridSelection};
 use crate::table::{ChunkAt, ChunkTable};
+use crate::tuning::{MOST_LOOKUP_BOXES, SPARSE_CHUNKS};
 use crate::{ChunkError, TableError};
 
 /// Parts of a request that are looked up together: parts with successive numbers, a box of pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Batch {
+pub(crate) struct PartBatch {
     /// Numbers of its parts.
     pub begin: usize,
     pub end: usize,
@@ -16,15 +17,8 @@ pub(crate) struct Batch {
     pieces: SmallVec<[(usize, usize); 4]>,
 }
 
-/// Parts of a batch: what is known of each takes some memory.
-pub(crate) const MOST_PARTS: usize = 1 << 16;
-/// Boxes that are looked up one by one where a stride leaves most chunks between them out.
-const MOST_BOXES: usize = 4096;
-/// Chunks per touched one from which on that is done.
-const SPARSE: u64 = 4;
-
 /// Cuts the parts of a selection into batches of at most `most`.
-pub(crate) fn batches(selection: &Selection, most: usize) -> impl Iterator<Item = Batch> {
+pub(crate) fn batches(selection: &GridSelection, most: usize) -> impl Iterator<Item = PartBatch> {
     let counts: SmallVec<[usize; 4]> = selection.cuts().map(|cuts| cuts.n_pieces()).collect();
     // Dimensions from `split` on are whole in each batch, and `inner` parts.
     let (mut split, mut inner) = (counts.len(), 1usize);
@@ -54,15 +48,15 @@ pub(crate) fn batches(selection: &Selection, most: usize) -> impl Iterator<Item 
                 pieces[d] = (k, k + 1);
             }
         }
-        Batch { begin: begin * inner, end: (begin + behind - first) * inner, pieces }
+        PartBatch { begin: begin * inner, end: (begin + behind - first) * inner, pieces }
     })
 }
 
 /// Where the chunks of a batch's parts are, by part number from `batch.begin` on.
 pub(crate) fn locate(
     table: &dyn ChunkTable,
-    selection: &Selection,
-    batch: &Batch,
+    selection: &GridSelection,
+    batch: &PartBatch,
 ) -> Result<Vec<Option<ChunkAt>>, ChunkError> {
     let n = batch.end - batch.begin;
     let mut places = Vec::new();
@@ -89,7 +83,7 @@ pub(crate) fn locate(
 }
 
 /// The number of the part in this chunk, if it belongs to the batch.
-fn number_of(selection: &Selection, batch: &Batch, chunk: &[u64]) -> Option<usize> {
+fn number_of(selection: &GridSelection, batch: &PartBatch, chunk: &[u64]) -> Option<usize> {
     if chunk.len() != selection.axes.len() {
         return None;
     }
@@ -103,7 +97,7 @@ fn number_of(selection: &Selection, batch: &Batch, chunk: &[u64]) -> Option<usiz
 
 /// Calls `look` with boxes of the chunk grid that together hold the pieces.
 fn boxes(
-    selection: &Selection,
+    selection: &GridSelection,
     pieces: &[(usize, usize)],
     mut look: impl FnMut(&[u64], &[u64]) -> Result<(), TableError>,
 ) -> Result<(), TableError> {
@@ -113,8 +107,8 @@ fn boxes(
     for (axis, &(first, behind)) in selection.axes.iter().zip(pieces) {
         let n = behind - first;
         let (from, to) = axis.chunks(first, behind - 1);
-        let sparse = n > 1 && (to - from) / SPARSE >= n as u64;
-        let alone = n_boxes.checked_mul(n).filter(|&n| sparse && n <= MOST_BOXES);
+        let sparse = n > 1 && (to - from) / SPARSE_CHUNKS >= n as u64;
+        let alone = n_boxes.checked_mul(n).filter(|&n| sparse && n <= MOST_LOOKUP_BOXES);
         n_boxes = alone.unwrap_or(n_boxes);
         steps.push(if alone.is_some() { (n, 1) } else { (1, n) });
     }
@@ -138,10 +132,15 @@ mod tests {
     use super::*;
     use zonda_model::Hyperslab;
 
-    fn selection(chunk: &[u64], count: &[usize], stride: &[isize], extent: &[u64]) -> Selection {
+    fn selection(
+        chunk: &[u64],
+        count: &[usize],
+        stride: &[isize],
+        extent: &[u64],
+    ) -> GridSelection {
         let start = vec![0; count.len()];
         let slab = Hyperslab { start: &start, count, stride: Some(stride) };
-        Selection::new(chunk, extent, &slab).expect("valid")
+        GridSelection::new(chunk, extent, &slab).expect("valid")
     }
 
     #[test]

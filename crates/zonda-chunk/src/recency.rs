@@ -1,60 +1,60 @@
 //! Nodes in the order of their last use: two lists linked through one table.
 
 /// Number of a node.
-pub(crate) type Id = usize;
+pub(crate) type NodeId = usize;
 
-const NONE: Id = usize::MAX;
+const NONE: NodeId = usize::MAX;
 
 /// A list of nodes, oldest first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct List {
-    oldest: Id,
-    newest: Id,
+pub(crate) struct RecencyList {
+    oldest: NodeId,
+    newest: NodeId,
     pub len: usize,
 }
 
-impl Default for List {
-    fn default() -> List {
-        List { oldest: NONE, newest: NONE, len: 0 }
+impl Default for RecencyList {
+    fn default() -> RecencyList {
+        RecencyList { oldest: NONE, newest: NONE, len: 0 }
     }
 }
 
-impl List {
+impl RecencyList {
     /// The node longest unused.
-    pub(crate) fn oldest(&self) -> Option<Id> {
+    pub(crate) fn oldest(&self) -> Option<NodeId> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
     /// The node used last.
-    pub(crate) fn newest(&self) -> Option<Id> {
+    pub(crate) fn newest(&self) -> Option<NodeId> {
         (self.newest != NONE).then_some(self.newest)
     }
 }
 
 /// Nodes, which may each be in one list.
 #[derive(Debug)]
-pub(crate) struct Nodes<T> {
-    nodes: Vec<Node<T>>,
-    free: Vec<Id>,
+pub(crate) struct NodeTable<T> {
+    nodes: Vec<ListNode<T>>,
+    free: Vec<NodeId>,
 }
 
 #[derive(Debug)]
-struct Node<T> {
+struct ListNode<T> {
     value: Option<T>,
-    older: Id,
-    newer: Id,
+    older: NodeId,
+    newer: NodeId,
 }
 
-impl<T> Default for Nodes<T> {
-    fn default() -> Nodes<T> {
-        Nodes { nodes: Vec::new(), free: Vec::new() }
+impl<T> Default for NodeTable<T> {
+    fn default() -> NodeTable<T> {
+        NodeTable { nodes: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T> Nodes<T> {
+impl<T> NodeTable<T> {
     /// A new node, in no list.
-    pub(crate) fn insert(&mut self, value: T) -> Id {
-        let node = Node { value: Some(value), older: NONE, newer: NONE };
+    pub(crate) fn insert(&mut self, value: T) -> NodeId {
+        let node = ListNode { value: Some(value), older: NONE, newer: NONE };
         match self.free.pop() {
             Some(id) => {
                 self.nodes[id] = node;
@@ -68,7 +68,7 @@ impl<T> Nodes<T> {
     }
 
     /// Takes out a node, which is in no list.
-    pub(crate) fn remove(&mut self, id: Id) -> Option<T> {
+    pub(crate) fn remove(&mut self, id: NodeId) -> Option<T> {
         let value = self.nodes.get_mut(id)?.value.take();
         if value.is_some() {
             self.free.push(id);
@@ -76,21 +76,21 @@ impl<T> Nodes<T> {
         value
     }
 
-    pub(crate) fn get(&self, id: Id) -> Option<&T> {
+    pub(crate) fn get(&self, id: NodeId) -> Option<&T> {
         self.nodes.get(id)?.value.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, id: NodeId) -> Option<&mut T> {
         self.nodes.get_mut(id)?.value.as_mut()
     }
 
     /// The node used next after this one.
-    pub(crate) fn newer(&self, id: Id) -> Option<Id> {
+    pub(crate) fn newer(&self, id: NodeId) -> Option<NodeId> {
         Some(self.nodes.get(id)?.newer).filter(|&newer| newer != NONE)
     }
 
     /// Puts a node that is in no list at the end of `list`, as the newest.
-    pub(crate) fn link(&mut self, list: &mut List, id: Id) {
+    pub(crate) fn link(&mut self, list: &mut RecencyList, id: NodeId) {
         let last = std::mem::replace(&mut list.newest, id);
         (self.nodes[id].older, self.nodes[id].newer) = (last, NONE);
         match self.nodes.get_mut(last) {
@@ -101,7 +101,7 @@ impl<T> Nodes<T> {
     }
 
     /// Takes a node out of `list`, where it is.
-    pub(crate) fn unlink(&mut self, list: &mut List, id: Id) {
+    pub(crate) fn unlink(&mut self, list: &mut RecencyList, id: NodeId) {
         let (older, newer) = (self.nodes[id].older, self.nodes[id].newer);
         match self.nodes.get_mut(older) {
             Some(node) => node.newer = newer,
@@ -122,11 +122,11 @@ mod tests {
 
     #[test]
     fn lists_keep_the_order_of_use() {
-        let mut nodes = Nodes::default();
-        let (mut list, mut other) = (List::default(), List::default());
-        let ids: Vec<Id> = (0..4).map(|value| nodes.insert(value)).collect();
+        let mut nodes = NodeTable::default();
+        let (mut list, mut other) = (RecencyList::default(), RecencyList::default());
+        let ids: Vec<NodeId> = (0..4).map(|value| nodes.insert(value)).collect();
         ids.iter().for_each(|&id| nodes.link(&mut list, id));
-        let order = |nodes: &Nodes<i32>, list: &List| {
+        let order = |nodes: &NodeTable<i32>, list: &RecencyList| {
             let mut order = Vec::new();
             let mut at = list.oldest;
             while at != NONE {

@@ -4,17 +4,20 @@ use smallvec::SmallVec;
 use zonda_model::Hyperslab;
 
 use crate::ChunkError;
-use crate::scatter::Cuts;
+use crate::memory_parts::AxisCuts;
 
-/// One number per dimension; no memory is taken up to rank 4.
+/// One number per dimension, in a file; no memory is taken up to rank 4.
 pub(crate) type Coords = SmallVec<[u64; 4]>;
+
+/// One number per dimension, in memory; no memory is taken up to rank 4.
+pub(crate) type DimNumbers = SmallVec<[usize; 4]>;
 
 /// One dimension of a selection.
 ///
 /// Its elements fall into *pieces*: one for each chunk touched, and a last one for those at or
 /// beyond the extent, which are fill values whatever the file holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Axis {
+pub(crate) struct SelectedAxis {
     /// First element.
     pub start: u64,
     /// Distance between elements.
@@ -27,28 +30,28 @@ pub(crate) struct Axis {
     first: u64,
     begin: u64,
     /// Where the pieces begin and end, in selected elements.
-    pub cuts: Cuts,
+    pub cuts: AxisCuts,
 }
 
 /// The elements of one dimension in one chunk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct ChunkPiece {
     /// Index of the chunk.
     pub chunk: u64,
     /// First selected element, from the chunk's first.
     pub within: u64,
 }
 
-impl Axis {
-    fn new(start: u64, count: usize, stride: u64, chunk: u64, extent: u64) -> Axis {
+impl SelectedAxis {
+    fn new(start: u64, count: usize, stride: u64, chunk: u64, extent: u64) -> SelectedAxis {
         let n_in = match extent.checked_sub(start) {
             None | Some(0) => 0,
             Some(left) => usize::try_from((left - 1) / stride + 1).unwrap_or(usize::MAX).min(count),
         };
         let first = start / chunk;
         let begin = first * chunk;
-        let cuts = Cuts::new(start - begin, stride, chunk, n_in, count);
-        Axis { start, stride, chunk, extent, first, begin, cuts }
+        let cuts = AxisCuts::new(start - begin, stride, chunk, n_in, count);
+        SelectedAxis { start, stride, chunk, extent, first, begin, cuts }
     }
 
     /// The coordinate of selected element `i`, which is inside the extent.
@@ -57,17 +60,17 @@ impl Axis {
     }
 
     /// The chunk of piece `k`; `None` for the piece beyond the extent.
-    pub(crate) fn piece(&self, k: usize) -> Option<Piece> {
+    pub(crate) fn piece(&self, k: usize) -> Option<ChunkPiece> {
         if k >= self.cuts.n_chunks() {
             return None;
         }
         let at = self.coord(self.cuts.lower(k));
         if self.stride > self.chunk && k > 0 {
-            return Some(Piece { chunk: at / self.chunk, within: at % self.chunk });
+            return Some(ChunkPiece { chunk: at / self.chunk, within: at % self.chunk });
         }
         // Neighbouring chunks: no division.
         let begin = self.begin + k as u64 * self.chunk;
-        Some(Piece { chunk: self.first + k as u64, within: at - begin })
+        Some(ChunkPiece { chunk: self.first + k as u64, within: at - begin })
     }
 
     /// The piece in chunk `index`, if one is.
@@ -99,18 +102,18 @@ impl Axis {
 
 /// A hyperslab laid over a chunk grid.
 #[derive(Clone, Debug)]
-pub(crate) struct Selection {
-    pub axes: SmallVec<[Axis; 4]>,
+pub(crate) struct GridSelection {
+    pub axes: SmallVec<[SelectedAxis; 4]>,
     pub n_elems: usize,
 }
 
-impl Selection {
+impl GridSelection {
     /// `chunk` has no zeros, and is as long as `extent`.
     pub(crate) fn new(
         chunk: &[u64],
         extent: &[u64],
         slab: &Hyperslab<'_>,
-    ) -> Result<Selection, ChunkError> {
+    ) -> Result<GridSelection, ChunkError> {
         let rank = chunk.len();
         let strides = slab.stride.map_or(rank, <[isize]>::len);
         if [extent.len(), slab.start.len(), slab.count.len(), strides] != [rank; 4] {
@@ -129,15 +132,103 @@ impl Selection {
             }
             // One element has no next one, however far.
             let stride = if slab.count[d] <= 1 { 1 } else { stride };
-            axes.push(Axis::new(slab.start[d] as u64, slab.count[d], stride, chunk[d], extent[d]));
+            axes.push(SelectedAxis::new(
+                slab.start[d] as u64,
+                slab.count[d],
+                stride,
+                chunk[d],
+                extent[d],
+            ));
         }
-        Ok(Selection { axes, n_elems })
+        Ok(GridSelection { axes, n_elems })
+    }
+
+    /// Where in its chunk a part begins, and the distances of its elements, in bytes; `None` for a
+    /// part beyond the extent. `steps` are the distances of neighbours in the chunk.
+    pub(crate) fn place(&self, pieces: &[usize], steps: &[u64]) -> Option<(u64, Coords)> {
+        let mut base = 0;
+        let mut wide = Coords::from_slice(steps);
+        for ((axis, &k), step) in self.axes.iter().zip(pieces).zip(&mut wide) {
+            base += axis.piece(k)?.within * *step;
+            // With one element there is no next one.
+            if axis.stride > 1 && axis.cuts.len(k) > 1 {
+                *step *= axis.stride;
+            }
+        }
+        Some((base, wide))
+    }
+
+    /// The coordinates, in the chunk grid, of the chunk that a part is in; the part is inside the extent.
+    pub(crate) fn key(&self, pieces: &[usize]) -> Coords {
+        let axes = self.axes.iter().zip(pieces);
+        axes.map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect()
+    }
+
+    /// Whether a touched chunk reaches beyond the extent.
+    pub(crate) fn is_edge(&self, key: &[u64]) -> bool {
+        let mut axes = self.axes.iter().zip(key);
+        axes.any(|(axis, &index)| axis.extent - index * axis.chunk < axis.chunk)
+    }
+
+    /// Whether a part has every element that the array has in the part's chunk.
+    pub(crate) fn is_whole(&self, pieces: &[usize]) -> bool {
+        self.axes.iter().zip(pieces).all(|(axis, &k)| axis.is_whole(k))
     }
 
     /// The cuts of all dimensions.
-    pub(crate) fn cuts(&self) -> impl Iterator<Item = Cuts> + '_ {
+    pub(crate) fn cuts(&self) -> impl Iterator<Item = AxisCuts> + '_ {
         self.axes.iter().map(|axis| axis.cuts)
     }
+}
+
+/// Bytes from one element to the next in each dimension of a packed block.
+pub(crate) fn steps(dims: &[u64], elem: usize) -> Option<Coords> {
+    let mut steps = Coords::from_elem(0, dims.len());
+    let mut step = elem as u64;
+    for (d, &n) in dims.iter().enumerate().rev() {
+        steps[d] = step;
+        step = step.checked_mul(n)?;
+    }
+    Some(steps)
+}
+
+/// A request that is one run of elements, all of them inside one chunk and inside the extent: the
+/// first, counted in the chunk, and how many. `origin` is the chunk's first coordinate.
+#[inline]
+pub(crate) fn run_in(
+    chunk: &[u64],
+    extent: &[u64],
+    slab: &Hyperslab<'_>,
+    origin: impl Fn(usize) -> u64,
+) -> Option<(u64, usize)> {
+    let rank = chunk.len();
+    let (start, count) = (slab.start, slab.count);
+    if extent.len() != rank || start.len() != rank || count.len() != rank {
+        return None;
+    }
+    if slab.stride.is_some_and(|stride| {
+        stride.len() != rank || stride.iter().zip(count).any(|(&s, &n)| n > 1 && s != 1)
+    }) {
+        return None;
+    }
+    let (mut first, mut step, mut n, mut whole) = (0u64, 1u64, 1usize, true);
+    for d in (0..rank).rev() {
+        let within = (start[d] as u64).checked_sub(origin(d))?;
+        let here = count[d] as u64;
+        // Every dimension but the slowest one with more than one element is taken whole.
+        if here == 0 || (!whole && here != 1) {
+            return None;
+        }
+        if within.checked_add(here)? > chunk[d] || (start[d] as u64).checked_add(here)? > extent[d]
+        {
+            return None;
+        }
+        whole = whole && here == chunk[d];
+        first = first.checked_add(within.checked_mul(step)?)?;
+        step = step.checked_mul(chunk[d])?;
+        n = n.checked_mul(count[d])?;
+    }
+    Some((first, n))
 }
 
 #[cfg(test)]
@@ -152,7 +243,7 @@ mod tests {
                 for start in 0..10u64 {
                     for stride in 1..8u64 {
                         for count in 0..6usize {
-                            check(Axis::new(start, count, stride, chunk, extent), count);
+                            check(SelectedAxis::new(start, count, stride, chunk, extent), count);
                         }
                     }
                 }
@@ -160,7 +251,7 @@ mod tests {
         }
     }
 
-    fn check(axis: Axis, count: usize) {
+    fn check(axis: SelectedAxis, count: usize) {
         let mut expected: Vec<(Option<u64>, usize)> = Vec::new();
         for i in 0..count {
             let at = axis.start + i as u64 * axis.stride;
@@ -188,10 +279,10 @@ mod tests {
 
     #[test]
     fn the_largest_numbers_do_not_overflow() {
-        let axis = Axis::new(u64::MAX - 2, 5, u64::MAX / 2, 7, u64::MAX);
+        let axis = SelectedAxis::new(u64::MAX - 2, 5, u64::MAX / 2, 7, u64::MAX);
         assert_eq!(axis.cuts.n_chunks(), 1);
         assert_eq!(axis.cuts.n_pieces(), 2);
-        let axis = Axis::new(u64::MAX - 9, 5, 2, u64::MAX, u64::MAX);
+        let axis = SelectedAxis::new(u64::MAX - 9, 5, 2, u64::MAX, u64::MAX);
         assert_eq!((axis.cuts.n_pieces(), axis.cuts.len(0)), (1, 5));
     }
 }

@@ -4,58 +4,60 @@
 use zonda_storage::ReadRange;
 use zonda_trace::{Args, Kind, span};
 
-use crate::array::{Inner, WorkerBuffers};
-use crate::bytes::Bytes;
-use crate::linear::Source;
+use crate::array::Inner;
+use crate::chunk_bytes::ChunkBytes;
+use crate::row_reader::RowSource;
 use crate::table::ChunkAt;
+use crate::tuning::CHECKED_FETCH_BYTES;
+use crate::worker::WorkerBuffers;
 use crate::{ChunkError, FilterError};
-
-/// Stored bytes of a chunk from which on the length of the storage is looked at before memory is
-/// taken.
-const LARGE_BYTES: u64 = 1 << 20;
 
 impl Inner {
     /// Decodes a chunk for the cache.
     pub(crate) fn decode_chunk(
         &self,
-        found: &Found<'_>,
+        found: &LocatedChunk<'_>,
         chunk_bytes: usize,
-        spare: Option<Bytes>,
-        bench: &mut WorkerBuffers,
-    ) -> Result<Bytes, ChunkError> {
+        spare: Option<ChunkBytes>,
+        buffers: &mut WorkerBuffers,
+    ) -> Result<ChunkBytes, ChunkError> {
         if self.is_raw(found) {
-            let source = RawChunk { inner: self, found, chunk_bytes };
+            let source = UnfilteredChunk { inner: self, found, chunk_bytes };
             source.check()?;
-            let mut bytes = Bytes::new(chunk_bytes, spare)?;
+            let mut bytes = ChunkBytes::new(chunk_bytes, spare)?;
             source.read(&mut [ReadRange::new(0, &mut bytes)])?;
             return Ok(bytes);
         }
-        self.fetch(found, &mut bench.memory.stored)?;
-        self.unfilter(found, chunk_bytes, spare, bench)
+        self.fetch(found, &mut buffers.rows.stored)?;
+        self.unfilter(found, chunk_bytes, spare, buffers)
     }
 
     /// Undoes the filters of the chunk whose bytes were fetched.
     pub(crate) fn unfilter(
         &self,
-        found: &Found<'_>,
+        found: &LocatedChunk<'_>,
         chunk_bytes: usize,
-        spare: Option<Bytes>,
-        bench: &mut WorkerBuffers,
-    ) -> Result<Bytes, ChunkError> {
-        let stored = &bench.memory.stored[..found.place.len as usize];
+        spare: Option<ChunkBytes>,
+        buffers: &mut WorkerBuffers,
+    ) -> Result<ChunkBytes, ChunkError> {
+        let stored = &buffers.rows.stored[..found.place.len as usize];
         let mask = found.place.mask;
         let failed = |error| self.filter_error(found, error);
         let _span = decoding(stored.len(), chunk_bytes);
-        self.filters.prove(stored, mask, &mut bench.filter).map_err(failed)?;
-        let mut bytes = Bytes::new(chunk_bytes, spare)?;
-        self.filters.decode(stored, mask, &mut bench.filter, &mut bytes).map_err(failed)?;
+        self.filters.prove(stored, mask, &mut buffers.filter).map_err(failed)?;
+        let mut bytes = ChunkBytes::new(chunk_bytes, spare)?;
+        self.filters.decode(stored, mask, &mut buffers.filter, &mut bytes).map_err(failed)?;
         Ok(bytes)
     }
 
     /// Reads the stored bytes of a chunk.
-    pub(crate) fn fetch(&self, found: &Found<'_>, stored: &mut Vec<u8>) -> Result<(), ChunkError> {
+    pub(crate) fn fetch(
+        &self,
+        found: &LocatedChunk<'_>,
+        stored: &mut Vec<u8>,
+    ) -> Result<(), ChunkError> {
         let ChunkAt { at, len, .. } = found.place;
-        if len > LARGE_BYTES {
+        if len > CHECKED_FETCH_BYTES {
             let end = at.checked_add(len);
             let file_len = self.storage.len()?;
             if end.is_none_or(|end| end > file_len) {
@@ -81,11 +83,11 @@ impl Inner {
     }
 
     /// Whether a chunk is stored as it is.
-    pub(crate) fn is_raw(&self, found: &Found<'_>) -> bool {
+    pub(crate) fn is_raw(&self, found: &LocatedChunk<'_>) -> bool {
         self.filters.skips_all(found.place.mask) || (self.partial_edge_unfiltered && found.is_edge)
     }
 
-    pub(crate) fn filter_error(&self, found: &Found<'_>, error: FilterError) -> ChunkError {
+    pub(crate) fn filter_error(&self, found: &LocatedChunk<'_>, error: FilterError) -> ChunkError {
         ChunkError::Filter {
             chunk: crate::error::coordinates(found.key),
             at: found.place.at,
@@ -103,14 +105,14 @@ pub(crate) fn decoding(stored: usize, chunk_bytes: usize) -> zonda_trace::Span {
 
 /// A chunk in the storage.
 #[derive(Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct LocatedChunk<'a> {
     pub key: &'a [u64],
     pub place: ChunkAt,
     /// It reaches beyond the extent.
     pub is_edge: bool,
 }
 
-impl Found<'_> {
+impl LocatedChunk<'_> {
     pub(crate) fn out_of_file(&self) -> ChunkError {
         let ChunkAt { at, len, .. } = self.place;
         ChunkError::OutOfFile { chunk: crate::error::coordinates(self.key), at, len }
@@ -118,13 +120,13 @@ impl Found<'_> {
 }
 
 /// A chunk that no filter was applied to.
-pub(crate) struct RawChunk<'a> {
+pub(crate) struct UnfilteredChunk<'a> {
     pub inner: &'a Inner,
-    pub found: &'a Found<'a>,
+    pub found: &'a LocatedChunk<'a>,
     pub chunk_bytes: usize,
 }
 
-impl RawChunk<'_> {
+impl UnfilteredChunk<'_> {
     pub(crate) fn check(&self) -> Result<(), ChunkError> {
         let (ChunkAt { at, len, .. }, expected) = (self.found.place, self.chunk_bytes as u64);
         if len != expected {
@@ -142,7 +144,7 @@ impl RawChunk<'_> {
     }
 }
 
-impl Source for RawChunk<'_> {
+impl RowSource for UnfilteredChunk<'_> {
     fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
         for range in &mut *ranges {
             range.at = range.at.saturating_add(self.found.place.at);

@@ -178,7 +178,7 @@ fn reference_alive() {
         return;
     };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference.py");
-    let folder = std::env::temp_dir();
+    let folder = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| {
         let done = std::process::Command::new(&python).arg(script).args(args).output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -186,7 +186,7 @@ fn reference_alive() {
         said
     };
 
-    let made = folder.join(format!("zonda-filters-{}-made.bin", std::process::id()));
+    let made = folder.path().join("made.bin");
     run(&["make", made.to_str().unwrap(), "23"]);
     let (arrays, chunks) = read(&std::fs::read(&made).unwrap());
     let mut scratch = Scratch::default();
@@ -198,7 +198,6 @@ fn reference_alive() {
             .unwrap_or_else(|error| panic!("{}: {error} ({})", chunk.name, made.display()));
         assert!(out == *raw, "{}: other bytes ({})", chunk.name, made.display());
     }
-    std::fs::remove_file(&made).unwrap();
 
     // Fewer elements than Blosc splits into streams by byte.
     let mut arrays = arrays;
@@ -212,9 +211,8 @@ fn reference_alive() {
             ours.push(Chunk { name: format!("{array}-{name}"), array, mask, specs, stored });
         }
     }
-    let written = folder.join(format!("zonda-filters-{}-written.bin", std::process::id()));
+    let written = folder.path().join("written.bin");
     std::fs::write(&written, write(&arrays, &ours)).unwrap();
     let said = run(&["check", written.to_str().unwrap()]);
     assert!(said.contains(&format!("checked {}, 0 bad", ours.len())), "{said}");
-    std::fs::remove_file(&written).unwrap();
 }

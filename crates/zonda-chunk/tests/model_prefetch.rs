@@ -8,7 +8,7 @@ use shuttle::sync::Mutex;
 use smallvec::{SmallVec, smallvec};
 
 #[allow(dead_code, unreachable_pub)]
-#[path = "../src/cache.rs"]
+#[path = "../src/cache/mod.rs"]
 mod cache;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../src/prefetch/work.rs"]
@@ -16,6 +16,10 @@ mod prefetch;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../src/recency.rs"]
 mod recency;
+
+#[allow(dead_code, unreachable_pub)]
+#[path = "../src/tuning.rs"]
+mod tuning;
 
 /// As in the crate, but what the scheduler knows.
 mod sync {
@@ -117,8 +121,8 @@ mod sync {
 }
 
 /// As in the crate.
-mod bytes {
-    pub(crate) type Bytes = Vec<u8>;
+mod chunk_bytes {
+    pub(crate) type ChunkBytes = Vec<u8>;
 }
 
 /// As in the crate.
@@ -135,7 +139,7 @@ mod table {
 mod stored {
     #[derive(Debug)]
     #[expect(dead_code, reason = "what of it is needed here is the place")]
-    pub(crate) struct Found<'a> {
+    pub(crate) struct LocatedChunk<'a> {
         pub key: &'a [u64],
         pub place: super::table::ChunkAt,
         pub is_edge: bool,
@@ -143,7 +147,7 @@ mod stored {
 }
 
 /// Threads for whoever wants one, and memory without end.
-mod pool {
+mod engine {
     use super::{Arc, Weak};
     use zonda_runtime::memory::{Holder, Kind};
 
@@ -195,10 +199,9 @@ mod pool {
 
 /// An array of chunks of one byte each, whose places are numbers of bytes of a disk.
 mod array {
-    use super::cache::Cache;
-    use super::pool::Engine;
-    use super::prefetch::Background;
-    use super::stored::Found;
+    use super::cache::ChunkCache;
+    use super::engine::Engine;
+    use super::prefetch::BackgroundDecoding;
     use super::table::ChunkAt;
     use super::{Arc, Mutex};
     use crate::sync::atomic::AtomicU64;
@@ -210,9 +213,9 @@ mod array {
         pub disk: Mutex<Vec<u8>>,
         pub chunk_dims: Vec<u64>,
         pub chunk_bytes: Option<usize>,
-        pub cache: Arc<Cache>,
+        pub cache: Arc<ChunkCache>,
         pub since: AtomicU64,
-        pub background: Background,
+        pub background: BackgroundDecoding,
     }
 
     /// Where each chunk is.
@@ -234,14 +237,19 @@ mod array {
             Ok(())
         }
     }
+}
+
+/// As in the crate.
+mod worker {
+    use super::engine::Engine;
 
     #[derive(Debug, Default)]
     pub(crate) struct WorkerBuffers {
-        pub memory: Memory,
+        pub rows: RowBuffers,
     }
 
     #[derive(Debug, Default)]
-    pub(crate) struct Memory {
+    pub(crate) struct RowBuffers {
         pub stored: Vec<u8>,
     }
 
@@ -252,6 +260,13 @@ mod array {
 
         pub(crate) fn put_back(self, _: usize, _: &Engine) {}
     }
+}
+
+/// As in the crate, but with a disk in place of filters and a storage.
+mod reads {
+    use super::array::Inner;
+    use super::stored::LocatedChunk;
+    use super::worker::WorkerBuffers;
 
     impl Inner {
         #[expect(clippy::unused_self, reason = "as in the crate")]
@@ -260,11 +275,15 @@ mod array {
         }
 
         #[expect(clippy::unused_self, reason = "as in the crate")]
-        pub(crate) fn is_raw(&self, _: &Found<'_>) -> bool {
+        pub(crate) fn is_raw(&self, _: &LocatedChunk<'_>) -> bool {
             false
         }
 
-        pub(crate) fn fetch(&self, found: &Found<'_>, stored: &mut Vec<u8>) -> Result<(), ()> {
+        pub(crate) fn fetch(
+            &self,
+            found: &LocatedChunk<'_>,
+            stored: &mut Vec<u8>,
+        ) -> Result<(), ()> {
             *stored = vec![self.disk.lock().unwrap()[found.place.at as usize]];
             Ok(())
         }
@@ -273,25 +292,26 @@ mod array {
         #[expect(clippy::unused_self, reason = "as in the crate")]
         pub(crate) fn unfilter(
             &self,
-            _: &Found<'_>,
+            _: &LocatedChunk<'_>,
             _: usize,
             _: Option<Vec<u8>>,
-            bench: &mut WorkerBuffers,
+            buffers: &mut WorkerBuffers,
         ) -> Result<Vec<u8>, ()> {
             shuttle::thread::yield_now();
-            match bench.memory.stored[..] {
+            match buffers.rows.stored[..] {
                 [super::NOTHING] => Err(()),
-                _ => Ok(bench.memory.stored.clone()),
+                _ => Ok(buffers.rows.stored.clone()),
             }
         }
     }
 }
 
-use array::{Inner, Table, WorkerBuffers};
-use cache::{Cache, Claim, Want};
-use prefetch::{Ahead, Background, Place};
-use stored::Found;
+use array::{Inner, Table};
+use cache::{CacheClaim, ChunkCache, ClaimTerms};
+use prefetch::{BackgroundDecoding, PrefetchBox, WalkPosition};
+use stored::LocatedChunk;
 use sync::atomic::AtomicU64;
+use worker::WorkerBuffers;
 
 /// Orders that are tried of each case; each is another one.
 const ORDERS: usize = 3000;
@@ -305,24 +325,24 @@ fn in_many_orders(test: impl Fn() + Send + Sync + 'static) {
 
 /// Chunks 0, 10 and 20, side by side.
 fn array() -> Arc<Inner> {
-    let engine = pool::Engine::new();
+    let engine = engine::Engine::new();
     Arc::new(Inner {
-        cache: Cache::new(&engine, 1),
+        cache: ChunkCache::new(&engine, 1),
         engine,
         table: Table(Mutex::new((0..N_CHUNKS).collect())),
         disk: Mutex::new((0..N_CHUNKS).map(|key| 10 * key as u8).collect()),
         chunk_dims: vec![1],
         chunk_bytes: Some(1),
         since: AtomicU64::new(0),
-        background: Background::default(),
+        background: BackgroundDecoding::default(),
     })
 }
 
 /// A request has come to chunk `edge` of a walk: what comes next is decoded in the background.
 fn walk(inner: &Arc<Inner>, edge: u64) {
-    inner.background.note(Place { walk: 1, edge, keeps: true });
+    inner.background.note(WalkPosition { walk: 1, edge, keeps: true });
     let one = |n: u64| -> SmallVec<[u64; 4]> { smallvec![n] };
-    let ahead = Ahead {
+    let ahead = PrefetchBox {
         first: one((edge + 1).min(N_CHUNKS - 1)),
         last: one(N_CHUNKS - 1),
         behind: None,
@@ -341,16 +361,16 @@ fn read(inner: &Arc<Inner>, key: u64) -> u8 {
         return chunk.bytes[0];
     }
     let (key, place) = (smallvec![key], inner.table.at(key));
-    let found = Found { key: &key, place, is_edge: false };
-    let mut bench = WorkerBuffers::take();
-    let decode = |bench: &mut WorkerBuffers| {
-        inner.fetch(&found, &mut bench.memory.stored).unwrap();
-        inner.unfilter(&found, 1, None, bench).expect("a chunk")
+    let found = LocatedChunk { key: &key, place, is_edge: false };
+    let mut buffers = WorkerBuffers::take();
+    let decode = |buffers: &mut WorkerBuffers| {
+        inner.fetch(&found, &mut buffers.rows.stored).unwrap();
+        inner.unfilter(&found, 1, None, buffers).expect("a chunk")
     };
-    match inner.cache.claim(&key, Want { keep: true, since: 0, now: true }) {
-        Claim::Ready(chunk) => chunk.bytes[0],
-        Claim::Load(ticket) => ticket.publish(decode(&mut bench)).bytes[0],
-        Claim::Bypass => decode(&mut bench)[0],
+    match inner.cache.claim(&key, ClaimTerms { keep: true, since: 0, now: true }) {
+        CacheClaim::Ready(chunk) => chunk.bytes[0],
+        CacheClaim::Decode(ticket) => ticket.publish(decode(&mut buffers)).bytes[0],
+        CacheClaim::Bypass => decode(&mut buffers)[0],
     }
 }
 

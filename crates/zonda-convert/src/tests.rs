@@ -43,26 +43,14 @@ fn pairs() -> Vec<(ExtType, ByteOrder, MemType, RangeRule)> {
     pairs
 }
 
-/// A small generator (xorshift), so that a failure repeats.
-struct Bits(u64);
-
-impl Bits {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
-
 /// `N_ELEMS` elements of `ty` in native order: the neighbours of every bound, NaN with payloads,
 /// infinities, subnormals, random bits, and long runs that fit every type.
 fn elements(ty: MemType) -> Vec<u8> {
-    let mut bits = Bits(0x9e37_79b9_7f4a_7c15);
+    let mut random = fastrand::Rng::with_seed(5);
     let powers = [7, 8, 15, 16, 31, 32, 63, 64];
     let mut out = Vec::with_capacity(N_ELEMS * ty.size());
     for i in 0..N_ELEMS {
-        let r = bits.next();
+        let r = random.u64(..);
         let small = r % 100;
         let power = 2_f64.powi(powers[(r >> 8) as usize % powers.len()]);
         let sign = if r & 1 == 0 { 1.0 } else { -1.0 };
@@ -87,9 +75,9 @@ fn elements(ty: MemType) -> Vec<u8> {
             MemType::F64 => out.extend_from_slice(
                 &match (r >> 16) % 6 {
                     _ if tame => small as f64 + 0.5,
-                    0 => f64::from_bits(bits.next()),
-                    1 => f64::from_bits(0x7ff0_0000_0000_0000 | bits.next()),
-                    2 => f64::from(f32::from_bits(bits.next() as u32)) * 1.000_000_1,
+                    0 => f64::from_bits(random.u64(..)),
+                    1 => f64::from_bits(0x7ff0_0000_0000_0000 | random.u64(..)),
+                    2 => f64::from(f32::from_bits(random.u64(..) as u32)) * 1.000_000_1,
                     3 => f64::from_bits((sign * power).to_bits() + ((r >> 20) % 5) - 2),
                     4 => sign * (power + (small as f64 - 50.0) / 4.0),
                     _ => [
@@ -106,7 +94,7 @@ fn elements(ty: MemType) -> Vec<u8> {
             _ => {
                 let value: i128 = match (r >> 16) % 3 {
                     _ if tame => small.into(),
-                    0 => bits.next().into(),
+                    0 => random.u64(..).into(),
                     1 => sign as i128 * (power as i128 + i128::from((r >> 20) % 5) - 2),
                     _ => sign as i128 * i128::from(small),
                 };

@@ -105,14 +105,13 @@ mod tests {
         for n in [0usize, 1, 2, 3, 7, 8, 9, 100, 1000] {
             let mut ranks = Ranks::new(n);
             let mut list: Vec<usize> = (0..n).collect();
-            let mut seed = 1usize;
+            let mut random = fastrand::Rng::with_seed(1);
             for step in 0..3 * n {
-                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                if (seed >> 33).is_multiple_of(3) {
+                if random.usize(..3) == 0 {
                     list.push(ranks.n_slots());
                     ranks.push();
                 } else if !list.is_empty() {
-                    let number = (seed >> 40) % list.len();
+                    let number = random.usize(..list.len());
                     assert_eq!(ranks.remove(number), Some(list.remove(number)), "{n} {step}");
                 }
                 assert_eq!((ranks.len(), ranks.is_empty()), (list.len(), list.is_empty()));

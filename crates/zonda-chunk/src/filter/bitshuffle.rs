@@ -11,7 +11,8 @@ use multiversion::multiversion;
 use super::lz4::{self, Frame};
 use super::shuffle::{shuffle, unshuffle};
 use super::{
-    ChunkShape, Filter, FilterError, FilterSpec, Work, lengthen, reserve, with_work, zstd,
+    BlockBuffers, ChunkShape, Filter, FilterError, FilterSpec, lengthen, reserve,
+    with_block_buffers, zstd,
 };
 
 const NAME: &str = "bitshuffle";
@@ -70,7 +71,7 @@ impl Filter for Bitshuffle {
                 return Err(FilterError::WrongLength { filter: NAME, got, expected });
             }
             Codec::None => stored.len(),
-            _ => Frame::read(NAME, stored)?.room(NAME, most)?,
+            _ => Frame::read(NAME, stored)?.checked_len(NAME, most)?,
         };
         reserve(NAME, out, raw)?;
         out.resize(raw, 0);
@@ -78,7 +79,7 @@ impl Filter for Bitshuffle {
     }
 
     fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
-        with_work(|work| self.decode_with(stored, work, out))
+        with_block_buffers(|buffers| self.decode_with(stored, buffers, out))
     }
 
     fn encoded_len(&self, raw_len: usize) -> Option<usize> {
@@ -86,7 +87,7 @@ impl Filter for Bitshuffle {
     }
 
     fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
-        with_work(|work| self.encode_with(raw, work, out)).map(|()| true)
+        with_block_buffers(|buffers| self.encode_with(raw, buffers, out)).map(|()| true)
     }
 }
 
@@ -94,7 +95,7 @@ impl Bitshuffle {
     fn decode_with(
         &self,
         stored: &[u8],
-        work: &mut Work,
+        buffers: &mut BlockBuffers,
         out: &mut [u8],
     ) -> Result<(), FilterError> {
         if self.codec == Codec::None {
@@ -105,7 +106,7 @@ impl Bitshuffle {
             let (head, tail) = self.parts(out.len());
             let block = self.block.saturating_mul(self.elem_size);
             for (stored, out) in stored[..head].chunks(block).zip(out[..head].chunks_mut(block)) {
-                bit_unshuffle(stored, self.elem_size, &mut work.inner, out);
+                bit_unshuffle(stored, self.elem_size, &mut buffers.inner, out);
             }
             out[head..][..tail].copy_from_slice(&stored[head..]);
             return Ok(());
@@ -120,7 +121,7 @@ impl Bitshuffle {
         let (head, tail) = self.parts(out.len());
         let (head, tail) = out[..head + tail].split_at_mut(head);
         let longest = frame.block.min(head.len());
-        let shuffled = lengthen(NAME, &mut work.block, longest)?;
+        let shuffled = lengthen(NAME, &mut buffers.block, longest)?;
         let mut blocks = frame.blocks;
         for out in head.chunks_mut(frame.block.max(1)) {
             let bytes = blocks.next(NAME)?;
@@ -131,7 +132,7 @@ impl Bitshuffle {
                 let (at, what) = (blocks.at, "a block with too few bytes");
                 return Err(FilterError::Damaged { filter: NAME, at, what });
             }
-            bit_unshuffle(shuffled, self.elem_size, &mut work.inner, out);
+            bit_unshuffle(shuffled, self.elem_size, &mut buffers.inner, out);
         }
         let Some(rest) = blocks.rest().get(..tail.len()) else {
             let (at, what) = (blocks.at, "the last elements are missing");
@@ -144,7 +145,7 @@ impl Bitshuffle {
     fn encode_with(
         &self,
         raw: &[u8],
-        work: &mut Work,
+        buffers: &mut BlockBuffers,
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let (head, _) = self.parts(raw.len());
@@ -153,7 +154,7 @@ impl Bitshuffle {
         if self.codec == Codec::None {
             out.resize(raw.len(), 0);
             for (raw, out) in raw[..head].chunks(block).zip(out[..head].chunks_mut(block)) {
-                bit_shuffle(raw, self.elem_size, &mut work.inner, out);
+                bit_shuffle(raw, self.elem_size, &mut buffers.inner, out);
             }
             out[head..].copy_from_slice(&raw[head..]);
             return Ok(());
@@ -164,10 +165,10 @@ impl Bitshuffle {
         };
         out.extend_from_slice(&(raw.len() as u64).to_be_bytes());
         out.extend_from_slice(&block_bytes.to_be_bytes());
-        let shuffled = lengthen(NAME, &mut work.block, block.min(head))?;
+        let shuffled = lengthen(NAME, &mut buffers.block, block.min(head))?;
         for raw in raw[..head].chunks(block) {
             let shuffled = &mut shuffled[..raw.len()];
-            bit_shuffle(raw, self.elem_size, &mut work.inner, shuffled);
+            bit_shuffle(raw, self.elem_size, &mut buffers.inner, shuffled);
             let at = out.len();
             out.extend_from_slice(&[0; 4]);
             match self.codec {

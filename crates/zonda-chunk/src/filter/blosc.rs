@@ -19,7 +19,7 @@ use super::bitshuffle::{bit_shuffle, bit_unshuffle};
 use super::shuffle::{shuffle, unshuffle};
 use super::{
     ChunkShape, Filter, FilterError, FilterSpec, blosclz, deflate, lengthen, lz4, reserve,
-    with_work, zstd,
+    with_block_buffers, zstd,
 };
 
 const NAME: &str = "blosc";
@@ -223,8 +223,8 @@ impl<'a> Frame<'a> {
         // Streams do not lie upon each other: bytes that many blocks shared would be decoded many
         // times over.
         let mut unread = self.stored.len();
-        with_work(|work| {
-            let block = lengthen(NAME, &mut work.block, self.block.min(out.len()))?;
+        with_block_buffers(|buffers| {
+            let block = lengthen(NAME, &mut buffers.block, self.block.min(out.len()))?;
             for (i, out) in out.chunks_mut(self.block.max(1)).enumerate() {
                 let at = u32_at(self.stored, HEADER + 4 * i)?;
                 let streams = match self.flags & ONE_STREAM == 0 && out.len() == self.block {
@@ -238,7 +238,7 @@ impl<'a> Frame<'a> {
                 let shuffled = &mut block[..out.len()];
                 self.block_at(at, format, streams, &mut unread, shuffled)?;
                 match shuffling {
-                    Shuffling::Bits => unshuffle_bits(shuffled, elem_size, &mut work.inner, out),
+                    Shuffling::Bits => unshuffle_bits(shuffled, elem_size, &mut buffers.inner, out),
                     _ => unshuffle(shuffled, elem_size, out),
                 }
             }
@@ -355,8 +355,8 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
     out.extend_from_slice(&[0; 4]);
     let starts = out.len();
     out.resize(starts + 4 * raw.len().div_ceil(block), 0);
-    with_work(|work| {
-        let shuffled = lengthen(NAME, &mut work.block, block)?;
+    with_block_buffers(|buffers| {
+        let shuffled = lengthen(NAME, &mut buffers.block, block)?;
         for (i, raw_block) in raw.chunks(block).enumerate() {
             let at = out.len() as u32;
             out[starts + 4 * i..][..4].copy_from_slice(&at.to_le_bytes());
@@ -369,7 +369,7 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
                     bit_shuffle(
                         &raw_block[..head],
                         elem_size,
-                        &mut work.inner,
+                        &mut buffers.inner,
                         &mut shuffled[..head],
                     );
                     shuffled[head..].copy_from_slice(&raw_block[head..]);

@@ -25,11 +25,11 @@ impl Filter for Bzip2 {
         let mut decoder = Decompress::new(false);
         // One byte more than allowed, to see a stream that goes on.
         let ceiling = most.saturating_add(1);
-        let mut room = stored.len().saturating_mul(4).clamp(4096, 1 << 20).min(ceiling);
+        let mut capacity = stored.len().saturating_mul(4).clamp(4096, 1 << 20).min(ceiling);
         loop {
             let len = out.len();
-            reserve(NAME, out, room - len)?;
-            out.resize(room, 0);
+            reserve(NAME, out, capacity - len)?;
+            out.resize(capacity, 0);
             let (more, done) = step(&mut decoder, stored, &mut out[len..])?;
             out.truncate(len + more);
             if out.len() > most {
@@ -42,10 +42,10 @@ impl Filter for Bzip2 {
             if done {
                 return Ok(());
             }
-            if out.len() < room {
+            if out.len() < capacity {
                 return Err(damaged(&decoder, "ends early"));
             }
-            room = room.saturating_mul(2).min(ceiling);
+            capacity = capacity.saturating_mul(2).min(ceiling);
         }
     }
 
@@ -73,11 +73,11 @@ impl Filter for Bzip2 {
         }
         let mut encoder = Compress::new(Compression::new(self.block), 0);
         // The format's bound, so that one call is enough in practice.
-        let mut room = raw.len() + raw.len() / 100 + 600;
+        let mut capacity = raw.len() + raw.len() / 100 + 600;
         loop {
             let len = out.len();
-            reserve(NAME, out, room - len)?;
-            out.resize(room, 0);
+            reserve(NAME, out, capacity - len)?;
+            out.resize(capacity, 0);
             let input = raw.get(usize::try_from(encoder.total_in()).unwrap_or(usize::MAX)..);
             let before = encoder.total_out();
             let status = encoder.compress(input.unwrap_or(&[]), &mut out[len..], Action::Finish);
@@ -85,7 +85,7 @@ impl Filter for Bzip2 {
             out.truncate(len + more);
             match status {
                 Ok(Status::StreamEnd) => return Ok(true),
-                Ok(_) => room += room / 2,
+                Ok(_) => capacity += capacity / 2,
                 Err(_) => {
                     return Err(FilterError::Unsupported { filter: NAME, what: "this chunk" });
                 }

@@ -10,7 +10,9 @@ use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level};
 use sirocco::inflate::{Decoder, Error};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, table, with_kept};
+use super::{
+    ChunkShape, Filter, FilterError, FilterSpec, reserve, with_thread_value, zeroed_table,
+};
 
 const NAME: &str = "deflate";
 
@@ -60,7 +62,7 @@ pub(super) fn inflate_into(
     out: &mut [u8],
 ) -> Result<(), FilterError> {
     let expected = out.len();
-    with_kept(
+    with_thread_value(
         &DECODER,
         || Decoder::new(Format::Zlib),
         |decoder| {
@@ -85,7 +87,7 @@ fn inflate_vec(
     most: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
-    with_kept(
+    with_thread_value(
         &DECODER,
         || Decoder::new(Format::Zlib),
         |decoder| {
@@ -95,11 +97,11 @@ fn inflate_vec(
             // One byte more than allowed, so that a stream that ends exactly there is told from one
             // that goes on.
             let ceiling = most.saturating_add(1);
-            let mut room =
+            let mut capacity =
                 stored.len().saturating_mul(4).max(4096).max(out.capacity()).min(ceiling);
             loop {
-                reserve(filter, out, room - out.len())?;
-                out.resize(room, 0);
+                reserve(filter, out, capacity - out.len())?;
+                out.resize(capacity, 0);
                 match decoder.decompress(input, out, true) {
                     Ok(progress) => {
                         len += progress.output.len();
@@ -115,10 +117,10 @@ fn inflate_vec(
                     Err(Error::BufferFull) => {}
                     Err(error) => return Err(damaged(filter, error, decoder.total_in())),
                 }
-                if room == ceiling {
+                if capacity == ceiling {
                     return Err(longer(filter, most));
                 }
-                room = room.saturating_mul(2).min(ceiling);
+                capacity = capacity.saturating_mul(2).min(ceiling);
             }
         },
     )
@@ -134,25 +136,25 @@ pub(super) fn deflate(
     let kept = TABLES.try_with(RefCell::take).ok().flatten();
     let tables = match kept {
         Some(tables) => tables,
-        None => table(filter, sirocco::deflate::TABLES_LEN)?,
+        None => zeroed_table(filter, sirocco::deflate::TABLES_LEN)?,
     };
     let mut encoder = Encoder::with_tables(Format::Zlib, level, tables);
     let from = out.len();
     let mut len = 0;
     // Mostly enough for stored blocks and the frame: one call then does it all.
-    let mut room = raw.len() + raw.len() / 1000 + 1024;
+    let mut capacity = raw.len() + raw.len() / 1000 + 1024;
     let result = loop {
-        if let Err(error) = reserve(filter, out, from + room - out.len()) {
+        if let Err(error) = reserve(filter, out, from + capacity - out.len()) {
             break Err(error);
         }
-        out.resize(from + room, 0);
+        out.resize(from + capacity, 0);
         let progress = encoder.compress(raw, &mut out[from + len..], Flush::Finish);
         len += progress.output.len();
         if progress.done {
             out.truncate(from + len);
             break Ok(());
         }
-        room += room / 2;
+        capacity += capacity / 2;
     };
     let _gone = TABLES.try_with(|kept| kept.replace(Some(encoder.into_tables())));
     result
@@ -248,11 +250,8 @@ mod tests {
     #[test]
     fn both_libraries_refuse_the_same() {
         let (mut whole, mut refused) = (0, 0);
-        let mut state = 5u64;
-        let mut random = move |end: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) as usize % end
-        };
+        let mut numbers = fastrand::Rng::with_seed(5);
+        let mut random = move |end: usize| numbers.usize(..end);
         for seed in 0..60 {
             let raw = bytes(seed, 40 + 60 * seed as usize);
             let good = theirs(&raw, (seed % 10) as i32);

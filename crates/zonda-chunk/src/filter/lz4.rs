@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use lz4_flex::block::CompressTable;
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_kept};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_thread_value};
 
 const NAME: &str = "lz4";
 const DEFAULT_BLOCK: usize = 1 << 30;
@@ -38,7 +38,7 @@ impl Filter for Lz4 {
     }
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
-        let raw = Frame::read(NAME, stored)?.room(NAME, most)?;
+        let raw = Frame::read(NAME, stored)?.checked_len(NAME, most)?;
         reserve(NAME, out, raw)?;
         out.resize(raw, 0);
         self.decode_into(stored, out)
@@ -120,7 +120,11 @@ impl<'a> Frame<'a> {
     }
 
     /// The bytes of the chunk, if they are at most `most` and can come from what is stored.
-    pub(super) fn room(&self, filter: &'static str, most: usize) -> Result<usize, FilterError> {
+    pub(super) fn checked_len(
+        &self,
+        filter: &'static str,
+        most: usize,
+    ) -> Result<usize, FilterError> {
         if self.raw > most {
             return Err(FilterError::WrongLength { filter, got: self.raw, expected: most });
         }
@@ -183,7 +187,7 @@ pub(super) fn compress(
     let (from, most) = (out.len(), lz4_flex::block::get_maximum_output_size(raw.len()));
     reserve(filter, out, most)?;
     out.resize(from + most, 0);
-    let len = with_kept(&TABLE, CompressTable::small, |table| {
+    let len = with_thread_value(&TABLE, CompressTable::small, |table| {
         lz4_flex::block::compress_into_with_table(raw, &mut out[from..], table)
     })
     .map_err(|_| FilterError::Unsupported { filter, what: "a block of this length" })?;

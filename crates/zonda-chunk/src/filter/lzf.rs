@@ -29,11 +29,11 @@ impl Filter for Lzf {
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
         // Three bytes give 264 at the most.
-        let room = most.min(stored.len().saturating_mul(88));
-        reserve(NAME, out, room)?;
-        out.resize(room, 0);
+        let capacity = most.min(stored.len().saturating_mul(88));
+        reserve(NAME, out, capacity)?;
+        out.resize(capacity, 0);
         let len = decompress(stored, out).map_err(|error| match error {
-            FilterError::WrongLength { got, .. } if room == most => {
+            FilterError::WrongLength { got, .. } if capacity == most => {
                 FilterError::WrongLength { filter: NAME, got, expected: most }
             }
             error => error,

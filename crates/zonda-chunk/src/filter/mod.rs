@@ -1,7 +1,7 @@
 //! Filters: what is done to the bytes of a chunk on their way into the file and back.
 //!
-//! One file per filter, with both directions in it; `docs/status/filters.md` lists them. A filter
-//! joins by its module, its line in [`builtin`] and its row in that table.
+//! Each filter is one file, with both directions in it. To add one, add its `mod` and its line in
+//! [`BUILTIN`] here, and its row in `docs/status/filters.md`.
 
 mod aec;
 mod bits;
@@ -11,97 +11,108 @@ mod blosc2;
 mod blosclz;
 mod bzip2;
 mod deflate;
+mod error;
 mod fletcher32;
 mod lz;
 mod lz4;
 mod lzf;
+mod memory;
 mod nbit;
 mod pipeline;
 mod quantize;
-mod room;
 mod scaleoffset;
 pub mod shuffle;
 mod szip;
 mod zfp;
 mod zstd;
 
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::thread::LocalKey;
 
-use zonda_model::memory::{self, NoMemory};
-use zonda_model::{Answer, NcError};
-
-pub use zonda_model::FilterSpec;
-
+pub use error::FilterError;
+use memory::{
+    BlockBuffers, lengthen, reserve, with_block_buffers, with_thread_value, zeroed_table,
+};
 pub use pipeline::{Decoded, Pipeline, Scratch};
+pub use zonda_model::FilterSpec;
 
 /// Makes a filter for the chunks of one array, checking the parameters.
 pub type Make = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
 
-/// How a built-in filter is made, by its registered number; `None` for one that is not built in.
+/// A built-in filter: one line of [`BUILTIN`].
+#[derive(Debug)]
+pub struct BuiltinFilter {
+    /// The number registered with The HDF Group.
+    pub id: u32,
+    /// What users call it.
+    pub name: &'static str,
+    /// Makes it for one array.
+    pub make: Make,
+    /// Whether it can be applied. All can be undone.
+    pub can_encode: bool,
+}
+
+impl BuiltinFilter {
+    /// A filter that can be applied and undone.
+    const fn both(id: u32, name: &'static str, make: Make) -> BuiltinFilter {
+        BuiltinFilter { id, name, make, can_encode: true }
+    }
+
+    /// A filter that can only be undone.
+    const fn decoder(id: u32, name: &'static str, make: Make) -> BuiltinFilter {
+        BuiltinFilter { id, name, make, can_encode: false }
+    }
+}
+
+/// Every built-in filter, by ascending number.
+pub static BUILTIN: &[BuiltinFilter] = &[
+    BuiltinFilter::both(1, "deflate", deflate::new),
+    BuiltinFilter::both(2, "shuffle", shuffle::new),
+    BuiltinFilter::both(3, "fletcher32", fletcher32::new),
+    BuiltinFilter::both(4, "szip", szip::new),
+    BuiltinFilter::both(5, "nbit", nbit::new),
+    BuiltinFilter::both(6, "scaleoffset", scaleoffset::new),
+    BuiltinFilter::both(307, "bzip2", bzip2::new),
+    BuiltinFilter::both(32000, "lzf", lzf::new),
+    BuiltinFilter::both(32001, "blosc", blosc::new),
+    BuiltinFilter::both(32004, "lz4", lz4::new),
+    BuiltinFilter::both(32008, "bitshuffle", bitshuffle::new),
+    BuiltinFilter::both(32013, "zfp", zfp::new),
+    BuiltinFilter::both(32015, "zstd", zstd::new),
+    BuiltinFilter::decoder(32022, "bitgroom", quantize::new),
+    BuiltinFilter::decoder(32023, "granular bitround", quantize::new),
+    BuiltinFilter::both(32026, "blosc2", blosc2::new),
+];
+
+fn find(id: u32) -> Option<&'static BuiltinFilter> {
+    BUILTIN.iter().find(|filter| filter.id == id)
+}
+
+/// How the built-in filter with this registered number is made; `None` if no built-in filter has it.
 #[must_use]
 pub fn builtin(id: u32) -> Option<Make> {
-    let make: Make = match id {
-        1 => deflate::new,
-        2 => shuffle::new,
-        3 => fletcher32::new,
-        4 => szip::new,
-        5 => nbit::new,
-        6 => scaleoffset::new,
-        307 => bzip2::new,
-        32000 => lzf::new,
-        32001 => blosc::new,
-        32004 => lz4::new,
-        32008 => bitshuffle::new,
-        32013 => zfp::new,
-        32015 => zstd::new,
-        32022 | 32023 => quantize::new,
-        32026 => blosc2::new,
-        _ => return None,
-    };
-    Some(make)
+    find(id).map(|filter| filter.make)
 }
 
 /// Whether a filter is built in.
 #[must_use]
 pub fn is_builtin(id: u32) -> bool {
-    builtin(id).is_some()
+    find(id).is_some()
 }
 
-/// What a built-in filter is called.
+/// The name of the built-in filter with this registered number.
 #[must_use]
 pub fn name_of(id: u32) -> Option<&'static str> {
-    Some(match id {
-        1 => "deflate",
-        2 => "shuffle",
-        3 => "fletcher32",
-        4 => "szip",
-        5 => "nbit",
-        6 => "scaleoffset",
-        307 => "bzip2",
-        32000 => "lzf",
-        32001 => "blosc",
-        32004 => "lz4",
-        32008 => "bitshuffle",
-        32013 => "zfp",
-        32015 => "zstd",
-        32022 => "bitgroom",
-        32023 => "granular bitround",
-        32026 => "blosc2",
-        _ => return None,
-    })
+    find(id).map(|filter| filter.name)
 }
 
-/// Number of the built-in filter that is called so.
+/// The registered number of the built-in filter with this name.
 #[must_use]
 pub fn id_of(name: &str) -> Option<u32> {
-    let ids = (1..=6).chain([307]).chain(32_000..32_030);
-    ids.into_iter().find(|&id| name_of(id) == Some(name))
+    BUILTIN.iter().find(|filter| filter.name == name).map(|filter| filter.id)
 }
 
-/// What a built-in filter is called in files, if it has a name there: HDF5 names no filters of its own,
-/// whose numbers are below 256.
+/// The name of a built-in filter as files have it: `None` for numbers below 256, which are HDF5's own filters
+/// and have no name in files.
 #[must_use]
 pub fn builtin_name(id: u32) -> Option<&'static str> {
     name_of(id).filter(|_| id >= 256)
@@ -130,122 +141,6 @@ impl ChunkShape {
         let bytes = self.elems()?.checked_mul(self.elem_size)?;
         (bytes <= isize::MAX as usize).then_some(bytes)
     }
-}
-
-/// Why a filter cannot be undone or applied.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FilterError {
-    /// Neither built in nor among the plugins.
-    #[error("filter {id}{}: neither built in nor found as a plugin", named(.name))]
-    Missing {
-        /// Registered number.
-        id: u32,
-        /// Name that the writer gave.
-        name: String,
-    },
-    /// Plugins were not loaded because they are not to be trusted, and no other has it. Which filters
-    /// they have nobody knows.
-    #[error("filter {id}{}: {why}", named(.name))]
-    Refused {
-        /// Registered number.
-        id: u32,
-        /// Name that the writer gave.
-        name: String,
-        /// Which file, and what is wrong with it.
-        why: String,
-    },
-    /// The parameters make no sense.
-    #[error("filter {filter}: parameter {index} is {value}")]
-    BadParameter {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Which parameter.
-        index: usize,
-        /// Its value.
-        value: u32,
-    },
-    /// Parameters are missing.
-    #[error("filter {filter}: {have} parameters, needs {need}")]
-    FewParameters {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Parameters there are.
-        have: usize,
-        /// Parameters needed.
-        need: usize,
-    },
-    /// The stored bytes are not what the filter writes.
-    #[error("filter {filter}: damaged at byte {at} of the chunk's stored bytes: {what}")]
-    Damaged {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Byte of the filter's input.
-        at: usize,
-        /// What is wrong.
-        what: &'static str,
-    },
-    /// Undone, the chunk has another length than its shape says.
-    #[error("filter {filter}: gave {got} bytes, expected {expected}")]
-    WrongLength {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Bytes it gave, or would have given.
-        got: usize,
-        /// Bytes expected.
-        expected: usize,
-    },
-    /// A checksum does not match.
-    #[error("filter {filter}: checksum {stored:08x}, but the bytes give {computed:08x}")]
-    Checksum {
-        /// Name of the filter.
-        filter: &'static str,
-        /// In the file.
-        stored: u32,
-        /// Of the bytes.
-        computed: u32,
-    },
-    /// Part of what the filter can write, but not undone by Zonda.
-    #[error("filter {filter}: {what} is not supported")]
-    Unsupported {
-        /// Name of the filter.
-        filter: &'static str,
-        /// What.
-        what: &'static str,
-    },
-    /// The chunk cannot be in memory at all.
-    #[error("chunk of {dims:?} elements of {elem_size} bytes")]
-    Shape {
-        /// Elements along each dimension.
-        dims: Vec<u64>,
-        /// Bytes of an element.
-        elem_size: usize,
-    },
-    /// A plugin failed.
-    #[error("filter {id}: the plugin failed")]
-    Plugin {
-        /// Registered number.
-        id: u32,
-    },
-    /// A plugin is in the middle of a call, and waiting for it could be without end.
-    #[error("filter {filter}: {what}")]
-    Busy {
-        /// Name of the filter.
-        filter: &'static str,
-        /// What would be waited for.
-        what: &'static str,
-    },
-    /// There is no memory for it.
-    #[error("filter {filter}: no memory for {bytes} bytes")]
-    NoMemory {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Bytes asked for.
-        bytes: usize,
-    },
-}
-
-fn named(name: &str) -> String {
-    if name.is_empty() { String::new() } else { format!(" ({name:?})") }
 }
 
 /// A filter that is built in or loaded, ready for the chunks of one array.
@@ -313,127 +208,6 @@ pub trait Filter: Send + Sync + std::fmt::Debug {
 /// and cannot be used.
 pub type Found = Option<Result<Arc<dyn Filter>, FilterError>>;
 
-/// `EPERM` of Linux.
-const EPERM: i32 = 1;
-/// `EDEADLK` of Linux on the architectures that are built.
-const EDEADLK: i32 = 35;
-
-impl FilterError {
-    /// That nobody has a filter.
-    #[must_use]
-    pub fn missing(spec: &FilterSpec) -> FilterError {
-        FilterError::Missing { id: spec.id, name: spec.name.clone() }
-    }
-
-    /// The code that C sees.
-    #[must_use]
-    pub fn nc_error(&self) -> NcError {
-        match self {
-            FilterError::Missing { .. } => NcError::NoFilter,
-            // Of files that are there and not used, as the storage says it.
-            FilterError::Refused { .. } => NcError::System(EPERM),
-            FilterError::Busy { .. } => NcError::System(EDEADLK),
-            FilterError::BadParameter { .. }
-            | FilterError::FewParameters { .. }
-            | FilterError::Damaged { .. }
-            | FilterError::WrongLength { .. }
-            | FilterError::Checksum { .. }
-            | FilterError::Unsupported { .. }
-            | FilterError::Plugin { .. } => NcError::HdfErr,
-            FilterError::Shape { .. } | FilterError::NoMemory { .. } => NcError::NoMem,
-        }
-    }
-
-    /// What kind of answer it is, of a chunk that is read.
-    #[must_use]
-    pub fn answer(&self) -> Answer {
-        match self {
-            FilterError::Missing { .. } | FilterError::Unsupported { .. } => Answer::Undecodable,
-            FilterError::Refused { .. } => Answer::Refused,
-            FilterError::Busy { .. } => Answer::System,
-            FilterError::BadParameter { .. }
-            | FilterError::FewParameters { .. }
-            | FilterError::Damaged { .. }
-            | FilterError::WrongLength { .. }
-            | FilterError::Checksum { .. }
-            | FilterError::Plugin { .. } => Answer::Damaged,
-            FilterError::Shape { .. } | FilterError::NoMemory { .. } => Answer::NoMemory,
-        }
-    }
-}
-
-/// Room for `len` more bytes, or the error that says so.
-pub(crate) fn reserve(
-    filter: &'static str,
-    out: &mut Vec<u8>,
-    len: usize,
-) -> Result<(), FilterError> {
-    out.try_reserve(len).map_err(|_| FilterError::NoMemory { filter, bytes: len })
-}
-
-/// A table of zeros that a filter works with.
-pub(crate) fn table<T: Clone + Default>(
-    filter: &'static str,
-    len: usize,
-) -> Result<Box<[T]>, FilterError> {
-    let no_memory = |error: NoMemory| FilterError::NoMemory { filter, bytes: error.bytes };
-    Ok(memory::filled(len, T::default()).map_err(no_memory)?.into_boxed_slice())
-}
-
-/// Memory of the thread for filters that work block by block; it keeps its length between calls,
-/// so that only what is new has to be cleared.
-#[derive(Default)]
-pub(crate) struct Work {
-    /// For a block before the next step.
-    pub(crate) block: Vec<u8>,
-    /// For what that step itself needs.
-    pub(crate) inner: Vec<u8>,
-}
-
-pub(crate) fn with_work<T>(work: impl FnOnce(&mut Work) -> T) -> T {
-    thread_local! {
-        static WORK: Cell<Work> = const { Cell::new(Work { block: Vec::new(), inner: Vec::new() }) };
-    }
-    // It may be gone, as below.
-    let mut memory = WORK.try_with(Cell::take).unwrap_or_default();
-    let result = work(&mut memory);
-    let _gone = WORK.try_with(|kept| kept.set(memory));
-    result
-}
-
-/// Work with what the thread keeps for it; with something new where that is gone already, since a process that
-/// ends without closing its files stores chunks then, and where the thread is at work with it, as in a
-/// signal handler that came into a call and whose forked child makes files of its own.
-pub(crate) fn with_kept<K, T>(
-    kept: &'static LocalKey<RefCell<K>>,
-    new: impl FnOnce() -> K,
-    work: impl FnOnce(&mut K) -> T,
-) -> T {
-    let mut work = Some(work);
-    let done = kept.try_with(|kept| {
-        let mut kept = kept.try_borrow_mut().ok()?;
-        work.take().map(|work| work(&mut kept))
-    });
-    match (done, work) {
-        (Ok(Some(done)), _) => done,
-        (_, Some(work)) => work(&mut new()),
-        (_, None) => unreachable!("what was done has a result"),
-    }
-}
-
-/// The first `len` bytes, made if there are fewer; what they hold is left over.
-pub(crate) fn lengthen<'a>(
-    filter: &'static str,
-    bytes: &'a mut Vec<u8>,
-    len: usize,
-) -> Result<&'a mut [u8], FilterError> {
-    if let Some(more) = len.checked_sub(bytes.len()) {
-        reserve(filter, bytes, more)?;
-        bytes.resize(len, 0);
-    }
-    Ok(&mut bytes[..len])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,6 +217,27 @@ mod tests {
         for id in 0..=33_000 {
             assert_eq!(name_of(id).is_some(), is_builtin(id), "filter {id}");
             assert_eq!(builtin_name(id).is_some(), is_builtin(id) && id >= 256, "filter {id}");
+        }
+        for filter in BUILTIN {
+            assert_eq!(id_of(filter.name), Some(filter.id), "two filters have this name or number");
+        }
+        assert!(BUILTIN.is_sorted_by_key(|filter| filter.id));
+    }
+
+    #[test]
+    fn filters_that_can_only_be_undone_say_so() {
+        for filter in BUILTIN.iter().filter(|filter| !filter.can_encode) {
+            let spec = FilterSpec {
+                id: filter.id,
+                optional: false,
+                name: String::new(),
+                params: Vec::new(),
+            };
+            let shape = ChunkShape { dims: vec![4], elem_size: 4 };
+            let made = (filter.make)(&spec, &shape).unwrap();
+            assert_eq!(made.name(), filter.name);
+            let refused = made.encode(&[0; 16], &mut Vec::new());
+            assert!(matches!(refused, Err(FilterError::Unsupported { .. })), "{}", filter.name);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! more than the bits fill, so a spare one where they end with a byte.
 
 use super::bits::{BitReader, BitWriter};
-use super::{ChunkShape, Filter, FilterError, FilterSpec, room};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, memory};
 
 const NAME: &str = "nbit";
 
@@ -249,7 +249,7 @@ impl Filter for Nbit {
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
         let Some(element) = &self.element else {
-            return room::copy(NAME, stored, most, out);
+            return memory::copy(NAME, stored, most, out);
         };
         let len = self.size.checked_mul(self.n_elems).filter(|len| *len <= most).ok_or(
             FilterError::WrongLength {
@@ -265,7 +265,7 @@ impl Filter for Nbit {
                 what: "ends early",
             });
         }
-        room::zeroed(NAME, out, len)?;
+        memory::zeroed(NAME, out, len)?;
         if !self.unpack_numbers(stored, out) {
             let mut from = BitReader::new(stored);
             out.chunks_exact_mut(self.size).for_each(|to| element.unpack(&mut from, to));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use zonda_trace::{Args, Kind, span};
 
 use super::{ChunkShape, Filter, FilterError, FilterSpec, Found, builtin, lengthen, reserve};
+use crate::tuning::TRUSTED_CHUNK_BYTES;
 
 /// Memory of a thread in which chunks are between two filters; kept from chunk to chunk.
 #[derive(Debug, Default)]
@@ -151,7 +152,7 @@ impl Pipeline {
         scratch: &mut Scratch,
     ) -> Result<(), FilterError> {
         let expected = self.bytes.ok_or_else(|| self.no_memory())?;
-        if expected <= TRUSTED_BYTES || expected / MOST_RATIO <= stored.len() {
+        if expected <= TRUSTED_CHUNK_BYTES || expected / MOST_RATIO <= stored.len() {
             return Ok(());
         }
         self.decode_shuffled(stored, mask, scratch).map(|_| ())
@@ -319,9 +320,6 @@ fn undo<'a>(
     }
     Ok(if begun { &here[..len] } else { &stored[..len] })
 }
-
-/// Bytes of a chunk that are taken whatever is stored of it.
-const TRUSTED_BYTES: usize = 16 << 20;
 
 /// Bytes that one stored byte may stand for before memory is taken step by step: deflate's limit.
 const MOST_RATIO: usize = 1032;

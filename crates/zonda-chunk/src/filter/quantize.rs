@@ -1,7 +1,7 @@
 //! Filters 32022 (BitGroom) and 32023 (Granular BitRound): numbers with their last bits cut, so that
-//! a later filter finds more to do. Nothing is to be undone.
+//! a later filter compresses better. There is nothing to undo.
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, room};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, memory};
 
 /// Filter 32022 or 32023.
 #[derive(Debug)]
@@ -9,9 +9,8 @@ struct Quantize {
     name: &'static str,
 }
 
-/// Makes the filter; the registry's line.
 pub(crate) fn new(spec: &FilterSpec, _: &ChunkShape) -> Result<Box<dyn Filter>, FilterError> {
-    let name = if spec.id == 32022 { "bitgroom" } else { "granular bitround" };
+    let name = super::name_of(spec.id).unwrap_or("quantize");
     Ok(Box::new(Quantize { name }))
 }
 
@@ -21,7 +20,7 @@ impl Filter for Quantize {
     }
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
-        room::copy(self.name, stored, most, out)
+        memory::copy(self.name, stored, most, out)
     }
 
     fn decode_prefix(&self, stored: &[u8]) -> Option<Result<usize, FilterError>> {

@@ -9,7 +9,7 @@
 //! the elements: the elements themselves, little-endian. The highest code is the fill value.
 
 use super::bits::{BitReader, BitWriter};
-use super::{ChunkShape, Filter, FilterError, FilterSpec, room};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, memory};
 
 const NAME: &str = "scaleoffset";
 
@@ -160,7 +160,7 @@ impl Filter for ScaleOffset {
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
         if self.is_off() {
-            return room::copy(NAME, stored, most, out);
+            return memory::copy(NAME, stored, most, out);
         }
         let damaged = |at, what| FilterError::Damaged { filter: NAME, at, what };
         let (Some(head), Some(codes)) = (stored.first_chunk::<13>(), stored.get(HEADER..)) else {
@@ -182,7 +182,7 @@ impl Filter for ScaleOffset {
         if need.is_none_or(|need| need > codes.len()) {
             return Err(damaged(stored.len(), "ends early"));
         }
-        room::zeroed(NAME, out, len)?;
+        memory::zeroed(NAME, out, len)?;
         if bits == self.width() {
             for (to, from) in out.chunks_exact_mut(self.size).zip(codes.chunks_exact(self.size)) {
                 to.copy_from_slice(from);

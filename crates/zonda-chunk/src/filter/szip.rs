@@ -8,7 +8,7 @@
 //! no multiple of the block is padded to one in the coded stream.
 
 use super::aec::{self, Coding};
-use super::{ChunkShape, Filter, FilterError, FilterSpec, room};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, memory};
 
 const NAME: &str = "szip";
 
@@ -98,7 +98,7 @@ impl Filter for Szip {
             return Err(damaged(stored.len(), "ends early"));
         };
         let len = u32::from_le_bytes(*head) as usize;
-        room::fits(NAME, len, most)?;
+        memory::check_len(NAME, len, most)?;
         if !len.is_multiple_of(self.coding.sample_len() * self.planes) {
             return Err(damaged(0, "the length is no number of samples"));
         }
@@ -107,11 +107,11 @@ impl Filter for Szip {
         let decode =
             |out: &mut [u8]| aec::decode(stream, self.coding, out).map_err(|what| damaged(4, what));
         if padded_len == len && self.planes == 1 {
-            room::zeroed(NAME, out, len)?;
+            memory::zeroed(NAME, out, len)?;
             return decode(out);
         }
         let mut samples = Vec::new();
-        room::zeroed(NAME, &mut samples, padded_len)?;
+        memory::zeroed(NAME, &mut samples, padded_len)?;
         decode(&mut samples)?;
         if padded_len != len {
             for (index, from) in (0..padded_len).step_by(self.padded_line).enumerate() {
@@ -123,7 +123,7 @@ impl Filter for Szip {
             *out = samples;
             return Ok(());
         }
-        room::zeroed(NAME, out, len)?;
+        memory::zeroed(NAME, out, len)?;
         super::shuffle::unshuffle(&samples, self.planes, out);
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Filter for Szip {
         let mut samples = Vec::new();
         let mut from = raw;
         if self.planes > 1 {
-            room::zeroed(NAME, &mut samples, raw.len())?;
+            memory::zeroed(NAME, &mut samples, raw.len())?;
             super::shuffle::shuffle(raw, self.planes, &mut samples);
             from = &samples;
         }

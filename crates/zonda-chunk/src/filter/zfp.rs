@@ -11,7 +11,7 @@ use zfp_rs::{
     ZfpHeaderMask, ZfpScalar, ZfpScalarType,
 };
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, room};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, memory, reserve};
 
 const NAME: &str = "zfp";
 
@@ -80,7 +80,7 @@ impl Zfp {
         let dims = self.field.dims.into_iter().filter(|dim| *dim > 0);
         let elems = dims.into_iter().try_fold(1usize, |product, dim| product.checked_mul(dim));
         let bytes = elems.and_then(|elems| elems.checked_mul(len));
-        room::fits(NAME, bytes.unwrap_or(usize::MAX), most)?;
+        memory::check_len(NAME, bytes.unwrap_or(usize::MAX), most)?;
         Ok(elems.unwrap_or_default())
     }
 
@@ -104,7 +104,7 @@ impl Zfp {
         stream
             .decompress(&self.config, &mut field)
             .map_err(|_| damaged(stored.len(), "ends early"))?;
-        room::zeroed(NAME, out, elems * T::LEN)?;
+        memory::zeroed(NAME, out, elems * T::LEN)?;
         for (to, number) in out.chunks_exact_mut(T::LEN).zip(numbers) {
             number.store(to);
         }

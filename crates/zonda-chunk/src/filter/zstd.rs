@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd_safe::{CCtx, CParameter, DCtx};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_kept};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_thread_value};
 
 const NAME: &str = "zstd";
 const DEFAULT_LEVEL: i32 = 3;
@@ -39,19 +39,19 @@ impl Filter for Zstd {
             Ok(Some(said)) => usize::try_from(said).unwrap_or(usize::MAX),
             _ => stored.len().saturating_mul(4),
         };
-        let mut room = said.clamp(64, most.max(64)).min(most);
+        let mut capacity = said.clamp(64, most.max(64)).min(most);
         loop {
             out.clear();
-            reserve(NAME, out, room)?;
+            reserve(NAME, out, capacity)?;
             // The capacity may be larger than asked for.
-            out.resize(room, 0);
+            out.resize(capacity, 0);
             match decompress(NAME, stored, out) {
                 Ok(len) => {
                     out.truncate(len);
                     return Ok(());
                 }
-                Err(FilterError::WrongLength { .. }) if room < most => {
-                    room = room.saturating_mul(2).min(most);
+                Err(FilterError::WrongLength { .. }) if capacity < most => {
+                    capacity = capacity.saturating_mul(2).min(most);
                 }
                 Err(error) => return Err(error),
             }
@@ -80,7 +80,7 @@ pub(super) fn decompress(
     out: &mut [u8],
 ) -> Result<usize, FilterError> {
     let expected = out.len();
-    with_kept(
+    with_thread_value(
         &DECODER,
         || None,
         |decoder| {
@@ -104,7 +104,7 @@ pub(super) fn compress(
     let (from, most) = (out.len(), zstd_safe::compress_bound(raw.len()));
     reserve(filter, out, most)?;
     out.resize(from + most, 0);
-    with_kept(
+    with_thread_value(
         &ENCODER,
         || None,
         |encoder| {

@@ -2,15 +2,16 @@
 
 use std::thread::ThreadId;
 
-use super::work::{Ahead, Place};
-use crate::array::Numbers;
-use crate::selection::{Axis, Coords, Selection};
+use super::work::{PrefetchBox, WalkPosition};
+use crate::selection::DimNumbers;
+use crate::selection::{Coords, GridSelection, SelectedAxis};
+use crate::tuning::WALK_STEPS;
 
 /// The last request, and how it came about.
 #[derive(Debug, Default)]
-pub(crate) struct Pattern {
+pub(crate) struct AccessPattern {
     start: Coords,
-    count: Numbers,
+    count: DimNumbers,
     stride: Coords,
     /// Dimension and step of the walk.
     walk: Option<(usize, i128)>,
@@ -30,35 +31,39 @@ pub(crate) struct Pattern {
 
 /// What the pattern says of a request.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observation {
     /// It shares elements with the last one.
     pub overlaps: bool,
     /// Requests before this one that needed the same single chunk.
     pub same_chunk: u32,
     /// Where it is in its walk.
-    pub place: Place,
+    pub position: WalkPosition,
     /// What to decode in the background.
-    pub ahead: Option<Ahead>,
+    pub ahead: Option<PrefetchBox>,
 }
 
-/// Steps after which requests are taken for a walk.
-const WALK_STEPS: u32 = 2;
-
-impl Pattern {
+impl AccessPattern {
     /// Takes note of a request. `large` chunks are worth it to be given up early.
-    pub(crate) fn observe(&mut self, selection: &Selection, threads: usize, large: bool) -> Seen {
+    pub(crate) fn observe(
+        &mut self,
+        selection: &GridSelection,
+        threads: usize,
+        large: bool,
+    ) -> Observation {
         // Another thread may be where this one has been.
         let thread = std::thread::current().id();
         self.shared |= self.thread.replace(thread).is_some_and(|last| last != thread);
         let axes = &selection.axes;
         let starts: Coords = axes.iter().map(|axis| axis.start).collect();
-        let counts: Numbers = axes.iter().map(|axis| axis.cuts.n_elems()).collect();
+        let counts: DimNumbers = axes.iter().map(|axis| axis.cuts.n_elems()).collect();
         let strides: Coords = axes.iter().map(|axis| axis.stride).collect();
         let same_shape = self.start.len() == starts.len()
             && !self.count.is_empty()
             && (&self.count, &self.stride) == (&counts, &strides);
-        let mut seen =
-            Seen { overlaps: self.overlaps(&starts, &counts, &strides), ..Seen::default() };
+        let mut observed = Observation {
+            overlaps: self.overlaps(&starts, &counts, &strides),
+            ..Observation::default()
+        };
 
         let one_chunk = axes.iter().all(|axis| axis.cuts.n_pieces() == 1);
         let chunk = || axes.iter().map(|axis| Some(axis.piece(0)?.chunk)).collect();
@@ -67,7 +72,7 @@ impl Pattern {
             true => self.same_chunk.saturating_add(1),
             false => 0,
         };
-        seen.same_chunk = self.same_chunk;
+        observed.same_chunk = self.same_chunk;
         self.only = only;
 
         let step = if same_shape { single_step(&self.start, &starts) } else { None };
@@ -79,18 +84,19 @@ impl Pattern {
         }
         (self.start, self.count, self.stride) = (starts, counts, strides);
 
-        seen.place.walk = self.number;
+        observed.position.walk = self.number;
         if let Some((axis, step)) = self.walk.filter(|_| self.n_steps >= WALK_STEPS) {
             let last = if step > 0 { axes[axis].cuts.n_chunks().saturating_sub(1) } else { 0 };
-            seen.place.edge = axes[axis].piece(last).map_or(0, |piece| piece.chunk);
+            observed.position.edge = axes[axis].piece(last).map_or(0, |piece| piece.chunk);
             let n_chunks = axes[axis].cuts.n_chunks();
-            seen.place.keeps = n_chunks <= 2 && (0..n_chunks).all(|k| !axes[axis].is_whole(k));
-            seen.ahead = self.ahead(selection, axis, step, threads);
-            if let Some(ahead) = seen.ahead.as_mut().filter(|_| self.shared || !large) {
+            observed.position.keeps =
+                n_chunks <= 2 && (0..n_chunks).all(|k| !axes[axis].is_whole(k));
+            observed.ahead = self.ahead(selection, axis, step, threads);
+            if let Some(ahead) = observed.ahead.as_mut().filter(|_| self.shared || !large) {
                 ahead.behind = None;
             }
         }
-        seen
+        observed
     }
 
     fn overlaps(&self, starts: &[u64], counts: &[usize], strides: &[u64]) -> bool {
@@ -110,11 +116,11 @@ impl Pattern {
     /// The chunks that the walk comes to next and that were not asked for yet.
     fn ahead(
         &mut self,
-        selection: &Selection,
+        selection: &GridSelection,
         walk: usize,
         step: i128,
         threads: usize,
-    ) -> Option<Ahead> {
+    ) -> Option<PrefetchBox> {
         let (mut first, mut last) = (Coords::new(), Coords::new());
         let (mut per_row, mut n_chunks, mut all_whole) = (1u64, 1u64, true);
         for (d, axis) in selection.axes.iter().enumerate() {
@@ -130,7 +136,7 @@ impl Pattern {
         if all_whole && n_chunks >= 2 * threads as u64 {
             return None;
         }
-        let all_across = |(d, axis): (usize, &Axis)| {
+        let all_across = |(d, axis): (usize, &SelectedAxis)| {
             let count = axis.cuts.n_elems() as u64;
             d == walk || (axis.start == 0 && axis.stride == 1 && count == axis.extent)
         };
@@ -172,7 +178,7 @@ impl Pattern {
         });
         (first[walk], last[walk]) = (from, to);
         let extent = selection.axes.iter().map(|axis| axis.extent).collect();
-        Some(Ahead {
+        Some(PrefetchBox {
             first,
             last,
             behind,

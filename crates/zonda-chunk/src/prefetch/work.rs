@@ -1,36 +1,34 @@
-//! Decoding in the background, and how it keeps from handing in what is no longer so.
+//! Decoding in the background, and how chunks that changed meanwhile are kept out of the cache.
 //!
-//! A chunk goes through these steps, and each of them may find that the work is in vain:
+//! A chunk goes through these steps, and each of them may find that the chunk has changed, or is not needed:
 //!
 //! 1. *look*: the version is noted, then the table asked where the chunks are;
 //! 2. *claim*: from here on others wait for this thread, or take the claim away;
 //! 3. *check*: the version is still the one noted, else the place may be an old one;
 //! 4. *fetch, decode*;
-//! 5. *publish*: nothing becomes of it if the claim was taken away.
+//! 5. *publish*: the chunk is dropped if the claim was taken away.
 //!
-//! Who changes a chunk enters its place, then raises the version, then takes the claim away ([`Background::changed`]). So a
+//! A writer that changes a chunk enters its place, then raises the version, then takes the claim away ([`BackgroundDecoding::changed`]). So a
 //! claim from before that is taken away, and one from after it meets the new version; `tests/model_prefetch.rs` tries orders
 //! of both.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::array::{Inner, WorkerBuffers};
-use crate::cache::{Cache, Claim, Want};
+use crate::array::Inner;
+use crate::cache::{CacheClaim, ChunkCache, ClaimTerms};
 use crate::selection::Coords;
-use crate::stored::Found;
+use crate::stored::LocatedChunk;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{fork, sleep};
 use crate::table::ChunkAt;
-
-/// Chunks asked for in the background at a time.
-const MOST_AHEAD: u64 = 1024;
+use crate::tuning::{MOST_PREFETCH_CHUNKS, PREFETCH_BUDGET_PART, STOP_NAPS};
+use crate::worker::WorkerBuffers;
 
 /// A box of the chunk grid to be decoded in the background.
 #[derive(Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct PrefetchBox {
     pub first: Coords,
     pub last: Coords,
     /// The first and the last of those that the walk has left behind for good.
@@ -44,7 +42,7 @@ pub(crate) struct Ahead {
 
 /// Where a request is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct WalkPosition {
     /// Number of the walk, and the last chunk along it that the request touches.
     pub walk: u64,
     pub edge: u64,
@@ -54,7 +52,7 @@ pub(crate) struct Place {
 
 /// Work in the background for one array.
 #[derive(Debug, Default)]
-pub(crate) struct Background {
+pub(crate) struct BackgroundDecoding {
     stop: AtomicBool,
     running: AtomicUsize,
     /// Process that the work runs in.
@@ -67,32 +65,32 @@ pub(crate) struct Background {
     version: AtomicU64,
 }
 
-impl Background {
-    /// Takes note of where requests are. To be called before the cache is asked: work that has
+impl BackgroundDecoding {
+    /// Notes where requests are. To be called before the cache is asked: work that has
     /// claimed a chunk after that sees that it is late.
-    pub(crate) fn note(&self, place: Place) {
-        self.keeps.store(place.keeps, Ordering::SeqCst);
-        self.walk.store(place.walk, Ordering::SeqCst);
-        self.edge.store(place.edge, Ordering::SeqCst);
+    pub(crate) fn note(&self, position: WalkPosition) {
+        self.keeps.store(position.keeps, Ordering::SeqCst);
+        self.walk.store(position.walk, Ordering::SeqCst);
+        self.edge.store(position.edge, Ordering::SeqCst);
     }
 
     /// Has `cache` forget a chunk that is another one in the storage now, and in the table. First the version, then what
     /// somebody has of it or is decoding: who claims it after that sees the version. No request for it runs.
-    pub(crate) fn changed(&self, cache: &Cache, key: &[u64]) {
+    pub(crate) fn changed(&self, cache: &ChunkCache, key: &[u64]) {
         self.version.fetch_add(1, Ordering::SeqCst);
         cache.remove(key);
     }
 
-    /// Tells the work to end, and waits until it has: at most for the decoding of a chunk.
+    /// Makes the work end, and waits until it has: at most as long as a chunk takes to decode.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
-        let mut nap = Duration::from_micros(20);
+        let (mut nap, longest) = STOP_NAPS;
         // In a forked child nothing runs, whatever the count says.
         while self.running.load(Ordering::Acquire) > 0
             && self.pid.load(Ordering::Relaxed) == zonda_runtime::fork::process_id()
         {
             sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(1));
+            nap = (nap * 2).min(longest);
         }
     }
 }
@@ -120,18 +118,18 @@ impl Drop for Running {
 
 impl Inner {
     /// Whether what lies ahead takes time to decode, threads have it, and memory is there.
-    pub(crate) fn may_prefetch(&self, ahead: &Ahead) -> bool {
+    pub(crate) fn may_prefetch(&self, ahead: &PrefetchBox) -> bool {
         let mut sides = ahead.first.iter().zip(&ahead.last).map(|(from, to)| to - from + 1);
-        let chunks = sides.try_fold(1u64, u64::checked_mul).filter(|&n| n <= MOST_AHEAD);
+        let chunks = sides.try_fold(1u64, u64::checked_mul).filter(|&n| n <= MOST_PREFETCH_CHUNKS);
         let bytes = chunks.and_then(|n| n.checked_mul(self.chunk_bytes? as u64));
         self.engine.threads() > 1
             && self.is_filtered()
-            && bytes.is_some_and(|n| n <= self.engine.budget_bytes() / 4)
+            && bytes.is_some_and(|n| n <= self.engine.budget_bytes() / PREFETCH_BUDGET_PART)
     }
 }
 
-/// The chunks of an [`Ahead`], shared by the threads that decode them.
-struct Job {
+/// The chunks of an [`PrefetchBox`], shared by the threads that decode them.
+struct PrefetchJob {
     running: Running,
     /// The version that the chunks' places are of.
     version: u64,
@@ -142,13 +140,13 @@ struct Job {
     next: AtomicUsize,
 }
 
-impl Ahead {
+impl PrefetchBox {
     /// Hands the work to threads that have nothing else to do.
     pub(crate) fn launch(self, inner: &Arc<Inner>) {
         let engine = Arc::clone(&inner.engine);
         let running = Running::new(inner);
         engine.spawn(move || {
-            if let Some(job) = self.look(running) {
+            if let Some(job) = self.locate_chunks(running) {
                 let job = Arc::new(job);
                 let engine = Arc::clone(&job.running.0.engine);
                 for _ in 1..job.chunks.len().min(engine.threads()) {
@@ -164,7 +162,7 @@ impl Ahead {
     }
 
     /// Finds the chunks.
-    fn look(self, running: Running) -> Option<Job> {
+    fn locate_chunks(self, running: Running) -> Option<PrefetchJob> {
         let inner = &running.0;
         let mut chunks = Vec::new();
         let version = inner.background.version.load(Ordering::SeqCst);
@@ -187,40 +185,46 @@ impl Ahead {
         if !self.forward {
             chunks.reverse();
         }
-        let Ahead { axis, forward, walk, .. } = self;
+        let PrefetchBox { axis, forward, walk, .. } = self;
         let next = AtomicUsize::new(0);
-        Some(Job { running, version, axis, forward, walk, chunks, next })
+        Some(PrefetchJob { running, version, axis, forward, walk, chunks, next })
     }
 }
 
-impl Job {
+impl PrefetchJob {
     fn work(&self) {
-        let mut bench = WorkerBuffers::take();
+        let mut buffers = WorkerBuffers::take();
         while let Some((key, place, is_edge)) =
             self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed))
         {
-            let found = Found { key, place: *place, is_edge: *is_edge };
+            let found = LocatedChunk { key, place: *place, is_edge: *is_edge };
             if self.running.0.background.stop.load(Ordering::Acquire)
-                || self.load(key, &found, &mut bench).is_none()
+                || self.load(key, &found, &mut buffers).is_none()
             {
                 break;
             }
         }
         let inner = &self.running.0;
-        bench.put_back(inner.chunk_bytes.unwrap_or(usize::MAX), &inner.engine);
+        buffers.put_back(inner.chunk_bytes.unwrap_or(usize::MAX), &inner.engine);
     }
 
     /// Decodes one chunk into the cache; `None` where it is better to stop.
-    fn load(&self, key: &Coords, found: &Found<'_>, bench: &mut WorkerBuffers) -> Option<()> {
+    fn load(
+        &self,
+        key: &Coords,
+        found: &LocatedChunk<'_>,
+        buffers: &mut WorkerBuffers,
+    ) -> Option<()> {
         let inner = &self.running.0;
         if inner.is_raw(found) {
             return Some(());
         }
         let gate = fork::enter()?;
         let since = inner.since.load(Ordering::Relaxed);
-        let mut ticket = match inner.cache.claim(key, Want { keep: true, since, now: false }) {
-            Claim::Load(ticket) => ticket,
-            Claim::Ready(_) | Claim::Bypass => return Some(()),
+        let mut ticket = match inner.cache.claim(key, ClaimTerms { keep: true, since, now: false })
+        {
+            CacheClaim::Decode(ticket) => ticket,
+            CacheClaim::Ready(_) | CacheClaim::Bypass => return Some(()),
         };
         // A chunk that changed before it was claimed may be somewhere else now; one that changes later
         // takes the claim away.
@@ -238,11 +242,11 @@ impl Job {
             return Some(());
         }
         // The ticket's end takes a lock: on every way out it must have leave for it.
-        let fetched = inner.fetch(found, &mut bench.memory.stored);
+        let fetched = inner.fetch(found, &mut buffers.rows.stored);
         let spare = ticket.spare();
         drop(gate);
         let chunk_bytes = inner.chunk_bytes.unwrap_or(0);
-        let bytes = fetched.and_then(|()| inner.unfilter(found, chunk_bytes, spare, bench));
+        let bytes = fetched.and_then(|()| inner.unfilter(found, chunk_bytes, spare, buffers));
         let Some(_gate) = fork::enter() else {
             ticket.abandon();
             return None;

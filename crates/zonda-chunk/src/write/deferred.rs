@@ -11,42 +11,37 @@
 //! would become free later than without waiting.
 
 use super::ChunkWriter;
-use super::array::Array;
+use super::writer_array::WriterArray;
 use crate::ChunkError;
-use crate::recency::Id;
+use crate::recency::NodeId;
 use crate::table::Allocate;
-
-/// Chunks for each thread that are filtered together.
-const CHUNKS_A_THREAD: u64 = 2;
-/// Bytes that are, at least and at most.
-const LEAST_BYTES: u64 = 2 << 20;
-const MOST_BYTES: u64 = 64 << 20;
-/// With fewer bytes than this it is not worth it.
-const WORTH_BYTES: u64 = 512 << 10;
+use crate::tuning::{
+    DEFERRED_CHUNKS_PER_THREAD, LEAST_DEFERRED_BYTES, MOST_DEFERRED_BYTES, WORTH_DEFERRING_BYTES,
+};
 
 impl ChunkWriter {
     /// Bytes of complete chunks of this array that wait to be filtered together; `None` where they
     /// do not wait.
-    pub(super) fn ripening(&self, array: &Array) -> Option<u64> {
+    pub(super) fn deferred_limit(&self, array: &WriterArray) -> Option<u64> {
         let threads = self.engine.threads() as u64;
         if threads < 2 || array.filters.is_identity() || array.always_fresh {
             return None;
         }
         let chunk = array.chunk_bytes as u64;
         let bytes = chunk
-            .saturating_mul(threads * CHUNKS_A_THREAD)
-            .clamp(LEAST_BYTES, MOST_BYTES)
+            .saturating_mul(threads * DEFERRED_CHUNKS_PER_THREAD)
+            .clamp(LEAST_DEFERRED_BYTES, MOST_DEFERRED_BYTES)
             .min(self.limit / 4)
             .min(self.engine.budget_bytes() / 8);
-        (bytes >= WORTH_BYTES && chunk <= bytes / 2).then_some(bytes)
+        (bytes >= WORTH_DEFERRING_BYTES && chunk <= bytes / 2).then_some(bytes)
     }
 
     /// Whether a complete chunk waits for others: it is to be filtered, and the file has none in its
     /// place.
-    fn waits(&self, id: Id) -> Result<Option<u64>, ChunkError> {
+    fn waits(&self, id: NodeId) -> Result<Option<u64>, ChunkError> {
         let Some(pending) = self.pending.get(id) else { return Ok(None) };
         let Some(array) = &self.arrays[pending.array] else { return Ok(None) };
-        let Some(bytes) = self.ripening(array).filter(|_| !array.is_unfiltered(&pending.key))
+        let Some(bytes) = self.deferred_limit(array).filter(|_| !array.is_unfiltered(&pending.key))
         else {
             return Ok(None);
         };
@@ -62,7 +57,7 @@ impl ChunkWriter {
     /// Stores chunks that have become complete, in this order, or has them wait for others.
     pub(super) fn complete(
         &mut self,
-        ids: &[Id],
+        ids: &[NodeId],
         space: &mut dyn Allocate,
     ) -> Result<(), ChunkError> {
         let mut most = Some(u64::MAX);
@@ -72,21 +67,21 @@ impl ChunkWriter {
         let Some(most) = most.filter(|_| self.are_few(ids.len())) else {
             return self.store_pending(ids, space);
         };
-        ids.iter().for_each(|id| self.pending.ripen(*id));
-        match self.pending.ripe_bytes() >= most {
+        ids.iter().for_each(|id| self.pending.defer(*id));
+        match self.pending.deferred_bytes() >= most {
             true => self.store_complete(space),
             false => Ok(()),
         }
     }
 
     /// Whether a chunk of an array is complete and waits for others.
-    pub(super) fn is_ripe(&self, index: usize, key: &[u64]) -> bool {
+    pub(super) fn is_deferred(&self, index: usize, key: &[u64]) -> bool {
         let array = self.arrays[index].as_ref();
         let waiting = array.and_then(|array| self.pending.get(*array.keys.get(key)?));
-        waiting.is_some_and(|pending| pending.is_ripe)
+        waiting.is_some_and(|pending| pending.is_deferred)
     }
 
-    /// Stores the complete chunks that wait for others. To be called before space is taken or given
+    /// Stores the deferred chunks. To be called before space is taken or given
     /// back for anything but chunks of this writer, and where there is time for it.
     ///
     /// # Errors
@@ -94,11 +89,11 @@ impl ChunkWriter {
     /// a filter refuses are given up, for it would refuse them again.
     pub fn store_complete(&mut self, space: &mut dyn Allocate) -> Result<(), ChunkError> {
         let mut refused = Ok(());
-        while self.pending.has_ripe() {
-            let ids: Vec<Id> = self.pending.ripe().map(|(id, _)| id).collect();
+        while self.pending.has_deferred() {
+            let ids: Vec<NodeId> = self.pending.deferred().map(|(id, _)| id).collect();
             match self.store_these(&ids, space) {
                 Err(error @ ChunkError::Encode { .. }) => {
-                    self.give_up_first_ripe();
+                    self.give_up_first_deferred();
                     refused = refused.and(Err(error));
                 }
                 stored => return refused.and(stored),
@@ -107,9 +102,9 @@ impl ChunkWriter {
         refused
     }
 
-    /// Those before it are stored when a chunk cannot be.
-    fn give_up_first_ripe(&mut self) {
-        let first = self.pending.ripe().next();
+    /// Forgets the first deferred chunk: a filter refuses it, and those before it are stored.
+    fn give_up_first_deferred(&mut self) {
+        let first = self.pending.deferred().next();
         let Some((array, key)) = first.map(|(_, chunk)| (chunk.array, chunk.key.clone())) else {
             return;
         };

@@ -3,6 +3,7 @@
 use zonda_convert::{Converted, Encoder};
 
 use crate::decode::grow;
+use crate::tuning::CONVERT_BLOCK_BYTES;
 
 /// What becomes of each element on its way from the caller's memory.
 #[derive(Clone, Copy)]
@@ -37,9 +38,6 @@ impl std::fmt::Debug for Encode<'_> {
         }
     }
 }
-
-/// Bytes that are converted before they are spread: they stay in the first-level cache.
-const BLOCK_BYTES: usize = 8 << 10;
 
 impl Encode<'_> {
     pub(crate) fn file_size(&self) -> usize {
@@ -107,7 +105,7 @@ impl Encode<'_> {
             }
             Encode::Custom { run, .. } => {
                 let mut converted = Converted::default();
-                let per_block = (BLOCK_BYTES / file).max(1);
+                let per_block = (CONVERT_BLOCK_BYTES / file).max(1);
                 for (i, src) in src.chunks(per_block * mem).enumerate() {
                     let bytes = src.len() / mem * file;
                     grow(block, bytes);

@@ -4,18 +4,15 @@
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange, fill_by_writes};
 
-use super::array::Array;
 use super::encode::Encode;
-use super::part::Part;
-use super::store::Source;
+use super::put_part::PutPart;
+use super::store::PutMemory;
+use super::writer_array::WriterArray;
 use crate::ChunkError;
 use crate::table::{Allocate, ChunkAt};
+use crate::tuning::{LARGE_CHUNK_BLOCK_BYTES, LARGE_CHUNK_BLOCK_RUNS};
 
-/// Bytes that are converted before they are written, and runs of elements that are written together.
-const BLOCK_BYTES: usize = 256 << 10;
-const BLOCK_RUNS: usize = 1024;
-
-impl Array {
+impl WriterArray {
     /// Whether its chunks go to the storage as they are put, if incomplete ones take up to `limit`
     /// bytes.
     pub(crate) fn is_large(&self, limit: u64) -> bool {
@@ -29,8 +26,8 @@ impl Array {
         space: &mut dyn Allocate,
         key: &[u64],
         place: Option<ChunkAt>,
-        part: &Part,
-        source: &Source<'_>,
+        part: &PutPart,
+        source: &PutMemory<'_>,
     ) -> Result<Converted, ChunkError> {
         let len = self.chunk_bytes as u64;
         let place = match place {
@@ -46,11 +43,11 @@ impl Array {
             Some(place) => place,
             None => self.make_large(storage, space, key, len)?,
         };
-        let mut rows = Rows::new(storage, source.encode);
-        part.each_run(source, |to, src| rows.add(place.at + to as u64, src))?;
-        rows.flush()?;
+        let mut writer = RowWriter::new(storage, source.encode);
+        part.each_run(source, |to, src| writer.add(place.at + to as u64, src))?;
+        writer.flush()?;
         self.read.inner.changed(key);
-        Ok(rows.converted)
+        Ok(writer.converted)
     }
 
     /// A place for a chunk of which nothing was put.
@@ -79,7 +76,7 @@ impl Array {
 }
 
 /// Runs of elements that are converted and written together.
-struct Rows<'a> {
+struct RowWriter<'a> {
     storage: &'a dyn Storage,
     encode: &'a Encode<'a>,
     packed: Vec<u8>,
@@ -88,19 +85,21 @@ struct Rows<'a> {
     converted: Converted,
 }
 
-impl<'a> Rows<'a> {
-    fn new(storage: &'a dyn Storage, encode: &'a Encode<'a>) -> Rows<'a> {
+impl<'a> RowWriter<'a> {
+    fn new(storage: &'a dyn Storage, encode: &'a Encode<'a>) -> RowWriter<'a> {
         let (packed, ranges) = (Vec::new(), Vec::new());
-        Rows { storage, encode, packed, ranges, converted: Converted::default() }
+        RowWriter { storage, encode, packed, ranges, converted: Converted::default() }
     }
 
     fn add(&mut self, at: u64, src: &[u8]) -> Result<(), ChunkError> {
         let (mem, file) = (self.encode.mem_size(), self.encode.file_size());
-        let per = (BLOCK_BYTES / file).max(1);
+        let per = (LARGE_CHUNK_BLOCK_BYTES / file).max(1);
         let mut at = at;
         for piece in src.chunks(per * mem) {
             let bytes = piece.len() / mem * file;
-            if self.packed.len() + bytes > BLOCK_BYTES || self.ranges.len() == BLOCK_RUNS {
+            if self.packed.len() + bytes > LARGE_CHUNK_BLOCK_BYTES
+                || self.ranges.len() == LARGE_CHUNK_BLOCK_RUNS
+            {
                 self.flush()?;
             }
             let begin = self.packed.len();

@@ -3,22 +3,22 @@
 //! A chunk of which a put has all elements goes straight from the caller's memory through the
 //! filters into the storage. Others wait in memory until they are complete, until their bytes are
 //! too many (then the one put longest ago is stored), or until a flush. Complete ones that have to
-//! be filtered, but are too few to keep all threads busy, wait for more ([`ripe`]). In which order
+//! be filtered, but are too few to keep all threads busy, wait for more ([`deferred`]). In which order
 //! chunks get their places follows from the calls alone: not from threads, reads or other files.
 
-mod array;
+mod chunk_memory;
 mod deferred;
 mod encode;
 mod large;
-mod load;
-mod part;
 mod pending;
 mod put;
-mod raw;
-mod scratch;
+mod put_part;
 mod spill;
+mod spill_file;
 mod store;
-mod written;
+mod stored_chunks;
+mod writer_array;
+mod written_bits;
 
 use std::sync::Arc;
 
@@ -27,22 +27,23 @@ use zonda_model::Hyperslab;
 use zonda_runtime::setting;
 use zonda_storage::Storage;
 
-use crate::linear::run_in;
-use crate::pool::Engine;
-use crate::recency::Id;
+use crate::engine::Engine;
+use crate::recency::NodeId;
 use crate::selection::Coords;
+use crate::selection::run_in;
 use crate::table::Allocate;
 use crate::{ChunkError, ChunkedArray, Decode};
 
-use array::Array;
-pub use array::NewArray;
+use crate::tuning::WRITE_CACHE_BYTES;
 pub use encode::Encode;
-use pending::{OfArray, Pending, PendingChunks};
-pub use raw::StoredChunks;
-pub use scratch::release_spills_on_device;
-use spill::Told;
-pub use spill::{MakeSpillFile, SpillFile};
-use store::{Job, Spare};
+use pending::{PendingChunk, PendingChunks, PendingOfArray};
+pub use spill::MakeSpillFile;
+use spill::ReportedBytes;
+pub use spill_file::{SpillFile, release_spills_on_device};
+use store::{SpareMemory, StoreJob};
+pub use stored_chunks::StoredChunks;
+pub use writer_array::NewArray;
+use writer_array::WriterArray;
 
 /// An array of a [`ChunkWriter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,14 +56,12 @@ pub struct ChunkWriter {
     storage: Arc<dyn Storage>,
     /// Bytes that incomplete chunks may take.
     limit: u64,
-    arrays: Vec<Option<Array>>,
+    arrays: Vec<Option<WriterArray>>,
     pending: PendingChunks,
-    spare: Spare,
-    told: Told,
+    spare: SpareMemory,
+    reported: ReportedBytes,
 }
 
-/// Bytes that incomplete chunks of a file may take, unless the user says so.
-const DEFAULT_LIMIT: u64 = 256 << 20;
 const RANK: ChunkError = ChunkError::Request { what: "another rank than the array" };
 const NO_ARRAY: ChunkError = ChunkError::Request { what: "an array that was removed" };
 const OUTSIDE: ChunkError = ChunkError::Request { what: "elements beyond the extent" };
@@ -80,15 +79,15 @@ impl ChunkWriter {
             limit: limit_bytes,
             arrays: Vec::new(),
             pending: PendingChunks::default(),
-            spare: Spare::default(),
-            told: Told::default(),
+            spare: SpareMemory::default(),
+            reported: ReportedBytes::default(),
         }
     }
 
     /// The limit that the user asked for with `ZONDA_WRITE_CACHE`, or the default of 256 MiB.
     #[must_use]
     pub fn limit_from_env() -> u64 {
-        setting::bytes("ZONDA_WRITE_CACHE", || DEFAULT_LIMIT)
+        setting::bytes("ZONDA_WRITE_CACHE", || WRITE_CACHE_BYTES)
     }
 
     /// Adds an array.
@@ -96,7 +95,7 @@ impl ChunkWriter {
     /// # Errors
     /// [`ChunkError::Shape`] for a shape that no array can have.
     pub fn add(&mut self, new: NewArray) -> Result<ArrayId, ChunkError> {
-        let array = Array::new(new, &self.engine, &self.storage)?;
+        let array = WriterArray::new(new, &self.engine, &self.storage)?;
         self.arrays.push(Some(array));
         Ok(ArrayId(self.arrays.len() - 1))
     }
@@ -121,13 +120,13 @@ impl ChunkWriter {
     /// Bytes of the chunks that wait, in memory or out of it.
     #[must_use]
     pub fn pending_bytes(&self) -> u64 {
-        self.pending.bytes() + self.pending.ripe_bytes()
+        self.pending.bytes() + self.pending.deferred_bytes()
     }
 
     /// Whether something was put that is not stored.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
-        self.pending.has_ripe() || self.pending.oldest_first().any(|(_, pending)| pending.dirty)
+        self.pending.has_deferred() || self.pending.oldest_first().any(|(_, pending)| pending.dirty)
     }
 
     /// Puts a hyperslab of an array, whose shape is `extent` after it grew for this put. `src` has
@@ -171,7 +170,7 @@ impl ChunkWriter {
         slab: &Hyperslab<'_>,
         encode: &Encode<'_>,
         src: &[u8],
-    ) -> Option<(Converted, Option<Id>)> {
+    ) -> Option<(Converted, Option<NodeId>)> {
         let array = self.arrays.get_mut(id.0)?.as_mut()?;
         if encode.file_size() != array.elem_size || !array.may_have(extent) {
             return None;
@@ -195,17 +194,17 @@ impl ChunkWriter {
         if n.checked_mul(encode.mem_size()) != Some(src.len()) || n == array.chunk_elems {
             return None;
         }
-        if self.pending.get(node).is_none_or(|it| it.is_ripe || it.body.away.is_some()) {
+        if self.pending.get(node).is_none_or(|it| it.is_deferred || it.elems.spilled.is_some()) {
             return None;
         }
         array.last = Some(node);
         let pending = self.pending.touch(node)?;
         let first = usize::try_from(first).ok()?;
-        let dst = pending.body.bytes.get_mut(first * elem..)?.get_mut(..n * elem)?;
+        let dst = pending.elems.bytes.get_mut(first * elem..)?.get_mut(..n * elem)?;
         let converted = encode.run(src, dst);
-        pending.body.written.mark(first, n);
+        pending.elems.written.mark(first, n);
         pending.dirty = true;
-        Some((converted, pending.body.written.is_complete().then_some(node)))
+        Some((converted, pending.elems.written.is_complete().then_some(node)))
     }
 
     /// Stores chunks put longest ago until the others take no more memory than they may. Whether
@@ -220,7 +219,7 @@ impl ChunkWriter {
         // The last one stays: it is being put.
         let n = self.pending.len() - 1;
         let oldest = self.pending.oldest_first().take(n);
-        let victims: Vec<Id> = oldest
+        let victims: Vec<NodeId> = oldest
             .take_while(|(_, pending)| {
                 let more = bytes > wanted;
                 bytes = bytes.saturating_sub(pending.cost());
@@ -228,8 +227,8 @@ impl ChunkWriter {
             })
             .map(|(id, _)| id)
             .collect();
-        let dirty = |id: &Id| self.pending.get(*id).is_some_and(|pending| pending.dirty);
-        let stored: Vec<Id> = victims.iter().copied().filter(dirty).collect();
+        let dirty = |id: &NodeId| self.pending.get(*id).is_some_and(|pending| pending.dirty);
+        let stored: Vec<NodeId> = victims.iter().copied().filter(dirty).collect();
         let result = self.store_pending(&stored, space);
         for id in victims {
             let Some(pending) = self.pending.get(id).filter(|pending| !pending.dirty) else {
@@ -244,17 +243,22 @@ impl ChunkWriter {
     }
 
     /// Stores incomplete chunks; those that are complete go, the others stay as they are.
-    fn store_pending(&mut self, ids: &[Id], space: &mut dyn Allocate) -> Result<(), ChunkError> {
+    fn store_pending(
+        &mut self,
+        ids: &[NodeId],
+        space: &mut dyn Allocate,
+    ) -> Result<(), ChunkError> {
         self.store_complete(space)?;
         let mut ids = ids.to_vec();
-        let order = |id: &Id| self.pending.get(*id).map(|pending| (pending.array, &pending.key));
+        let order =
+            |id: &NodeId| self.pending.get(*id).map(|pending| (pending.array, &pending.key));
         ids.sort_by(|a, b| order(a).cmp(&order(b)));
         for id in &ids {
-            // Those that are away refer to nothing.
-            let here = self.pending.get_mut(*id).filter(|pending| pending.body.away.is_none());
+            // Elements of spilled chunks refer to nothing.
+            let here = self.pending.get_mut(*id).filter(|pending| pending.elems.spilled.is_none());
             if let Some(pending) = here {
                 space
-                    .own(ArrayId(pending.array), &mut pending.body.bytes)
+                    .own(ArrayId(pending.array), &mut pending.elems.bytes)
                     .map_err(ChunkError::Table)?;
             }
         }
@@ -262,8 +266,8 @@ impl ChunkWriter {
     }
 
     /// Stores chunks that wait, in this order; those that are complete go.
-    fn store_these(&mut self, ids: &[Id], space: &mut dyn Allocate) -> Result<(), ChunkError> {
-        let chunks: Vec<(Id, &Pending)> =
+    fn store_these(&mut self, ids: &[NodeId], space: &mut dyn Allocate) -> Result<(), ChunkError> {
+        let chunks: Vec<(NodeId, &PendingChunk)> =
             ids.iter().filter_map(|&id| Some((id, self.pending.get(id)?))).collect();
         let mut jobs = Vec::with_capacity(chunks.len());
         for (_, pending) in &chunks {
@@ -272,16 +276,16 @@ impl ChunkWriter {
                 true => array.read.inner.find(&pending.key)?,
                 false => None,
             };
-            let bytes = pending.body.ready(&self.pending.spills);
-            jobs.push(Job { array, key: pending.key.clone(), bytes, old });
+            let bytes = pending.elems.ready(&self.pending.spills);
+            jobs.push(StoreJob { array, key: pending.key.clone(), bytes, old });
         }
         let outcome = store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
         drop(jobs);
-        let stored: Vec<(Id, usize, Coords, bool)> = chunks
+        let stored: Vec<(NodeId, usize, Coords, bool)> = chunks
             .into_iter()
             .take(outcome.stored)
             .map(|(id, pending)| {
-                let complete = pending.body.written.is_complete();
+                let complete = pending.elems.written.is_complete();
                 (id, pending.array, pending.key.clone(), complete)
             })
             .collect();
@@ -301,7 +305,7 @@ impl ChunkWriter {
     /// # Errors
     /// As [`ChunkWriter::put`]. What is not stored stays, and the next flush tries again.
     pub fn flush(&mut self, space: &mut dyn Allocate) -> Result<(), ChunkError> {
-        let dirty: Vec<Id> = self
+        let dirty: Vec<NodeId> = self
             .pending
             .oldest_first()
             .filter(|(_, pending)| pending.dirty)
@@ -336,12 +340,12 @@ impl ChunkWriter {
             && let Some((key, (first, n))) = array.run(extent, slab)
             && n.checked_mul(decode.mem_size()) == Some(out.len())
             && let Some(pending) = array.keys.get(&key).and_then(|&id| self.pending.get(id))
-            && pending.body.away.is_none()
+            && pending.elems.spilled.is_none()
         {
             let from = first as usize * array.elem_size;
-            return Ok(decode.run(&pending.body.bytes[from..][..n * array.elem_size], out));
+            return Ok(decode.run(&pending.elems.bytes[from..][..n * array.elem_size], out));
         }
-        let newer = OfArray { keys: &array.keys, chunks: &self.pending };
+        let newer = PendingOfArray { keys: &array.keys, chunks: &self.pending };
         array.read.inner.read(extent, slab, &decode, out, Some(&newer))
     }
 }

@@ -3,59 +3,60 @@
 
 use hashbrown::HashMap;
 
-use super::part::Part;
-use super::spill::{Away, Spills};
-use super::store::{self, Source, Spare};
-use super::written::Written;
+use super::put_part::PutPart;
+use super::spill::{SpillSlot, Spills};
+use super::store::{ChunkSource, PutMemory, SpareMemory};
+use super::written_bits::WrittenBits;
 use crate::ChunkError;
-use crate::array::Newer;
-use crate::recency::{Id, List, Nodes};
+use crate::array::NewerChunks;
+use crate::recency::{NodeId, NodeTable, RecencyList};
 use crate::selection::Coords;
 use crate::stored::lengthen;
+use crate::tuning::TRACED_GATHER_BYTES;
 use zonda_runtime::memory::tick;
 
 /// A chunk that waits in memory.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingChunk {
     /// Index of its array.
     pub array: usize,
     pub key: Coords,
     /// Its first element in the array.
     pub origin: Coords,
-    pub body: Body,
-    /// The storage does not have it as it is.
+    pub elems: ChunkElems,
+    /// The storage does not have it as it is here.
     pub dirty: bool,
-    /// It is complete, not in the storage, and not changed any more.
-    pub is_ripe: bool,
-    /// When it was put last, but for runs into a chunk that is in memory.
+    /// It is complete, waits for others, and is not changed any more.
+    pub is_deferred: bool,
+    /// When it was put last; runs into a chunk that is in memory do not count.
     pub used: u64,
 }
 
 /// The elements of a chunk, in the file's form, and which of them were put.
 #[derive(Debug, Default)]
-pub(crate) struct Body {
+pub(crate) struct ChunkElems {
     pub bytes: Vec<u8>,
-    pub written: Written,
-    /// Where they are if they are not in memory: then there are none here.
-    pub away: Option<Away>,
+    pub written: WrittenBits,
+    /// Where the bytes are if they were spilled: then `bytes` is empty.
+    pub spilled: Option<SpillSlot>,
 }
 
 /// All chunks of a file that wait.
 #[derive(Debug, Default)]
 pub(crate) struct PendingChunks {
-    pub(super) nodes: Nodes<Pending>,
+    pub(super) nodes: NodeTable<PendingChunk>,
     /// Incomplete ones, oldest first, and the bytes they take.
-    order: List,
+    order: RecencyList,
     bytes: u64,
-    /// Ripe ones, and the bytes of their elements.
-    ripe: List,
-    ripe_bytes: u64,
-    /// Where those are for which there is no memory.
+    /// Deferred chunks, and the bytes of their elements.
+    deferred: RecencyList,
+    deferred_bytes: u64,
+    /// The bytes of chunks for which there is no memory.
     pub(super) spills: Spills,
 }
 
 /// Numbers of the chunks of one array that wait.
-pub(crate) type Keys = HashMap<Coords, Id>;
+pub(crate) type PendingIds = HashMap<Coords, NodeId>;
 
 impl PendingChunks {
     /// Bytes of the incomplete ones.
@@ -68,13 +69,13 @@ impl PendingChunks {
         self.order.len
     }
 
-    pub(crate) fn ripe_bytes(&self) -> u64 {
-        self.ripe_bytes
+    pub(crate) fn deferred_bytes(&self) -> u64 {
+        self.deferred_bytes
     }
 
     /// Bytes of all, wherever they are.
     pub(crate) fn waiting_bytes(&self) -> u64 {
-        self.bytes.saturating_add(self.ripe_bytes)
+        self.bytes.saturating_add(self.deferred_bytes)
     }
 
     /// Bytes that they take in memory.
@@ -83,31 +84,31 @@ impl PendingChunks {
     }
 
     /// The incomplete one put last.
-    pub(crate) fn newest(&self) -> Option<Id> {
+    pub(crate) fn newest(&self) -> Option<NodeId> {
         self.order.newest()
     }
 
     /// The incomplete one in memory that was put longest ago, and when.
-    pub(crate) fn oldest_held(&self) -> Option<(Id, u64)> {
-        let mut held = self.oldest_first().filter(|(_, pending)| pending.body.away.is_none());
+    pub(crate) fn oldest_held(&self) -> Option<(NodeId, u64)> {
+        let mut held = self.oldest_first().filter(|(_, pending)| pending.elems.spilled.is_none());
         held.next().map(|(id, pending)| (id, pending.used))
     }
 
-    pub(crate) fn has_ripe(&self) -> bool {
-        self.ripe.len > 0
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.deferred.len > 0
     }
 
-    pub(crate) fn get(&self, id: Id) -> Option<&Pending> {
+    pub(crate) fn get(&self, id: NodeId) -> Option<&PendingChunk> {
         self.nodes.get(id)
     }
 
-    pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut Pending> {
+    pub(crate) fn get_mut(&mut self, id: NodeId) -> Option<&mut PendingChunk> {
         self.nodes.get_mut(id)
     }
 
     /// An incomplete chunk that is about to be put.
     #[inline]
-    pub(crate) fn touch(&mut self, id: Id) -> Option<&mut Pending> {
+    pub(crate) fn touch(&mut self, id: NodeId) -> Option<&mut PendingChunk> {
         if self.order.newest() != Some(id) {
             self.nodes.get(id)?;
             self.nodes.unlink(&mut self.order, id);
@@ -116,7 +117,7 @@ impl PendingChunks {
         self.nodes.get_mut(id)
     }
 
-    pub(crate) fn insert(&mut self, keys: &mut Keys, pending: Pending) -> Id {
+    pub(crate) fn insert(&mut self, keys: &mut PendingIds, pending: PendingChunk) -> NodeId {
         self.bytes = self.bytes.saturating_add(pending.cost());
         let key = pending.key.clone();
         let id = self.nodes.insert(pending);
@@ -125,67 +126,67 @@ impl PendingChunks {
         id
     }
 
-    pub(crate) fn remove(&mut self, keys: &mut Keys, key: &[u64], spare: &mut Spare) {
+    pub(crate) fn remove(&mut self, keys: &mut PendingIds, key: &[u64], spare: &mut SpareMemory) {
         let Some(id) = keys.remove(key) else { return };
         let Some(pending) = self.nodes.get(id) else { return };
-        let (list, bytes) = match pending.is_ripe {
-            true => (&mut self.ripe, &mut self.ripe_bytes),
+        let (list, bytes) = match pending.is_deferred {
+            true => (&mut self.deferred, &mut self.deferred_bytes),
             false => (&mut self.order, &mut self.bytes),
         };
         *bytes = bytes.saturating_sub(pending.cost());
         self.nodes.unlink(list, id);
         if let Some(pending) = self.nodes.remove(id) {
-            pending.body.away.into_iter().for_each(|slot| self.spills.release(slot));
-            spare.put(pending.body.bytes);
+            pending.elems.spilled.into_iter().for_each(|slot| self.spills.release(slot));
+            spare.put(pending.elems.bytes);
         }
     }
 
     /// A chunk has become complete, and waits for others.
-    pub(crate) fn ripen(&mut self, id: Id) {
-        let Some(pending) = self.nodes.get_mut(id).filter(|pending| !pending.is_ripe) else {
+    pub(crate) fn defer(&mut self, id: NodeId) {
+        let Some(pending) = self.nodes.get_mut(id).filter(|pending| !pending.is_deferred) else {
             return;
         };
         self.bytes = self.bytes.saturating_sub(pending.cost());
-        pending.is_ripe = true;
+        pending.is_deferred = true;
         // Nobody asks any more what of it is written.
-        pending.body.written = Written::default();
-        self.ripe_bytes = self.ripe_bytes.saturating_add(pending.cost());
+        pending.elems.written = WrittenBits::default();
+        self.deferred_bytes = self.deferred_bytes.saturating_add(pending.cost());
         self.nodes.unlink(&mut self.order, id);
-        self.nodes.link(&mut self.ripe, id);
+        self.nodes.link(&mut self.deferred, id);
     }
 
     /// Takes the elements of a chunk out, to be given back by [`PendingChunks::put_back`].
-    pub(crate) fn lend(&mut self, id: Id) -> Body {
-        let Some(pending) = self.nodes.get_mut(id) else { return Body::default() };
-        let away = pending.body.away;
-        std::mem::replace(&mut pending.body, Body { away, ..Body::default() })
+    pub(crate) fn lend(&mut self, id: NodeId) -> ChunkElems {
+        let Some(pending) = self.nodes.get_mut(id) else { return ChunkElems::default() };
+        let spilled = pending.elems.spilled;
+        std::mem::replace(&mut pending.elems, ChunkElems { spilled, ..ChunkElems::default() })
     }
 
-    pub(crate) fn put_back(&mut self, id: Id, body: Body) {
+    pub(crate) fn put_back(&mut self, id: NodeId, elems: ChunkElems) {
         let Some(pending) = self.nodes.get_mut(id) else { return };
-        let away = pending.body.away.filter(|_| body.away.is_none());
-        away.into_iter().for_each(|slot| self.spills.release(slot));
-        (pending.body, pending.used) = (body, tick());
+        let spilled = pending.elems.spilled.filter(|_| elems.spilled.is_none());
+        spilled.into_iter().for_each(|slot| self.spills.release(slot));
+        (pending.elems, pending.used) = (elems, tick());
     }
 
     /// The storage has it as it is now.
-    pub(crate) fn clean(&mut self, id: Id) {
+    pub(crate) fn clean(&mut self, id: NodeId) {
         if let Some(pending) = self.nodes.get_mut(id) {
             pending.dirty = false;
         }
     }
 
     /// All incomplete ones, those put longest ago first.
-    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = (Id, &Pending)> {
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = (NodeId, &PendingChunk)> {
         self.all_of(&self.order)
     }
 
-    /// All ripe ones, in the order in which they became so.
-    pub(crate) fn ripe(&self) -> impl Iterator<Item = (Id, &Pending)> {
-        self.all_of(&self.ripe)
+    /// All deferred chunks, in the order in which they became complete.
+    pub(crate) fn deferred(&self) -> impl Iterator<Item = (NodeId, &PendingChunk)> {
+        self.all_of(&self.deferred)
     }
 
-    fn all_of(&self, list: &List) -> impl Iterator<Item = (Id, &Pending)> {
+    fn all_of(&self, list: &RecencyList) -> impl Iterator<Item = (NodeId, &PendingChunk)> {
         let mut next = list.oldest();
         std::iter::from_fn(move || {
             let id = next?;
@@ -195,32 +196,32 @@ impl PendingChunks {
     }
 }
 
-impl Pending {
+impl PendingChunk {
     /// Bytes that it takes.
     pub(crate) fn cost(&self) -> u64 {
-        self.body.cost()
+        self.elems.cost()
     }
 }
 
-impl Body {
+impl ChunkElems {
     pub(crate) fn cost(&self) -> u64 {
-        let away = self.away.map_or(0, Away::bytes);
-        (self.bytes.len() + self.written.bytes()) as u64 + away
+        let spilled = self.spilled.map_or(0, SpillSlot::bytes);
+        (self.bytes.len() + self.written.bytes()) as u64 + spilled
     }
 
     /// All of it, to be stored.
-    pub(crate) fn ready<'a>(&'a self, spills: &'a Spills) -> store::Bytes<'a> {
-        match self.away {
-            Some(place) => store::Bytes::Away(spills, place),
-            None => store::Bytes::Ready(&self.bytes),
+    pub(crate) fn ready<'a>(&'a self, spills: &'a Spills) -> ChunkSource<'a> {
+        match self.spilled {
+            Some(place) => ChunkSource::Spilled(spills, place),
+            None => ChunkSource::Ready(&self.bytes),
         }
     }
 
     /// Puts the elements of a part.
     pub(crate) fn put(
         &mut self,
-        part: &Part,
-        source: &Source<'_>,
+        part: &PutPart,
+        source: &PutMemory<'_>,
         block: &mut Vec<u8>,
     ) -> zonda_convert::Converted {
         let bytes = part.n_elems() * source.encode.file_size();
@@ -232,8 +233,7 @@ impl Body {
 /// The event of elements that go into a chunk. That of a few would take longer than they do.
 #[inline(always)]
 fn gathering(bytes: usize) -> zonda_trace::Span {
-    const WORTH: usize = 4096;
-    if bytes < WORTH {
+    if bytes < TRACED_GATHER_BYTES {
         return zonda_trace::Span::none();
     }
     let args = || zonda_trace::Args { bytes: bytes as u64, ..zonda_trace::Args::default() };
@@ -241,20 +241,20 @@ fn gathering(bytes: usize) -> zonda_trace::Span {
 }
 
 /// The chunks of one array that wait, for reads.
-pub(crate) struct OfArray<'a> {
-    pub keys: &'a Keys,
+pub(crate) struct PendingOfArray<'a> {
+    pub keys: &'a PendingIds,
     pub chunks: &'a PendingChunks,
 }
 
-impl Newer for OfArray<'_> {
+impl NewerChunks for PendingOfArray<'_> {
     fn chunk<'a>(
         &'a self,
         key: &[u64],
         room: &'a mut Vec<u8>,
     ) -> Result<Option<&'a [u8]>, ChunkError> {
         let pending = self.keys.get(key).and_then(|&id| self.chunks.get(id));
-        let Some(body) = pending.map(|pending| &pending.body) else { return Ok(None) };
-        let Some(slot) = body.away else { return Ok(Some(&body.bytes)) };
+        let Some(elems) = pending.map(|pending| &pending.elems) else { return Ok(None) };
+        let Some(slot) = elems.spilled else { return Ok(Some(&elems.bytes)) };
         if self.chunks.spills.is_inherited() && pending.is_some_and(|pending| !pending.dirty) {
             // The storage has it as it is here.
             return Ok(None);

@@ -7,39 +7,35 @@ use zonda_runtime::memory::tick;
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 
-use super::array::Array;
+use super::chunk_memory::{self, fill_chunk};
 use super::encode::Encode;
-use super::load::{self, fill_chunk};
-use super::part::Part;
-use super::pending::{Body, Pending};
+use super::pending::{ChunkElems, PendingChunk};
+use super::put_part::PutPart;
 use super::spill::Spills;
-use super::store::{self, Bytes, Job, Source};
+use super::store::{self, ChunkSource, PutMemory, StoreJob};
+use super::writer_array::WriterArray;
 use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, RANK, WRONG_LENGTH, WRONG_SIZE};
 use crate::ChunkError;
-use crate::array::{Numbers, WorkerBuffers};
-use crate::plan::{self, Batch};
-use crate::recency::Id;
-use crate::selection::{Coords, Selection};
+use crate::plan::{self, PartBatch};
+use crate::recency::NodeId;
+use crate::selection::DimNumbers;
+use crate::selection::{Coords, GridSelection};
 use crate::table::{Allocate, ChunkAt};
+use crate::tuning::{PUT_BATCH_CHUNKS, PUT_POOL_BYTES, PUT_POOL_LOADED_BYTES, PUT_ROUND_BYTES};
+use crate::worker::WorkerBuffers;
 
-/// Parts of a put that are looked up together.
-const MOST_PARTS: usize = 4096;
-/// Bytes of incomplete chunks that are put before it is looked whether they are too many.
-const ROUND_BYTES: u64 = 64 << 20;
-/// Bytes from which on converting is worth other threads.
-const POOL_BYTES: usize = 4 << 20;
-/// Decoded bytes from which on loading is.
-const POOL_LOADED_BYTES: usize = 256 << 10;
+/// A chunk that a put touches: its coordinates, its part if the put has all of it, and where it is in the storage.
+type TouchedChunk = (Coords, Option<PutPart>, Option<ChunkAt>);
 
 /// A part of a put that does not have all of its chunk.
-struct Task {
-    part: Part,
+struct PutTask {
+    part: PutPart,
     key: Coords,
-    id: Option<Id>,
+    id: Option<NodeId>,
     /// Where the chunk is in the storage.
     place: Option<ChunkAt>,
     spare: Option<Vec<u8>>,
-    body: Body,
+    elems: ChunkElems,
     outcome: Option<Result<Converted, ChunkError>>,
 }
 
@@ -55,7 +51,7 @@ impl ChunkWriter {
         space: &mut dyn Allocate,
     ) -> Result<Converted, ChunkError> {
         let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
-        if self.ripening(array).is_some_and(|most| self.pending.ripe_bytes() >= most) {
+        if self.deferred_limit(array).is_some_and(|most| self.pending.deferred_bytes() >= most) {
             // The storage refused them: no more before it takes these.
             self.store_complete(space)?;
         }
@@ -71,7 +67,7 @@ impl ChunkWriter {
             return Err(ChunkError::Request { what });
         }
         let limits: Coords = array.limits.iter().zip(extent).map(|(&a, &b)| a.min(b)).collect();
-        let inside = Selection::new(&array.chunk_dims, &limits, slab)?;
+        let inside = GridSelection::new(&array.chunk_dims, &limits, slab)?;
         if inside.n_elems.checked_mul(encode.mem_size()) != Some(src.len()) {
             return Err(WRONG_LENGTH);
         }
@@ -82,23 +78,23 @@ impl ChunkWriter {
             return Err(OUTSIDE);
         }
         // In this one a chunk is whole if it is for good.
-        let selection = Selection::new(&array.chunk_dims, &array.limits, slab)?;
-        let mut mem_steps = Numbers::from_elem(0, slab.count.len());
+        let selection = GridSelection::new(&array.chunk_dims, &array.limits, slab)?;
+        let mut mem_steps = DimNumbers::from_elem(0, slab.count.len());
         let mut step = encode.mem_size();
         for (mem_step, &n) in mem_steps.iter_mut().zip(slab.count).rev() {
             *mem_step = step;
             step = step.saturating_mul(n);
         }
-        let source = Source { encode, src };
+        let source = PutMemory { encode, src };
         let waits = !matches!(encode, Encode::Custom { .. }) && self.is_few(array, &selection);
         let put =
-            Put { id: id.0, extent, selection: &selection, mem_steps, source: &source, waits };
-        let round = (self.limit / 4).min(ROUND_BYTES) / array.chunk_bytes as u64;
+            SlabPut { id: id.0, extent, selection: &selection, mem_steps, source: &source, waits };
+        let round = (self.limit / 4).min(PUT_ROUND_BYTES) / array.chunk_bytes as u64;
         let round = usize::try_from(round).unwrap_or(usize::MAX).max(1);
         let mut converted = Converted::default();
-        for batch in plan::batches(&selection, MOST_PARTS) {
+        for batch in plan::batches(&selection, PUT_BATCH_CHUNKS) {
             let mut next = batch.begin;
-            if self.meets_ripe(&put, &batch) {
+            if self.meets_deferred(&put, &batch) {
                 self.store_complete(space)?;
             }
             let places = self.places(&put, &batch)?;
@@ -117,22 +113,26 @@ impl ChunkWriter {
     }
 
     /// Whether chunks that are complete by this put alone are so few that they wait for others.
-    fn is_few(&self, array: &Array, selection: &Selection) -> bool {
+    fn is_few(&self, array: &WriterArray, selection: &GridSelection) -> bool {
         let chunks = selection.axes.iter().map(|axis| axis.cuts.n_chunks());
-        self.are_few(chunks.fold(1, usize::saturating_mul)) && self.ripening(array).is_some()
+        self.are_few(chunks.fold(1, usize::saturating_mul)) && self.deferred_limit(array).is_some()
     }
 
     /// Whether a batch puts to chunks that may not change any more before they are stored.
-    fn meets_ripe(&self, put: &Put<'_>, batch: &Batch) -> bool {
-        self.pending.has_ripe()
+    fn meets_deferred(&self, put: &SlabPut<'_>, batch: &PartBatch) -> bool {
+        self.pending.has_deferred()
             && self.arrays[put.id].as_ref().is_some_and(|array| !array.keys.is_empty())
             && (batch.begin..batch.end).any(|number| {
-                put.key(&put.pieces(number)).is_some_and(|key| self.is_ripe(put.id, &key))
+                put.key(&put.pieces(number)).is_some_and(|key| self.is_deferred(put.id, &key))
             })
     }
 
     /// Where the chunks of a batch are, as far as that will be asked.
-    fn places(&self, put: &Put<'_>, batch: &Batch) -> Result<Vec<Option<ChunkAt>>, ChunkError> {
+    fn places(
+        &self,
+        put: &SlabPut<'_>,
+        batch: &PartBatch,
+    ) -> Result<Vec<Option<ChunkAt>>, ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         let needed = array.writes_over()
             || put.waits
@@ -152,8 +152,8 @@ impl ChunkWriter {
     /// depend on how many wait.
     fn put_some(
         &mut self,
-        put: &Put<'_>,
-        batch: &Batch,
+        put: &SlabPut<'_>,
+        batch: &PartBatch,
         first: usize,
         places: Option<&[Option<ChunkAt>]>,
         round: usize,
@@ -175,7 +175,7 @@ impl ChunkWriter {
                 Some(places) => places[next - batch.begin],
                 None => array.read.inner.find(&key)?,
             };
-            let part = Part::new(put.selection, &pieces, &put.mem_steps, &array.steps);
+            let part = PutPart::new(put.selection, &pieces, &put.mem_steps, &array.steps);
             let part = part.ok_or(OUTSIDE)?;
             let is_whole = put.goes_straight(&pieces);
             let waits = put.waits && place.is_none() && !array.is_unfiltered(&key);
@@ -189,41 +189,50 @@ impl ChunkWriter {
                 n_incomplete += usize::from(!is_whole);
                 let id = array.keys.get(&key).copied();
                 parts.push((key.clone(), None, place));
-                let (body, spare) = (Body::default(), None);
-                tasks.push(Task { part, key, id, place, spare, body, outcome: None });
+                let (elems, spare) = (ChunkElems::default(), None);
+                tasks.push(PutTask { part, key, id, place, spare, elems, outcome: None });
             }
             next += 1;
         }
         let converted = converted.and(self.put_tasks(put, tasks)?);
 
-        // What is whole, and what has become so, in their order.
+        Ok((next, converted.and(self.store_whole(put, parts, space)?)))
+    }
+
+    /// Stores the chunks that a put has all of, and those that it made complete, in their order.
+    fn store_whole(
+        &mut self,
+        put: &SlabPut<'_>,
+        parts: Vec<TouchedChunk>,
+        space: &mut dyn Allocate,
+    ) -> Result<Converted, ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         if parts.iter().all(|(_, part, _)| part.is_none()) {
             let waiting = parts.iter().filter_map(|(key, ..)| array.keys.get(key).copied());
-            let is_complete = |id: &Id| {
-                self.pending.get(*id).is_some_and(|pending| pending.body.written.is_complete())
+            let is_complete = |id: &NodeId| {
+                self.pending.get(*id).is_some_and(|pending| pending.elems.written.is_complete())
             };
-            let complete: Vec<Id> = waiting.filter(is_complete).collect();
+            let complete: Vec<NodeId> = waiting.filter(is_complete).collect();
             if !complete.is_empty() {
                 self.complete(&complete, space)?;
             }
-            return Ok((next, converted));
+            return Ok(Converted::default());
         }
         self.store_complete(space)?;
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         let mut jobs = Vec::with_capacity(parts.len());
         for (key, part, place) in parts {
             let bytes = match part {
-                Some(part) => Bytes::Put(part, put.source),
+                Some(part) => ChunkSource::Put(part, put.source),
                 None => match array.keys.get(&key).and_then(|&id| self.pending.get(id)) {
-                    Some(pending) if pending.body.written.is_complete() => {
-                        pending.body.ready(&self.pending.spills)
+                    Some(pending) if pending.elems.written.is_complete() => {
+                        pending.elems.ready(&self.pending.spills)
                     }
                     _ => continue,
                 },
             };
             let old = place.filter(|_| array.writes_over());
-            jobs.push(Job { array, key, bytes, old });
+            jobs.push(StoreJob { array, key, bytes, old });
         }
         let outcome = store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
         let keys: Vec<Coords> = jobs.into_iter().take(outcome.stored).map(|job| job.key).collect();
@@ -235,11 +244,15 @@ impl ChunkWriter {
         if let Some(error) = outcome.error {
             return Err(error);
         }
-        Ok((next, converted.and(outcome.converted)))
+        Ok(outcome.converted)
     }
 
     /// Puts parts of chunks that are incomplete, as many at a time as there is memory for.
-    fn put_tasks(&mut self, put: &Put<'_>, tasks: Vec<Task>) -> Result<Converted, ChunkError> {
+    fn put_tasks(
+        &mut self,
+        put: &SlabPut<'_>,
+        tasks: Vec<PutTask>,
+    ) -> Result<Converted, ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         let most = self.most_at_once(array.chunk_bytes);
         let (mut tasks, mut converted) = (tasks, Converted::default());
@@ -253,7 +266,11 @@ impl ChunkWriter {
     }
 
     /// Puts parts of chunks that are incomplete, on all threads where that pays.
-    fn put_together(&mut self, put: &Put<'_>, tasks: Vec<Task>) -> Result<Converted, ChunkError> {
+    fn put_together(
+        &mut self,
+        put: &SlabPut<'_>,
+        tasks: Vec<PutTask>,
+    ) -> Result<Converted, ChunkError> {
         if tasks.is_empty() {
             return Ok(Converted::default());
         }
@@ -263,8 +280,8 @@ impl ChunkWriter {
         for mut task in tasks {
             match task.id {
                 Some(id) => {
-                    task.body = self.pending.lend(id);
-                    task.spare = task.body.away.and_then(|_| self.spare.take());
+                    task.elems = self.pending.lend(id);
+                    task.spare = task.elems.spilled.and_then(|_| self.spare.take());
                 }
                 None => {
                     task.spare = self.spare.take();
@@ -274,23 +291,23 @@ impl ChunkWriter {
             bytes += task.part.n_elems() * array.elem_size;
             slots.push(Mutex::ranked(Rank::Put, task));
         }
-        let worth =
-            bytes >= POOL_BYTES || n_loaded.saturating_mul(array.chunk_bytes) >= POOL_LOADED_BYTES;
+        let worth = bytes >= PUT_POOL_BYTES
+            || n_loaded.saturating_mul(array.chunk_bytes) >= PUT_POOL_LOADED_BYTES;
         let more = if worth { slots.len() - 1 } else { 0 };
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let spills = &self.pending.spills;
         let work = || {
-            let mut bench = WorkerBuffers::take();
+            let mut buffers = WorkerBuffers::take();
             while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if failed.load(Ordering::Relaxed) {
                     break;
                 }
                 let mut task = slot.lock();
-                let outcome = put.work(array, spills, &mut task, &mut bench);
+                let outcome = put.work(array, spills, &mut task, &mut buffers);
                 failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 task.outcome = Some(outcome);
             }
-            bench.put_back(array.chunk_bytes, &self.engine);
+            buffers.put_back(array.chunk_bytes, &self.engine);
         };
         // Whatever happens, what other puts left in these chunks must not be lost.
         let run = std::panic::AssertUnwindSafe(|| self.engine.run(more, &work));
@@ -303,7 +320,11 @@ impl ChunkWriter {
     }
 
     /// Takes back the chunks of tasks that were done.
-    fn settle(&mut self, index: usize, slots: Vec<Mutex<Task>>) -> Result<Converted, ChunkError> {
+    fn settle(
+        &mut self,
+        index: usize,
+        slots: Vec<Mutex<PutTask>>,
+    ) -> Result<Converted, ChunkError> {
         let array = self.arrays[index].as_mut().ok_or(NO_ARRAY)?;
         let mut result = Ok(Converted::default());
         for slot in slots {
@@ -311,27 +332,27 @@ impl ChunkWriter {
             let done = matches!(task.outcome, Some(Ok(_)));
             match task.id {
                 Some(id) => {
-                    self.pending.put_back(id, task.body);
+                    self.pending.put_back(id, task.elems);
                     if let Some(pending) = self.pending.touch(id) {
                         // Also after a panic: some of its elements may be new.
                         pending.dirty |= task.outcome.is_none() || done;
                     }
                 }
                 None if done => {
-                    let (key, body) = (task.key, task.body);
+                    let (key, elems) = (task.key, task.elems);
                     let (origin, used) = (array.origin(&key), tick());
-                    let pending = Pending {
+                    let pending = PendingChunk {
                         array: index,
                         key,
                         origin,
-                        body,
+                        elems,
                         dirty: true,
-                        is_ripe: false,
+                        is_deferred: false,
                         used,
                     };
                     self.pending.insert(&mut array.keys, pending);
                 }
-                None => self.spare.put(task.body.bytes),
+                None => self.spare.put(task.elems.bytes),
             }
             result = match (result, task.outcome) {
                 (Ok(sum), Some(Ok(found))) => Ok(sum.and(found)),
@@ -344,22 +365,22 @@ impl ChunkWriter {
 }
 
 /// A put that goes to several chunks, or to one that does not wait.
-struct Put<'a> {
+struct SlabPut<'a> {
     id: usize,
     extent: &'a [u64],
     /// With the lengths that dimensions can have.
-    selection: &'a Selection,
-    mem_steps: Numbers,
-    source: &'a Source<'a>,
+    selection: &'a GridSelection,
+    mem_steps: DimNumbers,
+    source: &'a PutMemory<'a>,
     /// Chunks that it has all of, and that are new, wait for others.
     waits: bool,
 }
 
-impl Put<'_> {
+impl SlabPut<'_> {
     /// The pieces that part `number` is made of.
-    fn pieces(&self, number: usize) -> Numbers {
+    fn pieces(&self, number: usize) -> DimNumbers {
         let axes = &self.selection.axes;
-        let mut pieces = Numbers::from_elem(0, axes.len());
+        let mut pieces = DimNumbers::from_elem(0, axes.len());
         let mut rest = number;
         for (axis, piece) in axes.iter().zip(&mut pieces).rev() {
             let n = axis.cuts.n_pieces();
@@ -381,34 +402,34 @@ impl Put<'_> {
     }
 
     /// Whether a part leaves nothing of its chunk as it was.
-    fn covers(&self, array: &Array, part: &Part) -> bool {
+    fn covers(&self, array: &WriterArray, part: &PutPart) -> bool {
         part.n_elems() == array.chunk_elems && !self.source.encode.keeps_unfit()
     }
 
     /// Puts one part into its chunk, which is begun or loaded first.
     fn work(
         &self,
-        array: &Array,
+        array: &WriterArray,
         spills: &Spills,
-        task: &mut Task,
-        bench: &mut WorkerBuffers,
+        task: &mut PutTask,
+        buffers: &mut WorkerBuffers,
     ) -> Result<Converted, ChunkError> {
-        if let Some(slot) = task.body.away {
-            let mut bytes = load::memory(task.spare.take(), array.chunk_bytes)?;
+        if let Some(slot) = task.elems.spilled {
+            let mut bytes = chunk_memory::memory(task.spare.take(), array.chunk_bytes)?;
             spills.read(&task.key, slot, &mut bytes)?;
-            (task.body.bytes, task.body.away) = (bytes, None);
+            (task.elems.bytes, task.elems.spilled) = (bytes, None);
         }
         if task.id.is_none() {
-            let mut bytes = load::memory(task.spare.take(), array.chunk_bytes)?;
+            let mut bytes = chunk_memory::memory(task.spare.take(), array.chunk_bytes)?;
             match task.place {
                 Some(place) => {
-                    array.read.inner.load(&task.key, place, self.extent, bench, &mut bytes)?;
+                    array.read.inner.load(&task.key, place, self.extent, buffers, &mut bytes)?;
                 }
                 None if self.covers(array, &task.part) => {}
                 None => fill_chunk(&mut bytes, &array.fill),
             }
-            task.body = array.begin(bytes, &task.key)?;
+            task.elems = array.begin(bytes, &task.key)?;
         }
-        Ok(task.body.put(&task.part, self.source, &mut bench.memory.block))
+        Ok(task.elems.put(&task.part, self.source, &mut buffers.rows.block))
     }
 }

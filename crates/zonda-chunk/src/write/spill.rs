@@ -12,49 +12,34 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashMap;
 use std::sync::Arc;
 use zonda_runtime::memory::Kind;
-use zonda_storage::backend::File;
-use zonda_storage::{DeviceSpace, Op, Storage, StorageError};
+use zonda_storage::{DeviceSpace, Op, StorageError};
 use zonda_trace::{Args, Kind as Event, span};
 
 use super::ChunkWriter;
-use super::scratch::{Wherever, release_spills_on_device};
+use super::spill_file::{SpillFile, SpillStore, release_spills_on_device};
 use crate::ChunkError;
-use crate::pool::Engine;
+use crate::engine::Engine;
 use crate::stored::lengthen;
-
-/// A file for chunks that wait.
-pub trait SpillFile: Storage {
-    /// What the device has that it is on; `None` where nobody knows.
-    fn room(&self) -> Option<DeviceSpace>;
-}
-
-impl SpillFile for File {
-    fn room(&self) -> Option<DeviceSpace> {
-        File::room(self)
-    }
-}
+use crate::tuning::{SPILL_PART, SPILL_RESERVE_BYTES};
 
 /// Makes an empty file that is gone when it is dropped.
 pub type MakeSpillFile = Box<dyn Fn() -> Result<Arc<dyn SpillFile>, StorageError> + Send + Sync>;
 
-/// The most that is left free beside what chunks need that wait, in bytes: for other files.
-const MOST_RESERVE: u64 = 64 << 20;
-
 /// How many bytes more the file may take so that the device has room for as much as all chunks take that wait, and for
 /// a reserve; `None` where it has not now.
 fn most_new(room: DeviceSpace, waiting: u64) -> Option<u64> {
-    let reserve = MOST_RESERVE.min(room.size / 100);
+    let reserve = SPILL_RESERVE_BYTES.min(room.size / 100);
     room.free.checked_sub(waiting.checked_add(reserve)?)
 }
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Away {
+pub(crate) struct SpillSlot {
     at: u64,
     len: u64,
 }
 
-impl Away {
+impl SpillSlot {
     /// Bytes of the chunk.
     pub(crate) fn bytes(self) -> u64 {
         self.len
@@ -67,7 +52,7 @@ pub(crate) struct Spills {
     make: Option<MakeSpillFile>,
     /// The data beside which it is.
     beside: PathBuf,
-    file: Option<Arc<Wherever>>,
+    file: Option<Arc<SpillStore>>,
     /// Places that serve again, by their length.
     free: HashMap<u64, Vec<u64>>,
     end: u64,
@@ -83,7 +68,7 @@ impl fmt::Debug for Spills {
 }
 
 impl Spills {
-    /// Bytes of chunks that are away.
+    /// Bytes of spilled chunks.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -95,7 +80,7 @@ impl Spills {
         }
         if self.file.is_none() {
             let made = self.make.as_ref().and_then(|make| make().ok());
-            self.file = made.map(|file| Wherever::new(file, &self.beside, engine));
+            self.file = made.map(|file| SpillStore::new(file, &self.beside, engine));
         }
         let room = self.file.as_ref().and_then(|file| file.room());
         let most = room.and_then(|room| most_new(room, waiting));
@@ -105,7 +90,7 @@ impl Spills {
 
     /// Takes the bytes of a chunk, and what the file grows by for them from `may_grow`; `None` where they have to stay in
     /// memory.
-    fn take(&mut self, bytes: &[u8], may_grow: &mut u64) -> Option<Away> {
+    fn take(&mut self, bytes: &[u8], may_grow: &mut u64) -> Option<SpillSlot> {
         let end = self.end;
         let slot = self.write(bytes, *may_grow);
         self.is_refused = slot.is_none();
@@ -113,7 +98,7 @@ impl Spills {
         slot
     }
 
-    fn write(&mut self, bytes: &[u8], may_grow: u64) -> Option<Away> {
+    fn write(&mut self, bytes: &[u8], may_grow: u64) -> Option<SpillSlot> {
         let file = self.file.as_ref()?;
         let len = bytes.len() as u64;
         let _span = span(Event::ChunkSpill, || Args { bytes: len, ..Args::default() });
@@ -128,11 +113,16 @@ impl Spills {
         }
         self.end = self.end.max(at + len);
         self.bytes += len;
-        Some(Away { at, len })
+        Some(SpillSlot { at, len })
     }
 
     /// Reads the bytes of a chunk, which stay where they are, too.
-    pub(crate) fn read(&self, key: &[u64], slot: Away, out: &mut [u8]) -> Result<(), ChunkError> {
+    pub(crate) fn read(
+        &self,
+        key: &[u64],
+        slot: SpillSlot,
+        out: &mut [u8],
+    ) -> Result<(), ChunkError> {
         let _span = span(Event::ChunkFetch, || Args { bytes: slot.len, ..Args::default() });
         let failed = |error| ChunkError::Spill { chunk: key.to_vec(), error };
         if self.is_inherited() {
@@ -156,8 +146,8 @@ impl Spills {
         self.file.as_ref().is_some_and(|file| file.is_inherited())
     }
 
-    /// Nobody needs these bytes any more.
-    pub(crate) fn release(&mut self, slot: Away) {
+    /// Gives back the place of bytes that nobody needs any more.
+    pub(crate) fn release(&mut self, slot: SpillSlot) {
         self.bytes = self.bytes.saturating_sub(slot.len);
         self.free.entry(slot.len).or_default().push(slot.at);
         if self.bytes == 0 {
@@ -200,7 +190,7 @@ impl ChunkWriter {
         spills.make = None;
         for id in ids {
             let Some(pending) = nodes.get_mut(id) else { continue };
-            let Some(place) = pending.body.away else { continue };
+            let Some(place) = pending.elems.spilled else { continue };
             let mut bytes = Vec::new();
             let is_there = usize::try_from(place.len)
                 .is_ok_and(|len| lengthen(&mut bytes, len).is_ok())
@@ -208,21 +198,21 @@ impl ChunkWriter {
             if !is_there {
                 return false;
             }
-            (pending.body.bytes, pending.body.away) = (bytes, None);
+            (pending.elems.bytes, pending.elems.spilled) = (bytes, None);
             spills.release(place);
         }
         had_some
     }
 
-    /// A file that took no more is tried again.
+    /// Tries a file again that took no more.
     pub(super) fn try_spilling_again(&mut self) {
         self.pending.spills.is_refused = false;
-        self.told.stuck = 0;
+        self.reported.stuck = 0;
     }
 
     /// Chunks that are put at once: with more there would be no memory for what they begin.
     pub(super) fn most_at_once(&self, chunk_bytes: usize) -> usize {
-        let chunks = self.engine.budget_bytes() / PART / (chunk_bytes as u64).max(1);
+        let chunks = self.engine.budget_bytes() / SPILL_PART / (chunk_bytes as u64).max(1);
         usize::try_from(chunks).unwrap_or(usize::MAX).max(self.engine.threads())
     }
 
@@ -231,44 +221,43 @@ impl ChunkWriter {
     pub(super) fn account(&mut self) {
         let held = self.pending.held_bytes();
         // Chunks that were begun in it.
-        let used = self.told.spare.saturating_sub(self.spare.bytes());
-        self.told.spare -= used;
+        let used = self.reported.spare.saturating_sub(self.spare.bytes());
+        self.reported.spare -= used;
         self.engine.broker().give_back(Kind::Spare, used);
-        self.tell(held);
-        if self.engine.broker().excess() > 0 && held > self.told.stuck {
+        self.report_incomplete(held);
+        if self.engine.broker().excess() > 0 && held > self.reported.stuck {
             let engine = Arc::clone(&self.engine);
             let before = self.pending.oldest_held().map_or(0, |(_, used)| used);
             if !engine.broker().reclaim(0, before) {
                 // Many at a time: who is next has to be looked for.
-                self.spill(self.engine.broker().excess().max(held / PART));
+                self.spill(self.engine.broker().excess().max(held / SPILL_PART));
                 let left = self.pending.held_bytes();
-                self.told.stuck = if left < held { 0 } else { held };
-                self.tell(left);
+                self.reported.stuck = if left < held { 0 } else { held };
+                self.report_incomplete(left);
             }
         }
-        let (told, spare) = (self.told.spare, self.spare.bytes());
+        let (reported, spare) = (self.reported.spare, self.spare.bytes());
         let broker = self.engine.broker();
-        if spare > told && !broker.take(Kind::Spare, spare - told) {
+        if spare > reported && !broker.take(Kind::Spare, spare - reported) {
             self.spare.clear();
         }
         let kept = self.spare.bytes();
         // Where it was cleared, what was told of before is free.
-        broker.give_back(Kind::Spare, told.saturating_sub(kept));
-        self.told.spare = kept;
+        broker.give_back(Kind::Spare, reported.saturating_sub(kept));
+        self.reported.spare = kept;
     }
 
-    fn tell(&mut self, held: u64) {
-        let told = std::mem::replace(&mut self.told.incomplete, held);
+    fn report_incomplete(&mut self, held: u64) {
+        let reported = std::mem::replace(&mut self.reported.incomplete, held);
         let broker = self.engine.broker();
-        match held.checked_sub(told) {
+        match held.checked_sub(reported) {
             Some(0) => {}
             Some(more) => broker.take_anyway(Kind::Incomplete, more),
-            None => broker.give_back(Kind::Incomplete, told - held),
+            None => broker.give_back(Kind::Incomplete, reported - held),
         }
     }
 
-    /// Sends chunks away, those put longest ago first, until that makes so many bytes. The one put last
-    /// stays.
+    /// Spills chunks, those put longest ago first, until that makes `bytes` bytes. The one put last stays.
     fn spill(&mut self, bytes: u64) {
         let newest = self.pending.newest();
         let stays = |array: usize| {
@@ -280,11 +269,11 @@ impl ChunkWriter {
             .pending
             .oldest_first()
             .filter(|(id, pending)| {
-                Some(*id) != newest && pending.body.away.is_none() && !stays(pending.array)
+                Some(*id) != newest && pending.elems.spilled.is_none() && !stays(pending.array)
             })
             .take_while(|(_, pending)| {
                 let is_wanted = sum < bytes;
-                sum += pending.body.bytes.len() as u64;
+                sum += pending.elems.bytes.len() as u64;
                 is_wanted
             })
             .map(|(id, _)| id)
@@ -296,31 +285,28 @@ impl ChunkWriter {
         for id in ids {
             let super::PendingChunks { nodes, spills, .. } = &mut self.pending;
             let Some(pending) = nodes.get_mut(id) else { continue };
-            let Some(slot) = spills.take(&pending.body.bytes, &mut may_grow) else { return };
-            pending.body.away = Some(slot);
+            let Some(slot) = spills.take(&pending.elems.bytes, &mut may_grow) else { return };
+            pending.elems.spilled = Some(slot);
             // For the next chunks: given back to the allocator it would often not go to the system.
-            self.spare.put(std::mem::take(&mut pending.body.bytes));
+            self.spare.put(std::mem::take(&mut pending.elems.bytes));
         }
     }
 }
 
-/// The part of the memory that is put, or sent away, at a time.
-const PART: u64 = 8;
-
-/// What the broker was told of, in bytes.
+/// What was reported to the broker, in bytes.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedBytes {
     incomplete: u64,
     spare: u64,
-    /// So much was held when nothing could go: with no more than that it is not tried again.
+    /// Bytes in memory when nothing could be spilled: with no more than that it is not tried again.
     stuck: u64,
 }
 
 impl Drop for ChunkWriter {
     fn drop(&mut self) {
         let broker = self.engine.broker();
-        broker.give_back(Kind::Incomplete, self.told.incomplete);
-        broker.give_back(Kind::Spare, self.told.spare);
+        broker.give_back(Kind::Incomplete, self.reported.incomplete);
+        broker.give_back(Kind::Spare, self.reported.spare);
     }
 }
 

@@ -211,7 +211,7 @@ impl Budget {
         if let Some(arena) = &self.arena {
             let block = arena.take(bytes)?;
             memory::process().take_first(Kind::Queues, block.capacity() as u64);
-            return Some(Memory::SharedGuard(block));
+            return Some(Memory::Shared(block));
         }
         let mut taken = self.lock();
         let fits = |len: usize| len >= bytes && len / 2 <= bytes;
@@ -270,7 +270,7 @@ impl Budget {
         }
         let mut memory = match memory {
             Memory::Own(memory) => memory,
-            Memory::SharedGuard(block) => {
+            Memory::Shared(block) => {
                 memory::process().give_back(Kind::Queues, block.capacity() as u64);
                 drop(block);
                 return self.wake();

@@ -93,7 +93,7 @@ impl Batch {
 
     /// Lets a helper process know of it from now on, as what `owner` has at place `number`.
     pub(super) fn begin(&mut self, owner: u64, number: u64) {
-        if let Memory::SharedGuard(block) = &mut self.bytes {
+        if let Memory::Shared(block) = &mut self.bytes {
             block.begin(owner, number);
         }
     }
@@ -136,7 +136,7 @@ impl Batch {
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
         let at = self.bytes.values().len().checked_sub(len).ok_or(NoRoom)?;
-        if let Memory::SharedGuard(block) = &mut self.bytes {
+        if let Memory::Shared(block) = &mut self.bytes {
             record::write(block, var, slab, (at, len), Form::Of(None))?;
         }
         let values = ValuesPlace::Packed { at, len };
@@ -156,7 +156,7 @@ impl Batch {
         mem: Option<MemType>,
         len: usize,
     ) -> Result<(), NoRoom> {
-        let Memory::SharedGuard(block) = &mut self.bytes else { return Err(NoRoom) };
+        let Memory::Shared(block) = &mut self.bytes else { return Err(NoRoom) };
         let at = block.values().len().checked_sub(len).ok_or(NoRoom)?;
         record::write(block, var, slab, (at, len), Form::Of(mem))
     }
@@ -172,7 +172,7 @@ impl Batch {
         owned: OwnedValues,
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
-        let values = if let Memory::SharedGuard(block) = &mut self.bytes {
+        let values = if let Memory::Shared(block) = &mut self.bytes {
             let (at, len) = (block.values().len(), owned.written_bytes());
             owned.write_to(block.grow(len)?).ok_or(NoRoom)?;
             record::write(block, var, slab, (at, len), Form::Owned)?;
@@ -268,7 +268,7 @@ mod tests {
             let (rank, bytes) = (pick(40), pick(3000));
             let least = bytes + job_bytes(rank);
             let mut batch =
-                Batch::new(Memory::SharedGuard(arena.take(least + pick(4000)).unwrap()));
+                Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
             batch.begin(1, 1);
             let (mut next, mut n) = ((rank, bytes), 0);
             while batch.has_room(next.1, next.0) {

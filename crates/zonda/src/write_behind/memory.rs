@@ -8,7 +8,7 @@ pub(super) enum Memory {
     /// Of the process.
     Own(Vec<u8>),
     /// A helper process sees it.
-    SharedGuard(Block),
+    Shared(Block),
 }
 
 impl Default for Memory {
@@ -21,13 +21,13 @@ impl Memory {
     pub(super) fn capacity(&self) -> usize {
         match self {
             Memory::Own(bytes) => bytes.capacity(),
-            Memory::SharedGuard(block) => block.capacity(),
+            Memory::Shared(block) => block.capacity(),
         }
     }
 
     /// In a child of a fork, whose parent's it is: drops it, but for what others share.
     pub(super) fn leave(self) {
-        if let Memory::SharedGuard(block) = self {
+        if let Memory::Shared(block) = self {
             std::mem::forget(block);
         }
     }
@@ -36,7 +36,7 @@ impl Memory {
     pub(super) fn values(&self) -> &[u8] {
         match self {
             Memory::Own(bytes) => bytes,
-            Memory::SharedGuard(block) => block.values(),
+            Memory::Shared(block) => block.values(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Memory {
                 bytes.extend_from_slice(values);
                 Ok(())
             }
-            Memory::SharedGuard(block) => {
+            Memory::Shared(block) => {
                 block.grow(values.len())?.copy_from_slice(values);
                 Ok(())
             }
@@ -64,7 +64,7 @@ impl Memory {
                 bytes.resize(from + n_bytes, 0);
                 Ok(&mut bytes[from..])
             }
-            Memory::SharedGuard(block) => block.grow(n_bytes),
+            Memory::Shared(block) => block.grow(n_bytes),
         }
     }
 }

@@ -408,40 +408,40 @@ fn other_variable() -> Error {
 /// A put into the file itself, which was taken for it.
 pub(crate) enum InFile<'a> {
     /// With others who put.
-    SharedGuard(SharedGuard<'a>),
-    ExclusiveGuard(ExclusiveGuard<'a>),
+    Shared(SharedGuard<'a>),
+    Exclusive(ExclusiveGuard<'a>),
 }
 
 impl InFile<'_> {
     #[inline(always)]
     fn rank(&self, var: VarRef) -> usize {
         match self {
-            InFile::SharedGuard(file) => file.rank(var),
-            InFile::ExclusiveGuard(file) => file.rank(var),
+            InFile::Shared(file) => file.rank(var),
+            InFile::Exclusive(file) => file.rank(var),
         }
     }
 
     #[inline(always)]
     fn check(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         match self {
-            InFile::SharedGuard(file) => file.check_shared_put(put),
-            InFile::ExclusiveGuard(file) => writer(file)?.check_put(put),
+            InFile::Shared(file) => file.check_shared_put(put),
+            InFile::Exclusive(file) => writer(file)?.check_put(put),
         }
     }
 
     #[inline(always)]
     fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::SharedGuard(file) => file.shared_put_now(put, values),
-            InFile::ExclusiveGuard(file) => writer(file)?.put_now(put, values),
+            InFile::Shared(file) => file.shared_put_now(put, values),
+            InFile::Exclusive(file) => writer(file)?.put_now(put, values),
         }
     }
 
     #[inline(always)]
     fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::SharedGuard(file) => file.shared_put(put, values),
-            InFile::ExclusiveGuard(file) => writer(file)?.put(put, values),
+            InFile::Shared(file) => file.shared_put(put, values),
+            InFile::Exclusive(file) => writer(file)?.put(put, values),
         }
     }
 }
@@ -451,13 +451,13 @@ impl OpenFile {
     #[inline(always)]
     pub(crate) fn put_to(&self, group: GroupId) -> Result<InFile<'_>> {
         if !self.capabilities.shared_puts {
-            return Ok(InFile::ExclusiveGuard(self.write_anew()?));
+            return Ok(InFile::Exclusive(self.write_anew()?));
         }
         if group != GroupId::ROOT && !self.capabilities.groups {
             return Err(NcError::BadGrpId.into());
         }
         self.check_not_forked()?;
-        Ok(InFile::SharedGuard(self.read()?))
+        Ok(InFile::Shared(self.read()?))
     }
 
     /// Puts into the file itself.

@@ -20,7 +20,7 @@
 use super::super::bitshuffle::{bit_shuffle, bit_unshuffle};
 use super::super::blosc::{Format, stream_to};
 use super::super::shuffle::{shuffle, unshuffle};
-use super::super::{FilterError, reserve, room};
+use super::super::{FilterError, memory, reserve};
 use super::{NAME, damaged};
 
 pub(super) const HEADER: usize = 32;
@@ -161,7 +161,7 @@ impl<'a> Chunk<'a> {
     /// Decodes block by block: `sink` gets each block's number and its bytes.
     pub(super) fn blocks(&self, mut sink: impl FnMut(usize, &[u8])) -> Result<(), FilterError> {
         let mut here = Vec::new();
-        room::zeroed(NAME, &mut here, self.block.min(self.len))?;
+        memory::zeroed(NAME, &mut here, self.block.min(self.len))?;
         let n_blocks = self.len.div_ceil(self.block);
         let last = self.len - n_blocks.saturating_sub(1) * self.block;
         let block_len = |index| if index + 1 == n_blocks { last } else { self.block };
@@ -341,7 +341,7 @@ pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), F
     let starts = out.len();
     out.resize(starts + 4 * raw.len().div_ceil(block), 0);
     let (mut filtered, mut work) = (Vec::new(), Vec::new());
-    room::zeroed(NAME, &mut filtered, block)?;
+    memory::zeroed(NAME, &mut filtered, block)?;
     for (index, raw) in raw.chunks(block).enumerate() {
         let at = (out.len() - begin) as u32;
         if let Some(start) = out.get_mut(starts + 4 * index..starts + 4 * index + 4) {

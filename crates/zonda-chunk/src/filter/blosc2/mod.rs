@@ -13,7 +13,7 @@
 mod chunk;
 mod frame;
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, blosc::Format, reserve, room};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, blosc::Format, memory, reserve};
 use chunk::Plan;
 use frame::Frame;
 
@@ -49,8 +49,8 @@ impl Filter for Blosc2 {
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
         let frame = Frame::read(stored)?;
-        room::fits(NAME, frame.len()?, most)?;
-        room::zeroed(NAME, out, frame.len()?)?;
+        memory::check_len(NAME, frame.len()?, most)?;
+        memory::zeroed(NAME, out, frame.len()?)?;
         frame.decode(out)
     }
 

@@ -3,10 +3,12 @@
 
 use zonda_storage::{ReadRange, Storage, WriteRange};
 
+use super::writer_array::WriterArray;
 use super::{ArrayId, ChunkWriter, NO_ARRAY, RANK};
 use crate::selection::Coords;
-use crate::stored::{Found, lengthen};
+use crate::stored::{LocatedChunk, lengthen};
 use crate::table::{Allocate, ChunkAt};
+use crate::tuning::JOINED_CHUNK_BYTES;
 use crate::{ChunkError, ChunkedArray};
 
 /// Some chunks of an array as they are stored. Its memory serves for the next ones.
@@ -17,9 +19,6 @@ pub struct StoredChunks {
     n_bytes: usize,
     chunks: Vec<StoredChunk>,
 }
-
-/// Chunks of fewer bytes than this on average are put together before they are written.
-const SHORT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
 struct StoredChunk {
@@ -99,7 +98,7 @@ impl ChunkedArray {
                 return Err(RANK);
             }
             let Some(place) = inner.find(key)? else { continue };
-            let found = Found { key, place, is_edge: inner.is_edge(key, extent) };
+            let found = LocatedChunk { key, place, is_edge: inner.is_edge(key, extent) };
             if place.at.checked_add(place.len).is_none_or(|end| end > file_len) {
                 return Err(found.out_of_file());
             }
@@ -128,7 +127,8 @@ impl ChunkedArray {
             let end = short.at + short.got as u64;
             let is_cut = |place: &ChunkAt| place.at >= short.at && place.at + place.len > end;
             let index = places.iter().position(is_cut).unwrap_or(0);
-            let found = Found { key: &out.chunks[index].key, place: places[index], is_edge: false };
+            let found =
+                LocatedChunk { key: &out.chunks[index].key, place: places[index], is_edge: false };
             return Err(found.out_of_file());
         }
         out.n_bytes = n_bytes;
@@ -150,34 +150,17 @@ impl ChunkWriter {
         space: &mut dyn Allocate,
     ) -> Result<(), ChunkError> {
         let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
-        for (key, mask, bytes) in chunks.iter() {
-            if key.len() != array.chunk_dims.len() {
-                return Err(RANK);
-            }
-            let skips_all = array.filters.skips_all(mask);
-            if array.is_unfiltered(key) && !skips_all {
-                return Err(ChunkError::Request { what: "a filtered chunk where none are" });
-            }
-            let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
-            if skips_all && got != expected {
-                return Err(ChunkError::Length {
-                    chunk: crate::error::coordinates(key),
-                    at: 0,
-                    got,
-                    expected,
-                });
-            }
-        }
+        check_stored(array, chunks)?;
         self.store_complete(space)?;
         let array = self.arrays[id.0].as_ref().ok_or(NO_ARRAY)?;
-        let mut places: Vec<Placed> = Vec::with_capacity(chunks.chunks.len());
+        let mut places: Vec<PlacedChunk> = Vec::with_capacity(chunks.chunks.len());
         let mut error = None;
         for chunk in &chunks.chunks {
             let old = match array.writes_over() {
                 true => array.read.inner.find(&chunk.key),
                 false => Ok(None),
             };
-            let placed = old.and_then(|old| Placed::new(chunk, old, space));
+            let placed = old.and_then(|old| PlacedChunk::new(chunk, old, space));
             match placed {
                 Ok(placed) => places.push(placed),
                 Err(failed) => {
@@ -222,16 +205,36 @@ impl ChunkWriter {
     }
 }
 
+/// Checks that chunks are such as the array has: of its rank, filtered where it is filtered, and of its length
+/// where they are not filtered.
+fn check_stored(array: &WriterArray, chunks: &StoredChunks) -> Result<(), ChunkError> {
+    for (key, mask, bytes) in chunks.iter() {
+        if key.len() != array.chunk_dims.len() {
+            return Err(RANK);
+        }
+        let skips_all = array.filters.skips_all(mask);
+        if array.is_unfiltered(key) && !skips_all {
+            return Err(ChunkError::Request { what: "a filtered chunk where none are" });
+        }
+        let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
+        if skips_all && got != expected {
+            let chunk = crate::error::coordinates(key);
+            return Err(ChunkError::Length { chunk, at: 0, got, expected });
+        }
+    }
+    Ok(())
+}
+
 /// Writes chunks to their places. Short ones that lie one behind the other go by one write, with
 /// zeros between them.
 fn write(
     storage: &dyn Storage,
     chunks: &StoredChunks,
-    places: &[Placed],
+    places: &[PlacedChunk],
     space: &dyn Allocate,
     spare: &mut Vec<u8>,
 ) -> Result<(), ChunkError> {
-    let follows = |a: &Placed, b: &Placed| {
+    let follows = |a: &PlacedChunk, b: &PlacedChunk| {
         b.at.at >= a.at.at + a.at.len && b.at.at <= space.padded(a.at.at, a.at.len)
     };
     let mut bytes = chunks.iter().map(|(.., bytes)| bytes);
@@ -242,7 +245,7 @@ fn write(
     for run in places.chunk_by(follows) {
         let begin = run[0].at.at;
         let end = run.last().map_or(begin, |last| last.at.at + last.at.len);
-        if run.len() == 1 || (end - begin) / run.len() as u64 >= SHORT_BYTES {
+        if run.len() == 1 || (end - begin) / run.len() as u64 >= JOINED_CHUNK_BYTES {
             let each = run.iter().zip(&mut bytes);
             ranges.extend(each.map(|(placed, data)| WriteRange { at: placed.at.at, data }));
             continue;
@@ -262,23 +265,23 @@ fn write(
 }
 
 /// Where a chunk goes, and where it is if it is written over.
-struct Placed {
+struct PlacedChunk {
     at: ChunkAt,
     old: Option<ChunkAt>,
 }
 
-impl Placed {
+impl PlacedChunk {
     fn new(
         chunk: &StoredChunk,
         old: Option<ChunkAt>,
         space: &mut dyn Allocate,
-    ) -> Result<Placed, ChunkError> {
+    ) -> Result<PlacedChunk, ChunkError> {
         let (len, mask) = (chunk.len as u64, chunk.mask);
         let at = match old.filter(|old| old.len == len) {
             Some(old) => old.at,
             None => space.allocate(len).map_err(ChunkError::Table)?,
         };
-        Ok(Placed { at: ChunkAt { at, len, mask }, old })
+        Ok(PlacedChunk { at: ChunkAt { at, len, mask }, old })
     }
 
     fn is_new(&self) -> bool {

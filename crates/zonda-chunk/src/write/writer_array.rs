@@ -7,13 +7,13 @@ use zonda_model::Hyperslab;
 use zonda_storage::Storage;
 
 use super::RANK;
-use super::pending::{Body, Keys};
-use super::written::Written;
+use super::pending::{ChunkElems, PendingIds};
+use super::written_bits::WrittenBits;
+use crate::engine::Engine;
 use crate::filter::Pipeline;
-use crate::linear::{self, run_in};
-use crate::pool::Engine;
-use crate::recency::Id;
+use crate::recency::NodeId;
 use crate::selection::Coords;
+use crate::selection::{self, run_in};
 use crate::table::WriteTable;
 use crate::{ArrayShape, ChunkError, ChunkedArray};
 
@@ -40,7 +40,7 @@ pub struct NewArray {
 }
 
 #[derive(Debug)]
-pub(crate) struct Array {
+pub(crate) struct WriterArray {
     pub read: ChunkedArray,
     pub table: Arc<dyn WriteTable>,
     pub filters: Arc<Pipeline>,
@@ -56,21 +56,21 @@ pub(crate) struct Array {
     pub limits: Coords,
     /// The extent, if chunks that reach beyond it are not filtered.
     pub unfiltered_edges: Option<Coords>,
-    pub keys: Keys,
+    pub keys: PendingIds,
     /// The chunk put last by a run, where to look first. It may be gone, or another one by now.
-    pub last: Option<Id>,
+    pub last: Option<NodeId>,
 }
 
-impl Array {
+impl WriterArray {
     pub(crate) fn new(
         new: NewArray,
         engine: &Arc<Engine>,
         storage: &Arc<dyn Storage>,
-    ) -> Result<Array, ChunkError> {
+    ) -> Result<WriterArray, ChunkError> {
         let NewArray { table, filters, shape, fill, fixed, unfiltered_edges, always_fresh } = new;
         let ArrayShape { chunk_dims, elem_size } = &shape;
         let rank = chunk_dims.len();
-        let steps = linear::steps(chunk_dims, *elem_size);
+        let steps = selection::steps(chunk_dims, *elem_size);
         let elems = chunk_dims.iter().try_fold(1u64, |product, &n| product.checked_mul(n));
         let bytes = elems.and_then(|elems| elems.checked_mul(*elem_size as u64));
         let bytes = bytes.filter(|&bytes| bytes > 0 && isize::try_from(bytes).is_ok());
@@ -85,7 +85,7 @@ impl Array {
         if fixed.len() != rank || unfiltered_edges.as_ref().is_some_and(|e| e.len() != rank) {
             return Err(RANK);
         }
-        Ok(Array {
+        Ok(WriterArray {
             table: Arc::clone(&table),
             filters: Arc::clone(&filters),
             fill: fill.clone(),
@@ -96,7 +96,7 @@ impl Array {
             chunk_bytes: bytes as usize,
             steps,
             limits: fixed.iter().map(|len| len.unwrap_or(u64::MAX)).collect(),
-            keys: Keys::default(),
+            keys: PendingIds::default(),
             last: None,
             read: ChunkedArray::new_in(
                 engine,
@@ -156,9 +156,9 @@ impl Array {
     }
 
     /// A chunk of which nothing was put so far.
-    pub(crate) fn begin(&self, bytes: Vec<u8>, key: &[u64]) -> Result<Body, ChunkError> {
+    pub(crate) fn begin(&self, bytes: Vec<u8>, key: &[u64]) -> Result<ChunkElems, ChunkError> {
         let no_memory = ChunkError::NoMemory { bytes: self.chunk_bytes as u64 };
-        let written = Written::new(self.chunk_elems, self.possible(key)).ok_or(no_memory)?;
-        Ok(Body { bytes, written, away: None })
+        let written = WrittenBits::new(self.chunk_elems, self.possible(key)).ok_or(no_memory)?;
+        Ok(ChunkElems { bytes, written, spilled: None })
     }
 }

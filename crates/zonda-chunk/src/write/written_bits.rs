@@ -2,7 +2,7 @@
 
 /// A bit for each element of a chunk.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenBits {
     words: Vec<u64>,
     /// Elements that are still to come before the chunk is complete.
     missing: usize,
@@ -11,18 +11,18 @@ pub(crate) struct Written {
 /// Elements of a word.
 const BITS: usize = u64::BITS as usize;
 
-impl Written {
+impl WrittenBits {
     /// Bytes that the bits take.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * size_of::<u64>()
     }
 
     /// None of `n_elems`; `missing` of them make the chunk complete, the others are never marked.
-    pub(crate) fn new(n_elems: usize, missing: usize) -> Option<Written> {
+    pub(crate) fn new(n_elems: usize, missing: usize) -> Option<WrittenBits> {
         let mut words = Vec::new();
         words.try_reserve_exact(n_elems.div_ceil(BITS)).ok()?;
         words.resize(n_elems.div_ceil(BITS), 0);
-        Some(Written { words, missing })
+        Some(WrittenBits { words, missing })
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -71,14 +71,13 @@ mod tests {
     #[test]
     fn each_element_counts_once() {
         for (n_elems, needed) in [(1, 1), (64, 64), (65, 60), (200, 200), (1000, 990)] {
-            let mut written = Written::new(n_elems, needed).expect("memory");
+            let mut written = WrittenBits::new(n_elems, needed).expect("memory");
             let mut model = vec![false; needed];
-            let mut seed = n_elems;
+            let mut random = fastrand::Rng::with_seed(n_elems as u64);
             while !written.is_complete() {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let first = (seed >> 33) % needed;
-                let step = 1 + (seed >> 20) % 5;
-                let n = (1 + (seed >> 50) % 130).min((needed - first).div_ceil(step));
+                let first = random.usize(..needed);
+                let step = random.usize(1..=5);
+                let n = random.usize(1..=130).min((needed - first).div_ceil(step));
                 written.mark_apart(first, n, step);
                 (0..n).for_each(|i| model[first + i * step] = true);
                 assert_eq!(written.missing, model.iter().filter(|there| !**there).count());

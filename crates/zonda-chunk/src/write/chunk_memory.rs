@@ -1,10 +1,12 @@
 //! Chunks that are in the storage already, loaded to be changed.
 
 use crate::ChunkError;
-use crate::array::{Inner, WorkerBuffers};
+use crate::array::Inner;
 use crate::selection::Coords;
-use crate::stored::{Found, lengthen};
+use crate::stored::{LocatedChunk, lengthen};
 use crate::table::ChunkAt;
+use crate::tuning::FILL_BLOCK_BYTES;
+use crate::worker::WorkerBuffers;
 
 impl Inner {
     /// Where one chunk is.
@@ -32,7 +34,7 @@ impl Inner {
         key: &Coords,
         place: ChunkAt,
         extent: &[u64],
-        bench: &mut WorkerBuffers,
+        buffers: &mut WorkerBuffers,
         chunk: &mut [u8],
     ) -> Result<(), ChunkError> {
         if let Some(cached) = self.cache.get(key).filter(|cached| cached.bytes.len() == chunk.len())
@@ -40,7 +42,7 @@ impl Inner {
             chunk.copy_from_slice(&cached.bytes);
             return Ok(());
         }
-        let found = Found { key, place, is_edge: self.is_edge(key, extent) };
+        let found = LocatedChunk { key, place, is_edge: self.is_edge(key, extent) };
         let is_raw = self.is_raw(&found);
         if is_raw && place.len != chunk.len() as u64 {
             let (at, expected) = (place.at, chunk.len() as u64);
@@ -51,15 +53,15 @@ impl Inner {
                 expected,
             });
         }
-        self.fetch(&found, &mut bench.memory.stored)?;
-        let stored = &bench.memory.stored[..place.len as usize];
+        self.fetch(&found, &mut buffers.rows.stored)?;
+        let stored = &buffers.rows.stored[..place.len as usize];
         if is_raw {
             chunk.copy_from_slice(stored);
             return Ok(());
         }
         let failed = |error| self.filter_error(&found, error);
-        self.filters.prove(stored, place.mask, &mut bench.filter).map_err(failed)?;
-        let decoded = self.filters.decode(stored, place.mask, &mut bench.filter, chunk);
+        self.filters.prove(stored, place.mask, &mut buffers.filter).map_err(failed)?;
+        let decoded = self.filters.decode(stored, place.mask, &mut buffers.filter, chunk);
         decoded.map_err(failed)
     }
 }
@@ -72,7 +74,7 @@ pub(crate) fn fill_chunk(chunk: &mut [u8], fill: &[u8]) {
         _ if fill.iter().all(|byte| *byte == fill[0]) => chunk.fill(fill[0]),
         _ => {
             // Doubling what is there: large copies instead of many small ones.
-            let most = (FILL_BYTES / fill.len()).max(1) * fill.len();
+            let most = (FILL_BLOCK_BYTES / fill.len()).max(1) * fill.len();
             let mut done = fill.len().min(chunk.len());
             chunk[..done].copy_from_slice(&fill[..done]);
             while done < chunk.len() {
@@ -83,9 +85,6 @@ pub(crate) fn fill_chunk(chunk: &mut [u8], fill: &[u8]) {
         }
     }
 }
-
-/// Bytes copied at a time: they stay in the first-level cache.
-const FILL_BYTES: usize = 8 << 10;
 
 /// Memory of `len` bytes, whatever they are; of `spare` if it has some.
 pub(crate) fn memory(spare: Option<Vec<u8>>, len: usize) -> Result<Vec<u8>, ChunkError> {

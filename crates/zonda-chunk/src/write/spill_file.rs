@@ -11,14 +11,26 @@ use std::sync::{Arc, Weak};
 
 use zonda_runtime::lock::{Global, Rank, RwLock};
 use zonda_runtime::memory::Kind;
-use zonda_storage::{DeviceSpace, StorageError};
+use zonda_storage::backend::File;
+use zonda_storage::{DeviceSpace, Storage, StorageError};
 
-use super::spill::SpillFile;
-use crate::pool::Engine;
+use crate::engine::Engine;
 use crate::stored::lengthen;
 
-/// Where chunks are that wait and have no memory: that of all writers of the process.
-static ALL: Global<Vec<Weak<Wherever>>> = Global::new(Rank::Scratches, Vec::new(), Vec::new);
+/// A file for chunks that wait.
+pub trait SpillFile: Storage {
+    /// What the device has that it is on; `None` where nobody knows.
+    fn room(&self) -> Option<DeviceSpace>;
+}
+
+impl SpillFile for File {
+    fn room(&self) -> Option<DeviceSpace> {
+        File::room(self)
+    }
+}
+
+/// The spills of all writers of the process.
+static STORES: Global<Vec<Weak<SpillStore>>> = Global::new(Rank::Scratches, Vec::new(), Vec::new);
 
 /// The device that a file is on.
 fn device_of(path: &Path) -> Option<u64> {
@@ -28,7 +40,7 @@ fn device_of(path: &Path) -> Option<u64> {
 /// Has all files that chunks wait in beside data on the device of `path` come to memory, whatever the limit. Whether any did.
 pub fn release_spills_on_device(path: &Path) -> bool {
     let Some(device) = device_of(path) else { return false };
-    let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    let all: Vec<_> = STORES.lock().iter().filter_map(Weak::upgrade).collect();
     let here = all.iter().filter(|it| it.device == Some(device) && !it.is_inherited());
     let mut any = false;
     // Each of them, also when one did.
@@ -38,34 +50,34 @@ pub fn release_spills_on_device(path: &Path) -> bool {
     any
 }
 
-/// A file, or what was in it.
-pub(super) struct Wherever {
-    /// The process whose it is: a forked child's writers leave it alone.
+/// The spilled bytes of one writer: in a file, or in memory once the file had to give its room back.
+pub(super) struct SpillStore {
+    /// The process that made it: writers of a forked child leave it alone.
     pid: u32,
     device: Option<u64>,
     engine: Arc<Engine>,
-    bytes: RwLock<Bytes>,
+    bytes: RwLock<SpillContent>,
 }
 
-enum Bytes {
+enum SpillContent {
     File(Arc<dyn SpillFile>),
     Memory(Vec<u8>),
 }
 
-impl Wherever {
+impl SpillStore {
     /// A file for chunks of the data at `path`.
     pub(super) fn new(
         file: Arc<dyn SpillFile>,
         path: &Path,
         engine: &Arc<Engine>,
-    ) -> Arc<Wherever> {
-        let made = Arc::new(Wherever {
+    ) -> Arc<SpillStore> {
+        let made = Arc::new(SpillStore {
             pid: zonda_runtime::fork::process_id(),
             device: device_of(path),
             engine: Arc::clone(engine),
-            bytes: RwLock::ranked(Rank::Scratch, Bytes::File(file)),
+            bytes: RwLock::ranked(Rank::Scratch, SpillContent::File(file)),
         });
-        let mut all = ALL.lock();
+        let mut all = STORES.lock();
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&made));
         drop(all);
@@ -76,27 +88,29 @@ impl Wherever {
         self.pid != zonda_runtime::fork::process_id()
     }
 
-    /// What the device has; `None` where nobody knows, and where nothing more is to go there.
+    /// The space of the device; `None` where it is unknown, and where nothing more may be spilled.
     pub(super) fn room(&self) -> Option<DeviceSpace> {
         match &*self.bytes.read() {
-            Bytes::File(file) => file.room(),
-            Bytes::Memory(_) => None,
+            SpillContent::File(file) => file.room(),
+            SpillContent::Memory(_) => None,
         }
     }
 
-    /// Writes; whether it is there.
+    /// Writes; says whether the bytes are in the file now.
     pub(super) fn write_at(&self, at: u64, data: &[u8]) -> bool {
         match &*self.bytes.read() {
             // The barrier says what a server would say only later.
-            Bytes::File(file) => file.write_at(at, data).and_then(|()| file.barrier()).is_ok(),
-            Bytes::Memory(_) => false,
+            SpillContent::File(file) => {
+                file.write_at(at, data).and_then(|()| file.barrier()).is_ok()
+            }
+            SpillContent::Memory(_) => false,
         }
     }
 
     pub(super) fn read_at(&self, at: u64, out: &mut [u8]) -> Result<usize, StorageError> {
         match &*self.bytes.read() {
-            Bytes::File(file) => file.read_at(at, out),
-            Bytes::Memory(bytes) => {
+            SpillContent::File(file) => file.read_at(at, out),
+            SpillContent::Memory(bytes) => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX);
                 let there = bytes.get(from..).unwrap_or(&[]);
                 let n = there.len().min(out.len());
@@ -108,7 +122,7 @@ impl Wherever {
 
     fn come_to_memory(&self) -> bool {
         let mut now = self.bytes.write();
-        let Bytes::File(file) = &*now else { return false };
+        let SpillContent::File(file) = &*now else { return false };
         let mut bytes = Vec::new();
         let len = file.len().ok().and_then(|len| usize::try_from(len).ok()).filter(|len| *len > 0);
         let is_there = len.is_some_and(|len| {
@@ -117,15 +131,15 @@ impl Wherever {
         });
         if is_there {
             self.engine.broker().take_anyway(Kind::Incomplete, bytes.len() as u64);
-            *now = Bytes::Memory(bytes);
+            *now = SpillContent::Memory(bytes);
         }
         is_there
     }
 }
 
-impl Drop for Wherever {
+impl Drop for SpillStore {
     fn drop(&mut self) {
-        if let Bytes::Memory(bytes) = self.bytes.get_mut() {
+        if let SpillContent::Memory(bytes) = self.bytes.get_mut() {
             self.engine.broker().give_back(Kind::Incomplete, bytes.len() as u64);
         }
     }

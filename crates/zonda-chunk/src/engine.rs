@@ -19,20 +19,20 @@ use zonda_trace::{Args, Kind as Event};
 pub struct Engine {
     /// Threads that a request may use, the caller's among them.
     threads: usize,
-    pool: Mutex<Option<Made>>,
-    budget: Budget,
+    pool: Mutex<Option<ProcessPool>>,
+    budget: EngineBroker,
 }
 
 /// The pool, and the process whose threads it has.
 #[derive(Debug)]
-struct Made {
+struct ProcessPool {
     pid: u32,
     pool: Arc<Pool>,
 }
 
 /// Whom memory is asked of.
 #[derive(Debug)]
-enum Budget {
+enum EngineBroker {
     /// The process's broker.
     Process,
     /// A test's.
@@ -45,17 +45,17 @@ impl Engine {
     #[must_use]
     pub fn process() -> Arc<Engine> {
         static ENGINE: Settled<Arc<Engine>> = Settled::new();
-        let make = || Arc::new(Engine::with(zonda_runtime::threads(), Budget::Process));
+        let make = || Arc::new(Engine::with(zonda_runtime::threads(), EngineBroker::Process));
         Arc::clone(ENGINE.get_or_make(make))
     }
 
     /// One with its own threads, and with a budget of its own in bytes.
     #[must_use]
     pub fn new(threads: usize, budget_bytes: u64) -> Arc<Engine> {
-        Arc::new(Engine::with(threads.max(1), Budget::Own(Broker::new(budget_bytes))))
+        Arc::new(Engine::with(threads.max(1), EngineBroker::Own(Broker::new(budget_bytes))))
     }
 
-    fn with(threads: usize, budget: Budget) -> Engine {
+    fn with(threads: usize, budget: EngineBroker) -> Engine {
         Engine { threads, pool: Mutex::ranked(Rank::Engine, None), budget }
     }
 
@@ -68,8 +68,8 @@ impl Engine {
     /// Whom memory is asked of.
     pub(crate) fn broker(&self) -> &Broker {
         match &self.budget {
-            Budget::Process => memory::process(),
-            Budget::Own(broker) => broker,
+            EngineBroker::Process => memory::process(),
+            EngineBroker::Own(broker) => broker,
         }
     }
 
@@ -97,7 +97,7 @@ impl Engine {
             return Arc::clone(&made.pool);
         }
         let pool = Arc::new(Pool::new(self.threads));
-        let fresh = Made { pid, pool: Arc::clone(&pool) };
+        let fresh = ProcessPool { pid, pool: Arc::clone(&pool) };
         // What a fork left behind may be locked by threads that are not there: it is not dropped.
         std::mem::forget(made.replace(fresh));
         pool
@@ -109,18 +109,18 @@ impl Engine {
         self.run_beside(more, work, work);
     }
 
-    /// Runs `here` on this thread and `work` on up to `more` others that have nothing to do, and
+    /// Runs `own_work` on this thread and `work` on up to `more` others that have nothing to do, and
     /// returns when all have come to their end. Nothing says that `work` runs at all.
     pub(crate) fn run_beside<T>(
         &self,
         more: usize,
         work: &(dyn Fn() + Sync),
-        here: impl FnOnce() -> T,
+        own_work: impl FnOnce() -> T,
     ) -> T {
         let more = more.min(self.threads.saturating_sub(1));
         // Those who would help could come to the plugin that this thread is in, and wait for it.
         if more == 0 || callout::is_within() {
-            return here();
+            return own_work();
         }
         let (file, mut done) = (zonda_trace::current_file(), 0);
         let work = || {
@@ -129,7 +129,7 @@ impl Engine {
             zonda_trace::set_current_file(0);
         };
         let result = self.pool().run_beside(more, &work, || {
-            let result = here();
+            let result = own_work();
             done = zonda_trace::start();
             result
         });

@@ -3,15 +3,15 @@
 use smallvec::SmallVec;
 
 use super::encode::Encode;
-use super::store::Source;
-use super::written::Written;
-use crate::array::Numbers;
-use crate::selection::{Coords, Selection};
+use super::store::PutMemory;
+use super::written_bits::WrittenBits;
+use crate::selection::DimNumbers;
+use crate::selection::{Coords, GridSelection};
 use zonda_convert::Converted;
 
 /// The elements of a put that lie in one chunk.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct PutPart {
     /// Elements, and bytes in memory from one to the next, of each dimension.
     lens: SmallVec<[(usize, usize); 4]>,
     /// First byte in memory.
@@ -23,21 +23,21 @@ pub(crate) struct Part {
 
 /// One level of the loops over a part.
 #[derive(Clone, Copy)]
-struct Level {
+struct PutLoop {
     n: usize,
     mem_step: usize,
     file_step: usize,
 }
 
-impl Part {
+impl PutPart {
     /// The part made of these pieces, which are inside the extent. `mem_steps` are distances in the
     /// caller's memory, `file_steps` those of neighbours in a chunk.
     pub(crate) fn new(
-        selection: &Selection,
+        selection: &GridSelection,
         pieces: &[usize],
         mem_steps: &[usize],
         file_steps: &[u64],
-    ) -> Option<Part> {
+    ) -> Option<PutPart> {
         let (base, steps) = selection.place(pieces, file_steps)?;
         let mut first = 0;
         let mut lens = SmallVec::with_capacity(pieces.len());
@@ -45,7 +45,7 @@ impl Part {
             first += axis.cuts.lower(k) * step;
             lens.push((axis.cuts.len(k), step));
         }
-        Some(Part { lens, first, base: usize::try_from(base).ok()?, steps })
+        Some(PutPart { lens, first, base: usize::try_from(base).ok()?, steps })
     }
 
     pub(crate) fn n_elems(&self) -> usize {
@@ -70,7 +70,7 @@ impl Part {
         encode: &Encode<'_>,
         src: &[u8],
         chunk: &mut [u8],
-        written: Option<&mut Written>,
+        written: Option<&mut WrittenBits>,
         block: &mut Vec<u8>,
     ) -> Converted {
         let (mem, file) = (encode.mem_size(), encode.file_size());
@@ -100,7 +100,7 @@ impl Part {
     /// there.
     pub(crate) fn each_run<E>(
         &self,
-        source: &Source<'_>,
+        source: &PutMemory<'_>,
         mut run: impl FnMut(usize, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mem, file) = (source.encode.mem_size(), source.encode.file_size());
@@ -124,51 +124,51 @@ impl Part {
     /// Walks over the part in rows as long as possible: `row` gets the place in memory, the number
     /// of elements, which are packed there, the place in the chunk, and their distance there.
     fn rows(&self, mem: usize, file: usize, mut row: impl FnMut(usize, usize, usize, usize)) {
-        let mut levels: SmallVec<[Level; 4]> = SmallVec::new();
+        let mut loops: SmallVec<[PutLoop; 4]> = SmallVec::new();
         for (&(n, mem_step), &file_step) in self.lens.iter().zip(&self.steps) {
             if n == 0 {
                 return;
             }
-            let level = Level { n, mem_step, file_step: file_step as usize };
-            match levels.last_mut() {
+            let inner_loop = PutLoop { n, mem_step, file_step: file_step as usize };
+            match loops.last_mut() {
                 _ if n == 1 => {}
                 // The inner loop ends where the next round of the outer one begins, on both sides.
                 Some(outer)
                     if outer.mem_step == n * mem_step
-                        && Some(outer.file_step) == level.file_step.checked_mul(n) =>
+                        && Some(outer.file_step) == inner_loop.file_step.checked_mul(n) =>
                 {
-                    *outer = Level { n: outer.n * n, ..level };
+                    *outer = PutLoop { n: outer.n * n, ..inner_loop };
                 }
-                _ => levels.push(level),
+                _ => loops.push(inner_loop),
             }
         }
-        let run = match levels.last() {
-            Some(last) if last.mem_step == mem => levels.pop(),
+        let run = match loops.last() {
+            Some(last) if last.mem_step == mem => loops.pop(),
             _ => None,
         };
-        let run = run.unwrap_or(Level { n: 1, mem_step: mem, file_step: file });
+        let run = run.unwrap_or(PutLoop { n: 1, mem_step: mem, file_step: file });
         // The innermost loop on its own: what is done for each row keeps loads from overlapping.
-        let inner = levels.pop().unwrap_or(Level { n: 1, mem_step: 0, file_step: 0 });
-        let mut at = Numbers::from_elem(0, levels.len());
+        let inner = loops.pop().unwrap_or(PutLoop { n: 1, mem_step: 0, file_step: 0 });
+        let mut at = DimNumbers::from_elem(0, loops.len());
         let (mut from, mut to) = (self.first, self.base);
         loop {
             for i in 0..inner.n {
                 row(from + i * inner.mem_step, run.n, to + i * inner.file_step, run.file_step);
             }
-            let mut d = levels.len();
+            let mut d = loops.len();
             loop {
                 let Some(outer) = d.checked_sub(1) else { return };
                 d = outer;
-                let level = levels[d];
+                let inner_loop = loops[d];
                 at[d] += 1;
-                if at[d] < level.n {
-                    from += level.mem_step;
-                    to += level.file_step;
+                if at[d] < inner_loop.n {
+                    from += inner_loop.mem_step;
+                    to += inner_loop.file_step;
                     break;
                 }
                 at[d] = 0;
-                from -= (level.n - 1) * level.mem_step;
-                to -= (level.n - 1) * level.file_step;
+                from -= (inner_loop.n - 1) * inner_loop.mem_step;
+                to -= (inner_loop.n - 1) * inner_loop.file_step;
             }
         }
     }
