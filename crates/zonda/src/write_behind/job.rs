@@ -267,8 +267,7 @@ mod tests {
         for case in 0..60 {
             let (rank, bytes) = (pick(40), pick(3000));
             let least = bytes + job_bytes(rank);
-            let mut batch =
-                Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
+            let mut batch = Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
             batch.begin(1, 1);
             let (mut next, mut n) = ((rank, bytes), 0);
             while batch.has_room(next.1, next.0) {
