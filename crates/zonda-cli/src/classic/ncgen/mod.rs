@@ -4,7 +4,6 @@
 //! but show it, with a mark at the place. A file that cannot be completed is not made, and one of the
 //! same name stays as it was.
 
-mod code;
 mod options;
 mod write;
 
@@ -15,7 +14,8 @@ use std::process::ExitCode;
 
 use zonda_cdl::{Dialect, Fault, Kind, Nowhere, Schema, Source, parse, stream};
 
-use options::{Options, Output, Refusal, usage};
+use options::{Language, Options, Output, Refusal, usage};
+use write::{FileOptions, write_file};
 
 /// `ncgen`
 pub(super) fn run(args: &[OsString]) -> ExitCode {
@@ -97,10 +97,10 @@ fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure
     schema.settle(kind);
     let warn = |fault: &Fault| eprintln!("{program}: {}", fault.explain(&options.label(), source));
     let target = options.target(&schema.groups[0].name);
-    let text = match options.output {
-        Output::Nothing => return Ok(stream(source, &mut schema, &mut Nowhere)?),
+    match options.output {
+        Output::Nothing => Ok(stream(source, &mut schema, &mut Nowhere)?),
         Output::File => {
-            let how = write::How {
+            let file_options = FileOptions {
                 target: &target,
                 text: options.input.as_deref().unwrap_or(Path::new("-")),
                 kind,
@@ -108,34 +108,59 @@ fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure
                 header_only: options.header_only,
                 in_memory: options.in_memory,
             };
-            return Ok(write::write(source, &mut schema, &how, &warn)?);
+            Ok(write_file(source, &mut schema, &file_options, &warn)?)
         }
-        Output::C | Output::Fortran | Output::Java => {
-            let how = code::How {
-                target: &target,
-                kind,
-                main: options.main.as_deref(),
-                no_fill: options.no_fill,
-                header_only: options.header_only,
-            };
-            let language = match options.output {
-                Output::C => code::Language::C,
-                Output::Fortran => code::Language::Fortran,
-                _ => code::Language::Java,
-            };
-            code::write(source, &mut schema, &how, language, &warn)?
+        Output::Program(language) => {
+            let text =
+                program_text(source, &mut schema, options, (language, kind, &target), &warn)?;
+            let mut out = io::stdout().lock();
+            let written = out.write_all(&text).and_then(|()| crate::ended(&mut out));
+            written.map_err(Failure::Output)
         }
+    }
+}
+
+/// The text of a program that makes the file.
+#[cfg(feature = "ncgen-code")]
+fn program_text(
+    source: &Source,
+    schema: &mut Schema,
+    options: &Options,
+    (language, kind, target): (Language, Kind, &Path),
+    warn: &dyn Fn(&Fault),
+) -> Result<Vec<u8>, Failure> {
+    let program = zonda_cdl_code::ProgramOptions {
+        language: match language {
+            Language::C => zonda_cdl_code::Language::C,
+            Language::Fortran => zonda_cdl_code::Language::Fortran,
+            Language::Java => zonda_cdl_code::Language::Java,
+        },
+        target,
+        kind,
+        main: options.main.as_deref(),
+        no_fill: options.no_fill,
+        header_only: options.header_only,
     };
-    let mut out = io::stdout().lock();
-    let written = out.write_all(&text).and_then(|()| crate::ended(&mut out));
-    written.map_err(Failure::Output)
+    Ok(zonda_cdl_code::write(source, schema, &program, warn)?)
+}
+
+/// There is none: the options refuse languages that this build cannot write.
+#[cfg(not(feature = "ncgen-code"))]
+fn program_text(
+    _: &Source,
+    _: &mut Schema,
+    _: &Options,
+    _: (Language, Kind, &Path),
+    _: &dyn Fn(&Fault),
+) -> Result<Vec<u8>, Failure> {
+    Err(Failure::Text(Fault::nowhere(options::NO_WRITERS.to_owned())))
 }
 
 /// The kind of file: that of the options, or else what the text asks for or needs. Fortran and Java know
 /// the classic one only.
 fn kind(options: &Options, schema: &Schema) -> Result<Kind, Fault> {
     let needs = schema.enhanced();
-    if matches!(options.output, Output::Fortran | Output::Java) {
+    if matches!(options.output, Output::Program(Language::Fortran | Language::Java)) {
         return match needs {
             Some((at, what)) => {
                 let why = format!("{what}: Java or Fortran requires classic model CDL input");

@@ -14,7 +14,7 @@ use zonda_cdl::{
 };
 
 /// What file to make.
-pub(super) struct How<'a> {
+pub(super) struct FileOptions<'a> {
     pub(super) target: &'a Path,
     /// Where the text is, which must not be overwritten.
     pub(super) text: &'a Path,
@@ -28,26 +28,26 @@ pub(super) struct How<'a> {
 const STRING: i32 = zonda::NC_STRING;
 
 /// Makes the file. It gets its name when it is complete.
-pub(super) fn write(
+pub(super) fn write_file(
     source: &Source,
     schema: &mut Schema,
-    how: &How<'_>,
+    options: &FileOptions<'_>,
     warn: &dyn Fn(&Fault),
 ) -> Result<(), Fault> {
-    let temporary = Temporary::beside(how.target, how.text, true);
+    let temporary = Temporary::beside(options.target, options.text, true);
     let temporary = temporary.map_err(|error| Fault::nowhere(error.to_string()))?;
     let path = temporary.working_path();
-    let options = CreateOptions {
+    let create_options = CreateOptions {
         // An empty file has the name already.
-        format: format(how.kind),
-        in_memory: how.in_memory.then_some(Persist::Yes),
+        format: format(options.kind),
+        in_memory: options.in_memory.then_some(Persist::Yes),
         ..CreateOptions::default()
     };
-    let dataset = Dataset::create(path, &options)
-        .map_err(|error| Fault::nowhere(said(&error.to_string(), path, how.target)))?;
-    let writer = Writer {
+    let dataset = Dataset::create(path, &create_options)
+        .map_err(|error| Fault::nowhere(said(&error.to_string(), path, options.target)))?;
+    let writer = FileWriter {
         dataset,
-        how,
+        options,
         warn,
         types: Vec::new(),
         groups: Vec::new(),
@@ -55,7 +55,7 @@ pub(super) fn write(
         dims: Vec::new(),
     };
     if let Err(fault) = writer.make(source, schema) {
-        let message = said(&fault.message, path, how.target);
+        let message = said(&fault.message, path, options.target);
         return Err(Fault { message, ..fault });
     }
     temporary.finish().map_err(|error| Fault::nowhere(error.to_string()))
@@ -76,9 +76,9 @@ fn format(kind: Kind) -> Format {
     }
 }
 
-struct Writer<'a> {
+struct FileWriter<'a> {
     dataset: Dataset,
-    how: &'a How<'a>,
+    options: &'a FileOptions<'a>,
     warn: &'a dyn Fn(&Fault),
     /// Numbers in the file, by those in the schema.
     groups: Vec<GroupId>,
@@ -88,9 +88,9 @@ struct Writer<'a> {
 }
 
 /// Strings and sequences, for the file to fetch.
-struct Fetched<'a>(&'a Pieces);
+struct PieceSource<'a>(&'a Pieces);
 
-impl VlenSource for Fetched<'_> {
+impl VlenSource for PieceSource<'_> {
     fn text(&mut self, number: u64) -> Option<&[u8]> {
         self.0.get(number)
     }
@@ -106,11 +106,11 @@ fn at(place: u64, what: &str, name: &[u8]) -> impl Fn(zonda::Error) -> Fault {
     move |error| Fault::at(place, format!("{about}: {error}"))
 }
 
-impl Writer<'_> {
+impl FileWriter<'_> {
     fn make(mut self, source: &Source, schema: &mut Schema) -> Result<(), Fault> {
         let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
         let made = self.define(schema);
-        let done = made.and_then(|()| match self.how.header_only {
+        let done = made.and_then(|()| match self.options.header_only {
             true => Ok(()),
             false => stream(source, schema, &mut self),
         });
@@ -126,7 +126,7 @@ impl Writer<'_> {
 
     fn define(&mut self, schema: &Schema) -> Result<(), Fault> {
         let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
-        if self.how.no_fill {
+        if self.options.no_fill {
             self.dataset.set_fill(FillMode::NoFill).map_err(whole)?;
         }
         for group in &schema.groups {
@@ -272,7 +272,7 @@ impl Writer<'_> {
         };
         let (values, n_values) = attribute(schema, att)?;
         let ty = self.nc_type(att.ty);
-        let mut fetched = Fetched(&values.pieces);
+        let mut fetched = PieceSource(&values.pieces);
         let values = Values { bytes: &values.bytes, fetch: Some(&mut fetched) };
         let put = self.dataset.put_att_values(owner, &att.name, (ty, n_values), values);
         // In its own type nothing is out of range.
@@ -285,7 +285,7 @@ fn indices(from: &[u64]) -> Vec<usize> {
     from.iter().map(|index| usize::try_from(*index).unwrap_or(usize::MAX)).collect()
 }
 
-impl Sink for Writer<'_> {
+impl Sink for FileWriter<'_> {
     fn put(
         &mut self,
         _: &Schema,
@@ -296,7 +296,7 @@ impl Sink for Writer<'_> {
         let (start, count) = (indices(slab.start), indices(slab.count));
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let Elements { bytes, pieces } = values;
-        let mut fetched = Fetched(pieces);
+        let mut fetched = PieceSource(pieces);
         let values = Values { bytes, fetch: Some(&mut fetched) };
         let put = self.dataset.put_values(self.vars[var], &slab, values);
         put.map(drop).map_err(|error| error.to_string())
@@ -304,7 +304,7 @@ impl Sink for Writer<'_> {
 
     fn fills(&self, schema: &Schema, var: usize) -> bool {
         let var = &schema.vars[var];
-        !self.how.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
+        !self.options.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
     }
 
     fn warn(&mut self, fault: &Fault) {

@@ -3,92 +3,107 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use zonda::slab::unrank;
 use zonda_cdl::{Class, Elements, Fault, Primitive, Schema, Sink, Slab, TypeRef, Variable, fill};
+use zonda_slab::unrank;
 
-use super::{Program, Text};
-use crate::classic::ncgen::code::c_text::{character, nested, number, quoted};
+use super::constants::{character, joined, nested, number, quoted};
+use super::{CProgram, Constant};
 
-/// Most values that are put at once, as in the reference.
+/// The most values that one call puts, as in programs of the reference.
 const MOST_AT_ONCE: u64 = 1024;
 
-impl Program<'_> {
-    /// Puts of the data of a variable: all at once if it is small and cannot grow, and else row by row.
+impl CProgram<'_> {
+    /// Calls that put the data of a variable: all at once if it is small and cannot grow, and else row by row.
+    /// `constants` are by the number of the element; missing ones are fill values.
     fn put_data(
         &mut self,
         schema: &Schema,
         var: usize,
-        texts: &BTreeMap<u64, Text>,
+        constants: &BTreeMap<u64, Constant>,
     ) -> Result<(), Fault> {
         let variable = &schema.vars[var];
-        let missing = self.missing(schema, variable)?;
-        let (group, stem) = (self.groups[variable.group].clone(), self.vars[var].clone());
-        let ty = self.c_type(variable.ty);
-        let is_text = variable.ty == TypeRef::CHAR;
-        let shape: Vec<u64> = variable.dims.iter().map(|dim| schema.dims[*dim].len).collect();
-        let all = shape.iter().fold(1u64, |n, len| n.saturating_mul(*len));
-        if shape.is_empty() {
-            let text = texts.get(&0).unwrap_or(&missing);
-            self.line("    {\n    size_t count = 0;");
-            self.out += &text.before;
-            let value =
-                if is_text { format!("'{}'", character(text.byte)) } else { text.value.clone() };
-            self.line(format!("    static {ty} {stem}_data[1] = {{{value}}};"));
-            self.call(format!("nc_put_var1({group}, {stem}_id, &count, {stem}_data)"));
-            self.line("    }\n\n");
+        let fill = self.fill_value(schema, variable)?;
+        if variable.dims.is_empty() {
+            self.put_scalar(variable, var, constants.get(&0).unwrap_or(&fill));
             return Ok(());
         }
+        let shape: Vec<u64> = variable.dims.iter().map(|dim| schema.dims[*dim].len).collect();
+        let all = shape.iter().fold(1u64, |n, len| n.saturating_mul(*len));
         let grows = variable.dims.iter().any(|dim| schema.dims[*dim].unlimited);
-        let whole = is_text || (all <= MOST_AT_ONCE && !grows);
-        let row = if whole { all } else { shape.last().copied().unwrap_or(1) };
+        let at_once = variable.ty == TypeRef::CHAR || (all <= MOST_AT_ONCE && !grows);
+        let row = if at_once { all } else { shape.last().copied().unwrap_or(1) };
         let mut first = 0;
         while first < all && row > 0 {
-            self.line("    {");
-            let values: Vec<&Text> =
-                (first..first + row).map(|n| texts.get(&n).unwrap_or(&missing)).collect();
-            for text in &values {
-                self.out += &text.before;
-            }
-            if is_text {
-                let bytes: Vec<u8> = values.iter().map(|text| text.byte).collect();
-                self.line(format!("    char* {stem}_data = {} ;", quoted(&bytes)));
-            } else {
-                let list =
-                    values.iter().map(|text| &text.value[..]).collect::<Vec<&str>>().join(", ");
-                self.line(format!("    {ty} {stem}_data[{row}] = {{{list}}} ;"));
-            }
             let mut start = vec![0; shape.len()];
             let mut count = shape.clone();
-            if !whole {
+            if !at_once {
                 let outer = shape.len() - 1;
                 unrank(first / row, &shape[..outer], &mut start[..outer]);
                 count[..outer].fill(1);
             }
-            let list = |numbers: &[u64]| {
-                numbers.iter().map(u64::to_string).collect::<Vec<String>>().join(", ")
-            };
-            let (rank, start, count) = (shape.len(), list(&start), list(&count));
-            self.line(format!("    size_t {stem}_startset[{rank}] = {{{start}}} ;"));
-            self.line(format!("    size_t {stem}_countset[{rank}] = {{{count}}};"));
-            let call = format!("{group}, {stem}_id, {stem}_startset, {stem}_countset, {stem}_data");
-            self.call(format!("nc_put_vara({call})"));
-            self.line("    }\n\n");
+            let values: Vec<&Constant> =
+                (first..first + row).map(|n| constants.get(&n).unwrap_or(&fill)).collect();
+            self.put_slab(variable, var, (&start, &count), &values);
             first += row;
         }
         Ok(())
     }
 
-    /// The fill value of a variable.
-    fn missing(&mut self, schema: &Schema, var: &Variable) -> Result<Text, Fault> {
-        let mut values = Elements::default();
-        fill(schema, var, &mut values)?;
-        let mut text = Text { byte: values.bytes.first().copied().unwrap_or(0), ..Text::default() };
-        text.value = self.value(schema, var.ty, &values.bytes, &values, &mut text.before);
-        Ok(text)
+    fn put_scalar(&mut self, variable: &Variable, var: usize, value: &Constant) {
+        let (group, stem) = (self.groups[variable.group].clone(), self.vars[var].clone());
+        let ty = self.c_type(variable.ty);
+        self.line("    {\n    size_t count = 0;");
+        self.out += &value.before;
+        let text = match variable.ty == TypeRef::CHAR {
+            true => format!("'{}'", character(value.byte)),
+            false => value.text.clone(),
+        };
+        self.line(format!("    static {ty} {stem}_data[1] = {{{text}}};"));
+        self.call(format!("nc_put_var1({group}, {stem}_id, &count, {stem}_data)"));
+        self.line("    }\n\n");
     }
 
-    /// A value; what it points to is declared in `before`.
-    pub(super) fn value(
+    /// One call, with arrays for its arguments.
+    fn put_slab(
+        &mut self,
+        variable: &Variable,
+        var: usize,
+        (start, count): (&[u64], &[u64]),
+        values: &[&Constant],
+    ) {
+        let (group, stem) = (self.groups[variable.group].clone(), self.vars[var].clone());
+        self.line("    {");
+        for value in values {
+            self.out += &value.before;
+        }
+        if variable.ty == TypeRef::CHAR {
+            let bytes: Vec<u8> = values.iter().map(|value| value.byte).collect();
+            self.line(format!("    char* {stem}_data = {} ;", quoted(&bytes)));
+        } else {
+            let (ty, n) = (self.c_type(variable.ty), values.len());
+            let list = values.iter().map(|value| &value.text[..]).collect::<Vec<&str>>().join(", ");
+            self.line(format!("    {ty} {stem}_data[{n}] = {{{list}}} ;"));
+        }
+        let (rank, start, count) = (start.len(), joined(start), joined(count));
+        self.line(format!("    size_t {stem}_startset[{rank}] = {{{start}}} ;"));
+        self.line(format!("    size_t {stem}_countset[{rank}] = {{{count}}};"));
+        let args = format!("{group}, {stem}_id, {stem}_startset, {stem}_countset, {stem}_data");
+        self.call(format!("nc_put_vara({args})"));
+        self.line("    }\n\n");
+    }
+
+    /// The fill value of a variable.
+    fn fill_value(&mut self, schema: &Schema, var: &Variable) -> Result<Constant, Fault> {
+        let mut values = Elements::default();
+        fill(schema, var, &mut values)?;
+        let byte = values.bytes.first().copied().unwrap_or(0);
+        let mut constant = Constant { byte, ..Constant::default() };
+        constant.text = self.value(schema, var.ty, &values.bytes, &values, &mut constant.before);
+        Ok(constant)
+    }
+
+    /// The constant for the element in `bytes`. Arrays that it points to are declared in `before`.
+    pub(crate) fn value(
         &mut self,
         schema: &Schema,
         ty: TypeRef,
@@ -131,6 +146,7 @@ impl Program<'_> {
         }
     }
 
+    /// The constant for a sequence, whose items become an array that is declared in `before`.
     fn sequence(
         &mut self,
         schema: &Schema,
@@ -152,23 +168,24 @@ impl Program<'_> {
         format!("{{{}, (void *){name}}}", word(0))
     }
 
-    /// The program, with all data.
-    pub(in super::super) fn end(mut self, schema: &Schema) -> Result<Vec<u8>, Fault> {
-        if !self.how.header_only && !schema.vars.is_empty() {
+    /// Ends the program with the calls that put data, and returns its text.
+    pub(crate) fn end(mut self, schema: &Schema) -> Result<Vec<u8>, Fault> {
+        if !self.options.header_only && !schema.vars.is_empty() {
             self.line("    /* assign variable data */\n");
         }
         let mut data = std::mem::take(&mut self.data);
         let with_data = (0..schema.vars.len()).filter(|var| schema.vars[*var].data.is_some());
-        for var in with_data.filter(|_| !self.how.header_only).collect::<Vec<usize>>() {
-            // Values that are fill values all need not be there.
-            let texts = data.remove(&var).unwrap_or_default();
+        for var in with_data.filter(|_| !self.options.header_only).collect::<Vec<usize>>() {
+            // A variable of which only fill values were given has no constants.
+            let constants = data.remove(&var).unwrap_or_default();
             let shape: Vec<u64> =
                 schema.vars[var].dims.iter().map(|dim| schema.dims[*dim].len).collect();
-            let at = |index: &[u64]| {
+            let at = |index: &[u64]| -> u64 {
                 index.iter().zip(&shape).fold(0, |at, (index, len)| at * len + index)
             };
-            let texts = texts.into_iter().map(|(index, text)| (at(&index), text)).collect();
-            self.put_data(schema, var, &texts)?;
+            let constants =
+                constants.into_iter().map(|(index, value)| (at(&index), value)).collect();
+            self.put_data(schema, var, &constants)?;
         }
         self.call(format!("nc_close({})", self.groups[0]));
         self.line("    return 0;\n}");
@@ -183,7 +200,7 @@ impl Program<'_> {
     }
 }
 
-impl Sink for Program<'_> {
+impl Sink for CProgram<'_> {
     fn put(
         &mut self,
         schema: &Schema,
@@ -194,20 +211,22 @@ impl Sink for Program<'_> {
         let variable = &schema.vars[var];
         let size = schema.size_of(variable.ty).max(1);
         for (n, bytes) in values.bytes.chunks_exact(size).enumerate() {
-            let mut text = Text { byte: bytes.first().copied().unwrap_or(0), ..Text::default() };
+            let byte = bytes.first().copied().unwrap_or(0);
+            let mut constant = Constant { byte, ..Constant::default() };
             if variable.ty != TypeRef::CHAR {
-                text.value = self.value(schema, variable.ty, bytes, values, &mut text.before);
+                let before = &mut constant.before;
+                constant.text = self.value(schema, variable.ty, bytes, values, before);
             }
             let mut index = slab.start.to_vec();
             unrank(n as u64, slab.count, &mut index);
-            self.data.entry(var).or_default().insert(index, text);
+            self.data.entry(var).or_default().insert(index, constant);
         }
         Ok(())
     }
 
     fn fills(&self, schema: &Schema, var: usize) -> bool {
         let var = &schema.vars[var];
-        !self.how.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
+        !self.options.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
     }
 
     fn warn(&mut self, fault: &Fault) {
