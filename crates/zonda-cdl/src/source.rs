@@ -52,7 +52,7 @@ impl Source {
         if len < most_in_memory {
             return Source::new(Bytes::Memory(bytes), len);
         }
-        let mut file = temporary()?;
+        let mut file = tempfile::tempfile()?;
         file.write_all(&bytes)?;
         let more = io::copy(&mut from, &mut file)?;
         Source::new(Bytes::File(file), len + more)
@@ -124,26 +124,6 @@ impl Source {
                 }
                 Ok(done)
             }
-        }
-    }
-}
-
-/// A file without a name.
-fn temporary() -> io::Result<File> {
-    let folder = std::env::temp_dir();
-    let mut number = 0u32;
-    loop {
-        let path = folder.join(format!("zonda-cdl-{}-{number}", std::process::id()));
-        let made = File::options().read(true).write(true).create_new(true).open(&path);
-        match made {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => {
-                number += 1;
-            }
-            Err(error) => return Err(error),
         }
     }
 }

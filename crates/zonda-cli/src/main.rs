@@ -10,6 +10,7 @@ mod classic;
 mod cmd;
 mod failure;
 mod input;
+mod markup;
 mod ncml;
 mod placed;
 mod progress;

@@ -10,6 +10,7 @@ use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, NcError, VarId, VarRef};
 use crate::cdl::header::var_id;
 use crate::cdl::values::{Precision, Value, push_with_point};
 use crate::failure::Result;
+use crate::markup;
 use crate::placed;
 
 /// What is written.
@@ -157,23 +158,7 @@ fn push_text(out: &mut Vec<u8>, name: &[u8], text: &[u8]) {
     let len = text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let text = &text[..len];
     out.push(b'"');
-    for &byte in text {
-        let entity: &[u8] = match byte {
-            b'"' => b"&quot;",
-            b'<' => b"&lt;",
-            b'>' => b"&gt;",
-            b'&' => b"&amp;",
-            b'\n' => b"&#xA;",
-            b'\r' => b"&#xD;",
-            b'\t' => b"&#x9;",
-            _ if byte.is_ascii_control() => {
-                out.extend_from_slice(format!("&#{byte};").as_bytes());
-                continue;
-            }
-            _ => &[byte],
-        };
-        out.extend_from_slice(entity);
-    }
+    markup::push_escaped(out, text);
     out.push(b'"');
     if text.contains(&0) {
         let name = String::from_utf8_lossy(name);

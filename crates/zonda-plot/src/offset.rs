@@ -84,12 +84,9 @@ pub fn offsets(panels: &[OffsetPanel<'_>], options: &OffsetOptions) -> Result<Ch
     if all().next().is_none() {
         return Err(Error::Empty);
     }
-    let first = all().map(|access| access.offset).min().unwrap_or(0) as f64;
-    let last = all().map(|a| a.offset.saturating_add(a.len_bytes)).max().unwrap_or(0) as f64;
-    // From the beginning of the file, unless that is mostly empty space.
-    let low = if first < last / 2.0 { 0.0 } else { first };
     let y_axis = Axis::new("file offset", AxisKind::Bytes);
-    let y = Ranged { axis: &y_axis, low, high: low + ((last - low) * 1.03).max(1.0) };
+    let (low, high) = offset_range(all());
+    let y = Ranged { axis: &y_axis, low, high };
     let x_axis = Axis::new("time", AxisKind::Seconds);
     let end = |panel: &OffsetPanel<'_>| {
         let ends = panel.accesses.iter().map(|access| access.start_s + access.took_s);
@@ -127,20 +124,34 @@ pub fn offsets(panels: &[OffsetPanel<'_>], options: &OffsetOptions) -> Result<Ch
         let latest = if options.same_time { latest } else { end(panel) };
         let x = Ranged { axis: &x_axis, low: 0.0, high: (latest * 1.02).max(1e-9) };
         let x_ticks = x.ticks_of_width(rect.width());
-        let baseline = y0 + text::cap_height(AXIS);
-        let title = text::cut(&panel.title, AXIS, rect.width());
-        scene.label(title, (rect.x0, baseline), AXIS, Colour::INK, Anchor::Start);
-        for (line, note) in (1u8..).zip(&panel.notes) {
-            let note = text::cut(note, NOTE, rect.width());
-            let at = (rect.x0, baseline + NOTE_PITCH * f64::from(line));
-            scene.label(note, at, NOTE, Colour::FAINT, Anchor::Start);
-        }
+        draw_heading(&mut scene, panel, rect, y0);
         frame::grid(&mut scene, rect, (&x, &x_ticks), (&y, &y_ticks));
         scene.shapes.push(Shape::Raster(draw(rect, &x, &y, panel.accesses)));
         frame::axes(&mut scene, rect, (&x, &x_ticks), (&y, &y_ticks));
     }
     scene.height = (top + row_height * n_rows as f64 - BETWEEN_PANELS + MARGIN).ceil() as u32;
     Ok(Chart { scene })
+}
+
+/// The ends of the axis of offsets.
+fn offset_range<'a>(accesses: impl Iterator<Item = &'a Access> + Clone) -> (f64, f64) {
+    let first = accesses.clone().map(|access| access.offset).min().unwrap_or(0) as f64;
+    let last = accesses.map(|a| a.offset.saturating_add(a.len_bytes)).max().unwrap_or(0) as f64;
+    // The axis begins with the file, unless that leaves more than half of it empty.
+    let low = if first < last / 2.0 { 0.0 } else { first };
+    (low, low + ((last - low) * 1.03).max(1.0))
+}
+
+/// Title and notes of a panel, from `top` on, as wide as its rectangle.
+fn draw_heading(scene: &mut Scene, panel: &OffsetPanel<'_>, rect: Rect, top: f64) {
+    let baseline = top + text::cap_height(AXIS);
+    let title = text::cut(&panel.title, AXIS, rect.width());
+    scene.label(title, (rect.x0, baseline), AXIS, Colour::INK, Anchor::Start);
+    for (line, note) in (1u8..).zip(&panel.notes) {
+        let note = text::cut(note, NOTE, rect.width());
+        let at = (rect.x0, baseline + NOTE_PITCH * f64::from(line));
+        scene.label(note, at, NOTE, Colour::FAINT, Anchor::Start);
+    }
 }
 
 /// What the colours mean, in the upper right corner; returns its width.

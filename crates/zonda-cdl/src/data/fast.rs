@@ -336,26 +336,8 @@ fn quick<C: Cell>(text: &[u8]) -> Option<(C, usize)> {
         return None;
     }
     if matches!(text.get(at), Some(b'e' | b'E')) {
-        at += 1;
-        let negative = match text.get(at) {
-            Some(b'-') => true,
-            Some(b'+') => false,
-            _ => {
-                at -= 1;
-                false
-            }
-        };
-        at += 1;
-        let mut value = 0i32;
-        let from = at;
-        while let Some(digit) = digit(text, at).filter(|_| at < from + 4) {
-            value = value * 10 + digit as i32;
-            at += 1;
-        }
-        if at == from {
-            return None;
-        }
-        exponent += if negative { -value } else { value };
+        let (written, end) = quick_exponent(text, at + 1)?;
+        (exponent, at) = (exponent + written, end);
     }
     if !ends_number(text.get(at)) {
         return None;
@@ -365,6 +347,20 @@ fn quick<C: Cell>(text: &[u8]) -> Option<(C, usize)> {
     let value = digits as f64;
     let value = if exponent < 0 { value / power } else { value * power };
     Some((C::of_double(if negative { -value } else { value }), at))
+}
+
+/// The exponent behind an `e`, of at most four digits, and where it ends.
+#[inline]
+fn quick_exponent(text: &[u8], from: usize) -> Option<(i32, usize)> {
+    let sign = text.get(from).filter(|byte| matches!(byte, b'-' | b'+'));
+    let begin = from + usize::from(sign.is_some());
+    let (mut value, mut at) = (0i32, begin);
+    while let Some(digit) = digit(text, at).filter(|_| at < begin + 4) {
+        value = value * 10 + digit as i32;
+        at += 1;
+    }
+    let value = if sign == Some(&b'-') { -value } else { value };
+    (at > begin).then_some((value, at))
 }
 
 #[inline]

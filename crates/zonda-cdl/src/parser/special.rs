@@ -83,20 +83,7 @@ impl Parser<'_> {
         items: &[Item],
     ) -> Result<bool, Fault> {
         let value = Value { name: std::str::from_utf8(name).unwrap_or_default(), at, items };
-        let Some(var) = var else {
-            if !OF_FILE.contains(&name) || self.group != 0 {
-                return Ok(false);
-            }
-            if name == b"_Format" {
-                match Kind::named(value.text()?) {
-                    Some(kind) => self.schema.format = Some(kind),
-                    None => return value.refuse("a kind of file such as \"netCDF-4\""),
-                }
-            } else {
-                self.schema.needs.storage.get_or_insert(at);
-            }
-            return Ok(true);
-        };
+        let Some(var) = var else { return self.special_of_file(name, &value) };
         let special = &mut self.schema.vars[var].special;
         match name {
             b"_Storage" => {
@@ -142,6 +129,21 @@ impl Parser<'_> {
         }
         special.at.get_or_insert(at);
         self.schema.needs.storage.get_or_insert(at);
+        Ok(true)
+    }
+
+    fn special_of_file(&mut self, name: &[u8], value: &Value<'_>) -> Result<bool, Fault> {
+        if !OF_FILE.contains(&name) || self.group != 0 {
+            return Ok(false);
+        }
+        if name == b"_Format" {
+            match Kind::named(value.text()?) {
+                Some(kind) => self.schema.format = Some(kind),
+                None => return value.refuse("a kind of file such as \"netCDF-4\""),
+            }
+        } else {
+            self.schema.needs.storage.get_or_insert(value.at);
+        }
         Ok(true)
     }
 }

@@ -1,13 +1,14 @@
 //! The header of a group in CDL: types, dimensions, variables and attributes.
 
-use zonda::{Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
+use zonda::{AttView, Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
 
 use super::lines::Lines;
 use super::times::{Bounds, Times};
 use super::types::{Kind, Type, outward, push_hex};
+use super::values::Precision;
 use super::{Options, names, special, types, values};
 use crate::failure::Result;
-use crate::placed;
+use crate::placed::{self, Pieces};
 
 /// Global attribute that netCDF-4 keeps for itself and that is not shown among the others.
 const PROVENANCE: &[u8] = b"_NCProperties";
@@ -157,8 +158,33 @@ impl Owner<'_> {
         if self.var == VarRef::group(GroupId::ROOT) && *att.name == *PROVENANCE {
             return Ok(());
         }
-        let mut text = b"\t\t".to_vec();
         let ty = Type::of(self.meta, att.nc_type, options.exact)?;
+        lines.indented(&self.att_name(&att)?)?;
+        let (bytes, pieces) = placed::attribute(self.file, self.meta, self.var, &att)?;
+        let n = usize::try_from(att.len).unwrap_or(usize::MAX);
+        let mut text = self.att_values(lines, &ty, (&bytes, &pieces), n, options.precision)?;
+        text.extend_from_slice(b" ;");
+        lines.raw(&text)?;
+        if let Some(style) = options.times {
+            // An attribute without values is shown as a string.
+            let is_text = n == 0 || att.ty() == Some(ExtType::Char);
+            if let Some(ty) = att.ty().filter(|_| !is_text && self.var.var != VarId::GLOBAL) {
+                // An attribute has no name that `bounds` of a variable could mean.
+                let times = Times::of(self.file, self.meta, self.var, b"", bounds, style)?;
+                if let Some(times) = times {
+                    write_times(lines, &times, ty, &bytes)?;
+                }
+            }
+            if is_text && *att.name == *b"bounds" {
+                bounds.add(&bytes, self.var);
+            }
+        }
+        Ok(lines.raw(b"\n")?)
+    }
+
+    /// The beginning of the line of an attribute: type where it has to be said, names, `=`.
+    fn att_name(&self, att: &AttView<'_>) -> Result<Vec<u8>> {
+        let mut text = b"\t\t".to_vec();
         if att.nc_type == NC_STRING || att.ty().is_none() {
             types::push_name(&mut text, self.meta, att.nc_type)?;
             text.push(b' ');
@@ -170,66 +196,60 @@ impl Owner<'_> {
         text.push(b':');
         names::push_escaped(&mut text, &att.name)?;
         text.extend_from_slice(b" = ");
-        lines.indented(&text)?;
-        text.clear();
+        Ok(text)
+    }
+
+    /// Values of an attribute with commas between them. Values of nested types are written, because they
+    /// are wrapped as in the data section; what is still to be written is returned.
+    fn att_values(
+        &self,
+        lines: &mut Lines<'_>,
+        ty: &Type,
+        (bytes, pieces): (&[u8], &Pieces),
+        n: usize,
+        precision: Precision,
+    ) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
         // Strings in lists are told apart by their quotes, so that no value may be cut into two.
         let cut = self.meta.format() != Format::NetCdf4;
-        let (bytes, pieces) = placed::attribute(self.file, self.meta, self.var, &att)?;
-        let n = usize::try_from(att.len).unwrap_or(usize::MAX);
-        match &ty.kind {
-            _ if n == 0 => text.extend_from_slice(b"\"\""),
-            Kind::Atomic(ExtType::Char) => push_string(&mut text, &bytes, cut),
-            kind => {
-                for (at, element) in bytes.chunks_exact(ty.size.max(1)).enumerate() {
-                    match kind {
-                        Kind::Atomic(ty) => {
-                            let value = values::Value::native(*ty, element);
-                            values::push_att_value(&mut text, *ty, value, options.precision);
-                        }
-                        Kind::String { .. } => {
-                            let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
-                            match number.and_then(|number| pieces.get(number)) {
-                                Some(string) => push_string(&mut text, string, cut),
-                                None => text.extend_from_slice(b"NIL"),
-                            }
-                        }
-                        Kind::Enum(symbols) => match symbols.name(element) {
-                            Some(name) => names::push_escaped(&mut text, name)?,
-                            None => symbols.push(&mut text, element),
-                        },
-                        Kind::Opaque | Kind::Unknown => push_hex(&mut text, element),
-                        Kind::Vlen(_) | Kind::Compound(_) => {
-                            ty.push(&mut text, element, &pieces, options.precision);
-                        }
-                    }
-                    if at + 1 < n {
-                        text.extend_from_slice(b", ");
-                    }
-                    if matches!(kind, Kind::Vlen(_) | Kind::Compound(_)) {
-                        // Wrapped as in the data section.
-                        lines.put(&text)?;
-                        text.clear();
+        if n == 0 {
+            return Ok(b"\"\"".to_vec());
+        }
+        if let Kind::Atomic(ExtType::Char) = ty.kind {
+            push_string(&mut text, bytes, cut);
+            return Ok(text);
+        }
+        for (at, element) in bytes.chunks_exact(ty.size.max(1)).enumerate() {
+            match &ty.kind {
+                Kind::Atomic(ty) => {
+                    let value = values::Value::native(*ty, element);
+                    values::push_att_value(&mut text, *ty, value, precision);
+                }
+                Kind::String { .. } => {
+                    let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
+                    match number.and_then(|number| pieces.get(number)) {
+                        Some(string) => push_string(&mut text, string, cut),
+                        None => text.extend_from_slice(b"NIL"),
                     }
                 }
-            }
-        }
-        text.extend_from_slice(b" ;");
-        lines.raw(&text)?;
-        if let Some(style) = options.times {
-            // One without values is shown as a string.
-            let is_text = n == 0 || att.ty() == Some(ExtType::Char);
-            if let Some(ty) = att.ty().filter(|_| !is_text && self.var.var != VarId::GLOBAL) {
-                // It has no name of its own, and so is nobody's bounds.
-                let times = Times::of(self.file, self.meta, self.var, b"", bounds, style)?;
-                if let Some(times) = times {
-                    write_times(lines, &times, ty, &bytes)?;
+                Kind::Enum(symbols) => match symbols.name(element) {
+                    Some(name) => names::push_escaped(&mut text, name)?,
+                    None => symbols.push(&mut text, element),
+                },
+                Kind::Opaque | Kind::Unknown => push_hex(&mut text, element),
+                Kind::Vlen(_) | Kind::Compound(_) => {
+                    ty.push(&mut text, element, pieces, precision);
                 }
             }
-            if is_text && *att.name == *b"bounds" {
-                bounds.add(&bytes, self.var);
+            if at + 1 < n {
+                text.extend_from_slice(b", ");
+            }
+            if matches!(ty.kind, Kind::Vlen(_) | Kind::Compound(_)) {
+                lines.put(&text)?;
+                text.clear();
             }
         }
-        Ok(lines.raw(b"\n")?)
+        Ok(text)
     }
 }
 

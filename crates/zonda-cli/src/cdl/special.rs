@@ -34,17 +34,7 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Opti
     let info = stored.var_info(owner.var).map_err(|error| error.at(owner.file.path()))?;
     let var = owner.meta.var(owner.var.var)?;
     let mut say = |name: &str, value: &str| write(lines, owner, name, value);
-    let storage = match &info.storage {
-        StorageKind::Contiguous => "contiguous",
-        StorageKind::Compact => "compact",
-        StorageKind::Chunked(_) => "chunked",
-        // These two as 4.9.0, where it has to be.
-        StorageKind::Virtual if options.exact => "unknown",
-        StorageKind::External if options.exact => "contiguous",
-        StorageKind::Virtual => "virtual",
-        StorageKind::External => "unknown",
-    };
-    say("_Storage", &format!("\"{storage}\""))?;
+    say("_Storage", &format!("\"{}\"", storage_name(&info.storage, options.exact)))?;
     if let StorageKind::Chunked(shape) = &info.storage {
         let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
         say("_ChunkSizes", &shape.join(", "))?;
@@ -86,6 +76,19 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Opti
         say("_NoFill", "\"true\"")?;
     }
     Ok(())
+}
+
+fn storage_name(storage: &StorageKind, exact: bool) -> &'static str {
+    match storage {
+        StorageKind::Contiguous => "contiguous",
+        StorageKind::Compact => "compact",
+        StorageKind::Chunked(_) => "chunked",
+        // `ncdump` 4.9.0 has these words for them.
+        StorageKind::Virtual if exact => "unknown",
+        StorageKind::External if exact => "contiguous",
+        StorageKind::Virtual => "virtual",
+        StorageKind::External => "unknown",
+    }
 }
 
 /// JSON in quotes: quotes in it follow a backslash, control characters become `\%xx`.

@@ -188,10 +188,9 @@ mod tests {
 
     #[test]
     fn scripts_lead_to_their_interpreter() {
-        let folder = std::env::temp_dir().join(format!("zonda-run-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let script = |name: &str, text: &str| {
-            let path = folder.join(name);
+            let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
             path
@@ -203,9 +202,8 @@ mod tests {
         assert_eq!(program.python(), Some(python.as_path()));
         assert_eq!(program.executable(), Path::new("/bin/sh"));
         // A script that names itself ends, too.
-        let own = folder.join("loop");
+        let own = folder.path().join("loop");
         script("loop", &format!("#!{}\n", own.display()));
         assert_eq!(Program::find(own.as_os_str()).unwrap().chain.len(), MOST_INTERPRETERS + 1);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use zonda_trace::Kind;
-use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
+use zonda_trace::decode::{DecodeError, Decoder, Event, Names, Step};
 
 /// An operation on a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,16 @@ pub(super) struct Accesses {
 /// Operations that are replayed, at most: a few hundred megabytes of memory.
 const MOST: usize = 4 << 20;
 
+/// What reading a trace needs besides what it found.
+#[derive(Default)]
+struct TraceState {
+    paths: HashMap<String, usize>,
+    /// By the number that an opening has in the process that is read.
+    openings: HashMap<u32, usize>,
+    /// The last access of each thread of that process, to which further ranges belong.
+    last: HashMap<u32, usize>,
+}
+
 impl Accesses {
     /// Reads a trace; what comes after `most_bytes` of transfers is left out.
     ///
@@ -74,12 +84,10 @@ impl Accesses {
     /// Where it is not a trace.
     pub(super) fn read(input: impl Read, most_bytes: u64) -> Result<Accesses, DecodeError> {
         let mut found = Accesses::default();
+        let mut state = TraceState::default();
         let mut decoder = Decoder::new(input);
         let mut events: Vec<Event> = Vec::new();
-        // Of the process that is being read.
-        let (mut openings, mut last): (HashMap<u32, usize>, HashMap<u32, usize>) =
-            Default::default();
-        let mut paths: HashMap<String, usize> = HashMap::new();
+        // Index of the first access of the process that is read.
         let mut first = 0;
         loop {
             match decoder.step()? {
@@ -87,54 +95,56 @@ impl Accesses {
                 Some(Step::Process(_)) => {
                     found.order(first);
                     first = found.all.len();
-                    openings.clear();
-                    last.clear();
+                    state.openings.clear();
+                    state.last.clear();
                     continue;
                 }
-                Some(Step::Events(these)) => {
+                Some(Step::Events(block)) => {
                     events.clear();
-                    events.extend_from_slice(these);
+                    events.extend_from_slice(block);
                 }
             }
-            for event in &events {
-                let Some((kind, what)) = event.kind.and_then(|kind| Some((kind, what(kind)?)))
-                else {
-                    last.remove(&event.thread);
-                    continue;
-                };
-                if event.depth() != 0 {
-                    continue;
-                }
-                if matches!(kind, Kind::ReadMore | Kind::WriteMore) {
-                    if let Some(&index) = last.get(&event.thread) {
-                        found.extend(index, event);
-                    }
-                    continue;
-                }
-                let opening = *openings.entry(event.opening()).or_insert_with(|| {
-                    let path = decoder.names().file(event.file).unwrap_or("").to_owned();
-                    let n = paths.len();
-                    let path = *paths.entry(path).or_insert(n);
-                    found.openings.push(Opening { path, len: 0, writes: false });
-                    found.openings.len() - 1
-                });
-                if found.all.len() >= MOST {
-                    found.cut = true;
-                    continue;
-                }
-                found.push(opening, what, event);
-                last.insert(event.thread, found.all.len() - 1);
-            }
+            events.iter().for_each(|event| found.add(event, decoder.names(), &mut state));
         }
         found.order(first);
-        found.paths = vec![String::new(); paths.len()];
-        for (path, index) in paths {
+        found.paths = vec![String::new(); state.paths.len()];
+        for (path, index) in state.paths {
             found.paths[index] = path;
         }
         found.cut_at(most_bytes);
         found.advice.sort_unstable_by(|a, b| b.cmp(a));
         found.advice.dedup();
         Ok(found)
+    }
+
+    /// Adds an event, if it is an operation on the uppermost layer of a stack.
+    fn add(&mut self, event: &Event, names: &Names, state: &mut TraceState) {
+        let Some((kind, what)) = event.kind.and_then(|kind| Some((kind, what(kind)?))) else {
+            state.last.remove(&event.thread);
+            return;
+        };
+        if event.depth() != 0 {
+            return;
+        }
+        if matches!(kind, Kind::ReadMore | Kind::WriteMore) {
+            if let Some(&index) = state.last.get(&event.thread) {
+                self.extend(index, event);
+            }
+            return;
+        }
+        let opening = *state.openings.entry(event.opening()).or_insert_with(|| {
+            let path = names.file(event.file).unwrap_or("").to_owned();
+            let n_paths = state.paths.len();
+            let path = *state.paths.entry(path).or_insert(n_paths);
+            self.openings.push(Opening { path, len: 0, writes: false });
+            self.openings.len() - 1
+        });
+        if self.all.len() >= MOST {
+            self.cut = true;
+            return;
+        }
+        self.push(opening, what, event);
+        state.last.insert(event.thread, self.all.len() - 1);
     }
 
     fn push(&mut self, opening: usize, what: What, event: &Event) {

@@ -18,7 +18,7 @@ use super::run::{Mode, spec, sync_level};
 use crate::failure::{Failure, Result};
 use accesses::Accesses;
 use candidates::Candidate;
-use replay::{Refused, Scratch};
+use replay::{Refused, Scratch, TriedStack};
 
 /// Finds the storage stack that is best for a program
 ///
@@ -113,6 +113,20 @@ struct Tried {
     failed: Option<String>,
 }
 
+impl Tried {
+    /// The median in seconds; without one the stack is behind all others.
+    fn sort_key(&self) -> f64 {
+        self.median.unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Args {
+    /// The layer of `--device` with a comma behind it; empty without that option.
+    fn device_layer(&self) -> String {
+        self.device.as_ref().map_or(String::new(), |layer| format!("{layer},"))
+    }
+}
+
 /// A stack so much slower than the best in the first round is not tried again.
 const HOPELESS: f64 = 4.0;
 /// Less than this is chance.
@@ -127,7 +141,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     if accesses.bytes == 0 {
         return Err(Failure::text("nothing to tune: no transfer of a netCDF file was recorded"));
     }
-    let below = args.device.as_ref().map_or(String::new(), |layer| format!("{layer},"));
+    let below = args.device_layer();
     let mut candidates = candidates::of(&accesses, &below);
     for text in &args.tries {
         // On the same device as the others; the rest was checked by the parser of arguments.
@@ -140,21 +154,20 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
     }
     let mut tried = measure(args, &accesses, &candidates, sync)?;
-    tried.sort_by(|a, b| {
-        let seconds = |tried: &Tried| tried.median.unwrap_or(f64::INFINITY);
-        seconds(a).total_cmp(&seconds(b))
-    });
-    tell(args, &accesses, &tried, &candidates[0], out)
+    tried.sort_by(|a, b| a.sort_key().total_cmp(&b.sort_key()));
+    let outcome = Outcome::of(args, &accesses, &tried, &candidates[0]);
+    match args.json {
+        true => outcome.write_json(out)?,
+        false => outcome.write_text(out)?,
+    }
+    crate::done()
 }
 
 /// Runs the program, and reads what it recorded.
 fn record(args: &Args) -> Result<Accesses> {
-    let folder = std::env::temp_dir().join(format!("zonda-tune-{}", std::process::id()));
-    std::fs::create_dir(&folder).map_err(|error| Failure::at(&folder, error))?;
-    let done = record_in(args, &folder);
-    // Whatever became of it; what cannot be removed lies where such things lie.
-    let _ = std::fs::remove_dir_all(&folder);
-    done
+    let folder = tempfile::Builder::new().prefix("zonda-tune-").tempdir();
+    let folder = folder.map_err(|error| Failure::at(&std::env::temp_dir(), error))?;
+    record_in(args, folder.path())
 }
 
 fn record_in(args: &Args, folder: &Path) -> Result<Accesses> {
@@ -217,7 +230,8 @@ fn measure(
             if this.failed.is_some() || (round > 1 && hopeless && index != 0) {
                 continue;
             }
-            match scratch.replay(accesses, &candidates[index].spec, sync, args.pauses) {
+            let stack = TriedStack { spec: &candidates[index].spec, sync };
+            match scratch.replay(accesses, &stack, args.pauses) {
                 Ok(_) if round == 0 => {
                     let digest = scratch.digest()?;
                     // The default comes first.
@@ -276,86 +290,119 @@ struct Json<'a> {
     environment: Option<String>,
 }
 
-fn tell(
-    args: &Args,
-    accesses: &Accesses,
-    tried: &[Tried],
-    default: &Candidate,
-    out: &mut dyn Write,
-) -> Result<ExitCode> {
-    let default = default.spec.to_string();
-    let ranked = tried.iter().filter(|t| t.median.is_some()).count();
-    let rank = tried.iter().position(|t| t.spec == default).unwrap_or(0);
-    let (best, mine) = (&tried[0], &tried[rank]);
-    let seconds = |t: &Tried| t.median.unwrap_or(f64::INFINITY);
-    let gain = seconds(mine) / seconds(best);
-    // The device is part of the trial, not of what is to be set.
-    let device = args.device.as_ref().map_or(String::new(), |layer| format!("{layer},"));
-    let setting = best.spec.replace(&device, "");
-    let environment = (gain >= WORTH).then(|| format!("ZONDA_IO={setting}"));
-    if args.json {
-        let json = Json {
-            files: &accesses.paths,
-            accesses: accesses.all.len(),
-            bytes: accesses.bytes,
-            cut: accesses.cut,
+/// What the trials show.
+struct Outcome<'a> {
+    accesses: &'a Accesses,
+    /// The fastest first; those that failed last.
+    tried: &'a [Tried],
+    best: &'a Tried,
+    default: &'a Tried,
+    /// Place of the default among those that did not fail, 1 for the fastest.
+    default_rank: usize,
+    /// How many did not fail.
+    n_ranked: usize,
+    /// The time of the default divided by that of the best.
+    gain: f64,
+    /// What sets the best stack, where that is worth doing.
+    environment: Option<String>,
+}
+
+impl<'a> Outcome<'a> {
+    fn of(
+        args: &Args,
+        accesses: &'a Accesses,
+        tried: &'a [Tried],
+        default: &Candidate,
+    ) -> Outcome<'a> {
+        let default = default.spec.to_string();
+        let index = tried.iter().position(|stack| stack.spec == default).unwrap_or(0);
+        let (best, default) = (&tried[0], &tried[index]);
+        let gain = default.sort_key() / best.sort_key();
+        // The device is part of the trial, not of what is to be set.
+        let setting = best.spec.replace(&args.device_layer(), "");
+        Outcome {
+            accesses,
             tried,
-            best: &best.spec,
-            default: &default,
-            default_rank: rank + 1,
-            ranked,
+            best,
+            default,
+            default_rank: index + 1,
+            n_ranked: tried.iter().filter(|stack| stack.median.is_some()).count(),
             gain,
-            environment,
+            environment: (gain >= WORTH).then(|| format!("ZONDA_IO={setting}")),
+        }
+    }
+
+    fn write_json(self, out: &mut dyn Write) -> Result<()> {
+        let json = Json {
+            files: &self.accesses.paths,
+            accesses: self.accesses.all.len(),
+            bytes: self.accesses.bytes,
+            cut: self.accesses.cut,
+            tried: self.tried,
+            best: &self.best.spec,
+            default: &self.default.spec,
+            default_rank: self.default_rank,
+            ranked: self.n_ranked,
+            gain: self.gain,
+            environment: self.environment,
         };
         let text =
             serde_json::to_string(&json).map_err(|error| Failure::text(error.to_string()))?;
-        writeln!(out, "{text}")?;
-        return crate::done();
+        Ok(writeln!(out, "{text}")?)
     }
-    writeln!(
-        out,
-        "{} operations, {} bytes, in {}{}",
-        grouped(accesses.all.len() as u64),
-        grouped(accesses.bytes),
-        accesses.paths.join(", "),
-        if accesses.cut { " (the first part of them)" } else { "" }
-    )?;
-    let width = tried.iter().map(|t| t.spec.chars().count()).max().unwrap_or(0).max(5);
-    writeln!(out, "\n    {:<width$}      median        best   by the best  ", "stack")?;
-    for this in tried {
-        let Some(median) = this.median else {
-            let why = this.failed.as_deref().unwrap_or("not tried");
-            writeln!(out, "    {:<width$}  {why}", this.spec)?;
-            continue;
-        };
-        let least = this.seconds.iter().copied().fold(f64::INFINITY, f64::min);
-        let ratio = median / seconds(best);
+
+    fn write_text(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(
             out,
-            "    {:<width$}  {median:>8.6} s  {least:>8.6} s  {ratio:>10.2} x  {}",
-            this.spec, this.why
+            "{} operations, {} bytes, in {}{}",
+            grouped(self.accesses.all.len() as u64),
+            grouped(self.accesses.bytes),
+            self.accesses.paths.join(", "),
+            if self.accesses.cut { " (the first part of them)" } else { "" }
         )?;
+        self.write_table(out)?;
+        writeln!(out)?;
+        if self.environment.is_some() && overlap(&self.best.seconds, &self.default.seconds) {
+            writeln!(out, "{DOUBT}")?;
+        }
+        let (gain, rank, n_ranked) = (self.gain, self.default_rank, self.n_ranked);
+        match &self.environment {
+            Some(line) => writeln!(
+                out,
+                "best is {}, {gain:.2} times as fast as the default, which is number {rank} of {n_ranked}; \
+                 to use it:\n\n    export {line}",
+                self.best.spec,
+            )?,
+            None => writeln!(
+                out,
+                "the default is number {rank} of {n_ranked}, and the best no more than {:.0} % faster: \
+                 nothing to set",
+                (gain - 1.0) * 100.0
+            )?,
+        }
+        Ok(())
     }
-    writeln!(out)?;
-    if environment.is_some() && overlap(&best.seconds, &mine.seconds) {
-        writeln!(out, "{DOUBT}")?;
+
+    fn write_table(&self, out: &mut dyn Write) -> Result<()> {
+        let widths = self.tried.iter().map(|stack| stack.spec.chars().count());
+        let width = widths.max().unwrap_or(0).max(5);
+        writeln!(out, "\n    {:<width$}      median        best   by the best  ", "stack")?;
+        for stack in self.tried {
+            let Some(median) = stack.median else {
+                let why = stack.failed.as_deref().unwrap_or("not tried");
+                writeln!(out, "    {:<width$}  {why}", stack.spec)?;
+                continue;
+            };
+            let least = stack.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+            let ratio = median / self.best.sort_key();
+            writeln!(
+                out,
+                "    {:<width$}  {median:>8.6} s  {least:>8.6} s  {ratio:>10.2} x  {}",
+                stack.spec, stack.why
+            )?;
+        }
+        Ok(())
     }
-    match environment {
-        Some(line) => writeln!(
-            out,
-            "best is {}, {gain:.2} times as fast as the default, which is number {} of {ranked}; to use it:\n\n    \
-             export {line}",
-            best.spec,
-            rank + 1
-        )?,
-        None => writeln!(
-            out,
-            "the default is number {} of {ranked}, and the best no more than {:.0} % faster: nothing to set",
-            rank + 1,
-            (gain - 1.0) * 100.0
-        )?,
-    }
-    crate::done()
 }
 
 #[cfg(test)]

@@ -19,15 +19,25 @@ const MOST_BUFFER: usize = 64 << 20;
 /// Bytes of a file that are compared: one with holes may be of any length.
 const MOST_DIGEST: u64 = 8 << 30;
 
+/// A stack that the accesses are carried out over.
+#[derive(Debug)]
+pub(super) struct TriedStack<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) sync: SyncLevel,
+}
+
+type StorageResult<T> = std::result::Result<T, zonda::storage::StorageError>;
+
 /// Files with the lengths of the originals, which go when this does.
 #[derive(Debug)]
 pub(super) struct Scratch {
     /// By path of the trace.
     files: Vec<PathBuf>,
     lengths: Vec<u64>,
-    /// Bytes that are written, and room for those read.
+    /// Bytes that are written.
     data: Vec<u8>,
-    room: Vec<u8>,
+    /// Takes the bytes that are read.
+    read_buffer: Vec<u8>,
 }
 
 impl Scratch {
@@ -53,17 +63,11 @@ impl Scratch {
         };
         let longest = accesses.all.iter().filter(moves).map(call).max().unwrap_or(0);
         let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(MOST_BUFFER);
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let word = || {
-            // xorshift: bytes that no layer or file system can make shorter.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state.to_le_bytes()
-        };
-        let words = (longest + SHIFTS).div_ceil(8);
-        let data = std::iter::repeat_with(word).take(words).flatten().collect();
-        let mut scratch = Scratch { files: Vec::new(), lengths, data, room: vec![0; longest] };
+        // Random bytes, because no layer or file system can compress them.
+        let mut data = vec![0; longest + SHIFTS];
+        fastrand::Rng::with_seed(1).fill(&mut data);
+        let mut scratch =
+            Scratch { files: Vec::new(), lengths, data, read_buffer: vec![0; longest] };
         for (index, original) in accesses.paths.iter().enumerate() {
             let beside = Path::new(original).parent().filter(|p| !p.as_os_str().is_empty());
             let folder = folder.or(beside).unwrap_or(Path::new("."));
@@ -115,8 +119,7 @@ impl Scratch {
     pub(super) fn replay(
         &mut self,
         accesses: &Accesses,
-        spec: &Spec,
-        sync: SyncLevel,
+        stack: &TriedStack<'_>,
         pauses: bool,
     ) -> std::result::Result<f64, Refused> {
         self.reset().map_err(Refused::Scratch)?;
@@ -130,7 +133,7 @@ impl Scratch {
             }
             before = Some(access.end_ns);
             let begin = Instant::now();
-            self.carry_out(accesses, access, number, spec, sync, &mut open_now)
+            self.carry_out(accesses, access, number, stack, &mut open_now)
                 .map_err(|why| Refused::Stack(why.to_string()))?;
             spent += begin.elapsed();
         }
@@ -144,64 +147,19 @@ impl Scratch {
         accesses: &Accesses,
         access: &Access,
         number: usize,
-        spec: &Spec,
-        sync: SyncLevel,
+        stack: &TriedStack<'_>,
         open_now: &mut [Option<Arc<dyn Storage>>],
-    ) -> std::result::Result<(), zonda::storage::StorageError> {
-        let slot = &mut open_now[access.opening];
-        let storage = match (access.what, slot.as_ref()) {
-            (What::Close, _) => {
-                *slot = None;
-                return Ok(());
-            }
-            (_, Some(storage)) => Arc::clone(storage),
-            (_, None) => {
-                // Also where the trace begins in the middle of an opening.
-                let opening = &accesses.openings[access.opening];
-                let options = OpenOptions {
-                    write: opening.writes,
-                    sync,
-                    spec: Some(spec.clone()),
-                    ..OpenOptions::default()
-                };
-                let storage = open(&self.files[opening.path], &options)?;
-                Arc::clone(slot.insert(storage))
-            }
-        };
+    ) -> StorageResult<()> {
+        if access.what == What::Close {
+            open_now[access.opening] = None;
+            return Ok(());
+        }
+        let storage = self.opened(accesses, access.opening, stack, open_now)?;
         let more = &accesses.more[access.more.0..access.more.1];
         match access.what {
             What::Open | What::Close => Ok(()),
-            What::Read => {
-                let ranges = parts((access.offset, access.len), more, self.room.len());
-                let mut ranges = ranges.peekable();
-                if more.is_empty() {
-                    let room = &mut self.room;
-                    return ranges
-                        .try_for_each(|(at, n)| storage.read_at(at, &mut room[..n]).map(drop));
-                }
-                while ranges.peek().is_some() {
-                    // As many in one call as there is room for.
-                    let mut room = &mut self.room[..];
-                    let mut buffers = Vec::new();
-                    while let Some((at, n)) = ranges.next_if(|(_, n)| *n <= room.len()) {
-                        let (buf, rest) = std::mem::take(&mut room).split_at_mut(n);
-                        room = rest;
-                        buffers.push(ReadRange::new(at, buf));
-                    }
-                    storage.read_ranges(&mut buffers)?;
-                }
-                Ok(())
-            }
-            What::Write => {
-                let shift = number.wrapping_mul(61) % SHIFTS;
-                let mut ranges = parts((access.offset, access.len), more, self.room.len());
-                let data = |n: usize| &self.data[shift..shift + n];
-                if more.is_empty() {
-                    return ranges.try_for_each(|(at, n)| storage.write_at(at, data(n)));
-                }
-                let ranges = ranges.map(|(at, n)| WriteRange { at, data: data(n) });
-                storage.write_ranges(&ranges.collect::<Vec<_>>())
-            }
+            What::Read => self.read(&*storage, (access.offset, access.len), more),
+            What::Write => self.write(&*storage, (access.offset, access.len), more, number),
             What::Fill => storage.fill_at(access.offset, access.len, &[0; 4]),
             What::Len => storage.len().map(drop),
             What::SetLen => storage.set_len(access.offset),
@@ -217,6 +175,71 @@ impl Scratch {
                 Ok(())
             }
         }
+    }
+
+    /// The storage of an opening. It is opened here where the trace begins in the middle of the opening, too.
+    fn opened(
+        &self,
+        accesses: &Accesses,
+        opening: usize,
+        stack: &TriedStack<'_>,
+        open_now: &mut [Option<Arc<dyn Storage>>],
+    ) -> StorageResult<Arc<dyn Storage>> {
+        if let Some(storage) = &open_now[opening] {
+            return Ok(Arc::clone(storage));
+        }
+        let traced = &accesses.openings[opening];
+        let options = OpenOptions {
+            write: traced.writes,
+            sync: stack.sync,
+            spec: Some(stack.spec.clone()),
+            ..OpenOptions::default()
+        };
+        let storage = open(&self.files[traced.path], &options)?;
+        Ok(Arc::clone(open_now[opening].insert(storage)))
+    }
+
+    fn read(
+        &mut self,
+        storage: &dyn Storage,
+        first: (u64, u64),
+        more: &[(u64, u64)],
+    ) -> StorageResult<()> {
+        let mut ranges = parts(first, more, self.read_buffer.len()).peekable();
+        if more.is_empty() {
+            let buffer = &mut self.read_buffer;
+            return ranges.try_for_each(|(at, n)| storage.read_at(at, &mut buffer[..n]).map(drop));
+        }
+        while ranges.peek().is_some() {
+            // As many ranges in one call as the buffer has room for.
+            let mut unused = &mut self.read_buffer[..];
+            let mut buffers = Vec::new();
+            while let Some((at, n)) = ranges.next_if(|(_, n)| *n <= unused.len()) {
+                let (buffer, behind) = std::mem::take(&mut unused).split_at_mut(n);
+                unused = behind;
+                buffers.push(ReadRange::new(at, buffer));
+            }
+            storage.read_ranges(&mut buffers)?;
+        }
+        Ok(())
+    }
+
+    /// Writes bytes that depend on the number of the access, so that the digest tells writes apart.
+    fn write(
+        &self,
+        storage: &dyn Storage,
+        first: (u64, u64),
+        more: &[(u64, u64)],
+        number: usize,
+    ) -> StorageResult<()> {
+        let shift = number.wrapping_mul(61) % SHIFTS;
+        let mut ranges = parts(first, more, self.read_buffer.len());
+        let data = |n: usize| &self.data[shift..shift + n];
+        if more.is_empty() {
+            return ranges.try_for_each(|(at, n)| storage.write_at(at, data(n)));
+        }
+        let ranges = ranges.map(|(at, n)| WriteRange { at, data: data(n) });
+        storage.write_ranges(&ranges.collect::<Vec<_>>())
     }
 
     /// What the files hold now, as one number: of longer ones, the beginning.

@@ -44,48 +44,10 @@ pub(super) fn show(
         Some(path) => Some(chrome::Writer::create(path)?),
         None => None,
     };
-    let mut decoder = Decoder::new(input);
-    let mut processes: Vec<Summary> = Vec::new();
-    // The step borrows the decoder, whose names are needed beside the events.
-    let mut events = Vec::new();
-    loop {
-        match decoder.step().map_err(|error| Failure::at(label, error))? {
-            None => break,
-            Some(Step::Process(process)) => {
-                if processes.len() == MOST_PROCESSES {
-                    return Err(Failure::at(
-                        label,
-                        format!("more than {MOST_PROCESSES} processes"),
-                    ));
-                }
-                if let Some(chrome) = &mut chrome {
-                    chrome.process(process)?;
-                }
-                processes.push(Summary::new(process));
-                continue;
-            }
-            Some(Step::Events(these)) => {
-                events.clear();
-                events.extend_from_slice(these);
-            }
-        }
-        let names = decoder.names();
-        if let Some(summary) = processes.last_mut() {
-            events.iter().for_each(|event| summary.add(event, names));
-        }
-        if let Some(chrome) = &mut chrome {
-            events.iter().try_for_each(|event| chrome.event(event, names))?;
-        }
-    }
-    if processes.is_empty() {
-        return Err(Failure::at(label, "no process in it"));
-    }
+    let recording = Recording::read(label, input, chrome.as_mut())?;
     if let Some(chrome) = chrome {
         chrome.end()?;
     }
-    processes.iter_mut().for_each(Summary::finish);
-    let (lost, torn) = (decoder.lost(), decoder.torn());
-    let recording = Recording { label: label.display().to_string(), processes, lost, torn };
     let speed = copy_bytes_per_s();
     if args.json {
         writeln!(out, "{}", json(&recording, speed)?)?;
@@ -105,6 +67,53 @@ pub(super) fn show(
         write_picture(output, &chart, format)?;
     }
     Ok(())
+}
+
+impl Recording {
+    /// Adds a recording up, and writes its events to `chrome`.
+    fn read(
+        label: &Path,
+        input: impl Read,
+        mut chrome: Option<&mut chrome::Writer>,
+    ) -> Result<Recording> {
+        let mut decoder = Decoder::new(input);
+        let mut processes: Vec<Summary> = Vec::new();
+        // A copy, because a step borrows the decoder, whose names are needed beside the events.
+        let mut events = Vec::new();
+        loop {
+            match decoder.step().map_err(|error| Failure::at(label, error))? {
+                None => break,
+                Some(Step::Process(process)) => {
+                    if processes.len() == MOST_PROCESSES {
+                        let why = format!("more than {MOST_PROCESSES} processes");
+                        return Err(Failure::at(label, why));
+                    }
+                    if let Some(chrome) = &mut chrome {
+                        chrome.process(process)?;
+                    }
+                    processes.push(Summary::new(process));
+                    continue;
+                }
+                Some(Step::Events(block)) => {
+                    events.clear();
+                    events.extend_from_slice(block);
+                }
+            }
+            let names = decoder.names();
+            if let Some(summary) = processes.last_mut() {
+                events.iter().for_each(|event| summary.add(event, names));
+            }
+            if let Some(chrome) = &mut chrome {
+                events.iter().try_for_each(|event| chrome.event(event, names))?;
+            }
+        }
+        if processes.is_empty() {
+            return Err(Failure::at(label, "no process in it"));
+        }
+        processes.iter_mut().for_each(Summary::finish);
+        let (lost, torn) = (decoder.lost(), decoder.torn());
+        Ok(Recording { label: label.display().to_string(), processes, lost, torn })
+    }
 }
 
 fn panel(process: &Summary) -> OffsetPanel<'_> {

@@ -7,9 +7,10 @@ use zonda_plot::{
     lines, offsets,
 };
 
-use super::summary::{Moved, Stage, Sum, Summary};
+use super::summary::{FileSummary, Moved, Stage, Sum, Summary};
 use super::{Recording, panel};
 use crate::cmd::info::grouped;
+use crate::markup;
 
 /// Processes that get plots; the tables of `zonda trace` have all.
 const MOST_PROCESSES: usize = 50;
@@ -73,20 +74,17 @@ pub(super) fn make(recording: &Recording, speed: f64) -> zonda_plot::Result<Stri
     Ok(page)
 }
 
+/// Text for the page. Characters that a browser would not show are replaced.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(' '),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    let shown = text.chars().map(|letter| match letter {
+        '\n' | '\t' => ' ',
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    });
+    let shown: String = shown.collect();
+    let mut out = Vec::with_capacity(shown.len());
+    markup::push_escaped(&mut out, shown.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// A time in the unit that makes it short.
@@ -318,59 +316,9 @@ fn push_table(page: &mut String, head: &[&str], rows: &[Vec<String>]) {
 fn tables(page: &mut String, process: &Summary) {
     let _ = writeln!(page, "<h3>Calls</h3>");
     sums(page, "function", process.calls.iter().map(|(n, s)| (&n[..], s)));
-    let mut variables: Vec<_> = process.variables.iter().collect();
-    variables.sort_by_key(|v| std::cmp::Reverse(v.put.ns.saturating_add(v.get.ns)));
-    if !variables.is_empty() {
-        let _ = writeln!(page, "<h3>Variables</h3>");
-    }
-    let rows: Vec<Vec<String>> = variables
-        .into_iter()
-        .map(|v| {
-            let mut row = vec![format!("{}: {}", v.file, v.name)];
-            for sum in [&v.put, &v.get] {
-                row.extend([number(sum.count), size(sum.bytes), time(sum.ns)]);
-            }
-            row
-        })
-        .collect();
-    push_table(page, &["variable", "puts", "bytes", "time", "gets", "bytes", "time"], &rows);
+    variables(page, process);
     for file in &process.files {
-        let _ = writeln!(page, "<h3>Layers of {}</h3>", escaped(&file.path));
-        let rows: Vec<Vec<String>> = file
-            .layers
-            .values()
-            .flat_map(|layer| {
-                let moved = [("read", &layer.read), ("write", &layer.write)];
-                moved.into_iter().filter(|(_, moved)| moved.calls > 0).map(|(name, m)| {
-                    let place = |byte: Option<u64>| byte.map_or(String::new(), number);
-                    vec![
-                        layer.token.clone(),
-                        name.to_owned(),
-                        number(m.calls),
-                        number(m.ranges),
-                        size(m.bytes),
-                        size(m.bytes / m.ranges.max(1)),
-                        format!("{:.1} %", 100.0 * m.sequential_share()),
-                        place(m.first),
-                        place(m.end),
-                        time(m.ns),
-                    ]
-                })
-            })
-            .collect();
-        let head = [
-            "layer",
-            "operation",
-            "calls",
-            "ranges",
-            "bytes",
-            "mean",
-            "sequential",
-            "first byte",
-            "end",
-            "time",
-        ];
-        push_table(page, &head, &rows);
+        layers(page, file);
     }
     for (title, what) in [("Stages", "stage"), ("Filters", "filter"), ("Waits", "for")] {
         let rows: Vec<(&str, &Sum)> = match what {
@@ -383,6 +331,59 @@ fn tables(page: &mut String, process: &Summary) {
             sums(page, what, rows.into_iter());
         }
     }
+}
+
+fn variables(page: &mut String, process: &Summary) {
+    let mut variables: Vec<_> = process.variables.iter().collect();
+    variables.sort_by_key(|v| std::cmp::Reverse(v.put.ns.saturating_add(v.get.ns)));
+    if !variables.is_empty() {
+        let _ = writeln!(page, "<h3>Variables</h3>");
+    }
+    let rows = variables.into_iter().map(|v| {
+        let mut row = vec![format!("{}: {}", v.file, v.name)];
+        for sum in [&v.put, &v.get] {
+            row.extend([number(sum.count), size(sum.bytes), time(sum.ns)]);
+        }
+        row
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    push_table(page, &["variable", "puts", "bytes", "time", "gets", "bytes", "time"], &rows);
+}
+
+fn layers(page: &mut String, file: &FileSummary) {
+    let _ = writeln!(page, "<h3>Layers of {}</h3>", escaped(&file.path));
+    let rows = file.layers.values().flat_map(|layer| {
+        let transfers = [("read", &layer.read), ("write", &layer.write)];
+        transfers.into_iter().filter(|(_, sum)| sum.calls > 0).map(|(operation, sum)| {
+            let place = |byte: Option<u64>| byte.map_or(String::new(), number);
+            vec![
+                layer.token.clone(),
+                operation.to_owned(),
+                number(sum.calls),
+                number(sum.ranges),
+                size(sum.bytes),
+                size(sum.bytes / sum.ranges.max(1)),
+                format!("{:.1} %", 100.0 * sum.sequential_share()),
+                place(sum.first),
+                place(sum.end),
+                time(sum.ns),
+            ]
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let head = [
+        "layer",
+        "operation",
+        "calls",
+        "ranges",
+        "bytes",
+        "mean",
+        "sequential",
+        "first byte",
+        "end",
+        "time",
+    ];
+    push_table(page, &head, &rows);
 }
 
 fn sums<'a>(page: &mut String, what: &str, sums: impl Iterator<Item = (&'a str, &'a Sum)>) {
