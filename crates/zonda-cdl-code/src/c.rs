@@ -6,7 +6,7 @@ mod define;
 
 use std::collections::BTreeMap;
 
-use zonda_cdl::{Class, Fault, Primitive, Schema, TypeRef};
+use zonda_cdl::{Fault, Primitive, Schema, TypeClass, TypeRef};
 
 use crate::ProgramOptions;
 use crate::names::{UniqueNames, plain, with_groups};
@@ -72,8 +72,8 @@ impl<'a> CProgram<'a> {
         let types = schema.types.iter().map(|ty| {
             let name = unique.give(full(ty.group, &ty.name));
             let names: Vec<&[u8]> = match &ty.class {
-                Class::Compound(fields) => fields.iter().map(|field| &field.name[..]).collect(),
-                Class::Enum { members, .. } => members.iter().map(|m| &m.name[..]).collect(),
+                TypeClass::Compound(fields) => fields.iter().map(|field| &field.name[..]).collect(),
+                TypeClass::Enum { members, .. } => members.iter().map(|m| &m.name[..]).collect(),
                 _ => Vec::new(),
             };
             let parts =

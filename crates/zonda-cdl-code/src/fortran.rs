@@ -5,7 +5,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use zonda_cdl::{Attribute, Elements, Fault, Schema, Sink, Slab, attribute};
+use zonda_cdl::{AttributeDef, DataSink, DataSlab, Elements, Fault, Schema, attribute};
 use zonda_model::ExtType;
 use zonda_slab::unrank;
 
@@ -102,7 +102,7 @@ impl<'a> FortranProgram<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let (content, n) = attribute(schema, att)?;
         let owner = att.var.map_or("nf_global".to_owned(), |var| self.vars[var].clone());
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
@@ -181,12 +181,12 @@ impl<'a> FortranProgram<'a> {
     }
 }
 
-impl Sink for FortranProgram<'_> {
+impl DataSink for FortranProgram<'_> {
     fn put(
         &mut self,
         schema: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         let (ext, id) = (atomic(schema.vars[var].ty), self.vars[var].clone());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-use zonda_cdl::{Attribute, Elements, Fault, Schema, Sink, Slab, attribute};
+use zonda_cdl::{AttributeDef, DataSink, DataSlab, Elements, Fault, Schema, attribute};
 use zonda_model::ExtType;
 use zonda_slab::unrank;
 
@@ -82,7 +82,7 @@ impl<'a> JavaProgram<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let (content, n) = attribute(schema, att)?;
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
         let add = match att.var {
@@ -134,12 +134,12 @@ impl<'a> JavaProgram<'a> {
     }
 }
 
-impl Sink for JavaProgram<'_> {
+impl DataSink for JavaProgram<'_> {
     fn put(
         &mut self,
         schema: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         let variable = &schema.vars[var];

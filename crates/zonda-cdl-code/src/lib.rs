@@ -8,7 +8,7 @@ mod names;
 
 use std::path::Path;
 
-use zonda_cdl::{Fault, Kind, Nowhere, Schema, Sink, Source, stream};
+use zonda_cdl::{DataSink, Fault, FileKind, Nowhere, Schema, Source, stream};
 
 /// What program to write.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct ProgramOptions<'a> {
     /// The file that the program makes.
     pub target: &'a Path,
     /// The kind of that file. Fortran and Java know the classic one only.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Name of the main function, of the program or of the class; `None` for that of the reference.
     pub main: Option<&'a str>,
     /// Whether the program turns filling off.
@@ -55,7 +55,7 @@ pub fn write(
         let why = "how variables are stored can be chosen in netCDF-4 files only";
         return Err(Fault::at(place, why));
     }
-    let put_data = |schema: &mut Schema, sink: &mut dyn Sink| match options.header_only {
+    let put_data = |schema: &mut Schema, sink: &mut dyn DataSink| match options.header_only {
         true => Ok(()),
         false => stream(source, schema, sink),
     };

@@ -2,7 +2,7 @@
 
 /// A number of the type that it has by its suffix, or by its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum NumberConstant {
     /// `12b`, or a character: `'x'`.
     Byte(i8),
     /// `12s`
@@ -27,7 +27,7 @@ pub enum Number {
 
 /// A value where it was written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct PlacedConstant {
     /// Byte of the text.
     pub at: u64,
     /// What is there.
@@ -38,7 +38,7 @@ pub struct Item {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// A number or a character.
-    Number(Number),
+    Number(NumberConstant),
     /// `"text"`, with its escapes undone.
     Text(Vec<u8>),
     /// `0x1a2b`: hexadecimal digits, an even number of them.
@@ -47,27 +47,27 @@ pub enum Constant {
     Fill,
     /// `NIL`: no string.
     Nil,
-    /// A member of an enum type, `Member` or `type.Member`.
+    /// A member of an enum type, `MemberDef` or `type.MemberDef`.
     Member(Vec<u8>),
     /// `{...}`
-    List(Vec<Item>),
+    List(Vec<PlacedConstant>),
 }
 
-impl Number {
+impl NumberConstant {
     /// The number that `nc_type` has in `netcdf.h`.
     #[must_use]
     pub fn nc_type(self) -> i32 {
         match self {
-            Number::Byte(_) => 1,
-            Number::Short(_) => 3,
-            Number::Int(_) => 4,
-            Number::Float(_) => 5,
-            Number::Double(_) => 6,
-            Number::UByte(_) => 7,
-            Number::UShort(_) => 8,
-            Number::UInt(_) => 9,
-            Number::Int64(_) => 10,
-            Number::UInt64(_) => 11,
+            NumberConstant::Byte(_) => 1,
+            NumberConstant::Short(_) => 3,
+            NumberConstant::Int(_) => 4,
+            NumberConstant::Float(_) => 5,
+            NumberConstant::Double(_) => 6,
+            NumberConstant::UByte(_) => 7,
+            NumberConstant::UShort(_) => 8,
+            NumberConstant::UInt(_) => 9,
+            NumberConstant::Int64(_) => 10,
+            NumberConstant::UInt64(_) => 11,
         }
     }
 
@@ -75,15 +75,15 @@ impl Number {
     #[must_use]
     pub fn integer(self) -> Option<i128> {
         Some(match self {
-            Number::Byte(n) => n.into(),
-            Number::Short(n) => n.into(),
-            Number::Int(n) => n.into(),
-            Number::UByte(n) => n.into(),
-            Number::UShort(n) => n.into(),
-            Number::UInt(n) => n.into(),
-            Number::Int64(n) => n.into(),
-            Number::UInt64(n) => n.into(),
-            Number::Float(_) | Number::Double(_) => return None,
+            NumberConstant::Byte(n) => n.into(),
+            NumberConstant::Short(n) => n.into(),
+            NumberConstant::Int(n) => n.into(),
+            NumberConstant::UByte(n) => n.into(),
+            NumberConstant::UShort(n) => n.into(),
+            NumberConstant::UInt(n) => n.into(),
+            NumberConstant::Int64(n) => n.into(),
+            NumberConstant::UInt64(n) => n.into(),
+            NumberConstant::Float(_) | NumberConstant::Double(_) => return None,
         })
     }
 }

@@ -4,16 +4,18 @@
 use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, default_fill};
 
-use crate::constant::{Constant, Item, Number};
+use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::fault::{Fault, shown};
-use crate::schema::{Attribute, Class, Field, Primitive, Schema, TypeRef, UserType, Variable};
+use crate::schema::{
+    AttributeDef, FieldDef, Primitive, Schema, TypeClass, TypeDef, TypeRef, VariableDef,
+};
 
 /// Most bytes of values that are made in one go: a short text may ask for large ones.
 const MOST_BYTES: usize = 1 << 28;
 
 /// Strings and items of sequences, which values hold by number, from 1 on; 0 is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pieces {
+pub struct VlenPieces {
     bytes: Vec<u8>,
     /// Where each one ends.
     ends: Vec<usize>,
@@ -26,10 +28,10 @@ pub struct Elements {
     /// and the number of the piece with its items.
     pub bytes: Vec<u8>,
     /// What they point to.
-    pub pieces: Pieces,
+    pub pieces: VlenPieces,
 }
 
-impl Pieces {
+impl VlenPieces {
     /// The piece with that number.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<&[u8]> {
@@ -74,12 +76,12 @@ impl Elements {
 pub fn encode(
     schema: &Schema,
     ty: TypeRef,
-    item: &Item,
-    own_fill: Option<&Item>,
+    item: &PlacedConstant,
+    own_fill: Option<&PlacedConstant>,
     out: &mut Elements,
 ) -> Result<(), Fault> {
     let mut bytes = std::mem::take(&mut out.bytes);
-    let encoder = Encoder { schema };
+    let encoder = ConstantEncoder { schema };
     let item = match (&item.value, own_fill) {
         (Constant::Fill, Some(own)) => own,
         _ => item,
@@ -93,8 +95,8 @@ pub fn encode(
 ///
 /// # Errors
 /// A `_FillValue` that is no value of the type; a type too large.
-pub fn fill(schema: &Schema, var: &Variable, out: &mut Elements) -> Result<(), Fault> {
-    let item = Item { at: var.at, value: Constant::Fill };
+pub fn fill(schema: &Schema, var: &VariableDef, out: &mut Elements) -> Result<(), Fault> {
+    let item = PlacedConstant { at: var.at, value: Constant::Fill };
     encode(schema, var.ty, &item, var.fill.as_ref(), out)
 }
 
@@ -103,7 +105,7 @@ pub fn fill(schema: &Schema, var: &Variable, out: &mut Elements) -> Result<(), F
 ///
 /// # Errors
 /// A constant that is no value of its type.
-pub fn attribute(schema: &Schema, att: &Attribute) -> Result<(Elements, usize), Fault> {
+pub fn attribute(schema: &Schema, att: &AttributeDef) -> Result<(Elements, usize), Fault> {
     let mut out = Elements::default();
     if att.ty == TypeRef::CHAR {
         characters(&att.values, &mut out.bytes)?;
@@ -124,11 +126,11 @@ pub fn attribute(schema: &Schema, att: &Attribute) -> Result<(Elements, usize), 
 }
 
 /// Characters and strings, one behind the other.
-pub(crate) fn characters(items: &[Item], out: &mut Vec<u8>) -> Result<(), Fault> {
+pub(crate) fn characters(items: &[PlacedConstant], out: &mut Vec<u8>) -> Result<(), Fault> {
     for item in items {
         match &item.value {
-            Constant::Number(Number::Byte(byte)) => out.push(byte.cast_unsigned()),
-            Constant::Number(Number::UByte(byte)) => out.push(*byte),
+            Constant::Number(NumberConstant::Byte(byte)) => out.push(byte.cast_unsigned()),
+            Constant::Number(NumberConstant::UByte(byte)) => out.push(*byte),
             Constant::Text(text) => out.extend_from_slice(text),
             Constant::Fill => out.push(0),
             other => {
@@ -140,17 +142,17 @@ pub(crate) fn characters(items: &[Item], out: &mut Vec<u8>) -> Result<(), Fault>
     Ok(())
 }
 
-struct Encoder<'a> {
+struct ConstantEncoder<'a> {
     schema: &'a Schema,
 }
 
-impl Encoder<'_> {
+impl ConstantEncoder<'_> {
     fn value(
         &self,
         ty: TypeRef,
-        item: &Item,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
         match ty {
             TypeRef::Primitive(Primitive::String) => self.string(item, out, pieces),
@@ -162,7 +164,12 @@ impl Encoder<'_> {
         }
     }
 
-    fn string(&self, item: &Item, out: &mut Vec<u8>, pieces: &mut Pieces) -> Result<(), Fault> {
+    fn string(
+        &self,
+        item: &PlacedConstant,
+        out: &mut Vec<u8>,
+        pieces: &mut VlenPieces,
+    ) -> Result<(), Fault> {
         let number = match &item.value {
             Constant::Text(text) => pieces.add(text),
             Constant::Fill => pieces.add(b""),
@@ -174,7 +181,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn atomic(&self, ext: ExtType, item: &Item, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn atomic(&self, ext: ExtType, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), Fault> {
         let value = match &item.value {
             Constant::Number(number) => convert(*number, ext),
             Constant::Fill => default_fill(ext),
@@ -192,14 +199,14 @@ impl Encoder<'_> {
     fn user(
         &self,
         index: usize,
-        ty: &UserType,
-        item: &Item,
+        ty: &TypeDef,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
         match &ty.class {
-            Class::Opaque => opaque(ty.size, item, out),
-            Class::Enum { base, members } => {
+            TypeClass::Opaque => opaque(ty.size, item, out),
+            TypeClass::Enum { base, members } => {
                 let value = match &item.value {
                     Constant::Fill => members.first().map_or([0; 8], |member| member.value),
                     Constant::Member(name) => self.member(index, name, item.at)?,
@@ -208,15 +215,15 @@ impl Encoder<'_> {
                 out.extend_from_slice(&value[..base.size()]);
                 Ok(())
             }
-            Class::Vlen { base } => self.vlen(*base, item, out, pieces),
-            Class::Compound(fields) => self.compound(ty, fields, item, out, pieces),
+            TypeClass::Vlen { base } => self.vlen(*base, item, out, pieces),
+            TypeClass::Compound(fields) => self.compound(ty, fields, item, out, pieces),
         }
     }
 
     /// The value of a member, by its name alone or behind that of its type. A name alone is looked for
     /// in the type that is expected.
     fn member(&self, ty: usize, name: &[u8], at: u64) -> Result<[u8; 8], Fault> {
-        let Some(UserType { class: Class::Enum { members, .. }, name: type_name, .. }) =
+        let Some(TypeDef { class: TypeClass::Enum { members, .. }, name: type_name, .. }) =
             self.schema.types.get(ty)
         else {
             return Err(Fault::at(at, "this type has no members"));
@@ -235,12 +242,12 @@ impl Encoder<'_> {
     fn vlen(
         &self,
         base: TypeRef,
-        item: &Item,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
-        let one = [Item { at: item.at, value: Constant::Fill }];
-        let items: &[Item] = match &item.value {
+        let one = [PlacedConstant { at: item.at, value: Constant::Fill }];
+        let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
             // As in the reference: one value of the base type.
             Constant::Fill => &one,
@@ -265,13 +272,13 @@ impl Encoder<'_> {
 
     fn compound(
         &self,
-        ty: &UserType,
-        fields: &[Field],
-        item: &Item,
+        ty: &TypeDef,
+        fields: &[FieldDef],
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
-        let items: &[Item] = match &item.value {
+        let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
             Constant::Fill => &[],
             other => return unexpected(item.at, other, "a compound value in {...}"),
@@ -284,7 +291,7 @@ impl Encoder<'_> {
         let begin = out.len();
         for (index, field) in fields.iter().enumerate() {
             out.resize(begin + field.offset, 0);
-            let missing = Item { at: item.at, value: Constant::Fill };
+            let missing = PlacedConstant { at: item.at, value: Constant::Fill };
             self.field(field, items.get(index).unwrap_or(&missing), out, pieces)?;
         }
         out.resize(begin + ty.size, 0);
@@ -293,10 +300,10 @@ impl Encoder<'_> {
 
     fn field(
         &self,
-        field: &Field,
-        item: &Item,
+        field: &FieldDef,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
         if field.dims.is_empty() {
             return self.value(field.ty, item, out, pieces);
@@ -307,7 +314,7 @@ impl Encoder<'_> {
         let (Some(n_values), Some(n_bytes)) = (n_values, n_bytes) else {
             return Err(Fault::at(item.at, format!("field {} is too large", shown(&field.name))));
         };
-        let items: &[Item] = match &item.value {
+        let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
             Constant::Fill => &[],
             Constant::Text(_) if field.ty == TypeRef::CHAR => std::slice::from_ref(item),
@@ -331,7 +338,7 @@ impl Encoder<'_> {
             let why = format!("field {} has {n_values} values only", shown(&field.name));
             return Err(Fault::at(extra.at, why));
         }
-        let missing = Item { at: item.at, value: Constant::Fill };
+        let missing = PlacedConstant { at: item.at, value: Constant::Fill };
         for index in 0..n_values {
             self.value(field.ty, items.get(index).unwrap_or(&missing), out, pieces)?;
         }
@@ -353,7 +360,7 @@ fn room(at: u64, out: &mut Vec<u8>, more: usize) -> Result<(), Fault> {
 }
 
 /// As many bytes as the type has: what is missing is zero, what is too much is left out.
-fn opaque(size: usize, item: &Item, out: &mut Vec<u8>) -> Result<(), Fault> {
+fn opaque(size: usize, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), Fault> {
     let digits: &[u8] = match &item.value {
         Constant::Opaque(digits) => digits,
         Constant::Fill => b"",
@@ -422,10 +429,10 @@ pub(crate) fn uint64_of(value: f64) -> u64 {
 /// A number as a value of a type, converted as C converts it: what does not fit loses its upper bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 #[must_use]
-pub(crate) fn convert(number: Number, ext: ExtType) -> [u8; 8] {
+pub(crate) fn convert(number: NumberConstant, ext: ExtType) -> [u8; 8] {
     let double = match number {
-        Number::Float(value) => Some(f64::from(value)),
-        Number::Double(value) => Some(value),
+        NumberConstant::Float(value) => Some(f64::from(value)),
+        NumberConstant::Double(value) => Some(value),
         _ => None,
     };
     let int = number.integer().unwrap_or(0);
@@ -439,7 +446,7 @@ pub(crate) fn convert(number: Number, ext: ExtType) -> [u8; 8] {
         ExtType::Int64 => put(double.map_or(int as i64, int64_of).to_ne_bytes()),
         ExtType::UInt64 => put(double.map_or(int as u64, uint64_of).to_ne_bytes()),
         ExtType::Float => put(match number {
-            Number::Float(value) => value.to_ne_bytes(),
+            NumberConstant::Float(value) => value.to_ne_bytes(),
             _ => double.map_or(int as f32, |value| value as f32).to_ne_bytes(),
         }),
         ExtType::Double => put(double.unwrap_or(int as f64).to_ne_bytes()),
@@ -463,20 +470,20 @@ fn from_text(text: &[u8], ext: ExtType) -> [u8; 8] {
     }
     let text = std::str::from_utf8(&text[..len]).unwrap_or_default();
     let number = match is_float {
-        true => Number::Double(text.parse().unwrap_or(0.0)),
+        true => NumberConstant::Double(text.parse().unwrap_or(0.0)),
         false => match text.parse::<i64>() {
-            Ok(value) => Number::Int64(value),
-            Err(_) => Number::UInt64(text.parse().unwrap_or(0)),
+            Ok(value) => NumberConstant::Int64(value),
+            Err(_) => NumberConstant::UInt64(text.parse().unwrap_or(0)),
         },
     };
     convert(number, ext)
 }
 
 /// A number as a string: integers in full, others with eight significant digits, as `%.8g` in C.
-fn number_text(number: Number) -> String {
+fn number_text(number: NumberConstant) -> String {
     match number {
-        Number::Float(value) => general(f64::from(value), 8),
-        Number::Double(value) => general(value, 8),
+        NumberConstant::Float(value) => general(f64::from(value), 8),
+        NumberConstant::Double(value) => general(value, 8),
         other => other.integer().unwrap_or(0).to_string(),
     }
 }

@@ -29,7 +29,7 @@ pub struct Fault {
 }
 
 /// A line of the text, and a place in it.
-struct Place {
+struct LineAndColumn {
     /// From 1 on.
     line: u64,
     /// In bytes, from 1 on.
@@ -96,7 +96,7 @@ impl From<io::Error> for Fault {
 }
 
 /// Line and column of a byte.
-fn place(source: &Source, at: u64) -> io::Result<Place> {
+fn place(source: &Source, at: u64) -> io::Result<LineAndColumn> {
     let at = at.min(source.len());
     let (mut line, mut line_begin) = (1, source.begin());
     let mut block = vec![0; BLOCK];
@@ -120,7 +120,7 @@ fn place(source: &Source, at: u64) -> io::Result<Place> {
     let within = usize::try_from(at - shown_from).unwrap_or(0).min(got);
     let rest = text[within..].iter().position(|byte| *byte == b'\n');
     text.truncate(rest.map_or(got, |rest| within + rest));
-    Ok(Place { line, column: at - line_begin + 1, text, within })
+    Ok(LineAndColumn { line, column: at - line_begin + 1, text, within })
 }
 
 /// A name in a message: it may be any bytes.

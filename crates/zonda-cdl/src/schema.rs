@@ -5,8 +5,8 @@
 
 use zonda_model::ExtType;
 
-use crate::constant::Item;
-use crate::kind::{Kind, Needs};
+use crate::constant::PlacedConstant;
+use crate::kind::{FileKind, Needs};
 use crate::parser::Dialect;
 
 /// A type that is not the text's own.
@@ -29,7 +29,7 @@ pub enum TypeRef {
 
 /// A group; the first one is the root.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct GroupDef {
     /// Name; of the root, that of the dataset.
     pub name: Vec<u8>,
     /// The group that it is in; `None` for the root.
@@ -40,13 +40,13 @@ pub struct Group {
 
 /// A type of the text.
 #[derive(Clone, Debug)]
-pub struct UserType {
+pub struct TypeDef {
     /// Group.
     pub group: usize,
     /// Name.
     pub name: Vec<u8>,
     /// What it is made of.
-    pub class: Class,
+    pub class: TypeClass,
     /// Bytes of a value in memory, as a C compiler would have it.
     pub size: usize,
     /// Bytes that a value in memory is aligned to.
@@ -57,7 +57,7 @@ pub struct UserType {
 
 /// What a type is made of.
 #[derive(Clone, Debug)]
-pub enum Class {
+pub enum TypeClass {
     /// Bytes without meaning.
     Opaque,
     /// Named integers.
@@ -65,7 +65,7 @@ pub enum Class {
         /// Type of the integers.
         base: ExtType,
         /// Names and values.
-        members: Vec<Member>,
+        members: Vec<MemberDef>,
     },
     /// Sequences of any length.
     Vlen {
@@ -73,12 +73,12 @@ pub enum Class {
         base: TypeRef,
     },
     /// Fields.
-    Compound(Vec<Field>),
+    Compound(Vec<FieldDef>),
 }
 
 /// A member of an enum type.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct MemberDef {
     /// Name.
     pub name: Vec<u8>,
     /// Value in native bytes: the first ones, as many as the base type has.
@@ -87,7 +87,7 @@ pub struct Member {
 
 /// A field of a compound type.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct FieldDef {
     /// Name.
     pub name: Vec<u8>,
     /// Type.
@@ -100,7 +100,7 @@ pub struct Field {
 
 /// A dimension.
 #[derive(Clone, Debug)]
-pub struct Dimension {
+pub struct DimensionDef {
     /// Group.
     pub group: usize,
     /// Name.
@@ -115,7 +115,7 @@ pub struct Dimension {
 
 /// A variable.
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub struct VariableDef {
     /// Group.
     pub group: usize,
     /// Name.
@@ -125,9 +125,9 @@ pub struct Variable {
     /// Dimensions, slowest first.
     pub dims: Vec<usize>,
     /// How it is to be stored.
-    pub special: Special,
+    pub special: VariableStorage,
     /// The value of `_FillValue`.
-    pub fill: Option<Item>,
+    pub fill: Option<PlacedConstant>,
     /// Where its data are: from behind `=` up to `;`.
     pub data: Option<(u64, u64)>,
     /// Byte of the text.
@@ -136,9 +136,9 @@ pub struct Variable {
 
 /// How a variable is stored: what attributes such as `_ChunkSizes` ask for.
 #[derive(Clone, Debug, Default)]
-pub struct Special {
+pub struct VariableStorage {
     /// `_Storage`
-    pub storage: Option<Storage>,
+    pub storage: Option<StorageLayout>,
     /// `_ChunkSizes`
     pub chunk_sizes: Option<Vec<usize>>,
     /// `_DeflateLevel`
@@ -161,7 +161,7 @@ pub struct Special {
 
 /// `_Storage`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub enum StorageLayout {
     /// In one piece.
     Contiguous,
     /// In the header.
@@ -192,7 +192,7 @@ pub enum Quantizer {
 
 /// An attribute.
 #[derive(Clone, Debug)]
-pub struct Attribute {
+pub struct AttributeDef {
     /// Group, of the variable if it belongs to one.
     pub group: usize,
     /// Variable; `None` for an attribute of the group.
@@ -202,7 +202,7 @@ pub struct Attribute {
     /// Type.
     pub ty: TypeRef,
     /// Values.
-    pub values: Vec<Item>,
+    pub values: Vec<PlacedConstant>,
     /// Byte of the text.
     pub at: u64,
 }
@@ -211,17 +211,17 @@ pub struct Attribute {
 #[derive(Clone, Debug)]
 pub struct Schema {
     /// Groups, each behind the one that it is in.
-    pub groups: Vec<Group>,
+    pub groups: Vec<GroupDef>,
     /// Types, each behind those that it is made of.
-    pub types: Vec<UserType>,
+    pub types: Vec<TypeDef>,
     /// Dimensions.
-    pub dims: Vec<Dimension>,
+    pub dims: Vec<DimensionDef>,
     /// Variables.
-    pub vars: Vec<Variable>,
+    pub vars: Vec<VariableDef>,
     /// Attributes.
-    pub atts: Vec<Attribute>,
+    pub atts: Vec<AttributeDef>,
     /// The value of `_Format`.
-    pub format: Option<Kind>,
+    pub format: Option<FileKind>,
     pub(crate) needs: Needs,
     pub(crate) dialect: Dialect,
 }
@@ -297,8 +297,8 @@ impl Schema {
         match ty {
             TypeRef::Primitive(primitive) => primitive == Primitive::String,
             TypeRef::User(user) => match self.types.get(user).map(|ty| &ty.class) {
-                Some(Class::Vlen { .. }) => true,
-                Some(Class::Compound(fields)) => fields.iter().any(|f| self.has_pieces(f.ty)),
+                Some(TypeClass::Vlen { .. }) => true,
+                Some(TypeClass::Compound(fields)) => fields.iter().any(|f| self.has_pieces(f.ty)),
                 _ => false,
             },
         }
@@ -311,9 +311,9 @@ impl Schema {
         let is_plain = |ty: &TypeRef| matches!(ty, TypeRef::Primitive(_));
         let (mut first, others): (Vec<usize>, Vec<usize>) =
             (0..self.types.len()).partition(|index| match &self.types[*index].class {
-                Class::Opaque | Class::Enum { .. } => true,
-                Class::Vlen { base } => is_plain(base),
-                Class::Compound(fields) => fields.iter().all(|field| is_plain(&field.ty)),
+                TypeClass::Opaque | TypeClass::Enum { .. } => true,
+                TypeClass::Vlen { base } => is_plain(base),
+                TypeClass::Compound(fields) => fields.iter().all(|field| is_plain(&field.ty)),
             });
         first.extend(others);
         first
@@ -322,7 +322,7 @@ impl Schema {
     /// The kind of file that serves where nobody asks for one: that of `_Format`, else the least one
     /// that has all that the text uses.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FileKind {
         self.format.unwrap_or_else(|| self.needs.kind())
     }
 
@@ -334,7 +334,7 @@ impl Schema {
 
     /// Makes of types what a kind of file has: where there are no 64-bit integers, variables of them
     /// get ints, as the reference does.
-    pub fn settle(&mut self, kind: Kind) {
+    pub fn settle(&mut self, kind: FileKind) {
         if kind.has_all_integers() {
             return;
         }
@@ -356,7 +356,7 @@ impl Schema {
     pub fn group_path(&self, group: usize) -> Vec<u8> {
         let mut parts: Vec<&[u8]> = Vec::new();
         let mut next = self.groups.get(group);
-        while let Some(Group { parent: Some(parent), name, .. }) = next {
+        while let Some(GroupDef { parent: Some(parent), name, .. }) = next {
             parts.push(name);
             next = self.groups.get(*parent);
         }

@@ -12,14 +12,14 @@ const MOST_IN_MEMORY: u64 = 64 << 20;
 /// A CDL text.
 #[derive(Debug)]
 pub struct Source {
-    bytes: Bytes,
+    bytes: TextBytes,
     len: u64,
     /// Bytes of a mark in front that says that the text is UTF-8.
     mark: u64,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum TextBytes {
     Memory(Vec<u8>),
     File(File),
 }
@@ -35,7 +35,7 @@ impl Source {
         if !data.is_file() {
             return Source::read(file);
         }
-        Source::new(Bytes::File(file), data.len())
+        Source::new(TextBytes::File(file), data.len())
     }
 
     /// The text that `from` gives, to its end.
@@ -50,12 +50,12 @@ impl Source {
         let mut bytes = Vec::new();
         let len = from.by_ref().take(most_in_memory).read_to_end(&mut bytes)? as u64;
         if len < most_in_memory {
-            return Source::new(Bytes::Memory(bytes), len);
+            return Source::new(TextBytes::Memory(bytes), len);
         }
         let mut file = tempfile::tempfile()?;
         file.write_all(&bytes)?;
         let more = io::copy(&mut from, &mut file)?;
-        Source::new(Bytes::File(file), len + more)
+        Source::new(TextBytes::File(file), len + more)
     }
 
     /// A text in memory.
@@ -64,10 +64,10 @@ impl Source {
     /// As [`Source::open`].
     pub fn from_bytes(bytes: Vec<u8>) -> io::Result<Source> {
         let len = bytes.len() as u64;
-        Source::new(Bytes::Memory(bytes), len)
+        Source::new(TextBytes::Memory(bytes), len)
     }
 
-    fn new(bytes: Bytes, len: u64) -> io::Result<Source> {
+    fn new(bytes: TextBytes, len: u64) -> io::Result<Source> {
         let mut source = Source { bytes, len, mark: 0 };
         let mut first = [0; 3];
         let got = source.read_at(0, &mut first)?;
@@ -105,14 +105,14 @@ impl Source {
     /// What the operating system reports.
     pub(crate) fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
         match &self.bytes {
-            Bytes::Memory(bytes) => {
+            TextBytes::Memory(bytes) => {
                 let at = usize::try_from(at).unwrap_or(usize::MAX);
                 let there = bytes.get(at..).unwrap_or_default();
                 let len = there.len().min(out.len());
                 out[..len].copy_from_slice(&there[..len]);
                 Ok(len)
             }
-            Bytes::File(file) => {
+            TextBytes::File(file) => {
                 let mut done = 0;
                 while done < out.len() {
                     match file.read_at(&mut out[done..], at + done as u64) {
@@ -137,7 +137,7 @@ mod tests {
         let text = b"netcdf x { }".repeat(10);
         for most in [8, 1 << 20] {
             let source = Source::read_with(&text[..], most).unwrap();
-            assert_eq!(matches!(source.bytes, Bytes::File(_)), most == 8);
+            assert_eq!(matches!(source.bytes, TextBytes::File(_)), most == 8);
             let mut out = [0; 7];
             assert_eq!(source.read_at(3, &mut out).unwrap(), 7);
             assert_eq!(&out, b"cdf x {");

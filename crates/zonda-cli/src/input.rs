@@ -8,7 +8,7 @@ use std::sync::Arc;
 use zonda::storage::backend::Memory;
 use zonda::{Dataset, OpenOptions};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Whether a path stands for standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
@@ -29,7 +29,7 @@ pub(crate) fn label(path: &Path) -> &Path {
 pub(crate) fn stdin() -> Result<Arc<Memory>> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|error| Failure::at(label(Path::new("-")), error))?;
+    read.map_err(|error| CommandFailure::at(label(Path::new("-")), error))?;
     Ok(Arc::new(Memory::from_slice(&bytes)))
 }
 

@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Parser;
 use signal_hook::consts::SIGABRT;
 
-use failure::{Failure, Result};
+use failure::{CommandFailure, Result};
 
 /// netCDF files and the programs that use them.
 #[derive(Debug, Parser)]
@@ -64,12 +64,12 @@ fn main() -> ExitCode {
     let is_asked = cli.command.is_question();
     let done = cmd::execute(cli.command, &mut out);
     // What was written before a failure is good and goes out, too.
-    let flushed = ended(&mut out).map_err(Failure::from);
+    let flushed = ended(&mut out).map_err(CommandFailure::from);
     match (done, flushed) {
         // The answer is known, whoever reads what was written.
-        (Ok(status), Ok(()) | Err(Failure::ReaderGone)) => status,
+        (Ok(status), Ok(()) | Err(CommandFailure::ReaderGone)) => status,
         // It is not, and 0 would be one.
-        (Err(Failure::ReaderGone), _) if is_asked => ExitCode::from(READER_GONE),
+        (Err(CommandFailure::ReaderGone), _) if is_asked => ExitCode::from(READER_GONE),
         (Err(failure), _) | (_, Err(failure)) => failure.report(),
     }
 }
@@ -100,9 +100,9 @@ fn wrong_call(error: &clap::Error) -> ExitCode {
         DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand
     ) {
         let shown = error.print().and_then(|()| ended(&mut io::stdout()));
-        return match shown.map_err(Failure::from) {
+        return match shown.map_err(CommandFailure::from) {
             // A reader that went away has seen enough of it.
-            Ok(()) | Err(Failure::ReaderGone) => {
+            Ok(()) | Err(CommandFailure::ReaderGone) => {
                 ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
             }
             Err(failure) => failure.report(),
@@ -117,7 +117,7 @@ fn wrong_call(error: &clap::Error) -> ExitCode {
         .collect();
     // Its advice comes on a line of its own.
     let cause = cause.join(" ").replace(" tip: ", "; tip: ");
-    Failure::Usage(format!("{cause}; see --help")).report()
+    CommandFailure::Usage(format!("{cause}; see --help")).report()
 }
 
 /// What `main` was built from, for completions and manual pages.

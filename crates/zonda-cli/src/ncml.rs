@@ -8,14 +8,14 @@ use std::io::Write;
 use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, NcError, VarId, VarRef};
 
 use crate::cdl::header::var_id;
-use crate::cdl::values::{Precision, Value, push_with_point};
+use crate::cdl::values::{CdlValue, Precision, push_with_point};
 use crate::failure::Result;
 use crate::markup;
 use crate::placed;
 
 /// What is written.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct NcmlOptions {
     /// The path of the file.
     pub(crate) location: Vec<u8>,
     /// Whether data was asked for. None is written, but elements that would hold it stay open.
@@ -32,7 +32,7 @@ pub(crate) struct Options {
 ///
 /// # Errors
 /// `NC_ENOTVAR` for a name with a path; what reading meets. What was made before goes out.
-pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &Options) -> Result<()> {
+pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &NcmlOptions) -> Result<()> {
     let mut text = Vec::new();
     let done = file.in_group(GroupId::ROOT, |meta| {
         let found = options.variables.iter().map(|name| meta.find_var(name));
@@ -48,7 +48,7 @@ struct Ncml<'a> {
     out: &'a mut Vec<u8>,
     file: &'a Dataset,
     meta: &'a Meta<'a>,
-    options: &'a Options,
+    options: &'a NcmlOptions,
     /// The variables that are named.
     wanted: Vec<VarId>,
 }
@@ -143,7 +143,7 @@ impl Ncml<'_> {
                     if index > 0 {
                         self.put(&[b" "]);
                     }
-                    push_number(self.out, Value::native(ty, element), self.options.precision);
+                    push_number(self.out, CdlValue::native(ty, element), self.options.precision);
                 }
                 self.put(&[b"\""]);
             }
@@ -167,24 +167,24 @@ fn push_text(out: &mut Vec<u8>, name: &[u8], text: &[u8]) {
 }
 
 /// A number after its way through `double`, without a letter for its type.
-fn push_number(out: &mut Vec<u8>, value: Value, precision: Precision) {
+fn push_number(out: &mut Vec<u8>, value: CdlValue, precision: Precision) {
     let text = match value {
-        Value::Float(value) if !value.is_finite() => not_finite(value.into()),
-        Value::Double(value) if !value.is_finite() => not_finite(value),
-        Value::Float(value) => {
+        CdlValue::Float(value) if !value.is_finite() => not_finite(value.into()),
+        CdlValue::Double(value) if !value.is_finite() => not_finite(value),
+        CdlValue::Float(value) => {
             return push_with_point(out, value.into(), precision.float.number);
         }
-        Value::Double(value) => {
+        CdlValue::Double(value) => {
             return push_with_point(out, value, precision.double.number);
         }
-        Value::Char(byte) => byte.to_string(),
-        Value::Int(value) => match i32::try_from(value) {
+        CdlValue::Char(byte) => byte.to_string(),
+        CdlValue::Int(value) => match i32::try_from(value) {
             Ok(value) => value.to_string(),
             // What does not fit becomes the lowest, as on x86.
             Err(_) if value as f64 >= TWO_63 => i64::MIN.to_string(),
             Err(_) => (value as f64 as i64).to_string(),
         },
-        Value::UInt(value) => match u32::try_from(value) {
+        CdlValue::UInt(value) => match u32::try_from(value) {
             Ok(value) => value.to_string(),
             // And of unsigned numbers 0.
             Err(_) if value as f64 >= 2.0 * TWO_63 => "0".to_owned(),
@@ -208,7 +208,7 @@ fn not_finite(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn number(value: Value) -> String {
+    fn number(value: CdlValue) -> String {
         let mut out = Vec::new();
         push_number(&mut out, value, Precision::default());
         String::from_utf8(out).unwrap()
@@ -217,16 +217,16 @@ mod tests {
     #[test]
     fn numbers_by_way_of_double() {
         for (value, text) in [
-            (Value::Int(-5), "-5"),
-            (Value::Int((1 << 53) + 1), "9007199254740992"),
-            (Value::Int(i64::MAX), "-9223372036854775808"),
-            (Value::UInt(u64::MAX), "0"),
-            (Value::UInt(u64::from(u32::MAX)), "4294967295"),
-            (Value::Float(1.5), "1.5"),
-            (Value::Double(1.0), "1."),
-            (Value::Double(1e20), "1.e+20"),
-            (Value::Double(f64::NEG_INFINITY), "-inf"),
-            (Value::Float(f32::NAN), "nan"),
+            (CdlValue::Int(-5), "-5"),
+            (CdlValue::Int((1 << 53) + 1), "9007199254740992"),
+            (CdlValue::Int(i64::MAX), "-9223372036854775808"),
+            (CdlValue::UInt(u64::MAX), "0"),
+            (CdlValue::UInt(u64::from(u32::MAX)), "4294967295"),
+            (CdlValue::Float(1.5), "1.5"),
+            (CdlValue::Double(1.0), "1."),
+            (CdlValue::Double(1e20), "1.e+20"),
+            (CdlValue::Double(f64::NEG_INFINITY), "-inf"),
+            (CdlValue::Float(f32::NAN), "nan"),
         ] {
             assert_eq!(number(value), text);
         }

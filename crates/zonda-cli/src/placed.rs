@@ -8,13 +8,13 @@ use zonda::{
 
 /// Strings and items of sequences, by the numbers that stand for them in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pieces {
+pub(crate) struct VlenStore {
     bytes: Vec<u8>,
     /// Where each one ends.
     ends: Vec<usize>,
 }
 
-impl Pieces {
+impl VlenStore {
     /// The piece with that number; `None` for 0, which stands for none.
     pub(crate) fn get(&self, number: u64) -> Option<&[u8]> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
@@ -30,7 +30,7 @@ impl Pieces {
     }
 }
 
-impl VlenSink for Pieces {
+impl VlenSink for VlenStore {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
@@ -47,8 +47,8 @@ pub(crate) fn attribute(
     meta: &Meta<'_>,
     owner: VarRef,
     att: &AttView<'_>,
-) -> zonda::Result<(Vec<u8>, Pieces)> {
-    let mut pieces = Pieces::default();
+) -> zonda::Result<(Vec<u8>, VlenStore)> {
+    let mut pieces = VlenStore::default();
     if let Some(bytes) = att.bytes {
         let size = att.ty().map_or(1, ExtType::size);
         return Ok((native(bytes, size), pieces));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn pieces_by_number() {
-        let mut pieces = Pieces::default();
+        let mut pieces = VlenStore::default();
         for (number, piece) in [(1, &b"one"[..]), (2, b""), (3, b"three")] {
             assert_eq!(pieces.place(piece, true), Some(number));
         }

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use zonda::copy::Progress;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Does a copy, which tells how far it is and ends where it is told to. A signal ends the program as
 /// if it had not been caught, when the copy has cleaned up behind itself.
@@ -17,7 +17,7 @@ pub(crate) fn watched<T>(
     quiet: bool,
     copy: impl FnOnce(&mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>) -> zonda::Result<T>,
 ) -> Result<zonda::Result<T>> {
-    let came = Signals::watch()?;
+    let came = StopSignals::watch()?;
     let bar = bar(quiet);
     let copied = copy(&mut |progress| {
         bar.set_length(progress.total_bytes);
@@ -46,18 +46,18 @@ fn bar(quiet: bool) -> ProgressBar {
 }
 
 /// Signals that end the work at its next step.
-struct Signals(Vec<(i32, Arc<AtomicUsize>)>);
+struct StopSignals(Vec<(i32, Arc<AtomicUsize>)>);
 
-impl Signals {
-    fn watch() -> Result<Signals> {
+impl StopSignals {
+    fn watch() -> Result<StopSignals> {
         let mut signals = Vec::new();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let came = Arc::new(AtomicUsize::new(0));
             let watched = signal_hook::flag::register_usize(signal, Arc::clone(&came), 1);
-            watched.map_err(|error| Failure::text(format!("signals: {error}")))?;
+            watched.map_err(|error| CommandFailure::text(format!("signals: {error}")))?;
             signals.push((signal, came));
         }
-        Ok(Signals(signals))
+        Ok(StopSignals(signals))
     }
 
     /// One that came.

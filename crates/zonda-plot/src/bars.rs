@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::axis::AxisKind;
     use crate::output::Format;
-    use crate::scene::Shape;
+    use crate::scene::SceneShape;
 
     fn names(n: usize) -> Vec<String> {
         (0..n).map(|i| format!("{} KiB", 1u64 << i.min(40))).collect()
@@ -152,7 +152,9 @@ mod tests {
         let chart = bars(&names(2), &both, &options()).unwrap();
         let of = |number: usize| {
             let shapes = chart.scene.shapes.iter().filter_map(move |shape| match shape {
-                Shape::Fill { rect, colour } if *colour == Colour::of_curve(number) => Some(*rect),
+                SceneShape::Fill { rect, colour } if *colour == Colour::of_curve(number) => {
+                    Some(*rect)
+                }
                 _ => None,
             });
             // Without the one in the legend.

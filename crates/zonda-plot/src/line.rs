@@ -182,7 +182,7 @@ fn keep(kept: &mut Vec<(f64, f64)>, column: &mut Vec<(f64, f64)>) {
 mod tests {
     use super::*;
     use crate::axis::AxisKind;
-    use crate::scene::Shape;
+    use crate::scene::SceneShape;
 
     fn curve(name: &str, points: Vec<(f64, f64)>) -> Curve {
         Curve { name: name.to_owned(), points }
@@ -224,8 +224,8 @@ mod tests {
         let chart = lines(&[curve("", points)], &options()).unwrap();
         let colour = Colour::of_curve(0);
         let parts = chart.scene.shapes.iter().filter_map(|shape| match shape {
-            Shape::Path { points, colour: of, .. } if *of == colour => Some(points.len()),
-            Shape::Fill { colour: of, .. } if *of == colour => Some(1),
+            SceneShape::Path { points, colour: of, .. } if *of == colour => Some(points.len()),
+            SceneShape::Fill { colour: of, .. } if *of == colour => Some(1),
             _ => None,
         });
         assert_eq!(parts.collect::<Vec<_>>(), [2, 1, 2]);

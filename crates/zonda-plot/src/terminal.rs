@@ -2,7 +2,7 @@
 
 use crate::colour::Colour;
 use crate::error::{Error, Result};
-use crate::map::{Colours, Field, MapOptions};
+use crate::map::{Colours, MapField, MapOptions};
 
 /// How many colours a terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,11 @@ const BAR: usize = 24;
 ///
 /// # Errors
 /// [`Error::Shape`] for a field that is none, [`Error::Empty`] for one without cells.
-pub fn map_text(field: &Field<'_>, options: &MapOptions, text: TextOptions) -> Result<Vec<String>> {
+pub fn map_text(
+    field: &MapField<'_>,
+    options: &MapOptions,
+    text: TextOptions,
+) -> Result<Vec<String>> {
     if field.columns.checked_mul(field.rows) != Some(field.values.len()) {
         let (columns, rows, values) = (field.columns, field.rows, field.values.len());
         return Err(Error::Shape { columns, rows, values });
@@ -122,7 +126,7 @@ fn span(index: usize, pixels: usize, cells: usize) -> (usize, usize) {
     (from, ((index + 1) * cells / pixels).clamp(from + 1, cells.max(from + 1)))
 }
 
-fn mean(field: &Field<'_>, (rows, columns): ((usize, usize), (usize, usize))) -> f64 {
+fn mean(field: &MapField<'_>, (rows, columns): ((usize, usize), (usize, usize))) -> f64 {
     let step = |(from, to): (usize, usize)| (to - from).div_ceil(MOST_SAMPLES);
     let cells = (rows.0..rows.1).step_by(step(rows)).flat_map(|row| {
         (columns.0..columns.1)
@@ -216,10 +220,10 @@ mod tests {
     use super::*;
     use crate::Axis;
 
-    fn field<'a>(values: &'a [f64], columns: usize, y_centres: Option<&'a [f64]>) -> Field<'a> {
+    fn field<'a>(values: &'a [f64], columns: usize, y_centres: Option<&'a [f64]>) -> MapField<'a> {
         let (x, y) = (Axis::default(), Axis::default());
         let rows = values.len() / columns;
-        Field { columns, rows, values, x, x_centres: None, y, y_centres }
+        MapField { columns, rows, values, x, x_centres: None, y, y_centres }
     }
 
     fn text(columns: usize, lines: usize, depth: Depth) -> TextOptions {
@@ -258,7 +262,7 @@ mod tests {
         let drawn =
             map_text(&field(&values, 100, None), &MapOptions::default(), text(4, 4, Depth::None));
         assert_eq!(drawn.unwrap()[..4], ["████", "▓▓▓▓", "▒▒▒▒", "░░░░"]);
-        let wrong = Field { rows: 3, ..field(&values, 100, None) };
+        let wrong = MapField { rows: 3, ..field(&values, 100, None) };
         let refused = map_text(&wrong, &MapOptions::default(), text(4, 4, Depth::None));
         assert!(matches!(refused, Err(Error::Shape { .. })));
     }

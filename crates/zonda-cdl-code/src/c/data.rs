@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use zonda_cdl::{Class, Elements, Fault, Primitive, Schema, Sink, Slab, TypeRef, Variable, fill};
+use zonda_cdl::{
+    DataSink, DataSlab, Elements, Fault, Primitive, Schema, TypeClass, TypeRef, VariableDef, fill,
+};
 use zonda_slab::unrank;
 
 use super::constants::{character, joined, nested, number, quoted};
@@ -49,7 +51,7 @@ impl CProgram<'_> {
         Ok(())
     }
 
-    fn put_scalar(&mut self, variable: &Variable, var: usize, value: &Constant) {
+    fn put_scalar(&mut self, variable: &VariableDef, var: usize, value: &Constant) {
         let (group, stem) = (self.groups[variable.group].clone(), self.vars[var].clone());
         let ty = self.c_type(variable.ty);
         self.line("    {\n    size_t count = 0;");
@@ -66,7 +68,7 @@ impl CProgram<'_> {
     /// One call, with arrays for its arguments.
     fn put_slab(
         &mut self,
-        variable: &Variable,
+        variable: &VariableDef,
         var: usize,
         (start, count): (&[u64], &[u64]),
         values: &[&Constant],
@@ -93,7 +95,7 @@ impl CProgram<'_> {
     }
 
     /// The fill value of a variable.
-    fn fill_value(&mut self, schema: &Schema, var: &Variable) -> Result<Constant, Fault> {
+    fn fill_value(&mut self, schema: &Schema, var: &VariableDef) -> Result<Constant, Fault> {
         let mut values = Elements::default();
         fill(schema, var, &mut values)?;
         let byte = values.bytes.first().copied().unwrap_or(0);
@@ -118,13 +120,13 @@ impl CProgram<'_> {
                 values.pieces.get(piece).map_or("NULL".to_owned(), quoted)
             }
             TypeRef::User(user) => match &schema.types[user].class {
-                Class::Opaque => {
+                TypeClass::Opaque => {
                     let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
                     format!("{{{}}}", bytes.join(", "))
                 }
-                Class::Enum { base, .. } => number(*base, bytes),
-                Class::Vlen { base } => self.sequence(schema, *base, bytes, values, before),
-                Class::Compound(fields) => {
+                TypeClass::Enum { base, .. } => number(*base, bytes),
+                TypeClass::Vlen { base } => self.sequence(schema, *base, bytes, values, before),
+                TypeClass::Compound(fields) => {
                     let mut parts = Vec::new();
                     for field in fields {
                         let n: usize = field.dims.iter().product();
@@ -200,12 +202,12 @@ impl CProgram<'_> {
     }
 }
 
-impl Sink for CProgram<'_> {
+impl DataSink for CProgram<'_> {
     fn put(
         &mut self,
         schema: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         let variable = &schema.vars[var];

@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 
 use zonda_cdl::{
-    Attribute, Class, Endian, Fault, Field, Kind, Primitive, Quantizer, Schema, Special, Storage,
-    TypeRef, UserType, Variable, attribute,
+    AttributeDef, Endian, Fault, FieldDef, FileKind, Primitive, Quantizer, Schema, StorageLayout,
+    TypeClass, TypeDef, TypeRef, VariableDef, VariableStorage, attribute,
 };
 
 use super::constants::{c_type, family, joined, number, quoted};
@@ -111,11 +111,11 @@ impl CProgram<'_> {
     fn create_file(&mut self, schema: &Schema) {
         self.line("    /* enter define mode */");
         let mode = match self.options.kind {
-            Kind::Classic => "NC_CLOBBER",
-            Kind::Offset64 => "NC_CLOBBER|NC_64BIT_OFFSET",
-            Kind::Data64 => "NC_CLOBBER|NC_64BIT_DATA",
-            Kind::NetCdf4 => "NC_CLOBBER|NC_NETCDF4",
-            Kind::NetCdf4Classic => "NC_CLOBBER|NC_NETCDF4|NC_CLASSIC_MODEL",
+            FileKind::Classic => "NC_CLOBBER",
+            FileKind::Offset64 => "NC_CLOBBER|NC_64BIT_OFFSET",
+            FileKind::Data64 => "NC_CLOBBER|NC_64BIT_DATA",
+            FileKind::NetCdf4 => "NC_CLOBBER|NC_NETCDF4",
+            FileKind::NetCdf4Classic => "NC_CLOBBER|NC_NETCDF4|NC_CLASSIC_MODEL",
         };
         self.call(format!("nc_create({}, {mode}, &ncid)", self.quoted_target()));
         if !self.options.kind.is_classic_model() {
@@ -163,11 +163,11 @@ impl CProgram<'_> {
     }
 
     fn declare_type(&mut self, schema: &Schema, index: usize) {
-        let UserType { class, size, .. } = &schema.types[index];
+        let TypeDef { class, size, .. } = &schema.types[index];
         let (name, parts) = (self.types[index].ty.clone(), self.types[index].parts.clone());
         match class {
-            Class::Opaque => self.line(format!("typedef unsigned char {name}[{size}];")),
-            Class::Enum { base, members } => {
+            TypeClass::Opaque => self.line(format!("typedef unsigned char {name}[{size}];")),
+            TypeClass::Enum { base, members } => {
                 let base_type = c_type(*base);
                 for (member, part) in members.iter().zip(parts) {
                     let value = number(*base, &member.value[..base.size()]);
@@ -175,8 +175,8 @@ impl CProgram<'_> {
                 }
                 self.line(format!("typedef {base_type} {name};"));
             }
-            Class::Vlen { .. } => self.line(format!("typedef nc_vlen_t {name};")),
-            Class::Compound(fields) => {
+            TypeClass::Vlen { .. } => self.line(format!("typedef nc_vlen_t {name};")),
+            TypeClass::Compound(fields) => {
                 self.line(format!("typedef struct {name} {{"));
                 for (field, part) in fields.iter().zip(parts) {
                     let ty = self.c_type(field.ty);
@@ -195,14 +195,14 @@ impl CProgram<'_> {
         let group = self.groups[ty.group].clone();
         let name = quoted(&ty.name);
         match &ty.class {
-            Class::Opaque => {
+            TypeClass::Opaque => {
                 self.call(format!("nc_def_opaque({group}, {}, {name}, &{id})", ty.size));
             }
-            Class::Vlen { base } => {
+            TypeClass::Vlen { base } => {
                 let base = self.nc_type(*base);
                 self.short_call(format!("nc_def_vlen({group}, {name}, {base}, &{id})"));
             }
-            Class::Enum { base, members } => {
+            TypeClass::Enum { base, members } => {
                 let base_id = self.nc_type(TypeRef::Primitive(Primitive::Atomic(*base)));
                 self.line(format!("    {{\n    {} econst;", c_type(*base)));
                 self.call(format!("nc_def_enum({group}, {base_id}, {name}, &{id})"));
@@ -214,7 +214,7 @@ impl CProgram<'_> {
                 }
                 self.line("    }");
             }
-            Class::Compound(fields) => {
+            TypeClass::Compound(fields) => {
                 self.short_call(format!(
                     "nc_def_compound({group}, sizeof({c_name}), {name}, &{id})"
                 ));
@@ -227,7 +227,7 @@ impl CProgram<'_> {
     }
 
     /// Calls that add fields to a compound type; `lead` is the first arguments of each.
-    fn insert_fields(&mut self, fields: &[Field], names: &[String], c_name: &str, lead: &str) {
+    fn insert_fields(&mut self, fields: &[FieldDef], names: &[String], c_name: &str, lead: &str) {
         for (field, part) in fields.iter().zip(names) {
             if !field.dims.is_empty() {
                 let (n, lengths) = (field.dims.len(), joined(&field.dims));
@@ -245,7 +245,7 @@ impl CProgram<'_> {
     }
 
     /// Arrays that the calls about the storage of a variable take.
-    fn declare_storage(&mut self, index: usize, var: &Variable) {
+    fn declare_storage(&mut self, index: usize, var: &VariableDef) {
         let stem = self.vars[index].clone();
         if let Some(sizes) = &var.special.chunk_sizes {
             let (n, sizes) = (sizes.len(), joined(sizes));
@@ -262,7 +262,7 @@ impl CProgram<'_> {
         }
     }
 
-    fn define_variable(&mut self, index: usize, var: &Variable) {
+    fn define_variable(&mut self, index: usize, var: &VariableDef) {
         let (group, stem) = (self.groups[var.group].clone(), self.vars[index].clone());
         let (ty, name, id) = (self.nc_type(var.ty), quoted(&var.name), format!("{stem}_id"));
         for (at, dim) in var.dims.iter().enumerate() {
@@ -275,15 +275,15 @@ impl CProgram<'_> {
     }
 
     /// Calls that say how a variable is stored.
-    fn define_storage(&mut self, group: &str, stem: &str, special: &Special) {
+    fn define_storage(&mut self, group: &str, stem: &str, special: &VariableStorage) {
         let id = format!("{stem}_id");
         if let Some(storage) = special.storage {
             let what = match storage {
-                Storage::Contiguous => "NC_CONTIGUOUS",
-                Storage::Compact => "NC_COMPACT",
-                Storage::Chunked => "NC_CHUNKED",
+                StorageLayout::Contiguous => "NC_CONTIGUOUS",
+                StorageLayout::Compact => "NC_COMPACT",
+                StorageLayout::Chunked => "NC_CHUNKED",
             };
-            let has_sizes = special.chunk_sizes.is_some() && storage == Storage::Chunked;
+            let has_sizes = special.chunk_sizes.is_some() && storage == StorageLayout::Chunked;
             let sizes = if has_sizes { format!("{stem}_chunksizes") } else { "NULL".to_owned() };
             self.call(format!("nc_def_var_chunking({group}, {id}, {what}, {sizes})"));
         }
@@ -325,7 +325,7 @@ impl CProgram<'_> {
         }
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let group = self.groups[att.group].clone();
         let owner = att.var.map_or("NC_GLOBAL".to_owned(), |var| self.vars[var].clone() + "_id");
         let (values, n) = attribute(schema, att)?;

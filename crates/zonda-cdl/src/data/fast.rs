@@ -24,7 +24,7 @@ const MOST_NUMBER: usize = 512;
 
 /// Where the fast way stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stop {
+pub(super) struct FastEnd {
     /// Byte of the text.
     pub(super) at: u64,
     /// A value is before it, so that a comma or the end has to follow.
@@ -32,11 +32,11 @@ pub(super) struct Stop {
 }
 
 /// Takes values in native bytes, and the place where they are.
-type Put<'a> = dyn FnMut(&[u8], u64) -> Result<(), Fault> + 'a;
+type PutNumbers<'a> = dyn FnMut(&[u8], u64) -> Result<(), Fault> + 'a;
 
 /// What a part of the text is.
 #[derive(Debug, Default)]
-struct Part {
+struct ParsedPart {
     /// Values in native bytes.
     values: Vec<u8>,
     /// Whether it begins with a value or with a comma; `None` if it has neither.
@@ -57,11 +57,11 @@ pub(super) fn numbers(
     (begin, end): (u64, u64),
     ext: ExtType,
     fill: &[u8],
-    put: &mut Put<'_>,
-) -> Result<Stop, Fault> {
+    put: &mut PutNumbers<'_>,
+) -> Result<FastEnd, Fault> {
     let n_threads = zonda_runtime::threads().min(MOST_THREADS);
     let mut block = Vec::new();
-    let mut stop = Stop { at: begin, behind_value: false };
+    let mut stop = FastEnd { at: begin, behind_value: false };
     while stop.at < end {
         let left = usize::try_from(end - stop.at).unwrap_or(usize::MAX);
         let want = left.min(PART * n_threads);
@@ -111,7 +111,7 @@ fn cut_before(text: &[u8], end: usize) -> usize {
 }
 
 /// The parts of a text with their lengths.
-fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize, Part)> {
+fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize, ParsedPart)> {
     let share = text.len().div_ceil(n_threads).max(PART / 8);
     let mut pieces = Vec::with_capacity(n_threads);
     let mut rest = text;
@@ -153,7 +153,7 @@ fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize
 }
 
 /// A type of numbers.
-trait Cell: Copy {
+trait NumberType: Copy {
     type Bytes: AsRef<[u8]>;
     fn of_int(value: i64) -> Self;
     fn of_double(value: f64) -> Self;
@@ -164,7 +164,7 @@ macro_rules! cells {
     ($($cell:ty: $of_double:expr;)*) => {$(
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         #[allow(clippy::cast_lossless, clippy::unnecessary_cast)]
-        impl Cell for $cell {
+        impl NumberType for $cell {
             type Bytes = [u8; size_of::<$cell>()];
 
             fn of_int(value: i64) -> $cell {
@@ -196,7 +196,7 @@ cells! {
     f64: |value| value;
 }
 
-fn parse(text: &[u8], ext: ExtType, fill: &[u8]) -> Part {
+fn parse(text: &[u8], ext: ExtType, fill: &[u8]) -> ParsedPart {
     match ext {
         ExtType::Byte => parse_cells::<i8>(text, ext, fill),
         ExtType::Char | ExtType::UByte => parse_cells::<u8>(text, ext, fill),
@@ -211,8 +211,8 @@ fn parse(text: &[u8], ext: ExtType, fill: &[u8]) -> Part {
     }
 }
 
-fn parse_cells<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8]) -> Part {
-    let mut part = Part::default();
+fn parse_cells<C: NumberType>(text: &[u8], ext: ExtType, fill: &[u8]) -> ParsedPart {
+    let mut part = ParsedPart::default();
     part.values.reserve(text.len() / 4);
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -255,7 +255,12 @@ fn ends_number(byte: Option<&u8>) -> bool {
 }
 
 /// Appends the value at the beginning of a text, and says how long it is; `None` if it is not for here.
-fn value<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+fn value<C: NumberType>(
+    text: &[u8],
+    ext: ExtType,
+    fill: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<usize> {
     if let Some((cell, len)) = quick::<C>(text) {
         out.extend_from_slice(cell.bytes().as_ref());
         return Some(len);
@@ -276,7 +281,9 @@ fn value<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8], out: &mut Vec<u8>) -> 
     match &text[..len] {
         b"_" => out.extend_from_slice(fill),
         [b'-', word @ ..] => {
-            let crate::constant::Number::Double(value) = special_number(word)? else { return None };
+            let crate::constant::NumberConstant::Double(value) = special_number(word)? else {
+                return None;
+            };
             out.extend_from_slice(C::of_double(-value).bytes().as_ref());
         }
         word => out.extend_from_slice(&convert(special_number(word)?, ext)[..ext.size()]),
@@ -297,7 +304,7 @@ const POWERS: [f64; 23] = [
 /// The most common numbers: few digits and no suffix. A number of at most 53 bits, and a power of ten
 /// that is exact, give the same as a correct conversion: their product or quotient is rounded once.
 #[inline]
-fn quick<C: Cell>(text: &[u8]) -> Option<(C, usize)> {
+fn quick<C: NumberType>(text: &[u8]) -> Option<(C, usize)> {
     let negative = text.first() == Some(&b'-');
     let begin = usize::from(negative);
     let mut at = begin;
@@ -432,7 +439,7 @@ mod tests {
         };
         let all = (0, source.len());
         let stop = numbers(&source, all, ExtType::Int, &[0; 4], &mut put).unwrap();
-        assert_eq!(stop, Stop { at: source.len(), behind_value: true });
+        assert_eq!(stop, FastEnd { at: source.len(), behind_value: true });
         let expected: Vec<u8> = (0..=400_000i32).flat_map(i32::to_ne_bytes).collect();
         assert!(values == expected);
 

@@ -1,10 +1,10 @@
 //! One list of values in row-major order.
 
-use super::chars::Chars;
-use super::fast::{self, Stop};
-use super::run::Run;
-use super::{Sink, is_text, lengths, tokens};
-use crate::constant::{Constant, Item};
+use super::chars::CharRows;
+use super::fast::{self, FastEnd};
+use super::run::ValueRun;
+use super::{DataSink, is_text, lengths, tokens};
+use crate::constant::{Constant, PlacedConstant};
 use crate::element::{self, Elements};
 use crate::fault::{Fault, shown};
 use crate::lexer::Token;
@@ -18,17 +18,17 @@ pub(super) fn read(
     source: &Source,
     schema: &mut Schema,
     var: usize,
-    sink: &mut dyn Sink,
+    sink: &mut dyn DataSink,
 ) -> Result<u64, Fault> {
     let variable = &schema.vars[var];
     let Some((begin, end)) = variable.data else { return Ok(0) };
-    let mut run = Run::new(schema, var, Vec::new(), lengths(schema, variable));
-    let mut stop = Stop { at: begin, behind_value: false };
+    let mut run = ValueRun::new(schema, var, Vec::new(), lengths(schema, variable));
+    let mut stop = FastEnd { at: begin, behind_value: false };
     // In the classic language what looks like an opaque constant is a number: that has no hurry.
     let has_fast_way = !is_text(variable) && schema.dialect == Dialect::Enhanced;
     if let Some(ext) = variable.ty.atomic().filter(|_| has_fast_way) {
         let mut fill = Elements::default();
-        let item = Item { at: variable.at, value: Constant::Fill };
+        let item = PlacedConstant { at: variable.at, value: Constant::Fill };
         let own = variable.fill.as_ref();
         element::encode(schema, variable.ty, &item, own, &mut fill)?;
         let mut put = |bytes: &[u8], at: u64| run.push_bytes(schema, bytes, at, sink);
@@ -57,9 +57,9 @@ fn slow(
     source: &Source,
     schema: &Schema,
     var: usize,
-    (stop, end): (Stop, u64),
-    run: &mut Run,
-    sink: &mut dyn Sink,
+    (stop, end): (FastEnd, u64),
+    run: &mut ValueRun,
+    sink: &mut dyn DataSink,
 ) -> Result<(), Fault> {
     let mut tokens = tokens(source, schema, stop.at, end)?;
     if tokens.now == Token::End && (stop.behind_value || run.len() == 0) {
@@ -69,7 +69,7 @@ fn slow(
         return Err(tokens.unexpected("',' or ';'"));
     }
     if is_text(&schema.vars[var]) {
-        Chars::new(schema, var).read(&mut tokens, run, sink)?;
+        CharRows::new(schema, var).read(&mut tokens, run, sink)?;
     } else {
         loop {
             let item = tokens.item(0)?;

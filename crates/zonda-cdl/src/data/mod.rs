@@ -16,13 +16,13 @@ use crate::fault::Fault;
 use crate::lexer::{Cursor, Lexer, Token};
 use crate::parser::Dialect;
 use crate::parser::tokens::Tokens;
-use crate::schema::{Schema, TypeRef, Variable};
+use crate::schema::{Schema, TypeRef, VariableDef};
 use crate::source::Source;
-use run::Run;
+use run::ValueRun;
 
 /// Where values go: a box of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slab<'a> {
+pub struct DataSlab<'a> {
     /// Index of the first value, one for each dimension.
     pub start: &'a [u64],
     /// Values along each dimension.
@@ -30,7 +30,7 @@ pub struct Slab<'a> {
 }
 
 /// Takes the data of variables.
-pub trait Sink {
+pub trait DataSink {
     /// Takes values of the variable with the number `var`, in row-major order.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ pub trait Sink {
         &mut self,
         schema: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String>;
 
@@ -54,8 +54,14 @@ pub trait Sink {
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;
 
-impl Sink for Nowhere {
-    fn put(&mut self, _: &Schema, _: usize, _: Slab<'_>, _: &mut Elements) -> Result<(), String> {
+impl DataSink for Nowhere {
+    fn put(
+        &mut self,
+        _: &Schema,
+        _: usize,
+        _: DataSlab<'_>,
+        _: &mut Elements,
+    ) -> Result<(), String> {
         Ok(())
     }
 
@@ -74,7 +80,7 @@ impl Sink for Nowhere {
 ///
 /// # Errors
 /// What is not of the language; values that are none of the variable's type; what the sink refuses.
-pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn Sink) -> Result<(), Fault> {
+pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn DataSink) -> Result<(), Fault> {
     let with_data: Vec<usize> =
         (0..schema.vars.len()).filter(|var| schema.vars[*var].data.is_some()).collect();
     let is_nested = |schema: &Schema, var: usize| {
@@ -135,7 +141,7 @@ fn tokens<'s>(
     Ok(tokens)
 }
 
-fn lengths(schema: &Schema, var: &Variable) -> Vec<u64> {
+fn lengths(schema: &Schema, var: &VariableDef) -> Vec<u64> {
     var.dims.iter().map(|dim| schema.dims[*dim].len).collect()
 }
 
@@ -144,7 +150,12 @@ fn product(lengths: &[u64]) -> u64 {
 }
 
 /// Fills what is behind the values that a flat list had.
-fn finish(schema: &Schema, var: usize, n_values: u64, sink: &mut dyn Sink) -> Result<(), Fault> {
+fn finish(
+    schema: &Schema,
+    var: usize,
+    n_values: u64,
+    sink: &mut dyn DataSink,
+) -> Result<(), Fault> {
     let variable = &schema.vars[var];
     let shape = lengths(schema, variable);
     let all = product(&shape);
@@ -154,13 +165,13 @@ fn finish(schema: &Schema, var: usize, n_values: u64, sink: &mut dyn Sink) -> Re
     if sink.fills(schema, var) {
         return put_last(schema, var, sink);
     }
-    let mut run = Run::new(schema, var, Vec::new(), shape);
+    let mut run = ValueRun::new(schema, var, Vec::new(), shape);
     run.resume(n_values);
     run.fill(schema, all - n_values, sink)
 }
 
 /// Puts the fill value where all dimensions end.
-fn put_last(schema: &Schema, var: usize, sink: &mut dyn Sink) -> Result<(), Fault> {
+fn put_last(schema: &Schema, var: usize, sink: &mut dyn DataSink) -> Result<(), Fault> {
     let variable = &schema.vars[var];
     let shape = lengths(schema, variable);
     let is_growing = variable.dims.iter().any(|dim| schema.dims[*dim].unlimited);
@@ -171,24 +182,24 @@ fn put_last(schema: &Schema, var: usize, sink: &mut dyn Sink) -> Result<(), Faul
     let count = vec![1; start.len()];
     let mut values = Elements::default();
     element::fill(schema, variable, &mut values)?;
-    let slab = Slab { start: &start, count: &count };
+    let slab = DataSlab { start: &start, count: &count };
     sink.put(schema, var, slab, &mut values).map_err(|why| refused(variable, why))
 }
 
 /// What the sink says about a variable.
-fn refused(var: &Variable, why: String) -> Fault {
+fn refused(var: &VariableDef, why: String) -> Fault {
     Fault::at(var.data.map_or(var.at, |(begin, _)| begin.saturating_sub(1)), why)
 }
 
 /// Bytes of constants along the last dimension that strings are filled up to; 1 where they are not.
-fn unit(schema: &Schema, var: &Variable) -> u64 {
+fn unit(schema: &Schema, var: &VariableDef) -> u64 {
     match var.dims[..] {
         [_, .., last] if !schema.dims[last].unlimited => schema.dims[last].len.max(1),
         _ => 1,
     }
 }
 
-fn is_text(var: &Variable) -> bool {
+fn is_text(var: &VariableDef) -> bool {
     var.ty == TypeRef::CHAR
 }
 

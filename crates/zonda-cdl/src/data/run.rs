@@ -1,8 +1,8 @@
 //! Values of a variable, one behind the other, on their way to the sink.
 
 use super::slab::slabs;
-use super::{Sink, Slab, refused};
-use crate::constant::{Constant, Item};
+use super::{DataSink, DataSlab, refused};
+use crate::constant::{Constant, PlacedConstant};
 use crate::element::{self, Elements};
 use crate::fault::Fault;
 use crate::schema::Schema;
@@ -15,7 +15,7 @@ const MOST_FILL: u64 = 1 << 40;
 
 /// A run of values: all of a variable, or those of one instance of an inner unlimited dimension.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct ValueRun {
     var: usize,
     /// Index along the slower dimensions.
     prefix: Vec<u64>,
@@ -31,15 +31,24 @@ pub(super) struct Run {
     values: Elements,
 }
 
-impl Run {
+impl ValueRun {
     /// `shape` has 0 for a first length that can be any.
-    pub(super) fn new(schema: &Schema, var: usize, prefix: Vec<u64>, shape: Vec<u64>) -> Run {
+    pub(super) fn new(schema: &Schema, var: usize, prefix: Vec<u64>, shape: Vec<u64>) -> ValueRun {
         let is_open = !prefix.is_empty() || !shape.is_empty();
         let dim = schema.vars[var].dims.get(prefix.len());
         let is_open = is_open && dim.is_some_and(|dim| schema.dims[*dim].unlimited);
         let room = if is_open { u64::MAX } else { super::product(&shape) };
         let size = schema.size_of(schema.vars[var].ty).max(1);
-        Run { var, prefix, shape, size, done: 0, room, excess: None, values: Elements::default() }
+        ValueRun {
+            var,
+            prefix,
+            shape,
+            size,
+            done: 0,
+            room,
+            excess: None,
+            values: Elements::default(),
+        }
     }
 
     /// Begins at the value behind so many.
@@ -60,8 +69,8 @@ impl Run {
     pub(super) fn push(
         &mut self,
         schema: &Schema,
-        item: &Item,
-        sink: &mut dyn Sink,
+        item: &PlacedConstant,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         if self.left() == 0 {
             self.excess.get_or_insert(item.at);
@@ -81,7 +90,7 @@ impl Run {
         schema: &Schema,
         bytes: &[u8],
         at: u64,
-        sink: &mut dyn Sink,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         let room = usize::try_from(self.left()).unwrap_or(usize::MAX).saturating_mul(self.size);
         if bytes.len() > room {
@@ -99,14 +108,14 @@ impl Run {
         &mut self,
         schema: &Schema,
         n: u64,
-        sink: &mut dyn Sink,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         let at = schema.vars[self.var].at;
         if n.saturating_mul(self.size as u64) > MOST_FILL {
             let why = format!("{n} values that are not in the text would have to be filled in");
             return Err(Fault::at(at, why));
         }
-        let missing = Item { at, value: Constant::Fill };
+        let missing = PlacedConstant { at, value: Constant::Fill };
         for _ in 0..n {
             self.push(schema, &missing, sink)?;
         }
@@ -114,7 +123,7 @@ impl Run {
     }
 
     /// Puts what was collected.
-    pub(super) fn flush(&mut self, schema: &Schema, sink: &mut dyn Sink) -> Result<(), Fault> {
+    pub(super) fn flush(&mut self, schema: &Schema, sink: &mut dyn DataSink) -> Result<(), Fault> {
         let n = (self.values.bytes.len() / self.size) as u64;
         let (var, prefix, size) = (self.var, &self.prefix, self.size);
         let values = &mut self.values;
@@ -126,7 +135,7 @@ impl Run {
             values.bytes = std::mem::replace(&mut rest, behind);
             let start = [prefix, start].concat();
             let count = [&vec![1; prefix.len()][..], count].concat();
-            let slab = Slab { start: &start, count: &count };
+            let slab = DataSlab { start: &start, count: &count };
             sink.put(schema, var, slab, values)
         });
         put.map_err(|why| refused(&schema.vars[var], why))?;

@@ -8,7 +8,7 @@ pub(crate) use cursor::Cursor;
 
 use number::Lexeme;
 
-use crate::constant::Number;
+use crate::constant::NumberConstant;
 use crate::fault::{Fault, shown};
 use crate::schema::Primitive;
 use crate::source::Source;
@@ -27,7 +27,7 @@ pub(crate) enum Token {
     /// A name that begins at the root; its last part may be empty for the root itself.
     Path(Vec<Vec<u8>>),
     Text(Vec<u8>),
-    Number(Number),
+    Number(NumberConstant),
     /// Hexadecimal digits, an even number of them.
     Opaque(Vec<u8>),
     /// `_`
@@ -244,8 +244,8 @@ impl<'s> Lexer<'s> {
         let len = self.name_len(1);
         let number = special_number(&self.cursor.ahead(1 + len)[1..]);
         let number = match (number, sign) {
-            (Some(Number::Double(value)), b'-') => Number::Double(-value),
-            (Some(Number::Float(value)), b'-') => Number::Float(-value),
+            (Some(NumberConstant::Double(value)), b'-') => NumberConstant::Double(-value),
+            (Some(NumberConstant::Float(value)), b'-') => NumberConstant::Float(-value),
             (Some(number), _) => number,
             (None, _) => {
                 self.cursor.take(1);
@@ -279,7 +279,7 @@ impl<'s> Lexer<'s> {
             (Lexeme::Opaque, len) if self.hex_integers => {
                 let digits = std::str::from_utf8(&self.cursor.take(len)[2..]).unwrap_or_default();
                 match u32::from_str_radix(digits, 16) {
-                    Ok(value) => Ok(Token::Number(Number::Int(value.cast_signed()))),
+                    Ok(value) => Ok(Token::Number(NumberConstant::Int(value.cast_signed()))),
                     Err(_) => {
                         Err(Fault::at(self.at, "this integer has more than 32 bits").over(len))
                     }
@@ -327,7 +327,7 @@ impl<'s> Lexer<'s> {
         }
         let text = self.cursor.take(len + 1);
         match text::unescape(&text[1..len])?[..] {
-            [byte] => Ok(Token::Number(Number::Byte(byte.cast_signed()))),
+            [byte] => Ok(Token::Number(NumberConstant::Byte(byte.cast_signed()))),
             _ => Err(Fault::at(self.at, "this character is no single byte").over(len + 1)),
         }
     }
@@ -386,12 +386,12 @@ fn keyword(word: &[u8]) -> Option<Token> {
 }
 
 /// Numbers that are words.
-pub(crate) fn special_number(word: &[u8]) -> Option<Number> {
+pub(crate) fn special_number(word: &[u8]) -> Option<NumberConstant> {
     Some(match word {
-        b"NaN" | b"nan" => Number::Double(f64::NAN),
-        b"NaNf" | b"nanf" => Number::Float(f32::NAN),
-        b"Infinity" | b"DoubleInf" => Number::Double(f64::INFINITY),
-        b"Infinityf" | b"Inff" | b"FloatInf" => Number::Float(f32::INFINITY),
+        b"NaN" | b"nan" => NumberConstant::Double(f64::NAN),
+        b"NaNf" | b"nanf" => NumberConstant::Float(f32::NAN),
+        b"Infinity" | b"DoubleInf" => NumberConstant::Double(f64::INFINITY),
+        b"Infinityf" | b"Inff" | b"FloatInf" => NumberConstant::Float(f32::INFINITY),
         _ => return None,
     })
 }
@@ -448,13 +448,23 @@ mod tests {
         for (text, expected) in [
             (r#""a\"b\n""#, vec![Token::Text(b"a\"b\n".to_vec())]),
             ("\"two\nlines\"", vec![Token::Text(b"two\nlines".to_vec())]),
-            (r"'a' '\n' '\033' '\x41'", [97, 10, 27, 65].map(|n| number(Number::Byte(n))).to_vec()),
-            (r"'\'' '\\' ' '", [39, 92, 32].map(|n| number(Number::Byte(n))).to_vec()),
+            (
+                r"'a' '\n' '\033' '\x41'",
+                [97, 10, 27, 65].map(|n| number(NumberConstant::Byte(n))).to_vec(),
+            ),
+            (r"'\'' '\\' ' '", [39, 92, 32].map(|n| number(NumberConstant::Byte(n))).to_vec()),
             ("0xABC", vec![Token::Opaque(b"abc0".to_vec())]),
-            ("1,-2", vec![number(Number::Int(1)), Token::Mark(b','), number(Number::Int(-2))]),
+            (
+                "1,-2",
+                vec![
+                    number(NumberConstant::Int(1)),
+                    Token::Mark(b','),
+                    number(NumberConstant::Int(-2)),
+                ],
+            ),
             (
                 "-Infinity Inff",
-                [Number::Double(f64::NEG_INFINITY), Number::Float(f32::INFINITY)]
+                [NumberConstant::Double(f64::NEG_INFINITY), NumberConstant::Float(f32::INFINITY)]
                     .map(number)
                     .to_vec(),
             ),

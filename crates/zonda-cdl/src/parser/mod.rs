@@ -9,12 +9,14 @@ mod special;
 pub(crate) mod tokens;
 mod types;
 
-use crate::constant::Number;
+use crate::constant::NumberConstant;
 use crate::fault::{Fault, shown};
-use crate::kind::{Kind, Needs};
+use crate::kind::{FileKind, Needs};
 use crate::lexer::{Lexer, Token};
-use crate::names::{Names, Reference, Space, soft_primitive};
-use crate::schema::{Dimension, Group, Primitive, Schema, Special, TypeRef, Variable};
+use crate::names::{NameReference, NameSpace, NameTable, soft_primitive};
+use crate::schema::{
+    DimensionDef, GroupDef, Primitive, Schema, TypeRef, VariableDef, VariableStorage,
+};
 use crate::source::Source;
 use tokens::Tokens;
 use zonda_model::ExtType;
@@ -56,7 +58,7 @@ pub fn parse(
     source: &Source,
     dialect: Dialect,
     name: Option<&[u8]>,
-    kind: Option<Kind>,
+    kind: Option<FileKind>,
 ) -> Result<Schema, Fault> {
     let mut tokens = Tokens::new(Lexer::new(source))?;
     let at = tokens.at();
@@ -67,7 +69,7 @@ pub fn parse(
     let own = tokens.lexer().dataset_name()?;
     tokens.lexer().hex_integers = dialect == Dialect::Classic;
     tokens.advance()?;
-    let root = Group { name: name.map_or(own, <[u8]>::to_vec), parent: None, at };
+    let root = GroupDef { name: name.map_or(own, <[u8]>::to_vec), parent: None, at };
     let schema = Schema {
         groups: vec![root],
         types: Vec::new(),
@@ -79,7 +81,7 @@ pub fn parse(
         dialect,
     };
     let mut parser =
-        Parser { source, tokens, schema, names: Names::default(), dialect, kind, group: 0 };
+        Parser { source, tokens, schema, names: NameTable::default(), dialect, kind, group: 0 };
     parser.names.add_group(None);
     parser.tokens.expect(b'{')?;
     parser.body()?;
@@ -93,9 +95,9 @@ struct Parser<'s> {
     source: &'s Source,
     tokens: Tokens<'s>,
     schema: Schema,
-    names: Names,
+    names: NameTable,
     dialect: Dialect,
-    kind: Option<Kind>,
+    kind: Option<FileKind>,
     /// The group that is read.
     group: usize,
 }
@@ -156,12 +158,12 @@ impl Parser<'_> {
         let name = self.tokens.word("the name of a group")?;
         self.schema.needs.enhanced(at, "groups");
         let index = self.schema.groups.len();
-        if !self.names.add(Space::Group, self.group, &name, index) {
+        if !self.names.add(NameSpace::Group, self.group, &name, index) {
             let why = format!("there is a group {} already", shown(&name));
             return Err(Fault::at(at, why).over(name.len()));
         }
         self.names.add_group(Some(self.group));
-        self.schema.groups.push(Group { name, parent: Some(self.group), at });
+        self.schema.groups.push(GroupDef { name, parent: Some(self.group), at });
         self.group = index;
         self.tokens.expect(b'{')
     }
@@ -232,7 +234,7 @@ impl Parser<'_> {
     /// as keywords. (Variables of HDF5 files are often called as their types, and can be.)
     fn check_name(&self, at: u64, name: &[u8]) -> Result<(), Fault> {
         let is_type = match (soft_primitive(name), self.kind) {
-            (Some(Primitive::String), Some(kind)) => kind == Kind::NetCdf4,
+            (Some(Primitive::String), Some(kind)) => kind == FileKind::NetCdf4,
             (Some(Primitive::Atomic(_)), Some(kind)) => kind.has_all_integers(),
             _ => false,
         };
@@ -243,12 +245,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn type_of(&self, at: u64, reference: &Reference) -> Result<TypeRef, Fault> {
+    fn type_of(&self, at: u64, reference: &NameReference) -> Result<TypeRef, Fault> {
         let known = match self.dialect {
             Dialect::Enhanced => self.names.type_ref(self.group, reference),
             Dialect::Classic => match reference {
-                Reference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
-                Reference::Name(_) | Reference::Path(_) => None,
+                NameReference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
+                NameReference::Name(_) | NameReference::Path(_) => None,
             },
         };
         known.ok_or_else(|| {
@@ -272,7 +274,7 @@ impl Parser<'_> {
     }
 
     /// `name = length`, and more behind commas.
-    fn dimensions(&mut self, mut at: u64, first: Reference) -> Result<(), Fault> {
+    fn dimensions(&mut self, mut at: u64, first: NameReference) -> Result<(), Fault> {
         let Some(mut name) = first.into_name() else {
             return Err(Fault::at(at, "a dimension has a name, not a path"));
         };
@@ -290,11 +292,11 @@ impl Parser<'_> {
             self.tokens.advance()?;
             self.check_name(at, &name)?;
             let index = self.schema.dims.len();
-            if !self.names.add(Space::Dimension, self.group, &name, index) {
+            if !self.names.add(NameSpace::Dimension, self.group, &name, index) {
                 let why = format!("there is a dimension {} already", shown(&name));
                 return Err(Fault::at(at, why).over(name.len()));
             }
-            self.schema.dims.push(Dimension { group: self.group, name, len, unlimited, at });
+            self.schema.dims.push(DimensionDef { group: self.group, name, len, unlimited, at });
             if !self.tokens.accept(b',')? {
                 return Ok(());
             }
@@ -303,10 +305,10 @@ impl Parser<'_> {
         }
     }
 
-    fn dimension_len(&self, number: Number) -> Result<u64, Fault> {
+    fn dimension_len(&self, number: NumberConstant) -> Result<u64, Fault> {
         let len = match number {
             // The reference takes 5. and 5.0, too.
-            Number::Double(len) if len.fract() == 0.0 && (0.0..1e15).contains(&len) => {
+            NumberConstant::Double(len) if len.fract() == 0.0 && (0.0..1e15).contains(&len) => {
                 Some(crate::element::uint64_of(len))
             }
             other => other.integer().and_then(|len| u64::try_from(len).ok()),
@@ -316,7 +318,7 @@ impl Parser<'_> {
     }
 
     /// `type name(dims)`, and more names behind commas.
-    fn variables(&mut self, ty: TypeRef, mut at: u64, first: Reference) -> Result<(), Fault> {
+    fn variables(&mut self, ty: TypeRef, mut at: u64, first: NameReference) -> Result<(), Fault> {
         let Some(mut name) = first.into_name() else {
             return Err(Fault::at(at, "a variable has a name, not a path"));
         };
@@ -343,13 +345,13 @@ impl Parser<'_> {
                 self.tokens.expect(b')')?;
             }
             let index = self.schema.vars.len();
-            if !self.names.add(Space::Variable, self.group, &name, index) {
+            if !self.names.add(NameSpace::Variable, self.group, &name, index) {
                 let why = format!("there is a variable {} already", shown(&name));
                 return Err(Fault::at(at, why).over(name.len()));
             }
             self.uses(at, ty);
-            let (group, special) = (self.group, Special::default());
-            let var = Variable { group, name, ty, dims, special, fill: None, data: None, at };
+            let (group, special) = (self.group, VariableStorage::default());
+            let var = VariableDef { group, name, ty, dims, special, fill: None, data: None, at };
             self.schema.vars.push(var);
             if !self.tokens.accept(b',')? {
                 return Ok(());
@@ -360,7 +362,7 @@ impl Parser<'_> {
     }
 
     /// `variable = values ;`, of which only the place is noted.
-    fn data(&mut self, at: u64, reference: &Reference) -> Result<(), Fault> {
+    fn data(&mut self, at: u64, reference: &NameReference) -> Result<(), Fault> {
         let Some(var) = self.names.variable(self.group, reference) else {
             let name = reference.text();
             return Err(Fault::at(at, format!("undefined variable: {name}")).over(name.len()));
@@ -384,7 +386,7 @@ impl Parser<'_> {
 
     /// What can be told only when all was read.
     fn finish(mut self) -> Result<Schema, Fault> {
-        let unlimited: Vec<&Dimension> =
+        let unlimited: Vec<&DimensionDef> =
             self.schema.dims.iter().filter(|dim| dim.unlimited).collect();
         if let [_, second, ..] = unlimited[..] {
             let at = second.at;

@@ -2,10 +2,10 @@
 
 use zonda_cf::times::{self, Calendar};
 
-use crate::constant::{Constant, Item, Number};
+use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::fault::{Fault, shown};
 use crate::lexer::{Cursor, Lexer, Token};
-use crate::names::Reference;
+use crate::names::NameReference;
 
 /// Most braces within braces. No type needs as many.
 const MOST_NESTED: usize = 500;
@@ -104,22 +104,22 @@ impl<'s> Tokens<'s> {
         matches!(self.now, Token::Name(_) | Token::Path(_)) || self.lexer.word().is_some()
     }
 
-    pub(crate) fn reference(&mut self, what: &str) -> Result<Reference, Fault> {
+    pub(crate) fn reference(&mut self, what: &str) -> Result<NameReference, Fault> {
         if !self.is_reference() {
             return Err(self.unexpected(what));
         }
         // A keyword that begins nothing here is a name.
         let word = self.lexer.word().unwrap_or_default();
         Ok(match self.advance()? {
-            Token::Name(name) => Reference::Name(name),
-            Token::Path(parts) => Reference::Path(parts),
-            Token::Type(primitive) => Reference::Primitive(primitive, word),
-            _ => Reference::Name(word),
+            Token::Name(name) => NameReference::Name(name),
+            Token::Path(parts) => NameReference::Path(parts),
+            Token::Type(primitive) => NameReference::Primitive(primitive, word),
+            _ => NameReference::Name(word),
         })
     }
 
     /// Values up to something that is none; there may be none at all.
-    pub(crate) fn values(&mut self, depth: usize) -> Result<Vec<Item>, Fault> {
+    pub(crate) fn values(&mut self, depth: usize) -> Result<Vec<PlacedConstant>, Fault> {
         let mut items = Vec::new();
         if self.is(b';') || self.is(b'}') {
             return Ok(items);
@@ -133,7 +133,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// One value.
-    pub(crate) fn item(&mut self, depth: usize) -> Result<Item, Fault> {
+    pub(crate) fn item(&mut self, depth: usize) -> Result<PlacedConstant, Fault> {
         let at = self.at();
         if self.is(b'{') {
             if depth >= MOST_NESTED {
@@ -145,7 +145,7 @@ impl<'s> Tokens<'s> {
                 return Err(self.unexpected("',' or '}'"));
             }
             self.advance()?;
-            return Ok(Item { at, value: Constant::List(items) });
+            return Ok(PlacedConstant { at, value: Constant::List(items) });
         }
         let value = match &mut self.now {
             Token::Number(number) => Constant::Number(*number),
@@ -160,9 +160,9 @@ impl<'s> Tokens<'s> {
         self.advance()?;
         match value {
             Constant::Member(name) if self.is(b'(') => {
-                Ok(Item { at, value: self.call(&name, at)? })
+                Ok(PlacedConstant { at, value: self.call(&name, at)? })
             }
-            value => Ok(Item { at, value }),
+            value => Ok(PlacedConstant { at, value }),
         }
     }
 
@@ -185,7 +185,7 @@ impl<'s> Tokens<'s> {
         let known = times::date(calendar, &text, &mut problems);
         match problems.first() {
             Some(problem) => Err(Fault::at(at, format!("no date: {problem}"))),
-            None => Ok(Constant::Number(Number::Double(calendar.hours(&known, 1970)))),
+            None => Ok(Constant::Number(NumberConstant::Double(calendar.hours(&known, 1970)))),
         }
     }
 }

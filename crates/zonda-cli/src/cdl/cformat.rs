@@ -8,7 +8,7 @@ use std::io::Write;
 use zonda::ExtType;
 
 use super::digits;
-use super::values::Value;
+use super::values::CdlValue;
 
 /// Largest width and precision: a format is a few characters, what it asks for should not be gigabytes.
 const MOST: usize = 1000;
@@ -74,16 +74,16 @@ impl CFormat {
     }
 
     /// Appends a value; a floating-point one is finite.
-    pub(crate) fn push(&self, out: &mut Vec<u8>, value: Value) {
+    pub(crate) fn push(&self, out: &mut Vec<u8>, value: CdlValue) {
         out.extend_from_slice(&self.before);
         if let Some(conversion) = &self.conversion {
             let whole = match value {
-                Value::Float(value) => return self.push_float(out, conversion, value.into()),
-                Value::Double(value) => return self.push_float(out, conversion, value),
-                Value::Int(value) => value,
-                Value::UInt(value) => value.cast_signed(),
+                CdlValue::Float(value) => return self.push_float(out, conversion, value.into()),
+                CdlValue::Double(value) => return self.push_float(out, conversion, value),
+                CdlValue::Int(value) => value,
+                CdlValue::UInt(value) => value.cast_signed(),
                 // `char` is signed where formats of C are at home.
-                Value::Char(byte) => byte.cast_signed().into(),
+                CdlValue::Char(byte) => byte.cast_signed().into(),
             };
             if conversion.letter == b'c' {
                 let [byte, ..] = whole.to_le_bytes();
@@ -444,7 +444,7 @@ mod tests {
         }
     }
 
-    fn apply(format: &str, ty: ExtType, value: Value) -> Option<String> {
+    fn apply(format: &str, ty: ExtType, value: CdlValue) -> Option<String> {
         let mut out = Vec::new();
         CFormat::parse(format.as_bytes(), ty)?.push(&mut out, value);
         Some(String::from_utf8(out).unwrap())
@@ -452,8 +452,8 @@ mod tests {
 
     #[test]
     fn formats_of_c() {
-        let double = |format, value| apply(format, ExtType::Double, Value::Double(value));
-        let int = |format, value| apply(format, ExtType::Int, Value::Int(value));
+        let double = |format, value| apply(format, ExtType::Double, CdlValue::Double(value));
+        let int = |format, value| apply(format, ExtType::Int, CdlValue::Int(value));
         assert_eq!(double("%9.2f|", 3.1372).unwrap(), "     3.14|");
         assert_eq!(double("%-9.2e|", 31415.9).unwrap(), "3.14e+04 |");
         assert_eq!(double("%+08.3f", 1.5).unwrap(), "+001.500");
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(int("%lld", -1).unwrap(), "-1");
         assert_eq!(int("%#o", 8).unwrap(), "010");
         assert_eq!(int("%s", 8), None);
-        assert_eq!(apply("%c", ExtType::Char, Value::Char(b'x')).unwrap(), "x");
-        assert_eq!(apply("%s", ExtType::Char, Value::Char(b'x')), None);
+        assert_eq!(apply("%c", ExtType::Char, CdlValue::Char(b'x')).unwrap(), "x");
+        assert_eq!(apply("%s", ExtType::Char, CdlValue::Char(b'x')), None);
     }
 }

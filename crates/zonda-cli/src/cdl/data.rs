@@ -8,16 +8,16 @@ use zonda::{
 };
 
 use super::header::var_id;
-use super::lines::Lines;
+use super::lines::CdlLines;
 use super::ordered;
-use super::rows::Rows;
+use super::rows::DataRows;
 use super::select::named;
-use super::times::{Bounds, Times};
-use super::types::{Kind, Type};
-use super::values::{Format, Precision};
-use super::{Options, Selection, names};
-use crate::failure::{Failure, Result};
-use crate::placed::{self, Pieces};
+use super::times::{TimeBounds, Times};
+use super::types::{ElementType, TypeKind};
+use super::values::{Precision, ValueFormat};
+use super::{CdlOptions, DataSelection, names};
+use crate::failure::{CommandFailure, Result};
+use crate::placed::{self, VlenStore};
 
 /// Bytes read at a time: what bounds memory whatever the size of a variable.
 pub(super) const BLOCK_BYTES: usize = 4 << 20;
@@ -30,11 +30,11 @@ const C_FORMAT_END: u64 = 100;
 
 /// Writes the data section of a group.
 pub(super) fn write(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     file: &Dataset,
     group: GroupId,
-    options: &Options,
-    bounds: &Bounds,
+    options: &CdlOptions,
+    bounds: &TimeBounds,
 ) -> Result<()> {
     let (n_vars, wanted) = file.in_group(group, |meta| {
         let wanted = options.variables.iter().filter_map(|name| named(meta, name));
@@ -49,7 +49,7 @@ pub(super) fn write(
         }
         let var = VarRef { group, var: id };
         let variable =
-            file.in_group(group, |meta| Variable::new(file, meta, var, options, bounds))??;
+            file.in_group(group, |meta| DataVariable::new(file, meta, var, options, bounds))??;
         let Some(variable) = variable else { continue };
         variable.write(lines, file, options)?;
     }
@@ -57,7 +57,7 @@ pub(super) fn write(
 }
 
 /// What is needed to write one variable.
-pub(super) struct Variable {
+pub(super) struct DataVariable {
     var: VarRef,
     name: Vec<u8>,
     pub(super) escaped: Vec<u8>,
@@ -65,43 +65,43 @@ pub(super) struct Variable {
     /// Which dimensions can grow.
     pub(super) unlimited: Vec<bool>,
     pub(super) elem_bytes: usize,
-    pub(super) form: Form,
+    pub(super) form: ValueForm,
 }
 
 /// How its values are written.
-pub(super) enum Form {
+pub(super) enum ValueForm {
     /// Of numbers and characters.
-    Atomic(Format),
+    Atomic(ValueFormat),
     /// Of all other types.
     Other {
-        ty: Type,
+        ty: ElementType,
         /// Fill value, as one element.
-        fill: Option<(Vec<u8>, Pieces)>,
+        fill: Option<(Vec<u8>, VlenStore)>,
         precision: Precision,
     },
 }
 
-impl Form {
+impl ValueForm {
     fn new(
         file: &Dataset,
         meta: &Meta<'_>,
         var: VarRef,
-        options: &Options,
-        bounds: &Bounds,
-    ) -> Result<Form> {
+        options: &CdlOptions,
+        bounds: &TimeBounds,
+    ) -> Result<ValueForm> {
         let nc_type = meta.var(var.var)?.nc_type;
         let att = |name: &[u8]| meta.find_att(var.var, name).ok().map(|(_, att)| att);
         let fill = att(b"_FillValue").filter(|att| att.nc_type == nc_type && att.len == 1);
         let fill = fill.map(|att| placed::attribute(file, meta, var, &att)).transpose()?;
         let precision = options.precision;
         let Some(ty) = ExtType::from_nc_type(nc_type) else {
-            let mut empty = Pieces::default();
+            let mut empty = VlenStore::default();
             // An empty string, the first and only one.
             let mut none = || empty.place(b"", true).map(|number| number.to_ne_bytes().to_vec());
             let default = if nc_type == NC_STRING { none() } else { None };
             let fill = fill.or_else(|| Some((default?, empty)));
-            return Ok(Form::Other {
-                ty: Type::of(meta, nc_type, options.exact)?,
+            return Ok(ValueForm::Other {
+                ty: ElementType::of(meta, nc_type, options.exact)?,
                 fill,
                 precision,
             });
@@ -116,30 +116,32 @@ impl Form {
             Some(style) => Times::of(file, meta, var, meta.var(var.var)?.name, bounds, style)?,
             None => None,
         };
-        Ok(Form::Atomic(Format::new(ty, c_format, fill, times, precision)))
+        Ok(ValueForm::Atomic(ValueFormat::new(ty, c_format, fill, times, precision)))
     }
 
     /// Whether rows of characters are written as strings.
     pub(super) fn is_text(&self) -> bool {
-        matches!(self, Form::Atomic(format) if format.is_text())
+        matches!(self, ValueForm::Atomic(format) if format.is_text())
     }
 
-    pub(super) fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &Pieces) {
+    pub(super) fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &VlenStore) {
         match self {
-            Form::Atomic(format) => format.push(out, element),
-            Form::Other { ty, fill: Some((fill, of_fill)), .. }
+            ValueForm::Atomic(format) => format.push(out, element),
+            ValueForm::Other { ty, fill: Some((fill, of_fill)), .. }
                 if ty.same((fill, of_fill), (element, pieces)) =>
             {
                 out.push(b'_');
             }
-            Form::Other { ty, precision, .. } => ty.push(out, element, pieces, *precision),
+            ValueForm::Other { ty, precision, .. } => ty.push(out, element, pieces, *precision),
         }
     }
 
     /// Bytes that an element takes up while it is written, about.
     fn cost(&self, elem_bytes: usize) -> usize {
         match self {
-            Form::Other { ty, .. } if !matches!(ty.kind, Kind::Opaque | Kind::Enum(_)) => {
+            ValueForm::Other { ty, .. }
+                if !matches!(ty.kind, TypeKind::Opaque | TypeKind::Enum(_)) =>
+            {
                 elem_bytes.max(PLACED_BYTES)
             }
             _ => elem_bytes,
@@ -147,17 +149,17 @@ impl Form {
     }
 }
 
-impl Variable {
+impl DataVariable {
     /// `None` if it has no data, or none that is asked for.
     fn new(
         file: &Dataset,
         meta: &Meta<'_>,
         id: VarRef,
-        options: &Options,
-        bounds: &Bounds,
-    ) -> Result<Option<Variable>> {
+        options: &CdlOptions,
+        bounds: &TimeBounds,
+    ) -> Result<Option<DataVariable>> {
         let var = meta.var(id.var)?;
-        if options.selection == Selection::Coordinates && !is_coordinate(meta, id.var)? {
+        if options.selection == DataSelection::Coordinates && !is_coordinate(meta, id.var)? {
             return Ok(None);
         }
         let mut shape = vec![0; var.dims.len()];
@@ -166,10 +168,10 @@ impl Variable {
             return Ok(None);
         }
         let unlimited = var.dims.iter().map(|&dim| meta.dim(dim).is_ok_and(|d| d.is_unlimited));
-        let form = Form::new(file, meta, id, options, bounds)?;
+        let form = ValueForm::new(file, meta, id, options, bounds)?;
         let mut escaped = Vec::new();
         names::push_escaped(&mut escaped, var.name)?;
-        Ok(Some(Variable {
+        Ok(Some(DataVariable {
             var: id,
             name: var.name.to_vec(),
             escaped,
@@ -180,7 +182,7 @@ impl Variable {
         }))
     }
 
-    fn write(&self, lines: &mut Lines<'_>, file: &Dataset, options: &Options) -> Result<()> {
+    fn write(&self, lines: &mut CdlLines<'_>, file: &Dataset, options: &CdlOptions) -> Result<()> {
         lines.raw(b"\n")?;
         lines.indented(b" ")?;
         lines.raw(&self.escaped)?;
@@ -192,15 +194,15 @@ impl Variable {
             lines.raw(b" =\n  ")?;
             lines.set_position(2);
         }
-        let mut rows = Rows::new(self, options);
-        if let Form::Atomic(format) = &self.form
+        let mut rows = DataRows::new(self, options);
+        if let ValueForm::Atomic(format) = &self.form
             && !format.is_text()
             && !options.full
         {
             return self.write_numbers(format, &mut rows, lines, file);
         }
         let mut blocks = self.blocks(self.form.cost(self.elem_bytes));
-        let (mut buffer, mut pieces) = (Vec::new(), Pieces::default());
+        let (mut buffer, mut pieces) = (Vec::new(), VlenStore::default());
         while let Some(Block { slab, n_elems, .. }) = blocks.next() {
             memory::resize(&mut buffer, n_elems.saturating_mul(self.elem_bytes), 0)?;
             pieces.clear();
@@ -224,9 +226,9 @@ impl Variable {
     /// Numbers: their text is made by all cores.
     fn write_numbers(
         &self,
-        format: &Format,
-        rows: &mut Rows<'_>,
-        lines: &mut Lines<'_>,
+        format: &ValueFormat,
+        rows: &mut DataRows<'_>,
+        lines: &mut CdlLines<'_>,
         file: &Dataset,
     ) -> Result<()> {
         let row_len = rows.len();
@@ -253,7 +255,7 @@ impl Variable {
             |(block, range, column)| format.texts(&block[range], self.elem_bytes, column, row_len),
             |texts| Ok(rows.put_texts(lines, &texts)?),
         );
-        if let Err(Failure::Library(_)) = &done {
+        if let Err(CommandFailure::Library(_)) = &done {
             rows.announce(lines)?;
         }
         done

@@ -2,24 +2,24 @@
 
 use zonda::{AttView, Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
 
-use super::lines::Lines;
-use super::times::{Bounds, Times};
-use super::types::{Kind, Type, outward, push_hex};
+use super::lines::CdlLines;
+use super::times::{TimeBounds, Times};
+use super::types::{ElementType, TypeKind, outward, push_hex};
 use super::values::Precision;
-use super::{Options, names, special, types, values};
+use super::{CdlOptions, names, special, types, values};
 use crate::failure::Result;
-use crate::placed::{self, Pieces};
+use crate::placed::{self, VlenStore};
 
 /// Global attribute that netCDF-4 keeps for itself and that is not shown among the others.
 const PROVENANCE: &[u8] = b"_NCProperties";
 
 /// Writes everything between the opening brace and the data section.
 pub(super) fn write(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     file: &Dataset,
     meta: &Meta<'_>,
-    options: &Options,
-    bounds: &mut Bounds,
+    options: &CdlOptions,
+    bounds: &mut TimeBounds,
 ) -> Result<()> {
     let group = meta.group_id();
     types::write(lines, meta)?;
@@ -49,13 +49,14 @@ pub(super) fn write(
         // As far as it can be said.
         lines.indented(&text)?;
         pushed?;
-        let owner = Owner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
+        let owner =
+            AttributeOwner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
         owner.write(lines, options, bounds)?;
         if options.special {
             special::write_var(lines, &owner, options)?;
         }
     }
-    let owner = Owner { file, meta, var: VarRef::group(group), name: b"" };
+    let owner = AttributeOwner { file, meta, var: VarRef::group(group), name: b"" };
     let is_root = group == GroupId::ROOT;
     if meta.n_atts(VarId::GLOBAL)? > 0 || options.special {
         lines.raw(b"\n")?;
@@ -131,7 +132,7 @@ fn group_of(meta: &Meta<'_>, id: DimId) -> Option<Vec<u8>> {
 }
 
 /// What attributes belong to.
-pub(super) struct Owner<'a> {
+pub(super) struct AttributeOwner<'a> {
     pub(super) file: &'a Dataset,
     pub(super) meta: &'a Meta<'a>,
     pub(super) var: VarRef,
@@ -139,8 +140,13 @@ pub(super) struct Owner<'a> {
     pub(super) name: &'a [u8],
 }
 
-impl Owner<'_> {
-    fn write(&self, lines: &mut Lines<'_>, options: &Options, bounds: &mut Bounds) -> Result<()> {
+impl AttributeOwner<'_> {
+    fn write(
+        &self,
+        lines: &mut CdlLines<'_>,
+        options: &CdlOptions,
+        bounds: &mut TimeBounds,
+    ) -> Result<()> {
         for index in 0..self.meta.n_atts(self.var.var)? {
             self.write_att(lines, index, options, bounds)?;
         }
@@ -149,16 +155,16 @@ impl Owner<'_> {
 
     fn write_att(
         &self,
-        lines: &mut Lines<'_>,
+        lines: &mut CdlLines<'_>,
         index: usize,
-        options: &Options,
-        bounds: &mut Bounds,
+        options: &CdlOptions,
+        bounds: &mut TimeBounds,
     ) -> Result<()> {
         let att = self.meta.att(self.var.var, index)?;
         if self.var == VarRef::group(GroupId::ROOT) && *att.name == *PROVENANCE {
             return Ok(());
         }
-        let ty = Type::of(self.meta, att.nc_type, options.exact)?;
+        let ty = ElementType::of(self.meta, att.nc_type, options.exact)?;
         lines.indented(&self.att_name(&att)?)?;
         let (bytes, pieces) = placed::attribute(self.file, self.meta, self.var, &att)?;
         let n = usize::try_from(att.len).unwrap_or(usize::MAX);
@@ -203,9 +209,9 @@ impl Owner<'_> {
     /// are wrapped as in the data section; what is still to be written is returned.
     fn att_values(
         &self,
-        lines: &mut Lines<'_>,
-        ty: &Type,
-        (bytes, pieces): (&[u8], &Pieces),
+        lines: &mut CdlLines<'_>,
+        ty: &ElementType,
+        (bytes, pieces): (&[u8], &VlenStore),
         n: usize,
         precision: Precision,
     ) -> Result<Vec<u8>> {
@@ -215,36 +221,36 @@ impl Owner<'_> {
         if n == 0 {
             return Ok(b"\"\"".to_vec());
         }
-        if let Kind::Atomic(ExtType::Char) = ty.kind {
+        if let TypeKind::Atomic(ExtType::Char) = ty.kind {
             push_string(&mut text, bytes, cut);
             return Ok(text);
         }
         for (at, element) in bytes.chunks_exact(ty.size.max(1)).enumerate() {
             match &ty.kind {
-                Kind::Atomic(ty) => {
-                    let value = values::Value::native(*ty, element);
+                TypeKind::Atomic(ty) => {
+                    let value = values::CdlValue::native(*ty, element);
                     values::push_att_value(&mut text, *ty, value, precision);
                 }
-                Kind::String { .. } => {
+                TypeKind::String { .. } => {
                     let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
                     match number.and_then(|number| pieces.get(number)) {
                         Some(string) => push_string(&mut text, string, cut),
                         None => text.extend_from_slice(b"NIL"),
                     }
                 }
-                Kind::Enum(symbols) => match symbols.name(element) {
+                TypeKind::Enum(symbols) => match symbols.name(element) {
                     Some(name) => names::push_escaped(&mut text, name)?,
                     None => symbols.push(&mut text, element),
                 },
-                Kind::Opaque | Kind::Unknown => push_hex(&mut text, element),
-                Kind::Vlen(_) | Kind::Compound(_) => {
+                TypeKind::Opaque | TypeKind::Unknown => push_hex(&mut text, element),
+                TypeKind::Vlen(_) | TypeKind::Compound(_) => {
                     ty.push(&mut text, element, pieces, precision);
                 }
             }
             if at + 1 < n {
                 text.extend_from_slice(b", ");
             }
-            if matches!(ty.kind, Kind::Vlen(_) | Kind::Compound(_)) {
+            if matches!(ty.kind, TypeKind::Vlen(_) | TypeKind::Compound(_)) {
                 lines.put(&text)?;
                 text.clear();
             }
@@ -255,7 +261,7 @@ impl Owner<'_> {
 
 /// The values of an attribute as dates, in a comment: one or two on its line, more on lines of their
 /// own.
-fn write_times(lines: &mut Lines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) -> Result<()> {
+fn write_times(lines: &mut CdlLines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) -> Result<()> {
     /// Where `ncdump` takes lines of such a list to begin.
     const START: usize = 18;
     let n = bytes.len() / ty.size();
@@ -263,7 +269,7 @@ fn write_times(lines: &mut Lines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) 
     let mut at = 0;
     for (index, element) in bytes.chunks_exact(ty.size()).enumerate() {
         text.clear();
-        times.push(&mut text, values::Value::native(ty, element));
+        times.push(&mut text, values::CdlValue::native(ty, element));
         if index + 1 < n {
             text.push(b',');
         }

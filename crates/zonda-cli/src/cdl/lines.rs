@@ -14,7 +14,7 @@ const ENOUGH: usize = 64 << 10;
 /// Writes CDL, and values so that lines keep to a length, counted as `ncdump` counts: by the position
 /// that callers set after writing what is not wrapped. It is kept from one part of the file to the
 /// next, as there.
-pub(crate) struct Lines<'a> {
+pub(crate) struct CdlLines<'a> {
     out: &'a mut dyn Write,
     /// What is not handed to `out` yet.
     waiting: Vec<u8>,
@@ -23,10 +23,10 @@ pub(crate) struct Lines<'a> {
     indent: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> CdlLines<'a> {
     /// Lines of at most `line_len` bytes; two of them are kept for the delimiter at the end.
-    pub(crate) fn new(out: &'a mut dyn Write, line_len: usize) -> Lines<'a> {
-        Lines { out, waiting: Vec::new(), at: 0, max: line_len.saturating_sub(END), indent: 0 }
+    pub(crate) fn new(out: &'a mut dyn Write, line_len: usize) -> CdlLines<'a> {
+        CdlLines { out, waiting: Vec::new(), at: 0, max: line_len.saturating_sub(END), indent: 0 }
     }
 
     /// One level deeper from here on.
@@ -39,7 +39,7 @@ impl<'a> Lines<'a> {
         self.indent = self.indent.saturating_sub(LEVEL);
     }
 
-    /// Says where in the line, not counting its indentation, the next [`Lines::put`] begins.
+    /// Says where in the line, not counting its indentation, the next [`CdlLines::put`] begins.
     pub(crate) fn set_position(&mut self, at: usize) {
         self.at = at + self.indent;
     }
@@ -95,7 +95,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// As [`Lines::put`] for texts of these lengths, one after the other, none of which ends a line.
+    /// As [`CdlLines::put`] for texts of these lengths, one after the other, none of which ends a line.
     /// Returns how many bytes they are together.
     pub(crate) fn put_run(&mut self, text: &[u8], lens: &[u16]) -> io::Result<usize> {
         let (mut from, mut to) = (0, 0);
@@ -113,7 +113,7 @@ impl<'a> Lines<'a> {
         Ok(to)
     }
 
-    /// Writes a row behind which another one follows, as [`Lines::put`] of its values and of what
+    /// Writes a row behind which another one follows, as [`CdlLines::put`] of its values and of what
     /// is between rows; false, and nothing is written, if the row does not fit in this line.
     pub(crate) fn put_row(&mut self, text: &[u8]) -> io::Result<bool> {
         if self.at + text.len() > self.max {
@@ -145,7 +145,7 @@ mod tests {
 
     fn written(depth: usize) -> String {
         let mut text = Vec::new();
-        let mut lines = Lines::new(&mut text, 12);
+        let mut lines = CdlLines::new(&mut text, 12);
         (0..depth).for_each(|_| lines.deeper());
         lines.indented(b" x = ").unwrap();
         lines.set_position(5);
@@ -162,13 +162,13 @@ mod tests {
         let (mut one, mut all) = (Vec::new(), Vec::new());
         let values: Vec<String> = (0..300).map(|n| format!("{}, ", n * n * n % 1009)).collect();
         let lens: Vec<u16> = values.iter().map(|value| value.len() as u16).collect();
-        let mut lines = Lines::new(&mut one, 40);
+        let mut lines = CdlLines::new(&mut one, 40);
         lines.set_position(9);
         for value in &values {
             lines.put(value.as_bytes()).unwrap();
         }
         lines.hand_over().unwrap();
-        let mut lines = Lines::new(&mut all, 40);
+        let mut lines = CdlLines::new(&mut all, 40);
         lines.set_position(9);
         let text = values.concat();
         let first = lines.put_run(text.as_bytes(), &lens[..123]).unwrap();

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// The names of a list with commas; empty ones are left out.
 pub(crate) fn list(text: &OsStr) -> Vec<Vec<u8>> {
@@ -22,7 +22,7 @@ pub(crate) fn push_escaped(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     if let Some(&first) = name.first() {
         if first <= b' ' || first == 0x7F {
             // In the words of ncdump.
-            return Err(Failure::InFile(format!(
+            return Err(CommandFailure::InFile(format!(
                 "name begins with space or control-character: {}",
                 char::from(first)
             )));

@@ -7,7 +7,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Jobs that are given out beyond those that threads are at.
 const AHEAD: usize = 2;
@@ -99,8 +99,8 @@ fn receive<T>(from: &Mutex<Receiver<T>>) -> Option<T> {
 }
 
 /// A thread that panicked has said why.
-fn gone() -> Failure {
-    Failure::text("a thread ended before its work was done")
+fn gone() -> CommandFailure {
+    CommandFailure::text("a thread ended before its work was done")
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
             || {
                 at += 1;
                 match at {
-                    13 => Err(Failure::text("unlucky")),
+                    13 => Err(CommandFailure::text("unlucky")),
                     _ => Ok((at <= n).then_some(at)),
                 }
             },
@@ -124,7 +124,7 @@ mod tests {
             },
             |square| {
                 seen.push(square);
-                if fail_at == Some(square) { Err(Failure::text("enough")) } else { Ok(()) }
+                if fail_at == Some(square) { Err(CommandFailure::text("enough")) } else { Ok(()) }
             },
         );
         (end, seen)

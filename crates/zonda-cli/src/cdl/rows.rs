@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use zonda::slab::advance;
 
-use super::data::{BLOCK_BYTES, Variable};
-use super::lines::Lines;
+use super::data::{BLOCK_BYTES, DataVariable};
+use super::lines::CdlLines;
 use super::values::Texts;
-use super::{IndexOrder, Options};
-use crate::placed::Pieces;
+use super::{CdlOptions, IndexOrder};
+use crate::placed::VlenStore;
 
 /// Writes elements, handed over in memory order and in pieces of any size, as rows along the last
 /// dimension.
-pub(super) struct Rows<'a> {
-    variable: &'a Variable,
-    options: &'a Options,
+pub(super) struct DataRows<'a> {
+    variable: &'a DataVariable,
+    options: &'a CdlOptions,
     row_len: usize,
     /// Index of the current row in all dimensions but the last, where comments or braces need it.
     corner: Vec<usize>,
@@ -29,8 +29,8 @@ pub(super) struct Rows<'a> {
     text: Vec<u8>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(variable: &'a Variable, options: &'a Options) -> Rows<'a> {
+impl<'a> DataRows<'a> {
+    pub(super) fn new(variable: &'a DataVariable, options: &'a CdlOptions) -> DataRows<'a> {
         let (row_len, outer) = match variable.shape.split_last() {
             Some((&last, outer)) => (last, outer.len()),
             None => (1, 0),
@@ -38,11 +38,11 @@ impl<'a> Rows<'a> {
         let left = variable.shape[..outer].iter().fold(1, |n: usize, &len| n.saturating_mul(len));
         let has_braces = variable.unlimited.iter().skip(1).any(|&grows| grows);
         let (corner, text) = (vec![0; outer], Vec::new());
-        Rows { variable, options, row_len, corner, at: 0, left, has_braces, nuls: 0, text }
+        DataRows { variable, options, row_len, corner, at: 0, left, has_braces, nuls: 0, text }
     }
 
     /// Writes what comes before the elements of the next row, which cannot be read.
-    pub(super) fn announce(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    pub(super) fn announce(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         if self.at > 0 {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Writes elements whose text is made already, the next in order.
-    pub(super) fn put_texts(&mut self, lines: &mut Lines<'_>, texts: &Texts) -> io::Result<()> {
+    pub(super) fn put_texts(&mut self, lines: &mut CdlLines<'_>, texts: &Texts) -> io::Result<()> {
         let (mut text, mut lens) = (&texts.text[..], &texts.lens[..]);
         // Where a row is nothing but its values, one that fits in a line is put as a whole.
         let is_bare = !(self.has_braces || self.options.brief || self.options.full);
@@ -98,9 +98,9 @@ impl<'a> Rows<'a> {
 
     pub(super) fn put(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut CdlLines<'_>,
         bytes: &[u8],
-        pieces: &Pieces,
+        pieces: &VlenStore,
     ) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -122,7 +122,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    fn begin_row(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn begin_row(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         for _ in 0..self.n_braces(|at, _| at == 0) {
             lines.put(b"{")?;
         }
@@ -134,7 +134,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The comment before a row, if it is asked for.
-    fn put_brief(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn put_brief(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         if self.options.brief && !self.corner.is_empty() {
             self.text.clear();
             self.push_brief();
@@ -147,7 +147,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The row's characters without the NULs at its end.
-    fn put_text(&mut self, lines: &mut Lines<'_>, bytes: &[u8]) -> io::Result<()> {
+    fn put_text(&mut self, lines: &mut CdlLines<'_>, bytes: &[u8]) -> io::Result<()> {
         self.text.clear();
         for &byte in bytes {
             if byte == 0 {
@@ -179,9 +179,9 @@ impl<'a> Rows<'a> {
 
     fn put_values(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut CdlLines<'_>,
         bytes: &[u8],
-        pieces: &Pieces,
+        pieces: &VlenStore,
     ) -> io::Result<()> {
         for element in bytes.chunks_exact(self.variable.elem_bytes) {
             self.at += 1;
@@ -206,7 +206,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    fn end_row(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn end_row(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         if self.variable.form.is_text() {
             self.nuls = 0;
             lines.raw(b"\"")?;

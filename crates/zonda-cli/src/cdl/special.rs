@@ -2,9 +2,9 @@
 
 use zonda::{Endianness, ExtType, FilterSpec, Format, StorageKind};
 
-use super::header::Owner;
-use super::lines::Lines;
-use super::{Options, names};
+use super::header::AttributeOwner;
+use super::lines::CdlLines;
+use super::{CdlOptions, names};
 use crate::failure::Result;
 use crate::placed;
 
@@ -14,7 +14,12 @@ const SHUFFLE: u32 = 2;
 const FLETCHER32: u32 = 3;
 
 /// Writes one, with its value as it stands in CDL.
-fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> Result<()> {
+fn write(
+    lines: &mut CdlLines<'_>,
+    owner: &AttributeOwner<'_>,
+    name: &str,
+    value: &str,
+) -> Result<()> {
     let mut text = b"\t\t".to_vec();
     names::push_escaped(&mut text, owner.name)?;
     text.extend_from_slice(format!(":{name} = {value} ;\n").as_bytes());
@@ -22,7 +27,11 @@ fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> R
 }
 
 /// Those of a variable; classic files have none but what `ncdump` says of CDF-5.
-pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Options) -> Result<()> {
+pub(super) fn write_var(
+    lines: &mut CdlLines<'_>,
+    owner: &AttributeOwner<'_>,
+    options: &CdlOptions,
+) -> Result<()> {
     if !owner.file.is_hdf5() {
         // `ncdump` 4.9.0 asks in CDF-5, too, and fails behind this answer unless elements are bytes.
         if options.exact && owner.meta.format() == Format::Cdf5 {
@@ -116,7 +125,7 @@ pub(crate) fn numbers(filter: &FilterSpec) -> String {
 
 /// Whether `ncdump` 4.9.0 could take the file for one of netCDF: it does not look at the attribute
 /// that says so, but at marks that netCDF leaves on dimensions, and not at all in the classic model.
-fn is_marked(owner: &Owner<'_>) -> Result<bool> {
+fn is_marked(owner: &AttributeOwner<'_>) -> Result<bool> {
     let mut left = vec![owner.meta.group_id()];
     while let Some(group) = left.pop().filter(|_| owner.meta.format() == Format::NetCdf4) {
         let group = owner.meta.group(group)?;
@@ -130,9 +139,9 @@ fn is_marked(owner: &Owner<'_>) -> Result<bool> {
 
 /// Those of the file.
 pub(super) fn write_global(
-    lines: &mut Lines<'_>,
-    owner: &Owner<'_>,
-    options: &Options,
+    lines: &mut CdlLines<'_>,
+    owner: &AttributeOwner<'_>,
+    options: &CdlOptions,
 ) -> Result<()> {
     if owner.file.is_hdf5() {
         for name in ["_NCProperties", "_SuperblockVersion", "_IsNetcdf4"] {

@@ -3,7 +3,7 @@
 use zonda::{Dataset, ExtType, Meta, VarRef};
 use zonda_cf::times::{self, Calendar, Problem, Since};
 
-use super::values::{Value, special};
+use super::values::{CdlValue, special};
 use crate::failure::Result;
 use crate::placed;
 
@@ -17,9 +17,9 @@ pub(crate) struct TimeStyle {
 /// Whose times a variable holds that has none of its own: its name, and the variable that says with
 /// the attribute `bounds` that they are its bounds.
 #[derive(Debug, Default)]
-pub(super) struct Bounds(Vec<(Vec<u8>, VarRef)>);
+pub(super) struct TimeBounds(Vec<(Vec<u8>, VarRef)>);
 
-impl Bounds {
+impl TimeBounds {
     /// `of` says that the variable with that name has its bounds.
     pub(super) fn add(&mut self, name: &[u8], of: VarRef) {
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
@@ -50,7 +50,7 @@ impl Times {
         meta: &Meta<'_>,
         var: VarRef,
         name: &[u8],
-        bounds: &Bounds,
+        bounds: &TimeBounds,
         style: TimeStyle,
     ) -> Result<Option<Times>> {
         let var = bounds.of(name).unwrap_or(var);
@@ -81,13 +81,13 @@ impl Times {
 
     /// Appends a time: a date in quotes, which is empty where there is no such date. What is wrong is
     /// said on standard error.
-    pub(super) fn push(&self, out: &mut Vec<u8>, value: Value) {
+    pub(super) fn push(&self, out: &mut Vec<u8>, value: CdlValue) {
         let number = match value {
-            Value::Char(byte) => f64::from(byte),
-            Value::Int(value) => value as f64,
-            Value::UInt(value) => value as f64,
-            Value::Float(value) => f64::from(value),
-            Value::Double(value) => value,
+            CdlValue::Char(byte) => f64::from(byte),
+            CdlValue::Int(value) => value as f64,
+            CdlValue::UInt(value) => value as f64,
+            CdlValue::Float(value) => f64::from(value),
+            CdlValue::Double(value) => value,
         };
         if let Some(text) = special(number) {
             return out.extend_from_slice(text.as_bytes());
@@ -119,7 +119,7 @@ mod tests {
         let style = TimeStyle { separator };
         let times = Times::parse(units.as_bytes(), calendar.as_bytes(), style)?;
         let mut out = Vec::new();
-        times.push(&mut out, Value::Double(value));
+        times.push(&mut out, CdlValue::Double(value));
         Some(String::from_utf8(out).unwrap())
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_last_to_say_so_has_the_bounds() {
-        let mut bounds = Bounds::default();
+        let mut bounds = TimeBounds::default();
         let var = |id| VarRef { group: GroupId::ROOT, var: VarId(id) };
         bounds.add(b"time_bnds\0x", var(1));
         bounds.add(b"time_bnds", var(2));

@@ -4,22 +4,22 @@ use std::io::Write;
 
 use zonda::{ExtType, Field, Meta, NC_STRING, UserClass};
 
-use super::lines::Lines;
+use super::lines::CdlLines;
 use super::names;
-use super::values::{Precision, Value, is_fill, push_plain};
+use super::values::{CdlValue, Precision, is_fill, push_plain};
 use crate::failure::Result;
-use crate::placed::Pieces;
+use crate::placed::VlenStore;
 
 /// What an element is made of.
 #[derive(Clone, Debug)]
-pub(crate) struct Type {
+pub(crate) struct ElementType {
     /// Bytes in memory.
     pub(crate) size: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TypeKind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TypeKind {
     Atomic(ExtType),
     /// Exact in what `ncdump` 4.9.0 does to vertical tabs: they become newlines.
     String {
@@ -27,8 +27,8 @@ pub(crate) enum Kind {
     },
     Opaque,
     Enum(Symbols),
-    Vlen(Box<Type>),
-    Compound(Vec<Part>),
+    Vlen(Box<ElementType>),
+    Compound(Vec<CompoundField>),
     /// Bytes of which netCDF does not know what they are.
     Unknown,
 }
@@ -44,56 +44,63 @@ pub(crate) struct Symbols {
 
 /// A field of a compound.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct CompoundField {
     offset: usize,
     dims: Vec<usize>,
-    ty: Type,
+    ty: ElementType,
 }
 
 /// Types in types of more levels than this are shown as bytes.
 const DEEPEST: usize = 64;
 
-impl Type {
+impl ElementType {
     /// The type with that number; `exact` as in [`super::Options`].
     ///
     /// # Errors
     /// `NC_EBADTYPE`.
-    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32, exact: bool) -> zonda::Result<Type> {
-        Type::nested(meta, nc_type, exact, 0)
+    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32, exact: bool) -> zonda::Result<ElementType> {
+        ElementType::nested(meta, nc_type, exact, 0)
     }
 
-    fn nested(meta: &Meta<'_>, nc_type: i32, exact: bool, depth: usize) -> zonda::Result<Type> {
+    fn nested(
+        meta: &Meta<'_>,
+        nc_type: i32,
+        exact: bool,
+        depth: usize,
+    ) -> zonda::Result<ElementType> {
         if let Some(ty) = ExtType::from_nc_type(nc_type) {
-            return Ok(Type { size: ty.size(), kind: Kind::Atomic(ty) });
+            return Ok(ElementType { size: ty.size(), kind: TypeKind::Atomic(ty) });
         }
         let size = meta.type_size(nc_type)?;
         if nc_type == NC_STRING {
-            return Ok(Type { size, kind: Kind::String { exact } });
+            return Ok(ElementType { size, kind: TypeKind::String { exact } });
         }
         if depth == DEEPEST {
-            return Ok(Type { size, kind: Kind::Unknown });
+            return Ok(ElementType { size, kind: TypeKind::Unknown });
         }
-        let inner = |nc_type| Type::nested(meta, nc_type, exact, depth + 1);
+        let inner = |nc_type| ElementType::nested(meta, nc_type, exact, depth + 1);
         let kind = match &meta.user_type(nc_type)?.class {
-            UserClass::Opaque => Kind::Opaque,
+            UserClass::Opaque => TypeKind::Opaque,
             UserClass::Enum { base, members } => {
                 let mut sorted: Vec<_> =
                     members.iter().map(|(name, value)| (value.to_vec(), name.to_vec())).collect();
                 sorted.sort_by(|a, b| a.0.cmp(&b.0));
-                Kind::Enum(Symbols { base: ExtType::from_nc_type(*base), sorted })
+                TypeKind::Enum(Symbols { base: ExtType::from_nc_type(*base), sorted })
             }
-            UserClass::Vlen { base: 0 } | UserClass::Unknown | UserClass::String => Kind::Unknown,
-            UserClass::Vlen { base } => Kind::Vlen(Box::new(inner(*base)?)),
+            UserClass::Vlen { base: 0 } | UserClass::Unknown | UserClass::String => {
+                TypeKind::Unknown
+            }
+            UserClass::Vlen { base } => TypeKind::Vlen(Box::new(inner(*base)?)),
             UserClass::Compound(fields) => {
                 let part = |field: &Field| {
                     let dims = field.dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(0));
                     let (dims, ty) = (dims.collect(), inner(field.nc_type)?);
-                    Ok(Part { offset: field.offset, dims, ty })
+                    Ok(CompoundField { offset: field.offset, dims, ty })
                 };
-                Kind::Compound(fields.iter().map(part).collect::<zonda::Result<_>>()?)
+                TypeKind::Compound(fields.iter().map(part).collect::<zonda::Result<_>>()?)
             }
         };
-        Ok(Type { size, kind })
+        Ok(ElementType { size, kind })
     }
 
     /// Appends a value as it is in the data section and within others.
@@ -101,15 +108,15 @@ impl Type {
         &self,
         out: &mut Vec<u8>,
         element: &[u8],
-        pieces: &Pieces,
+        pieces: &VlenStore,
         precision: Precision,
     ) {
         match &self.kind {
-            Kind::Atomic(ty) => push_plain(out, Value::native(*ty, element), precision),
-            Kind::String { exact } => push_string(out, piece(element, 0, pieces), *exact),
-            Kind::Opaque | Kind::Unknown => push_hex(out, element),
-            Kind::Enum(symbols) => symbols.push(out, element),
-            Kind::Vlen(base) => {
+            TypeKind::Atomic(ty) => push_plain(out, CdlValue::native(*ty, element), precision),
+            TypeKind::String { exact } => push_string(out, piece(element, 0, pieces), *exact),
+            TypeKind::Opaque | TypeKind::Unknown => push_hex(out, element),
+            TypeKind::Enum(symbols) => symbols.push(out, element),
+            TypeKind::Vlen(base) => {
                 out.push(b'{');
                 base.push_all(
                     out,
@@ -119,7 +126,7 @@ impl Type {
                 );
                 out.push(b'}');
             }
-            Kind::Compound(parts) => {
+            TypeKind::Compound(parts) => {
                 out.push(b'{');
                 for (at, part) in parts.iter().enumerate() {
                     if at > 0 {
@@ -132,7 +139,7 @@ impl Type {
         }
     }
 
-    fn push_all(&self, out: &mut Vec<u8>, items: &[u8], pieces: &Pieces, precision: Precision) {
+    fn push_all(&self, out: &mut Vec<u8>, items: &[u8], pieces: &VlenStore, precision: Precision) {
         for (at, item) in items.chunks_exact(self.size.max(1)).enumerate() {
             if at > 0 {
                 out.extend_from_slice(b", ");
@@ -142,23 +149,25 @@ impl Type {
     }
 
     /// Whether two values are the same, as far as fill values are concerned.
-    pub(crate) fn same(&self, fill: (&[u8], &Pieces), value: (&[u8], &Pieces)) -> bool {
+    pub(crate) fn same(&self, fill: (&[u8], &VlenStore), value: (&[u8], &VlenStore)) -> bool {
         match &self.kind {
-            Kind::Atomic(ty) => is_fill(Value::native(*ty, fill.0), Value::native(*ty, value.0)),
-            Kind::String { .. } => piece(fill.0, 0, fill.1) == piece(value.0, 0, value.1),
-            Kind::Opaque | Kind::Unknown | Kind::Enum(_) => fill.0 == value.0,
-            Kind::Vlen(base) => {
+            TypeKind::Atomic(ty) => {
+                is_fill(CdlValue::native(*ty, fill.0), CdlValue::native(*ty, value.0))
+            }
+            TypeKind::String { .. } => piece(fill.0, 0, fill.1) == piece(value.0, 0, value.1),
+            TypeKind::Opaque | TypeKind::Unknown | TypeKind::Enum(_) => fill.0 == value.0,
+            TypeKind::Vlen(base) => {
                 let items = |(element, pieces)| piece(element, 8, pieces).unwrap_or_default();
                 base.all_same((items(fill), fill.1), (items(value), value.1))
             }
-            Kind::Compound(parts) => parts.iter().all(|part| {
+            TypeKind::Compound(parts) => parts.iter().all(|part| {
                 let (of_fill, of_value) = (part.bytes(fill.0), part.bytes(value.0));
                 part.ty.all_same((of_fill, fill.1), (of_value, value.1))
             }),
         }
     }
 
-    fn all_same(&self, fill: (&[u8], &Pieces), value: (&[u8], &Pieces)) -> bool {
+    fn all_same(&self, fill: (&[u8], &VlenStore), value: (&[u8], &VlenStore)) -> bool {
         let of = |bytes| <[u8]>::chunks_exact(bytes, self.size.max(1));
         fill.0.len() == value.0.len()
             && of(fill.0).zip(of(value.0)).all(|(a, b)| self.same((a, fill.1), (b, value.1)))
@@ -166,21 +175,21 @@ impl Type {
 }
 
 /// The piece whose number is at `at` of an element.
-fn piece<'p>(element: &[u8], at: usize, pieces: &'p Pieces) -> Option<&'p [u8]> {
+fn piece<'p>(element: &[u8], at: usize, pieces: &'p VlenStore) -> Option<&'p [u8]> {
     let number = element.get(at..)?.first_chunk()?;
     pieces.get(u64::from_ne_bytes(*number))
 }
 
-impl Part {
+impl CompoundField {
     /// Its bytes in those of the compound.
     fn bytes<'e>(&self, element: &'e [u8]) -> &'e [u8] {
         let n_items = self.dims.iter().product::<usize>();
         element.get(self.offset..self.offset + n_items * self.ty.size).unwrap_or_default()
     }
 
-    fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &Pieces, precision: Precision) {
+    fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &VlenStore, precision: Precision) {
         let bytes = self.bytes(element);
-        let is_text = matches!(self.ty.kind, Kind::Atomic(ExtType::Char));
+        let is_text = matches!(self.ty.kind, TypeKind::Atomic(ExtType::Char));
         let Some(&row) = self.dims.last() else {
             if is_text {
                 push_chars(out, bytes);
@@ -217,7 +226,7 @@ impl Symbols {
         match (self.name(value), self.base) {
             (Some(name), _) => out.extend_from_slice(name),
             (None, Some(base)) => {
-                push_plain(out, Value::native(base, value), Precision::default());
+                push_plain(out, CdlValue::native(base, value), Precision::default());
             }
             (None, None) => push_hex(out, value),
         }
@@ -299,7 +308,7 @@ pub(crate) fn push_name(out: &mut Vec<u8>, meta: &Meta<'_>, nc_type: i32) -> Res
 }
 
 /// Writes the declarations of the types of a group.
-pub(super) fn write(lines: &mut Lines<'_>, meta: &Meta<'_>) -> Result<()> {
+pub(super) fn write(lines: &mut CdlLines<'_>, meta: &Meta<'_>) -> Result<()> {
     if meta.type_ids().is_empty() {
         return Ok(());
     }
@@ -312,7 +321,7 @@ pub(super) fn write(lines: &mut Lines<'_>, meta: &Meta<'_>) -> Result<()> {
     Ok(())
 }
 
-fn declare(lines: &mut Lines<'_>, meta: &Meta<'_>, id: i32) -> Result<()> {
+fn declare(lines: &mut CdlLines<'_>, meta: &Meta<'_>, id: i32) -> Result<()> {
     let ty = meta.user_type(id)?;
     let mut text = Vec::new();
     match &ty.class {
@@ -367,15 +376,15 @@ fn push_field(text: &mut Vec<u8>, meta: &Meta<'_>, field: &Field) -> Result<()> 
 }
 
 /// Name of a member of an enumeration, and its value in native bytes.
-type Member = (Box<[u8]>, Box<[u8]>);
+type EnumMember = (Box<[u8]>, Box<[u8]>);
 
 /// An enumeration is wrapped as values are.
 fn declare_enum(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     meta: &Meta<'_>,
     name: &[u8],
     base: i32,
-    members: &[Member],
+    members: &[EnumMember],
 ) -> Result<()> {
     lines.indent()?;
     let mut text = Vec::new();
@@ -387,11 +396,11 @@ fn declare_enum(
     for (at, (name, value)) in members.iter().enumerate() {
         text.clear();
         names::push_escaped(&mut text, name)?;
-        let value = ExtType::from_nc_type(base).map(|ty| Value::native(ty, value));
+        let value = ExtType::from_nc_type(base).map(|ty| CdlValue::native(ty, value));
         let _ = match value {
-            Some(Value::Int(value)) => write!(text, " = {value}"),
+            Some(CdlValue::Int(value)) => write!(text, " = {value}"),
             // Whatever the type, as a signed number of 64 bits.
-            Some(Value::UInt(value)) => write!(text, " = {}", value.cast_signed()),
+            Some(CdlValue::UInt(value)) => write!(text, " = {}", value.cast_signed()),
             _ => Ok(()),
         };
         text.extend_from_slice(if at + 1 < members.len() { b", " } else { b"} ;\n" });
@@ -415,11 +424,11 @@ mod tests {
 
     use super::*;
 
-    fn int() -> Type {
-        Type { size: 4, kind: Kind::Atomic(ExtType::Int) }
+    fn int() -> ElementType {
+        ElementType { size: 4, kind: TypeKind::Atomic(ExtType::Int) }
     }
 
-    fn text(ty: &Type, element: &[u8], pieces: &Pieces) -> String {
+    fn text(ty: &ElementType, element: &[u8], pieces: &VlenStore) -> String {
         let mut out = Vec::new();
         ty.push(&mut out, element, pieces, Precision::default());
         String::from_utf8(out).unwrap()
@@ -431,22 +440,22 @@ mod tests {
         let mut sorted = vec![named(300, "high"), named(1, "low"), named(1, "again")];
         sorted.sort_by(|a, b| a.0.cmp(&b.0));
         let symbols = Symbols { base: Some(ExtType::Int), sorted };
-        let ty = Type { size: 4, kind: Kind::Enum(symbols) };
+        let ty = ElementType { size: 4, kind: TypeKind::Enum(symbols) };
         for (value, expected) in [(300, "high"), (1, "low"), (-7, "-7")] {
-            assert_eq!(text(&ty, &i32::to_ne_bytes(value), &Pieces::default()), expected);
+            assert_eq!(text(&ty, &i32::to_ne_bytes(value), &VlenStore::default()), expected);
         }
     }
 
     #[test]
     fn nested_values() {
-        let mut pieces = Pieces::default();
+        let mut pieces = VlenStore::default();
         let items: Vec<u8> = [5i32, 6].iter().flat_map(|item| item.to_ne_bytes()).collect();
         let list = pieces.place(&items, false).unwrap();
         let label = pieces.place(b"a\"b\n\x07", true).unwrap();
-        let vlen = Type { size: 16, kind: Kind::Vlen(Box::new(int())) };
-        let string = Type { size: 8, kind: Kind::String { exact: false } };
-        let chars = Type { size: 1, kind: Kind::Atomic(ExtType::Char) };
-        let part = |offset, dims: &[usize], ty| Part { offset, dims: dims.to_vec(), ty };
+        let vlen = ElementType { size: 16, kind: TypeKind::Vlen(Box::new(int())) };
+        let string = ElementType { size: 8, kind: TypeKind::String { exact: false } };
+        let chars = ElementType { size: 1, kind: TypeKind::Atomic(ExtType::Char) };
+        let part = |offset, dims: &[usize], ty| CompoundField { offset, dims: dims.to_vec(), ty };
         let parts = vec![
             part(0, &[], vlen),
             part(16, &[2], string),
@@ -454,7 +463,7 @@ mod tests {
             part(38, &[], chars),
             part(40, &[2], int()),
         ];
-        let ty = Type { size: 48, kind: Kind::Compound(parts) };
+        let ty = ElementType { size: 48, kind: TypeKind::Compound(parts) };
         let mut element = [2u64, list, label, 0].map(u64::to_ne_bytes).concat();
         element.extend_from_slice(b"ab\0c'dx\0");
         element.extend([7i32, -8].map(i32::to_ne_bytes).concat());
@@ -462,7 +471,7 @@ mod tests {
         assert_eq!(text(&ty, &element, &pieces), expected);
 
         // The same value with its pieces elsewhere, and another one.
-        let mut others = Pieces::default();
+        let mut others = VlenStore::default();
         let label = others.place(b"a\"b\n\x07", true).unwrap();
         let list = others.place(&items, false).unwrap();
         let mut other = element.clone();

@@ -15,10 +15,10 @@ use std::process::ExitCode;
 use zonda::NcError;
 
 /// What runs a tool. The first argument is the name it was called by, which its messages begin with.
-type Run = fn(&[OsString]) -> ExitCode;
+type ToolFn = fn(&[OsString]) -> ExitCode;
 
 /// Tools by name.
-const TOOLS: [(&str, Run); 4] = [
+const TOOLS: [(&str, ToolFn); 4] = [
     ("nccopy", nccopy::run),
     ("ncdump", ncdump::run),
     ("ncgen", ncgen::run),
@@ -26,7 +26,7 @@ const TOOLS: [(&str, Run); 4] = [
 ];
 
 /// The tool that the program was called as; `None` for `zonda` and whatever else.
-pub(crate) fn tool(called: &OsStr) -> Option<Run> {
+pub(crate) fn tool(called: &OsStr) -> Option<ToolFn> {
     let name = Path::new(called).file_name()?;
     TOOLS.iter().find(|(known, _)| name == *known).map(|(_, run)| *run)
 }

@@ -61,7 +61,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         match progress::watched(args.quiet, |progress| check(&input::place(path), progress))? {
             Ok(checked) => {
                 if args.json {
-                    let report = Report::of(path, &checked);
+                    let report = FileReport::of(path, &checked);
                     serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
                     writeln!(out)?;
                 } else if !args.quiet {
@@ -157,7 +157,7 @@ fn shown(finding: &Finding) -> String {
 
 /// What was found in a file, for machines.
 #[derive(Serialize)]
-struct Report<'a> {
+struct FileReport<'a> {
     path: Cow<'a, str>,
     /// `null` for a file that cannot be opened.
     format: Option<&'static str>,
@@ -169,11 +169,11 @@ struct Report<'a> {
     data_bytes: u64,
     unaccounted_bytes: u64,
     n_findings: u64,
-    findings: Vec<Found<'a>>,
+    findings: Vec<FindingReport<'a>>,
 }
 
 #[derive(Serialize)]
-struct Found<'a> {
+struct FindingReport<'a> {
     /// `damage`, `unchecked`, `unrepresentable`, `remark`
     grade: &'static str,
     object: Option<&'a str>,
@@ -182,9 +182,9 @@ struct Found<'a> {
     what: &'a str,
 }
 
-impl<'a> Report<'a> {
-    fn of(path: &'a Path, checked: &'a Checked) -> Report<'a> {
-        let found = |finding: &'a Finding| Found {
+impl<'a> FileReport<'a> {
+    fn of(path: &'a Path, checked: &'a Checked) -> FileReport<'a> {
+        let found = |finding: &'a Finding| FindingReport {
             grade: match finding.grade {
                 Grade::Damage => "damage",
                 Grade::Unchecked => "unchecked",
@@ -195,7 +195,7 @@ impl<'a> Report<'a> {
             byte: finding.at,
             what: &finding.what,
         };
-        Report {
+        FileReport {
             path: path.to_string_lossy(),
             format: checked.format.map(zonda::Format::kind),
             sound: checked.worst().is_none_or(|grade| grade <= Grade::NoWords),

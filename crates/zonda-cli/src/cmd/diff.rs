@@ -9,7 +9,7 @@ use zonda::copy::Pattern;
 use zonda::diff::{DiffOptions, Difference, How, Side, Tolerance, ValuesDiffer, diff};
 
 use super::info::grouped;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{input, progress};
 
 /// Exit status where something is different.
@@ -82,7 +82,11 @@ fn tolerance(text: &str) -> std::result::Result<f64, String> {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     match compare(args, out) {
         // Not the same as being different.
-        Err(failure @ (Failure::Failed(_) | Failure::InFile(_) | Failure::Library(_))) => {
+        Err(
+            failure @ (CommandFailure::Failed(_)
+            | CommandFailure::InFile(_)
+            | CommandFailure::Library(_)),
+        ) => {
             out.flush()?;
             eprintln!("zonda: {}", failure.into_text());
             Ok(ExitCode::from(TROUBLE))
@@ -164,7 +168,7 @@ fn shown(values: &ValuesDiffer) -> String {
 
 /// A difference, for machines.
 #[derive(Serialize)]
-struct Told<'a> {
+struct DifferenceJson<'a> {
     thing: String,
     path: &'a str,
     /// `only in first`, `only in second`, `values`, `not comparable`, or what of the definition.
@@ -186,7 +190,7 @@ struct Told<'a> {
 }
 
 fn json(out: &mut dyn Write, difference: &Difference) -> Result<()> {
-    let mut told = Told {
+    let mut told = DifferenceJson {
         thing: difference.thing.to_string(),
         path: &difference.path,
         what: "values",

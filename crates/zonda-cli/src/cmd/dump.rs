@@ -10,7 +10,7 @@ use clap::ArgAction;
 
 use crate::cdl::times::TimeStyle;
 use crate::cdl::values::{Digits, Precision};
-use crate::cdl::{self, IndexOrder, Options, Selection, names};
+use crate::cdl::{self, CdlOptions, DataSelection, IndexOrder, names};
 use crate::failure::Result;
 use crate::input;
 
@@ -168,19 +168,19 @@ impl Args {
         without
     }
 
-    fn options(&self) -> Options {
+    fn options(&self) -> CdlOptions {
         let name = match &self.name {
             Some(name) => name.as_bytes().to_vec(),
             None if input::is_stdin(&self.file) => b"stdin".to_vec(),
             None => names::of_path(input::place(&self.file).as_os_str().as_bytes()),
         };
         let separator = if self.iso_times { b'T' } else { b' ' };
-        Options {
+        CdlOptions {
             name,
             selection: match (self.header, self.coordinates) {
-                (true, _) => Selection::Header,
-                (false, true) => Selection::Coordinates,
-                (false, false) => Selection::Data,
+                (true, _) => DataSelection::Header,
+                (false, true) => DataSelection::Coordinates,
+                (false, false) => DataSelection::Data,
             },
             variables: self.variables.as_deref().map_or(Vec::new(), names::list),
             groups: self.groups.as_deref().map_or(Vec::new(), names::list),

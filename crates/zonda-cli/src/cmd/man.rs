@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Writes a manual page to standard output
 ///
@@ -23,7 +23,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         Some(name) => zonda
             .find_subcommand(name)
             .cloned()
-            .ok_or_else(|| Failure::Usage(format!("there is no command `{name}`")))?,
+            .ok_or_else(|| CommandFailure::Usage(format!("there is no command `{name}`")))?,
     };
     // The parts have no version of their own, so the whole's is named.
     clap_mangen::Man::new(page).source(concat!("zonda ", env!("CARGO_PKG_VERSION"))).render(out)?;

@@ -9,7 +9,7 @@ use zonda::copy::{CopiedVar, CopyOptions, Lost, copy_dataset};
 use zonda::{Damaged, Dataset, NcError, Recovery};
 
 use super::info::grouped;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{input, progress};
 
 /// Exit status where something is lost.
@@ -89,7 +89,7 @@ fn told(recovery: Recovery) -> (&'static str, bool) {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     if let Some(target) = &args.to {
         let [source] = &args.files[..] else {
-            return Err(Failure::Usage("--to goes with one file; see --help".to_owned()));
+            return Err(CommandFailure::Usage("--to goes with one file; see --help".to_owned()));
         };
         return save(args, source, target, out);
     }
@@ -112,13 +112,13 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             }
         }
     }
-    if failed { Err(Failure::Reported) } else { crate::done() }
+    if failed { Err(CommandFailure::Reported) } else { crate::done() }
 }
 
 /// The number of a user.
 fn user(name: &str) -> Result<u32> {
     zonda::storage::neighbour::user_id(name)
-        .ok_or_else(|| Failure::Usage(format!("there is no user {name}; see --help")))
+        .ok_or_else(|| CommandFailure::Usage(format!("there is no user {name}; see --help")))
 }
 
 /// Writes what a journal changes.

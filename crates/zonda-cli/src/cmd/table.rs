@@ -5,16 +5,16 @@ use std::io::Write;
 use crate::failure::Result;
 
 /// A table, its columns as wide as they need to be.
-pub(super) struct Table<const N: usize> {
+pub(super) struct TextTable<const N: usize> {
     /// The first are the heads.
     pub(super) rows: Vec<[String; N]>,
     /// Columns with text; those after them have numbers.
     n_texts: usize,
 }
 
-impl<const N: usize> Table<N> {
-    pub(super) fn new(heads: [&str; N], n_texts: usize) -> Table<N> {
-        Table { rows: vec![heads.map(str::to_owned)], n_texts }
+impl<const N: usize> TextTable<N> {
+    pub(super) fn new(heads: [&str; N], n_texts: usize) -> TextTable<N> {
+        TextTable { rows: vec![heads.map(str::to_owned)], n_texts }
     }
 
     /// Writes it, if it has more than its heads.

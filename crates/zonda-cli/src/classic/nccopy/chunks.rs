@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use zonda::NcError;
 
-use super::Refusal;
+use super::NccopyRefusal;
 use super::options::integer;
-use super::tree::{Group, Var, joined, parts, same};
+use super::tree::{SourceGroup, SourceVar, joined, parts, same};
 
 /// What `-c` says of one variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum VarChunks {
 
 /// All of it, by paths in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Chunks {
+pub(super) struct ChunkOptions {
     /// `/`: no chunks at all.
     pub omitted: bool,
     /// Elements along dimensions; 0 for a dimension without elements.
@@ -32,17 +32,20 @@ pub(super) struct Chunks {
     vars: BTreeMap<Vec<u8>, VarChunks>,
 }
 
-impl Chunks {
+impl ChunkOptions {
     /// Reads the arguments of `-c`. Of several that are about dimensions, the last one counts.
     ///
     /// # Errors
     /// `NC_EINVAL` for what is malformed, `NC_EBADDIM`, `NC_ENOTVAR` and `NC_ENOGRP` for what is not
     /// there, `NC_EBADCHUNK` for chunks that are longer than their dimensions.
-    pub(super) fn read(specs: &[Vec<u8>], tree: &[Group]) -> Result<Chunks, Refusal> {
-        let mut chunks = Chunks::default();
+    pub(super) fn read(
+        specs: &[Vec<u8>],
+        tree: &[SourceGroup],
+    ) -> Result<ChunkOptions, NccopyRefusal> {
+        let mut chunks = ChunkOptions::default();
         for spec in specs.iter().filter(|spec| !spec.is_empty()) {
             let refused =
-                |code| Refusal::code(code, format!("-c {}", String::from_utf8_lossy(spec)));
+                |code| NccopyRefusal::code(code, format!("-c {}", String::from_utf8_lossy(spec)));
             match spec.iter().position(|&byte| byte == b':') {
                 None => chunks.read_dims(spec, tree).map_err(refused)?,
                 Some(colon) => {
@@ -55,7 +58,7 @@ impl Chunks {
         Ok(chunks)
     }
 
-    fn read_dims(&mut self, spec: &[u8], tree: &[Group]) -> Result<(), NcError> {
+    fn read_dims(&mut self, spec: &[u8], tree: &[SourceGroup]) -> Result<(), NcError> {
         self.omitted = false;
         self.dims.clear();
         if matches!(spec, b"/" | b"//") {
@@ -110,7 +113,7 @@ fn split(spec: &[u8]) -> Vec<&[u8]> {
 
 /// A dimension of the root, or one by its path: its path and length. Its name may have `\` before
 /// special characters.
-fn find_dim(asked: &[u8], tree: &[Group]) -> Result<(Vec<u8>, u64), NcError> {
+fn find_dim(asked: &[u8], tree: &[SourceGroup]) -> Result<(Vec<u8>, u64), NcError> {
     let (group, name) = parts(asked);
     let group = group.unwrap_or(b"/");
     let group = tree.iter().find(|known| known.path == group).ok_or(NcError::NoGrp)?;
@@ -130,7 +133,10 @@ fn unescaped(name: &[u8]) -> Vec<u8> {
 }
 
 /// A variable of the root, or one by its path.
-fn find_var<'t>(asked: &[u8], tree: &'t [Group]) -> Result<(Vec<u8>, &'t Var), NcError> {
+fn find_var<'t>(
+    asked: &[u8],
+    tree: &'t [SourceGroup],
+) -> Result<(Vec<u8>, &'t SourceVar), NcError> {
     let (group, name) = parts(asked);
     let path = match group {
         None => b"/".to_vec(),
@@ -142,7 +148,7 @@ fn find_var<'t>(asked: &[u8], tree: &'t [Group]) -> Result<(Vec<u8>, &'t Var), N
     Ok((joined(&group.path, &var.name), var))
 }
 
-fn of_var(name: &[u8], spec: &[u8], tree: &[Group]) -> Result<(Vec<u8>, VarChunks), NcError> {
+fn of_var(name: &[u8], spec: &[u8], tree: &[SourceGroup]) -> Result<(Vec<u8>, VarChunks), NcError> {
     let (path, var) = find_var(name, tree)?;
     let chunks = match spec.to_ascii_lowercase().as_slice() {
         b"" => VarChunks::Omitted,
@@ -168,12 +174,12 @@ mod tests {
     use super::super::tree::tests::group;
     use super::*;
 
-    fn read(specs: &[&str]) -> Result<Chunks, NcError> {
+    fn read(specs: &[&str]) -> Result<ChunkOptions, NcError> {
         let tree =
             [group("/", &[("t", 100), ("x", 40), ("a,b", 5), ("z", 0)]), group("/g", &[("y", 7)])];
         let specs: Vec<Vec<u8>> = specs.iter().map(|spec| spec.as_bytes().to_vec()).collect();
-        Chunks::read(&specs, &tree).map_err(|refusal| match refusal {
-            Refusal::Code(code, why) => {
+        ChunkOptions::read(&specs, &tree).map_err(|refusal| match refusal {
+            NccopyRefusal::Code(code, why) => {
                 assert!(why.starts_with("-c "), "{why}");
                 code
             }
@@ -195,7 +201,7 @@ mod tests {
         assert_eq!((last.of_dim(b"/t"), last.of_dim(b"/x")), (None, Some(2)));
         assert!(read(&["/"]).unwrap().omitted && read(&["//"]).unwrap().omitted);
         assert!(!read(&["/", "t/1"]).unwrap().omitted);
-        assert_eq!(read(&[""]), Ok(Chunks::default()));
+        assert_eq!(read(&[""]), Ok(ChunkOptions::default()));
     }
 
     #[test]

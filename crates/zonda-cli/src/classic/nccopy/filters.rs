@@ -72,7 +72,7 @@ pub(super) fn escaped(path: &[u8]) -> Vec<u8> {
 
 /// What the options say of one variable.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct VarFilters {
     /// It is to have no filters.
     pub none: bool,
     /// An option has a filter for another variable. In the reference that makes chunks of this one,
@@ -82,10 +82,10 @@ pub(super) struct Asked {
     pub filters: Vec<FilterSpec>,
 }
 
-impl Asked {
-    pub(super) fn of(path: &[u8], options: &[FilterOption], no_filters: bool) -> Asked {
+impl VarFilters {
+    pub(super) fn of(path: &[u8], options: &[FilterOption], no_filters: bool) -> VarFilters {
         let name = escaped(path);
-        let mut asked = Asked { none: no_filters, others_have: false, filters: Vec::new() };
+        let mut asked = VarFilters { none: no_filters, others_have: false, filters: Vec::new() };
         for option in options {
             if option.vars != b"*" && option.vars != name {
                 asked.others_have = true;
@@ -114,10 +114,10 @@ pub(super) fn spec(id: u32, params: Vec<u32>) -> FilterSpec {
 mod tests {
     use super::*;
 
-    fn asked(path: &str, texts: &[&str]) -> Asked {
+    fn asked(path: &str, texts: &[&str]) -> VarFilters {
         let options: Vec<FilterOption> =
             texts.iter().flat_map(|text| parse(text.as_bytes()).unwrap()).collect();
-        Asked::of(path.as_bytes(), &options, false)
+        VarFilters::of(path.as_bytes(), &options, false)
     }
 
     #[test]

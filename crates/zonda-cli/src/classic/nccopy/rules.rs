@@ -3,17 +3,17 @@
 use zonda::copy::{RuledFilters, RuledStorage, RuledVar, Rules};
 use zonda::{FilterSpec, StorageKind, StorageRequest};
 
-use super::chunks::{Chunks, VarChunks};
-use super::filters::{Asked, DEFLATE, FLETCHER32, SHUFFLE, spec};
-use super::options::Options;
-use super::select::Selection;
+use super::chunks::{ChunkOptions, VarChunks};
+use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, VarFilters, spec};
+use super::options::NccopyOptions;
+use super::select::CopySelection;
 
 /// The choices of one run.
 #[derive(Debug)]
 pub(super) struct NcCopy<'a> {
-    pub options: &'a Options,
-    pub selection: Selection,
-    pub chunks: Chunks,
+    pub options: &'a NccopyOptions,
+    pub selection: CopySelection,
+    pub chunks: ChunkOptions,
 }
 
 impl Rules for NcCopy<'_> {
@@ -31,7 +31,7 @@ impl Rules for NcCopy<'_> {
 
     fn storage(&self, var: &RuledVar<'_>) -> zonda::Result<RuledStorage> {
         let options = self.options;
-        let asked = Asked::of(var.path, &options.filters, options.no_filters);
+        let asked = VarFilters::of(var.path, &options.filters, options.no_filters);
         let (request, chunks) = self.layout(var, &asked);
         Ok(RuledStorage { request, chunks, filters: self.filters(var, asked) })
     }
@@ -39,7 +39,11 @@ impl Rules for NcCopy<'_> {
 
 impl NcCopy<'_> {
     /// The layout, and the shape of chunks where it is in chunks.
-    fn layout(&self, var: &RuledVar<'_>, asked: &Asked) -> (StorageRequest, Option<Vec<usize>>) {
+    fn layout(
+        &self,
+        var: &RuledVar<'_>,
+        asked: &VarFilters,
+    ) -> (StorageRequest, Option<Vec<usize>>) {
         let old = match var.source.map(|info| &info.storage) {
             Some(StorageKind::Chunked(dims)) => Some(dims),
             _ => None,
@@ -98,7 +102,7 @@ impl NcCopy<'_> {
 
     /// Filters: those of `-d` and `-F`, or of the source. A variable that is deflated gets none of
     /// `-F`, as in the reference.
-    fn filters(&self, var: &RuledVar<'_>, asked: Asked) -> RuledFilters {
+    fn filters(&self, var: &RuledVar<'_>, asked: VarFilters) -> RuledFilters {
         if asked.none {
             return RuledFilters::These(Vec::new());
         }
@@ -152,11 +156,11 @@ mod tests {
             .filter(|w| !w.is_empty())
             .map(OsString::from)
             .collect();
-        let options = Options::read(&args).unwrap();
+        let options = NccopyOptions::read(&args).unwrap();
         let mut tree = [group("/", &[("t", T), ("x", X)])];
         tree[0].vars[0].lens = vec![T, X];
-        let chunks = Chunks::read(&options.chunks, &tree).unwrap();
-        let rules = NcCopy { options: &options, selection: Selection::default(), chunks };
+        let chunks = ChunkOptions::read(&options.chunks, &tree).unwrap();
+        let rules = NcCopy { options: &options, selection: CopySelection::default(), chunks };
         let axes = [
             RuledAxis { path: b"/t", len: T, is_unlimited: grows },
             RuledAxis { path: b"/x", len: X, is_unlimited: false },

@@ -12,9 +12,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use zonda_cdl::{Dialect, Fault, Kind, Nowhere, Schema, Source, parse, stream};
+use zonda_cdl::{Dialect, Fault, FileKind, Nowhere, Schema, Source, parse, stream};
 
-use options::{Language, Options, Output, Refusal, usage};
+use options::{Language, NcgenOptions, NcgenOutput, NcgenRefusal, usage};
 use write::{FileOptions, write_file};
 
 /// `ncgen`
@@ -51,22 +51,22 @@ fn generate(args: &[OsString], dialect: Dialect) -> ExitCode {
     };
     match make(&program, &options, &source) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Text(fault)) => {
+        Err(NcgenFailure::Text(fault)) => {
             eprintln!("{program}: {}", fault.explain(&options.label(), &source));
             ExitCode::FAILURE
         }
         // Who reads the program text has seen enough.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(NcgenFailure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Err(Failure::Output(error)) => {
+        Err(NcgenFailure::Output(error)) => {
             eprintln!("{program}: standard output: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn refuse(program: &str, dialect: Dialect, refusal: &Refusal) -> ExitCode {
+fn refuse(program: &str, dialect: Dialect, refusal: &NcgenRefusal) -> ExitCode {
     for line in &refusal.lines {
         eprintln!("{line}");
     }
@@ -78,28 +78,28 @@ fn refuse(program: &str, dialect: Dialect, refusal: &Refusal) -> ExitCode {
 }
 
 /// Why nothing was made.
-enum Failure {
+enum NcgenFailure {
     /// The text, or what was to be made of it.
     Text(Fault),
     /// Standard output.
     Output(io::Error),
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Failure {
-        Failure::Text(fault)
+impl From<Fault> for NcgenFailure {
+    fn from(fault: Fault) -> NcgenFailure {
+        NcgenFailure::Text(fault)
     }
 }
 
-fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure> {
+fn make(program: &str, options: &NcgenOptions, source: &Source) -> Result<(), NcgenFailure> {
     let mut schema = parse(source, options.dialect, options.dataset.as_deref(), options.kind)?;
     let kind = kind(options, &schema)?;
     schema.settle(kind);
     let warn = |fault: &Fault| eprintln!("{program}: {}", fault.explain(&options.label(), source));
     let target = options.target(&schema.groups[0].name);
     match options.output {
-        Output::Nothing => Ok(stream(source, &mut schema, &mut Nowhere)?),
-        Output::File => {
+        NcgenOutput::Nothing => Ok(stream(source, &mut schema, &mut Nowhere)?),
+        NcgenOutput::File => {
             let file_options = FileOptions {
                 target: &target,
                 text: options.input.as_deref().unwrap_or(Path::new("-")),
@@ -110,12 +110,12 @@ fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure
             };
             Ok(write_file(source, &mut schema, &file_options, &warn)?)
         }
-        Output::Program(language) => {
+        NcgenOutput::Program(language) => {
             let text =
                 program_text(source, &mut schema, options, (language, kind, &target), &warn)?;
             let mut out = io::stdout().lock();
             let written = out.write_all(&text).and_then(|()| crate::ended(&mut out));
-            written.map_err(Failure::Output)
+            written.map_err(NcgenFailure::Output)
         }
     }
 }
@@ -125,10 +125,10 @@ fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure
 fn program_text(
     source: &Source,
     schema: &mut Schema,
-    options: &Options,
-    (language, kind, target): (Language, Kind, &Path),
+    options: &NcgenOptions,
+    (language, kind, target): (Language, FileKind, &Path),
     warn: &dyn Fn(&Fault),
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, NcgenFailure> {
     let program = zonda_cdl_code::ProgramOptions {
         language: match language {
             Language::C => zonda_cdl_code::Language::C,
@@ -149,29 +149,29 @@ fn program_text(
 fn program_text(
     _: &Source,
     _: &mut Schema,
-    _: &Options,
-    _: (Language, Kind, &Path),
+    _: &NcgenOptions,
+    _: (Language, FileKind, &Path),
     _: &dyn Fn(&Fault),
-) -> Result<Vec<u8>, Failure> {
-    Err(Failure::Text(Fault::nowhere(options::NO_WRITERS.to_owned())))
+) -> Result<Vec<u8>, NcgenFailure> {
+    Err(NcgenFailure::Text(Fault::nowhere(options::NO_WRITERS.to_owned())))
 }
 
 /// The kind of file: that of the options, or else what the text asks for or needs. Fortran and Java know
 /// the classic one only.
-fn kind(options: &Options, schema: &Schema) -> Result<Kind, Fault> {
+fn kind(options: &NcgenOptions, schema: &Schema) -> Result<FileKind, Fault> {
     let needs = schema.enhanced();
-    if matches!(options.output, Output::Program(Language::Fortran | Language::Java)) {
+    if matches!(options.output, NcgenOutput::Program(Language::Fortran | Language::Java)) {
         return match needs {
             Some((at, what)) => {
                 let why = format!("{what}: Java or Fortran requires classic model CDL input");
                 Err(Fault::at(at, why))
             }
-            None => Ok(Kind::Classic),
+            None => Ok(FileKind::Classic),
         };
     }
     let kind = options.kind.unwrap_or_else(|| match options.dialect {
         Dialect::Enhanced => schema.kind(),
-        Dialect::Classic => Kind::Classic,
+        Dialect::Classic => FileKind::Classic,
     });
     match needs {
         Some((at, what)) if kind.is_classic_model() => {

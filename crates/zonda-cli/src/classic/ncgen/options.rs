@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use zonda_cdl::{Dialect, Kind};
+use zonda_cdl::{Dialect, FileKind};
 
-use crate::classic::getopt::{Piece, split};
+use crate::classic::getopt::{Argument, split};
 
 /// Letters of `ncgen`, as `getopt` has them.
 const LETTERS: &str = "134567bcdD:fhHk:l:M:no:Pv:xL:N:B:W:";
@@ -15,7 +15,7 @@ const LETTERS_CLASSIC: &str = "bcfk:l:no:v:x";
 
 /// What is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum NcgenOutput {
     /// Nothing: the text is only read.
     Nothing,
     /// A netCDF file.
@@ -37,15 +37,15 @@ pub(super) enum Language {
 pub(super) const NO_WRITERS: &str =
     "this build cannot write programs (it was made without the feature ncgen-code of zonda-cli)";
 
-const C: Output = Output::Program(Language::C);
-const FORTRAN: Output = Output::Program(Language::Fortran);
+const C: NcgenOutput = NcgenOutput::Program(Language::C);
+const FORTRAN: NcgenOutput = NcgenOutput::Program(Language::Fortran);
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Options {
+pub(super) struct NcgenOptions {
     pub(super) dialect: Dialect,
-    pub(super) output: Output,
-    pub(super) kind: Option<Kind>,
+    pub(super) output: NcgenOutput,
+    pub(super) kind: Option<FileKind>,
     /// `-o`
     pub(super) path: Option<PathBuf>,
     /// The ending of a file whose name `-o` does not give.
@@ -66,7 +66,7 @@ pub(super) struct Options {
 
 /// Why the tool makes nothing: what it says, and its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct NcgenRefusal {
     /// Lines for standard error, with the name of the program where the reference has it.
     pub(super) lines: Vec<String>,
     /// Whether the usage follows.
@@ -74,9 +74,9 @@ pub(super) struct Refusal {
     pub(super) status: u8,
 }
 
-impl Refusal {
-    fn new(line: String, status: u8) -> Refusal {
-        Refusal { lines: vec![line], usage: false, status }
+impl NcgenRefusal {
+    fn new(line: String, status: u8) -> NcgenRefusal {
+        NcgenRefusal { lines: vec![line], usage: false, status }
     }
 }
 
@@ -95,57 +95,61 @@ pub(super) fn usage(program: &str, dialect: Dialect) -> String {
 }
 
 /// A language by its name.
-fn language(name: &OsStr, dialect: Dialect) -> Option<Output> {
+fn language(name: &OsStr, dialect: Dialect) -> Option<NcgenOutput> {
     Some(match (name.as_bytes(), dialect) {
-        (b"b", _) => Output::File,
+        (b"b", _) => NcgenOutput::File,
         (b"c" | b"C", _) => C,
         (b"f77" | b"fortran77" | b"Fortran77", _) => FORTRAN,
         (b"f" | b"F" | b"fortran" | b"Fortran", Dialect::Classic) => FORTRAN,
-        (b"j" | b"java", Dialect::Enhanced) => Output::Program(Language::Java),
+        (b"j" | b"java", Dialect::Enhanced) => NcgenOutput::Program(Language::Java),
         _ => return None,
     })
 }
 
 /// Reads arguments, without the name of the program.
-pub(super) fn read(program: &str, args: &[OsString], dialect: Dialect) -> Result<Options, Refusal> {
+pub(super) fn read(
+    program: &str,
+    args: &[OsString],
+    dialect: Dialect,
+) -> Result<NcgenOptions, NcgenRefusal> {
     let letters = match dialect {
         Dialect::Enhanced => LETTERS,
         Dialect::Classic => LETTERS_CLASSIC,
     };
     let mut output = None;
-    let mut options = Options::new(dialect);
+    let mut options = NcgenOptions::new(dialect);
     let mut inputs = Vec::new();
     for piece in split(args, letters) {
         match piece {
-            Piece::Operand(path) => inputs.push(path),
-            Piece::Option(letter @ ('b' | 'c' | 'f' | 'n' | 'l'), value) => {
+            Argument::Operand(path) => inputs.push(path),
+            Argument::Option(letter @ ('b' | 'c' | 'f' | 'n' | 'l'), value) => {
                 let name = value.unwrap_or_default();
                 output = Some(options.read_output(program, output, letter, &name)?);
             }
-            Piece::Option(letter, value) => {
+            Argument::Option(letter, value) => {
                 options.read_other(letter, value.unwrap_or_default())?
             }
             wrong => {
                 let complaint = wrong.complaint().unwrap_or_default();
                 let lines = vec![format!("{program}: {complaint}")];
-                return Err(Refusal { lines, usage: true, status: 8 });
+                return Err(NcgenRefusal { lines, usage: true, status: 8 });
             }
         }
     }
     if inputs.len() > 1 {
         let line = format!("{program}: only one input file argument permitted");
-        return Err(Refusal::new(line, 6));
+        return Err(NcgenRefusal::new(line, 6));
     }
-    if matches!(output, Some(Output::Program(_))) && !cfg!(feature = "ncgen-code") {
-        return Err(Refusal::new(format!("{program}: {NO_WRITERS}"), 1));
+    if matches!(output, Some(NcgenOutput::Program(_))) && !cfg!(feature = "ncgen-code") {
+        return Err(NcgenRefusal::new(format!("{program}: {NO_WRITERS}"), 1));
     }
     options.input = inputs.pop().filter(|path| path != "-").map(PathBuf::from);
     options.output = match output {
         Some(output) => output,
         // A kind or a name asks for a file.
-        None if options.path.is_some() => Output::File,
-        None if options.kind.is_some() && dialect == Dialect::Enhanced => Output::File,
-        None => Output::Nothing,
+        None if options.path.is_some() => NcgenOutput::File,
+        None if options.kind.is_some() && dialect == Dialect::Enhanced => NcgenOutput::File,
+        None => NcgenOutput::Nothing,
     };
     Ok(options)
 }
@@ -164,11 +168,11 @@ fn unescaped(path: &OsStr) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-impl Options {
-    fn new(dialect: Dialect) -> Options {
-        Options {
+impl NcgenOptions {
+    fn new(dialect: Dialect) -> NcgenOptions {
+        NcgenOptions {
             dialect,
-            output: Output::Nothing,
+            output: NcgenOutput::Nothing,
             kind: None,
             path: None,
             extension: ".nc",
@@ -185,50 +189,50 @@ impl Options {
     fn read_output(
         &mut self,
         program: &str,
-        before: Option<Output>,
+        before: Option<NcgenOutput>,
         letter: char,
         name: &OsStr,
-    ) -> Result<Output, Refusal> {
+    ) -> Result<NcgenOutput, NcgenRefusal> {
         if before.is_some() && self.dialect == Dialect::Enhanced {
-            return Err(Refusal::new("Please specify only one language".to_owned(), 1));
+            return Err(NcgenRefusal::new("Please specify only one language".to_owned(), 1));
         }
         let output = match letter {
             'c' => Some(C),
             'f' => Some(FORTRAN),
             'l' => language(name, self.dialect),
-            _ => Some(Output::File),
+            _ => Some(NcgenOutput::File),
         };
         let Some(output) = output else {
             let name = name.to_string_lossy();
             let line = format!("{program}: output language {name} not implemented");
-            return Err(Refusal::new(line, 1));
+            return Err(NcgenRefusal::new(line, 1));
         };
         if letter == 'n' {
             self.extension = ".cdf";
         }
         if matches!((before, output), (Some(C), FORTRAN) | (Some(FORTRAN), C)) {
-            return Err(Refusal::new("Only one of -c or -f may be specified".to_owned(), 8));
+            return Err(NcgenRefusal::new("Only one of -c or -f may be specified".to_owned(), 8));
         }
         Ok(output)
     }
 
     /// Reads any other option.
-    fn read_other(&mut self, letter: char, value: OsString) -> Result<(), Refusal> {
+    fn read_other(&mut self, letter: char, value: OsString) -> Result<(), NcgenRefusal> {
         match letter {
-            'h' => return Err(Refusal { lines: Vec::new(), usage: true, status: 0 }),
+            'h' => return Err(NcgenRefusal { lines: Vec::new(), usage: true, status: 0 }),
             'H' => self.header_only = true,
-            'k' | 'v' => match Kind::named(value.as_bytes()) {
+            'k' | 'v' => match FileKind::named(value.as_bytes()) {
                 Some(kind) => self.kind = Some(kind),
                 None => {
                     let line = format!("Invalid format: {}", value.to_string_lossy());
-                    return Err(Refusal::new(line, 2));
+                    return Err(NcgenRefusal::new(line, 2));
                 }
             },
-            '3' => self.kind = Some(Kind::Classic),
-            '4' => self.kind = Some(Kind::NetCdf4),
-            '5' => self.kind = Some(Kind::Data64),
-            '6' => self.kind = Some(Kind::Offset64),
-            '7' => self.kind = Some(Kind::NetCdf4Classic),
+            '3' => self.kind = Some(FileKind::Classic),
+            '4' => self.kind = Some(FileKind::NetCdf4),
+            '5' => self.kind = Some(FileKind::Data64),
+            '6' => self.kind = Some(FileKind::Offset64),
+            '7' => self.kind = Some(FileKind::NetCdf4Classic),
             'M' => self.main = Some(value.to_string_lossy().into_owned()),
             'N' => self.dataset = Some(value.into_vec()),
             'o' => self.path = Some(unescaped(&value)),
@@ -269,7 +273,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn options(args: &[&str]) -> Result<Options, u8> {
+    fn options(args: &[&str]) -> Result<NcgenOptions, u8> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         read("ncgen", &args, Dialect::Enhanced).map_err(|refusal| refusal.status)
     }
@@ -277,14 +281,14 @@ mod tests {
     #[test]
     fn what_is_made() {
         for (args, output) in [
-            (&["a.cdl"][..], Output::Nothing),
-            (&["-b", "a.cdl"], Output::File),
-            (&["-o", "x.nc"], Output::File),
-            (&["-knc4"], Output::File),
-            (&["-4"], Output::File),
-            (&["-lc", "-o", "x.nc"], Output::Program(Language::C)),
-            (&["-f"], Output::Program(Language::Fortran)),
-            (&["-l", "java"], Output::Program(Language::Java)),
+            (&["a.cdl"][..], NcgenOutput::Nothing),
+            (&["-b", "a.cdl"], NcgenOutput::File),
+            (&["-o", "x.nc"], NcgenOutput::File),
+            (&["-knc4"], NcgenOutput::File),
+            (&["-4"], NcgenOutput::File),
+            (&["-lc", "-o", "x.nc"], NcgenOutput::Program(Language::C)),
+            (&["-f"], NcgenOutput::Program(Language::Fortran)),
+            (&["-l", "java"], NcgenOutput::Program(Language::Java)),
         ] {
             assert_eq!(options(args).map(|options| options.output), Ok(output), "{args:?}");
         }
@@ -318,10 +322,10 @@ mod tests {
             let read = read("ncgen3", &args, Dialect::Classic);
             read.map(|options| (options.output, options.kind)).map_err(|refusal| refusal.status)
         };
-        assert_eq!(args(&["-v2", "-b"]), Ok((Output::File, Some(Kind::Offset64))));
-        assert_eq!(args(&["-c", "-b"]), Ok((Output::File, None)));
+        assert_eq!(args(&["-v2", "-b"]), Ok((NcgenOutput::File, Some(FileKind::Offset64))));
+        assert_eq!(args(&["-c", "-b"]), Ok((NcgenOutput::File, None)));
         assert_eq!(args(&["-c", "-f"]), Err(8));
         assert_eq!(args(&["-4"]), Err(8));
-        assert_eq!(args(&["-knc4"]), Ok((Output::Nothing, Some(Kind::NetCdf4))));
+        assert_eq!(args(&["-knc4"]), Ok((NcgenOutput::Nothing, Some(FileKind::NetCdf4))));
     }
 }

@@ -9,8 +9,9 @@ use zonda::{
     filter_is_available,
 };
 use zonda_cdl::{
-    Attribute, Class, Elements, Endian, Fault, Kind, Pieces, Primitive, Quantizer, Schema, Sink,
-    Slab, Source, Storage, TypeRef, UserType, Variable, attribute, stream,
+    AttributeDef, DataSink, DataSlab, Elements, Endian, Fault, FileKind, Primitive, Quantizer,
+    Schema, Source, StorageLayout, TypeClass, TypeDef, TypeRef, VariableDef, VlenPieces, attribute,
+    stream,
 };
 
 /// What file to make.
@@ -18,7 +19,7 @@ pub(super) struct FileOptions<'a> {
     pub(super) target: &'a Path,
     /// Where the text is, which must not be overwritten.
     pub(super) text: &'a Path,
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
     pub(super) no_fill: bool,
     pub(super) header_only: bool,
     pub(super) in_memory: bool,
@@ -66,13 +67,13 @@ fn said(message: &str, path: &Path, target: &Path) -> String {
     message.replace(&path.display().to_string(), &target.display().to_string())
 }
 
-fn format(kind: Kind) -> Format {
+fn format(kind: FileKind) -> Format {
     match kind {
-        Kind::Classic => Format::Cdf1,
-        Kind::Offset64 => Format::Cdf2,
-        Kind::Data64 => Format::Cdf5,
-        Kind::NetCdf4 => Format::NetCdf4,
-        Kind::NetCdf4Classic => Format::NetCdf4Classic,
+        FileKind::Classic => Format::Cdf1,
+        FileKind::Offset64 => Format::Cdf2,
+        FileKind::Data64 => Format::Cdf5,
+        FileKind::NetCdf4 => Format::NetCdf4,
+        FileKind::NetCdf4Classic => Format::NetCdf4Classic,
     }
 }
 
@@ -88,7 +89,7 @@ struct FileWriter<'a> {
 }
 
 /// Strings and sequences, for the file to fetch.
-struct PieceSource<'a>(&'a Pieces);
+struct PieceSource<'a>(&'a VlenPieces);
 
 impl VlenSource for PieceSource<'_> {
     fn text(&mut self, number: u64) -> Option<&[u8]> {
@@ -161,7 +162,7 @@ impl FileWriter<'_> {
         for (index, var) in schema.vars.iter().enumerate() {
             self.define_storage(self.vars[index], var)?;
         }
-        let (of_groups, of_vars): (Vec<&Attribute>, Vec<&Attribute>) =
+        let (of_groups, of_vars): (Vec<&AttributeDef>, Vec<&AttributeDef>) =
             schema.atts.iter().partition(|att| att.var.is_none());
         for att in of_groups.into_iter().chain(of_vars) {
             self.define_attribute(schema, att)?;
@@ -179,12 +180,12 @@ impl FileWriter<'_> {
         }
     }
 
-    fn define_type(&self, ty: &UserType) -> zonda::Result<i32> {
+    fn define_type(&self, ty: &TypeDef) -> zonda::Result<i32> {
         let (file, group) = (&self.dataset, self.groups[ty.group]);
         match &ty.class {
-            Class::Opaque => file.def_opaque(group, ty.size, &ty.name),
-            Class::Vlen { base } => file.def_vlen(group, &ty.name, self.nc_type(*base)),
-            Class::Enum { base, members } => {
+            TypeClass::Opaque => file.def_opaque(group, ty.size, &ty.name),
+            TypeClass::Vlen { base } => file.def_vlen(group, &ty.name, self.nc_type(*base)),
+            TypeClass::Enum { base, members } => {
                 let id = file.def_enum(group, base.nc_type(), &ty.name)?;
                 for member in members {
                     let value = &member.value[..base.size()];
@@ -192,7 +193,7 @@ impl FileWriter<'_> {
                 }
                 Ok(id)
             }
-            Class::Compound(fields) => {
+            TypeClass::Compound(fields) => {
                 let id = file.def_compound(group, ty.size, &ty.name)?;
                 for field in fields {
                     let base = self.nc_type(field.ty);
@@ -209,18 +210,19 @@ impl FileWriter<'_> {
     }
 
     /// In the order of the reference.
-    fn define_storage(&self, id: VarRef, var: &Variable) -> Result<(), Fault> {
+    fn define_storage(&self, id: VarRef, var: &VariableDef) -> Result<(), Fault> {
         let special = &var.special;
         let Some(place) = special.at else { return Ok(()) };
         let file = &self.dataset;
         let fault = at(place, "storage of variable", &var.name);
         if let Some(storage) = special.storage {
             let request = match storage {
-                Storage::Contiguous => StorageRequest::Contiguous,
-                Storage::Compact => StorageRequest::Compact,
-                Storage::Chunked => StorageRequest::Chunked,
+                StorageLayout::Contiguous => StorageRequest::Contiguous,
+                StorageLayout::Compact => StorageRequest::Compact,
+                StorageLayout::Chunked => StorageRequest::Chunked,
             };
-            let sizes = special.chunk_sizes.as_deref().filter(|_| storage == Storage::Chunked);
+            let sizes =
+                special.chunk_sizes.as_deref().filter(|_| storage == StorageLayout::Chunked);
             if let Some(sizes) = sizes.filter(|sizes| sizes.len() != var.dims.len()) {
                 let (n, rank) = (sizes.len(), var.dims.len());
                 let why = format!("_ChunkSizes has {n} lengths for {rank} dimensions");
@@ -265,7 +267,7 @@ impl FileWriter<'_> {
         Ok(())
     }
 
-    fn define_attribute(&self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let owner = match att.var {
             Some(var) => self.vars[var],
             None => VarRef::group(self.groups[att.group]),
@@ -285,12 +287,12 @@ fn indices(from: &[u64]) -> Vec<usize> {
     from.iter().map(|index| usize::try_from(*index).unwrap_or(usize::MAX)).collect()
 }
 
-impl Sink for FileWriter<'_> {
+impl DataSink for FileWriter<'_> {
     fn put(
         &mut self,
         _: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         let (start, count) = (indices(slab.start), indices(slab.count));

@@ -187,7 +187,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         eprintln!("zonda: {}: {note}", args.target.display());
     }
     if args.json {
-        let summary = Summary::new(args, &copied);
+        let summary = CopyJson::new(args, &copied);
         serde_json::to_writer(&mut *out, &summary).map_err(std::io::Error::from)?;
         writeln!(out)?;
     }
@@ -196,16 +196,16 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 
 /// What was done, for machines.
 #[derive(Serialize)]
-struct Summary<'a> {
+struct CopyJson<'a> {
     source: Cow<'a, str>,
     target: Cow<'a, str>,
     kind: &'static str,
-    variables: Vec<Variable<'a>>,
+    variables: Vec<CopiedVarJson<'a>>,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Variable<'a> {
+struct CopiedVarJson<'a> {
     path: &'a str,
     bytes: u64,
     way: &'static str,
@@ -213,8 +213,8 @@ struct Variable<'a> {
     reads: f64,
 }
 
-impl<'a> Summary<'a> {
-    fn new(args: &'a Args, copied: &'a Copied) -> Summary<'a> {
+impl<'a> CopyJson<'a> {
+    fn new(args: &'a Args, copied: &'a Copied) -> CopyJson<'a> {
         let way = |way| match way {
             Way::Nothing => "nothing",
             Way::Stored => "stored chunks",
@@ -223,9 +223,9 @@ impl<'a> Summary<'a> {
         };
         let variables = copied.vars.iter().map(|var| {
             let (path, bytes, reads) = (&*var.path, var.bytes, var.reads);
-            Variable { path, bytes, way: way(var.way), reads: (reads * 100.0).round() / 100.0 }
+            CopiedVarJson { path, bytes, way: way(var.way), reads: (reads * 100.0).round() / 100.0 }
         });
-        Summary {
+        CopyJson {
             source: args.source.to_string_lossy(),
             target: args.target.to_string_lossy(),
             kind: copied.format.kind(),

@@ -9,21 +9,22 @@ use zonda::{
 };
 
 use super::facts::{
-    Dimension, Facts, LeftOut, Space, Superblock, Variable, rounded, set_percents, text, version,
+    DimensionFacts, FileFacts, LeftOut, SpaceFacts, SuperblockFacts, VariableFacts, rounded,
+    set_percents, text, version,
 };
 use super::grouped;
-use crate::cmd::table::Table;
+use crate::cmd::table::TextTable;
 use crate::failure::Result;
 
 /// How a variable is stored.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Stored {
+pub(super) struct StoredFacts {
     /// `contiguous`, `compact`, `chunked`, `external`, `virtual`.
     storage: &'static str,
     /// Elements along each dimension of a chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_shape: Option<Vec<usize>>,
-    filters: Vec<Filter>,
+    filters: Vec<FilterFacts>,
     /// Chunks in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunks: Option<u64>,
@@ -53,8 +54,8 @@ pub(super) struct Stored {
     answer: Option<&'static str>,
 }
 
-impl Stored {
-    fn fails(&mut self, error: &zonda::Error, facts: &mut Facts) {
+impl StoredFacts {
+    fn fails(&mut self, error: &zonda::Error, facts: &mut FileFacts) {
         self.answer.get_or_insert(error.answer().name());
         self.error.get_or_insert_with(|| error.to_string());
         facts.wrong(error);
@@ -62,7 +63,7 @@ impl Stored {
 }
 
 #[derive(Debug, Serialize)]
-struct Filter {
+struct FilterFacts {
     id: u32,
     name: String,
     params: Vec<u32>,
@@ -70,11 +71,16 @@ struct Filter {
     available: bool,
 }
 
-impl Filter {
-    fn of(spec: &FilterSpec) -> Filter {
+impl FilterFacts {
+    fn of(spec: &FilterSpec) -> FilterFacts {
         let FilterSpec { id, name, params, .. } = spec;
         let name = zonda::filter_name(*id).map_or_else(|| name.clone(), str::to_owned);
-        Filter { id: *id, name, params: params.clone(), available: zonda::filter_is_available(*id) }
+        FilterFacts {
+            id: *id,
+            name,
+            params: params.clone(),
+            available: zonda::filter_is_available(*id),
+        }
     }
 
     /// `deflate(4)`, `filter 305(1,2) not available`
@@ -92,18 +98,18 @@ impl Filter {
     }
 }
 
-pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
+pub(super) fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFacts> {
     let (superblock, user_block_bytes) = file.superblock().unwrap_or_default();
-    let mut facts = Facts {
+    let mut facts = FileFacts {
         version: Some(version(zonda::Format::NetCdf4)),
         stack: Some(file.stack()),
-        superblock: Some(Superblock { version: superblock, user_block_bytes }),
+        superblock: Some(SuperblockFacts { version: superblock, user_block_bytes }),
         groups: Some(Vec::new()),
         ..blank
     };
     let usage = match file.usage() {
         Ok(usage) => {
-            facts.space = Some(Space::of(&usage));
+            facts.space = Some(SpaceFacts::of(&usage));
             Some(usage)
         }
         Err(error) => {
@@ -144,7 +150,7 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     Ok(facts)
 }
 
-fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Result<()> {
+fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut FileFacts) -> zonda::Result<()> {
     let group = meta.group_id();
     let path = text(&meta.group_path());
     let within = |name: &[u8]| match group {
@@ -164,7 +170,7 @@ fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Resul
     for id in meta.dim_ids() {
         let dim = meta.dim(id)?;
         let (name, len, unlimited) = (within(dim.name), dim.len, dim.is_unlimited);
-        facts.dimensions.push(Dimension { name, len, unlimited });
+        facts.dimensions.push(DimensionFacts { name, len, unlimited });
     }
     for id in (0..meta.n_vars()).map_while(|id| i32::try_from(id).ok()).map(VarId) {
         let var = meta.var(id)?;
@@ -179,7 +185,7 @@ fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Resul
             dimensions.push(dim.as_ref().map_or_else(|| "?".to_owned(), |dim| text(dim.name)));
             shape.push(dim.map_or(extent.get(axis).copied().unwrap_or(0), |dim| dim.len));
         }
-        facts.variables.push(Variable {
+        facts.variables.push(VariableFacts {
             name: within(var.name),
             r#type: type_name(meta, var.nc_type),
             dimensions,
@@ -204,8 +210,13 @@ fn type_name(meta: &Meta<'_>, nc_type: i32) -> String {
 }
 
 /// How a variable is stored, and the bytes of its data before filters.
-fn stored(file: &Dataset, usage: Option<&Usage>, var: VarRef, facts: &mut Facts) -> (Stored, u64) {
-    let mut stored = Stored { storage: "unknown", ..Stored::default() };
+fn stored(
+    file: &Dataset,
+    usage: Option<&Usage>,
+    var: VarRef,
+    facts: &mut FileFacts,
+) -> (StoredFacts, u64) {
+    let mut stored = StoredFacts { storage: "unknown", ..StoredFacts::default() };
     let mut bytes = 0;
     match file.var_info(var) {
         Ok(info) => {
@@ -219,7 +230,7 @@ fn stored(file: &Dataset, usage: Option<&Usage>, var: VarRef, facts: &mut Facts)
             if let StorageKind::Chunked(shape) = &info.storage {
                 stored.chunk_shape = Some(shape.clone());
             }
-            stored.filters = info.filters.iter().map(Filter::of).collect();
+            stored.filters = info.filters.iter().map(FilterFacts::of).collect();
         }
         Err(error) => stored.fails(&error, facts),
     }
@@ -244,10 +255,10 @@ fn stored(file: &Dataset, usage: Option<&Usage>, var: VarRef, facts: &mut Facts)
     (stored, bytes)
 }
 
-impl Space {
-    fn of(usage: &Usage) -> Space {
+impl SpaceFacts {
+    fn of(usage: &Usage) -> SpaceFacts {
         let kinds = ExtentKind::ALL.map(|kind| (kind.name(), usage.bytes(|it| it == kind)));
-        Space {
+        SpaceFacts {
             kinds: kinds.into_iter().filter(|&(_, bytes)| bytes > 0).collect(),
             data_bytes: usage.bytes(|kind| kind.is_raw_data()),
             metadata_bytes: usage.bytes(|kind| !kind.is_raw_data()),
@@ -279,7 +290,7 @@ impl Space {
     }
 }
 
-impl Stored {
+impl StoredFacts {
     /// `chunked 1x640x640`
     fn layout(&self) -> String {
         match &self.chunk_shape {
@@ -314,7 +325,7 @@ impl Stored {
     }
 }
 
-pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
+pub(super) fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
     let mut line = |label: &str, text: String| writeln!(out, "  {label:<10} {text}");
     if let Some(superblock) = &facts.superblock {
         let user_block = match superblock.user_block_bytes {
@@ -337,10 +348,10 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     line("attributes", super::global(facts))?;
     line("variables", facts.variables.len().to_string())?;
     let heads = ["name", "type", "shape", "storage", "filters", "chunks", "stored", "ratio", "%"];
-    let mut table = Table::new(heads, 5);
+    let mut table = TextTable::new(heads, 5);
     for variable in &facts.variables {
         let Some(stored) = &variable.stored else { continue };
-        let filters: Vec<String> = stored.filters.iter().map(Filter::shown).collect();
+        let filters: Vec<String> = stored.filters.iter().map(FilterFacts::shown).collect();
         table.rows.push([
             variable.name.clone(),
             variable.r#type.clone(),
@@ -355,7 +366,7 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     }
     table.write(out)?;
     for variable in &facts.variables {
-        if let Some(waste) = variable.stored.as_ref().and_then(Stored::waste) {
+        if let Some(waste) = variable.stored.as_ref().and_then(StoredFacts::waste) {
             writeln!(out, "    {}: {waste}", variable.name)?;
         }
     }
@@ -365,7 +376,7 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     Ok(())
 }
 
-fn dimension(dim: &Dimension) -> String {
+fn dimension(dim: &DimensionFacts) -> String {
     let mark = if dim.unlimited { " unlimited" } else { "" };
     format!("{}={}{mark}", dim.name, dim.len)
 }
@@ -378,7 +389,7 @@ mod tests {
     fn filters_by_name() {
         let shown = |id, name: &str, params: &[u32]| {
             let (name, params) = (name.to_owned(), params.to_vec());
-            Filter::of(&FilterSpec { id, optional: false, name, params }).shown()
+            FilterFacts::of(&FilterSpec { id, optional: false, name, params }).shown()
         };
         assert_eq!(shown(1, "", &[4]), "deflate(4)");
         assert_eq!(shown(2, "shuffle", &[]), "shuffle");
@@ -387,9 +398,10 @@ mod tests {
 
     #[test]
     fn chunks_that_are_there() {
-        let stored = |n, of| Stored { chunks: Some(n), chunks_of: Some(of), ..Stored::default() };
+        let stored =
+            |n, of| StoredFacts { chunks: Some(n), chunks_of: Some(of), ..StoredFacts::default() };
         assert_eq!(stored(1200, 1200).n_chunks(), "1_200");
         assert_eq!(stored(0, 3).n_chunks(), "0 of 3");
-        assert_eq!(Stored::default().n_chunks(), "");
+        assert_eq!(StoredFacts::default().n_chunks(), "");
     }
 }

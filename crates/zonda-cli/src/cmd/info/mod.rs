@@ -8,9 +8,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::table::Table;
-use crate::failure::{Failure, Result};
-use facts::{Facts, Part, Variable};
+use super::table::TextTable;
+use crate::failure::{CommandFailure, Result};
+use facts::{FileFacts, FilePart, VariableFacts};
 
 /// Lines about what is wrong with a file that are shown.
 const MOST_LINES: usize = 20;
@@ -43,9 +43,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     }
     let mut failed = false;
     for (index, path) in args.files.iter().enumerate() {
-        let facts = Facts::of(path);
+        let facts = FileFacts::of(path);
         if args.json {
-            let json = serde_json::to_string(&facts).map_err(|error| Failure::at(path, error))?;
+            let json =
+                serde_json::to_string(&facts).map_err(|error| CommandFailure::at(path, error))?;
             writeln!(out, "{json}")?;
         } else if facts.format.is_some() {
             if index > 0 {
@@ -65,10 +66,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             eprintln!("zonda: {}: and {more} more; zonda check tells of all", facts.path);
         }
     }
-    if failed { Err(Failure::Reported) } else { crate::done() }
+    if failed { Err(CommandFailure::Reported) } else { crate::done() }
 }
 
-fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
+fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
     writeln!(out, "{}", facts.path)?;
     let mut line = |label: &str, text: String| writeln!(out, "  {label:<10} {text}");
     if let Some(format) = &facts.format {
@@ -117,14 +118,14 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
 }
 
 /// `3 global`
-fn global(facts: &Facts) -> String {
+fn global(facts: &FileFacts) -> String {
     facts.global_attributes.map_or_else(|| "? global".to_owned(), |n| format!("{n} global"))
 }
 
-fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
-    let mut table = Table::new(["name", "type", "shape", "begin", "bytes", "%"], 3);
+fn write_variables(out: &mut dyn Write, variables: &[VariableFacts]) -> Result<()> {
+    let mut table = TextTable::new(["name", "type", "shape", "begin", "bytes", "%"], 3);
     for variable in variables {
-        let part = if variable.part == Some(Part::Record) { "*" } else { "" };
+        let part = if variable.part == Some(FilePart::Record) { "*" } else { "" };
         table.rows.push([
             variable.name.clone(),
             variable.r#type.clone(),
@@ -135,8 +136,9 @@ fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
         ]);
     }
     table.write(out)?;
-    let begins = |variable: &Variable| variable.begin.is_some();
-    if variables.iter().any(|variable| variable.part == Some(Part::Record) && begins(variable)) {
+    let begins = |variable: &VariableFacts| variable.begin.is_some();
+    if variables.iter().any(|variable| variable.part == Some(FilePart::Record) && begins(variable))
+    {
         writeln!(out, "    * in the first record")?;
     }
     Ok(())

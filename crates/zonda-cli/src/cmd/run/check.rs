@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::plan::{Effect, Plan};
+use super::plan::{Effect, RunPlan};
 use super::program::Program;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Asks a Python interpreter: `v` and the version of libnetcdf that its netCDF4 package calls, `n` if there is no such
 /// package, `e` and why it cannot be imported; `h` if there is h5py, which calls libhdf5 itself.
@@ -38,22 +38,22 @@ const H5PY: &str = "h5py and h5netcdf call libhdf5 themselves: for them nothing 
 /// If it will not use Zonda, or that cannot be told.
 pub(super) fn check(
     program: &Program,
-    plan: &Plan,
+    plan: &RunPlan,
     environment: &[(&'static str, OsString)],
 ) -> Result<Vec<String>> {
     let shown = program.path().display();
     match (&plan.effect, program.python()) {
         (Effect::None(reason), _) => {
-            Err(Failure::Failed(format!("{shown} will not use Zonda: {reason}")))
+            Err(CommandFailure::Failed(format!("{shown} will not use Zonda: {reason}")))
         }
         (_, Some(python)) => understood(&ask(python, environment)?)
-            .map_err(|reason| Failure::Failed(format!("{}: {reason}", python.display()))),
+            .map_err(|reason| CommandFailure::Failed(format!("{}: {reason}", python.display()))),
         (Effect::Certain { object, file }, None) => {
             Ok(vec![format!("checked: {} will load {}", object.display(), file.display())])
         }
-        (Effect::Unknown(reason), None) => {
-            Err(Failure::Failed(format!("whether {shown} will use Zonda cannot be told: {reason}")))
-        }
+        (Effect::Unknown(reason), None) => Err(CommandFailure::Failed(format!(
+            "whether {shown} will use Zonda cannot be told: {reason}"
+        ))),
     }
 }
 
@@ -64,7 +64,7 @@ fn ask(python: &Path, environment: &[(&'static str, OsString)]) -> Result<String
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
-        .map_err(|error| Failure::at(python, error))?;
+        .map_err(|error| CommandFailure::at(python, error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

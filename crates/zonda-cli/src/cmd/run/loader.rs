@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 /// What the loader says of an object.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(super) struct LoaderTrace {
     /// The files it would load, in order.
     pub(super) files: Vec<PathBuf>,
     /// Names of libraries that it does not find.
@@ -25,14 +25,14 @@ pub(super) fn trace(
     loader: &Path,
     object: &Path,
     environment: &[(&'static str, OsString)],
-) -> Trace {
+) -> LoaderTrace {
     let output = Command::new(loader)
         .arg(object)
         .envs([("LD_TRACE_LOADED_OBJECTS", "1"), ("LD_WARN", "yes"), ("LD_BIND_NOW", "yes")])
         .envs(environment.iter().cloned())
         .stdin(Stdio::null())
         .output();
-    output.map_or(Trace::default(), |output| {
+    output.map_or(LoaderTrace::default(), |output| {
         let mut text = output.stdout;
         // Symbols are reported on either stream, depending on the version.
         text.push(b'\n');
@@ -43,8 +43,8 @@ pub(super) fn trace(
 
 /// Lines are `NAME => PATH (ADDRESS)`, `PATH (ADDRESS)`, `NAME => not found` or
 /// `undefined symbol: NAME (PATH)`.
-fn parse(text: &[u8]) -> Trace {
-    let mut trace = Trace::default();
+fn parse(text: &[u8]) -> LoaderTrace {
+    let mut trace = LoaderTrace::default();
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
         if let Some(rest) = line.strip_prefix(b"undefined symbol: ") {
             let name = rest.split(|byte| byte.is_ascii_whitespace() || *byte == b',').next();
@@ -101,7 +101,7 @@ mod tests {
             "/p/my lib/libnetcdf.so.19",
             "/lib64/ld-linux-x86-64.so.2",
         ];
-        let expected = Trace {
+        let expected = LoaderTrace {
             files: files.map(PathBuf::from).to_vec(),
             missing: vec!["libmissing.so.1".into()],
             undefined: vec!["H5open".to_owned()],

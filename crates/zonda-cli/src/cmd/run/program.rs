@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Interpreters of interpreters that are followed; Linux itself follows five.
 const MOST_INTERPRETERS: usize = 5;
@@ -22,14 +22,14 @@ pub(super) struct Program {
     /// The file named, then the interpreter of each script, up to the one that is no script.
     chain: Vec<PathBuf>,
     /// What the last one is.
-    pub(super) kind: Kind,
+    pub(super) kind: ExecutableKind,
     /// Set if the loader does not trust the environment for it.
     pub(super) privileged: bool,
 }
 
 /// What an executable is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ExecutableKind {
     /// Linked dynamically, and loaded by this loader.
     Dynamic(PathBuf),
     /// Linked statically.
@@ -54,7 +54,7 @@ impl Program {
             }
         }
         let last = chain.last().map_or(Path::new(""), PathBuf::as_path);
-        let kind = kind(last).unwrap_or(Kind::Other);
+        let kind = kind(last).unwrap_or(ExecutableKind::Other);
         let privileged = is_privileged(last);
         Ok(Program { chain, kind, privileged })
     }
@@ -91,7 +91,7 @@ impl Program {
 /// The file that a name stands for: itself if it has a slash, else the first in `PATH`.
 fn search(name: &OsStr) -> Result<PathBuf> {
     let missing = |why: &str, status| {
-        Failure::NotStarted(format!("{}: {why}", Path::new(name).display()), status)
+        CommandFailure::NotStarted(format!("{}: {why}", Path::new(name).display()), status)
     };
     if name.as_bytes().contains(&b'/') {
         let metadata = fs::metadata(name).map_err(|error| missing(&error.to_string(), 127))?;
@@ -130,13 +130,13 @@ fn interpreter(path: &Path) -> Option<PathBuf> {
 
 /// What an ELF file is (System V ABI, "ELF Header" and "Program Header"); `None` if it cannot be read
 /// or is none, or one for machines that are not 64-bit little-endian, as Zonda's are.
-fn kind(path: &Path) -> Option<Kind> {
+fn kind(path: &Path) -> Option<ExecutableKind> {
     const PT_INTERP: u32 = 3;
     let file = File::open(path).ok()?;
     let mut header = [0u8; 64];
     file.read_exact_at(&mut header, 0).ok()?;
     if !header.starts_with(b"\x7fELF\x02\x01") {
-        return Some(Kind::Other);
+        return Some(ExecutableKind::Other);
     }
     let field = |bytes: &[u8], at: usize, len: usize| -> u64 {
         bytes[at..at + len].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
@@ -154,9 +154,9 @@ fn kind(path: &Path) -> Option<Kind> {
         file.read_exact_at(&mut loader, at).ok()?;
         let end = loader.iter().position(|&byte| byte == 0).unwrap_or(loader.len());
         loader.truncate(end);
-        return Some(Kind::Dynamic(OsString::from_vec(loader).into()));
+        return Some(ExecutableKind::Dynamic(OsString::from_vec(loader).into()));
     }
-    Some(Kind::Static)
+    Some(ExecutableKind::Static)
 }
 
 /// Whether a program runs with more rights than its caller, so that the loader ignores what the
@@ -178,12 +178,12 @@ mod tests {
     #[test]
     fn programs_are_followed_to_their_loader() {
         let shell = Program::find(OsStr::new("sh")).unwrap();
-        assert!(matches!(&shell.kind, Kind::Dynamic(loader) if loader.is_absolute()));
+        assert!(matches!(&shell.kind, ExecutableKind::Dynamic(loader) if loader.is_absolute()));
         assert!(shell.python().is_none());
         let missing = Program::find(OsStr::new("no-such-program-here")).unwrap_err();
-        assert!(matches!(missing, Failure::NotStarted(_, 127)));
+        assert!(matches!(missing, CommandFailure::NotStarted(_, 127)));
         let folder = Program::find(OsStr::new("/tmp/")).unwrap_err();
-        assert!(matches!(folder, Failure::NotStarted(_, 126)));
+        assert!(matches!(folder, CommandFailure::NotStarted(_, 126)));
     }
 
     #[test]

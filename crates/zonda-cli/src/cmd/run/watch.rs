@@ -14,7 +14,7 @@ use signal_hook::iterator::{Handle, Signals as SignalIterator};
 
 use zonda_runtime::worker::{self, Purpose};
 
-use super::plan::Library;
+use super::plan::ZondaLibrary;
 use super::{loader, say};
 
 /// First pause between two looks; libraries are mapped within a millisecond or two.
@@ -27,7 +27,7 @@ fn pid(id: u32) -> Option<Pid> {
 }
 
 /// Signals that were sent to `zonda run` and are meant for the program.
-pub(super) struct Signals(SignalIterator);
+pub(super) struct ForwardedSignals(SignalIterator);
 
 /// Signals being passed on.
 pub(super) struct Forwarding {
@@ -36,11 +36,11 @@ pub(super) struct Forwarding {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Signals {
+impl ForwardedSignals {
     /// Takes signals from now on, so that none ends this process before the program.
-    pub(super) fn catch() -> io::Result<Signals> {
+    pub(super) fn catch() -> io::Result<ForwardedSignals> {
         let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT];
-        SignalIterator::new(all).map(Signals)
+        SignalIterator::new(all).map(ForwardedSignals)
     }
 
     /// Passes them on to a process.
@@ -83,7 +83,7 @@ pub(super) struct Maps {
 
 impl Maps {
     /// Begins to watch a process, and says what it finds.
-    pub(super) fn watch(id: u32, library: &Library) -> Maps {
+    pub(super) fn watch(id: u32, library: &ZondaLibrary) -> Maps {
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let library = library.clone();
@@ -119,7 +119,7 @@ impl Maps {
 }
 
 /// The netCDF library in a process: Zonda's if it is there, for it then stands before any other.
-fn mapped(id: u32, library: &Library) -> Option<PathBuf> {
+fn mapped(id: u32, library: &ZondaLibrary) -> Option<PathBuf> {
     let maps = fs::read(format!("/proc/{id}/maps")).ok()?;
     choose(&String::from_utf8_lossy(&maps), |path| library.is_ours(path))
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use serde::Serialize;
-use zonda_plot::{Access, Direction};
+use zonda_plot::{AccessDirection, FileAccess};
 
 /// What was traced, by the number of the layer in its stack.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
-    pub(super) layers: BTreeMap<usize, Layer>,
+pub(super) struct LineTrace {
+    pub(super) layers: BTreeMap<usize, TracedLayer>,
     /// When each opening began, in seconds from the first.
     begins: Vec<f64>,
     /// When the last operation so far ended.
@@ -18,13 +18,13 @@ pub(super) struct Trace {
 
 /// What went through one layer.
 #[derive(Debug, Default)]
-pub(super) struct Layer {
+pub(super) struct TracedLayer {
     /// Files opened one after the other: each begins its own time.
     pub(super) openings: usize,
     /// In the order of their first occurrence.
     pub(super) operations: Vec<Operation>,
     /// Reads and writes that moved bytes.
-    pub(super) accesses: Vec<Access>,
+    pub(super) accesses: Vec<FileAccess>,
     /// Which of the trace's openings it is in.
     opening: usize,
     /// Whether the summary was seen that ends an opening.
@@ -69,7 +69,7 @@ impl Operation {
 
 /// A line.
 #[derive(Debug, PartialEq)]
-struct Event<'a> {
+struct LineEvent<'a> {
     since_s: f64,
     layer: usize,
     operation: &'a str,
@@ -81,10 +81,10 @@ struct Event<'a> {
 }
 
 /// Which way an operation moves bytes, if it does.
-fn direction(operation: &str) -> Option<Direction> {
+fn direction(operation: &str) -> Option<AccessDirection> {
     match operation {
-        "read" => Some(Direction::Read),
-        "write" => Some(Direction::Write),
+        "read" => Some(AccessDirection::Read),
+        "write" => Some(AccessDirection::Write),
         _ => None,
     }
 }
@@ -94,7 +94,7 @@ fn amount(word: &str) -> Option<f64> {
     word.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
-fn parse(line: &str) -> Option<Event<'_>> {
+fn parse(line: &str) -> Option<LineEvent<'_>> {
     let mut words = line.split(' ');
     let since_s = amount(words.next()?)?;
     let layer = words.next()?.strip_prefix("event#")?.parse().ok()?;
@@ -120,7 +120,7 @@ fn parse(line: &str) -> Option<Event<'_>> {
         moved => Some(moved.parse().ok()?),
     };
     let over = moved.is_none() || words.next().is_none();
-    over.then_some(Event { since_s, layer, operation, offset, us, moved })
+    over.then_some(LineEvent { since_s, layer, operation, offset, us, moved })
 }
 
 /// The layer whose summary a line belongs to: `# event#2 read: 5 calls, …`.
@@ -128,13 +128,13 @@ fn summary(line: &str) -> Option<usize> {
     line.strip_prefix("# event#")?.split(' ').next()?.parse().ok()
 }
 
-impl Trace {
+impl LineTrace {
     /// Reads a trace to its end.
     ///
     /// # Errors
     /// The number and the text of the first line that is none of a trace, or what reading met.
-    pub(super) fn read(mut input: impl BufRead) -> Result<Trace, String> {
-        let mut trace = Trace::default();
+    pub(super) fn read(mut input: impl BufRead) -> Result<LineTrace, String> {
+        let mut trace = LineTrace::default();
         let mut bytes = Vec::new();
         for number in 1u64.. {
             bytes.clear();
@@ -160,7 +160,7 @@ impl Trace {
         Ok(trace)
     }
 
-    fn add(&mut self, event: &Event<'_>) {
+    fn add(&mut self, event: &LineEvent<'_>) {
         let layer = self.layers.entry(event.layer).or_default();
         let took_s = event.us.map_or(layer.took_s, |us| us / 1e6);
         let end_s = event.since_s + took_s;
@@ -185,8 +185,8 @@ impl Trace {
     }
 }
 
-impl Layer {
-    fn count(&mut self, event: &Event<'_>, start_s: f64, took_s: f64) {
+impl TracedLayer {
+    fn count(&mut self, event: &LineEvent<'_>, start_s: f64, took_s: f64) {
         let position = self.operations.iter().position(|known| known.name == event.operation);
         let position = position.unwrap_or_else(|| {
             let name = event.operation.to_owned();
@@ -211,7 +211,7 @@ impl Layer {
             operation.first = Some(operation.first.map_or(event.offset, |f| f.min(event.offset)));
             operation.end = Some(operation.end.map_or(end, |e| e.max(end)));
             let (offset, len_bytes) = (event.offset, moved);
-            self.accesses.push(Access { start_s, took_s, offset, len_bytes, direction });
+            self.accesses.push(FileAccess { start_s, took_s, offset, len_bytes, direction });
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
     fn lines() {
         assert_eq!(
             parse("0.000123 event#2 read 0 8 12.5 8"),
-            Some(Event {
+            Some(LineEvent {
                 since_s: 0.000_123,
                 layer: 2,
                 operation: "read",
@@ -263,7 +263,7 @@ mod tests {
                     0.004 event#1 len 0 0 1.0 170\n\
                     # event#1 write: 3 calls\n\
                     0.001 event#1 read 100 70 100.0 30\n";
-        let trace = Trace::read(text.as_bytes()).unwrap();
+        let trace = LineTrace::read(text.as_bytes()).unwrap();
         let layer = &trace.layers[&1];
         assert_eq!(layer.openings, 2);
         let write = &layer.operations[0];
@@ -276,7 +276,7 @@ mod tests {
         // The second opening begins where the first ended.
         let read = layer.accesses[3];
         assert!((read.start_s - 0.005_001).abs() < 1e-9, "{read:?}");
-        assert_eq!((read.len_bytes, read.direction), (30, Direction::Read));
+        assert_eq!((read.len_bytes, read.direction), (30, AccessDirection::Read));
     }
 
     /// Two layers of one stack have the same openings; a process that was killed ends one, too.
@@ -289,7 +289,7 @@ mod tests {
                     0.5 event#3 read 0 8 10.0 8\n\
                     0.5 event#1 read 0 8 20.0 8\n\
                     0.0 event#1 read 0 8 20.0 8\n";
-        let trace = Trace::read(text.as_bytes()).unwrap();
+        let trace = LineTrace::read(text.as_bytes()).unwrap();
         let starts = |layer: usize| {
             let accesses = trace.layers[&layer].accesses.iter();
             accesses.map(|access| (access.start_s * 1e5).round() / 1e5).collect::<Vec<f64>>()
@@ -302,10 +302,10 @@ mod tests {
     #[test]
     fn a_bad_line_is_named() {
         let error =
-            Trace::read("0.0 event#1 read 0 8 1.0 8\n\n# x\noops\n".as_bytes()).unwrap_err();
+            LineTrace::read("0.0 event#1 read 0 8 1.0 8\n\n# x\noops\n".as_bytes()).unwrap_err();
         assert!(error.starts_with("line 4: not of a trace: `oops`"), "{error}");
-        let error = Trace::read(&b"\xff\xfe\x00"[..]).unwrap_err();
+        let error = LineTrace::read(&b"\xff\xfe\x00"[..]).unwrap_err();
         assert!(error.starts_with("line 1: "), "{error}");
-        assert!(Trace::read(&b""[..]).unwrap().layers.is_empty());
+        assert!(LineTrace::read(&b""[..]).unwrap().layers.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use zonda_trace::decode::{DecodeError, Decoder, Event, Names, Step};
 
 /// An operation on a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum AccessKind {
     Open,
     Close,
     Read,
@@ -25,13 +25,13 @@ pub(super) enum What {
 
 /// An operation as it was recorded.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct TracedAccess {
     /// Nanoseconds from the beginning of the process's trace.
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
     /// Index in [`Accesses::openings`].
     pub(super) opening: usize,
-    pub(super) what: What,
+    pub(super) what: AccessKind,
     pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) parts: u32,
@@ -41,7 +41,7 @@ pub(super) struct Access {
 
 /// One opening of a file.
 #[derive(Debug, Clone)]
-pub(super) struct Opening {
+pub(super) struct TracedOpening {
     /// Index in [`Accesses::paths`].
     pub(super) path: usize,
     /// Bytes of the file when it was opened.
@@ -53,8 +53,8 @@ pub(super) struct Opening {
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     pub(super) paths: Vec<String>,
-    pub(super) openings: Vec<Opening>,
-    pub(super) all: Vec<Access>,
+    pub(super) openings: Vec<TracedOpening>,
+    pub(super) all: Vec<TracedAccess>,
     pub(super) more: Vec<(u64, u64)>,
     /// What was left out because there was too much.
     pub(super) cut: bool,
@@ -136,7 +136,7 @@ impl Accesses {
             let path = names.file(event.file).unwrap_or("").to_owned();
             let n_paths = state.paths.len();
             let path = *state.paths.entry(path).or_insert(n_paths);
-            self.openings.push(Opening { path, len: 0, writes: false });
+            self.openings.push(TracedOpening { path, len: 0, writes: false });
             self.openings.len() - 1
         });
         if self.all.len() >= MOST {
@@ -147,17 +147,19 @@ impl Accesses {
         state.last.insert(event.thread, self.all.len() - 1);
     }
 
-    fn push(&mut self, opening: usize, what: What, event: &Event) {
+    fn push(&mut self, opening: usize, what: AccessKind, event: &Event) {
         match what {
-            What::Open => self.openings[opening].len = event.bytes,
-            What::Write | What::Fill | What::SetLen => self.openings[opening].writes = true,
-            What::Advise => {
+            AccessKind::Open => self.openings[opening].len = event.bytes,
+            AccessKind::Write | AccessKind::Fill | AccessKind::SetLen => {
+                self.openings[opening].writes = true
+            }
+            AccessKind::Advise => {
                 let parts = u32::try_from(event.code).unwrap_or(0);
                 self.advice.push((event.offset, parts, event.bytes));
             }
             _ => {}
         }
-        self.all.push(Access {
+        self.all.push(TracedAccess {
             begin_ns: event.begin_ns,
             end_ns: event.end_ns(),
             opening,
@@ -200,7 +202,9 @@ impl Accesses {
         let (mut all, mut cut) = (std::mem::take(&mut self.all), self.cut);
         all.retain(|access| {
             let mut over = bytes > most_bytes;
-            if matches!(access.what, What::Read | What::Write | What::Fill) && !over {
+            if matches!(access.what, AccessKind::Read | AccessKind::Write | AccessKind::Fill)
+                && !over
+            {
                 let more = self.more[access.more.0..access.more.1].iter();
                 let sum = more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len));
                 // One that is larger than all that is allowed is not begun.
@@ -210,7 +214,7 @@ impl Accesses {
                 }
             }
             cut |= over;
-            !over || access.what == What::Close
+            !over || access.what == AccessKind::Close
         });
         (self.all, self.cut, self.bytes) = (all, cut, bytes);
     }
@@ -226,19 +230,19 @@ impl Accesses {
     }
 }
 
-fn what(kind: Kind) -> Option<What> {
+fn what(kind: Kind) -> Option<AccessKind> {
     Some(match kind {
-        Kind::Open => What::Open,
-        Kind::Close => What::Close,
-        Kind::Read | Kind::ReadMore => What::Read,
-        Kind::Write | Kind::WriteMore => What::Write,
-        Kind::Fill => What::Fill,
-        Kind::Len => What::Len,
-        Kind::SetLen => What::SetLen,
-        Kind::Barrier => What::Barrier,
-        Kind::Sync => What::Sync,
-        Kind::Invalidate => What::Invalidate,
-        Kind::Advise => What::Advise,
+        Kind::Open => AccessKind::Open,
+        Kind::Close => AccessKind::Close,
+        Kind::Read | Kind::ReadMore => AccessKind::Read,
+        Kind::Write | Kind::WriteMore => AccessKind::Write,
+        Kind::Fill => AccessKind::Fill,
+        Kind::Len => AccessKind::Len,
+        Kind::SetLen => AccessKind::SetLen,
+        Kind::Barrier => AccessKind::Barrier,
+        Kind::Sync => AccessKind::Sync,
+        Kind::Invalidate => AccessKind::Invalidate,
+        Kind::Advise => AccessKind::Advise,
         _ => return None,
     })
 }

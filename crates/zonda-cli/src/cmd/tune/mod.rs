@@ -14,11 +14,11 @@ use serde::Serialize;
 use zonda::storage::{Spec, SyncLevel};
 
 use super::info::grouped;
-use super::run::{Mode, spec, sync_level};
-use crate::failure::{Failure, Result};
+use super::run::{LibraryMode, spec, sync_level};
+use crate::failure::{CommandFailure, Result};
 use accesses::Accesses;
 use candidates::Candidate;
-use replay::{Refused, Scratch, TriedStack};
+use replay::{ReplayFailure, ScratchFiles, TriedStack};
 
 /// Finds the storage stack that is best for a program
 ///
@@ -72,8 +72,8 @@ pub(crate) struct Args {
     json: bool,
 
     /// How the program gets the library, as for `zonda run`
-    #[arg(long, value_enum, default_value_t = Mode::Auto)]
-    mode: Mode,
+    #[arg(long, value_enum, default_value_t = LibraryMode::Auto)]
+    mode: LibraryMode,
 
     /// Folder of the library [default: ../lib, seen from this program]
     #[arg(long, value_name = "DIR")]
@@ -104,7 +104,7 @@ fn device(text: &str) -> std::result::Result<String, String> {
 
 /// A stack and what it took.
 #[derive(Debug, Serialize)]
-struct Tried {
+struct StackTimes {
     spec: String,
     why: &'static str,
     /// Seconds of each round, unless it failed.
@@ -113,7 +113,7 @@ struct Tried {
     failed: Option<String>,
 }
 
-impl Tried {
+impl StackTimes {
     /// The median in seconds; without one the stack is behind all others.
     fn sort_key(&self) -> f64 {
         self.median.unwrap_or(f64::INFINITY)
@@ -139,7 +139,9 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         None => record(args)?,
     };
     if accesses.bytes == 0 {
-        return Err(Failure::text("nothing to tune: no transfer of a netCDF file was recorded"));
+        return Err(CommandFailure::text(
+            "nothing to tune: no transfer of a netCDF file was recorded",
+        ));
     }
     let below = args.device_layer();
     let mut candidates = candidates::of(&accesses, &below);
@@ -166,7 +168,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 /// Runs the program, and reads what it recorded.
 fn record(args: &Args) -> Result<Accesses> {
     let folder = tempfile::Builder::new().prefix("zonda-tune-").tempdir();
-    let folder = folder.map_err(|error| Failure::at(&std::env::temp_dir(), error))?;
+    let folder = folder.map_err(|error| CommandFailure::at(&std::env::temp_dir(), error))?;
     record_in(args, folder.path())
 }
 
@@ -176,12 +178,12 @@ fn record_in(args: &Args, folder: &Path) -> Result<Accesses> {
     if !status.success() {
         eprintln!("zonda tune: the program ended with {status}; what it did until then counts");
     }
-    let entries = std::fs::read_dir(folder).map_err(|error| Failure::at(folder, error))?;
+    let entries = std::fs::read_dir(folder).map_err(|error| CommandFailure::at(folder, error))?;
     let mut traces: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     traces.sort();
     if traces.is_empty() {
         let what = "nothing to tune: the program opened no netCDF file with Zonda's library";
-        return Err(Failure::text(what));
+        return Err(CommandFailure::text(what));
     }
     read(&traces, args.limit)
 }
@@ -190,9 +192,10 @@ fn read(traces: &[PathBuf], limit: u64) -> Result<Accesses> {
     // One after the other; that of the process with most to move is what is tuned.
     let mut most = Accesses::default();
     for path in traces {
-        let file = File::open(path).map_err(|error| Failure::at(path, error))?;
+        let file = File::open(path).map_err(|error| CommandFailure::at(path, error))?;
         let input = BufReader::with_capacity(1 << 20, file);
-        let found = Accesses::read(input, limit).map_err(|error| Failure::at(path, error))?;
+        let found =
+            Accesses::read(input, limit).map_err(|error| CommandFailure::at(path, error))?;
         if found.bytes >= most.bytes {
             most = found;
         }
@@ -206,11 +209,11 @@ fn measure(
     accesses: &Accesses,
     candidates: &[Candidate],
     sync: SyncLevel,
-) -> Result<Vec<Tried>> {
-    let mut scratch = Scratch::make(accesses, args.scratch.as_deref(), args.limit)?;
-    let mut tried: Vec<Tried> = candidates
+) -> Result<Vec<StackTimes>> {
+    let mut scratch = ScratchFiles::make(accesses, args.scratch.as_deref(), args.limit)?;
+    let mut tried: Vec<StackTimes> = candidates
         .iter()
-        .map(|candidate| Tried {
+        .map(|candidate| StackTimes {
             spec: candidate.spec.to_string(),
             why: candidate.why,
             seconds: Vec::new(),
@@ -240,9 +243,11 @@ fn measure(
                     }
                 }
                 Ok(seconds) => this.seconds.push(seconds),
-                Err(Refused::Scratch(failure)) => return Err(failure),
-                Err(Refused::Stack(why)) if index == 0 => return Err(Failure::text(why)),
-                Err(Refused::Stack(why)) => this.failed = Some(why),
+                Err(ReplayFailure::Scratch(failure)) => return Err(failure),
+                Err(ReplayFailure::Stack(why)) if index == 0 => {
+                    return Err(CommandFailure::text(why));
+                }
+                Err(ReplayFailure::Stack(why)) => this.failed = Some(why),
             }
         }
     }
@@ -274,12 +279,12 @@ fn median(seconds: &[f64]) -> Option<f64> {
 
 /// What `--json` gives.
 #[derive(Serialize)]
-struct Json<'a> {
+struct TuneJson<'a> {
     files: &'a [String],
     accesses: usize,
     bytes: u64,
     cut: bool,
-    tried: &'a [Tried],
+    tried: &'a [StackTimes],
     best: &'a str,
     default: &'a str,
     /// Of those that came to their end; 1 is the best.
@@ -294,9 +299,9 @@ struct Json<'a> {
 struct Outcome<'a> {
     accesses: &'a Accesses,
     /// The fastest first; those that failed last.
-    tried: &'a [Tried],
-    best: &'a Tried,
-    default: &'a Tried,
+    tried: &'a [StackTimes],
+    best: &'a StackTimes,
+    default: &'a StackTimes,
     /// Place of the default among those that did not fail, 1 for the fastest.
     default_rank: usize,
     /// How many did not fail.
@@ -311,7 +316,7 @@ impl<'a> Outcome<'a> {
     fn of(
         args: &Args,
         accesses: &'a Accesses,
-        tried: &'a [Tried],
+        tried: &'a [StackTimes],
         default: &Candidate,
     ) -> Outcome<'a> {
         let default = default.spec.to_string();
@@ -333,7 +338,7 @@ impl<'a> Outcome<'a> {
     }
 
     fn write_json(self, out: &mut dyn Write) -> Result<()> {
-        let json = Json {
+        let json = TuneJson {
             files: &self.accesses.paths,
             accesses: self.accesses.all.len(),
             bytes: self.accesses.bytes,
@@ -346,8 +351,8 @@ impl<'a> Outcome<'a> {
             gain: self.gain,
             environment: self.environment,
         };
-        let text =
-            serde_json::to_string(&json).map_err(|error| Failure::text(error.to_string()))?;
+        let text = serde_json::to_string(&json)
+            .map_err(|error| CommandFailure::text(error.to_string()))?;
         Ok(writeln!(out, "{text}")?)
     }
 

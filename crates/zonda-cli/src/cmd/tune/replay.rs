@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use zonda::storage::{Advice, OpenOptions, ReadRange, Spec, Storage, SyncLevel, WriteRange, open};
 
-use super::accesses::{Access, Accesses, What};
-use crate::failure::{Failure, Result};
+use super::accesses::{AccessKind, Accesses, TracedAccess};
+use crate::failure::{CommandFailure, Result};
 
 /// Bytes of the longest call that is replayed as it was; longer ones are made in parts.
 const MOST_BUFFER: usize = 64 << 20;
@@ -30,7 +30,7 @@ type StorageResult<T> = std::result::Result<T, zonda::storage::StorageError>;
 
 /// Files with the lengths of the originals, which go when this does.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct ScratchFiles {
     /// By path of the trace.
     files: Vec<PathBuf>,
     lengths: Vec<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Scratch {
     read_buffer: Vec<u8>,
 }
 
-impl Scratch {
+impl ScratchFiles {
     /// Makes the files, in `folder` or beside the originals.
     ///
     /// # Errors
@@ -49,15 +49,16 @@ impl Scratch {
         accesses: &Accesses,
         folder: Option<&Path>,
         most_bytes: u64,
-    ) -> Result<Scratch> {
+    ) -> Result<ScratchFiles> {
         let lengths = accesses.lengths();
         let all = lengths.iter().fold(0u64, |all, len| all.saturating_add(*len));
         if all > most_bytes {
             let what = format!("files of {all} bytes would be needed to try on: --limit says less");
-            return Err(Failure::text(what));
+            return Err(CommandFailure::text(what));
         }
-        let moves = |access: &&Access| matches!(access.what, What::Read | What::Write);
-        let call = |access: &Access| {
+        let moves =
+            |access: &&TracedAccess| matches!(access.what, AccessKind::Read | AccessKind::Write);
+        let call = |access: &TracedAccess| {
             let more = accesses.more[access.more.0..access.more.1].iter();
             more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len))
         };
@@ -67,14 +68,14 @@ impl Scratch {
         let mut data = vec![0; longest + SHIFTS];
         fastrand::Rng::with_seed(1).fill(&mut data);
         let mut scratch =
-            Scratch { files: Vec::new(), lengths, data, read_buffer: vec![0; longest] };
+            ScratchFiles { files: Vec::new(), lengths, data, read_buffer: vec![0; longest] };
         for (index, original) in accesses.paths.iter().enumerate() {
             let beside = Path::new(original).parent().filter(|p| !p.as_os_str().is_empty());
             let folder = folder.or(beside).unwrap_or(Path::new("."));
             let path = folder.join(format!(".zonda-tune-{}-{index}", std::process::id()));
             // Never one that is there: it is not ours.
             let made = FileOptions::new().write(true).create_new(true).open(&path);
-            let file = made.map_err(|error| Failure::at(&path, error))?;
+            let file = made.map_err(|error| CommandFailure::at(&path, error))?;
             scratch.files.push(path);
             scratch.fill(index, &file, 0)?;
         }
@@ -83,7 +84,7 @@ impl Scratch {
 
     /// Writes a file's bytes from `from` to the length it has at the start.
     fn fill(&self, index: usize, mut file: &File, from: u64) -> Result<()> {
-        let failed = |error| Failure::at(&self.files[index], error);
+        let failed = |error| CommandFailure::at(&self.files[index], error);
         let mut at = from;
         file.seek(SeekFrom::Start(at)).map_err(failed)?;
         let block = &self.data[..self.data.len().min(1 << 20)];
@@ -99,7 +100,7 @@ impl Scratch {
     /// Gives the files the lengths that they have at the start.
     fn reset(&self) -> Result<()> {
         for (index, path) in self.files.iter().enumerate() {
-            let failed = |error| Failure::at(path, error);
+            let failed = |error| CommandFailure::at(path, error);
             let file = FileOptions::new().write(true).open(path).map_err(failed)?;
             let len = file.metadata().map_err(failed)?.len();
             // From scratch where it is: space that is already there costs a write less.
@@ -115,14 +116,14 @@ impl Scratch {
     /// works in the background has its chance.
     ///
     /// # Errors
-    /// What the stack reports; [`Refused`] where it cannot be had here.
+    /// What the stack reports; [`ReplayFailure`] where it cannot be had here.
     pub(super) fn replay(
         &mut self,
         accesses: &Accesses,
         stack: &TriedStack<'_>,
         pauses: bool,
-    ) -> std::result::Result<f64, Refused> {
-        self.reset().map_err(Refused::Scratch)?;
+    ) -> std::result::Result<f64, ReplayFailure> {
+        self.reset().map_err(ReplayFailure::Scratch)?;
         let mut open_now: Vec<Option<Arc<dyn Storage>>> = vec![None; accesses.openings.len()];
         let mut spent = Duration::ZERO;
         let mut before: Option<u64> = None;
@@ -134,7 +135,7 @@ impl Scratch {
             before = Some(access.end_ns);
             let begin = Instant::now();
             self.carry_out(accesses, access, number, stack, &mut open_now)
-                .map_err(|why| Refused::Stack(why.to_string()))?;
+                .map_err(|why| ReplayFailure::Stack(why.to_string()))?;
             spent += begin.elapsed();
         }
         let begin = Instant::now();
@@ -145,28 +146,28 @@ impl Scratch {
     fn carry_out(
         &mut self,
         accesses: &Accesses,
-        access: &Access,
+        access: &TracedAccess,
         number: usize,
         stack: &TriedStack<'_>,
         open_now: &mut [Option<Arc<dyn Storage>>],
     ) -> StorageResult<()> {
-        if access.what == What::Close {
+        if access.what == AccessKind::Close {
             open_now[access.opening] = None;
             return Ok(());
         }
         let storage = self.opened(accesses, access.opening, stack, open_now)?;
         let more = &accesses.more[access.more.0..access.more.1];
         match access.what {
-            What::Open | What::Close => Ok(()),
-            What::Read => self.read(&*storage, (access.offset, access.len), more),
-            What::Write => self.write(&*storage, (access.offset, access.len), more, number),
-            What::Fill => storage.fill_at(access.offset, access.len, &[0; 4]),
-            What::Len => storage.len().map(drop),
-            What::SetLen => storage.set_len(access.offset),
-            What::Barrier => storage.barrier(),
-            What::Sync => storage.sync(),
-            What::Invalidate => storage.invalidate(),
-            What::Advise => {
+            AccessKind::Open | AccessKind::Close => Ok(()),
+            AccessKind::Read => self.read(&*storage, (access.offset, access.len), more),
+            AccessKind::Write => self.write(&*storage, (access.offset, access.len), more, number),
+            AccessKind::Fill => storage.fill_at(access.offset, access.len, &[0; 4]),
+            AccessKind::Len => storage.len().map(drop),
+            AccessKind::SetLen => storage.set_len(access.offset),
+            AccessKind::Barrier => storage.barrier(),
+            AccessKind::Sync => storage.sync(),
+            AccessKind::Invalidate => storage.invalidate(),
+            AccessKind::Advise => {
                 storage.advise(Advice {
                     record_bytes: access.offset,
                     n_record_parts: u64::from(access.parts),
@@ -250,7 +251,7 @@ impl Scratch {
         let mut hasher = DefaultHasher::new();
         let mut block = vec![0; 1 << 20];
         for path in &self.files {
-            let failed = |error| Failure::at(path, error);
+            let failed = |error| CommandFailure::at(path, error);
             let mut file = File::open(path).map_err(failed)?.take(MOST_DIGEST);
             loop {
                 match file.read(&mut block).map_err(failed)? {
@@ -287,14 +288,14 @@ fn parts(
 
 /// Why a replay came to no end.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum ReplayFailure {
     /// The scratch files failed, whatever the stack.
-    Scratch(Failure),
+    Scratch(CommandFailure),
     /// The stack cannot be had here, or failed.
     Stack(String),
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFiles {
     fn drop(&mut self) {
         for path in &self.files {
             // What is left behind has a name that says whose it is.

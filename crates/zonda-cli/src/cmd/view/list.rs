@@ -5,7 +5,7 @@ use std::io::Write;
 use zonda::{Dataset, ExtType, GroupId, VarId, VarRef};
 
 use super::decode::text;
-use crate::cmd::table::Table;
+use crate::cmd::table::TextTable;
 use crate::failure::Result;
 
 /// Lists the variables that have numbers, those with most dimensions first.
@@ -48,7 +48,7 @@ pub(super) fn write(file: &Dataset, out: &mut dyn Write) -> Result<()> {
     }
     // What a map can be made of is hardly ever a coordinate.
     found.sort_by_key(|(.., shape)| std::cmp::Reverse(shape.len()));
-    let mut table = Table::new(["variable", "dimensions", "units", "what"], 4);
+    let mut table = TextTable::new(["variable", "dimensions", "units", "what"], 4);
     for (id, name, shape) in found {
         let about = |name| text(file, id, name).unwrap_or_default();
         let what = text(file, id, "long_name").unwrap_or_else(|| about("standard_name"));

@@ -10,7 +10,7 @@ use zonda_plot::AxisKind;
 use super::At;
 use super::decode::{decoder, text};
 use crate::cdl::types::outward;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Elements along a dimension of a map that are read at most; of longer ones every second is taken,
 /// or every third and so on. No picture shows more.
@@ -26,7 +26,7 @@ pub(super) struct Slice {
     units: Option<String>,
     /// Where it is along dimensions that are not shown: `lev = 983.3 hPa`.
     at: Vec<String>,
-    pub(super) axes: Picked,
+    pub(super) axes: ShownDims,
     /// Decoded, NaN where missing; the last axis is the fastest.
     pub(super) values: Vec<f64>,
     /// What the attributes say that has no meaning.
@@ -35,7 +35,7 @@ pub(super) struct Slice {
 
 /// The dimensions that are shown.
 #[derive(Debug)]
-pub(super) enum Picked {
+pub(super) enum ShownDims {
     One(Coordinate),
     Two { y: Coordinate, x: Coordinate },
 }
@@ -58,7 +58,7 @@ pub(super) struct Coordinate {
 }
 
 /// A dimension of the variable.
-struct Dim {
+struct SlicedDim {
     name: String,
     len: usize,
     /// Index asked for.
@@ -74,9 +74,12 @@ impl Slice {
             place(&mut dims, at, name)?;
         }
         if let Some(empty) = dims.iter().find(|dim| dim.len == 0) {
-            return Err(Failure::InFile(format!("{name}: no values, {} is empty", empty.name)));
+            return Err(CommandFailure::InFile(format!(
+                "{name}: no values, {} is empty",
+                empty.name
+            )));
         }
-        let free = |dim: &Dim| dim.at.is_none() && dim.len > 1;
+        let free = |dim: &SlicedDim| dim.at.is_none() && dim.len > 1;
         let mut shown: Vec<usize> = (0..dims.len()).filter(|&i| free(&dims[i])).collect();
         if shown.is_empty() {
             // A single value is a line of one point, along the last dimension that is not fixed.
@@ -107,8 +110,8 @@ impl Slice {
         let values = read(file, id, &slab, &decoder)?;
         let x = axes.pop().unwrap_or_else(Coordinate::of_nothing);
         let axes = match axes.pop() {
-            Some(y) => Picked::Two { y, x },
-            None => Picked::One(x),
+            Some(y) => ShownDims::Two { y, x },
+            None => ShownDims::One(x),
         };
         Ok(Slice {
             name: name.to_owned(),
@@ -148,8 +151,8 @@ impl Slice {
 
     fn coordinates(&self) -> impl Iterator<Item = &Coordinate> {
         let (y, x) = match &self.axes {
-            Picked::One(x) => (None, x),
-            Picked::Two { y, x } => (Some(y), x),
+            ShownDims::One(x) => (None, x),
+            ShownDims::Two { y, x } => (Some(y), x),
         };
         y.into_iter().chain([x])
     }
@@ -260,8 +263,8 @@ fn group_of<'n>(file: &Dataset, path: &'n str) -> Result<Option<(GroupId, &'n st
 }
 
 /// The variable of a name, which may be a path: id, type, dimensions.
-fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<Dim>)> {
-    let missing = || Failure::InFile(format!("{name}: no such variable"));
+fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<SlicedDim>)> {
+    let missing = || CommandFailure::InFile(format!("{name}: no such variable"));
     let (group, own) = group_of(file, name)?.ok_or_else(missing)?;
     file.in_group(group, |meta| {
         let id = meta.find_var(own.as_bytes()).map_err(|_| missing())?;
@@ -269,29 +272,35 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<Dim>)> {
         if let Some(error) = meta.var_fault(id) {
             return Err(error.into());
         }
-        let no_number = || Failure::InFile(format!("{name}: no numbers, which a picture needs"));
+        let no_number =
+            || CommandFailure::InFile(format!("{name}: no numbers, which a picture needs"));
         let ty = var.ty().ok_or_else(no_number)?;
         if ty == ExtType::Char {
-            return Err(Failure::InFile(format!("{name}: text, which has no picture")));
+            return Err(CommandFailure::InFile(format!("{name}: text, which has no picture")));
         }
         let mut shape = vec![0; var.dims.len()];
         meta.var_shape(id, &mut shape)?;
         let mut dims = Vec::with_capacity(shape.len());
         for (&dim, len) in var.dims.iter().zip(shape) {
             let name = String::from_utf8_lossy(meta.dim(dim)?.name).into_owned();
-            dims.push(Dim { name, len, at: None, coordinate: coordinate_variable(meta, dim) });
+            dims.push(SlicedDim {
+                name,
+                len,
+                at: None,
+                coordinate: coordinate_variable(meta, dim),
+            });
         }
         Ok((VarRef { group, var: id }, ty, dims))
     })?
 }
 
 /// Takes an index that was asked for into the dimension that it is for.
-fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
+fn place(dims: &mut [SlicedDim], at: &At, variable: &str) -> Result<()> {
     let known = dims.iter().map(|dim| dim.name.as_str()).collect::<Vec<_>>().join(", ");
     let Some(dim) = dims.iter_mut().find(|dim| dim.name == at.dim) else {
         let has = if known.is_empty() { "none".to_owned() } else { known };
         let reason = format!("{variable}: no dimension {}; it has {has}", at.dim);
-        return Err(Failure::InFile(reason));
+        return Err(CommandFailure::InFile(reason));
     };
     let len = i64::try_from(dim.len).unwrap_or(i64::MAX);
     let index = if at.index < 0 { len.saturating_add(at.index) } else { at.index };
@@ -299,7 +308,7 @@ fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
     if dim.at.is_none() {
         let (name, len) = (&dim.name, dim.len);
         let reason = format!("{variable}: no index {} along {name}, which has {len}", at.index);
-        return Err(Failure::InFile(reason));
+        return Err(CommandFailure::InFile(reason));
     }
     Ok(())
 }
@@ -327,7 +336,7 @@ fn coordinate_variable(meta: &Meta<'_>, dim: DimId) -> Option<(VarRef, ExtType)>
 }
 
 /// Where a dimension that is not shown is taken: `lev = 983.3 hPa`, or `lev index 3`.
-fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
+fn position(file: &Dataset, dim: &SlicedDim, index: usize) -> Result<Option<String>> {
     if let Some((id, ty)) = dim.coordinate {
         let slab = Hyperslab { start: &[index], count: &[1], stride: None };
         let value = read(file, id, &slab, &decoder(file, id, ty)?)?.first().copied();
@@ -341,7 +350,7 @@ fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
 }
 
 impl Coordinate {
-    fn read(file: &Dataset, of: &Dim, len: usize, step: usize) -> Result<Coordinate> {
+    fn read(file: &Dataset, of: &SlicedDim, len: usize, step: usize) -> Result<Coordinate> {
         let dim = &of.name;
         let index = Coordinate {
             dim: dim.to_owned(),

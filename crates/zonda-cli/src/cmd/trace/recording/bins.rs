@@ -57,7 +57,7 @@ impl Bins {
 
 /// A number that changes, at most so many points of it: of those side by side the highest stays.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Level {
+pub(super) struct LevelOverTime {
     points: Vec<(u64, u64)>,
     /// Of so many one is kept.
     every: usize,
@@ -67,7 +67,7 @@ pub(super) struct Level {
 
 const MOST_POINTS: usize = 8192;
 
-impl Level {
+impl LevelOverTime {
     pub(super) fn add(&mut self, at_ns: u64, value: u64) {
         self.most = self.most.max(value);
         self.waiting.push((at_ns, value));
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn peaks_of_levels_stay() {
-        let mut level = Level::default();
+        let mut level = LevelOverTime::default();
         for i in 0..100_000 {
             level.add(i, if i == 77_777 { 1_000_000 } else { i % 7 });
         }

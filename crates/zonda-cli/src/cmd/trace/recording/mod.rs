@@ -16,8 +16,8 @@ use zonda_trace::decode::{Decoder, Step};
 
 use super::{Args, wrong_call};
 use crate::cmd::view::write_picture;
-use crate::failure::{Failure, Result};
-use summary::Summary;
+use crate::failure::{CommandFailure, Result};
+use summary::ProcessSummary;
 
 /// Processes of a recording that are told apart.
 const MOST_PROCESSES: usize = 10_000;
@@ -25,7 +25,7 @@ const MOST_PROCESSES: usize = 10_000;
 /// A recording, added up.
 struct Recording {
     label: String,
-    processes: Vec<Summary>,
+    processes: Vec<ProcessSummary>,
     /// Events that were recorded and not written.
     lost: u64,
     /// Where the last block is not complete.
@@ -41,7 +41,7 @@ pub(super) fn show(
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut chrome = match &args.chrome {
-        Some(path) => Some(chrome::Writer::create(path)?),
+        Some(path) => Some(chrome::ChromeWriter::create(path)?),
         None => None,
     };
     let recording = Recording::read(label, input, chrome.as_mut())?;
@@ -55,9 +55,10 @@ pub(super) fn show(
         tables::write(&recording, speed, out)?;
     }
     if let Some(path) = &args.html {
-        let page = page::make(&recording, speed).map_err(|error| Failure::at(path, error))?;
+        let page =
+            page::make(&recording, speed).map_err(|error| CommandFailure::at(path, error))?;
         zonda::storage::whole::write(path, page.as_bytes())
-            .map_err(|error| Failure::at(path, error))?;
+            .map_err(|error| CommandFailure::at(path, error))?;
     }
     if let (Some(output), Some(format)) = (&args.output, format) {
         let panels: Vec<OffsetPanel<'_>> = recording.processes.iter().map(panel).collect();
@@ -74,24 +75,24 @@ impl Recording {
     fn read(
         label: &Path,
         input: impl Read,
-        mut chrome: Option<&mut chrome::Writer>,
+        mut chrome: Option<&mut chrome::ChromeWriter>,
     ) -> Result<Recording> {
         let mut decoder = Decoder::new(input);
-        let mut processes: Vec<Summary> = Vec::new();
+        let mut processes: Vec<ProcessSummary> = Vec::new();
         // A copy, because a step borrows the decoder, whose names are needed beside the events.
         let mut events = Vec::new();
         loop {
-            match decoder.step().map_err(|error| Failure::at(label, error))? {
+            match decoder.step().map_err(|error| CommandFailure::at(label, error))? {
                 None => break,
                 Some(Step::Process(process)) => {
                     if processes.len() == MOST_PROCESSES {
                         let why = format!("more than {MOST_PROCESSES} processes");
-                        return Err(Failure::at(label, why));
+                        return Err(CommandFailure::at(label, why));
                     }
                     if let Some(chrome) = &mut chrome {
                         chrome.process(process)?;
                     }
-                    processes.push(Summary::new(process));
+                    processes.push(ProcessSummary::new(process));
                     continue;
                 }
                 Some(Step::Events(block)) => {
@@ -108,20 +109,20 @@ impl Recording {
             }
         }
         if processes.is_empty() {
-            return Err(Failure::at(label, "no process in it"));
+            return Err(CommandFailure::at(label, "no process in it"));
         }
-        processes.iter_mut().for_each(Summary::finish);
+        processes.iter_mut().for_each(ProcessSummary::finish);
         let (lost, torn) = (decoder.lost(), decoder.torn());
         Ok(Recording { label: label.display().to_string(), processes, lost, torn })
     }
 }
 
-fn panel(process: &Summary) -> OffsetPanel<'_> {
+fn panel(process: &ProcessSummary) -> OffsetPanel<'_> {
     let notes = vec![format!("process {}: what reached the file system", process.pid)];
     OffsetPanel { title: process.program(), notes, accesses: &process.charts.accesses }
 }
 
-impl Summary {
+impl ProcessSummary {
     /// The program and its arguments, as far as one line has room.
     fn program(&self) -> String {
         let line = self.command.join(" ");
@@ -146,24 +147,24 @@ fn copy_bytes_per_s() -> f64 {
 
 /// What `--json` gives.
 #[derive(Serialize)]
-struct Json<'a> {
+struct RecordingJson<'a> {
     path: &'a str,
     lost: u64,
     torn: Option<u64>,
     copy_bytes_per_s: f64,
-    processes: Vec<Process<'a>>,
+    processes: Vec<ProcessJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Process<'a> {
+struct ProcessJson<'a> {
     #[serde(flatten)]
-    summary: &'a Summary,
+    summary: &'a ProcessSummary,
     rest_ns: u64,
     hidable_ns: u64,
 }
 
 fn json(recording: &Recording, speed: f64) -> Result<String> {
-    let json = Json {
+    let json = RecordingJson {
         path: &recording.label,
         lost: recording.lost,
         torn: recording.torn,
@@ -171,18 +172,19 @@ fn json(recording: &Recording, speed: f64) -> Result<String> {
         processes: recording
             .processes
             .iter()
-            .map(|summary| Process {
+            .map(|summary| ProcessJson {
                 summary,
                 rest_ns: summary.rest_ns(),
                 hidable_ns: summary.hidable_ns(speed),
             })
             .collect(),
     };
-    serde_json::to_string(&json).map_err(|error| Failure::at(Path::new(&recording.label), error))
+    serde_json::to_string(&json)
+        .map_err(|error| CommandFailure::at(Path::new(&recording.label), error))
 }
 
 /// A file to write to, buffered.
 fn create(path: &Path) -> Result<BufWriter<std::fs::File>> {
-    let file = std::fs::File::create(path).map_err(|error| Failure::at(path, error))?;
+    let file = std::fs::File::create(path).map_err(|error| CommandFailure::at(path, error))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }

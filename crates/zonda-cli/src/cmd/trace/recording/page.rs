@@ -7,7 +7,7 @@ use zonda_plot::{
     lines, offsets,
 };
 
-use super::summary::{FileSummary, Moved, Stage, Sum, Summary};
+use super::summary::{FileSummary, ProcessSummary, Stage, Sum, TransferSum};
 use super::{Recording, panel};
 use crate::cmd::info::grouped;
 use crate::markup;
@@ -112,7 +112,7 @@ fn number(number: u64) -> String {
     grouped(number).replace('_', "\u{202f}")
 }
 
-fn push_process(page: &mut String, process: &Summary, speed: f64) -> zonda_plot::Result<()> {
+fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zonda_plot::Result<()> {
     let _ = writeln!(
         page,
         "<h2>Process {}: <code>{}</code></h2>",
@@ -165,7 +165,7 @@ fn push_chart(page: &mut String, chart: zonda_plot::Result<Chart>) -> zonda_plot
 }
 
 /// What the time went into, of callers and of other threads.
-fn stages(process: &Summary) -> zonda_plot::Result<Chart> {
+fn stages(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let of = |sums: &std::collections::BTreeMap<Stage, u64>, stage| {
         sums.get(&stage).copied().map_or(0.0, seconds)
@@ -191,7 +191,7 @@ fn stages(process: &Summary) -> zonda_plot::Result<Chart> {
     bars(&names, &series, &options)
 }
 
-fn throughput(process: &Summary) -> zonda_plot::Result<Chart> {
+fn throughput(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let charts = &process.charts;
     let curves = [
         ("put by the program", &charts.put),
@@ -213,7 +213,7 @@ fn throughput(process: &Summary) -> zonda_plot::Result<Chart> {
     lines(&curves, &options)
 }
 
-fn stages_over_time(process: &Summary) -> zonda_plot::Result<Chart> {
+fn stages_over_time(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let curves = process.charts.stages.iter().filter(|(_, bins)| !bins.is_empty());
     let curves: Vec<Curve> = curves
         .map(|(stage, bins)| Curve {
@@ -231,7 +231,7 @@ fn stages_over_time(process: &Summary) -> zonda_plot::Result<Chart> {
     lines(&curves, &options)
 }
 
-fn queue(process: &Summary) -> zonda_plot::Result<Chart> {
+fn queue(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let points = process.charts.queue_bytes.points();
     let curves = [Curve { name: "bytes".to_owned(), points }];
     let options = LineOptions {
@@ -245,7 +245,7 @@ fn queue(process: &Summary) -> zonda_plot::Result<Chart> {
 }
 
 /// Ranges by their size, at the top or at the bottom of the stacks.
-fn sizes(process: &Summary, title: &str, top: bool) -> zonda_plot::Result<Chart> {
+fn sizes(process: &ProcessSummary, title: &str, top: bool) -> zonda_plot::Result<Chart> {
     let mut sums = [Vec::new(), Vec::new()];
     for file in &process.files {
         let mut layers = file.layers.values();
@@ -277,7 +277,7 @@ fn sizes(process: &Summary, title: &str, top: bool) -> zonda_plot::Result<Chart>
     bars(&names, &series, &options)
 }
 
-fn add(sum: &mut Vec<f64>, moved: &Moved) {
+fn add(sum: &mut Vec<f64>, moved: &TransferSum) {
     if sum.len() < moved.sizes.len() {
         sum.resize(moved.sizes.len(), 0.0);
     }
@@ -313,7 +313,7 @@ fn push_table(page: &mut String, head: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-fn tables(page: &mut String, process: &Summary) {
+fn tables(page: &mut String, process: &ProcessSummary) {
     let _ = writeln!(page, "<h3>Calls</h3>");
     sums(page, "function", process.calls.iter().map(|(n, s)| (&n[..], s)));
     variables(page, process);
@@ -333,7 +333,7 @@ fn tables(page: &mut String, process: &Summary) {
     }
 }
 
-fn variables(page: &mut String, process: &Summary) {
+fn variables(page: &mut String, process: &ProcessSummary) {
     let mut variables: Vec<_> = process.variables.iter().collect();
     variables.sort_by_key(|v| std::cmp::Reverse(v.put.ns.saturating_add(v.get.ns)));
     if !variables.is_empty() {

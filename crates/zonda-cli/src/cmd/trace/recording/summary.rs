@@ -5,11 +5,11 @@ mod adding;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use zonda_plot::Access;
+use zonda_plot::FileAccess;
 use zonda_trace::decode::{Event, Process};
 
-use super::bins::{Bins, Level};
-use adding::State;
+use super::bins::{Bins, LevelOverTime};
+use adding::AddingState;
 
 /// What a span that contains no other is time of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -59,7 +59,7 @@ impl Sum {
 
 /// Reads or writes of one layer of one file.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Moved {
+pub(super) struct TransferSum {
     pub(super) calls: u64,
     pub(super) errors: u64,
     pub(super) ranges: u64,
@@ -77,7 +77,7 @@ pub(super) struct Moved {
     last: Option<u64>,
 }
 
-impl Moved {
+impl TransferSum {
     fn range(&mut self, event: &Event) {
         let (at, len) = (event.offset, event.bytes);
         let end = at.saturating_add(len);
@@ -106,14 +106,14 @@ impl Moved {
 
 /// A layer of the stacks on one file.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Layer {
+pub(super) struct LayerSummary {
     /// How many stand above it.
     pub(super) depth: u32,
     /// As its spec names it.
     pub(super) token: String,
     pub(super) openings: u64,
-    pub(super) read: Moved,
-    pub(super) write: Moved,
+    pub(super) read: TransferSum,
+    pub(super) write: TransferSum,
     /// Fill values, by their runs.
     pub(super) fill: Sum,
     /// Everything else that was asked: lengths, barriers, syncs.
@@ -124,12 +124,12 @@ pub(super) struct Layer {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct FileSummary {
     pub(super) path: String,
-    pub(super) layers: BTreeMap<String, Layer>,
+    pub(super) layers: BTreeMap<String, LayerSummary>,
 }
 
 /// A variable, by what was put and got.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Variable {
+pub(super) struct VariableSummary {
     pub(super) file: String,
     pub(super) name: String,
     pub(super) put: Sum,
@@ -138,7 +138,7 @@ pub(super) struct Variable {
 
 /// Write-behind.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Queue {
+pub(super) struct QueueSummary {
     pub(super) accepted: Sum,
     pub(super) executed: Sum,
     pub(super) blocked: Sum,
@@ -149,7 +149,7 @@ pub(super) struct Queue {
 
 /// A process of a recording.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Summary {
+pub(super) struct ProcessSummary {
     pub(super) pid: u32,
     pub(super) command: Vec<String>,
     pub(super) library: String,
@@ -172,20 +172,20 @@ pub(super) struct Summary {
     pub(super) filters: BTreeMap<String, Sum>,
     pub(super) stages: BTreeMap<&'static str, Sum>,
     pub(super) calls: BTreeMap<String, Sum>,
-    pub(super) variables: Vec<Variable>,
+    pub(super) variables: Vec<VariableSummary>,
     pub(super) files: Vec<FileSummary>,
-    pub(super) queue: Queue,
+    pub(super) queue: QueueSummary,
     #[serde(skip)]
     pub(super) charts: Charts,
     #[serde(skip)]
-    state: State,
+    state: AddingState,
 }
 
 /// What only pictures need.
 #[derive(Debug, Default)]
 pub(super) struct Charts {
     /// What reached the backend.
-    pub(super) accesses: Vec<Access>,
+    pub(super) accesses: Vec<FileAccess>,
     /// Of so many accesses one is kept.
     pub(super) every: u64,
     pub(super) read: Bins,
@@ -193,18 +193,18 @@ pub(super) struct Charts {
     pub(super) put: Bins,
     pub(super) got: Bins,
     pub(super) stages: BTreeMap<Stage, Bins>,
-    pub(super) queue_bytes: Level,
-    pub(super) queue_jobs: Level,
+    pub(super) queue_bytes: LevelOverTime,
+    pub(super) queue_jobs: LevelOverTime,
 }
 
-impl Summary {
-    pub(super) fn new(process: &Process) -> Summary {
-        Summary {
+impl ProcessSummary {
+    pub(super) fn new(process: &Process) -> ProcessSummary {
+        ProcessSummary {
             pid: process.pid,
             command: process.command.clone(),
             library: process.library.clone(),
             unix_ns: process.unix_ns,
-            ..Summary::default()
+            ..ProcessSummary::default()
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use zonda_plot::{Access, Direction};
+use zonda_plot::{AccessDirection, FileAccess};
 use zonda_trace::decode::{Event, Names};
 use zonda_trace::{Kind, NO_ITEM};
 
-use super::{FileSummary, Layer, Stage, Sum, Summary, Variable};
+use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
 
 /// Accesses that a picture is drawn from, at most.
 const MOST_ACCESSES: usize = 1 << 20;
@@ -16,13 +16,13 @@ const MOST_ROWS: usize = 100_000;
 const NESTED: usize = 64;
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct AddingState {
     pub(super) first_ns: Option<u64>,
     pub(super) end_ns: u64,
     pub(super) threads: HashSet<u32>,
     /// Calls that ended, by thread, the last ones: those that a later one turns out to contain are
     /// no time of their own.
-    pub(super) ended: HashMap<u32, Vec<Call>>,
+    pub(super) ended: HashMap<u32, Vec<EndedCall>>,
     /// Time by thread and stage, until it is known which threads call.
     pub(super) stage_ns: HashMap<(u32, Stage), u64>,
     variables: HashMap<(u32, u64, u32), usize>,
@@ -35,21 +35,21 @@ pub(super) struct State {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Call {
+pub(super) struct EndedCall {
     begin_ns: u64,
     ns: u64,
     bytes: u64,
-    way: Option<Direction>,
+    way: Option<AccessDirection>,
 }
 
-impl Call {
+impl EndedCall {
     fn is_within(&self, outer: &Event) -> bool {
         let end_ns = self.begin_ns.saturating_add(self.ns);
         self.begin_ns >= outer.begin_ns && end_ns <= outer.end_ns() && self.ns < outer.took_ns
     }
 }
 
-impl Summary {
+impl ProcessSummary {
     /// Adds an event; those of a thread in the order in which they ended.
     pub(in super::super) fn add(&mut self, event: &Event, names: &Names) {
         self.events += 1;
@@ -123,26 +123,28 @@ impl Summary {
         let name = names.word(event.name).unwrap_or("a function");
         row(&mut self.calls, name).add(event);
         let way = if name.starts_with("nc_put_var") {
-            Some(Direction::Write)
+            Some(AccessDirection::Write)
         } else if name.starts_with("nc_get_var") {
-            Some(Direction::Read)
+            Some(AccessDirection::Read)
         } else {
             None
         };
         if let Some(way) = way.filter(|_| event.item != NO_ITEM) {
             let variable = self.variable(event, names);
-            let sum = if way == Direction::Write { &mut variable.put } else { &mut variable.get };
+            let sum =
+                if way == AccessDirection::Write { &mut variable.put } else { &mut variable.get };
             sum.add(event);
         }
         let bins = match way {
-            Some(Direction::Write) => Some(&mut self.charts.put),
-            Some(Direction::Read) => Some(&mut self.charts.got),
+            Some(AccessDirection::Write) => Some(&mut self.charts.put),
+            Some(AccessDirection::Read) => Some(&mut self.charts.got),
             None => None,
         };
         if let Some(bins) = bins {
             bins.add(event.begin_ns, event.end_ns(), event.bytes as f64);
         }
-        let call = Call { begin_ns: event.begin_ns, ns: event.took_ns, bytes: event.bytes, way };
+        let call =
+            EndedCall { begin_ns: event.begin_ns, ns: event.took_ns, bytes: event.bytes, way };
         let ended = self.state.ended.entry(event.thread).or_default();
         let within = ended.iter().rev().take_while(|inner| inner.is_within(event)).count();
         let inner = ended.split_off(ended.len() - within);
@@ -155,14 +157,14 @@ impl Summary {
     }
 
     /// Adds the time and bytes of a call, or takes them off again.
-    fn count_time(&mut self, call: &Call, add: fn(u64, u64) -> u64) {
+    fn count_time(&mut self, call: &EndedCall, add: fn(u64, u64) -> u64) {
         self.called_ns = add(self.called_ns, call.ns);
         match call.way {
-            Some(Direction::Write) => {
+            Some(AccessDirection::Write) => {
                 self.put_ns = add(self.put_ns, call.ns);
                 self.put_bytes = add(self.put_bytes, call.bytes);
             }
-            Some(Direction::Read) => {
+            Some(AccessDirection::Read) => {
                 self.get_ns = add(self.get_ns, call.ns);
                 self.get_bytes = add(self.get_bytes, call.bytes);
             }
@@ -170,7 +172,7 @@ impl Summary {
         }
     }
 
-    fn variable(&mut self, event: &Event, names: &Names) -> &mut Variable {
+    fn variable(&mut self, event: &Event, names: &Names) -> &mut VariableSummary {
         let key = (event.file, event.offset, event.item);
         let known = self.state.variables.get(&key).copied();
         let index = known.unwrap_or_else(|| {
@@ -179,7 +181,7 @@ impl Summary {
                 let name = names.variable(event.file, group, event.item);
                 let name = name.map_or_else(|| format!("variable {}", event.item), str::to_owned);
                 let file = names.file(event.file).unwrap_or("").to_owned();
-                self.variables.push(Variable { file, name, ..Variable::default() });
+                self.variables.push(VariableSummary { file, name, ..VariableSummary::default() });
             }
             let index = self.variables.len() - 1;
             self.state.variables.insert(key, index);
@@ -208,10 +210,10 @@ impl Summary {
             }
             self.files.len() - 1
         });
-        let layer = self.files[file].layers.entry(key.clone()).or_insert_with(|| Layer {
+        let layer = self.files[file].layers.entry(key.clone()).or_insert_with(|| LayerSummary {
             depth: event.depth(),
             token: token.to_owned(),
-            ..Layer::default()
+            ..LayerSummary::default()
         });
         match kind {
             Kind::Open => {
@@ -260,8 +262,8 @@ impl Summary {
     /// Bytes came to the backend, or from it.
     fn reached(&mut self, kind: Kind, event: &Event) {
         let direction = match kind {
-            Kind::Read => Direction::Read,
-            Kind::Write | Kind::Fill => Direction::Write,
+            Kind::Read => AccessDirection::Read,
+            Kind::Write | Kind::Fill => AccessDirection::Write,
             _ => return,
         };
         if event.code != 0 || event.bytes == 0 {
@@ -269,12 +271,12 @@ impl Summary {
         }
         let charts = &mut self.charts;
         let bins =
-            if direction == Direction::Read { &mut charts.read } else { &mut charts.written };
+            if direction == AccessDirection::Read { &mut charts.read } else { &mut charts.written };
         bins.add(event.begin_ns, event.end_ns(), event.bytes as f64);
         charts.every = charts.every.max(1);
         self.state.seen += 1;
         if self.state.seen.is_multiple_of(charts.every) {
-            charts.accesses.push(Access {
+            charts.accesses.push(FileAccess {
                 start_s: event.begin_ns as f64 / 1e9,
                 took_s: event.took_ns as f64 / 1e9,
                 offset: event.offset,

@@ -17,8 +17,8 @@ fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> Event {
     }
 }
 
-fn summary(events: &[Event]) -> Summary {
-    let mut summary = Summary::new(&Process::default());
+fn summary(events: &[Event]) -> ProcessSummary {
+    let mut summary = ProcessSummary::new(&Process::default());
     events.iter().for_each(|event| summary.add(event, &Names::default()));
     summary.finish();
     summary
@@ -66,7 +66,7 @@ fn ranges_and_layers() {
         at(Kind::WriteMore, 1, 0, 5),
         Event { code: 28, ..at(Kind::Write, 1, 0, 999) },
     ]);
-    let layers: Vec<&Layer> = found.files[0].layers.values().collect();
+    let layers: Vec<&LayerSummary> = found.files[0].layers.values().collect();
     assert_eq!((layers[0].depth, layers[0].write.bytes), (0, 10));
     let write = &layers[1].write;
     assert_eq!((write.calls, write.ranges, write.bytes, write.errors), (2, 3, 75, 1));
