@@ -1,6 +1,6 @@
-//! Constants, as they are written.
+//! Constants of CDL as the text has them.
 
-/// A number of the type that it has by its suffix, or by its size.
+/// A number. Its type follows from its suffix, or else from its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberConstant {
     /// `12b`, or a character: `'x'`.
@@ -17,24 +17,24 @@ pub enum NumberConstant {
     UByte(u8),
     /// `12us`
     UShort(u16),
-    /// `12u`, or what fits no int.
+    /// `12u`, or a number that is too large for an int.
     UInt(u32),
-    /// `12ll`, or what fits no int.
+    /// `12ll`, or a number that is too large for an unsigned int or too small for an int.
     Int64(i64),
-    /// `12ull`, or what fits no unsigned int.
+    /// `12ull`, or a number that is too large for a 64-bit integer.
     UInt64(u64),
 }
 
-/// A value where it was written.
+/// A constant with its place in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedConstant {
     /// Byte of the text.
     pub at: u64,
-    /// What is there.
+    /// The constant.
     pub value: Constant,
 }
 
-/// A value as it is written.
+/// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// A number or a character.
@@ -47,7 +47,7 @@ pub enum Constant {
     Fill,
     /// `NIL`: no string.
     Nil,
-    /// A member of an enum type, `MemberDef` or `type.MemberDef`.
+    /// A member of an enum type, `Member` or `type.Member`.
     Member(Vec<u8>),
     /// `{...}`
     List(Vec<PlacedConstant>),
@@ -89,7 +89,7 @@ impl NumberConstant {
 }
 
 impl Constant {
-    /// What it is, for messages.
+    /// The kind of constant in words, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self {
             Constant::Number(_) => "a number",

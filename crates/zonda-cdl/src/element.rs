@@ -1,5 +1,5 @@
-//! Constants become values in memory: native bytes in the layout of C, strings and sequences beside
-//! them.
+//! Makes values in memory of constants: native bytes in the layout of C, with strings and sequences
+//! beside them.
 
 use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, default_fill};
@@ -10,14 +10,15 @@ use crate::schema::{
     AttributeDef, FieldDef, Primitive, Schema, TypeClass, TypeDef, TypeRef, VariableDef,
 };
 
-/// Most bytes of values that are made in one go: a short text may ask for large ones.
+/// The most bytes of values that are made at once. A short text may ask for large values.
 const MOST_BYTES: usize = 1 << 28;
 
-/// Strings and items of sequences, which values hold by number, from 1 on; 0 is none.
+/// Strings and items of sequences. Values contain their numbers, from 1 on; 0 means that there is
+/// none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VlenPieces {
     bytes: Vec<u8>,
-    /// Where each one ends.
+    /// The end of each one in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -27,12 +28,12 @@ pub struct Elements {
     /// The values. A string is the number of its piece (8 bytes); a sequence is its length (8 bytes)
     /// and the number of the piece with its items.
     pub bytes: Vec<u8>,
-    /// What they point to.
+    /// The strings and sequences whose numbers are in `bytes`.
     pub pieces: VlenPieces,
 }
 
 impl VlenPieces {
-    /// The piece with that number.
+    /// The string or the items with this number.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<&[u8]> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
@@ -61,7 +62,7 @@ impl VlenPieces {
 }
 
 impl Elements {
-    /// Takes out everything; memory stays.
+    /// Removes everything but keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.pieces.bytes.clear();
@@ -69,10 +70,11 @@ impl Elements {
     }
 }
 
-/// Appends a value of a type. A fill value stands for `own_fill`, or else for that of the type.
+/// Appends a value of a type. The constant `_` means `own_fill`, or else the fill value of the
+/// type.
 ///
 /// # Errors
-/// A constant that is no value of the type.
+/// A constant that cannot be a value of the type.
 pub fn encode(
     schema: &Schema,
     ty: TypeRef,
@@ -94,17 +96,17 @@ pub fn encode(
 /// Appends the fill value of a variable.
 ///
 /// # Errors
-/// A `_FillValue` that is no value of the type; a type too large.
+/// A `_FillValue` that cannot be a value of the type; a type that is too large.
 pub fn fill(schema: &Schema, var: &VariableDef, out: &mut Elements) -> Result<(), Fault> {
     let item = PlacedConstant { at: var.at, value: Constant::Fill };
     encode(schema, var.ty, &item, var.fill.as_ref(), out)
 }
 
-/// Values of an attribute, and how many they are. Text of one of characters is joined; an empty one has
-/// one NUL, as the reference makes it.
+/// Values of an attribute, and their number. Texts of an attribute of characters are joined; an
+/// empty one has one NUL, as in the reference.
 ///
 /// # Errors
-/// A constant that is no value of its type.
+/// A constant that cannot be a value of its type.
 pub fn attribute(schema: &Schema, att: &AttributeDef) -> Result<(Elements, usize), Fault> {
     let mut out = Elements::default();
     if att.ty == TypeRef::CHAR {
@@ -125,7 +127,7 @@ pub fn attribute(schema: &Schema, att: &AttributeDef) -> Result<(Elements, usize
     Ok((out, att.values.len()))
 }
 
-/// Characters and strings, one behind the other.
+/// Appends characters and strings one after the other.
 pub(crate) fn characters(items: &[PlacedConstant], out: &mut Vec<u8>) -> Result<(), Fault> {
     for item in items {
         match &item.value {
@@ -220,8 +222,8 @@ impl ConstantEncoder<'_> {
         }
     }
 
-    /// The value of a member, by its name alone or behind that of its type. A name alone is looked for
-    /// in the type that is expected.
+    /// The value of an enum member, which is written `Member` or `type.Member`. A name alone is
+    /// looked up in the expected type.
     fn member(&self, ty: usize, name: &[u8], at: u64) -> Result<[u8; 8], Fault> {
         let Some(TypeDef { class: TypeClass::Enum { members, .. }, name: type_name, .. }) =
             self.schema.types.get(ty)
@@ -229,7 +231,7 @@ impl ConstantEncoder<'_> {
             return Err(Fault::at(at, "this type has no members"));
         };
         let find = |name: &[u8]| members.iter().find(|member| member.name == name);
-        // A path names the type by its groups, too.
+        // The type may be given by a path.
         let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
         let behind = last.strip_prefix(&type_name[..]).and_then(|rest| rest.strip_prefix(b"."));
         let found = find(last).or_else(|| behind.and_then(find));
@@ -249,9 +251,9 @@ impl ConstantEncoder<'_> {
         let one = [PlacedConstant { at: item.at, value: Constant::Fill }];
         let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
-            // As in the reference: one value of the base type.
+            // As in the reference, a constant without braces is a sequence of one value.
             Constant::Fill => &one,
-            // Characters in quotes are a sequence, too.
+            // A string is a sequence of characters.
             Constant::Text(_) if base == TypeRef::CHAR => std::slice::from_ref(item),
             other => return unexpected(item.at, other, "a sequence in {...}"),
         };
@@ -327,7 +329,7 @@ impl ConstantEncoder<'_> {
             for item in items {
                 characters(std::slice::from_ref(item), out)?;
                 let len = out.len() - begin;
-                // What is behind the last row is cut off in the end.
+                // Values after the last row are cut off at the end.
                 let rows = len.checked_next_multiple_of(unit).unwrap_or(n_bytes);
                 out.resize(begin + rows.min(n_bytes), 0);
             }
@@ -350,16 +352,16 @@ fn unexpected(at: u64, found: &Constant, expected: &str) -> Result<(), Fault> {
     Err(Fault::at(at, format!("expected {expected}, found {}", found.what())))
 }
 
-/// Makes room for so many bytes more.
+/// Reserves memory for `more` bytes.
 fn room(at: u64, out: &mut Vec<u8>, more: usize) -> Result<(), Fault> {
     let Some(sum) = out.len().checked_add(more).filter(|sum| *sum <= MOST_BYTES) else {
         return Err(Fault::at(at, "these values have too many bytes"));
     };
-    // More than that is reserved where there is some, since values come one by one.
+    // Reserves more than that if there is memory, because values come one by one.
     out.try_reserve(more).map_err(|_| Fault::at(at, NoMemory::of::<u8>(sum).to_string()))
 }
 
-/// As many bytes as the type has: what is missing is zero, what is too much is left out.
+/// Appends an opaque value. Missing bytes are zero, and surplus ones are left out.
 fn opaque(size: usize, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), Fault> {
     let digits: &[u8] = match &item.value {
         Constant::Opaque(digits) => digits,
@@ -378,7 +380,7 @@ fn byte_of(digits: [u8; 2]) -> u8 {
     value(digits[0]) << 4 | value(digits[1])
 }
 
-/// An opaque constant as a number: its bytes as they lie in memory of a little-endian machine.
+/// An opaque constant as a number: its bytes in memory, read as on a little-endian machine.
 fn from_digits(digits: &[u8]) -> [u8; 8] {
     let mut value = [0; 8];
     for (to, pair) in value.iter_mut().zip(digits.as_chunks::<2>().0) {
@@ -396,8 +398,8 @@ fn put<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
     value
 }
 
-/// A floating-point number as C on this machine makes it an integer of at most 32 bits: the integer part
-/// if an int can hold it, else the least int, of which narrower types take the lower bits.
+/// Converts a floating-point number to an integer of at most 32 bits as C does on x86: the integer
+/// part if it fits an int, else the lowest int. Narrower types take the lower bits of it.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn int_of(value: f64) -> i64 {
     let cut = value.trunc();
@@ -426,7 +428,8 @@ pub(crate) fn uint64_of(value: f64) -> u64 {
     }
 }
 
-/// A number as a value of a type, converted as C converts it: what does not fit loses its upper bits.
+/// Converts a number to the native bytes of a type as C does: numbers that do not fit lose their
+/// upper bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 #[must_use]
 pub(crate) fn convert(number: NumberConstant, ext: ExtType) -> [u8; 8] {
@@ -436,7 +439,7 @@ pub(crate) fn convert(number: NumberConstant, ext: ExtType) -> [u8; 8] {
         _ => None,
     };
     let int = number.integer().unwrap_or(0);
-    // Lower bits of what C makes of the number.
+    // The lower bits of what C makes of the number.
     let bits32 = double.map_or(int as i64, int_of);
     match ext {
         ExtType::Byte | ExtType::Char | ExtType::UByte => put([bits32 as u8]),
@@ -453,7 +456,7 @@ pub(crate) fn convert(number: NumberConstant, ext: ExtType) -> [u8; 8] {
     }
 }
 
-/// The number that a text begins with, 0 if it begins with none.
+/// The number at the beginning of a text; 0 if there is none.
 fn from_text(text: &[u8], ext: ExtType) -> [u8; 8] {
     let text = text.trim_ascii_start();
     let is_float = matches!(ext, ExtType::Float | ExtType::Double);
@@ -479,7 +482,8 @@ fn from_text(text: &[u8], ext: ExtType) -> [u8; 8] {
     convert(number, ext)
 }
 
-/// A number as a string: integers in full, others with eight significant digits, as `%.8g` in C.
+/// The text of a number: all digits of integers, eight significant digits of others, as `%.8g` in
+/// C.
 fn number_text(number: NumberConstant) -> String {
     match number {
         NumberConstant::Float(value) => general(f64::from(value), 8),

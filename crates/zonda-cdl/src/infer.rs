@@ -1,4 +1,4 @@
-//! The type of an attribute that has none written: from its values.
+//! The type of an attribute without a written type, which follows from its values.
 
 use zonda_model::ExtType;
 
@@ -6,7 +6,7 @@ use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::fault::Fault;
 use crate::schema::{Primitive, TypeRef};
 
-/// Types of values by width, narrowest first; the signed and the unsigned one of a width are equals.
+/// The width of a number's type, narrowest first. Signed and unsigned types have equal widths.
 fn width(number: NumberConstant) -> Option<(u8, ExtType)> {
     Some(match number {
         NumberConstant::Byte(_) => (1, ExtType::Byte),
@@ -25,7 +25,7 @@ fn width(number: NumberConstant) -> Option<(u8, ExtType)> {
 /// a narrow one, and of equally wide ones the last. Without values it is an empty text.
 ///
 /// # Errors
-/// Values of which no list of numbers or text can be made.
+/// Values that cannot be a list of numbers or a text.
 pub(crate) fn attribute_type(values: &[PlacedConstant]) -> Result<TypeRef, Fault> {
     let refuse = |item: &PlacedConstant, why: &str| Err(Fault::at(item.at, why));
     let is_text = |item: &PlacedConstant| matches!(item.value, Constant::Text(_));

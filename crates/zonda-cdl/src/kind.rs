@@ -74,7 +74,7 @@ impl FileKind {
     }
 }
 
-/// What a text uses that not every kind has, and where it does so first.
+/// Features that a text uses and not every kind of file has, with the place of the first use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Needs {
     /// Groups, own types, strings: netCDF-4 only.
@@ -90,7 +90,7 @@ impl Needs {
         self.enhanced.get_or_insert((at, what));
     }
 
-    /// The kind that serves, where nobody asked for one.
+    /// The simplest kind that has all features.
     pub(crate) fn kind(&self) -> FileKind {
         match () {
             () if self.enhanced.is_some() || self.storage.is_some() => FileKind::NetCdf4,

@@ -12,6 +12,7 @@ mod names;
 mod parser;
 mod schema;
 mod source;
+mod tuning;
 
 pub use constant::{Constant, NumberConstant, PlacedConstant};
 pub use data::{DataSink, DataSlab, Nowhere, stream};

@@ -1,14 +1,15 @@
-//! Which object a name means.
+//! Finds the object that a name means.
 //!
-//! Dimensions are looked for in the group and those around it; types there, and then in the whole text,
-//! where there must be one only; variables in the group itself. A path means exactly what it says.
+//! Dimensions are looked up in the group and those around it. So are types; if none is found, the
+//! only type of that name in the whole text is meant. Variables are looked up in the group itself.
+//! A path means exactly one object.
 
 use std::collections::HashMap;
 
 use crate::schema::{Primitive, TypeRef};
 use zonda_model::ExtType;
 
-/// What has names of its own.
+/// Kinds of objects. Objects of different kinds may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum NameSpace {
     Group,
@@ -22,12 +23,12 @@ pub(crate) enum NameSpace {
 pub(crate) enum NameReference {
     Name(Vec<u8>),
     Path(Vec<Vec<u8>>),
-    /// A type, by the word that is written: something may have that name all the same.
+    /// A keyword for a type. An object may have this name all the same.
     Primitive(Primitive, Vec<u8>),
 }
 
 impl NameReference {
-    /// The name, if it is no path.
+    /// The name; `None` for a path.
     pub(crate) fn into_name(self) -> Option<Vec<u8>> {
         match self {
             NameReference::Name(name) | NameReference::Primitive(_, name) => Some(name),
@@ -35,7 +36,7 @@ impl NameReference {
         }
     }
 
-    /// As it is written, for messages.
+    /// The name as it is written, for messages.
     pub(crate) fn text(&self) -> String {
         match self {
             NameReference::Name(name) => String::from_utf8_lossy(name).into_owned(),
@@ -51,16 +52,16 @@ impl NameReference {
 /// Names of all objects.
 #[derive(Debug, Default)]
 pub(crate) struct NameTable {
-    /// By space, group and name.
+    /// Objects by kind, group and name.
     by_name: HashMap<(NameSpace, usize, Vec<u8>), usize>,
     /// Types by name, whatever their group.
     types: HashMap<Vec<u8>, Vec<usize>>,
-    /// The group around each one.
+    /// The group around each group.
     parents: Vec<Option<usize>>,
 }
 
 impl NameTable {
-    /// Gives an object its name; `false` where another one has it.
+    /// Adds an object; `false` if another one has the name.
     pub(crate) fn add(
         &mut self,
         space: NameSpace,
@@ -79,12 +80,12 @@ impl NameTable {
         true
     }
 
-    /// A group was made in another.
+    /// Adds a group, inside of another one.
     pub(crate) fn add_group(&mut self, parent: Option<usize>) {
         self.parents.push(parent);
     }
 
-    /// Groups around a group.
+    /// How many groups are around a group.
     pub(crate) fn depth(&self, group: usize) -> usize {
         let around = |group: &usize| self.parents.get(*group).copied().flatten();
         std::iter::successors(Some(group), around).count().saturating_sub(1)
@@ -94,7 +95,7 @@ impl NameTable {
         self.by_name.get(&(space, group, name.to_vec())).copied()
     }
 
-    /// The nearest one in the group and those around it.
+    /// The nearest object with this name in the group and those around it.
     fn find_outwards(&self, space: NameSpace, group: usize, name: &[u8]) -> Option<usize> {
         let mut next = Some(group);
         while let Some(group) = next {
@@ -152,7 +153,7 @@ impl NameTable {
     }
 }
 
-/// Types whose names may be names of other things, too: the classic formats do not have them.
+/// Types whose names may also be names of objects, because classic formats do not have these types.
 pub(crate) fn soft_primitive(name: &[u8]) -> Option<Primitive> {
     Some(match name {
         b"ubyte" => Primitive::Atomic(ExtType::UByte),

@@ -1,20 +1,17 @@
-//! The text: bytes at any place of it, so that it can be read twice.
+//! The text. Any part of it can be read, because it is read twice.
 
+use crate::tuning::TEXT_IN_MEMORY_BYTES;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-
-/// Text that cannot be read at any place, as from a pipe, is kept in memory up to this length, and in
-/// a temporary file beyond.
-const MOST_IN_MEMORY: u64 = 64 << 20;
 
 /// A CDL text.
 #[derive(Debug)]
 pub struct Source {
     bytes: TextBytes,
     len: u64,
-    /// Bytes of a mark in front that says that the text is UTF-8.
+    /// Bytes of the byte order mark of UTF-8 at the beginning; 0 if there is none.
     mark: u64,
 }
 
@@ -25,10 +22,10 @@ enum TextBytes {
 }
 
 impl Source {
-    /// The text of a file. One that is not an ordinary file is read to its end first.
+    /// Opens the text of a file. If it is not a regular file, it is read to its end first.
     ///
     /// # Errors
-    /// What the operating system reports; a text that is not UTF-8 by its first bytes.
+    /// Errors of the operating system; a text that is not UTF-8 by its first bytes.
     pub fn open(path: &Path) -> io::Result<Source> {
         let file = File::open(path)?;
         let data = file.metadata()?;
@@ -38,12 +35,12 @@ impl Source {
         Source::new(TextBytes::File(file), data.len())
     }
 
-    /// The text that `from` gives, to its end.
+    /// Reads the text from `from` to its end.
     ///
     /// # Errors
-    /// As [`Source::open`]; what making a temporary file meets.
+    /// As [`Source::open`]; errors of making a temporary file.
     pub fn read(from: impl Read) -> io::Result<Source> {
-        Source::read_with(from, MOST_IN_MEMORY)
+        Source::read_with(from, TEXT_IN_MEMORY_BYTES)
     }
 
     fn read_with(mut from: impl Read, most_in_memory: u64) -> io::Result<Source> {
@@ -99,10 +96,10 @@ impl Source {
         self.mark
     }
 
-    /// Reads what is at `at`; gives fewer bytes than there is room for only at the end.
+    /// Reads at the offset `at`. Returns fewer bytes than `out` has only at the end of the text.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Errors of the operating system.
     pub(crate) fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
         match &self.bytes {
             TextBytes::Memory(bytes) => {

@@ -8,27 +8,28 @@ use std::process::ExitCode;
 /// What a command returns.
 pub(crate) type Result<T> = std::result::Result<T, CommandFailure>;
 
-/// Why a command failed. Its text is one line, with the path where one is concerned.
+/// Why a command failed. Its text is one line, which begins with the path if a file is concerned.
 #[derive(Debug)]
 pub(crate) enum CommandFailure {
     /// Failed, for the reason given: exit status 1.
     Failed(String),
-    /// The library refused or could not.
+    /// An error of the library: exit status 1.
     Library(zonda::Error),
-    /// Failed because of something in a file that is not named yet, see [`CommandFailure::within`].
+    /// An error in a file whose path is still to be added, see [`CommandFailure::within`].
     InFile(String),
     /// Called wrongly: exit status 2.
     Usage(String),
     /// A program could not be started: 127 if it was not found, else 126, as shells have it.
     NotStarted(String, u8),
-    /// Nobody reads what is written any more. No failure of ours: quiet, exit status 0.
+    /// The reader of standard output went away. This is no failure of the command: it says nothing,
+    /// and its exit status is 0.
     ReaderGone,
-    /// Everything was said already: exit status 1.
+    /// The command has reported the failure already: exit status 1.
     Reported,
 }
 
 impl CommandFailure {
-    /// Names the file, where the failure is in one and does not say which.
+    /// Adds the path of the file to a failure that lacks it.
     pub(crate) fn within(self, path: &Path) -> CommandFailure {
         match self {
             CommandFailure::InFile(reason) => CommandFailure::at(path, reason),
@@ -60,7 +61,7 @@ impl CommandFailure {
         }
     }
 
-    /// Says it on standard error, and gives the exit status.
+    /// Prints the failure on standard error and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (text, status) = match self {
             CommandFailure::Library(error) => (error.line(), 1),
@@ -75,7 +76,7 @@ impl CommandFailure {
     }
 }
 
-/// Says on standard error what is not shown, for a command that goes on.
+/// Prints on standard error why something is not shown; the command goes on.
 pub(crate) fn warn(what: zonda::Error) {
     eprintln!("zonda: {}", what.line());
 }
@@ -93,7 +94,7 @@ impl From<zonda::memory::NoMemory> for CommandFailure {
 }
 
 impl From<io::Error> for CommandFailure {
-    /// For errors of standard output; those of files carry their path, see [`CommandFailure::at`].
+    /// Errors of standard output. Those of files have a path, see [`CommandFailure::at`].
     fn from(error: io::Error) -> CommandFailure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return CommandFailure::ReaderGone;

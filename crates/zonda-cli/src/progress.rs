@@ -1,4 +1,4 @@
-//! Long work: a bar on a terminal, and signals that end it without leaving something half done.
+//! Work that takes long: shows a progress bar on a terminal, and lets signals end the work cleanly.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -11,8 +11,8 @@ use zonda::copy::Progress;
 
 use crate::failure::{CommandFailure, Result};
 
-/// Does a copy, which tells how far it is and ends where it is told to. A signal ends the program as
-/// if it had not been caught, when the copy has cleaned up behind itself.
+/// Runs a copy with a progress bar. A signal stops the copy, which removes what it has written;
+/// then the signal ends the program.
 pub(crate) fn watched<T>(
     quiet: bool,
     copy: impl FnOnce(&mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>) -> zonda::Result<T>,
@@ -29,7 +29,7 @@ pub(crate) fn watched<T>(
     });
     bar.finish_and_clear();
     if let (Err(_), Some(signal)) = (&copied, came.signal()) {
-        // As if it had never been caught, but nothing is left behind.
+        // Nothing is left behind, so the signal may now do what it does by default.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
     Ok(copied)
@@ -60,7 +60,7 @@ impl StopSignals {
         Ok(StopSignals(signals))
     }
 
-    /// One that came.
+    /// The signal that was received, if any.
     fn signal(&self) -> Option<i32> {
         self.0.iter().find(|(_, came)| came.load(Ordering::Relaxed) > 0).map(|(signal, _)| *signal)
     }

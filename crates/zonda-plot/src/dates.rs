@@ -4,7 +4,7 @@ use zonda_cf::times::{CompTime, Dates};
 
 use crate::axis::Ticks;
 
-/// What ticks count, and by how many.
+/// The distance between ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum DateStep {
     Seconds(u32),
@@ -21,11 +21,11 @@ const DAY_SECONDS: u32 = 86_400;
 /// Days of a month and of a year, on average.
 const MONTH_DAYS: f64 = 30.44;
 const YEAR_DAYS: f64 = 365.25;
-/// Dates that are looked at: those of an axis are at most some dozens.
+/// The most dates that are tried. An axis has a few dozen ticks at most.
 const MOST_TRIED: usize = 4096;
 
 impl DateStep {
-    /// The finest that gives at most `most` ticks in so many days.
+    /// The smallest step that gives at most `most` ticks in so many days.
     fn of(days: f64, most: usize) -> DateStep {
         let fits = |step: f64| days / step <= most as f64;
         let seconds = SECONDS.into_iter().find(|n| fits(f64::from(*n) / f64::from(DAY_SECONDS)));
@@ -48,7 +48,7 @@ impl DateStep {
             let first = first - first.rem_euclid(i64::from(each));
             (0..).map(move |n: i64| first + n * i64::from(each))
         };
-        // A month that has no such day has no such date.
+        // Months without this day are skipped.
         let days = move |each: i16| {
             months(1).flat_map(move |month| {
                 let year = month.div_euclid(12);
@@ -84,7 +84,7 @@ impl DateStep {
         }
     }
 
-    /// How a tick is called; where `is_short`, without what all of them have in common.
+    /// The label of a tick; if `is_short`, without the part that all labels have in common.
     fn label(self, date: &CompTime, is_short: bool) -> String {
         let CompTime { year, month, day, hour } = date;
         let seconds = (hour * 3600.0).round() as u32;
@@ -102,7 +102,7 @@ impl DateStep {
         }
     }
 
-    /// What all ticks have in common and short labels leave out.
+    /// The part that all ticks have in common and short labels leave out.
     fn common(self, first: &CompTime, last: &CompTime) -> Option<String> {
         let CompTime { year, month, day, .. } = first;
         match self {

@@ -1,4 +1,4 @@
-//! A map: numbers on a grid as colours, with a bar that says which.
+//! Maps: numbers on a grid as colours, with a colour bar.
 
 use crate::axis::{Axis, AxisKind, half_unit};
 use crate::colour::{Colour, Palette};
@@ -57,7 +57,7 @@ impl Default for MapOptions {
     }
 }
 
-/// Colours of the raster that stand for numbers; one more stands for missing ones.
+/// How many colours of the raster stand for numbers. One more stands for missing numbers.
 const LEVELS: u8 = 255;
 const MISSING: u8 = LEVELS;
 
@@ -89,7 +89,7 @@ pub fn map(field: &MapField<'_>, options: &MapOptions) -> Result<Chart> {
     let (x, y) = (x_edges.ranged(&field.x), y_edges.ranged(&field.y));
     let colours = Colours::new(field.values, options);
 
-    // The bar's labels depend on its height, and with them the width that is left for the map.
+    // The bar's labels depend on its height, and the width of the map depends on the labels.
     let bar_axis = Axis::new(options.unit.clone(), AxisKind::Number);
     let bar = Ranged { axis: &bar_axis, low: colours.low, high: colours.high };
     let width = f64::from(options.width);
@@ -234,7 +234,7 @@ impl Colours {
 
     /// How far from the lowest to the highest number; `None` where there is none.
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
-        // Halves, since the whole difference of huge numbers may be infinite.
+        // The numbers are halved, because the difference of huge numbers may be infinite.
         let share = (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0);
         value.is_finite().then(|| share.clamp(0.0, 1.0))
     }

@@ -183,9 +183,9 @@ fn colour_of(direction: AccessDirection) -> Colour {
     }
 }
 
-/// How strong a spot is drawn that one transfer, a few, some, or many fall on.
+/// Opacity of a spot that one transfer, a few, some, or many fall on.
 const OPACITIES: [u8; 4] = [165, 195, 225, 255];
-/// Shares of writes among the transfers of a spot, told apart.
+/// How many different shares of writes have their own colour.
 const MIXES: u8 = 5;
 
 /// Colours by mix, then by strength; before them one for no transfer at all.
@@ -223,7 +223,8 @@ fn draw(rect: Rect, x: &Ranged<'_>, y: &Ranged<'_>, accesses: &[FileAccess]) -> 
     };
     let (columns, rows) = (width.div_ceil(dot), height.div_ceil(dot));
     let mut counts = vec![(0u32, 0u32); columns * rows];
-    // From the left and from below; what is outside of the axes goes to their ends.
+    // Columns count from the left, rows from below. Numbers outside of the axes count at their
+    // ends.
     let column = |seconds: f64| ((x.share(seconds) * width as f64) as usize / dot).min(columns - 1);
     let row = |byte: u64| ((y.share(byte as f64) * height as f64) as usize / dot).min(rows - 1);
     for access in accesses.iter().filter(|a| a.start_s.is_finite() && a.took_s.is_finite()) {

@@ -16,7 +16,7 @@ use crate::text;
 pub(crate) fn encode(scene: &Scene) -> Result<String> {
     let Scene { width, height, .. } = scene;
     let mut svg = String::new();
-    // Positions are whole numbers, so there are more of them than pixels.
+    // plotters takes whole numbers as positions, so the drawing is larger than the picture.
     let _ = writeln!(
         svg,
         "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {} {}\" \
@@ -47,7 +47,7 @@ fn is_raster(shape: &SceneShape) -> bool {
     matches!(shape, SceneShape::Raster(_))
 }
 
-/// Has plotters make a document of its own of them, and takes what is inside.
+/// Lets plotters make a document of the shapes, and takes its contents.
 fn push_shapes(svg: &mut String, shapes: &[&SceneShape]) -> Result<()> {
     let mut document = String::new();
     {

@@ -26,7 +26,7 @@ pub struct TextOptions {
     pub depth: Depth,
 }
 
-/// Cells that are looked at for one cell of text.
+/// The most cells of the field that are averaged along each direction for one cell of text.
 const MOST_SAMPLES: usize = 16;
 /// Numbers as shades, from low to high; a blank is a missing one.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
@@ -109,7 +109,7 @@ pub fn line_text(values: &[f64], text: TextOptions) -> Result<Vec<String>> {
             }
             let share =
                 if high > low { (mean / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
-            // The least value has something to be seen of, too.
+            // The lowest value is visible, too.
             1 + (share.clamp(0.0, 1.0) * (steps - 1) as f64).round() as usize
         })
         .collect();
@@ -136,7 +136,7 @@ fn mean(field: &MapField<'_>, (rows, columns): ((usize, usize), (usize, usize)))
     mean_of(cells.map(|cell| field.values[cell]))
 }
 
-/// The mean of what is a number; NaN where nothing is.
+/// The mean of the finite numbers; NaN if there are none.
 fn mean_of(values: impl Iterator<Item = f64>) -> f64 {
     let (mut n, mut mean) = (0.0, f64::NAN);
     for value in values.filter(|value| value.is_finite()) {
@@ -168,7 +168,7 @@ fn short(number: f64) -> String {
     rounded.to_string()
 }
 
-/// A line of text in colours, which are said where they change.
+/// A line of coloured text. A colour code is written where the colour changes.
 struct Line {
     depth: Depth,
     text: String,

@@ -1,8 +1,8 @@
-//! Characters: strings side by side.
+//! Data of variables of characters: strings side by side.
 //!
-//! Each string is filled up to a multiple of the last dimension's length, an empty one to a whole row.
-//! Characters in single quotes that follow each other are one string. Where there is one dimension only,
-//! or the last one is unlimited, nothing is filled up.
+//! Each string is padded to a multiple of the last dimension's length, an empty one to a whole row.
+//! Consecutive characters in single quotes are one string. If there is only one dimension, or the
+//! last one is unlimited, strings are not padded.
 
 use super::run::ValueRun;
 use super::{DataSink, Tokens};
@@ -18,9 +18,9 @@ pub(super) struct CharRows<'a> {
     schema: &'a Schema,
     unit: u64,
     fill: u8,
-    /// The last constant was a character, so that another one belongs to it.
+    /// Whether the last constant was a character, to whose string another one belongs.
     in_chars: bool,
-    /// Characters so far, also those that there was no room for.
+    /// Characters so far, including those that did not fit.
     len: u64,
 }
 
@@ -36,7 +36,7 @@ impl<'a> CharRows<'a> {
         CharRows { schema, unit, fill, in_chars: false, len: 0 }
     }
 
-    /// All values up to what is none.
+    /// Reads all values, up to a token that is none.
     pub(super) fn read(
         mut self,
         tokens: &mut Tokens<'_>,
@@ -104,7 +104,7 @@ impl<'a> CharRows<'a> {
         run.push_bytes(self.schema, text, at, sink)
     }
 
-    /// What follows is another string.
+    /// Ends a string.
     fn end_string(
         &mut self,
         at: u64,

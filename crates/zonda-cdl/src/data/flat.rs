@@ -1,4 +1,4 @@
-//! One list of values in row-major order.
+//! Data that is one list of values in row-major order.
 
 use super::chars::CharRows;
 use super::fast::{self, FastEnd};
@@ -12,8 +12,8 @@ use crate::parser::Dialect;
 use crate::schema::Schema;
 use crate::source::Source;
 
-/// Puts all values of a variable, and says how many there were. Its first dimension, if unlimited, is at
-/// least as long as they need.
+/// Puts all values of a variable and returns their number. If its first dimension is unlimited, it
+/// gets at least the length that they need.
 pub(super) fn read(
     source: &Source,
     schema: &mut Schema,
@@ -24,7 +24,8 @@ pub(super) fn read(
     let Some((begin, end)) = variable.data else { return Ok(0) };
     let mut run = ValueRun::new(schema, var, Vec::new(), lengths(schema, variable));
     let mut stop = FastEnd { at: begin, behind_value: false };
-    // In the classic language what looks like an opaque constant is a number: that has no hurry.
+    // In the classic language an opaque constant is a number, which only the general grammar knows.
+    // Speed does not matter there.
     let has_fast_way = !is_text(variable) && schema.dialect == Dialect::Enhanced;
     if let Some(ext) = variable.ty.atomic().filter(|_| has_fast_way) {
         let mut fill = Elements::default();
@@ -52,7 +53,7 @@ pub(super) fn read(
     Ok(n_values)
 }
 
-/// What is left, by way of tokens.
+/// Reads the remaining values as tokens.
 fn slow(
     source: &Source,
     schema: &Schema,

@@ -20,7 +20,7 @@ use crate::schema::{Schema, TypeRef, VariableDef};
 use crate::source::Source;
 use run::ValueRun;
 
-/// Where values go: a box of a variable.
+/// A box of a variable, to which values belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSlab<'a> {
     /// Index of the first value, one for each dimension.
@@ -34,7 +34,7 @@ pub trait DataSink {
     /// Takes values of the variable with the number `var`, in row-major order.
     ///
     /// # Errors
-    /// What it meets, in words.
+    /// A message.
     fn put(
         &mut self,
         schema: &Schema,
@@ -43,14 +43,14 @@ pub trait DataSink {
         values: &mut Elements,
     ) -> Result<(), String>;
 
-    /// Whether values of the variable that are not put become its fill value by themselves.
+    /// Whether elements of the variable that are not put get its fill value without a put.
     fn fills(&self, schema: &Schema, var: usize) -> bool;
 
-    /// Takes note of something odd that is no error.
+    /// Takes a warning.
     fn warn(&mut self, fault: &Fault);
 }
 
-/// Takes everything and keeps nothing.
+/// Takes all data and ignores it.
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;
 
@@ -72,14 +72,13 @@ impl DataSink for Nowhere {
     fn warn(&mut self, _: &Fault) {}
 }
 
-/// Reads the data of all variables, and says in the schema how long unlimited dimensions are.
+/// Reads the data of all variables, and sets the lengths of unlimited dimensions in the schema.
 ///
-/// A variable that has data gets all its values: those that the text does not have are its fill value.
-/// Where the sink fills by itself, only the last of them is put, so that the variable is as long as its
-/// dimensions.
+/// A variable with data gets all its values; where the text lacks some, they are the fill value. If
+/// the sink fills by itself, only the last of these is put, so that the file gets the right length.
 ///
 /// # Errors
-/// What is not of the language; values that are none of the variable's type; what the sink refuses.
+/// Errors of syntax; values that do not have the variable's type; errors of the sink.
 pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn DataSink) -> Result<(), Fault> {
     let with_data: Vec<usize> =
         (0..schema.vars.len()).filter(|var| schema.vars[*var].data.is_some()).collect();
@@ -102,14 +101,14 @@ pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn DataSink) -> 
             put_last(schema, var, sink)?;
         }
     }
-    // Now all lengths are known.
+    // Here all lengths are known.
     for (var, n_values) in done {
         finish(schema, var, n_values, sink)?;
     }
     Ok(())
 }
 
-/// Reads a list of values and looks at nothing but the grammar.
+/// Reads a list of values and checks its grammar only.
 pub(crate) fn check(source: &Source, begin: u64, end: u64) -> Result<(), Fault> {
     let mut tokens = Tokens::new(Lexer::over(Cursor::between(source, begin, end)))?;
     if tokens.is(b';') || tokens.now == Token::End {
@@ -127,7 +126,7 @@ pub(crate) fn check(source: &Source, begin: u64, end: u64) -> Result<(), Fault> 
     }
 }
 
-/// The data of a variable as tokens, from some place on.
+/// The data of a variable as tokens, from a place on.
 fn tokens<'s>(
     source: &'s Source,
     schema: &Schema,
@@ -149,7 +148,7 @@ fn product(lengths: &[u64]) -> u64 {
     lengths.iter().fold(1, |n, len| n.saturating_mul(*len))
 }
 
-/// Fills what is behind the values that a flat list had.
+/// Puts fill values after the values of a flat list.
 fn finish(
     schema: &Schema,
     var: usize,
@@ -170,7 +169,7 @@ fn finish(
     run.fill(schema, all - n_values, sink)
 }
 
-/// Puts the fill value where all dimensions end.
+/// Puts the fill value into the last element.
 fn put_last(schema: &Schema, var: usize, sink: &mut dyn DataSink) -> Result<(), Fault> {
     let variable = &schema.vars[var];
     let shape = lengths(schema, variable);
@@ -186,12 +185,12 @@ fn put_last(schema: &Schema, var: usize, sink: &mut dyn DataSink) -> Result<(), 
     sink.put(schema, var, slab, &mut values).map_err(|why| refused(variable, why))
 }
 
-/// What the sink says about a variable.
+/// Makes a fault of a message of the sink about a variable.
 fn refused(var: &VariableDef, why: String) -> Fault {
     Fault::at(var.data.map_or(var.at, |(begin, _)| begin.saturating_sub(1)), why)
 }
 
-/// Bytes of constants along the last dimension that strings are filled up to; 1 where they are not.
+/// Strings are padded to a multiple of this many bytes; 1 means that they are not.
 fn unit(schema: &Schema, var: &VariableDef) -> u64 {
     match var.dims[..] {
         [_, .., last] if !schema.dims[last].unlimited => schema.dims[last].len.max(1),

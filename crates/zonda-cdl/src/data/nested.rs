@@ -1,4 +1,5 @@
-//! Lists in braces: one for each instance of an unlimited dimension that is not the first.
+//! Data with lists in braces: one for each instance of an unlimited dimension that is not the
+//! first.
 
 use super::chars::CharRows;
 use super::run::ValueRun;
@@ -9,8 +10,8 @@ use crate::lexer::Token;
 use crate::schema::Schema;
 use crate::source::Source;
 
-/// Puts all values of a variable, and makes its unlimited dimensions at least as long as they need.
-/// Says whether the last value of all was put.
+/// Puts all values of a variable, and makes its unlimited dimensions as long as they need. Returns
+/// whether the last element was put.
 pub(super) fn read(
     source: &Source,
     schema: &mut Schema,
@@ -44,15 +45,15 @@ struct NestedReader<'a> {
     /// Lengths, as far as they are known.
     shape: Vec<u64>,
     unlimited: Vec<bool>,
-    /// How long dimensions have to be.
+    /// Lengths that dimensions need.
     extent: Vec<u64>,
     put_last: bool,
     sink: &'a mut dyn DataSink,
 }
 
 impl NestedReader<'_> {
-    /// What is below an index along the slower dimensions: up to the next unlimited dimension a list of
-    /// lists, below the last one a list of values.
+    /// Reads the data below an index along the slower dimensions: a list of lists above the next
+    /// unlimited dimension, a list of values below the last one.
     fn block(&mut self, tokens: &mut Tokens<'_>, prefix: &[u64]) -> Result<(), Fault> {
         let first = prefix.len();
         let Some(next) = (first + 1..self.shape.len()).find(|dim| self.unlimited[*dim]) else {
@@ -117,7 +118,7 @@ impl NestedReader<'_> {
         Ok(())
     }
 
-    /// Fill values below an index for which there is no list.
+    /// Puts fill values below an index without a list.
     fn fill(&mut self, prefix: &[u64]) -> Result<(), Fault> {
         let shape = self.shape[prefix.len()..].to_vec();
         let all = super::product(&shape);

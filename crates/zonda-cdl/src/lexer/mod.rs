@@ -1,4 +1,4 @@
-//! Bytes to tokens.
+//! Makes tokens of bytes.
 
 mod cursor;
 pub(crate) mod number;
@@ -14,7 +14,7 @@ use crate::schema::Primitive;
 use crate::source::Source;
 use zonda_model::ExtType;
 
-/// Most bytes of a number. No value needs as many.
+/// The most bytes of a number. No value needs as many.
 const MOST_NUMBER: usize = 4096;
 
 /// A token.
@@ -24,7 +24,7 @@ pub(crate) enum Token {
     /// A character that stands for itself.
     Mark(u8),
     Name(Vec<u8>),
-    /// A name that begins at the root; its last part may be empty for the root itself.
+    /// A path from the root. The last part may be empty, which means the root itself.
     Path(Vec<Vec<u8>>),
     Text(Vec<u8>),
     Number(NumberConstant),
@@ -34,7 +34,7 @@ pub(crate) enum Token {
     Fill,
     Nil,
     Unlimited,
-    /// A type whose name is no name for anything else.
+    /// A type whose name is a keyword.
     Type(Primitive),
     Compound,
     Enum,
@@ -86,9 +86,9 @@ pub(crate) struct Lexer<'s> {
     pub(crate) at: u64,
     /// Bytes of the last token.
     pub(crate) len: usize,
-    /// The last token as a name, if it could be one.
+    /// The last token as a name; `None` if it cannot be one.
     word: Option<Vec<u8>>,
-    /// Hexadecimal digits are an integer, as in the classic language.
+    /// Whether hexadecimal digits are an integer, as in the classic language.
     pub(crate) hex_integers: bool,
 }
 
@@ -114,12 +114,12 @@ impl<'s> Lexer<'s> {
         Lexer { cursor, at: 0, len: 1, word: None, hex_integers: false }
     }
 
-    /// The place behind the last token.
+    /// The position after the last token.
     pub(crate) fn cursor(&mut self) -> &mut Cursor<'s> {
         &mut self.cursor
     }
 
-    /// The last token as a name, if it could be one but is a keyword.
+    /// The last token as a name, if it is a keyword.
     pub(crate) fn word(&self) -> Option<Vec<u8>> {
         self.word.clone()
     }
@@ -129,7 +129,7 @@ impl<'s> Lexer<'s> {
         Fault::at(self.at, message).over(self.len)
     }
 
-    /// Goes over blanks and comments.
+    /// Skips blanks and comments.
     fn blanks(&mut self) -> Result<(), Fault> {
         loop {
             match self.cursor.peek(0) {
@@ -160,7 +160,7 @@ impl<'s> Lexer<'s> {
     /// The next token.
     ///
     /// # Errors
-    /// What is no token; a text that cannot be read.
+    /// Bytes that are no token; errors of reading the text.
     pub(crate) fn next(&mut self) -> Result<Token, Fault> {
         self.blanks()?;
         self.word = None;
@@ -197,7 +197,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Bytes of the name that begins so many bytes ahead; 0 if none does.
+    /// The length of the name that begins `from` bytes ahead; 0 if there is none.
     fn name_len(&mut self, from: usize) -> usize {
         let mut len = from;
         loop {
@@ -265,7 +265,7 @@ impl<'s> Lexer<'s> {
         {
             len += 1;
         }
-        // Hexadecimal digits may be as many as bytes of an opaque value.
+        // There may be two hexadecimal digits for each byte of an opaque value.
         let text = self.cursor.ahead(len);
         let is_hex = matches!(text, [b'0', b'x' | b'X', ..]);
         if len > MOST_NUMBER && !is_hex {
@@ -348,7 +348,7 @@ impl<'s> Lexer<'s> {
         Ok(Token::Path(parts))
     }
 
-    /// The name of the dataset: all up to `{`, without blanks and control characters.
+    /// The name of the dataset: everything up to `{`, without blanks and control characters.
     pub(crate) fn dataset_name(&mut self) -> Result<Vec<u8>, Fault> {
         self.at = self.cursor.offset();
         let mut len = 0;

@@ -13,7 +13,7 @@ pub(crate) enum Lexeme {
     Number(NumberConstant),
     /// Hexadecimal digits without a suffix.
     Opaque,
-    /// What only begins like a number, and why it is none.
+    /// Something that begins like a number, and why it is none.
     Bad(&'static str),
 }
 
@@ -27,8 +27,8 @@ enum Suffix {
     Int64,
 }
 
-/// The number at the beginning of `text`, and its length. `text` begins with a digit, a sign or a dot,
-/// and holds what follows up to something that is in no number.
+/// The number at the beginning of `text`, and its length. `text` begins with a digit, a sign or a
+/// dot, and reaches at least to the end of the number.
 pub(crate) fn lex(text: &[u8]) -> (Lexeme, usize) {
     if let [b'0', b'x' | b'X', digits @ ..] = text {
         let n = count(digits, u8::is_ascii_hexdigit);
@@ -102,7 +102,7 @@ fn integer(text: &[u8], after: &[u8]) -> (Lexeme, usize) {
     let len = text.len() + suffix_len;
     let negative = text.first() == Some(&b'-');
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
-    // An octal number ends where a digit is none of it; what follows does not count, as in C.
+    // An octal number ends before a digit 8 or 9; what follows does not count, as in C.
     let (digits, radix) = match digits {
         [b'0', ..] => (&digits[..count(digits, |byte| (b'0'..=b'7').contains(byte))], 8),
         _ => (digits, 10),
@@ -119,19 +119,19 @@ fn integer(text: &[u8], after: &[u8]) -> (Lexeme, usize) {
 
 fn hexadecimal(digits: &[u8], after: &[u8]) -> (Lexeme, usize) {
     let (_, _, suffix_len) = match after.first() {
-        // Only these, since b is a digit.
+        // There are only these suffixes, because b is a digit.
         Some(b's' | b'S' | b'l' | b'L' | b'u' | b'U') => suffix(after),
         _ => return (Lexeme::Opaque, 2 + digits.len()),
     };
     let len = 2 + digits.len() + suffix_len;
     let (suffix, unsigned, _) = suffix(after);
-    // Leading digits that do not fit are lost.
+    // Leading digits that do not fit are dropped.
     let last = &digits[digits.len().saturating_sub(16)..];
     let value = u64::from_str_radix(std::str::from_utf8(last).unwrap_or_default(), 16);
     (typed(value.unwrap_or(0), false, suffix, unsigned), len)
 }
 
-/// Gives a value the type that its suffix asks for; what does not fit loses its upper bits.
+/// Gives a value the type of its suffix. A value that does not fit loses its upper bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 fn typed(value: u64, negative: bool, suffix: Suffix, unsigned: bool) -> Lexeme {
     let signed = if negative { (value as i64).wrapping_neg() } else { value as i64 };

@@ -43,7 +43,7 @@ impl Parser<'_> {
         }
     }
 
-    /// From the colon on.
+    /// Reads an attribute from the colon on.
     pub(super) fn attribute(
         &mut self,
         owner_at: u64,

@@ -1,7 +1,7 @@
-//! From a text to its schema.
+//! Makes a schema of a text.
 //!
-//! The grammar is that of the reference (`man ncgen`, "CDL Grammar"), with sections in any order and
-//! repeated ones. What is referred to is defined before.
+//! The grammar is that of the reference (`man ncgen`, "CDL Grammar"), except that sections may come
+//! in any order and more than once. Objects are defined before they are used.
 
 mod attributes;
 mod skip;
@@ -21,10 +21,10 @@ use crate::source::Source;
 use tokens::Tokens;
 use zonda_model::ExtType;
 
-/// Most groups within groups. Names are looked for in all of them.
+/// The most groups within groups. A limit is needed, because names are looked up in all of them.
 const MOST_NESTED_GROUPS: usize = 1000;
 
-/// Which language it is.
+/// The language of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// That of `ncgen`.
@@ -35,10 +35,10 @@ pub enum Dialect {
     Classic,
 }
 
-/// Where in a group we are.
+/// The section of a group that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
-    /// Before all sections, and behind a group within: attributes only.
+    /// Before all sections, and after an inner group: only attributes may follow.
     Attributes,
     Types,
     Dimensions,
@@ -48,11 +48,11 @@ enum Section {
 
 /// Reads all definitions and attributes of a text, and notes where data are.
 ///
-/// `name` takes the place of the name that the text has for the dataset. `kind` is the kind of file that
-/// is going to be made, if that is known: its types are no names for dimensions then.
+/// `name` replaces the name of the dataset in the text. `kind` is the kind of file that will be
+/// made, if that is known: names of its types cannot be names of dimensions then.
 ///
 /// # Errors
-/// What is not of the language; names that are not known, or not new; values that are none of their
+/// Errors of syntax; unknown names; names that are defined twice; values that do not have their
 /// type.
 pub fn parse(
     source: &Source,
@@ -98,12 +98,12 @@ struct Parser<'s> {
     names: NameTable,
     dialect: Dialect,
     kind: Option<FileKind>,
-    /// The group that is read.
+    /// The number of the group that is read.
     group: usize,
 }
 
 impl Parser<'_> {
-    /// All up to the brace that closes the root group.
+    /// Reads everything up to the brace that closes the root group.
     fn body(&mut self) -> Result<(), Fault> {
         let mut section = Section::Attributes;
         loop {
@@ -121,7 +121,8 @@ impl Parser<'_> {
                     self.tokens.advance()?;
                     let Some(parent) = self.schema.groups[self.group].parent else { return Ok(()) };
                     self.group = parent;
-                    // The reference has none here, its ncdump neither; but nothing else can follow.
+                    // The reference and its ncdump have no semicolon here. One is accepted, because
+                    // nothing else can follow.
                     self.tokens.accept(b';')?;
                     section = Section::Attributes;
                     continue;
@@ -230,8 +231,8 @@ impl Parser<'_> {
         }))
     }
 
-    /// Whether a name is free for a dimension: the reference has the types of the kind that is asked for
-    /// as keywords. (Variables of HDF5 files are often called as their types, and can be.)
+    /// Checks the name of a dimension: for the reference, the types of the kind that is asked for
+    /// are keywords. (Variables may be named like types, and in HDF5 files often are.)
     fn check_name(&self, at: u64, name: &[u8]) -> Result<(), Fault> {
         let is_type = match (soft_primitive(name), self.kind) {
             (Some(Primitive::String), Some(kind)) => kind == FileKind::NetCdf4,
@@ -259,7 +260,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A type is used by a variable or an attribute.
+    /// Notes that a variable or an attribute uses a type.
     fn uses(&mut self, at: u64, ty: TypeRef) {
         match ty {
             TypeRef::Primitive(Primitive::String) => self.schema.needs.enhanced(at, "strings"),
@@ -284,7 +285,7 @@ impl Parser<'_> {
                 Token::Unlimited => (0, true),
                 Token::Number(number) => {
                     let len = self.dimension_len(number)?;
-                    // What netCDF calls NC_UNLIMITED is 0.
+                    // NC_UNLIMITED is 0.
                     (len, len == 0)
                 }
                 _ => return Err(self.tokens.unexpected("a length or 'unlimited'")),
@@ -361,7 +362,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `variable = values ;`, of which only the place is noted.
+    /// `variable = values ;`. Only the place of the values is noted.
     fn data(&mut self, at: u64, reference: &NameReference) -> Result<(), Fault> {
         let Some(var) = self.names.variable(self.group, reference) else {
             let name = reference.text();
@@ -373,18 +374,18 @@ impl Parser<'_> {
             return Err(error.into());
         }
         let Some(end) = end else {
-            // Where they should have ended shows when they are read.
+            // An error about the missing end comes when the data are read.
             crate::data::check(self.source, begin, self.source.len())?;
             let why = format!("the values of {} do not end with ';'", reference.text());
             return Err(Fault::at(at, why));
         };
         self.schema.vars[var].data = Some((begin, end));
-        // From the `=` to what is behind the `;`.
+        // Moves from the `=` to the token after the `;`.
         self.tokens.advance()?;
         Ok(())
     }
 
-    /// What can be told only when all was read.
+    /// Completes the schema with what is known only at the end of the text.
     fn finish(mut self) -> Result<Schema, Fault> {
         let unlimited: Vec<&DimensionDef> =
             self.schema.dims.iter().filter(|dim| dim.unlimited).collect();

@@ -1,4 +1,4 @@
-//! Data are gone over when definitions are read.
+//! Skips data while definitions are read.
 
 use crate::lexer::Cursor;
 
@@ -21,13 +21,13 @@ enum SkipState {
     Star,
 }
 
-/// Whether something begins or ends with the byte, where nothing special is open.
+/// Whether the byte can begin or end something, outside of strings, names and comments.
 const fn is_special(byte: u8) -> bool {
     matches!(byte, b';' | b'"' | b'\'' | b'/' | b'\\')
 }
 
-/// Goes over the next semicolon that is in no string, character, name or comment, and says where it is;
-/// `None` if there is none.
+/// Moves past the next semicolon that is in no string, character, name or comment, and returns its
+/// offset; `None` if there is none.
 pub(super) fn to_semicolon(cursor: &mut Cursor<'_>) -> Option<u64> {
     let mut state = SkipState::Plain;
     loop {
@@ -47,7 +47,7 @@ pub(super) fn to_semicolon(cursor: &mut Cursor<'_>) -> Option<u64> {
                 return Some(found);
             }
             let next = step(state, *byte);
-            // What follows a slash that begins no comment is plain.
+            // The byte after a slash that begins no comment is not special.
             let again = matches!((state, next), (SkipState::Slash, SkipState::Plain));
             state = next;
             at += usize::from(!again);
@@ -68,7 +68,7 @@ fn step(state: SkipState, byte: u8) -> SkipState {
         (SkipState::Text | SkipState::TextEscape, _) => SkipState::Text,
         (SkipState::Char, b'\\') => SkipState::CharEscape,
         (SkipState::Char | SkipState::CharEscape, _) => SkipState::CharEnd,
-        // A character that does not end is found when the data are read.
+        // An error about a character without its end comes when the data are read.
         (SkipState::CharEnd, b'\'' | b'\n') => SkipState::Plain,
         (SkipState::CharEnd, _) => SkipState::CharEnd,
         (SkipState::Slash, b'/') => SkipState::Line,

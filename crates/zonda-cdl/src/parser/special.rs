@@ -1,4 +1,4 @@
-//! Attributes that say how something is stored, instead of being stored themselves.
+//! Special attributes: they say how something is stored, and are not stored themselves.
 
 use zonda_model::filter_text;
 
@@ -8,7 +8,8 @@ use crate::fault::Fault;
 use crate::kind::FileKind;
 use crate::schema::{Endian, Quantizer, StorageLayout};
 
-/// About the file as a whole; but for `_Format` they follow from what is made.
+/// Special attributes of the whole file. All but `_Format` have no effect, because they follow from
+/// the file itself.
 const OF_FILE: [&[u8]; 4] = [b"_Format", b"_NCProperties", b"_IsNetcdf4", b"_SuperblockVersion"];
 
 /// The value of a special attribute.
@@ -74,7 +75,7 @@ impl SpecialValue<'_> {
 }
 
 impl Parser<'_> {
-    /// Takes note of a special attribute; `false` if it is none.
+    /// Takes a special attribute; returns `false` if the attribute is not special.
     pub(super) fn special(
         &mut self,
         at: u64,
@@ -113,7 +114,7 @@ impl Parser<'_> {
                 Some(filters) => special.filters = filters,
                 None => return value.refuse("a list such as \"32015,3|2,4\""),
             },
-            // For Zarr; what it says is also in the other attributes.
+            // This attribute is for Zarr. The other attributes say the same.
             b"_Codecs" => drop(value.text()?),
             b"_QuantizeBitGroomNumberOfSignificantDigits" => {
                 special.quantize = Some((Quantizer::BitGroom, value.integer()?));

@@ -1,4 +1,4 @@
-//! Types of the text.
+//! Reads definitions of types.
 
 use zonda_model::ExtType;
 
@@ -12,11 +12,11 @@ use crate::schema::{FieldDef, MemberDef, TypeClass, TypeDef, TypeRef};
 
 /// Bytes of an address and of a length in memory.
 const WORD: usize = 8;
-/// Most bytes of a value: sizes in files have 32 bits.
+/// The most bytes of a value. Sizes in files have 32 bits.
 const MOST_SIZE: usize = i32::MAX as usize;
 
 impl Parser<'_> {
-    /// A type that begins with a keyword; `false` if it is no such.
+    /// Reads a type definition that begins with a keyword; returns `false` if there is none.
     pub(super) fn type_by_keyword(&mut self) -> Result<bool, Fault> {
         match self.tokens.now {
             Token::Compound => self.compound_type()?,
@@ -39,7 +39,7 @@ impl Parser<'_> {
             return Err(Fault::at(at, why).over(name.len()));
         }
         self.schema.types.push(TypeDef { group: self.group, name, class, size, align, at });
-        // The reference demands none.
+        // The reference does not require the semicolon.
         self.tokens.accept(b';').map(drop)
     }
 
@@ -178,7 +178,7 @@ impl Parser<'_> {
 }
 
 impl Parser<'_> {
-    /// The type of an attribute, if it can be one.
+    /// The type of an attribute; `None` if the name cannot be a type.
     pub(super) fn attribute_type(&self, reference: &NameReference) -> Option<TypeRef> {
         self.type_of(0, reference).ok()
     }

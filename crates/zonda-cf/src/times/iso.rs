@@ -1,4 +1,4 @@
-//! Dates as text, read and written.
+//! Reads dates from text and writes them as text.
 
 use super::calendar::{Calendar, int_of};
 use super::scan::Scan;
@@ -17,8 +17,8 @@ fn is_outside(value: f64, last: f64) -> bool {
     value < 0.0 || value > last
 }
 
-/// The first field that is out of range. A 31st of February is in range, and so is hour 24, which
-/// rounding makes.
+/// The first field that is out of range. The 31st of February is in range, and so is hour 24, which
+/// may result from rounding.
 fn wrong_field(date: &CompTime) -> Option<Problem> {
     if !(1..=12).contains(&date.month) {
         Some(Problem::Field("month", date.month.into()))
@@ -31,8 +31,8 @@ fn wrong_field(date: &CompTime) -> Option<Problem> {
     }
 }
 
-/// The date that `text` names. What it does not say, or says after a mistake, is year 0, month 1,
-/// day 1, hour 0.
+/// The date that `text` names. Fields that are missing, or come after an error, are year 0, month
+/// 1, day 1, hour 0.
 #[must_use]
 pub fn date(calendar: Calendar, text: &[u8], problems: &mut Vec<Problem>) -> CompTime {
     let mut date = CompTime { year: 0, month: 1, day: 1, hour: 0.0 };
@@ -40,7 +40,7 @@ pub fn date(calendar: Calendar, text: &[u8], problems: &mut Vec<Problem>) -> Com
     if scan.clone().integer().is_none() {
         problems.push(Problem::NoDate(text.to_vec()));
     } else if !matches!(fields(calendar, &mut scan, &mut date, problems), Err(DateEnd::Wrong)) {
-        // A date that is out of range is delivered all the same.
+        // A date that is out of range is returned all the same.
         problems.extend(wrong_field(&date));
     }
     date

@@ -1,4 +1,4 @@
-//! The data section of CDL, read and written block by block.
+//! Reads data and writes the data section of CDL, block by block.
 
 use std::sync::Arc;
 
@@ -18,13 +18,8 @@ use super::values::{Precision, ValueFormat};
 use super::{CdlOptions, DataSelection, names};
 use crate::failure::{CommandFailure, Result};
 use crate::placed::{self, VlenStore};
+use crate::tuning::{DATA_BLOCK_BYTES, SPAN_ELEMS, VLEN_ELEM_BYTES};
 
-/// Bytes read at a time: what bounds memory whatever the size of a variable.
-pub(super) const BLOCK_BYTES: usize = 4 << 20;
-/// Elements whose text is made in one go, by one thread.
-const SPAN: usize = 16 << 10;
-/// Bytes that an element with strings or sequences is taken to need, for as long as they are not read.
-const PLACED_BYTES: usize = 1 << 10;
 /// A `C_format` of this length or more is not applied.
 const C_FORMAT_END: u64 = 100;
 
@@ -36,15 +31,15 @@ pub(super) fn write(
     options: &CdlOptions,
     bounds: &TimeBounds,
 ) -> Result<()> {
-    let (n_vars, wanted) = file.in_group(group, |meta| {
-        let wanted = options.variables.iter().filter_map(|name| named(meta, name));
-        (meta.n_vars(), wanted.collect::<Vec<VarId>>())
+    let (n_vars, requested) = file.in_group(group, |meta| {
+        let requested = options.variables.iter().filter_map(|name| named(meta, name));
+        (meta.n_vars(), requested.collect::<Vec<VarId>>())
     })?;
     if n_vars > 0 {
         lines.indented(b"data:\n")?;
     }
     for id in (0..n_vars).map(var_id) {
-        if !options.variables.is_empty() && !wanted.contains(&id) {
+        if !options.variables.is_empty() && !requested.contains(&id) {
             continue;
         }
         let var = VarRef { group, var: id };
@@ -56,23 +51,23 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What is needed to write one variable.
+/// A variable whose data is written.
 pub(super) struct DataVariable {
     var: VarRef,
     name: Vec<u8>,
     pub(super) escaped: Vec<u8>,
     pub(super) shape: Vec<usize>,
-    /// Which dimensions can grow.
+    /// For each dimension whether it can grow.
     pub(super) unlimited: Vec<bool>,
     pub(super) elem_bytes: usize,
     pub(super) form: ValueForm,
 }
 
-/// How its values are written.
+/// How the values of a variable are written.
 pub(super) enum ValueForm {
-    /// Of numbers and characters.
+    /// For numbers and characters.
     Atomic(ValueFormat),
-    /// Of all other types.
+    /// For all other types.
     Other {
         ty: ElementType,
         /// Fill value, as one element.
@@ -96,7 +91,7 @@ impl ValueForm {
         let precision = options.precision;
         let Some(ty) = ExtType::from_nc_type(nc_type) else {
             let mut empty = VlenStore::default();
-            // An empty string, the first and only one.
+            // The fill value is an empty string, which is the only one in the store.
             let mut none = || empty.place(b"", true).map(|number| number.to_ne_bytes().to_vec());
             let default = if nc_type == NC_STRING { none() } else { None };
             let fill = fill.or_else(|| Some((default?, empty)));
@@ -136,13 +131,13 @@ impl ValueForm {
         }
     }
 
-    /// Bytes that an element takes up while it is written, about.
+    /// About how many bytes an element takes while it is written.
     fn cost(&self, elem_bytes: usize) -> usize {
         match self {
             ValueForm::Other { ty, .. }
                 if !matches!(ty.kind, TypeKind::Opaque | TypeKind::Enum(_)) =>
             {
-                elem_bytes.max(PLACED_BYTES)
+                elem_bytes.max(VLEN_ELEM_BYTES)
             }
             _ => elem_bytes,
         }
@@ -150,7 +145,7 @@ impl ValueForm {
 }
 
 impl DataVariable {
-    /// `None` if it has no data, or none that is asked for.
+    /// `None` if the variable has no data, or its data is not asked for.
     fn new(
         file: &Dataset,
         meta: &Meta<'_>,
@@ -188,7 +183,7 @@ impl DataVariable {
         lines.raw(&self.escaped)?;
         if self.shape.len() <= 1 {
             lines.raw(b" = ")?;
-            // The escapes are not counted, as `ncdump` does it.
+            // `ncdump` does not count escapes, either.
             lines.set_position(self.name.len() + 4);
         } else {
             lines.raw(b" =\n  ")?;
@@ -206,7 +201,7 @@ impl DataVariable {
         while let Some(Block { slab, n_elems, .. }) = blocks.next() {
             memory::resize(&mut buffer, n_elems.saturating_mul(self.elem_bytes), 0)?;
             pieces.clear();
-            // In its own type nothing is out of range.
+            // No value is out of range, because none is converted to another type.
             let room = Destination { bytes: &mut buffer, place: Some(&mut pieces) };
             let got = file.get_values(self.var, &slab, room);
             if got.is_err() {
@@ -218,12 +213,12 @@ impl DataVariable {
         Ok(())
     }
 
-    /// What is read at a time, where an element takes up so many bytes.
+    /// The blocks that are read, if an element takes `elem_bytes`.
     fn blocks(&self, elem_bytes: usize) -> Blocks<'_> {
-        Blocks::of_shape(&self.shape, BLOCK_BYTES / elem_bytes)
+        Blocks::of_shape(&self.shape, DATA_BLOCK_BYTES / elem_bytes)
     }
 
-    /// Numbers: their text is made by all cores.
+    /// Writes numbers, whose text is made on all cores.
     fn write_numbers(
         &self,
         format: &ValueFormat,
@@ -234,7 +229,7 @@ impl DataVariable {
         let row_len = rows.len();
         let mut blocks = self.blocks(self.elem_bytes);
         let (mut block, mut at) = (Arc::new(Vec::new()), 0);
-        // Place in its row of the element that comes next.
+        // Column in its row of the next element.
         let mut column = 0;
         let next = || -> Result<Option<_>> {
             if at == block.len() {
@@ -244,7 +239,7 @@ impl DataVariable {
                 let _ = file.get(self.var, &slab, None, &mut bytes)?;
                 (block, at) = (Arc::new(bytes), 0);
             }
-            let end = block.len().min(at + SPAN * self.elem_bytes);
+            let end = block.len().min(at + SPAN_ELEMS * self.elem_bytes);
             let span = (Arc::clone(&block), at..end, column);
             column = (column + (end - at) / self.elem_bytes) % row_len;
             at = end;

@@ -46,7 +46,7 @@ pub(super) fn write(
     for id in (0..meta.n_vars()).map(var_id) {
         text.clear();
         let pushed = push_var(&mut text, meta, id);
-        // As far as it can be said.
+        // A definition that is damaged is written as far as possible.
         lines.indented(&text)?;
         pushed?;
         let owner =
@@ -70,12 +70,13 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Ids are `i32` in netCDF, and so files have no more.
+/// The id of a variable. Ids are `i32` in netCDF, so no file has more variables.
 pub(crate) fn var_id(index: usize) -> VarId {
     VarId(i32::try_from(index).unwrap_or(i32::MAX))
 }
 
-/// Writes as much of a variable's definition as there is, and says why where it is not whole.
+/// Appends the definition of a variable. If it is damaged, this appends what there is and returns
+/// why.
 fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()> {
     push_definition(text, meta, id)
         .map_err(|error| meta.var_fault(id).map_or(error, |why| why.into()))
@@ -98,12 +99,14 @@ fn push_definition(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()>
     Ok(())
 }
 
-/// The name of a dimension, after the path of a group where the name alone would mean another one.
+/// Appends the name of a dimension, with the path of a group if the name alone would mean another
+/// dimension.
 fn push_dim(text: &mut Vec<u8>, meta: &Meta<'_>, id: DimId) -> Result<()> {
     let name = meta.dim(id)?.name;
     let meant = |group: &Meta<'_>| group.find_dim(name).ok();
     if meant(meta) != Some(id) {
-        // The innermost group around from which the name means it, as ncdump has it; else its own.
+        // The path is that of the innermost group around in which the name means this dimension, as
+        // in ncdump; else that of its own group.
         let from = outward(meta).find(|group| meant(group) == Some(id));
         let path = match from {
             Some(group) => Some(group.group_path()),
@@ -131,7 +134,7 @@ fn group_of(meta: &Meta<'_>, id: DimId) -> Option<Vec<u8>> {
     None
 }
 
-/// What attributes belong to.
+/// The variable or group that attributes belong to.
 pub(super) struct AttributeOwner<'a> {
     pub(super) file: &'a Dataset,
     pub(super) meta: &'a Meta<'a>,
@@ -259,10 +262,10 @@ impl AttributeOwner<'_> {
     }
 }
 
-/// The values of an attribute as dates, in a comment: one or two on its line, more on lines of their
-/// own.
+/// Writes the values of an attribute as dates in a comment: one or two on the attribute's line,
+/// more on lines of their own.
 fn write_times(lines: &mut CdlLines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) -> Result<()> {
-    /// Where `ncdump` takes lines of such a list to begin.
+    /// The column at which `ncdump` assumes that lines of such a list begin.
     const START: usize = 18;
     let n = bytes.len() / ty.size();
     let mut text = Vec::new();
@@ -291,8 +294,8 @@ fn write_times(lines: &mut CdlLines<'_>, times: &Times, ty: ExtType, bytes: &[u8
     Ok(())
 }
 
-/// A text attribute. NULs at its end are left out; with `cut` the string goes on in a new line after
-/// a newline.
+/// Appends the value of a text attribute without the NULs at its end. With `cut`, a new string on a
+/// new line follows each newline.
 fn push_string(text: &mut Vec<u8>, bytes: &[u8], cut: bool) {
     let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     text.push(b'"');

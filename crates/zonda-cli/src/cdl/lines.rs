@@ -1,22 +1,21 @@
 //! Lines of CDL: indented by the depth of the group, and wrapped between values.
 
+use crate::tuning::LINES_BUFFER_BYTES;
 use std::io::{self, Write};
 
 /// What continued lines begin with.
 const CONTINUATION: &[u8] = b"    ";
 /// Spaces for each level of groups.
 const LEVEL: usize = 2;
-/// Bytes that are kept free at the end of a line.
+/// Bytes that are kept free at the end of a line, for a delimiter.
 const END: usize = 2;
-/// Bytes that are worth handing over.
-const ENOUGH: usize = 64 << 10;
 
-/// Writes CDL, and values so that lines keep to a length, counted as `ncdump` counts: by the position
-/// that callers set after writing what is not wrapped. It is kept from one part of the file to the
-/// next, as there.
+/// Writes CDL, and wraps values so that lines keep to a length. The length is counted as `ncdump`
+/// counts it: by a position that callers set after writing what is not wrapped. As in `ncdump`, the
+/// position is kept from one part of the file to the next.
 pub(crate) struct CdlLines<'a> {
     out: &'a mut dyn Write,
-    /// What is not handed to `out` yet.
+    /// Text that is not yet written to `out`.
     waiting: Vec<u8>,
     at: usize,
     max: usize,
@@ -24,7 +23,8 @@ pub(crate) struct CdlLines<'a> {
 }
 
 impl<'a> CdlLines<'a> {
-    /// Lines of at most `line_len` bytes; two of them are kept for the delimiter at the end.
+    /// Wraps values into lines of at most `line_len` bytes, two of which are kept for the
+    /// delimiter.
     pub(crate) fn new(out: &'a mut dyn Write, line_len: usize) -> CdlLines<'a> {
         CdlLines { out, waiting: Vec::new(), at: 0, max: line_len.saturating_sub(END), indent: 0 }
     }
@@ -39,7 +39,7 @@ impl<'a> CdlLines<'a> {
         self.indent = self.indent.saturating_sub(LEVEL);
     }
 
-    /// Says where in the line, not counting its indentation, the next [`CdlLines::put`] begins.
+    /// Sets the column, without indentation, at which the next [`CdlLines::put`] begins.
     pub(crate) fn set_position(&mut self, at: usize) {
         self.at = at + self.indent;
     }
@@ -53,10 +53,10 @@ impl<'a> CdlLines<'a> {
     /// Writes bytes as they are, without counting them.
     pub(crate) fn raw(&mut self, text: &[u8]) -> io::Result<()> {
         self.waiting.extend_from_slice(text);
-        if self.waiting.len() < ENOUGH { Ok(()) } else { self.hand_over() }
+        if self.waiting.len() < LINES_BUFFER_BYTES { Ok(()) } else { self.hand_over() }
     }
 
-    /// Hands over what is waiting.
+    /// Writes the collected text to `out`.
     pub(crate) fn hand_over(&mut self) -> io::Result<()> {
         let done = self.out.write_all(&self.waiting);
         self.waiting.clear();
@@ -74,7 +74,7 @@ impl<'a> CdlLines<'a> {
         self.raw(text)
     }
 
-    /// Hands over what was written.
+    /// Writes the collected text and flushes `out`.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.hand_over()?;
         self.out.flush()
@@ -125,7 +125,7 @@ impl<'a> CdlLines<'a> {
         Ok(true)
     }
 
-    /// Whether a text of that length is not for this line.
+    /// Whether a text of this length does not fit in this line.
     fn is_beyond(&self, len: usize) -> bool {
         len > END && self.at + len > self.max
     }

@@ -52,7 +52,7 @@ pub(crate) enum IndexOrder {
     Fortran,
 }
 
-/// What is written, and how.
+/// What to write, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct CdlOptions {
     /// Name of the dataset in CDL.
@@ -85,7 +85,7 @@ pub(crate) struct CdlOptions {
 }
 
 impl Default for CdlOptions {
-    /// Those of `ncdump` where nothing is asked for.
+    /// The options of `ncdump` without arguments.
     fn default() -> CdlOptions {
         CdlOptions {
             name: Vec::new(),
@@ -105,7 +105,7 @@ impl Default for CdlOptions {
     }
 }
 
-/// What is still to be written of a tree of groups.
+/// A step of writing a tree of groups.
 enum GroupStep {
     Open(GroupId),
     Close(Vec<u8>),
@@ -114,7 +114,8 @@ enum GroupStep {
 /// Writes a dataset as CDL. The header of each group is handed over before its data is read.
 ///
 /// # Errors
-/// Names of variables and groups that are none; what reading meets. What was made before goes out.
+/// Names that no variable or group has; errors of reading. What was made before an error is
+/// written.
 pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &CdlOptions) -> Result<()> {
     let none = |what: &str, name: &[u8]| {
         let name = String::from_utf8_lossy(name);
@@ -145,7 +146,7 @@ fn write_all(
     head.extend_from_slice(b" {\n");
     lines.raw(&head)?;
     let mut bounds = TimeBounds::default();
-    // A list and not recursion: groups may be nested as deep as the file says.
+    // A list instead of recursion, because a file may nest groups as deep as it likes.
     let mut steps = vec![GroupStep::Open(GroupId::ROOT)];
     while let Some(step) = steps.pop() {
         match step {
@@ -171,9 +172,9 @@ fn write_all(
     Ok(lines.raw(b"}\n")?)
 }
 
-/// What is left to write of a group behind its data.
+/// A group of which the part after its data is still to be written.
 struct OpenGroup {
-    /// Its name as it is written.
+    /// Its name as it is written in CDL.
     name: Vec<u8>,
     /// The groups in it.
     groups: Vec<GroupId>,

@@ -1,14 +1,16 @@
-//! Rows of data: elements along the last dimension, with the comments and delimiters around them.
+//! Writes rows of data: elements along the last dimension, with comments and delimiters around
+//! them.
 
 use std::io::{self, Write};
 
 use zonda::slab::advance;
 
-use super::data::{BLOCK_BYTES, DataVariable};
+use super::data::DataVariable;
 use super::lines::CdlLines;
 use super::values::Texts;
 use super::{CdlOptions, IndexOrder};
 use crate::placed::VlenStore;
+use crate::tuning::DATA_BLOCK_BYTES;
 
 /// Writes elements, handed over in memory order and in pieces of any size, as rows along the last
 /// dimension.
@@ -18,13 +20,14 @@ pub(super) struct DataRows<'a> {
     row_len: usize,
     /// Index of the current row in all dimensions but the last, where comments or braces need it.
     corner: Vec<usize>,
-    /// Elements of the current row that are written.
+    /// How many elements of the current row are written.
     at: usize,
-    /// Rows that are not at their end yet.
+    /// Rows that have not ended yet.
     left: usize,
     /// Whether a dimension but the first can grow, so that there are braces.
     has_braces: bool,
-    /// NULs of a string that are written only if something follows them in the row.
+    /// How many NULs of a string are held back. They are written only if something follows them in
+    /// the row.
     nuls: usize,
     text: Vec<u8>,
 }
@@ -41,7 +44,7 @@ impl<'a> DataRows<'a> {
         DataRows { variable, options, row_len, corner, at: 0, left, has_braces, nuls: 0, text }
     }
 
-    /// Writes what comes before the elements of the next row, which cannot be read.
+    /// Writes what comes before the elements of the next row, although these cannot be read.
     pub(super) fn announce(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         if self.at > 0 {
             return Ok(());
@@ -57,10 +60,10 @@ impl<'a> DataRows<'a> {
         self.row_len
     }
 
-    /// Writes elements whose text is made already, the next in order.
+    /// Writes the next elements, whose text is made already.
     pub(super) fn put_texts(&mut self, lines: &mut CdlLines<'_>, texts: &Texts) -> io::Result<()> {
         let (mut text, mut lens) = (&texts.text[..], &texts.lens[..]);
-        // Where a row is nothing but its values, one that fits in a line is put as a whole.
+        // A row without comments that fits in the line is written as a whole.
         let is_bare = !(self.has_braces || self.options.brief || self.options.full);
         while !lens.is_empty() {
             if self.at == 0 {
@@ -146,7 +149,7 @@ impl<'a> DataRows<'a> {
         Ok(())
     }
 
-    /// The row's characters without the NULs at its end.
+    /// Writes the characters of a row without the NULs at its end.
     fn put_text(&mut self, lines: &mut CdlLines<'_>, bytes: &[u8]) -> io::Result<()> {
         self.text.clear();
         for &byte in bytes {
@@ -157,7 +160,7 @@ impl<'a> DataRows<'a> {
             while self.nuls > 0 {
                 self.text.extend_from_slice(b"\\000");
                 self.nuls -= 1;
-                if self.text.len() > BLOCK_BYTES {
+                if self.text.len() > DATA_BLOCK_BYTES {
                     lines.raw(&self.text)?;
                     self.text.clear();
                 }
@@ -196,7 +199,7 @@ impl<'a> DataRows<'a> {
             if !self.options.full {
                 lines.put(&self.text)?;
             } else if last {
-                // The delimiter and the comment follow at the end of the row.
+                // The delimiter and the comment are written at the end of the row.
                 lines.raw(&self.text)?;
             } else {
                 self.push_full(self.at - 1);
@@ -238,8 +241,9 @@ impl<'a> DataRows<'a> {
         Ok(())
     }
 
-    /// How many dimensions but the first can grow and have, in the current row, all dimensions from
-    /// them on at the place that `there` tells: what grows is in braces.
+    /// How many braces open or close here: one for each dimension but the first that can grow and
+    /// for which, in the current row, all dimensions from it on are at the place that `there`
+    /// tests.
     fn n_braces(&self, there: impl Fn(usize, usize) -> bool) -> usize {
         let mut n = 0;
         if !self.has_braces {
@@ -260,7 +264,7 @@ impl<'a> DataRows<'a> {
         self.n_braces(|at, len| at + 1 == len)
     }
 
-    /// The comment after a value: its indices.
+    /// Appends the comment after a value: its indices.
     fn push_full(&mut self, column: usize) {
         self.text.extend_from_slice(b"  // ");
         self.text.extend_from_slice(&self.variable.escaped);
@@ -282,7 +286,7 @@ impl<'a> DataRows<'a> {
         self.text.extend_from_slice(b")\n    ");
     }
 
-    /// The comment before a row: its indices, the last one as a range.
+    /// Appends the comment before a row: its indices, the last one as a range.
     fn push_brief(&mut self) {
         self.text.extend_from_slice(b"// ");
         self.text.extend_from_slice(&self.variable.escaped);

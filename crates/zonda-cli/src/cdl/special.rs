@@ -1,4 +1,4 @@
-//! Virtual attributes: how a netCDF-4 file stores its variables, said as if they were attributes.
+//! Virtual attributes: they say how a netCDF-4 file stores its variables.
 
 use zonda::{Endianness, ExtType, FilterSpec, Format, StorageKind};
 
@@ -13,7 +13,7 @@ const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
 const FLETCHER32: u32 = 3;
 
-/// Writes one, with its value as it stands in CDL.
+/// Writes a virtual attribute; `value` is CDL.
 fn write(
     lines: &mut CdlLines<'_>,
     owner: &AttributeOwner<'_>,
@@ -26,14 +26,14 @@ fn write(
     Ok(lines.indented(&text)?)
 }
 
-/// Those of a variable; classic files have none but what `ncdump` says of CDF-5.
+/// Writes those of a variable. Classic files have none, except for what `ncdump` writes for CDF-5.
 pub(super) fn write_var(
     lines: &mut CdlLines<'_>,
     owner: &AttributeOwner<'_>,
     options: &CdlOptions,
 ) -> Result<()> {
     if !owner.file.is_hdf5() {
-        // `ncdump` 4.9.0 asks in CDF-5, too, and fails behind this answer unless elements are bytes.
+        // `ncdump` 4.9.0 writes this one for CDF-5, too, and then fails unless elements are bytes.
         if options.exact && owner.meta.format() == Format::Cdf5 {
             write(lines, owner, "_Storage", "\"contiguous\"")?;
         }
@@ -123,8 +123,8 @@ pub(crate) fn numbers(filter: &FilterSpec) -> String {
     all.map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Whether `ncdump` 4.9.0 could take the file for one of netCDF: it does not look at the attribute
-/// that says so, but at marks that netCDF leaves on dimensions, and not at all in the classic model.
+/// Whether `ncdump` 4.9.0 says that netCDF wrote the file. It looks at marks that netCDF leaves on
+/// dimensions rather than at the attribute that says so, and finds none in the classic model.
 fn is_marked(owner: &AttributeOwner<'_>) -> Result<bool> {
     let mut left = vec![owner.meta.group_id()];
     while let Some(group) = left.pop().filter(|_| owner.meta.format() == Format::NetCdf4) {
@@ -137,7 +137,7 @@ fn is_marked(owner: &AttributeOwner<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// Those of the file.
+/// Writes those of the file.
 pub(super) fn write_global(
     lines: &mut CdlLines<'_>,
     owner: &AttributeOwner<'_>,

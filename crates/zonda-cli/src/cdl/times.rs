@@ -1,4 +1,4 @@
-//! Numbers that are times: which variables have such, and dates as text.
+//! Finds variables whose numbers are times, and writes these as dates.
 
 use zonda::{Dataset, ExtType, Meta, VarRef};
 use zonda_cf::times::{self, Calendar, Problem, Since};
@@ -7,26 +7,26 @@ use super::values::{CdlValue, special};
 use crate::failure::Result;
 use crate::placed;
 
-/// How times are written, where they are.
+/// How times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeStyle {
-    /// What is between the date and the time of day.
+    /// The byte between the date and the time of day.
     pub(crate) separator: u8,
 }
 
-/// Whose times a variable holds that has none of its own: its name, and the variable that says with
-/// the attribute `bounds` that they are its bounds.
+/// Variables that contain bounds of times: the name of such a variable, and the variable whose
+/// attribute `bounds` names it. The first has no units of its own, so those of the second apply.
 #[derive(Debug, Default)]
 pub(super) struct TimeBounds(Vec<(Vec<u8>, VarRef)>);
 
 impl TimeBounds {
-    /// `of` says that the variable with that name has its bounds.
+    /// Notes that the attribute `bounds` of `of` names this variable.
     pub(super) fn add(&mut self, name: &[u8], of: VarRef) {
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
         self.0.push((name[..end].to_vec(), of));
     }
 
-    /// Whose bounds a variable with that name has, as the last one to say so says.
+    /// The variable whose bounds are in the variable with this name; of several the last.
     fn of(&self, name: &[u8]) -> Option<VarRef> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, of)| *of)
     }
@@ -37,14 +37,14 @@ impl TimeBounds {
 pub(crate) struct Times {
     calendar: Calendar,
     since: Since,
-    /// What is wrong with the units, which every value has to suffer from.
+    /// What is wrong with the units. It is reported for every value.
     problems: Vec<Problem>,
     style: TimeStyle,
 }
 
 impl Times {
-    /// Those of a variable: what its attributes say, or those of the variable whose bounds it has.
-    /// `None` if its units are none of time.
+    /// The units and calendar of a variable by its own attributes, or by those of the variable
+    /// whose bounds it has. `None` if the units are no units of time.
     pub(super) fn of(
         file: &Dataset,
         meta: &Meta<'_>,
@@ -68,7 +68,7 @@ impl Times {
     }
 
     fn parse(units: &[u8], calendar: &[u8], style: TimeStyle) -> Option<Times> {
-        // What follows a NUL is not there for C.
+        // For C the text ends at a NUL.
         let units = units.split(|&byte| byte == 0).next().unwrap_or_default();
         if !Since::is_meant(units) {
             return None;
@@ -79,8 +79,8 @@ impl Times {
         Some(Times { calendar, since, problems, style })
     }
 
-    /// Appends a time: a date in quotes, which is empty where there is no such date. What is wrong is
-    /// said on standard error.
+    /// Appends a time as a date in quotes, which is empty if there is no such date. Problems are
+    /// reported on standard error.
     pub(super) fn push(&self, out: &mut Vec<u8>, value: CdlValue) {
         let number = match value {
             CdlValue::Char(byte) => f64::from(byte),
@@ -105,7 +105,7 @@ impl Times {
 }
 
 fn complain(problem: &Problem) {
-    // As the reference begins such lines.
+    // The reference begins such lines with this.
     eprintln!("CDMS error: {problem}");
 }
 

@@ -1,4 +1,5 @@
-//! Types: their declarations, their names where they are used, and values of user-defined ones.
+//! Writes types: their declarations, their names where they are used, and values of user-defined
+//! types.
 
 use std::io::Write;
 
@@ -10,7 +11,7 @@ use super::values::{CdlValue, Precision, is_fill, push_plain};
 use crate::failure::Result;
 use crate::placed::VlenStore;
 
-/// What an element is made of.
+/// The type of an element.
 #[derive(Clone, Debug)]
 pub(crate) struct ElementType {
     /// Bytes in memory.
@@ -21,7 +22,7 @@ pub(crate) struct ElementType {
 #[derive(Clone, Debug)]
 pub(crate) enum TypeKind {
     Atomic(ExtType),
-    /// Exact in what `ncdump` 4.9.0 does to vertical tabs: they become newlines.
+    /// With `exact` vertical tabs become newlines, as in `ncdump` 4.9.0.
     String {
         exact: bool,
     },
@@ -29,7 +30,7 @@ pub(crate) enum TypeKind {
     Enum(Symbols),
     Vlen(Box<ElementType>),
     Compound(Vec<CompoundField>),
-    /// Bytes of which netCDF does not know what they are.
+    /// Bytes of a type that netCDF does not know.
     Unknown,
 }
 
@@ -37,8 +38,8 @@ pub(crate) enum TypeKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Symbols {
     base: Option<ExtType>,
-    /// Value in native bytes and name, in the order of these bytes; of two with one value the first
-    /// comes first.
+    /// Values in native bytes with their names, in the order of the bytes. Of two names for one
+    /// value, the one defined first comes first.
     sorted: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct CompoundField {
     ty: ElementType,
 }
 
-/// Types in types of more levels than this are shown as bytes.
+/// Types that are nested more deeply than this are shown as bytes.
 const DEEPEST: usize = 64;
 
 impl ElementType {
@@ -103,7 +104,7 @@ impl ElementType {
         Ok(ElementType { size, kind })
     }
 
-    /// Appends a value as it is in the data section and within others.
+    /// Appends a value as it stands in the data section and within other values.
     pub(crate) fn push(
         &self,
         out: &mut Vec<u8>,
@@ -181,7 +182,7 @@ fn piece<'p>(element: &[u8], at: usize, pieces: &'p VlenStore) -> Option<&'p [u8
 }
 
 impl CompoundField {
-    /// Its bytes in those of the compound.
+    /// The bytes of the field within those of the compound.
     fn bytes<'e>(&self, element: &'e [u8]) -> &'e [u8] {
         let n_items = self.dims.iter().product::<usize>();
         element.get(self.offset..self.offset + n_items * self.ty.size).unwrap_or_default()
@@ -215,13 +216,13 @@ impl CompoundField {
 }
 
 impl Symbols {
-    /// Of a value in native bytes, if it has a name.
+    /// The name of a value in native bytes, if it has one.
     pub(crate) fn name(&self, value: &[u8]) -> Option<&[u8]> {
         let at = self.sorted.partition_point(|(known, _)| **known < *value);
         self.sorted.get(at).filter(|(known, _)| *known == value).map(|(_, name)| &**name)
     }
 
-    /// Appends the name of a value; of one without a name, the number.
+    /// Appends the name of a value, or the number if it has no name.
     pub(crate) fn push(&self, out: &mut Vec<u8>, value: &[u8]) {
         match (self.name(value), self.base) {
             (Some(name), _) => out.extend_from_slice(name),
@@ -233,7 +234,7 @@ impl Symbols {
     }
 }
 
-/// Bytes as `0X` and hexadecimal digits.
+/// Appends bytes as `0X` and hexadecimal digits.
 pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"0X");
     for byte in bytes {
@@ -242,7 +243,7 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// A string of the data section; `NIL` for none.
+/// Appends a string of the data section; `NIL` if there is none.
 fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>, exact: bool) {
     let Some(text) = text else { return out.extend_from_slice(b"NIL") };
     out.push(b'"');
@@ -255,7 +256,7 @@ fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>, exact: bool) {
     out.push(b'"');
 }
 
-/// A character of a string, with its escape. Beyond ASCII it is taken for UTF-8.
+/// Appends a character of a string with its escape. Bytes beyond ASCII are part of UTF-8 and stay.
 pub(super) fn push_char(out: &mut Vec<u8>, byte: u8) {
     match super::rows::escape(byte) {
         _ if byte == b'\n' => out.extend_from_slice(b"\\n"),
@@ -267,8 +268,8 @@ pub(super) fn push_char(out: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// Characters in a compound as a string, without the NULs at their end. What has an escape elsewhere
-/// follows a backslash as it is.
+/// Appends characters in a compound as a string, without the NULs at their end. Characters that
+/// have an escape elsewhere stand here as they are after a backslash.
 fn push_chars(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     out.push(b'"');
@@ -284,8 +285,8 @@ fn push_chars(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends the name of a type as it is used in the group that is looked at: with the path of its
-/// group where neither this one nor one around it has a type of that name.
+/// Appends the name of a type as it is used in the group `meta`: with the path of its group if
+/// neither this group nor one around it has a type of that name.
 pub(crate) fn push_name(out: &mut Vec<u8>, meta: &Meta<'_>, nc_type: i32) -> Result<()> {
     if let Some(ty) = ExtType::from_nc_type(nc_type) {
         out.extend_from_slice(ty.name().as_bytes());
@@ -378,7 +379,7 @@ fn push_field(text: &mut Vec<u8>, meta: &Meta<'_>, field: &Field) -> Result<()> 
 /// Name of a member of an enumeration, and its value in native bytes.
 type EnumMember = (Box<[u8]>, Box<[u8]>);
 
-/// An enumeration is wrapped as values are.
+/// Writes the declaration of an enumeration, which is wrapped as values are.
 fn declare_enum(
     lines: &mut CdlLines<'_>,
     meta: &Meta<'_>,
@@ -399,7 +400,7 @@ fn declare_enum(
         let value = ExtType::from_nc_type(base).map(|ty| CdlValue::native(ty, value));
         let _ = match value {
             Some(CdlValue::Int(value)) => write!(text, " = {value}"),
-            // Whatever the type, as a signed number of 64 bits.
+            // Numbers of all types are written as signed ones of 64 bits.
             Some(CdlValue::UInt(value)) => write!(text, " = {}", value.cast_signed()),
             _ => Ok(()),
         };
@@ -412,7 +413,7 @@ fn declare_enum(
     Ok(())
 }
 
-/// The group that is looked at, the one around it, and so on to the root.
+/// The group `meta`, the group around it, and so on to the root.
 pub(crate) fn outward<'a>(meta: &Meta<'a>) -> impl Iterator<Item = Meta<'a>> {
     let own = meta.group(meta.group_id()).ok();
     std::iter::successors(own, |group| group.group(group.group_parent()?).ok())

@@ -5,13 +5,14 @@ use zonda::{ExtType, default_fill};
 use super::cformat::{CFormat, push_general};
 use super::digits;
 use super::times::Times;
+use crate::tuning::TEXT_BYTES_PER_ELEM;
 
 /// Significant digits of floating-point values of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digits {
-    /// How many, 1 to 20.
+    /// Number of digits, 1 to 20.
     pub(crate) number: usize,
-    /// Whether they go before the `C_format` of a variable.
+    /// Whether they take precedence over the `C_format` of a variable.
     pub(crate) forced: bool,
 }
 
@@ -46,13 +47,13 @@ pub(crate) enum CdlValue {
     Double(f64),
 }
 
-/// The first bytes as an array; the caller hands over one element, so that they are there.
+/// The first bytes as an array. The caller passes one element, so there are enough.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
 impl CdlValue {
-    /// From one element in native byte order.
+    /// The value of one element in native byte order.
     #[inline]
     pub(crate) fn native(ty: ExtType, bytes: &[u8]) -> CdlValue {
         match ty {
@@ -158,7 +159,7 @@ pub(crate) struct ValueFormat {
     custom: Option<CFormat>,
     digits: usize,
     fill: Option<CdlValue>,
-    /// Where numbers are written as dates.
+    /// Set if numbers are written as dates.
     times: Option<Times>,
 }
 
@@ -184,7 +185,7 @@ impl ValueFormat {
         };
         let fill = match (fill, ty) {
             (Some(bytes), _) => Some(CdlValue::native(ty, bytes)),
-            // Every byte is a likely value, so that none stands for fill without being told.
+            // Every byte may be a value, so bytes have no default fill value.
             (None, ExtType::Byte | ExtType::UByte) => None,
             (None, _) => Some(CdlValue::native(ty, &default_fill(ty))),
         };
@@ -220,17 +221,15 @@ impl ValueFormat {
 /// Text of elements that follow each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Texts {
-    /// Of one after the other, each with a comma and a space behind it unless it ends its row.
+    /// The texts one after the other, with a comma and a space after each that does not end its
+    /// row.
     pub(super) text: Vec<u8>,
-    /// Bytes of each.
+    /// Bytes of each text.
     pub(super) lens: Vec<u16>,
 }
 
-/// Bytes of a value with its delimiter, mostly.
-const LIKELY: usize = 12;
-
 impl ValueFormat {
-    /// The text of elements of `size` bytes, the first of which is at that column of a row.
+    /// The text of elements of `size` bytes. The first one is at `column` of a row.
     pub(super) fn texts(&self, bytes: &[u8], size: usize, column: usize, row_len: usize) -> Texts {
         let n_elems = bytes.len() / size;
         if self.is_plain() {
@@ -241,7 +240,7 @@ impl ValueFormat {
                 _ => self.plain_texts::<8>(bytes, column, row_len),
             };
         }
-        let mut text = Vec::with_capacity(n_elems * LIKELY);
+        let mut text = Vec::with_capacity(n_elems * TEXT_BYTES_PER_ELEM);
         let mut lens = Vec::with_capacity(n_elems);
         let mut left = row_len - column;
         for element in bytes.chunks_exact(size) {
@@ -253,23 +252,23 @@ impl ValueFormat {
             } else {
                 text.extend_from_slice(b", ");
             }
-            // The widest formats that are taken make some thousand bytes.
+            // The widest valid formats make some thousand bytes.
             lens.push(u16::try_from(text.len() - start).unwrap_or(u16::MAX));
         }
         Texts { text, lens }
     }
 
-    /// Whether values are numbers and nothing is said on how to write them.
+    /// Whether values are numbers without a `C_format` or dates.
     fn is_plain(&self) -> bool {
         self.ty != ExtType::Char && self.custom.is_none() && self.times.is_none()
     }
 
-    /// [`ValueFormat::texts`] of such, of `N` bytes each.
+    /// [`ValueFormat::texts`] for plain numbers of `N` bytes.
     fn plain_texts<const N: usize>(&self, bytes: &[u8], column: usize, row_len: usize) -> Texts {
-        /// Room for a value and its delimiter.
+        /// Bytes for a value and its delimiter.
         const ROOM: usize = digits::ROOM + 2;
         let elements = bytes.as_chunks::<N>().0;
-        let mut text = vec![0; elements.len() * LIKELY + ROOM];
+        let mut text = vec![0; elements.len() * TEXT_BYTES_PER_ELEM + ROOM];
         let mut lens = Vec::with_capacity(elements.len());
         let mut other = Vec::new();
         let mut end = 0;
@@ -292,7 +291,8 @@ impl ValueFormat {
                     CdlValue::Char(_) => None,
                 })
                 .unwrap_or_else(|| {
-                    // `_` and the like; at most 20 digits, and so no longer than the others.
+                    // `_` and other special texts, and numbers of up to 20 digits. They are no
+                    // longer than the others.
                     other.clear();
                     self.push(&mut other, element);
                     text[end..end + other.len()].copy_from_slice(&other);
@@ -322,10 +322,11 @@ fn push_digits(out: &mut Vec<u8>, value: CdlValue, digits: usize) {
     }
 }
 
-/// Appends a value within one of a user-defined type: no attribute of the variable is about it.
+/// Appends a value within a value of a user-defined type. Attributes of the variable do not apply
+/// to it.
 pub(crate) fn push_plain(out: &mut Vec<u8>, value: CdlValue, precision: Precision) {
     let digits = match value {
-        // It ends what C takes for a string.
+        // A NUL ends C's string.
         CdlValue::Char(0) => return,
         CdlValue::Float(_) => precision.float.number,
         _ => precision.double.number,
@@ -336,8 +337,8 @@ pub(crate) fn push_plain(out: &mut Vec<u8>, value: CdlValue, precision: Precisio
     }
 }
 
-/// Whether a value is the fill value; for floating point, within one unit of its last place, and all
-/// not-a-numbers are one.
+/// Whether a value is the fill value. Floating-point values may differ by one unit in the last
+/// place, and all NaNs are equal.
 #[inline]
 pub(crate) fn is_fill(fill: CdlValue, value: CdlValue) -> bool {
     match (fill, value) {

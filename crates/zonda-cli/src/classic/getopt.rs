@@ -13,11 +13,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 pub(super) enum Argument {
     /// An option, with its argument where it takes one.
     Option(char, Option<OsString>),
-    /// What is no option.
+    /// Any other argument.
     Operand(OsString),
-    /// A letter that is none.
+    /// A letter that is no option.
     Unknown(char),
-    /// An option whose argument is missing.
+    /// An option without the argument that it needs.
     NoArgument(char),
 }
 
@@ -79,7 +79,7 @@ fn split_for(args: &[OsString], letters: &str, stops_at_operand: bool) -> Vec<Ar
     pieces
 }
 
-/// Whether an option takes an argument; `None` for what is none.
+/// Whether an option takes an argument; `None` for a letter that is no option.
 fn takes(letters: &str, letter: char) -> Option<bool> {
     let at = letters.find(letter).filter(|_| letter != ':')?;
     Some(letters[at + letter.len_utf8()..].starts_with(':'))

@@ -13,13 +13,13 @@ use super::info::grouped;
 use crate::failure::Result;
 use crate::{input, progress};
 
-/// Findings that are shown of a file unless all are asked for.
+/// The most findings that are shown for a file without `--all`.
 const MOST_SHOWN: usize = 20;
 /// Exit status where something is damaged.
 const DAMAGED: u8 = 1;
-/// Exit status where something could not be looked at.
+/// Exit status where something could not be checked.
 const UNCHECKED: u8 = 2;
-/// Exit status where something is sound and netCDF has no words for it.
+/// Exit status where something is sound but cannot be represented in netCDF.
 const NO_WORDS: u8 = 3;
 
 /// Checks that files are sound
@@ -76,7 +76,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
                 status = worse(status, grade);
             }
             Err(error) => {
-                // In the order of the files, also where both streams go to one place.
+                // Flushes, so that messages stay in the order of the files where both streams have
+                // one target.
                 out.flush()?;
                 eprintln!("zonda: {}", error.line());
                 status = worse(status, UNCHECKED);
@@ -86,7 +87,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     Ok(ExitCode::from(status))
 }
 
-/// The exit status that matters more: damage most, and all more than none.
+/// The more important exit status: damage comes first, and success last.
 fn worse(a: u8, b: u8) -> u8 {
     match (a, b) {
         (0, other) | (other, 0) => other,

@@ -90,7 +90,7 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// As `ncdump`, looks at the first letter only, in either case.
+/// Reads the order of indices. Only the first letter counts, in either case, as in `ncdump`.
 fn order(text: &str) -> std::result::Result<IndexOrder, String> {
     match text.as_bytes().first().map(u8::to_ascii_lowercase) {
         Some(b'c') => Ok(IndexOrder::C),
@@ -135,7 +135,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Options of which nothing shows, and beside which others.
+    /// Options that have no effect, each with the option that makes it so.
     fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
         let of_data = [
             ("-v", self.variables.is_some()),

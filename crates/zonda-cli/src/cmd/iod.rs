@@ -35,11 +35,11 @@ pub(crate) struct Args {
 
 pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     if let Some(pid) = args.started {
-        // This process ends at once, and the one that stays is no child of the program.
+        // This process ends at once. The one that it started stays, and is no child of the program.
         let own =
             std::env::current_exe().map_err(|error| CommandFailure::text(error.to_string()))?;
         let mut command = Command::new(own);
-        // The number is for those who look at the list of processes.
+        // The number only shows in lists of processes.
         command.args(["iod", "--program", &pid.to_string()]);
         command.stdin(Stdio::inherit()).stdout(Stdio::null());
         command.spawn().map_err(|error| CommandFailure::text(error.to_string()))?;
@@ -51,7 +51,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
                 .to_owned(),
         ));
     }
-    // Refused only to the leader of a group, which then has one of its own.
+    // This fails only for the leader of a process group, which has a group of its own already.
     let _ = rustix::process::setsid();
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         // The program decides when it ends.

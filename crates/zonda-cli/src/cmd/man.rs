@@ -16,7 +16,7 @@ pub(crate) struct Args {
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut zonda = crate::definition();
-    // Gives the parts their full names: `zonda run`.
+    // Gives subcommands their full names: `zonda run`.
     zonda.build();
     let page = match &args.command {
         None => zonda,
@@ -25,7 +25,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             .cloned()
             .ok_or_else(|| CommandFailure::Usage(format!("there is no command `{name}`")))?,
     };
-    // The parts have no version of their own, so the whole's is named.
+    // Subcommands have no version of their own, so they get that of `zonda`.
     clap_mangen::Man::new(page).source(concat!("zonda ", env!("CARGO_PKG_VERSION"))).render(out)?;
     crate::done()
 }

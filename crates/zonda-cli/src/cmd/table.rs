@@ -4,11 +4,11 @@ use std::io::Write;
 
 use crate::failure::Result;
 
-/// A table, its columns as wide as they need to be.
+/// A table whose columns are as wide as their texts.
 pub(super) struct TextTable<const N: usize> {
-    /// The first are the heads.
+    /// All rows; the first one has the heads.
     pub(super) rows: Vec<[String; N]>,
-    /// Columns with text; those after them have numbers.
+    /// How many columns have text. The others have numbers, which are aligned to the right.
     n_texts: usize,
 }
 
@@ -17,7 +17,7 @@ impl<const N: usize> TextTable<N> {
         TextTable { rows: vec![heads.map(str::to_owned)], n_texts }
     }
 
-    /// Writes it, if it has more than its heads.
+    /// Writes the table, unless it has only heads.
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<()> {
         let rows = if self.rows.len() > 1 { &self.rows[..] } else { &[] };
         let width =

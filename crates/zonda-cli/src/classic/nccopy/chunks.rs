@@ -1,4 +1,5 @@
-//! Shapes of chunks that `-c` asks for: `DIM/N,…` for all variables, or `VAR:N,…` for one.
+//! Reads the shapes of chunks that `-c` asks for: `DIM/N,…` for all variables, or `VAR:N,…` for
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +9,27 @@ use super::NccopyRefusal;
 use super::options::integer;
 use super::tree::{SourceGroup, SourceVar, joined, parts, same};
 
-/// What `-c` says of one variable.
+/// What `-c` says about one variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VarChunks {
-    /// `VAR:`: no chunks, unless something else makes some.
+    /// `VAR:`: no chunks, unless another option needs them.
     Omitted,
-    /// In one run.
+    /// Contiguous.
     Contiguous,
-    /// In the header.
+    /// Compact.
     Compact,
-    /// Of this shape, where 0 stands for what there would be otherwise.
+    /// Chunks of this shape, where 0 stands for the length without this option.
     Shape(Vec<u64>),
 }
 
-/// All of it, by paths in the source.
+/// What all `-c` say, by paths in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChunkOptions {
     /// `/`: no chunks at all.
     pub omitted: bool,
-    /// Elements along dimensions; 0 for a dimension without elements.
+    /// Elements of a chunk along dimensions; 0 for a dimension without elements.
     dims: BTreeMap<Vec<u8>, u64>,
-    /// Of several for a variable, the first one.
+    /// By variable; of several options for a variable the first counts.
     vars: BTreeMap<Vec<u8>, VarChunks>,
 }
 
@@ -66,7 +67,7 @@ impl ChunkOptions {
             return Ok(());
         }
         let parts = split(spec);
-        // Before any name is looked up.
+        // The syntax is checked before any name is looked up.
         if parts.iter().skip(1).rev().skip(1).any(|part| part.is_empty()) {
             return Err(NcError::Inval);
         }
@@ -86,18 +87,18 @@ impl ChunkOptions {
         Ok(())
     }
 
-    /// What is said of a variable.
+    /// What was said about a variable.
     pub(super) fn of_var(&self, path: &[u8]) -> Option<&VarChunks> {
         self.vars.get(path)
     }
 
-    /// Elements along a dimension.
+    /// Elements of a chunk along a dimension.
     pub(super) fn of_dim(&self, path: &[u8]) -> Option<u64> {
         self.dims.get(path).copied()
     }
 }
 
-/// Parts between commas that have no `\` before them.
+/// Splits at commas that have no `\` before them.
 fn split(spec: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -113,8 +114,8 @@ fn split(spec: &[u8]) -> Vec<&[u8]> {
 
 /// A dimension of the root, or one by its path: its path and length. Its name may have `\` before
 /// special characters.
-fn find_dim(asked: &[u8], tree: &[SourceGroup]) -> Result<(Vec<u8>, u64), NcError> {
-    let (group, name) = parts(asked);
+fn find_dim(requested: &[u8], tree: &[SourceGroup]) -> Result<(Vec<u8>, u64), NcError> {
+    let (group, name) = parts(requested);
     let group = group.unwrap_or(b"/");
     let group = tree.iter().find(|known| known.path == group).ok_or(NcError::NoGrp)?;
     let plain = unescaped(name);
@@ -134,10 +135,10 @@ fn unescaped(name: &[u8]) -> Vec<u8> {
 
 /// A variable of the root, or one by its path.
 fn find_var<'t>(
-    asked: &[u8],
+    requested: &[u8],
     tree: &'t [SourceGroup],
 ) -> Result<(Vec<u8>, &'t SourceVar), NcError> {
-    let (group, name) = parts(asked);
+    let (group, name) = parts(requested);
     let path = match group {
         None => b"/".to_vec(),
         Some(path) if path.starts_with(b"/") => path.to_vec(),
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(chunks.of_dim(b"/x"), Some(40));
         assert_eq!(chunks.of_dim(b"/g/y"), Some(3));
         assert_eq!(chunks.of_dim(b"/z"), None);
-        // Longer than the dimension is for the library to refuse.
+        // The library refuses chunks that are longer than the dimension.
         assert_eq!(read(&["t/0x400"]).unwrap().of_dim(b"/t"), Some(1024));
         assert_eq!(read(&[r"a\,b/5"]).unwrap().of_dim(b"/a,b"), Some(5));
         let last = read(&["t/10", "x/2"]).unwrap();

@@ -20,24 +20,19 @@ use zonda::{Dataset, Format, NcError, OpenOptions, Persist};
 
 use crate::classic::text_of;
 use crate::failure::CommandFailure;
+use crate::tuning::{CHUNK_CACHE_SHARE, NCCOPY_LEAST_MEMORY_BYTES, NCCOPY_MEMORY_BYTES};
 use crate::{input, progress};
 use options::NccopyOptions;
 use rules::NcCopy;
 
-/// Memory for data where no option gives any, and the least where one does.
-const DEFAULT_MEMORY: u64 = 256 << 20;
-const LEAST_MEMORY: u64 = 64 << 20;
-/// Which part of the memory is for chunks that are kept for later.
-const CACHE_PART: u64 = 4;
-
-/// Why there is no copy.
+/// Why no copy was made.
 #[derive(Debug)]
 enum NccopyRefusal {
-    /// Called wrongly: a complaint, where there is one, and how to call it.
+    /// The call is wrong: an optional complaint, followed by the usage.
     Usage(Option<String>),
-    /// A sentence.
+    /// A message.
     Text(String),
-    /// An error of the library, and what it is about.
+    /// An error of the library, and the object that it concerns.
     Code(NcError, String),
 }
 
@@ -50,8 +45,8 @@ impl NccopyRefusal {
         NccopyRefusal::Code(code, about.to_string())
     }
 
-    /// Says it on standard error, as the reference does: where it has a line of its source, there is
-    /// what went wrong.
+    /// Prints the message on standard error as the reference does. Where that has a line number of
+    /// its source, this has what went wrong.
     fn report(&self, program: &str) {
         match self {
             NccopyRefusal::Usage(complaint) => {
@@ -96,8 +91,9 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
 }
 
 fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
-    let memory_bytes = options.buffer_bytes.map_or(DEFAULT_MEMORY, |n| n.max(LEAST_MEMORY));
-    zonda_runtime::memory::limit(memory_bytes / CACHE_PART);
+    let memory_bytes =
+        options.buffer_bytes.map_or(NCCOPY_MEMORY_BYTES, |n| n.max(NCCOPY_LEAST_MEMORY_BYTES));
+    zonda_runtime::memory::limit(memory_bytes / CHUNK_CACHE_SHARE);
     let in_memory = options.read_whole.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let source = Dataset::open(&input::place(&options.source), &open)?;
@@ -111,9 +107,9 @@ fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
     let selection = select::CopySelection::find(&tree, groups, vars)?;
     let url = zonda::of_url(&options.target);
     let path = url.as_ref().map_or(&options.target, |(path, _)| path);
-    let asked = options.kind.or(url.as_ref().map(|(_, format)| *format));
+    let requested = options.kind.or(url.as_ref().map(|(_, format)| *format));
     let target = CopyOptions {
-        format: Some(asked.unwrap_or_else(|| options.kind_for(kind))),
+        format: Some(requested.unwrap_or_else(|| options.kind_for(kind))),
         fix_unlimited: options.fix_unlimited,
         memory_bytes,
         replace: true,
@@ -130,8 +126,8 @@ fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
 }
 
 impl NccopyOptions {
-    /// The kind of the target where none is asked for: that of the source, unless something is asked
-    /// for that classic files do not have.
+    /// The kind of the target if no option gives one: that of the source, unless an option needs
+    /// what classic files do not have.
     fn kind_for(&self, source: Format) -> Format {
         let deflates = self.deflate.is_some_and(|level| level > 0);
         if !source.is_hdf5() && (deflates || self.shuffle || !self.chunks.is_empty()) {
@@ -141,7 +137,7 @@ impl NccopyOptions {
     }
 }
 
-/// What the tool says when it is called wrongly.
+/// The usage, which is printed after a wrong call.
 const USAGE: &str = "\
 [-k kind] [-[3|4|6|7]] [-d n] [-s] [-c chunkspec] [-u] [-w] [-[v|V] varlist] [-[g|G] grplist] \
 [-m n] [-h n] [-e n] [-r] [-F filterspec] [-Mn] infile outfile

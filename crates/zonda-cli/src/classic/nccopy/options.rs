@@ -10,7 +10,7 @@ use super::NccopyRefusal;
 use super::filters::{self, FilterOption};
 use crate::classic::getopt::{self, Argument};
 
-/// Letters, as for `getopt`.
+/// The option letters, in the form of `getopt`.
 const LETTERS: &str = "k:3467d:sum:c:h:e:rwxg:G:v:V:F:L:M:";
 /// Variables without an unlimited dimension whose chunks have fewer bytes get none.
 const LEAST_CHUNK: u64 = 8192;
@@ -49,11 +49,11 @@ const KINDS: [(&str, Format); 26] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NamedObjects {
     pub names: Vec<Vec<u8>>,
-    /// What is not named is defined all the same, without data.
+    /// Whether objects that are not named are defined, too, without data.
     pub defines_others: bool,
 }
 
-/// What `nccopy` is asked for.
+/// The options of `nccopy`.
 #[derive(Clone, Debug)]
 pub(super) struct NccopyOptions {
     pub kind: Option<Format>,
@@ -61,16 +61,17 @@ pub(super) struct NccopyOptions {
     pub deflate: Option<u32>,
     pub shuffle: bool,
     pub fix_unlimited: bool,
-    /// Bytes of the copy buffer or the chunk cache, whichever is larger, where one was given.
+    /// Bytes of the copy buffer or of the chunk cache, whichever is larger; `None` if neither was
+    /// given.
     pub buffer_bytes: Option<u64>,
-    /// The source is read into memory as a whole.
+    /// Whether the source is read into memory as a whole.
     pub read_whole: bool,
-    /// Arguments of `-c`, to be understood when the source is open.
+    /// Arguments of `-c`, which are parsed when the source is open.
     pub chunks: Vec<Vec<u8>>,
     pub groups: Option<NamedObjects>,
     pub vars: Option<NamedObjects>,
     pub filters: Vec<FilterOption>,
-    /// No filters at all.
+    /// Whether all filters are removed.
     pub no_filters: bool,
     pub least_chunk_bytes: u64,
     pub source: PathBuf,
@@ -81,7 +82,7 @@ impl NccopyOptions {
     /// Reads the arguments behind the name of the program.
     ///
     /// # Errors
-    /// What the first wrong one is refused with.
+    /// The refusal of the first wrong argument.
     pub(super) fn read(args: &[OsString]) -> Result<NccopyOptions, NccopyRefusal> {
         let mut options = NccopyOptions {
             kind: None,

@@ -1,4 +1,4 @@
-//! Groups and variables that `-g`, `-G`, `-v` and `-V` name.
+//! Finds the groups and variables that `-g`, `-G`, `-v` and `-V` name.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ pub(super) struct CopySelection {
 }
 
 impl CopySelection {
-    /// Finds what is named.
+    /// Finds the objects that the options name.
     ///
     /// # Errors
-    /// A variable or a group that is not there; a group that is copied without the one around it.
+    /// A missing variable or group; a group that would be copied without the group around it.
     pub(super) fn find(
         tree: &[SourceGroup],
         groups: Option<&NamedObjects>,
@@ -85,13 +85,14 @@ fn missing(name: &[u8], kind: &str) -> NccopyRefusal {
     NccopyRefusal::text(format!("{}: No such {kind}", String::from_utf8_lossy(name)))
 }
 
-/// A name without `/` is that of variables in any group; one that begins with `/` is a path; of another
-/// one, the part before the last `/` is how the path of the group ends.
-fn vars_of(tree: &[SourceGroup], asked: &[u8]) -> Vec<Vec<u8>> {
-    let (group, name) = parts(asked);
+/// The paths of variables that a name means. A name without `/` means variables in any group; one
+/// that begins with `/` is a path; in any other, the part before the last `/` matches the end of
+/// the group's path.
+fn vars_of(tree: &[SourceGroup], requested: &[u8]) -> Vec<Vec<u8>> {
+    let (group, name) = parts(requested);
     let is_meant = |path: &[u8]| match group {
         None => true,
-        Some(group) if asked.starts_with(b"/") => path == group,
+        Some(group) if requested.starts_with(b"/") => path == group,
         Some(group) => path.ends_with(group),
     };
     let groups = tree.iter().filter(|group| is_meant(&group.path));
@@ -102,9 +103,10 @@ fn vars_of(tree: &[SourceGroup], asked: &[u8]) -> Vec<Vec<u8>> {
     paths.collect()
 }
 
-/// Empty and `/` mean the root; what begins with `/` is a path; others are names of groups wherever.
-fn groups_of(tree: &[SourceGroup], asked: &[u8]) -> Vec<Vec<u8>> {
-    let is_meant = |group: &&SourceGroup| match asked {
+/// The paths of groups that a name means. The empty name and `/` mean the root; a name that begins
+/// with `/` is a path; others are names of groups anywhere.
+fn groups_of(tree: &[SourceGroup], requested: &[u8]) -> Vec<Vec<u8>> {
+    let is_meant = |group: &&SourceGroup| match requested {
         b"" | b"/" => group.path == b"/",
         path if path.starts_with(b"/") => same(&group.path, path),
         name => group.path != b"/" && same(group.name(), name),

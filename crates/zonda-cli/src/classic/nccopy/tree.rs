@@ -1,11 +1,11 @@
-//! Groups, dimensions and variables of the source by their names, for options that name them.
+//! Lists groups, dimensions and variables of the source, for options that name them.
 
 use zonda::{Dataset, GroupId, VarId, normalize_name};
 
 /// A group of the source.
 #[derive(Clone, Debug)]
 pub(super) struct SourceGroup {
-    /// From the root, which is `/`.
+    /// Path from the root, which is `/`.
     pub path: Vec<u8>,
     pub dims: Vec<SourceDim>,
     pub vars: Vec<SourceVar>,
@@ -26,7 +26,7 @@ pub(super) struct SourceVar {
     pub lens: Vec<u64>,
 }
 
-/// All groups, those around others before them.
+/// All groups of a file, each after the group around it.
 ///
 /// # Errors
 /// What reading the definitions meets.
@@ -44,7 +44,8 @@ pub(super) fn groups(file: &Dataset) -> zonda::Result<Vec<SourceGroup>> {
             let mut vars = Vec::with_capacity(meta.n_vars());
             for number in (0..meta.n_vars()).map_while(|number| i32::try_from(number).ok()) {
                 let var = meta.var(VarId(number))?;
-                // One that the file does not name has a length that no option can be about.
+                // A dimension without a name cannot be named by an option, so its length does not
+                // matter.
                 let len = |dim| meta.dim(dim).map_or(u64::MAX, |dim| dim.len);
                 let lens = var.dims.iter().map(|&dim| len(dim)).collect();
                 vars.push(SourceVar { name: var.name.to_vec(), lens });
@@ -56,13 +57,13 @@ pub(super) fn groups(file: &Dataset) -> zonda::Result<Vec<SourceGroup>> {
     Ok(found)
 }
 
-/// The path of what is in a group.
+/// The path of an object in a group.
 pub(super) fn joined(group: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if group.ends_with(b"/") { b"" } else { b"/" };
     [group, slash, name].concat()
 }
 
-/// The group and the name that a path has in it; without `/` the group is missing.
+/// Splits a path into group and name; the group is `None` if there is no `/`.
 pub(super) fn parts(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match path.iter().rposition(|&byte| byte == b'/') {
         Some(0) => (Some(b"/"), &path[1..]),
@@ -72,12 +73,12 @@ pub(super) fn parts(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
 }
 
 /// Whether two names are the same. Names in files are normalised, those of users need not be.
-pub(super) fn same(name: &[u8], asked: &[u8]) -> bool {
-    name == asked || normalize_name(asked).is_ok_and(|asked| *name == *asked)
+pub(super) fn same(name: &[u8], requested: &[u8]) -> bool {
+    name == requested || normalize_name(requested).is_ok_and(|requested| *name == *requested)
 }
 
 impl SourceGroup {
-    /// The name without what is around it; empty for the root.
+    /// The last part of the path; empty for the root.
     pub(super) fn name(&self) -> &[u8] {
         parts(&self.path).1
     }

@@ -1,8 +1,8 @@
 //! `ncdump`: a file as CDL or, its header, as NcML.
 //!
-//! Options, output, messages and exit statuses are those of `ncdump` 4.9.0. The text itself is that of
-//! `zonda dump` ([`crate::cdl`]). Where the reference ends with a line of its source, there is what
-//! went wrong.
+//! Options, output, messages and exit statuses are those of `ncdump` 4.9.0. The text itself is that
+//! of `zonda dump` ([`crate::cdl`]). Where a message of the reference ends with a line number of
+//! its source, this one says what went wrong.
 
 mod options;
 
@@ -19,26 +19,24 @@ use crate::cdl::select::{find_groups, missing_variable};
 use crate::cdl::{self, DataSelection};
 use crate::classic::text_of;
 use crate::failure::CommandFailure;
+use crate::tuning::OUTPUT_BUFFER_BYTES;
 use crate::{input, ncml};
 use options::{NcdumpOptions, NcdumpOutput};
 
-/// Bytes collected before they are written.
-const OUTPUT_BUFFER: usize = 64 << 10;
-
-/// Why there is no output, or no more of it.
+/// Why the output is missing or ends early.
 #[derive(Debug, PartialEq, Eq)]
 enum NcdumpRefusal {
-    /// Called wrongly: a complaint, where there is one, and how to call it.
+    /// The call is wrong: an optional complaint, followed by the usage.
     Usage(Option<String>),
-    /// Called without anything, which is asking how.
+    /// The call has no arguments: only the usage is printed.
     Asked,
-    /// A sentence.
+    /// A message.
     Text(String),
-    /// An error of the library in the middle: its code's text, and what it is about.
+    /// An error of the library: the text of its code, and the object that it concerns.
     Broken(String, String),
-    /// Nothing is said.
+    /// No message.
     Silent,
-    /// Nobody reads on.
+    /// The reader of standard output went away.
     ReaderGone,
 }
 
@@ -47,12 +45,12 @@ impl NcdumpRefusal {
         NcdumpRefusal::Text(text.into())
     }
 
-    /// That something which was asked for by name is not there.
+    /// The refusal for a name that no object has.
     fn none(what: &str, name: &[u8]) -> NcdumpRefusal {
         NcdumpRefusal::Text(format!("{}: No such {what}", String::from_utf8_lossy(name)))
     }
 
-    /// Names the file, where what it is about does not.
+    /// Adds the path of the file to a refusal that lacks it.
     fn within(self, path: &Path) -> NcdumpRefusal {
         let path = path.display().to_string();
         match self {
@@ -63,7 +61,7 @@ impl NcdumpRefusal {
         }
     }
 
-    /// Says it on standard error, and gives the exit status.
+    /// Prints the message on standard error and returns the exit status.
     fn report(&self, program: impl Display) -> ExitCode {
         match self {
             NcdumpRefusal::Usage(complaint) => {
@@ -114,9 +112,9 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
         None => ("ncdump".into(), args),
     };
     zonda::report_gaps(|what| eprintln!("ncdump: {what}"));
-    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, io::stdout().lock());
     let done = NcdumpOptions::read(args).and_then(|options| dump(&options, &mut out));
-    // What was written before a failure is good and goes out, too.
+    // What was written before a failure is correct, so it is written out, too.
     let flushed = crate::ended(&mut out).map_err(NcdumpRefusal::from);
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
@@ -128,13 +126,13 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
     let in_memory = options.in_memory.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let file = Dataset::open(&input::place(&options.file), &open).map_err(|error| {
-        let said = format!("{}: {}", options.file.display(), text_of(error.code()));
+        let message = format!("{}: {}", options.file.display(), text_of(error.code()));
         match error.code() {
-            // How much it was is in no code.
+            // Error codes do not say how many bytes were missing.
             zonda::NcError::NoMem => {
-                NcdumpRefusal::Text(format!("{said}\nLocation: {}", error.line()))
+                NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line()))
             }
-            _ => NcdumpRefusal::Text(said),
+            _ => NcdumpRefusal::Text(message),
         }
     })?;
     match options.output {
@@ -147,7 +145,7 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
     Ok(file.close()?)
 }
 
-/// CDL or NcML, once everything that is named is there.
+/// Writes CDL or NcML, after checking that all objects exist that the options name.
 fn write(
     options: &NcdumpOptions,
     as_ncml: bool,
@@ -198,13 +196,13 @@ fn extended_kind(format: Format) -> String {
     format!("{name} mode={mode:08x}")
 }
 
-/// Says on standard error how the tool is called.
+/// Prints the usage on standard error.
 fn usage(program: impl Display) {
     eprint!("{program} {USAGE}");
     eprintln!("netcdf library version 4.9.0 of Zonda {} $", env!("CARGO_PKG_VERSION"));
 }
 
-/// What the tool says when it is called wrongly.
+/// The usage, which is printed after a wrong call.
 const USAGE: &str = "\
 [-c|-h] [-v var,...] [-g grp,...] [-b|-f c|f] [-l n] [-n name] [-p n[,n]] [-k|-K] [-x] \
 [-s [-F]] [-t|-i] [-w] [-Xm|-Xp] [-Ln] file

@@ -10,7 +10,7 @@ use crate::cdl::values::{Digits, Precision};
 use crate::cdl::{self, DataSelection, IndexOrder, names};
 use crate::classic::getopt::{self, Argument};
 
-/// Letters, as for `getopt`.
+/// The option letters, in the form of `getopt`.
 const LETTERS: &str = "b:cd:f:g:hikl:n:p:stv:xwFKL:X:";
 /// Shortest line that `-l` accepts.
 const LEAST_LINE: i64 = 10;
@@ -28,19 +28,19 @@ pub(super) enum NcdumpOutput {
     Text { ncml: bool },
 }
 
-/// What `ncdump` is asked for.
+/// The options of `ncdump`.
 #[derive(Clone, Debug)]
 pub(super) struct NcdumpOptions {
     pub(super) output: NcdumpOutput,
     pub(super) text: cdl::CdlOptions,
-    /// `-c`, which NcML takes beside `-h`.
+    /// `-c`. NcML needs it separately, because it may be combined with `-h`.
     pub(super) coordinates: bool,
-    /// The file is read into memory first.
+    /// Whether the file is read into memory first.
     pub(super) in_memory: bool,
     pub(super) file: PathBuf,
 }
 
-/// What only counts together.
+/// Options whose effect depends on others.
 #[derive(Default)]
 struct NcdumpFlags {
     header: bool,
@@ -54,7 +54,7 @@ impl NcdumpOptions {
     /// Reads the arguments behind the name of the program.
     ///
     /// # Errors
-    /// What the first wrong one is refused with.
+    /// The refusal of the first wrong argument.
     pub(super) fn read(args: &[OsString]) -> Result<NcdumpOptions, NcdumpRefusal> {
         if args.is_empty() {
             return Err(NcdumpRefusal::Asked);
@@ -130,11 +130,11 @@ impl NcdumpOptions {
             'p' => text.precision = precision(bytes, text.precision, true)?,
             'X' => match bytes.first().map(u8::to_ascii_lowercase) {
                 Some(b'm') => self.in_memory = true,
-                // It would be about an attribute that is shown all the same.
+                // The option hides an attribute, but the reference shows it all the same.
                 Some(b'p') => {}
                 _ => return Err(invalid(letter, argument)),
             },
-            // -w is about servers, and -L about a log that release builds do not have.
+            // `-w` is for servers, and `-L` for a log that release builds do not have.
             _ => {}
         }
         Ok(())
@@ -146,7 +146,7 @@ fn invalid(letter: char, argument: &OsStr) -> NcdumpRefusal {
     NcdumpRefusal::Text(format!("invalid value for -{letter} option: {argument}"))
 }
 
-/// Looks at the first letter only.
+/// Reads the order of indices. Only the first letter counts.
 fn order(letter: char, argument: &OsStr) -> Result<IndexOrder, NcdumpRefusal> {
     match argument.as_bytes().first().map(u8::to_ascii_lowercase) {
         Some(b'c') => Ok(IndexOrder::C),
@@ -156,7 +156,7 @@ fn order(letter: char, argument: &OsStr) -> Result<IndexOrder, NcdumpRefusal> {
 }
 
 fn line_len(text: &[u8]) -> Result<usize, NcdumpRefusal> {
-    // As C cuts it to an `int`.
+    // C cuts the number to an `int`.
     let len = i64::from(strtol(text, 0).0 as i32);
     match usize::try_from(len) {
         Ok(line_len) if len >= LEAST_LINE => Ok(line_len),
@@ -164,7 +164,8 @@ fn line_len(text: &[u8]) -> Result<usize, NcdumpRefusal> {
     }
 }
 
-/// The digits of `FLOAT[,DOUBLE]`. What is not said is as by default, but stays forced if it was.
+/// Reads `FLOAT[,DOUBLE]`, numbers of digits. A missing one keeps its default, but stays forced if
+/// it was before.
 fn precision(text: &[u8], before: Precision, forced: bool) -> Result<Precision, NcdumpRefusal> {
     let refused = |what: &str, digits: i64| {
         NcdumpRefusal::Text(format!("unreasonable value for {what} significant digits: {digits}"))
@@ -173,7 +174,7 @@ fn precision(text: &[u8], before: Precision, forced: bool) -> Result<Precision, 
     new.float.forced = before.float.forced;
     new.double.forced = before.double.forced;
     if text.is_empty() || text[0] == b',' {
-        // Not looked at any further.
+        // The reference ignores the text after this.
         return Ok(new);
     }
     let digits = |what: &str, value: i64| {
@@ -185,7 +186,7 @@ fn precision(text: &[u8], before: Precision, forced: bool) -> Result<Precision, 
     new.float = Digits { number: digits("float", value)?, forced: forced || new.float.forced };
     if let Some(double) = rest.strip_prefix(b",") {
         let (value, rest) = strtol(double, 10);
-        // Nothing that is a number is 0, which is refused.
+        // A text that is no number counts as 0, which is refused.
         let value = if rest.len() == double.len() { 0 } else { value };
         let number = digits("double", value)?;
         new.double = Digits { number, forced: forced || new.double.forced };

@@ -1,8 +1,8 @@
 //! `ncgen` and `ncgen3`: netCDF files from CDL, and programs that make them.
 //!
-//! Options, names of files and exit statuses are those of the reference. Messages have the line, too,
-//! but show it, with a mark at the place. A file that cannot be completed is not made, and one of the
-//! same name stays as it was.
+//! Options, names of files and exit statuses are those of the reference. Messages also show the
+//! line, with a mark at the place. If a file cannot be completed, none is made, and an existing
+//! file of the same name stays as it was.
 
 mod options;
 mod write;
@@ -55,7 +55,7 @@ fn generate(args: &[OsString], dialect: Dialect) -> ExitCode {
             eprintln!("{program}: {}", fault.explain(&options.label(), &source));
             ExitCode::FAILURE
         }
-        // Who reads the program text has seen enough.
+        // The reader of the program has seen enough.
         Err(NcgenFailure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
@@ -77,11 +77,11 @@ fn refuse(program: &str, dialect: Dialect, refusal: &NcgenRefusal) -> ExitCode {
     ExitCode::from(refusal.status)
 }
 
-/// Why nothing was made.
+/// Why no file or program was made.
 enum NcgenFailure {
-    /// The text, or what was to be made of it.
+    /// Something is wrong with the text, or with the file that is made of it.
     Text(Fault),
-    /// Standard output.
+    /// Standard output could not be written.
     Output(io::Error),
 }
 
@@ -144,7 +144,7 @@ fn program_text(
     Ok(zonda_cdl_code::write(source, schema, &program, warn)?)
 }
 
-/// There is none: the options refuse languages that this build cannot write.
+/// This is not reached: reading the options refuses languages that this build cannot write.
 #[cfg(not(feature = "ncgen-code"))]
 fn program_text(
     _: &Source,
@@ -156,8 +156,8 @@ fn program_text(
     Err(NcgenFailure::Text(Fault::nowhere(options::NO_WRITERS.to_owned())))
 }
 
-/// The kind of file: that of the options, or else what the text asks for or needs. Fortran and Java know
-/// the classic one only.
+/// The kind of file: that of the options, else the one that the text asks for or needs. Fortran and
+/// Java only know the classic kind.
 fn kind(options: &NcgenOptions, schema: &Schema) -> Result<FileKind, Fault> {
     let needs = schema.enhanced();
     if matches!(options.output, NcgenOutput::Program(Language::Fortran | Language::Java)) {

@@ -13,7 +13,7 @@ const LETTERS: &str = "134567bcdD:fhHk:l:M:no:Pv:xL:N:B:W:";
 /// Letters of `ncgen3`.
 const LETTERS_CLASSIC: &str = "bcfk:l:no:v:x";
 
-/// What is made.
+/// What to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NcgenOutput {
     /// Nothing: the text is only read.
@@ -154,7 +154,7 @@ pub(super) fn read(
     Ok(options)
 }
 
-/// A name in which `\` stands before a blank or another `\`, as some shells leave it.
+/// Removes `\` before a blank or another `\` from a name; some shells leave them there.
 fn unescaped(path: &OsStr) -> PathBuf {
     let mut bytes = Vec::with_capacity(path.len());
     let mut unread = path.as_bytes();
@@ -244,8 +244,8 @@ impl NcgenOptions {
         Ok(())
     }
 
-    /// The file that is made: that of `-o`, or else in this folder the name of the text with another
-    /// ending, or for standard input that of the dataset.
+    /// The path of the file: that of `-o`, else in the current folder the name of the text with
+    /// another ending. For standard input it is the name of the dataset.
     pub(super) fn target(&self, dataset: &[u8]) -> PathBuf {
         if let Some(path) = &self.path {
             return path.clone();
@@ -260,7 +260,7 @@ impl NcgenOptions {
         PathBuf::from(OsString::from_vec([&name, self.extension.as_bytes()].concat()))
     }
 
-    /// The text in messages.
+    /// The name of the text in messages.
     pub(super) fn label(&self) -> String {
         match &self.input {
             Some(path) => path.display().to_string(),

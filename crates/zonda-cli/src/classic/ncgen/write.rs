@@ -1,4 +1,4 @@
-//! A netCDF file of what a text describes.
+//! Writes the netCDF file that a text describes.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use zonda_cdl::{
     stream,
 };
 
-/// What file to make.
+/// What file to write.
 pub(super) struct FileOptions<'a> {
     pub(super) target: &'a Path,
-    /// Where the text is, which must not be overwritten.
+    /// The path of the text, which must not be overwritten.
     pub(super) text: &'a Path,
     pub(super) kind: FileKind,
     pub(super) no_fill: bool,
@@ -28,7 +28,7 @@ pub(super) struct FileOptions<'a> {
 /// `NC_STRING`
 const STRING: i32 = zonda::NC_STRING;
 
-/// Makes the file. It gets its name when it is complete.
+/// Writes the file. It gets its name when it is complete.
 pub(super) fn write_file(
     source: &Source,
     schema: &mut Schema,
@@ -39,13 +39,14 @@ pub(super) fn write_file(
     let temporary = temporary.map_err(|error| Fault::nowhere(error.to_string()))?;
     let path = temporary.working_path();
     let create_options = CreateOptions {
-        // An empty file has the name already.
+        // The temporary name has an empty file already, which this replaces.
         format: format(options.kind),
         in_memory: options.in_memory.then_some(Persist::Yes),
         ..CreateOptions::default()
     };
-    let dataset = Dataset::create(path, &create_options)
-        .map_err(|error| Fault::nowhere(said(&error.to_string(), path, options.target)))?;
+    let dataset = Dataset::create(path, &create_options).map_err(|error| {
+        Fault::nowhere(with_target_name(&error.to_string(), path, options.target))
+    })?;
     let writer = FileWriter {
         dataset,
         options,
@@ -56,14 +57,14 @@ pub(super) fn write_file(
         dims: Vec::new(),
     };
     if let Err(fault) = writer.make(source, schema) {
-        let message = said(&fault.message, path, options.target);
+        let message = with_target_name(&fault.message, path, options.target);
         return Err(Fault { message, ..fault });
     }
     temporary.finish().map_err(|error| Fault::nowhere(error.to_string()))
 }
 
-/// Nobody knows the name that the file has for now.
-fn said(message: &str, path: &Path, target: &Path) -> String {
+/// Replaces the temporary name of the file in a message, which users do not know.
+fn with_target_name(message: &str, path: &Path, target: &Path) -> String {
     message.replace(&path.display().to_string(), &target.display().to_string())
 }
 
@@ -81,14 +82,14 @@ struct FileWriter<'a> {
     dataset: Dataset,
     options: &'a FileOptions<'a>,
     warn: &'a dyn Fn(&Fault),
-    /// Numbers in the file, by those in the schema.
+    /// Ids in the file, by the numbers in the schema.
     groups: Vec<GroupId>,
     types: Vec<i32>,
     dims: Vec<DimId>,
     vars: Vec<VarRef>,
 }
 
-/// Strings and sequences, for the file to fetch.
+/// Gives strings and sequences to the file.
 struct PieceSource<'a>(&'a VlenPieces);
 
 impl VlenSource for PieceSource<'_> {
@@ -101,7 +102,7 @@ impl VlenSource for PieceSource<'_> {
     }
 }
 
-/// An error of the file about something in the text.
+/// Makes a fault of an error of the file, for an object of the text.
 fn at(place: u64, what: &str, name: &[u8]) -> impl Fn(zonda::Error) -> Fault {
     let about = format!("{what} {}", String::from_utf8_lossy(name));
     move |error| Fault::at(place, format!("{about}: {error}"))
@@ -118,7 +119,7 @@ impl FileWriter<'_> {
         match done {
             Ok(()) => self.dataset.close().map_err(whole),
             Err(fault) => {
-                // What it says is less than what is known.
+                // The fault says more than an error of `abort` would.
                 let _ = self.dataset.abort();
                 Err(fault)
             }
@@ -167,7 +168,7 @@ impl FileWriter<'_> {
         for att in of_groups.into_iter().chain(of_vars) {
             self.define_attribute(schema, att)?;
         }
-        // No room for more: the file is complete, and has the bytes of the reference's.
+        // The header leaves no room, so that the file has the same bytes as the reference's.
         let reserve = Reserve::Explicit { h_minfree: 0, v_align: 1, v_minfree: 0, r_align: 1 };
         self.dataset.enddef(reserve).map_err(whole)
     }
@@ -209,7 +210,7 @@ impl FileWriter<'_> {
         }
     }
 
-    /// In the order of the reference.
+    /// Sets the storage of a variable, in the order of the reference.
     fn define_storage(&self, id: VarRef, var: &VariableDef) -> Result<(), Fault> {
         let special = &var.special;
         let Some(place) = special.at else { return Ok(()) };
@@ -277,12 +278,12 @@ impl FileWriter<'_> {
         let mut fetched = PieceSource(&values.pieces);
         let values = Values { bytes: &values.bytes, fetch: Some(&mut fetched) };
         let put = self.dataset.put_att_values(owner, &att.name, (ty, n_values), values);
-        // In its own type nothing is out of range.
+        // No value is out of range, because none is converted to another type.
         put.map(drop).map_err(at(att.at, "attribute", &att.name))
     }
 }
 
-/// Indices as the file wants them.
+/// Indices as `usize`.
 fn indices(from: &[u64]) -> Vec<usize> {
     from.iter().map(|index| usize::try_from(*index).unwrap_or(usize::MAX)).collect()
 }

@@ -12,6 +12,7 @@ use zonda::Format;
 use zonda::copy::{ChunkRule, Copied, CopyOptions, FilterRule, QuantizeRule, Way, copy_dataset};
 
 use crate::failure::Result;
+use crate::tuning::CHUNK_CACHE_SHARE;
 use crate::{input, progress};
 
 /// Numbers of filters with an option of their own.
@@ -19,9 +20,7 @@ const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
 const FLETCHER32: u32 = 3;
 const ZSTD: u32 = 32015;
-/// Which part of the memory is for chunks that are kept for later.
-const CACHE_PART: u64 = 4;
-/// Least memory that makes sense.
+/// The least memory that `--memory` accepts, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
 /// Copies a file into another format, other chunks or other filters
@@ -143,7 +142,7 @@ impl Args {
         if !of_all.is_empty() || self.no_filters || self.deflate == Some(0) {
             filters.push(FilterRule { vars: Vec::new(), filters: of_all });
         }
-        // What is said of some variables goes before what is said of all.
+        // Options for some variables take precedence over those for all.
         filters.extend(self.filters.iter().cloned());
         CopyOptions {
             format: self.format,
@@ -169,7 +168,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         None => (args.target.clone(), None),
     };
     options.format = options.format.or(asked);
-    zonda_runtime::memory::limit(options.memory_bytes / CACHE_PART);
+    zonda_runtime::memory::limit(options.memory_bytes / CHUNK_CACHE_SHARE);
     if args.memory < LEAST_MEMORY {
         eprintln!(
             "zonda: -m {}: {} MiB are taken, which is the least",
@@ -178,7 +177,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         );
     }
     let source = input::open(&args.source)?;
-    input::tell_of_missing(&source, &args.source)?;
+    input::warn_of_missing(&source, &args.source)?;
     let copied = progress::watched(args.quiet, |progress| {
         copy_dataset(&source, &target, &options, progress)
     })??;
@@ -194,7 +193,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     crate::done()
 }
 
-/// What was done, for machines.
+/// What was done, in the form of the JSON.
 #[derive(Serialize)]
 struct CopyJson<'a> {
     source: Cow<'a, str>,

@@ -1,4 +1,4 @@
-//! What the options of `zonda copy` say: shapes of chunks, filters, precision.
+//! Parsers for the options of `zonda copy`: shapes of chunks, filters, precision.
 
 use zonda::copy::{ChunkRule, FilterRule, Pattern, QuantizeRule};
 use zonda::{FilterSpec, Format, Quantize, QuantizeMode};
@@ -25,7 +25,7 @@ const KINDS: [(&str, Format); 16] = [
     ("nc7", Format::NetCdf4Classic),
 ];
 
-/// Filters by name, and what they are told where the user says nothing.
+/// Filters by name, with their default parameters.
 const FILTERS: [(&str, u32, &[u32]); 14] = [
     ("deflate", 1, &[4]),
     ("zlib", 1, &[4]),
@@ -42,10 +42,10 @@ const FILTERS: [(&str, u32, &[u32]); 14] = [
     ("zstd", 32015, &[3]),
     ("blosc2", 32026, &[0, 0, 0, 0, 5, 1, 1]),
 ];
-/// Levels that there are, of filters whose first parameter is one.
+/// Valid levels of filters whose first parameter is a level.
 const LEVELS: [(u32, std::ops::RangeInclusive<i32>); 3] =
     [(1, 0..=9), (307, 1..=9), (32015, -131_072..=22)];
-/// Number of the checksum, which is never left out.
+/// Number of the checksum filter, which is never optional.
 const FLETCHER32: u32 = 3;
 
 pub(super) fn format(text: &str) -> ParseResult<Format> {
@@ -54,7 +54,7 @@ pub(super) fn format(text: &str) -> ParseResult<Format> {
     found.ok_or_else(|| format!("{} is meant", kinds()))
 }
 
-/// The kinds that can be made, as a list in words.
+/// The kinds that can be created, as a list in words.
 pub(super) fn kinds() -> String {
     let name = |format: Format| {
         let known = KINDS.iter().find(|(_, known)| *known == format);
@@ -82,7 +82,7 @@ pub(super) fn bytes(text: &str) -> ParseResult<u64> {
     number.checked_mul(unit).filter(|&bytes| bytes > 0).ok_or_else(meant)
 }
 
-/// `VAR,VAR` before the colon, and the rest; everything is the rest where there is no colon.
+/// Splits `VAR,VAR:TEXT` into names and text; without a colon all of it is text.
 fn with_vars(text: &str) -> (Vec<Pattern>, &str) {
     match text.split_once(':') {
         Some((vars, rest)) => (patterns(vars), rest),

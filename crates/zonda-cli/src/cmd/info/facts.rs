@@ -13,7 +13,7 @@ use super::hdf5;
 use crate::failure::CommandFailure;
 use crate::input;
 
-/// What is known of a file. What is not known is absent from the JSON.
+/// What is known of a file. Unknown facts are absent from the JSON.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct FileFacts {
     /// Path as given; `standard input` for `-`.
@@ -32,7 +32,7 @@ pub(super) struct FileFacts {
     pub(super) stack: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) superblock: Option<SuperblockFacts>,
-    /// What the bytes of the file are for.
+    /// What the bytes of the file are used for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) space: Option<SpaceFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,10 +50,10 @@ pub(super) struct FileFacts {
     /// netCDF has no words for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<LeftOut>,
-    /// What is wrong with the file: the first thing, where there are several.
+    /// What is wrong with the file; of several things the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
-    /// What kind of answer the first one is: `damaged`, `unrepresentable`, `undecodable`, `unknown`,
+    /// The kind of that first error: `damaged`, `unrepresentable`, `undecodable`, `unknown`,
     /// `refused`, `missing`, `memory`, `system`, `request`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<&'static str>,
@@ -74,29 +74,29 @@ pub(super) struct LeftOut {
 #[derive(Debug, Serialize)]
 pub(super) struct SuperblockFacts {
     pub(super) version: u8,
-    /// What is before it, for other programs.
+    /// Bytes before it, which belong to other programs.
     pub(super) user_block_bytes: u64,
 }
 
-/// What the bytes of an HDF5 file are for.
+/// What the bytes of an HDF5 file are used for.
 #[derive(Debug, Serialize)]
 pub(super) struct SpaceFacts {
     /// Data as they are stored.
     pub(super) data_bytes: u64,
-    /// What describes them, and what is before the superblock.
+    /// Bytes that describe the data, and those before the superblock.
     pub(super) metadata_bytes: u64,
-    /// What nothing refers to: free, or lost.
+    /// Bytes that nothing refers to: they are free or lost.
     pub(super) unaccounted_bytes: u64,
-    /// All that is used, by what it is; collections of the global heap also where nobody uses them
+    /// Used bytes by their purpose. Collections of the global heap count even if nothing uses them
     /// any more.
     pub(super) kinds: BTreeMap<&'static str, u64>,
-    /// Extents that lie on another one. None do in a sound file.
+    /// Extents that overlap another one. A sound file has none.
     pub(super) overlaps: usize,
-    /// What could not be counted, as it is damaged.
+    /// What could not be counted because it is damaged.
     pub(super) faults: usize,
 }
 
-/// Where things lie; all in bytes.
+/// Positions of the parts of a classic file, in bytes.
 #[derive(Debug, Serialize)]
 pub(super) struct LayoutFacts {
     pub(super) header_bytes: u64,
@@ -105,7 +105,7 @@ pub(super) struct LayoutFacts {
     pub(super) data_begin: u64,
     /// Where data ends if all of it is there.
     pub(super) data_end: u64,
-    /// How much of it is missing at the end of the file.
+    /// How many of those bytes are missing at the end of the file.
     pub(super) missing_bytes: u64,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct DimensionFacts {
     pub(super) unlimited: bool,
 }
 
-/// In which part of the file a variable lies.
+/// The part of a classic file that a variable is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum FilePart {
@@ -137,7 +137,7 @@ pub(super) enum FilePart {
 
 #[derive(Debug, Serialize)]
 pub(super) struct VariableFacts {
-    /// With its path where it is in a group.
+    /// Name; a path for a variable in a group.
     pub(super) name: String,
     pub(super) r#type: String,
     pub(super) dimensions: Vec<String>,
@@ -147,9 +147,9 @@ pub(super) struct VariableFacts {
     /// Position of the first element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) begin: Option<u64>,
-    /// Of all its data, padding not included, before filters.
+    /// Bytes of all its data without padding, before filters.
     pub(super) bytes: u64,
-    /// Share of the data of all variables, as it is stored.
+    /// Its share of the stored data of all variables, in percent.
     pub(super) percent: f64,
     #[serde(flatten)]
     pub(super) stored: Option<hdf5::StoredFacts>,
@@ -164,7 +164,7 @@ impl VariableFacts {
 }
 
 impl FileFacts {
-    /// Something that is wrong. What is told of already is not told again.
+    /// Notes an error. One that was noted before is not noted again.
     pub(super) fn wrong(&mut self, error: &zonda::Error) {
         self.wrong_as(error.to_string(), error.answer());
     }
@@ -178,7 +178,7 @@ impl FileFacts {
         self.error.get_or_insert(what);
     }
 
-    /// All that can be found out; what went wrong is in `error`.
+    /// Finds out all that it can; what went wrong is in `error`.
     pub(super) fn of(path: &Path) -> FileFacts {
         let shown = input::label(path).display().to_string();
         let blank = || FileFacts { path: shown.clone(), ..FileFacts::default() };
@@ -203,7 +203,7 @@ impl FileFacts {
     }
 }
 
-/// Where the bytes are.
+/// Where the bytes of the file come from.
 enum FactSource<'a> {
     File(&'a Path),
     Stdin(Arc<Memory>),
@@ -229,7 +229,7 @@ impl FactSource<'_> {
         Ok(file)
     }
 
-    /// The format by its first bytes, of what is perhaps no readable dataset.
+    /// The format by the first bytes of the file, which may not be readable as a dataset.
     fn kind(&self) -> Option<&'static str> {
         let detected = match self {
             FactSource::File(path) => zonda::detect(&input::place(path)),
@@ -302,7 +302,7 @@ pub(super) fn version(format: Format) -> &'static str {
     }
 }
 
-/// Names are UTF-8; where a file is odd, something legible is better than nothing.
+/// A name as text. Names should be UTF-8; bytes that are not are replaced.
 pub(super) fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
@@ -344,7 +344,7 @@ pub(super) fn set_percents(variables: &mut [VariableFacts], bytes: impl Fn(&Vari
     }
 }
 
-/// Rounded to what is worth saying, so that the JSON is short and stable.
+/// Rounds a number, so that the JSON is short and stable.
 pub(super) fn rounded(number: f64) -> f64 {
     (number * 1e2).round() / 1e2
 }
@@ -379,7 +379,7 @@ fn layout(
 
 fn records(meta: &Meta<'_>) -> zonda::Result<Option<RecordFacts>> {
     let Some(id) = meta.unlimited() else { return Ok(None) };
-    // Elsewhere each variable has its own.
+    // In other formats each variable has its own number of records.
     let Some(layout) = meta.layout() else { return Ok(None) };
     Ok(Some(RecordFacts {
         dimension: text(meta.dim(id)?.name),

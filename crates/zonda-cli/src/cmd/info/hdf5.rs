@@ -40,16 +40,16 @@ pub(super) struct StoredFacts {
     /// Bytes of chunks without filters that are outside of its shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     unused_bytes: Option<u64>,
-    /// Chunks that do not lie behind the one before them.
+    /// Chunks that do not lie after the chunk before them in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     jumps: Option<u64>,
-    /// How many times the data are as large as what is stored.
+    /// Bytes of the data divided by stored bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// Why something of this is not known.
+    /// Why some of these facts are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// What kind of answer that is.
+    /// The kind of that error.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<&'static str>,
 }
@@ -67,7 +67,7 @@ struct FilterFacts {
     id: u32,
     name: String,
     params: Vec<u32>,
-    /// Whether its chunks can be read.
+    /// Whether the filter is available, so that chunks can be read.
     available: bool,
 }
 
@@ -118,14 +118,15 @@ pub(super) fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFa
         }
     };
     let mut groups = vec![GroupId::ROOT];
-    // In the order in which a dump shows them.
+    // Groups in the order in which a dump shows them.
     while let Some(group) = groups.pop() {
         let first = facts.variables.len();
         file.in_group(group, |meta| {
             groups.extend(meta.groups().iter().rev());
             add_group(file, meta, &mut facts)
         })??;
-        // Where its elements are is no definition, and asked for when nobody looks at these.
+        // The storage of a variable is asked for after the definitions are released, because it is
+        // none of them.
         for (number, id) in (first..facts.variables.len()).zip(0..) {
             let var = VarRef { group, var: VarId(id) };
             let (stored, bytes) = stored(file, usage.as_ref(), var, &mut facts);
@@ -181,7 +182,7 @@ fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut FileFacts) -> zonda::R
         let (mut dimensions, mut shape) = (Vec::new(), Vec::new());
         for (axis, &dim) in var.dims.iter().enumerate() {
             let dim = meta.dim(dim).ok();
-            // A dimension that its file attached to it, and that no group around it has.
+            // The file attaches a dimension to the variable that no group around it has.
             dimensions.push(dim.as_ref().map_or_else(|| "?".to_owned(), |dim| text(dim.name)));
             shape.push(dim.map_or(extent.get(axis).copied().unwrap_or(0), |dim| dim.len));
         }

@@ -12,7 +12,7 @@ use super::table::TextTable;
 use crate::failure::{CommandFailure, Result};
 use facts::{FileFacts, FilePart, VariableFacts};
 
-/// Lines about what is wrong with a file that are shown.
+/// The most lines about errors that are shown for a file.
 const MOST_LINES: usize = 20;
 
 /// Shows the format, layout and sizes of files
@@ -55,7 +55,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             write_text(out, &facts)?;
         }
         if !facts.lines.is_empty() {
-            // In the order of the files, also where both streams go to one place.
+            // Flushes, so that messages stay in the order of the files where both streams have one
+            // target.
             out.flush()?;
             failed = true;
         }
@@ -83,7 +84,7 @@ fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
     if facts.superblock.is_some() {
         return hdf5::write_text(out, facts);
     }
-    // Nothing more is known of what could not be opened.
+    // Nothing more is known of a file that could not be opened.
     let Some(stack) = &facts.stack else { return Ok(()) };
     if let Some(layout) = &facts.layout {
         let (header, room) = (grouped(layout.header_bytes), grouped(layout.room_bytes));

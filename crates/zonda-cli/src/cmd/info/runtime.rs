@@ -10,7 +10,7 @@ use super::super::table::TextTable;
 use super::grouped;
 use crate::failure::Result;
 
-/// All of it, as JSON has it.
+/// All that `--runtime` shows, in the form of the JSON.
 #[derive(Serialize)]
 struct RuntimeFacts {
     threads: usize,
@@ -55,10 +55,10 @@ impl RuntimeFacts {
     fn of(machine: &Machine) -> RuntimeFacts {
         let text = |set: &Option<CpuSet>| set.as_ref().map(CpuSet::to_string);
         let threads = machine.threads();
-        let asked = setting::text("ZONDA_MEMORY");
-        // Looked at in either case: what is no number is warned of.
+        let limit_text = setting::text("ZONDA_MEMORY");
+        // Reads the variable in any case, because that warns of a value that is no number.
         let value = memory::budget();
-        let memory = match asked.as_deref().map(setting::bytes_of) {
+        let memory = match limit_text.as_deref().map(setting::bytes_of) {
             Some(Some(_)) => Decision { value, because: "ZONDA_MEMORY says so".to_owned() },
             Some(None) | None => machine.default_memory(),
         };

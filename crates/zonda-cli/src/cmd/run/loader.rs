@@ -1,8 +1,8 @@
-//! What the dynamic loader would load, from the loader itself.
+//! Asks the dynamic loader what it would load.
 //!
-//! The loader, started as a program in its tracing mode, goes by RPATH, RUNPATH, `LD_LIBRARY_PATH`,
-//! `LD_PRELOAD` and the cache as a real start does, and looks up all symbols. It runs nothing of the
-//! object, which a traced start of the program itself (the way of `ldd`) does not promise.
+//! The loader is started as a program in its tracing mode. It uses RPATH, RUNPATH,
+//! `LD_LIBRARY_PATH`, `LD_PRELOAD` and the cache as a real start does, and looks up all symbols. It
+//! runs no code of the object; starting the program itself with tracing, as `ldd` does, might.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,7 +20,7 @@ pub(super) struct LoaderTrace {
     pub(super) undefined: Vec<String>,
 }
 
-/// What `loader` would do for `object`. Nothing if it cannot say.
+/// What `loader` would load for `object`; `None` if it does not answer.
 pub(super) fn trace(
     loader: &Path,
     object: &Path,
@@ -34,7 +34,7 @@ pub(super) fn trace(
         .output();
     output.map_or(LoaderTrace::default(), |output| {
         let mut text = output.stdout;
-        // Symbols are reported on either stream, depending on the version.
+        // The stream on which symbols are reported depends on the version.
         text.push(b'\n');
         text.extend_from_slice(&output.stderr);
         parse(&text)

@@ -75,14 +75,14 @@ pub(super) fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
     text.parse::<SyncLevel>().map_err(|error| error.to_string())
 }
 
-/// Says something about the run on standard error.
+/// Prints a message about the run on standard error.
 fn say(text: impl std::fmt::Display) {
     eprintln!("zonda run: {text}");
 }
 
 pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     let (name, rest) = args.program.split_first().ok_or_else(|| {
-        // clap has seen to it; kept as an error, not a panic.
+        // clap requires a program, so this does not happen; it is an error rather than a panic.
         CommandFailure::Usage("run: a program is needed".to_owned())
     })?;
     let library = ZondaLibrary::find(args.lib.as_deref())?;
@@ -100,7 +100,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
         command.env("ZONDA_IO", spec);
     }
     if let Some(file) = &args.trace {
-        // The program may change its folder.
+        // The path is made absolute, because the program may change its folder.
         let file = std::path::absolute(file).map_err(|error| CommandFailure::at(file, error))?;
         command.env("ZONDA_TRACE", file);
     }
@@ -116,13 +116,14 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
         say(format_args!("mode {mode}: {}", plan.why));
         watched(command, &program, &library, &plan)
     } else {
-        // In place of this process: nothing stands between the program and its signals, its
-        // terminal, or what started it.
+        // The program replaces this process, so that nothing stands between it and its signals, its
+        // terminal and its parent.
         Err(not_started(program.path(), &command.exec()))
     }
 }
 
-/// Runs a program with a recording to `trace`, its output on standard error, and waits for it.
+/// Runs a program that records to `trace`, with its output on standard error, and waits for its
+/// end.
 pub(super) fn recorded(
     program: &[OsString],
     lib: Option<&Path>,
@@ -156,7 +157,7 @@ fn not_started(path: &Path, error: &io::Error) -> CommandFailure {
     CommandFailure::NotStarted(format!("{}: {error}", path.display()), status)
 }
 
-/// Runs the program as a child and says what its process loads.
+/// Runs the program as a child and reports what its process loads.
 fn watched(
     mut command: Command,
     program: &Program,
@@ -183,7 +184,7 @@ fn watched(
                 "warning: no libnetcdf was seen in {}: {reason}",
                 program.path().display()
             )),
-            // Said at the start.
+            // It was reported before the start.
             Effect::None(_) => {}
         }
     }

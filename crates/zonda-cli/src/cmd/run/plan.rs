@@ -1,4 +1,4 @@
-//! How a program gets Zonda's library.
+//! How the program gets Zonda's library.
 //!
 //! The rule of `auto`. By library path, if the loader then says of the program, and for Python of its
 //! netCDF4 package, that the libnetcdf it loads is Zonda's and that no symbol gets lost which it has
@@ -47,7 +47,7 @@ pub(in crate::cmd) enum LibraryMode {
     Preload,
 }
 
-/// What is used in the end.
+/// How a program is made to find the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     /// `LD_LIBRARY_PATH`.
@@ -65,10 +65,10 @@ pub(super) struct ZondaLibrary {
 }
 
 impl ZondaLibrary {
-    /// In the folder given, or in `../lib` seen from this executable.
+    /// Finds the libraries in the folder given, or in `../lib` relative to this executable.
     ///
     /// # Errors
-    /// If they are not there.
+    /// If they are missing.
     pub(super) fn find(folder: Option<&Path>) -> Result<ZondaLibrary> {
         let folder = match folder {
             Some(folder) => folder.to_owned(),
@@ -88,7 +88,7 @@ impl ZondaLibrary {
         Ok(ZondaLibrary { folder: real })
     }
 
-    /// What the loader is told.
+    /// The environment variables for the loader.
     pub(super) fn environment(&self, means: Means) -> Vec<(&'static str, OsString)> {
         let mut variables = Vec::new();
         if matches!(means, Means::Path | Means::Both) {
@@ -109,7 +109,7 @@ impl ZondaLibrary {
     }
 }
 
-/// Whether the library will be used.
+/// Whether the program will use the library.
 #[derive(Debug)]
 pub(super) enum Effect {
     /// The loader binds `object` to `file`, which is Zonda's.
@@ -119,25 +119,25 @@ pub(super) enum Effect {
         /// The library.
         file: PathBuf,
     },
-    /// It shows only while the program runs, because it does not name libnetcdf itself.
+    /// That is known only while the program runs, because it does not name libnetcdf itself.
     Unknown(String),
     /// It will not, for this reason.
     None(String),
 }
 
-/// What is done for a program.
+/// What `zonda run` does for a program.
 #[derive(Debug)]
 pub(super) struct RunPlan {
-    /// How it gets the library.
+    /// How the program gets the library.
     pub(super) means: Means,
     /// Why this way.
     pub(super) why: String,
-    /// What is known of the outcome.
+    /// What is known of the effect.
     pub(super) effect: Effect,
 }
 
 impl RunPlan {
-    /// Looks at a program and decides.
+    /// Examines a program and decides.
     pub(super) fn make(program: &Program, library: &ZondaLibrary, mode: LibraryMode) -> RunPlan {
         let hopeless = |reason: &str| RunPlan {
             means: if mode == LibraryMode::Preload { Means::Preload } else { Means::Path },
@@ -195,8 +195,7 @@ impl RunPlan {
         }
     }
 
-    /// By preloading. Whether the loader accepts the library, which then stands before all others,
-    /// is asked.
+    /// The plan that preloads the library. The loader is asked whether it accepts that.
     fn preload(
         program: &Program,
         loader: &Path,
@@ -215,14 +214,14 @@ impl RunPlan {
     }
 }
 
-/// What the loader says about the parts of a program.
+/// What the loader answers for the program and its modules.
 #[derive(Debug, Default)]
 struct LoaderFindings {
     /// The first part that gets Zonda's library by the library path, and the library.
     ours: Option<(PathBuf, PathBuf)>,
-    /// Why the library path does not do.
+    /// Why the library path is not enough.
     obstacle: Option<String>,
-    /// Whether there is a part that finds no libnetcdf as things are.
+    /// Whether a part finds no libnetcdf without help.
     missing: bool,
 }
 
@@ -265,7 +264,7 @@ impl Python {
             .stderr(Stdio::null())
             .output();
         let mut answer = Python::default();
-        // Python that cannot say is treated as one without these packages.
+        // A Python that does not answer is treated as one without these packages.
         for line in output.map_or(Vec::new(), |output| output.stdout).split(|&b| b == b'\n') {
             match line.split_first() {
                 Some((b'm', path)) => answer.modules.push(OsString::from_vec(path.to_vec()).into()),

@@ -1,4 +1,4 @@
-//! Which program would run, through the scripts and interpreters in between.
+//! Finds the executable that a command runs, through scripts and their interpreters.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{CommandFailure, Result};
 
-/// Interpreters of interpreters that are followed; Linux itself follows five.
+/// How many interpreters of interpreters are followed, as many as Linux follows.
 const MOST_INTERPRETERS: usize = 5;
 /// Longest first line of a script that is looked at.
 const SCRIPT_LINE: usize = 512;
@@ -19,11 +19,11 @@ const MOST_HEADERS: u64 = 1000;
 /// A program as the system would start it.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// The file named, then the interpreter of each script, up to the one that is no script.
+    /// The file that was named, then the interpreter of each script; the last file is no script.
     chain: Vec<PathBuf>,
-    /// What the last one is.
+    /// The kind of the last file.
     pub(super) kind: ExecutableKind,
-    /// Set if the loader does not trust the environment for it.
+    /// Whether the loader ignores the environment for it.
     pub(super) privileged: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum ExecutableKind {
     Dynamic(PathBuf),
     /// Linked statically.
     Static,
-    /// Nothing known here.
+    /// Unknown.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! A trace of the `event` layer, read line by line and added up.
+//! Reads a trace of the `event` layer line by line and adds it up.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -6,32 +6,32 @@ use std::io::BufRead;
 use serde::Serialize;
 use zonda_plot::{AccessDirection, FileAccess};
 
-/// What was traced, by the number of the layer in its stack.
+/// A trace, by the number of the layer in its stack.
 #[derive(Debug, Default)]
 pub(super) struct LineTrace {
     pub(super) layers: BTreeMap<usize, TracedLayer>,
     /// When each opening began, in seconds from the first.
     begins: Vec<f64>,
-    /// When the last operation so far ended.
+    /// When the last operation that was read ended.
     end_s: f64,
 }
 
-/// What went through one layer.
+/// The operations of one layer.
 #[derive(Debug, Default)]
 pub(super) struct TracedLayer {
-    /// Files opened one after the other: each begins its own time.
+    /// Number of openings. The time of each begins at zero.
     pub(super) openings: usize,
-    /// In the order of their first occurrence.
+    /// Operations in the order of their first occurrence.
     pub(super) operations: Vec<Operation>,
-    /// Reads and writes that moved bytes.
+    /// Reads and writes that transferred bytes.
     pub(super) accesses: Vec<FileAccess>,
-    /// Which of the trace's openings it is in.
+    /// The opening of the trace that the layer has reached.
     opening: usize,
-    /// Whether the summary was seen that ends an opening.
+    /// Whether the summary that ends an opening was read.
     closed: bool,
-    /// When its last operation ended, from the beginning of the opening.
+    /// When its last operation ended, in seconds from the beginning of the opening.
     last_end_s: f64,
-    /// Of the call that the line before belongs to.
+    /// The call that the line before belongs to.
     took_s: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Operation {
     pub(super) name: String,
     pub(super) calls: u64,
     pub(super) errors: u64,
-    /// Of reads and writes: one for each call, or more where a call has many.
+    /// Ranges of reads and writes: at least one for each call.
     pub(super) ranges: u64,
     pub(super) bytes: u64,
     /// Ranges that began where the one before of the same operation ended.
@@ -49,7 +49,7 @@ pub(super) struct Operation {
     /// Lowest byte, and the one behind the highest.
     pub(super) first: Option<u64>,
     pub(super) end: Option<u64>,
-    /// In calls, microseconds.
+    /// Time in calls, in microseconds.
     pub(super) us: f64,
     #[serde(skip)]
     last: Option<u64>,
@@ -61,7 +61,7 @@ impl Operation {
         self.sequential as f64 / self.ranges.saturating_sub(1).max(1) as f64
     }
 
-    /// Of a range.
+    /// Mean bytes of a range.
     pub(super) fn mean_bytes(&self) -> u64 {
         self.bytes.checked_div(self.ranges).unwrap_or(0)
     }
@@ -74,13 +74,13 @@ struct LineEvent<'a> {
     layer: usize,
     operation: &'a str,
     offset: u64,
-    /// On the first line of a call only.
+    /// Only the first line of a call has this.
     us: Option<f64>,
-    /// Bytes moved, unless it failed.
+    /// Bytes transferred, unless the call failed.
     moved: Option<u64>,
 }
 
-/// Which way an operation moves bytes, if it does.
+/// The direction in which an operation transfers bytes, if it does.
 fn direction(operation: &str) -> Option<AccessDirection> {
     match operation {
         "read" => Some(AccessDirection::Read),
@@ -89,7 +89,7 @@ fn direction(operation: &str) -> Option<AccessDirection> {
     }
 }
 
-/// A number that is one: no sign, no infinity.
+/// A number without a sign that is finite.
 fn amount(word: &str) -> Option<f64> {
     word.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
@@ -102,7 +102,7 @@ fn parse(line: &str) -> Option<LineEvent<'_>> {
     let operation = match operation {
         "readv" => "read",
         "writev" => "write",
-        // Whatever else a storage can do is counted by its name.
+        // All other operations of a storage are counted by their names.
         other if !other.is_empty() && other.bytes().all(|b| b.is_ascii_lowercase()) => other,
         _ => return None,
     };
@@ -132,7 +132,7 @@ impl LineTrace {
     /// Reads a trace to its end.
     ///
     /// # Errors
-    /// The number and the text of the first line that is none of a trace, or what reading met.
+    /// The number and the text of the first line that no trace has; errors of reading.
     pub(super) fn read(mut input: impl BufRead) -> Result<LineTrace, String> {
         let mut trace = LineTrace::default();
         let mut bytes = Vec::new();
@@ -164,11 +164,11 @@ impl LineTrace {
         let layer = self.layers.entry(event.layer).or_default();
         let took_s = event.us.map_or(layer.took_s, |us| us / 1e6);
         let end_s = event.since_s + took_s;
-        // Times of an opening begin at zero. Where the one before left no summary, its process was
-        // killed perhaps, they go back by far more than threads do that overtake each other.
+        // Times of an opening begin at zero. If a process was killed, there is no summary before
+        // them; then they go back by far more than threads that overtake each other do.
         let back = end_s < layer.last_end_s / 2.0 - 0.005;
         if layer.openings == 0 || layer.closed || back {
-            // Another layer of the stack may have seen this opening already.
+            // Another layer of the stack may have begun this opening already.
             let next = if layer.openings == 0 { 0 } else { layer.opening + 1 };
             if next >= self.begins.len() {
                 self.begins.push(self.end_s);

@@ -73,7 +73,8 @@ struct ShownTrace {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    // Before anything is read: a name that no picture can have is a wrong call.
+    // The name of the picture is checked before anything is read, because a wrong name is a wrong
+    // call.
     let usage = |error| CommandFailure::Usage(format!("{error}; see --help"));
     let format = args.output.as_deref().map(Format::of).transpose().map_err(usage)?;
     let mut traces = Vec::new();
@@ -121,7 +122,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     crate::done()
 }
 
-/// Why a picture cannot be made of a trace.
+/// The failure for a picture that cannot be made of a trace.
 fn wrong_call(output: &Path, error: zonda_plot::Error) -> CommandFailure {
     match error {
         zonda_plot::Error::Width { .. } => CommandFailure::Usage(format!("{error}; see --help")),
@@ -130,7 +131,7 @@ fn wrong_call(output: &Path, error: zonda_plot::Error) -> CommandFailure {
     }
 }
 
-/// Reads lines; shows a recording at once, and gives nothing.
+/// Reads lines of the event layer. A recording is shown at once, and `None` returned.
 fn read(
     path: &Path,
     args: &Args,
@@ -169,7 +170,7 @@ fn read(
     Ok(Some(ShownTrace { label: label.display().to_string(), title, number, layer }))
 }
 
-/// What `--json` gives.
+/// What `--json` prints.
 #[derive(Serialize)]
 struct TraceJson<'a> {
     path: &'a str,
@@ -226,7 +227,7 @@ impl ShownTrace {
             let plural = if operation.ranges == 1 { "" } else { "s" };
             format!(
                 "{} {}{plural} of {} on average, {:.0} % sequential",
-                // As people write it, where no program reads it.
+                // Formatted for people, because no program reads this.
                 grouped(operation.ranges).replace('_', "\u{a0}"),
                 operation.name,
                 size(operation.mean_bytes()),

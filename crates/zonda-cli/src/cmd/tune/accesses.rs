@@ -1,8 +1,9 @@
-//! What a recorded program asked of its stacks, in the order in which it did.
+//! The operations of a recorded program on its storage stacks, in their order.
 
 use std::collections::HashMap;
 use std::io::Read;
 
+use crate::tuning::REPLAYED_ACCESSES;
 use zonda_trace::Kind;
 use zonda_trace::decode::{DecodeError, Decoder, Event, Names, Step};
 
@@ -23,7 +24,7 @@ pub(super) enum AccessKind {
     Advise,
 }
 
-/// An operation as it was recorded.
+/// A recorded operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TracedAccess {
     /// Nanoseconds from the beginning of the process's trace.
@@ -35,7 +36,7 @@ pub(super) struct TracedAccess {
     pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) parts: u32,
-    /// Ranges of the call beyond this one: so many, from this index of [`Accesses::more`] on.
+    /// Further ranges of the call: begin and end in [`Accesses::more`].
     pub(super) more: (usize, usize),
 }
 
@@ -49,23 +50,20 @@ pub(super) struct TracedOpening {
     pub(super) writes: bool,
 }
 
-/// What all openings of a trace were asked.
+/// The operations of all openings of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     pub(super) paths: Vec<String>,
     pub(super) openings: Vec<TracedOpening>,
     pub(super) all: Vec<TracedAccess>,
     pub(super) more: Vec<(u64, u64)>,
-    /// What was left out because there was too much.
+    /// Whether accesses were left out because there were too many.
     pub(super) cut: bool,
-    /// Bytes that are read, written and filled.
+    /// Bytes that are read, written or filled.
     pub(super) bytes: u64,
-    /// What formats said of their files, the largest record first.
+    /// Advice of formats about their files, the largest record first.
     pub(super) advice: Vec<(u64, u32, u64)>,
 }
-
-/// Operations that are replayed, at most: a few hundred megabytes of memory.
-const MOST: usize = 4 << 20;
 
 /// What reading a trace needs besides what it found.
 #[derive(Default)]
@@ -139,7 +137,7 @@ impl Accesses {
             self.openings.push(TracedOpening { path, len: 0, writes: false });
             self.openings.len() - 1
         });
-        if self.all.len() >= MOST {
+        if self.all.len() >= REPLAYED_ACCESSES {
             self.cut = true;
             return;
         }
@@ -174,12 +172,13 @@ impl Accesses {
     /// Adds a range to the call at `index`.
     fn extend(&mut self, index: usize, event: &Event) {
         let end = self.more.len();
-        if self.more.len() >= MOST {
+        if self.more.len() >= REPLAYED_ACCESSES {
             self.cut = true;
             return;
         }
         let (begin, known) = self.all[index].more;
-        // Ranges of calls of several threads lie in between: begun anew at the end.
+        // If ranges of other threads' calls lie in between, those of this call are copied to the
+        // end.
         let begin = if known == end { begin } else { self.moved((begin, known)) };
         self.more.push((event.offset, event.bytes));
         self.all[index].more = (begin, self.more.len());
@@ -191,12 +190,12 @@ impl Accesses {
         at
     }
 
-    /// Puts what a process did, from `first` on, in the order in which it began.
+    /// Sorts the accesses of a process, from `first` on, by their beginning.
     fn order(&mut self, first: usize) {
         self.all[first..].sort_by_key(|access| access.begin_ns);
     }
 
-    /// Leaves out what comes after so many bytes, but for the ends of openings.
+    /// Leaves out the accesses after the first `most_bytes`, except closes.
     fn cut_at(&mut self, most_bytes: u64) {
         let mut bytes = 0u64;
         let (mut all, mut cut) = (std::mem::take(&mut self.all), self.cut);
@@ -207,7 +206,7 @@ impl Accesses {
             {
                 let more = self.more[access.more.0..access.more.1].iter();
                 let sum = more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len));
-                // One that is larger than all that is allowed is not begun.
+                // An access that is larger than the limit itself is left out.
                 over = sum > most_bytes;
                 if !over {
                     bytes = bytes.saturating_add(sum);
@@ -219,11 +218,11 @@ impl Accesses {
         (self.all, self.cut, self.bytes) = (all, cut, bytes);
     }
 
-    /// The byte behind the last one that is read, by path, of files that were there before.
+    /// By path, the length that each file had when it was first opened.
     pub(super) fn lengths(&self) -> Vec<u64> {
         let mut lengths = vec![None; self.paths.len()];
         for opening in &self.openings {
-            // What an earlier opening of the trace left is left by the replay, too.
+            // Later openings find what the replay of earlier ones left, so only the first counts.
             lengths[opening.path].get_or_insert(opening.len);
         }
         lengths.into_iter().map(|len| len.unwrap_or(0)).collect()

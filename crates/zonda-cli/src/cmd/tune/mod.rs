@@ -1,4 +1,4 @@
-//! `zonda tune`: which storage stack is best for what a program does, measured.
+//! `zonda tune`: measures which storage stack is best for a program.
 
 mod accesses;
 mod candidates;
@@ -16,6 +16,7 @@ use zonda::storage::{Spec, SyncLevel};
 use super::info::grouped;
 use super::run::{LibraryMode, spec, sync_level};
 use crate::failure::{CommandFailure, Result};
+use crate::tuning::HOPELESS_RATIO;
 use accesses::Accesses;
 use candidates::Candidate;
 use replay::{ReplayFailure, ScratchFiles, TriedStack};
@@ -102,7 +103,7 @@ fn device(text: &str) -> std::result::Result<String, String> {
     layer.parse::<Spec>().map(|_| layer).map_err(|error| error.to_string())
 }
 
-/// A stack and what it took.
+/// A stack and its times.
 #[derive(Debug, Serialize)]
 struct StackTimes {
     spec: String,
@@ -127,9 +128,8 @@ impl Args {
     }
 }
 
-/// A stack so much slower than the best in the first round is not tried again.
-const HOPELESS: f64 = 4.0;
-/// Less than this is chance.
+/// A stack that is less than so many times as fast as the default is not recommended, since that
+/// may be chance.
 const WORTH: f64 = 1.03;
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
@@ -146,7 +146,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let below = args.device_layer();
     let mut candidates = candidates::of(&accesses, &below);
     for text in &args.tries {
-        // On the same device as the others; the rest was checked by the parser of arguments.
+        // All stacks stand on the same device. The parser of arguments has checked the text.
         let text = text.trim_end_matches("file").trim_end_matches(',');
         let separator = if text.is_empty() { "" } else { "," };
         if let Ok(spec) = format!("{text}{separator}{below}file").parse::<Spec>()
@@ -155,9 +155,9 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             candidates.push(Candidate { spec, why: "asked for" });
         }
     }
-    let mut tried = measure(args, &accesses, &candidates, sync)?;
-    tried.sort_by(|a, b| a.sort_key().total_cmp(&b.sort_key()));
-    let outcome = Outcome::of(args, &accesses, &tried, &candidates[0]);
+    let mut stacks = measure(args, &accesses, &candidates, sync)?;
+    stacks.sort_by(|a, b| a.sort_key().total_cmp(&b.sort_key()));
+    let outcome = Outcome::of(args, &accesses, &stacks, &candidates[0]);
     match args.json {
         true => outcome.write_json(out)?,
         false => outcome.write_text(out)?,
@@ -165,7 +165,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     crate::done()
 }
 
-/// Runs the program, and reads what it recorded.
+/// Runs the program with a recording, and reads that.
 fn record(args: &Args) -> Result<Accesses> {
     let folder = tempfile::Builder::new().prefix("zonda-tune-").tempdir();
     let folder = folder.map_err(|error| CommandFailure::at(&std::env::temp_dir(), error))?;
@@ -189,7 +189,7 @@ fn record_in(args: &Args, folder: &Path) -> Result<Accesses> {
 }
 
 fn read(traces: &[PathBuf], limit: u64) -> Result<Accesses> {
-    // One after the other; that of the process with most to move is what is tuned.
+    // Of several processes, the one that transfers most bytes is tuned.
     let mut most = Accesses::default();
     for path in traces {
         let file = File::open(path).map_err(|error| CommandFailure::at(path, error))?;
@@ -203,7 +203,7 @@ fn read(traces: &[PathBuf], limit: u64) -> Result<Accesses> {
     Ok(most)
 }
 
-/// Tries the candidates in turns, so that what else the machine does falls on all of them.
+/// Tries the candidates in turns, so that other load of the machine affects all of them.
 fn measure(
     args: &Args,
     accesses: &Accesses,
@@ -211,7 +211,7 @@ fn measure(
     sync: SyncLevel,
 ) -> Result<Vec<StackTimes>> {
     let mut scratch = ScratchFiles::make(accesses, args.scratch.as_deref(), args.limit)?;
-    let mut tried: Vec<StackTimes> = candidates
+    let mut stacks: Vec<StackTimes> = candidates
         .iter()
         .map(|candidate| StackTimes {
             spec: candidate.spec.to_string(),
@@ -221,47 +221,48 @@ fn measure(
             failed: None,
         })
         .collect();
-    let mut wanted = None;
+    let mut expected_digest = None;
     for round in 0..=args.rounds {
-        // Round 0 warms up, and looks at what the stacks make of the files.
+        // Round 0 warms up and compares the files that the stacks leave.
         for turn in 0..candidates.len() {
             let index = (turn + round as usize) % candidates.len();
             let best =
-                tried.iter().filter_map(|t| t.seconds.first()).copied().fold(f64::MAX, f64::min);
-            let this = &mut tried[index];
-            let hopeless = this.seconds.first().is_some_and(|first| *first > best * HOPELESS);
-            if this.failed.is_some() || (round > 1 && hopeless && index != 0) {
+                stacks.iter().filter_map(|t| t.seconds.first()).copied().fold(f64::MAX, f64::min);
+            let times = &mut stacks[index];
+            let hopeless =
+                times.seconds.first().is_some_and(|first| *first > best * HOPELESS_RATIO);
+            if times.failed.is_some() || (round > 1 && hopeless && index != 0) {
                 continue;
             }
             let stack = TriedStack { spec: &candidates[index].spec, sync };
             match scratch.replay(accesses, &stack, args.pauses) {
                 Ok(_) if round == 0 => {
                     let digest = scratch.digest()?;
-                    // The default comes first.
-                    if *wanted.get_or_insert(digest) != digest {
-                        this.failed = Some("other bytes than through the default".to_owned());
+                    // The first candidate is the default, with which the others are compared.
+                    if *expected_digest.get_or_insert(digest) != digest {
+                        times.failed = Some("other bytes than through the default".to_owned());
                     }
                 }
-                Ok(seconds) => this.seconds.push(seconds),
+                Ok(seconds) => times.seconds.push(seconds),
                 Err(ReplayFailure::Scratch(failure)) => return Err(failure),
                 Err(ReplayFailure::Stack(why)) if index == 0 => {
                     return Err(CommandFailure::text(why));
                 }
-                Err(ReplayFailure::Stack(why)) => this.failed = Some(why),
+                Err(ReplayFailure::Stack(why)) => times.failed = Some(why),
             }
         }
     }
-    for this in &mut tried {
-        this.median = if this.failed.is_none() { median(&this.seconds) } else { None };
+    for times in &mut stacks {
+        times.median = if times.failed.is_none() { median(&times.seconds) } else { None };
     }
-    Ok(tried)
+    Ok(stacks)
 }
 
-/// Said where the difference may be chance.
+/// What is said if the difference may be chance.
 const DOUBT: &str = "the slowest round of the best took longer than the fastest of the default, so this may be chance: \
                      --rounds 20 on a quiet machine tells more";
 
-/// Whether one of the better times is not better than each of the others.
+/// Whether the two sets of times overlap.
 fn overlap(better: &[f64], others: &[f64]) -> bool {
     better.iter().any(|one| others.iter().any(|other| one >= other))
 }
@@ -287,10 +288,10 @@ struct TuneJson<'a> {
     tried: &'a [StackTimes],
     best: &'a str,
     default: &'a str,
-    /// Of those that came to their end; 1 is the best.
+    /// Place among the stacks that did not fail; 1 is the best.
     default_rank: usize,
     ranked: usize,
-    /// The default's time by the best's.
+    /// Time of the default divided by time of the best.
     gain: f64,
     environment: Option<String>,
 }
@@ -299,7 +300,7 @@ struct TuneJson<'a> {
 struct Outcome<'a> {
     accesses: &'a Accesses,
     /// The fastest first; those that failed last.
-    tried: &'a [StackTimes],
+    stacks: &'a [StackTimes],
     best: &'a StackTimes,
     default: &'a StackTimes,
     /// Place of the default among those that did not fail, 1 for the fastest.
@@ -316,22 +317,22 @@ impl<'a> Outcome<'a> {
     fn of(
         args: &Args,
         accesses: &'a Accesses,
-        tried: &'a [StackTimes],
+        stacks: &'a [StackTimes],
         default: &Candidate,
     ) -> Outcome<'a> {
         let default = default.spec.to_string();
-        let index = tried.iter().position(|stack| stack.spec == default).unwrap_or(0);
-        let (best, default) = (&tried[0], &tried[index]);
+        let index = stacks.iter().position(|stack| stack.spec == default).unwrap_or(0);
+        let (best, default) = (&stacks[0], &stacks[index]);
         let gain = default.sort_key() / best.sort_key();
         // The device is part of the trial, not of what is to be set.
         let setting = best.spec.replace(&args.device_layer(), "");
         Outcome {
             accesses,
-            tried,
+            stacks,
             best,
             default,
             default_rank: index + 1,
-            n_ranked: tried.iter().filter(|stack| stack.median.is_some()).count(),
+            n_ranked: stacks.iter().filter(|stack| stack.median.is_some()).count(),
             gain,
             environment: (gain >= WORTH).then(|| format!("ZONDA_IO={setting}")),
         }
@@ -343,7 +344,7 @@ impl<'a> Outcome<'a> {
             accesses: self.accesses.all.len(),
             bytes: self.accesses.bytes,
             cut: self.accesses.cut,
-            tried: self.tried,
+            tried: self.stacks,
             best: &self.best.spec,
             default: &self.default.spec,
             default_rank: self.default_rank,
@@ -389,10 +390,10 @@ impl<'a> Outcome<'a> {
     }
 
     fn write_table(&self, out: &mut dyn Write) -> Result<()> {
-        let widths = self.tried.iter().map(|stack| stack.spec.chars().count());
+        let widths = self.stacks.iter().map(|stack| stack.spec.chars().count());
         let width = widths.max().unwrap_or(0).max(5);
         writeln!(out, "\n    {:<width$}      median        best   by the best  ", "stack")?;
-        for stack in self.tried {
+        for stack in self.stacks {
             let Some(median) = stack.median else {
                 let why = stack.failed.as_deref().unwrap_or("not tried");
                 writeln!(out, "    {:<width$}  {why}", stack.spec)?;

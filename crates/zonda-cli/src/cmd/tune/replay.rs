@@ -1,4 +1,4 @@
-//! Accesses carried out again on scratch files.
+//! Carries accesses out again on scratch files.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{File, OpenOptions as FileOptions};
@@ -12,12 +12,7 @@ use zonda::storage::{Advice, OpenOptions, ReadRange, Spec, Storage, SyncLevel, W
 
 use super::accesses::{AccessKind, Accesses, TracedAccess};
 use crate::failure::{CommandFailure, Result};
-
-/// Bytes of the longest call that is replayed as it was; longer ones are made in parts.
-const MOST_BUFFER: usize = 64 << 20;
-
-/// Bytes of a file that are compared: one with holes may be of any length.
-const MOST_DIGEST: u64 = 8 << 30;
+use crate::tuning::{DIGEST_BYTES, REPLAYED_CALL_BYTES};
 
 /// A stack that the accesses are carried out over.
 #[derive(Debug)]
@@ -28,10 +23,10 @@ pub(super) struct TriedStack<'a> {
 
 type StorageResult<T> = std::result::Result<T, zonda::storage::StorageError>;
 
-/// Files with the lengths of the originals, which go when this does.
+/// Scratch files with the lengths of the originals. They are removed on drop.
 #[derive(Debug)]
 pub(super) struct ScratchFiles {
-    /// By path of the trace.
+    /// One file for each path of the trace.
     files: Vec<PathBuf>,
     lengths: Vec<u64>,
     /// Bytes that are written.
@@ -44,7 +39,7 @@ impl ScratchFiles {
     /// Makes the files, in `folder` or beside the originals.
     ///
     /// # Errors
-    /// Where they cannot be written.
+    /// If they cannot be written.
     pub(super) fn make(
         accesses: &Accesses,
         folder: Option<&Path>,
@@ -63,7 +58,7 @@ impl ScratchFiles {
             more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len))
         };
         let longest = accesses.all.iter().filter(moves).map(call).max().unwrap_or(0);
-        let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(MOST_BUFFER);
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(REPLAYED_CALL_BYTES);
         // Random bytes, because no layer or file system can compress them.
         let mut data = vec![0; longest + SHIFTS];
         fastrand::Rng::with_seed(1).fill(&mut data);
@@ -73,7 +68,7 @@ impl ScratchFiles {
             let beside = Path::new(original).parent().filter(|p| !p.as_os_str().is_empty());
             let folder = folder.or(beside).unwrap_or(Path::new("."));
             let path = folder.join(format!(".zonda-tune-{}-{index}", std::process::id()));
-            // Never one that is there: it is not ours.
+            // An existing file belongs to somebody else and is never used.
             let made = FileOptions::new().write(true).create_new(true).open(&path);
             let file = made.map_err(|error| CommandFailure::at(&path, error))?;
             scratch.files.push(path);
@@ -103,20 +98,21 @@ impl ScratchFiles {
             let failed = |error| CommandFailure::at(path, error);
             let file = FileOptions::new().write(true).open(path).map_err(failed)?;
             let len = file.metadata().map_err(failed)?.len();
-            // From scratch where it is: space that is already there costs a write less.
+            // The file is not made anew: then writes of all rounds find the same allocated space.
             file.set_len(self.lengths[index].min(len)).map_err(failed)?;
             self.fill(index, &file, len)?;
         }
         Ok(())
     }
 
-    /// Carries out the accesses over a stack. Gives the seconds that the caller spent in them.
+    /// Carries out the accesses over a stack, and returns the seconds that the caller spent in
+    /// them.
     ///
-    /// With `pauses` the time between them is waited as it was, which is no part of the answer: what
-    /// works in the background has its chance.
+    /// With `pauses` this also waits between accesses as long as the program did, which gives work
+    /// in the background its time. Pauses are not counted.
     ///
     /// # Errors
-    /// What the stack reports; [`ReplayFailure`] where it cannot be had here.
+    /// What the stack reports; [`ReplayFailure`] where it cannot be opened here.
     pub(super) fn replay(
         &mut self,
         accesses: &Accesses,
@@ -243,16 +239,16 @@ impl ScratchFiles {
         storage.write_ranges(&ranges.collect::<Vec<_>>())
     }
 
-    /// What the files hold now, as one number: of longer ones, the beginning.
+    /// A hash of the contents of the files; of very long ones only the beginning counts.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub(super) fn digest(&self) -> Result<u64> {
         let mut hasher = DefaultHasher::new();
         let mut block = vec![0; 1 << 20];
         for path in &self.files {
             let failed = |error| CommandFailure::at(path, error);
-            let mut file = File::open(path).map_err(failed)?.take(MOST_DIGEST);
+            let mut file = File::open(path).map_err(failed)?.take(DIGEST_BYTES);
             loop {
                 match file.read(&mut block).map_err(failed)? {
                     0 => break,
@@ -265,10 +261,11 @@ impl ScratchFiles {
     }
 }
 
-/// Bytes beyond the longest transfer, by which writes are told apart.
+/// Bytes beyond the longest transfer. Each write takes its bytes from another offset, so that the
+/// digest tells writes apart.
 const SHIFTS: usize = 4096;
 
-/// The ranges of a call, longer ones in parts of at most `most` bytes.
+/// The ranges of a call. Ranges longer than `most` bytes are split.
 fn parts(
     first: (u64, u64),
     more: &[(u64, u64)],
@@ -276,7 +273,7 @@ fn parts(
 ) -> impl Iterator<Item = (u64, usize)> + '_ {
     let step = most.max(1);
     std::iter::once(first).chain(more.iter().copied()).flat_map(move |(at, len)| {
-        // A range of nothing is a call, too.
+        // An empty range is kept, because it is a call, too.
         let n_parts = len.div_ceil(step as u64).max(1);
         (0..n_parts).map(move |part| {
             let begin = part * step as u64;
@@ -286,19 +283,19 @@ fn parts(
     })
 }
 
-/// Why a replay came to no end.
+/// Why a replay failed.
 #[derive(Debug)]
 pub(super) enum ReplayFailure {
     /// The scratch files failed, whatever the stack.
     Scratch(CommandFailure),
-    /// The stack cannot be had here, or failed.
+    /// The stack cannot be opened here, or an access failed.
     Stack(String),
 }
 
 impl Drop for ScratchFiles {
     fn drop(&mut self) {
         for path in &self.files {
-            // What is left behind has a name that says whose it is.
+            // Nothing can be done about a failure; the file's name says where it comes from.
             let _ = std::fs::remove_file(path);
         }
     }

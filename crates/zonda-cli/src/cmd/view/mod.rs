@@ -74,7 +74,8 @@ fn at(text: &str) -> std::result::Result<At, String> {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    // Before anything is read: a name that no picture can have is a wrong call.
+    // The name of the picture is checked before anything is read, because a wrong name is a wrong
+    // call.
     let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
     let draws_text = args.text || std::io::stdout().is_terminal();
     if args.diverging && args.variable.is_some() && args.output.is_none() && !draws_text {
@@ -92,7 +93,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         file.close()?;
         return crate::done();
     };
-    input::tell_of_missing(&file, &args.file)?;
+    input::warn_of_missing(&file, &args.file)?;
     let slice =
         Slice::read(&file, variable, &args.at).map_err(|failure| failure.within(file.path()))?;
     file.close()?;
@@ -125,7 +126,7 @@ fn wrong_call(error: zonda_plot::Error) -> CommandFailure {
     CommandFailure::Usage(format!("{error}; see --help"))
 }
 
-/// Makes the picture and writes it, nothing of it where it cannot be made.
+/// Makes the picture and writes it. If it cannot be made, no file is written.
 pub(super) fn write_picture(path: &Path, chart: &Chart, format: Format) -> Result<()> {
     let bytes = chart.encode(format).map_err(|error| CommandFailure::at(path, error))?;
     zonda::storage::whole::write(path, &bytes).map_err(|error| CommandFailure::at(path, error))
@@ -169,13 +170,13 @@ fn map_options(slice: &Slice, args: &Args) -> MapOptions {
     MapOptions { unit: slice.named_unit(), palette, width: args.width, ..MapOptions::default() }
 }
 
-/// Lines and columns of a terminal whose size is not known, less what is said besides.
+/// Lines and columns for a drawing on a terminal whose size is unknown.
 const LINES: usize = 20;
 const COLUMNS: usize = 80;
-/// Lines that are left for the prompt and what is said in words.
+/// Lines of the terminal that are left for the prompt and the description.
 const OTHER_LINES: usize = 8;
 
-/// Draws in text, as large as the terminal allows; nothing where there is nothing to draw.
+/// Draws in text, as large as the terminal allows. An empty chart is not drawn.
 fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
     if !slice.values.iter().any(|value| value.is_finite()) {
         return Ok(());
@@ -209,7 +210,7 @@ fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// What stands below a drawing of so many columns: where it begins and where it ends.
+/// The line below a drawing of so many columns: the labels of its two ends.
 fn below((first, last): &(String, String), columns: usize) -> String {
     let room = columns.saturating_sub(first.chars().count());
     if room > last.chars().count() {

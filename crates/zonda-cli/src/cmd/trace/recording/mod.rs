@@ -17,22 +17,20 @@ use zonda_trace::decode::{Decoder, Step};
 use super::{Args, wrong_call};
 use crate::cmd::view::write_picture;
 use crate::failure::{CommandFailure, Result};
+use crate::tuning::RECORDED_PROCESSES;
 use summary::ProcessSummary;
-
-/// Processes of a recording that are told apart.
-const MOST_PROCESSES: usize = 10_000;
 
 /// A recording, added up.
 struct Recording {
     label: String,
     processes: Vec<ProcessSummary>,
-    /// Events that were recorded and not written.
+    /// Events that were lost because the trace could not be written.
     lost: u64,
-    /// Where the last block is not complete.
+    /// Byte at which the trace breaks off within a block.
     torn: Option<u64>,
 }
 
-/// Says what is in a recording, and writes what `args` ask for.
+/// Shows a recording and writes the files that `args` ask for.
 pub(super) fn show(
     label: &Path,
     input: impl Read,
@@ -85,8 +83,8 @@ impl Recording {
             match decoder.step().map_err(|error| CommandFailure::at(label, error))? {
                 None => break,
                 Some(Step::Process(process)) => {
-                    if processes.len() == MOST_PROCESSES {
-                        let why = format!("more than {MOST_PROCESSES} processes");
+                    if processes.len() == RECORDED_PROCESSES {
+                        let why = format!("more than {RECORDED_PROCESSES} processes");
                         return Err(CommandFailure::at(label, why));
                     }
                     if let Some(chrome) = &mut chrome {
@@ -123,7 +121,7 @@ fn panel(process: &ProcessSummary) -> OffsetPanel<'_> {
 }
 
 impl ProcessSummary {
-    /// The program and its arguments, as far as one line has room.
+    /// The program and its arguments, cut to one line.
     fn program(&self) -> String {
         let line = self.command.join(" ");
         let cut: String = line.chars().filter(|c| !c.is_control()).take(100).collect();
@@ -145,7 +143,7 @@ fn copy_bytes_per_s() -> f64 {
     BYTES as f64 / best.max(1e-9)
 }
 
-/// What `--json` gives.
+/// What `--json` prints.
 #[derive(Serialize)]
 struct RecordingJson<'a> {
     path: &'a str,

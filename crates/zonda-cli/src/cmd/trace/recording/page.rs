@@ -1,4 +1,6 @@
-//! A recording as one page for browsers, which needs nothing else: tables, and plots as SVG within it.
+//! Writes a recording as one HTML page that needs no other files: tables, and plots as SVG. It is
+//! made as text, because template crates write no line ends between elements, and the page is to be
+//! readable.
 
 use std::fmt::Write as _;
 
@@ -12,9 +14,9 @@ use super::{Recording, panel};
 use crate::cmd::info::grouped;
 use crate::markup;
 
-/// Processes that get plots; the tables of `zonda trace` have all.
+/// The most processes that get plots. The tables of `zonda trace` have all processes.
 const MOST_PROCESSES: usize = 50;
-/// Rows of a table.
+/// The most rows of a table.
 const MOST_ROWS: usize = 30;
 const WIDTH: u32 = 1100;
 
@@ -152,7 +154,7 @@ fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zond
     Ok(())
 }
 
-/// A chart, unless there is nothing to show.
+/// Appends a chart, unless it is empty.
 fn push_chart(page: &mut String, chart: zonda_plot::Result<Chart>) -> zonda_plot::Result<()> {
     let chart = match chart {
         Ok(chart) => chart,
@@ -164,7 +166,7 @@ fn push_chart(page: &mut String, chart: zonda_plot::Result<Chart>) -> zonda_plot
     Ok(())
 }
 
-/// What the time went into, of callers and of other threads.
+/// Time per stage, of callers and of other threads.
 fn stages(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let of = |sums: &std::collections::BTreeMap<Stage, u64>, stage| {
@@ -244,7 +246,7 @@ fn queue(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     lines(&curves, &options)
 }
 
-/// Ranges by their size, at the top or at the bottom of the stacks.
+/// How many ranges have which size, at the top or at the bottom of the stacks.
 fn sizes(process: &ProcessSummary, title: &str, top: bool) -> zonda_plot::Result<Chart> {
     let mut sums = [Vec::new(), Vec::new()];
     for file in &process.files {

@@ -1,4 +1,5 @@
-//! A recording added up: what was called, what moved where, and what the time went into.
+//! A recording added up: which functions were called, which bytes were transferred, and what the
+//! time went into.
 
 mod adding;
 
@@ -11,7 +12,7 @@ use zonda_trace::decode::{Event, Process};
 use super::bins::{Bins, LevelOverTime};
 use adding::AddingState;
 
-/// What a span that contains no other is time of.
+/// What the time of a span counts as, if the span contains no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Stage {
@@ -37,7 +38,7 @@ impl Stage {
     }
 }
 
-/// How often, how much, how long.
+/// How often something happened, how many bytes it was about, and how long it took.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Sum {
     pub(super) count: u64,
@@ -107,7 +108,7 @@ impl TransferSum {
 /// A layer of the stacks on one file.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct LayerSummary {
-    /// How many stand above it.
+    /// How many layers stand above it.
     pub(super) depth: u32,
     /// As its spec names it.
     pub(super) token: String,
@@ -116,7 +117,7 @@ pub(super) struct LayerSummary {
     pub(super) write: TransferSum,
     /// Fill values, by their runs.
     pub(super) fill: Sum,
-    /// Everything else that was asked: lengths, barriers, syncs.
+    /// All other operations: lengths, barriers, syncs.
     pub(super) other: Sum,
 }
 
@@ -181,12 +182,12 @@ pub(super) struct ProcessSummary {
     state: AddingState,
 }
 
-/// What only pictures need.
+/// What is needed for pictures only.
 #[derive(Debug, Default)]
 pub(super) struct Charts {
-    /// What reached the backend.
+    /// Accesses to the backend.
     pub(super) accesses: Vec<FileAccess>,
-    /// Of so many accesses one is kept.
+    /// One access in so many is kept.
     pub(super) every: u64,
     pub(super) read: Bins,
     pub(super) written: Bins,
@@ -208,7 +209,7 @@ impl ProcessSummary {
         }
     }
 
-    /// To be called after the last event.
+    /// Completes the sums. Call this after the last event.
     pub(super) fn finish(&mut self) {
         let state = &self.state;
         self.ns = state.end_ns.saturating_sub(state.first_ns.unwrap_or(0));

@@ -7,10 +7,10 @@ use super::summary::{LayerSummary, ProcessSummary, Stage, Sum, TransferSum};
 use crate::cmd::info::grouped;
 use crate::failure::Result;
 
-/// Rows of a table that are shown; the others have the least time, or bytes.
+/// The most rows of a table that are shown. The others have the least time or bytes.
 const MOST_ROWS: usize = 20;
 
-/// Rows of text below each other: the first column to the left, others to the right.
+/// A table of text whose first column is aligned to the left, others to the right.
 struct RecordingTable {
     rows: Vec<Vec<String>>,
 }
@@ -106,7 +106,7 @@ fn write_process(
     Ok(())
 }
 
-/// What the callers' time went into.
+/// Writes what the callers' time went into.
 fn time(process: &ProcessSummary, speed: f64, out: &mut dyn Write) -> Result<()> {
     let mut table = RecordingTable::new(["time", "seconds", "share", "others"]);
     let whole = process.ns;
@@ -147,7 +147,7 @@ fn calls(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
     sums("calls", process.calls.iter().map(|(name, sum)| (&name[..], sum)), out)
 }
 
-/// A table of what was counted, the longest first.
+/// Writes a table of sums, the longest time first.
 fn sums<'a>(
     title: &str,
     sums: impl Iterator<Item = (&'a str, &'a Sum)>,

@@ -7,23 +7,17 @@ use zonda_trace::decode::{Event, Names};
 use zonda_trace::{Kind, NO_ITEM};
 
 use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
-
-/// Accesses that a picture is drawn from, at most.
-const MOST_ACCESSES: usize = 1 << 20;
-/// Functions, variables and files that are told apart; what comes later is one.
-const MOST_ROWS: usize = 100_000;
-/// Calls of a thread that may contain each other.
-const NESTED: usize = 64;
+use crate::tuning::{PICTURE_ACCESSES, REMEMBERED_CALLS, SUMS_PER_KIND};
 
 #[derive(Debug, Default)]
 pub(super) struct AddingState {
     pub(super) first_ns: Option<u64>,
     pub(super) end_ns: u64,
     pub(super) threads: HashSet<u32>,
-    /// Calls that ended, by thread, the last ones: those that a later one turns out to contain are
-    /// no time of their own.
+    /// The last calls that ended, by thread. The time of those that a later call contains must not
+    /// be counted twice.
     pub(super) ended: HashMap<u32, Vec<EndedCall>>,
-    /// Time by thread and stage, until it is known which threads call.
+    /// Time by thread and stage. Which threads are callers is known at the end only.
     pub(super) stage_ns: HashMap<(u32, Stage), u64>,
     variables: HashMap<(u32, u64, u32), usize>,
     files: HashMap<u32, usize>,
@@ -50,7 +44,7 @@ impl EndedCall {
 }
 
 impl ProcessSummary {
-    /// Adds an event; those of a thread in the order in which they ended.
+    /// Adds an event. Events of a thread come in the order in which they ended.
     pub(in super::super) fn add(&mut self, event: &Event, names: &Names) {
         self.events += 1;
         let Some(kind) = event.kind else { return };
@@ -104,7 +98,7 @@ impl ProcessSummary {
     }
 
     fn stage(&mut self, kind: Kind, stage: Stage, event: &Event) {
-        // What has a table of its own is not in this one.
+        // Filters, storage and waits have tables of their own.
         if !matches!(stage, Stage::Filter | Stage::Disk | Stage::Wait) {
             self.stages.entry(kind.text()).or_default().add(event);
         }
@@ -148,7 +142,7 @@ impl ProcessSummary {
         let ended = self.state.ended.entry(event.thread).or_default();
         let within = ended.iter().rev().take_while(|inner| inner.is_within(event)).count();
         let inner = ended.split_off(ended.len() - within);
-        if ended.len() == NESTED {
+        if ended.len() == REMEMBERED_CALLS {
             ended.remove(0);
         }
         ended.push(call);
@@ -176,7 +170,7 @@ impl ProcessSummary {
         let key = (event.file, event.offset, event.item);
         let known = self.state.variables.get(&key).copied();
         let index = known.unwrap_or_else(|| {
-            if self.variables.len() < MOST_ROWS {
+            if self.variables.len() < SUMS_PER_KIND {
                 let group = u32::try_from(event.offset).unwrap_or(u32::MAX);
                 let name = names.variable(event.file, group, event.item);
                 let name = name.map_or_else(|| format!("variable {}", event.item), str::to_owned);
@@ -192,19 +186,19 @@ impl ProcessSummary {
 
     fn storage(&mut self, kind: Kind, event: &Event, names: &Names) {
         if kind == Kind::Open {
-            // The backend's comes first, it is the deepest.
+            // The event of the backend, which is the deepest, comes first.
             let bottom = self.state.bottoms.entry(event.opening()).or_default();
             *bottom = (*bottom).max(event.depth());
         }
         let token = names.layer(event.opening(), event.depth()).unwrap_or("");
         if kind == Kind::Open && matches!(token.split([':', '.']).next(), Some("mmap")) {
-            // It reads past what is below it.
+            // `mmap` reads without the layers below it, so it counts as the backend.
             self.state.bottoms.insert(event.opening(), event.depth());
         }
         let key = format!("{:03} {token}", event.depth());
         let n_files = self.files.len();
         let file = *self.state.files.entry(event.file).or_insert_with(|| {
-            if n_files < MOST_ROWS {
+            if n_files < SUMS_PER_KIND {
                 let path = names.file(event.file).unwrap_or("in memory").to_owned();
                 self.files.push(FileSummary { path, layers: BTreeMap::new() });
             }
@@ -245,7 +239,7 @@ impl ProcessSummary {
         self.state.bottoms.get(&event.opening()).is_none_or(|bottom| *bottom == event.depth())
     }
 
-    /// One more range of the call before it.
+    /// Adds one more range of the call before.
     fn more(&mut self, event: &Event) {
         let Some((file, key, writes)) = self.state.last.get(&event.thread) else { return };
         let Some(layer) = self.files[*file].layers.get_mut(key) else { return };
@@ -259,7 +253,7 @@ impl ProcessSummary {
         }
     }
 
-    /// Bytes came to the backend, or from it.
+    /// Notes an access to the backend.
     fn reached(&mut self, kind: Kind, event: &Event) {
         let direction = match kind {
             Kind::Read => AccessDirection::Read,
@@ -284,7 +278,7 @@ impl ProcessSummary {
                 direction,
             });
         }
-        if charts.accesses.len() >= MOST_ACCESSES {
+        if charts.accesses.len() >= PICTURE_ACCESSES {
             let mut odd = false;
             charts.accesses.retain(|_| {
                 odd = !odd;
@@ -295,8 +289,8 @@ impl ProcessSummary {
     }
 }
 
-/// The sum of that name; of the last ones where there are too many.
+/// The sum with this name, or the common one of all later names where there are too many.
 fn row<'a>(rows: &'a mut BTreeMap<String, Sum>, name: &str) -> &'a mut Sum {
-    let name = if rows.len() < MOST_ROWS || rows.contains_key(name) { name } else { "others" };
+    let name = if rows.len() < SUMS_PER_KIND || rows.contains_key(name) { name } else { "others" };
     rows.entry(name.to_owned()).or_default()
 }
