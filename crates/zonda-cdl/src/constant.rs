@@ -1,8 +1,8 @@
-//! Constants, as they are written.
+//! Constants of CDL as the text has them.
 
-/// A number of the type that it has by its suffix, or by its size.
+/// A number. Its type follows from its suffix, or else from its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum NumberConstant {
     /// `12b`, or a character: `'x'`.
     Byte(i8),
     /// `12s`
@@ -17,28 +17,28 @@ pub enum Number {
     UByte(u8),
     /// `12us`
     UShort(u16),
-    /// `12u`, or what fits no int.
+    /// `12u`, or a number that is too large for an int.
     UInt(u32),
-    /// `12ll`, or what fits no int.
+    /// `12ll`, or a number that is too large for an unsigned int or too small for an int.
     Int64(i64),
-    /// `12ull`, or what fits no unsigned int.
+    /// `12ull`, or a number that is too large for a 64-bit integer.
     UInt64(u64),
 }
 
-/// A value where it was written.
+/// A constant with its place in the text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct PlacedConstant {
     /// Byte of the text.
     pub at: u64,
-    /// What is there.
+    /// The constant.
     pub value: Constant,
 }
 
-/// A value as it is written.
+/// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// A number or a character.
-    Number(Number),
+    Number(NumberConstant),
     /// `"text"`, with its escapes undone.
     Text(Vec<u8>),
     /// `0x1a2b`: hexadecimal digits, an even number of them.
@@ -50,24 +50,24 @@ pub enum Constant {
     /// A member of an enum type, `Member` or `type.Member`.
     Member(Vec<u8>),
     /// `{...}`
-    List(Vec<Item>),
+    List(Vec<PlacedConstant>),
 }
 
-impl Number {
+impl NumberConstant {
     /// The number that `nc_type` has in `netcdf.h`.
     #[must_use]
     pub fn nc_type(self) -> i32 {
         match self {
-            Number::Byte(_) => 1,
-            Number::Short(_) => 3,
-            Number::Int(_) => 4,
-            Number::Float(_) => 5,
-            Number::Double(_) => 6,
-            Number::UByte(_) => 7,
-            Number::UShort(_) => 8,
-            Number::UInt(_) => 9,
-            Number::Int64(_) => 10,
-            Number::UInt64(_) => 11,
+            NumberConstant::Byte(_) => 1,
+            NumberConstant::Short(_) => 3,
+            NumberConstant::Int(_) => 4,
+            NumberConstant::Float(_) => 5,
+            NumberConstant::Double(_) => 6,
+            NumberConstant::UByte(_) => 7,
+            NumberConstant::UShort(_) => 8,
+            NumberConstant::UInt(_) => 9,
+            NumberConstant::Int64(_) => 10,
+            NumberConstant::UInt64(_) => 11,
         }
     }
 
@@ -75,21 +75,21 @@ impl Number {
     #[must_use]
     pub fn integer(self) -> Option<i128> {
         Some(match self {
-            Number::Byte(n) => n.into(),
-            Number::Short(n) => n.into(),
-            Number::Int(n) => n.into(),
-            Number::UByte(n) => n.into(),
-            Number::UShort(n) => n.into(),
-            Number::UInt(n) => n.into(),
-            Number::Int64(n) => n.into(),
-            Number::UInt64(n) => n.into(),
-            Number::Float(_) | Number::Double(_) => return None,
+            NumberConstant::Byte(n) => n.into(),
+            NumberConstant::Short(n) => n.into(),
+            NumberConstant::Int(n) => n.into(),
+            NumberConstant::UByte(n) => n.into(),
+            NumberConstant::UShort(n) => n.into(),
+            NumberConstant::UInt(n) => n.into(),
+            NumberConstant::Int64(n) => n.into(),
+            NumberConstant::UInt64(n) => n.into(),
+            NumberConstant::Float(_) | NumberConstant::Double(_) => return None,
         })
     }
 }
 
 impl Constant {
-    /// What it is, for messages.
+    /// The kind of constant in words, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self {
             Constant::Number(_) => "a number",

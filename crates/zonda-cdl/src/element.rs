@@ -1,21 +1,24 @@
-//! Constants become values in memory: native bytes in the layout of C, strings and sequences beside
-//! them.
+//! Makes values in memory of constants: native bytes in the layout of C, with strings and sequences
+//! beside them.
 
 use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, default_fill};
 
-use crate::constant::{Constant, Item, Number};
+use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::fault::{Fault, shown};
-use crate::schema::{Attribute, Class, Field, Primitive, Schema, TypeRef, UserType, Variable};
+use crate::schema::{
+    AttributeDef, FieldDef, Primitive, Schema, TypeClass, TypeDef, TypeRef, VariableDef,
+};
 
-/// Most bytes of values that are made in one go: a short text may ask for large ones.
+/// The most bytes of values that are made at once. A short text may ask for large values.
 const MOST_BYTES: usize = 1 << 28;
 
-/// Strings and items of sequences, which values hold by number, from 1 on; 0 is none.
+/// Strings and items of sequences. Values contain their numbers, from 1 on; 0 means that there is
+/// none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pieces {
+pub struct VlenPieces {
     bytes: Vec<u8>,
-    /// Where each one ends.
+    /// The end of each one in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -25,12 +28,12 @@ pub struct Elements {
     /// The values. A string is the number of its piece (8 bytes); a sequence is its length (8 bytes)
     /// and the number of the piece with its items.
     pub bytes: Vec<u8>,
-    /// What they point to.
-    pub pieces: Pieces,
+    /// The strings and sequences whose numbers are in `bytes`.
+    pub pieces: VlenPieces,
 }
 
-impl Pieces {
-    /// The piece with that number.
+impl VlenPieces {
+    /// The string or the items with this number.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<&[u8]> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
@@ -59,7 +62,7 @@ impl Pieces {
 }
 
 impl Elements {
-    /// Takes out everything; memory stays.
+    /// Removes everything but keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.pieces.bytes.clear();
@@ -67,19 +70,20 @@ impl Elements {
     }
 }
 
-/// Appends a value of a type. A fill value stands for `own_fill`, or else for that of the type.
+/// Appends a value of a type. The constant `_` means `own_fill`, or else the fill value of the
+/// type.
 ///
 /// # Errors
-/// A constant that is no value of the type.
+/// A constant that cannot be a value of the type.
 pub fn encode(
     schema: &Schema,
     ty: TypeRef,
-    item: &Item,
-    own_fill: Option<&Item>,
+    item: &PlacedConstant,
+    own_fill: Option<&PlacedConstant>,
     out: &mut Elements,
 ) -> Result<(), Fault> {
     let mut bytes = std::mem::take(&mut out.bytes);
-    let encoder = Encoder { schema };
+    let encoder = ConstantEncoder { schema };
     let item = match (&item.value, own_fill) {
         (Constant::Fill, Some(own)) => own,
         _ => item,
@@ -92,18 +96,18 @@ pub fn encode(
 /// Appends the fill value of a variable.
 ///
 /// # Errors
-/// A `_FillValue` that is no value of the type; a type too large.
-pub fn fill(schema: &Schema, var: &Variable, out: &mut Elements) -> Result<(), Fault> {
-    let item = Item { at: var.at, value: Constant::Fill };
+/// A `_FillValue` that cannot be a value of the type; a type that is too large.
+pub fn fill(schema: &Schema, var: &VariableDef, out: &mut Elements) -> Result<(), Fault> {
+    let item = PlacedConstant { at: var.at, value: Constant::Fill };
     encode(schema, var.ty, &item, var.fill.as_ref(), out)
 }
 
-/// Values of an attribute, and how many they are. Text of one of characters is joined; an empty one has
-/// one NUL, as the reference makes it.
+/// Values of an attribute, and their number. Texts of an attribute of characters are joined; an
+/// empty one has one NUL, as in the reference.
 ///
 /// # Errors
-/// A constant that is no value of its type.
-pub fn attribute(schema: &Schema, att: &Attribute) -> Result<(Elements, usize), Fault> {
+/// A constant that cannot be a value of its type.
+pub fn attribute(schema: &Schema, att: &AttributeDef) -> Result<(Elements, usize), Fault> {
     let mut out = Elements::default();
     if att.ty == TypeRef::CHAR {
         characters(&att.values, &mut out.bytes)?;
@@ -123,12 +127,12 @@ pub fn attribute(schema: &Schema, att: &Attribute) -> Result<(Elements, usize), 
     Ok((out, att.values.len()))
 }
 
-/// Characters and strings, one behind the other.
-pub(crate) fn characters(items: &[Item], out: &mut Vec<u8>) -> Result<(), Fault> {
+/// Appends characters and strings one after the other.
+pub(crate) fn characters(items: &[PlacedConstant], out: &mut Vec<u8>) -> Result<(), Fault> {
     for item in items {
         match &item.value {
-            Constant::Number(Number::Byte(byte)) => out.push(byte.cast_unsigned()),
-            Constant::Number(Number::UByte(byte)) => out.push(*byte),
+            Constant::Number(NumberConstant::Byte(byte)) => out.push(byte.cast_unsigned()),
+            Constant::Number(NumberConstant::UByte(byte)) => out.push(*byte),
             Constant::Text(text) => out.extend_from_slice(text),
             Constant::Fill => out.push(0),
             other => {
@@ -140,17 +144,17 @@ pub(crate) fn characters(items: &[Item], out: &mut Vec<u8>) -> Result<(), Fault>
     Ok(())
 }
 
-struct Encoder<'a> {
+struct ConstantEncoder<'a> {
     schema: &'a Schema,
 }
 
-impl Encoder<'_> {
+impl ConstantEncoder<'_> {
     fn value(
         &self,
         ty: TypeRef,
-        item: &Item,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
         match ty {
             TypeRef::Primitive(Primitive::String) => self.string(item, out, pieces),
@@ -162,7 +166,12 @@ impl Encoder<'_> {
         }
     }
 
-    fn string(&self, item: &Item, out: &mut Vec<u8>, pieces: &mut Pieces) -> Result<(), Fault> {
+    fn string(
+        &self,
+        item: &PlacedConstant,
+        out: &mut Vec<u8>,
+        pieces: &mut VlenPieces,
+    ) -> Result<(), Fault> {
         let number = match &item.value {
             Constant::Text(text) => pieces.add(text),
             Constant::Fill => pieces.add(b""),
@@ -174,7 +183,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn atomic(&self, ext: ExtType, item: &Item, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn atomic(&self, ext: ExtType, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), Fault> {
         let value = match &item.value {
             Constant::Number(number) => convert(*number, ext),
             Constant::Fill => default_fill(ext),
@@ -192,14 +201,14 @@ impl Encoder<'_> {
     fn user(
         &self,
         index: usize,
-        ty: &UserType,
-        item: &Item,
+        ty: &TypeDef,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
         match &ty.class {
-            Class::Opaque => opaque(ty.size, item, out),
-            Class::Enum { base, members } => {
+            TypeClass::Opaque => opaque(ty.size, item, out),
+            TypeClass::Enum { base, members } => {
                 let value = match &item.value {
                     Constant::Fill => members.first().map_or([0; 8], |member| member.value),
                     Constant::Member(name) => self.member(index, name, item.at)?,
@@ -208,21 +217,21 @@ impl Encoder<'_> {
                 out.extend_from_slice(&value[..base.size()]);
                 Ok(())
             }
-            Class::Vlen { base } => self.vlen(*base, item, out, pieces),
-            Class::Compound(fields) => self.compound(ty, fields, item, out, pieces),
+            TypeClass::Vlen { base } => self.vlen(*base, item, out, pieces),
+            TypeClass::Compound(fields) => self.compound(ty, fields, item, out, pieces),
         }
     }
 
-    /// The value of a member, by its name alone or behind that of its type. A name alone is looked for
-    /// in the type that is expected.
+    /// The value of an enum member, which is written `Member` or `type.Member`. A name alone is
+    /// looked up in the expected type.
     fn member(&self, ty: usize, name: &[u8], at: u64) -> Result<[u8; 8], Fault> {
-        let Some(UserType { class: Class::Enum { members, .. }, name: type_name, .. }) =
+        let Some(TypeDef { class: TypeClass::Enum { members, .. }, name: type_name, .. }) =
             self.schema.types.get(ty)
         else {
             return Err(Fault::at(at, "this type has no members"));
         };
         let find = |name: &[u8]| members.iter().find(|member| member.name == name);
-        // A path names the type by its groups, too.
+        // The type may be given by a path.
         let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
         let behind = last.strip_prefix(&type_name[..]).and_then(|rest| rest.strip_prefix(b"."));
         let found = find(last).or_else(|| behind.and_then(find));
@@ -235,16 +244,16 @@ impl Encoder<'_> {
     fn vlen(
         &self,
         base: TypeRef,
-        item: &Item,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
-        let one = [Item { at: item.at, value: Constant::Fill }];
-        let items: &[Item] = match &item.value {
+        let one = [PlacedConstant { at: item.at, value: Constant::Fill }];
+        let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
-            // As in the reference: one value of the base type.
+            // As in the reference, a constant without braces is a sequence of one value.
             Constant::Fill => &one,
-            // Characters in quotes are a sequence, too.
+            // A string is a sequence of characters.
             Constant::Text(_) if base == TypeRef::CHAR => std::slice::from_ref(item),
             other => return unexpected(item.at, other, "a sequence in {...}"),
         };
@@ -265,13 +274,13 @@ impl Encoder<'_> {
 
     fn compound(
         &self,
-        ty: &UserType,
-        fields: &[Field],
-        item: &Item,
+        ty: &TypeDef,
+        fields: &[FieldDef],
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
-        let items: &[Item] = match &item.value {
+        let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
             Constant::Fill => &[],
             other => return unexpected(item.at, other, "a compound value in {...}"),
@@ -284,7 +293,7 @@ impl Encoder<'_> {
         let begin = out.len();
         for (index, field) in fields.iter().enumerate() {
             out.resize(begin + field.offset, 0);
-            let missing = Item { at: item.at, value: Constant::Fill };
+            let missing = PlacedConstant { at: item.at, value: Constant::Fill };
             self.field(field, items.get(index).unwrap_or(&missing), out, pieces)?;
         }
         out.resize(begin + ty.size, 0);
@@ -293,10 +302,10 @@ impl Encoder<'_> {
 
     fn field(
         &self,
-        field: &Field,
-        item: &Item,
+        field: &FieldDef,
+        item: &PlacedConstant,
         out: &mut Vec<u8>,
-        pieces: &mut Pieces,
+        pieces: &mut VlenPieces,
     ) -> Result<(), Fault> {
         if field.dims.is_empty() {
             return self.value(field.ty, item, out, pieces);
@@ -307,7 +316,7 @@ impl Encoder<'_> {
         let (Some(n_values), Some(n_bytes)) = (n_values, n_bytes) else {
             return Err(Fault::at(item.at, format!("field {} is too large", shown(&field.name))));
         };
-        let items: &[Item] = match &item.value {
+        let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
             Constant::Fill => &[],
             Constant::Text(_) if field.ty == TypeRef::CHAR => std::slice::from_ref(item),
@@ -320,7 +329,7 @@ impl Encoder<'_> {
             for item in items {
                 characters(std::slice::from_ref(item), out)?;
                 let len = out.len() - begin;
-                // What is behind the last row is cut off in the end.
+                // Values after the last row are cut off at the end.
                 let rows = len.checked_next_multiple_of(unit).unwrap_or(n_bytes);
                 out.resize(begin + rows.min(n_bytes), 0);
             }
@@ -331,7 +340,7 @@ impl Encoder<'_> {
             let why = format!("field {} has {n_values} values only", shown(&field.name));
             return Err(Fault::at(extra.at, why));
         }
-        let missing = Item { at: item.at, value: Constant::Fill };
+        let missing = PlacedConstant { at: item.at, value: Constant::Fill };
         for index in 0..n_values {
             self.value(field.ty, items.get(index).unwrap_or(&missing), out, pieces)?;
         }
@@ -343,17 +352,17 @@ fn unexpected(at: u64, found: &Constant, expected: &str) -> Result<(), Fault> {
     Err(Fault::at(at, format!("expected {expected}, found {}", found.what())))
 }
 
-/// Makes room for so many bytes more.
+/// Reserves memory for `more` bytes.
 fn room(at: u64, out: &mut Vec<u8>, more: usize) -> Result<(), Fault> {
     let Some(sum) = out.len().checked_add(more).filter(|sum| *sum <= MOST_BYTES) else {
         return Err(Fault::at(at, "these values have too many bytes"));
     };
-    // More than that is reserved where there is some, since values come one by one.
+    // Reserves more than that if there is memory, because values come one by one.
     out.try_reserve(more).map_err(|_| Fault::at(at, NoMemory::of::<u8>(sum).to_string()))
 }
 
-/// As many bytes as the type has: what is missing is zero, what is too much is left out.
-fn opaque(size: usize, item: &Item, out: &mut Vec<u8>) -> Result<(), Fault> {
+/// Appends an opaque value. Missing bytes are zero, and surplus ones are left out.
+fn opaque(size: usize, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), Fault> {
     let digits: &[u8] = match &item.value {
         Constant::Opaque(digits) => digits,
         Constant::Fill => b"",
@@ -371,7 +380,7 @@ fn byte_of(digits: [u8; 2]) -> u8 {
     value(digits[0]) << 4 | value(digits[1])
 }
 
-/// An opaque constant as a number: its bytes as they lie in memory of a little-endian machine.
+/// An opaque constant as a number: its bytes in memory, read as on a little-endian machine.
 fn from_digits(digits: &[u8]) -> [u8; 8] {
     let mut value = [0; 8];
     for (to, pair) in value.iter_mut().zip(digits.as_chunks::<2>().0) {
@@ -389,8 +398,8 @@ fn put<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
     value
 }
 
-/// A floating-point number as C on this machine makes it an integer of at most 32 bits: the integer part
-/// if an int can hold it, else the least int, of which narrower types take the lower bits.
+/// Converts a floating-point number to an integer of at most 32 bits as C does on x86: the integer
+/// part if it fits an int, else the lowest int. Narrower types take the lower bits of it.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn int_of(value: f64) -> i64 {
     let cut = value.trunc();
@@ -419,17 +428,18 @@ pub(crate) fn uint64_of(value: f64) -> u64 {
     }
 }
 
-/// A number as a value of a type, converted as C converts it: what does not fit loses its upper bits.
+/// Converts a number to the native bytes of a type as C does: numbers that do not fit lose their
+/// upper bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 #[must_use]
-pub(crate) fn convert(number: Number, ext: ExtType) -> [u8; 8] {
+pub(crate) fn convert(number: NumberConstant, ext: ExtType) -> [u8; 8] {
     let double = match number {
-        Number::Float(value) => Some(f64::from(value)),
-        Number::Double(value) => Some(value),
+        NumberConstant::Float(value) => Some(f64::from(value)),
+        NumberConstant::Double(value) => Some(value),
         _ => None,
     };
     let int = number.integer().unwrap_or(0);
-    // Lower bits of what C makes of the number.
+    // The lower bits of what C makes of the number.
     let bits32 = double.map_or(int as i64, int_of);
     match ext {
         ExtType::Byte | ExtType::Char | ExtType::UByte => put([bits32 as u8]),
@@ -439,14 +449,14 @@ pub(crate) fn convert(number: Number, ext: ExtType) -> [u8; 8] {
         ExtType::Int64 => put(double.map_or(int as i64, int64_of).to_ne_bytes()),
         ExtType::UInt64 => put(double.map_or(int as u64, uint64_of).to_ne_bytes()),
         ExtType::Float => put(match number {
-            Number::Float(value) => value.to_ne_bytes(),
+            NumberConstant::Float(value) => value.to_ne_bytes(),
             _ => double.map_or(int as f32, |value| value as f32).to_ne_bytes(),
         }),
         ExtType::Double => put(double.unwrap_or(int as f64).to_ne_bytes()),
     }
 }
 
-/// The number that a text begins with, 0 if it begins with none.
+/// The number at the beginning of a text; 0 if there is none.
 fn from_text(text: &[u8], ext: ExtType) -> [u8; 8] {
     let text = text.trim_ascii_start();
     let is_float = matches!(ext, ExtType::Float | ExtType::Double);
@@ -463,20 +473,21 @@ fn from_text(text: &[u8], ext: ExtType) -> [u8; 8] {
     }
     let text = std::str::from_utf8(&text[..len]).unwrap_or_default();
     let number = match is_float {
-        true => Number::Double(text.parse().unwrap_or(0.0)),
+        true => NumberConstant::Double(text.parse().unwrap_or(0.0)),
         false => match text.parse::<i64>() {
-            Ok(value) => Number::Int64(value),
-            Err(_) => Number::UInt64(text.parse().unwrap_or(0)),
+            Ok(value) => NumberConstant::Int64(value),
+            Err(_) => NumberConstant::UInt64(text.parse().unwrap_or(0)),
         },
     };
     convert(number, ext)
 }
 
-/// A number as a string: integers in full, others with eight significant digits, as `%.8g` in C.
-fn number_text(number: Number) -> String {
+/// The text of a number: all digits of integers, eight significant digits of others, as `%.8g` in
+/// C.
+fn number_text(number: NumberConstant) -> String {
     match number {
-        Number::Float(value) => general(f64::from(value), 8),
-        Number::Double(value) => general(value, 8),
+        NumberConstant::Float(value) => general(f64::from(value), 8),
+        NumberConstant::Double(value) => general(value, 8),
         other => other.integer().unwrap_or(0).to_string(),
     }
 }

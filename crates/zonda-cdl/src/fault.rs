@@ -1,4 +1,4 @@
-//! What is wrong with a text, and where.
+//! Errors in a text, with their place.
 
 use std::fmt;
 use std::io;
@@ -6,60 +6,59 @@ use std::io;
 use zonda_model::memory::NoMemory;
 
 use crate::source::Source;
+use crate::tuning::FAULT_BLOCK_BYTES;
 
-/// Most bytes of a line that are shown.
+/// The most bytes of a line that are shown.
 const SHOWN: usize = 100;
-/// Bytes shown before the place, where that is not near the beginning of a line.
+/// Bytes shown before the place, if that is far from the beginning of its line.
 const BEFORE: usize = 60;
-/// Bytes of a line behind which a place is not near.
+/// A place further than this many bytes from the beginning of its line is far from it.
 const NEAR: u64 = 80;
-/// Bytes of the text that are looked at in one go.
-const BLOCK: usize = 64 << 10;
 
-/// Something wrong, at an offset of the text where one is concerned.
+/// An error, with an offset of the text if one is concerned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     /// Byte of the text, counted from 0.
     pub at: Option<u64>,
-    /// Bytes of it that are meant, at least 1.
+    /// Length of the wrong part in bytes, at least 1.
     pub len: usize,
-    /// What is wrong, without a place.
+    /// The message, without the place.
     pub message: String,
 }
 
 /// A line of the text, and a place in it.
-struct Place {
+struct LineAndColumn {
     /// From 1 on.
     line: u64,
     /// In bytes, from 1 on.
     column: u64,
-    /// The line, or what is around the place.
+    /// The line, or a part of it around the place.
     text: Vec<u8>,
-    /// Where in `text` the place is.
+    /// The place in `text`.
     within: usize,
 }
 
 impl Fault {
-    /// Something wrong at a byte.
+    /// An error at a byte.
     #[must_use]
     pub fn at(at: u64, message: impl Into<String>) -> Fault {
         Fault { at: Some(at), len: 1, message: message.into() }
     }
 
-    /// Something wrong that has no place.
+    /// An error without a place.
     #[must_use]
     pub fn nowhere(message: impl Into<String>) -> Fault {
         Fault { at: None, len: 1, message: message.into() }
     }
 
-    /// The same about so many bytes.
+    /// The same error for a part of `len` bytes.
     #[must_use]
     pub(crate) fn over(self, len: usize) -> Fault {
         Fault { len: len.max(1), ..self }
     }
 
-    /// What is wrong with the text called `name`: line, column, the line itself and a mark below the
+    /// The message for a text called `name`: line, column, the line itself and a mark below the
     /// place. The first line has the form `NAME line L, column C: MESSAGE`.
     #[must_use]
     pub fn explain(&self, name: &str, source: &Source) -> String {
@@ -70,7 +69,7 @@ impl Fault {
         let blank = " ".repeat(number.len());
         let text = String::from_utf8_lossy(&place.text);
         let before = String::from_utf8_lossy(&place.text[..place.within]);
-        // Tabs stay, so that the mark is below the place whatever they are wide.
+        // Tabs stay, so that the mark is below the place for any width of tabs.
         let lead: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let room = place.text.len().saturating_sub(place.within).max(1);
         let mark = "^".repeat(self.len.min(room));
@@ -96,13 +95,13 @@ impl From<io::Error> for Fault {
 }
 
 /// Line and column of a byte.
-fn place(source: &Source, at: u64) -> io::Result<Place> {
+fn place(source: &Source, at: u64) -> io::Result<LineAndColumn> {
     let at = at.min(source.len());
     let (mut line, mut line_begin) = (1, source.begin());
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; FAULT_BLOCK_BYTES];
     let mut offset = source.begin();
     while offset < at {
-        let want = usize::try_from(at - offset).unwrap_or(BLOCK).min(BLOCK);
+        let want = usize::try_from(at - offset).unwrap_or(FAULT_BLOCK_BYTES).min(FAULT_BLOCK_BYTES);
         let got = source.read_at(offset, &mut block[..want])?;
         if got == 0 {
             break;
@@ -120,10 +119,10 @@ fn place(source: &Source, at: u64) -> io::Result<Place> {
     let within = usize::try_from(at - shown_from).unwrap_or(0).min(got);
     let rest = text[within..].iter().position(|byte| *byte == b'\n');
     text.truncate(rest.map_or(got, |rest| within + rest));
-    Ok(Place { line, column: at - line_begin + 1, text, within })
+    Ok(LineAndColumn { line, column: at - line_begin + 1, text, within })
 }
 
-/// A name in a message: it may be any bytes.
+/// A name in a message. Names may have any bytes.
 pub(crate) fn shown(name: &[u8]) -> impl fmt::Display + '_ {
     String::from_utf8_lossy(name)
 }

@@ -1,23 +1,23 @@
-//! The type of an attribute that has none written: from its values.
+//! The type of an attribute without a written type, which follows from its values.
 
 use zonda_model::ExtType;
 
-use crate::constant::{Constant, Item, Number};
+use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::fault::Fault;
 use crate::schema::{Primitive, TypeRef};
 
-/// Types of values by width, narrowest first; the signed and the unsigned one of a width are equals.
-fn width(number: Number) -> Option<(u8, ExtType)> {
+/// The width of a number's type, narrowest first. Signed and unsigned types have equal widths.
+fn width(number: NumberConstant) -> Option<(u8, ExtType)> {
     Some(match number {
-        Number::Byte(_) => (1, ExtType::Byte),
-        Number::UByte(_) => (1, ExtType::UByte),
-        Number::Short(_) => (2, ExtType::Short),
-        Number::UShort(_) => (2, ExtType::UShort),
-        Number::Int(_) => (4, ExtType::Int),
-        Number::UInt(_) => (4, ExtType::UInt),
-        Number::Int64(_) => (8, ExtType::Int64),
-        Number::UInt64(_) => (8, ExtType::UInt64),
-        Number::Float(_) | Number::Double(_) => return None,
+        NumberConstant::Byte(_) => (1, ExtType::Byte),
+        NumberConstant::UByte(_) => (1, ExtType::UByte),
+        NumberConstant::Short(_) => (2, ExtType::Short),
+        NumberConstant::UShort(_) => (2, ExtType::UShort),
+        NumberConstant::Int(_) => (4, ExtType::Int),
+        NumberConstant::UInt(_) => (4, ExtType::UInt),
+        NumberConstant::Int64(_) => (8, ExtType::Int64),
+        NumberConstant::UInt64(_) => (8, ExtType::UInt64),
+        NumberConstant::Float(_) | NumberConstant::Double(_) => return None,
     })
 }
 
@@ -25,10 +25,10 @@ fn width(number: Number) -> Option<(u8, ExtType)> {
 /// a narrow one, and of equally wide ones the last. Without values it is an empty text.
 ///
 /// # Errors
-/// Values of which no list of numbers or text can be made.
-pub(crate) fn attribute_type(values: &[Item]) -> Result<TypeRef, Fault> {
-    let refuse = |item: &Item, why: &str| Err(Fault::at(item.at, why));
-    let is_text = |item: &Item| matches!(item.value, Constant::Text(_));
+/// Values that cannot be a list of numbers or a text.
+pub(crate) fn attribute_type(values: &[PlacedConstant]) -> Result<TypeRef, Fault> {
+    let refuse = |item: &PlacedConstant, why: &str| Err(Fault::at(item.at, why));
+    let is_text = |item: &PlacedConstant| matches!(item.value, Constant::Text(_));
     if values.iter().any(is_text) || values.is_empty() {
         return match values.iter().find(|item| !is_text(item)) {
             Some(other) => refuse(other, "text and numbers in one attribute without a type"),
@@ -43,9 +43,9 @@ pub(crate) fn attribute_type(values: &[Item]) -> Result<TypeRef, Fault> {
             return refuse(item, &format!("an attribute with {what} in it needs a type in front"));
         };
         match number {
-            Number::Float(_) => float = true,
-            Number::Double(_) => double = true,
-            Number::UInt64(value) => beyond_int64 |= i64::try_from(*value).is_err(),
+            NumberConstant::Float(_) => float = true,
+            NumberConstant::Double(_) => double = true,
+            NumberConstant::UInt64(value) => beyond_int64 |= i64::try_from(*value).is_err(),
             _ => {}
         }
         if let Some(next) = width(*number) {
@@ -67,15 +67,17 @@ mod tests {
     use super::*;
 
     fn infer(values: Vec<Constant>) -> Option<ExtType> {
-        let items: Vec<Item> = values.into_iter().map(|value| Item { at: 0, value }).collect();
+        let items: Vec<PlacedConstant> =
+            values.into_iter().map(|value| PlacedConstant { at: 0, value }).collect();
         attribute_type(&items).ok().and_then(TypeRef::atomic)
     }
 
     #[test]
     fn widest_wins() {
         use Constant::Number as N;
-        let (byte, int, uint) = (N(Number::Byte(1)), N(Number::Int(1)), N(Number::UInt(1)));
-        let (float, double) = (N(Number::Float(1.0)), N(Number::Double(1.0)));
+        let (byte, int, uint) =
+            (N(NumberConstant::Byte(1)), N(NumberConstant::Int(1)), N(NumberConstant::UInt(1)));
+        let (float, double) = (N(NumberConstant::Float(1.0)), N(NumberConstant::Double(1.0)));
         assert_eq!(infer(vec![]), Some(ExtType::Char));
         assert_eq!(
             infer(vec![Constant::Text(vec![]), Constant::Text(vec![])]),
@@ -87,8 +89,8 @@ mod tests {
         assert_eq!(infer(vec![int.clone(), uint]), Some(ExtType::UInt));
         assert_eq!(infer(vec![int.clone(), float.clone()]), Some(ExtType::Float));
         assert_eq!(infer(vec![float, double, int.clone()]), Some(ExtType::Double));
-        let large = N(Number::UInt64(u64::MAX));
-        assert_eq!(infer(vec![large, N(Number::Int64(-1))]), Some(ExtType::UInt64));
+        let large = N(NumberConstant::UInt64(u64::MAX));
+        assert_eq!(infer(vec![large, N(NumberConstant::Int64(-1))]), Some(ExtType::UInt64));
         assert_eq!(infer(vec![int.clone(), Constant::Text(vec![])]), None);
         assert_eq!(infer(vec![int, Constant::List(vec![])]), None);
     }

@@ -12,15 +12,16 @@ mod names;
 mod parser;
 mod schema;
 mod source;
+mod tuning;
 
-pub use constant::{Constant, Item, Number};
-pub use data::{Nowhere, Sink, Slab, stream};
-pub use element::{Elements, Pieces, attribute, encode, fill, general};
+pub use constant::{Constant, NumberConstant, PlacedConstant};
+pub use data::{DataSink, DataSlab, Nowhere, stream};
+pub use element::{Elements, VlenPieces, attribute, encode, fill, general};
 pub use fault::Fault;
-pub use kind::Kind;
+pub use kind::FileKind;
 pub use parser::{Dialect, parse};
 pub use schema::{
-    Attribute, Class, Dimension, Endian, Field, Group, Member, Primitive, Quantizer, Schema,
-    Special, Storage, TypeRef, UserType, Variable,
+    AttributeDef, DimensionDef, Endian, FieldDef, GroupDef, MemberDef, Primitive, Quantizer,
+    Schema, StorageLayout, TypeClass, TypeDef, TypeRef, VariableDef, VariableStorage,
 };
 pub use source::Source;

@@ -1,16 +1,17 @@
-//! Which object a name means.
+//! Finds the object that a name means.
 //!
-//! Dimensions are looked for in the group and those around it; types there, and then in the whole text,
-//! where there must be one only; variables in the group itself. A path means exactly what it says.
+//! Dimensions are looked up in the group and those around it. So are types; if none is found, the
+//! only type of that name in the whole text is meant. Variables are looked up in the group itself.
+//! A path means exactly one object.
 
 use std::collections::HashMap;
 
 use crate::schema::{Primitive, TypeRef};
 use zonda_model::ExtType;
 
-/// What has names of its own.
+/// Kinds of objects. Objects of different kinds may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Space {
+pub(crate) enum NameSpace {
     Group,
     Type,
     Dimension,
@@ -19,77 +20,83 @@ pub(crate) enum Space {
 
 /// A name as it is written.
 #[derive(Clone, Debug)]
-pub(crate) enum Reference {
+pub(crate) enum NameReference {
     Name(Vec<u8>),
     Path(Vec<Vec<u8>>),
-    /// A type, by the word that is written: something may have that name all the same.
+    /// A keyword for a type. An object may have this name all the same.
     Primitive(Primitive, Vec<u8>),
 }
 
-impl Reference {
-    /// The name, if it is no path.
+impl NameReference {
+    /// The name; `None` for a path.
     pub(crate) fn into_name(self) -> Option<Vec<u8>> {
         match self {
-            Reference::Name(name) | Reference::Primitive(_, name) => Some(name),
-            Reference::Path(_) => None,
+            NameReference::Name(name) | NameReference::Primitive(_, name) => Some(name),
+            NameReference::Path(_) => None,
         }
     }
 
-    /// As it is written, for messages.
+    /// The name as it is written, for messages.
     pub(crate) fn text(&self) -> String {
         match self {
-            Reference::Name(name) => String::from_utf8_lossy(name).into_owned(),
-            Reference::Path(parts) => {
+            NameReference::Name(name) => String::from_utf8_lossy(name).into_owned(),
+            NameReference::Path(parts) => {
                 let parts = parts.iter().map(|part| String::from_utf8_lossy(part));
                 parts.fold(String::new(), |text, part| text + "/" + &part)
             }
-            Reference::Primitive(_, word) => String::from_utf8_lossy(word).into_owned(),
+            NameReference::Primitive(_, word) => String::from_utf8_lossy(word).into_owned(),
         }
     }
 }
 
 /// Names of all objects.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    /// By space, group and name.
-    by_name: HashMap<(Space, usize, Vec<u8>), usize>,
+pub(crate) struct NameTable {
+    /// Objects by kind, group and name.
+    by_name: HashMap<(NameSpace, usize, Vec<u8>), usize>,
     /// Types by name, whatever their group.
     types: HashMap<Vec<u8>, Vec<usize>>,
-    /// The group around each one.
+    /// The group around each group.
     parents: Vec<Option<usize>>,
 }
 
-impl Names {
-    /// Gives an object its name; `false` where another one has it.
-    pub(crate) fn add(&mut self, space: Space, group: usize, name: &[u8], index: usize) -> bool {
+impl NameTable {
+    /// Adds an object; `false` if another one has the name.
+    pub(crate) fn add(
+        &mut self,
+        space: NameSpace,
+        group: usize,
+        name: &[u8],
+        index: usize,
+    ) -> bool {
         let key = (space, group, name.to_vec());
         if self.by_name.contains_key(&key) {
             return false;
         }
         self.by_name.insert(key, index);
-        if space == Space::Type {
+        if space == NameSpace::Type {
             self.types.entry(name.to_vec()).or_default().push(index);
         }
         true
     }
 
-    /// A group was made in another.
+    /// Adds a group, inside of another one.
     pub(crate) fn add_group(&mut self, parent: Option<usize>) {
         self.parents.push(parent);
     }
 
-    /// Groups around a group.
+    /// How many groups are around a group.
     pub(crate) fn depth(&self, group: usize) -> usize {
         let around = |group: &usize| self.parents.get(*group).copied().flatten();
         std::iter::successors(Some(group), around).count().saturating_sub(1)
     }
 
-    fn find(&self, space: Space, group: usize, name: &[u8]) -> Option<usize> {
+    fn find(&self, space: NameSpace, group: usize, name: &[u8]) -> Option<usize> {
         self.by_name.get(&(space, group, name.to_vec())).copied()
     }
 
-    /// The nearest one in the group and those around it.
-    fn find_outwards(&self, space: Space, group: usize, name: &[u8]) -> Option<usize> {
+    /// The nearest object with this name in the group and those around it.
+    fn find_outwards(&self, space: NameSpace, group: usize, name: &[u8]) -> Option<usize> {
         let mut next = Some(group);
         while let Some(group) = next {
             if let Some(found) = self.find(space, group, name) {
@@ -100,32 +107,32 @@ impl Names {
         None
     }
 
-    fn at_path(&self, space: Space, parts: &[Vec<u8>]) -> Option<usize> {
+    fn at_path(&self, space: NameSpace, parts: &[Vec<u8>]) -> Option<usize> {
         let (name, groups) = parts.split_last()?;
-        let group = groups.iter().try_fold(0, |at, part| self.find(Space::Group, at, part))?;
+        let group = groups.iter().try_fold(0, |at, part| self.find(NameSpace::Group, at, part))?;
         self.find(space, group, name)
     }
 
-    pub(crate) fn dimension(&self, group: usize, reference: &Reference) -> Option<usize> {
+    pub(crate) fn dimension(&self, group: usize, reference: &NameReference) -> Option<usize> {
         match reference {
-            Reference::Name(name) | Reference::Primitive(_, name) => {
-                self.find_outwards(Space::Dimension, group, name)
+            NameReference::Name(name) | NameReference::Primitive(_, name) => {
+                self.find_outwards(NameSpace::Dimension, group, name)
             }
-            Reference::Path(parts) => self.at_path(Space::Dimension, parts),
+            NameReference::Path(parts) => self.at_path(NameSpace::Dimension, parts),
         }
     }
 
-    pub(crate) fn variable(&self, group: usize, reference: &Reference) -> Option<usize> {
+    pub(crate) fn variable(&self, group: usize, reference: &NameReference) -> Option<usize> {
         match reference {
-            Reference::Name(name) | Reference::Primitive(_, name) => {
-                self.find(Space::Variable, group, name)
+            NameReference::Name(name) | NameReference::Primitive(_, name) => {
+                self.find(NameSpace::Variable, group, name)
             }
-            Reference::Path(parts) => self.at_path(Space::Variable, parts),
+            NameReference::Path(parts) => self.at_path(NameSpace::Variable, parts),
         }
     }
 
     pub(crate) fn user_type(&self, group: usize, name: &[u8]) -> Option<usize> {
-        if let Some(found) = self.find_outwards(Space::Type, group, name) {
+        if let Some(found) = self.find_outwards(NameSpace::Type, group, name) {
             return Some(found);
         }
         match self.types.get(name).map(Vec::as_slice) {
@@ -134,11 +141,11 @@ impl Names {
         }
     }
 
-    pub(crate) fn type_ref(&self, group: usize, reference: &Reference) -> Option<TypeRef> {
+    pub(crate) fn type_ref(&self, group: usize, reference: &NameReference) -> Option<TypeRef> {
         match reference {
-            Reference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
-            Reference::Path(parts) => self.at_path(Space::Type, parts).map(TypeRef::User),
-            Reference::Name(name) => match soft_primitive(name) {
+            NameReference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
+            NameReference::Path(parts) => self.at_path(NameSpace::Type, parts).map(TypeRef::User),
+            NameReference::Name(name) => match soft_primitive(name) {
                 Some(primitive) => Some(TypeRef::Primitive(primitive)),
                 None => self.user_type(group, name).map(TypeRef::User),
             },
@@ -146,7 +153,7 @@ impl Names {
     }
 }
 
-/// Types whose names may be names of other things, too: the classic formats do not have them.
+/// Types whose names may also be names of objects, because classic formats do not have these types.
 pub(crate) fn soft_primitive(name: &[u8]) -> Option<Primitive> {
     Some(match name {
         b"ubyte" => Primitive::Atomic(ExtType::UByte),
@@ -165,22 +172,27 @@ mod tests {
 
     #[test]
     fn scopes() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         // root > a > b, root > c
         for parent in [None, Some(0), Some(1), Some(0)] {
             names.add_group(parent);
         }
         for (group, name, index) in [(0, "a", 1), (1, "b", 2), (0, "c", 3)] {
-            assert!(names.add(Space::Group, group, name.as_bytes(), index));
+            assert!(names.add(NameSpace::Group, group, name.as_bytes(), index));
         }
-        assert!(names.add(Space::Dimension, 0, b"x", 0) && names.add(Space::Dimension, 1, b"x", 1));
-        assert!(!names.add(Space::Dimension, 1, b"x", 2));
-        assert!(names.add(Space::Type, 3, b"t", 0) && names.add(Space::Type, 3, b"u", 1));
-        assert!(names.add(Space::Type, 2, b"u", 2) && names.add(Space::Variable, 1, b"v", 0));
+        assert!(
+            names.add(NameSpace::Dimension, 0, b"x", 0)
+                && names.add(NameSpace::Dimension, 1, b"x", 1)
+        );
+        assert!(!names.add(NameSpace::Dimension, 1, b"x", 2));
+        assert!(names.add(NameSpace::Type, 3, b"t", 0) && names.add(NameSpace::Type, 3, b"u", 1));
+        assert!(
+            names.add(NameSpace::Type, 2, b"u", 2) && names.add(NameSpace::Variable, 1, b"v", 0)
+        );
 
-        let name = |name: &str| Reference::Name(name.as_bytes().to_vec());
+        let name = |name: &str| NameReference::Name(name.as_bytes().to_vec());
         let path = |parts: &[&str]| {
-            Reference::Path(parts.iter().map(|part| part.as_bytes().to_vec()).collect())
+            NameReference::Path(parts.iter().map(|part| part.as_bytes().to_vec()).collect())
         };
         assert_eq!(names.dimension(2, &name("x")), Some(1));
         assert_eq!(names.dimension(3, &name("x")), Some(0));

@@ -1,15 +1,15 @@
-//! What a text describes, without data.
+//! The definitions of a text, without data.
 //!
 //! Groups, types, dimensions and variables are numbered in the order of the text; a number is an index
 //! into the list of the schema.
 
 use zonda_model::ExtType;
 
-use crate::constant::Item;
-use crate::kind::{Kind, Needs};
+use crate::constant::PlacedConstant;
+use crate::kind::{FileKind, Needs};
 use crate::parser::Dialect;
 
-/// A type that is not the text's own.
+/// A type that CDL has by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Primitive {
     /// A number or a character.
@@ -21,33 +21,33 @@ pub enum Primitive {
 /// A type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeRef {
-    /// One that every text has.
+    /// A type that CDL has by itself.
     Primitive(Primitive),
-    /// One of the text, by its number.
+    /// A type that the text defines, by its number.
     User(usize),
 }
 
 /// A group; the first one is the root.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct GroupDef {
     /// Name; of the root, that of the dataset.
     pub name: Vec<u8>,
-    /// The group that it is in; `None` for the root.
+    /// The group around it; `None` for the root.
     pub parent: Option<usize>,
     /// Byte of the text.
     pub at: u64,
 }
 
-/// A type of the text.
+/// A type that the text defines.
 #[derive(Clone, Debug)]
-pub struct UserType {
+pub struct TypeDef {
     /// Group.
     pub group: usize,
     /// Name.
     pub name: Vec<u8>,
-    /// What it is made of.
-    pub class: Class,
-    /// Bytes of a value in memory, as a C compiler would have it.
+    /// Its kind and parts.
+    pub class: TypeClass,
+    /// Bytes of a value in memory, as C compilers lay it out.
     pub size: usize,
     /// Bytes that a value in memory is aligned to.
     pub align: usize,
@@ -55,9 +55,9 @@ pub struct UserType {
     pub at: u64,
 }
 
-/// What a type is made of.
+/// The kind and parts of a type.
 #[derive(Clone, Debug)]
-pub enum Class {
+pub enum TypeClass {
     /// Bytes without meaning.
     Opaque,
     /// Named integers.
@@ -65,7 +65,7 @@ pub enum Class {
         /// Type of the integers.
         base: ExtType,
         /// Names and values.
-        members: Vec<Member>,
+        members: Vec<MemberDef>,
     },
     /// Sequences of any length.
     Vlen {
@@ -73,39 +73,39 @@ pub enum Class {
         base: TypeRef,
     },
     /// Fields.
-    Compound(Vec<Field>),
+    Compound(Vec<FieldDef>),
 }
 
 /// A member of an enum type.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct MemberDef {
     /// Name.
     pub name: Vec<u8>,
-    /// Value in native bytes: the first ones, as many as the base type has.
+    /// Value: the first bytes, as many as the base type has, in native order.
     pub value: [u8; 8],
 }
 
 /// A field of a compound type.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct FieldDef {
     /// Name.
     pub name: Vec<u8>,
     /// Type.
     pub ty: TypeRef,
     /// Shape; empty for one value.
     pub dims: Vec<usize>,
-    /// Byte of the compound in memory.
+    /// Offset in the compound in memory, in bytes.
     pub offset: usize,
 }
 
 /// A dimension.
 #[derive(Clone, Debug)]
-pub struct Dimension {
+pub struct DimensionDef {
     /// Group.
     pub group: usize,
     /// Name.
     pub name: Vec<u8>,
-    /// Length; of an unlimited one as far as the data that were read go.
+    /// Length; for an unlimited dimension that of the data that were read so far.
     pub len: u64,
     /// Whether it can grow.
     pub unlimited: bool,
@@ -115,7 +115,7 @@ pub struct Dimension {
 
 /// A variable.
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub struct VariableDef {
     /// Group.
     pub group: usize,
     /// Name.
@@ -124,21 +124,21 @@ pub struct Variable {
     pub ty: TypeRef,
     /// Dimensions, slowest first.
     pub dims: Vec<usize>,
-    /// How it is to be stored.
-    pub special: Special,
+    /// How the file stores it.
+    pub special: VariableStorage,
     /// The value of `_FillValue`.
-    pub fill: Option<Item>,
-    /// Where its data are: from behind `=` up to `;`.
+    pub fill: Option<PlacedConstant>,
+    /// The part of the text with its data: from behind `=` up to `;`.
     pub data: Option<(u64, u64)>,
     /// Byte of the text.
     pub at: u64,
 }
 
-/// How a variable is stored: what attributes such as `_ChunkSizes` ask for.
+/// How a variable is stored, as attributes such as `_ChunkSizes` ask for it.
 #[derive(Clone, Debug, Default)]
-pub struct Special {
+pub struct VariableStorage {
     /// `_Storage`
-    pub storage: Option<Storage>,
+    pub storage: Option<StorageLayout>,
     /// `_ChunkSizes`
     pub chunk_sizes: Option<Vec<usize>>,
     /// `_DeflateLevel`
@@ -153,15 +153,15 @@ pub struct Special {
     pub no_fill: Option<bool>,
     /// `_Filter`: numbers and parameters.
     pub filters: Vec<(u32, Vec<u32>)>,
-    /// `_Quantize...`: how, and digits or bits kept.
+    /// `_Quantize...`: the algorithm, and how many digits or bits are kept.
     pub quantize: Option<(Quantizer, i32)>,
-    /// Where the first of these was written.
+    /// The place of the first of these attributes in the text.
     pub at: Option<u64>,
 }
 
 /// `_Storage`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub enum StorageLayout {
     /// In one piece.
     Contiguous,
     /// In the header.
@@ -179,7 +179,7 @@ pub enum Endian {
     Big,
 }
 
-/// A way to give up precision.
+/// An algorithm of quantization, which gives up precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantizer {
     /// `_QuantizeBitGroomNumberOfSignificantDigits`
@@ -192,8 +192,8 @@ pub enum Quantizer {
 
 /// An attribute.
 #[derive(Clone, Debug)]
-pub struct Attribute {
-    /// Group, of the variable if it belongs to one.
+pub struct AttributeDef {
+    /// Group; that of the variable if the attribute belongs to one.
     pub group: usize,
     /// Variable; `None` for an attribute of the group.
     pub var: Option<usize>,
@@ -202,7 +202,7 @@ pub struct Attribute {
     /// Type.
     pub ty: TypeRef,
     /// Values.
-    pub values: Vec<Item>,
+    pub values: Vec<PlacedConstant>,
     /// Byte of the text.
     pub at: u64,
 }
@@ -210,18 +210,18 @@ pub struct Attribute {
 /// All definitions of a text.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// Groups, each behind the one that it is in.
-    pub groups: Vec<Group>,
-    /// Types, each behind those that it is made of.
-    pub types: Vec<UserType>,
+    /// Groups, each after the group around it.
+    pub groups: Vec<GroupDef>,
+    /// Types, each after the types of its parts.
+    pub types: Vec<TypeDef>,
     /// Dimensions.
-    pub dims: Vec<Dimension>,
+    pub dims: Vec<DimensionDef>,
     /// Variables.
-    pub vars: Vec<Variable>,
+    pub vars: Vec<VariableDef>,
     /// Attributes.
-    pub atts: Vec<Attribute>,
+    pub atts: Vec<AttributeDef>,
     /// The value of `_Format`.
-    pub format: Option<Kind>,
+    pub format: Option<FileKind>,
     pub(crate) needs: Needs,
     pub(crate) dialect: Dialect,
 }
@@ -250,7 +250,7 @@ impl TypeRef {
     /// Characters.
     pub const CHAR: TypeRef = TypeRef::Primitive(Primitive::Atomic(ExtType::Char));
 
-    /// The atomic type, if it is one.
+    /// The atomic type; `None` for other types.
     #[must_use]
     pub fn atomic(self) -> Option<ExtType> {
         match self {
@@ -297,44 +297,44 @@ impl Schema {
         match ty {
             TypeRef::Primitive(primitive) => primitive == Primitive::String,
             TypeRef::User(user) => match self.types.get(user).map(|ty| &ty.class) {
-                Some(Class::Vlen { .. }) => true,
-                Some(Class::Compound(fields)) => fields.iter().any(|f| self.has_pieces(f.ty)),
+                Some(TypeClass::Vlen { .. }) => true,
+                Some(TypeClass::Compound(fields)) => fields.iter().any(|f| self.has_pieces(f.ty)),
                 _ => false,
             },
         }
     }
 
-    /// Types in the order in which the reference defines them, which files keep: those that are made of no
-    /// other first.
+    /// Types in the order in which the reference defines them, which files keep: types without
+    /// parts of other types come first.
     #[must_use]
     pub fn type_order(&self) -> Vec<usize> {
         let is_plain = |ty: &TypeRef| matches!(ty, TypeRef::Primitive(_));
         let (mut first, others): (Vec<usize>, Vec<usize>) =
             (0..self.types.len()).partition(|index| match &self.types[*index].class {
-                Class::Opaque | Class::Enum { .. } => true,
-                Class::Vlen { base } => is_plain(base),
-                Class::Compound(fields) => fields.iter().all(|field| is_plain(&field.ty)),
+                TypeClass::Opaque | TypeClass::Enum { .. } => true,
+                TypeClass::Vlen { base } => is_plain(base),
+                TypeClass::Compound(fields) => fields.iter().all(|field| is_plain(&field.ty)),
             });
         first.extend(others);
         first
     }
 
-    /// The kind of file that serves where nobody asks for one: that of `_Format`, else the least one
-    /// that has all that the text uses.
+    /// The kind of file if none is asked for: that of `_Format`, else the simplest that has all
+    /// features of the text.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FileKind {
         self.format.unwrap_or_else(|| self.needs.kind())
     }
 
-    /// What the text uses that only netCDF-4 has, and where it does so first.
+    /// A feature of the text that only netCDF-4 has, and the place of its first use.
     #[must_use]
     pub fn enhanced(&self) -> Option<(u64, &'static str)> {
         self.needs.enhanced
     }
 
-    /// Makes of types what a kind of file has: where there are no 64-bit integers, variables of them
-    /// get ints, as the reference does.
-    pub fn settle(&mut self, kind: Kind) {
+    /// Replaces types that a kind of file lacks: variables of 64-bit integers become ints, as in
+    /// the reference.
+    pub fn settle(&mut self, kind: FileKind) {
         if kind.has_all_integers() {
             return;
         }
@@ -351,12 +351,12 @@ impl Schema {
         }
     }
 
-    /// Name of a group from the root on, `/` for the root.
+    /// The path of a group from the root, which is `/`.
     #[must_use]
     pub fn group_path(&self, group: usize) -> Vec<u8> {
         let mut parts: Vec<&[u8]> = Vec::new();
         let mut next = self.groups.get(group);
-        while let Some(Group { parent: Some(parent), name, .. }) = next {
+        while let Some(GroupDef { parent: Some(parent), name, .. }) = next {
             parts.push(name);
             next = self.groups.get(*parent);
         }

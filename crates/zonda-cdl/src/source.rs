@@ -1,61 +1,58 @@
-//! The text: bytes at any place of it, so that it can be read twice.
+//! The text. Any part of it can be read, because it is read twice.
 
+use crate::tuning::TEXT_IN_MEMORY_BYTES;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Text that cannot be read at any place, as from a pipe, is kept in memory up to this length, and in
-/// a temporary file beyond.
-const MOST_IN_MEMORY: u64 = 64 << 20;
-
 /// A CDL text.
 #[derive(Debug)]
 pub struct Source {
-    bytes: Bytes,
+    bytes: TextBytes,
     len: u64,
-    /// Bytes of a mark in front that says that the text is UTF-8.
+    /// Bytes of the byte order mark of UTF-8 at the beginning; 0 if there is none.
     mark: u64,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum TextBytes {
     Memory(Vec<u8>),
     File(File),
 }
 
 impl Source {
-    /// The text of a file. One that is not an ordinary file is read to its end first.
+    /// Opens the text of a file. If it is not a regular file, it is read to its end first.
     ///
     /// # Errors
-    /// What the operating system reports; a text that is not UTF-8 by its first bytes.
+    /// Errors of the operating system; a text that is not UTF-8 by its first bytes.
     pub fn open(path: &Path) -> io::Result<Source> {
         let file = File::open(path)?;
         let data = file.metadata()?;
         if !data.is_file() {
             return Source::read(file);
         }
-        Source::new(Bytes::File(file), data.len())
+        Source::new(TextBytes::File(file), data.len())
     }
 
-    /// The text that `from` gives, to its end.
+    /// Reads the text from `from` to its end.
     ///
     /// # Errors
-    /// As [`Source::open`]; what making a temporary file meets.
+    /// As [`Source::open`]; errors of making a temporary file.
     pub fn read(from: impl Read) -> io::Result<Source> {
-        Source::read_with(from, MOST_IN_MEMORY)
+        Source::read_with(from, TEXT_IN_MEMORY_BYTES)
     }
 
     fn read_with(mut from: impl Read, most_in_memory: u64) -> io::Result<Source> {
         let mut bytes = Vec::new();
         let len = from.by_ref().take(most_in_memory).read_to_end(&mut bytes)? as u64;
         if len < most_in_memory {
-            return Source::new(Bytes::Memory(bytes), len);
+            return Source::new(TextBytes::Memory(bytes), len);
         }
-        let mut file = temporary()?;
+        let mut file = tempfile::tempfile()?;
         file.write_all(&bytes)?;
         let more = io::copy(&mut from, &mut file)?;
-        Source::new(Bytes::File(file), len + more)
+        Source::new(TextBytes::File(file), len + more)
     }
 
     /// A text in memory.
@@ -64,10 +61,10 @@ impl Source {
     /// As [`Source::open`].
     pub fn from_bytes(bytes: Vec<u8>) -> io::Result<Source> {
         let len = bytes.len() as u64;
-        Source::new(Bytes::Memory(bytes), len)
+        Source::new(TextBytes::Memory(bytes), len)
     }
 
-    fn new(bytes: Bytes, len: u64) -> io::Result<Source> {
+    fn new(bytes: TextBytes, len: u64) -> io::Result<Source> {
         let mut source = Source { bytes, len, mark: 0 };
         let mut first = [0; 3];
         let got = source.read_at(0, &mut first)?;
@@ -99,20 +96,20 @@ impl Source {
         self.mark
     }
 
-    /// Reads what is at `at`; gives fewer bytes than there is room for only at the end.
+    /// Reads at the offset `at`. Returns fewer bytes than `out` has only at the end of the text.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Errors of the operating system.
     pub(crate) fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
         match &self.bytes {
-            Bytes::Memory(bytes) => {
+            TextBytes::Memory(bytes) => {
                 let at = usize::try_from(at).unwrap_or(usize::MAX);
                 let there = bytes.get(at..).unwrap_or_default();
                 let len = there.len().min(out.len());
                 out[..len].copy_from_slice(&there[..len]);
                 Ok(len)
             }
-            Bytes::File(file) => {
+            TextBytes::File(file) => {
                 let mut done = 0;
                 while done < out.len() {
                     match file.read_at(&mut out[done..], at + done as u64) {
@@ -128,26 +125,6 @@ impl Source {
     }
 }
 
-/// A file without a name.
-fn temporary() -> io::Result<File> {
-    let folder = std::env::temp_dir();
-    let mut number = 0u32;
-    loop {
-        let path = folder.join(format!("zonda-cdl-{}-{number}", std::process::id()));
-        let made = File::options().read(true).write(true).create_new(true).open(&path);
-        match made {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => {
-                number += 1;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +134,7 @@ mod tests {
         let text = b"netcdf x { }".repeat(10);
         for most in [8, 1 << 20] {
             let source = Source::read_with(&text[..], most).unwrap();
-            assert_eq!(matches!(source.bytes, Bytes::File(_)), most == 8);
+            assert_eq!(matches!(source.bytes, TextBytes::File(_)), most == 8);
             let mut out = [0; 7];
             assert_eq!(source.read_at(3, &mut out).unwrap(), 7);
             assert_eq!(&out, b"cdf x {");

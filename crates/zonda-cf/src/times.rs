@@ -4,7 +4,7 @@
 //! netCDF-C 4.9.0 has it. That is older and looser than UDUNITS: unit names are recognised by
 //! their beginnings, months and years count calendar months, and zones are ignored.
 //!
-//! What is wrong is skipped, and a [`Problem`] for it added to the caller's list.
+//! Wrong parts are skipped, and a [`Problem`] for each is added to the caller's list.
 
 mod calendar;
 mod dates;
@@ -35,11 +35,11 @@ pub struct CompTime {
 /// Something wrong in a time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Problem {
-    /// The text has no word.
+    /// The text has no words.
     NoUnits(Vec<u8>),
-    /// The word is none of the units.
+    /// The word is no unit of time.
     UnknownUnit(Vec<u8>),
-    /// Years in a calendar that has none.
+    /// The unit needs years, which the calendar does not have.
     NoYears,
     /// The text does not begin with a number.
     NoDate(Vec<u8>),

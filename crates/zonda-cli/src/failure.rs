@@ -6,96 +6,99 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// What a command returns.
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Result<T> = std::result::Result<T, CommandFailure>;
 
-/// Why a command failed. Its text is one line, with the path where one is concerned.
+/// Why a command failed. Its text is one line, which begins with the path if a file is concerned.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandFailure {
     /// Failed, for the reason given: exit status 1.
     Failed(String),
-    /// The library refused or could not.
+    /// An error of the library: exit status 1.
     Library(zonda::Error),
-    /// Failed because of something in a file that is not named yet, see [`Failure::within`].
+    /// An error in a file whose path is still to be added, see [`CommandFailure::within`].
     InFile(String),
     /// Called wrongly: exit status 2.
     Usage(String),
     /// A program could not be started: 127 if it was not found, else 126, as shells have it.
     NotStarted(String, u8),
-    /// Nobody reads what is written any more. No failure of ours: quiet, exit status 0.
+    /// The reader of standard output went away. This is no failure of the command: it says nothing,
+    /// and its exit status is 0.
     ReaderGone,
-    /// Everything was said already: exit status 1.
+    /// The command has reported the failure already: exit status 1.
     Reported,
 }
 
-impl Failure {
-    /// Names the file, where the failure is in one and does not say which.
-    pub(crate) fn within(self, path: &Path) -> Failure {
+impl CommandFailure {
+    /// Adds the path of the file to a failure that lacks it.
+    pub(crate) fn within(self, path: &Path) -> CommandFailure {
         match self {
-            Failure::InFile(reason) => Failure::at(path, reason),
-            Failure::Library(error) => Failure::Library(error.at(path)),
+            CommandFailure::InFile(reason) => CommandFailure::at(path, reason),
+            CommandFailure::Library(error) => CommandFailure::Library(error.at(path)),
             other => other,
         }
     }
 
     /// A failure for a reason.
-    pub(crate) fn text(reason: impl Into<String>) -> Failure {
-        Failure::Failed(reason.into())
+    pub(crate) fn text(reason: impl Into<String>) -> CommandFailure {
+        CommandFailure::Failed(reason.into())
     }
 
     /// A failure at a path.
-    pub(crate) fn at(path: &Path, reason: impl fmt::Display) -> Failure {
-        Failure::Failed(format!("{}: {reason}", path.display()))
+    pub(crate) fn at(path: &Path, reason: impl fmt::Display) -> CommandFailure {
+        CommandFailure::Failed(format!("{}: {reason}", path.display()))
     }
 
     /// The reason.
     pub(crate) fn into_text(self) -> String {
         match self {
-            Failure::Library(error) => error.line(),
-            Failure::Failed(text) | Failure::InFile(text) | Failure::Usage(text) => text,
-            Failure::NotStarted(text, _) => text,
-            Failure::ReaderGone => "nobody reads the output".to_owned(),
-            Failure::Reported => "failed".to_owned(),
+            CommandFailure::Library(error) => error.line(),
+            CommandFailure::Failed(text)
+            | CommandFailure::InFile(text)
+            | CommandFailure::Usage(text) => text,
+            CommandFailure::NotStarted(text, _) => text,
+            CommandFailure::ReaderGone => "nobody reads the output".to_owned(),
+            CommandFailure::Reported => "failed".to_owned(),
         }
     }
 
-    /// Says it on standard error, and gives the exit status.
+    /// Prints the failure on standard error and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (text, status) = match self {
-            Failure::Library(error) => (error.line(), 1),
-            Failure::Failed(text) | Failure::InFile(text) => (text, 1),
-            Failure::Usage(text) => (text, 2),
-            Failure::NotStarted(text, status) => (text, status),
-            Failure::ReaderGone => return ExitCode::SUCCESS,
-            Failure::Reported => return ExitCode::FAILURE,
+            CommandFailure::Library(error) => (error.line(), 1),
+            CommandFailure::Failed(text) | CommandFailure::InFile(text) => (text, 1),
+            CommandFailure::Usage(text) => (text, 2),
+            CommandFailure::NotStarted(text, status) => (text, status),
+            CommandFailure::ReaderGone => return ExitCode::SUCCESS,
+            CommandFailure::Reported => return ExitCode::FAILURE,
         };
         eprintln!("zonda: {text}");
         ExitCode::from(status)
     }
 }
 
-/// Says on standard error what is not shown, for a command that goes on.
+/// Prints on standard error why something is not shown; the command goes on.
 pub(crate) fn warn(what: zonda::Error) {
     eprintln!("zonda: {}", what.line());
 }
 
-impl From<zonda::Error> for Failure {
-    fn from(error: zonda::Error) -> Failure {
-        Failure::Library(error)
+impl From<zonda::Error> for CommandFailure {
+    fn from(error: zonda::Error) -> CommandFailure {
+        CommandFailure::Library(error)
     }
 }
 
-impl From<zonda::memory::NoMemory> for Failure {
-    fn from(error: zonda::memory::NoMemory) -> Failure {
-        Failure::Library(error.into())
+impl From<zonda::memory::NoMemory> for CommandFailure {
+    fn from(error: zonda::memory::NoMemory) -> CommandFailure {
+        CommandFailure::Library(error.into())
     }
 }
 
-impl From<io::Error> for Failure {
-    /// For errors of standard output; those of files carry their path, see [`Failure::at`].
-    fn from(error: io::Error) -> Failure {
+impl From<io::Error> for CommandFailure {
+    /// Errors of standard output. Those of files have a path, see [`CommandFailure::at`].
+    fn from(error: io::Error) -> CommandFailure {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::ReaderGone;
+            return CommandFailure::ReaderGone;
         }
-        Failure::Failed(format!("standard output: {error}"))
+        CommandFailure::Failed(format!("standard output: {error}"))
     }
 }

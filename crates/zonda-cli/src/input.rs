@@ -8,34 +8,35 @@ use std::sync::Arc;
 use zonda::storage::backend::Memory;
 use zonda::{Dataset, OpenOptions};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Whether a path stands for standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The path in a URL that names a format which is none of netCDF's own (`file:///a/b#mode=npy`); others are paths.
+/// The path in a URL such as `file:///a/b#mode=npy`, which names a format. Everything else is a
+/// path as it stands.
 pub(crate) fn place(path: &Path) -> Cow<'_, Path> {
     zonda::of_url(path).map_or(Cow::Borrowed(path), |(path, _)| Cow::Owned(path))
 }
 
-/// What a path is called in messages and output.
+/// The name of a path in messages and output.
 pub(crate) fn label(path: &Path) -> &Path {
     if is_stdin(path) { Path::new("standard input") } else { path }
 }
 
-/// Standard input, held in memory, because netCDF is not read from front to back.
+/// Reads standard input into memory, because netCDF files are not read from front to back.
 pub(crate) fn stdin() -> Result<Arc<Memory>> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|error| Failure::at(label(Path::new("-")), error))?;
+    read.map_err(|error| CommandFailure::at(label(Path::new("-")), error))?;
     Ok(Arc::new(Memory::from_slice(&bytes)))
 }
 
-/// Says where a classic file ends before its data do: what is missing reads as zeros, as in the
-/// reference, and nobody should take that for values.
-pub(crate) fn tell_of_missing(file: &Dataset, path: &Path) -> Result<()> {
+/// Warns of a classic file that is shorter than its data. The missing part reads as zeros, as in
+/// the reference, and users should not take those for values.
+pub(crate) fn warn_of_missing(file: &Dataset, path: &Path) -> Result<()> {
     let missing = file.missing_bytes()?;
     if missing > 0 {
         let path = label(path).display();

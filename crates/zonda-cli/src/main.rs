@@ -10,9 +10,11 @@ mod classic;
 mod cmd;
 mod failure;
 mod input;
+mod markup;
 mod ncml;
 mod placed;
 mod progress;
+mod tuning;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
@@ -23,7 +25,8 @@ use std::sync::atomic::AtomicBool;
 use clap::Parser;
 use signal_hook::consts::SIGABRT;
 
-use failure::{Failure, Result};
+use crate::tuning::OUTPUT_BUFFER_BYTES;
+use failure::{CommandFailure, Result};
 
 /// netCDF files and the programs that use them.
 #[derive(Debug, Parser)]
@@ -46,9 +49,6 @@ struct Cli {
 /// The exit status that shells give a program which ended since nobody read its output (SIGPIPE).
 const READER_GONE: u8 = 128 + 13;
 
-/// Bytes collected before they are written.
-const OUTPUT_BUFFER: usize = 64 << 10;
-
 fn main() -> ExitCode {
     end_without_memory();
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -59,37 +59,39 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return wrong_call(&error),
     };
-    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, io::stdout().lock());
     let is_asked = cli.command.is_question();
     let done = cmd::execute(cli.command, &mut out);
-    // What was written before a failure is good and goes out, too.
-    let flushed = ended(&mut out).map_err(Failure::from);
+    // What was written before a failure is correct, so it is written out, too.
+    let flushed = ended(&mut out).map_err(CommandFailure::from);
     match (done, flushed) {
-        // The answer is known, whoever reads what was written.
-        (Ok(status), Ok(()) | Err(Failure::ReaderGone)) => status,
-        // It is not, and 0 would be one.
-        (Err(Failure::ReaderGone), _) if is_asked => ExitCode::from(READER_GONE),
+        // The answer is known, even if nobody reads the output.
+        (Ok(status), Ok(()) | Err(CommandFailure::ReaderGone)) => status,
+        // The answer is not known, and status 0 would be an answer.
+        (Err(CommandFailure::ReaderGone), _) if is_asked => ExitCode::from(READER_GONE),
         (Err(failure), _) | (_, Err(failure)) => failure.report(),
     }
 }
 
-/// Where there is not even memory for what takes little (the text of a number, the stack of a thread), Rust
-/// says for how many bytes and aborts. That then ends the program with status 1, as any other failure, and
-/// without a core file. What a copy had written by then has a name of its own, and is removed by the next.
+/// Makes the program end with status 1, and without a core file, where Rust aborts because there is
+/// no memory even for little (the text of a number, the stack of a thread). Rust prints how many
+/// bytes were missing. The unfinished target of a copy has a temporary name, and the next copy
+/// removes it.
 fn end_without_memory() {
     let always = Arc::new(AtomicBool::new(true));
-    // Where it cannot be caught it is as it was: the program ends by the signal.
+    // If the signal cannot be caught, it ends the program, as it would anyway.
     let _as_it_was = signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always);
 }
 
-/// Writes the rest of what goes to standard output, and gives what its end reports: some file systems tell
-/// only at the close of a file that they could not keep it.
+/// Flushes standard output and checks its close: some file systems report only there that they
+/// could not store the data.
 fn ended(out: &mut dyn Write) -> io::Result<()> {
     out.flush()?;
     zonda::storage::whole::check_close(io::stdout())
 }
 
-/// Help and version, which were asked for; or what is wrong with the arguments, in one line.
+/// Prints help or version if they were asked for; else reports in one line what is wrong with the
+/// arguments.
 fn wrong_call(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind::{
         DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
@@ -99,9 +101,9 @@ fn wrong_call(error: &clap::Error) -> ExitCode {
         DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand
     ) {
         let shown = error.print().and_then(|()| ended(&mut io::stdout()));
-        return match shown.map_err(Failure::from) {
-            // A reader that went away has seen enough of it.
-            Ok(()) | Err(Failure::ReaderGone) => {
+        return match shown.map_err(CommandFailure::from) {
+            // If the reader went away, it has seen enough.
+            Ok(()) | Err(CommandFailure::ReaderGone) => {
                 ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
             }
             Err(failure) => failure.report(),
@@ -114,9 +116,9 @@ fn wrong_call(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty())
         .collect();
-    // Its advice comes on a line of its own.
+    // clap puts its advice on a line of its own.
     let cause = cause.join(" ").replace(" tip: ", "; tip: ");
-    Failure::Usage(format!("{cause}; see --help")).report()
+    CommandFailure::Usage(format!("{cause}; see --help")).report()
 }
 
 /// What `main` was built from, for completions and manual pages.
@@ -124,7 +126,7 @@ fn definition() -> clap::Command {
     <Cli as clap::CommandFactory>::command()
 }
 
-/// The end of a command that did what it was asked for.
+/// The exit status of a command that succeeded.
 fn done() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }

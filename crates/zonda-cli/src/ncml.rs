@@ -1,23 +1,27 @@
-//! NcML, the header of a dataset as XML, byte by byte as `ncdump` 4.9.0 writes it with `-x`.
+//! Writes NcML, the header of a dataset as XML, byte by byte as `ncdump -x` 4.9.0 does. No XML
+//! writer is used, because the reference's output is not what one writes: names are not escaped
+//! (nor need they be UTF-8), and empty elements end with ` />`.
 //!
-//! It is what the reference makes of the classic model, with its ways: names are not escaped, numbers
-//! of attributes go by way of `double`, and lengths of dimensions are cut to 32 bits.
+//! The reference converts numbers of attributes to `double` and cuts lengths of dimensions to 32
+//! bits; so does this.
 
 use std::io::Write;
 
 use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, NcError, VarId, VarRef};
 
 use crate::cdl::header::var_id;
-use crate::cdl::values::{Precision, Value, push_with_point};
+use crate::cdl::values::{CdlValue, Precision, push_with_point};
 use crate::failure::Result;
+use crate::markup;
 use crate::placed;
 
-/// What is written.
+/// What to write.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct NcmlOptions {
     /// The path of the file.
     pub(crate) location: Vec<u8>,
-    /// Whether data was asked for. None is written, but elements that would hold it stay open.
+    /// Whether data was asked for. Data is never written, but elements that would contain it get an
+    /// end tag.
     pub(crate) has_data: bool,
     /// Data of coordinate variables only.
     pub(crate) coordinates_only: bool,
@@ -30,26 +34,27 @@ pub(crate) struct Options {
 /// Writes a dataset of the classic model.
 ///
 /// # Errors
-/// `NC_ENOTVAR` for a name with a path; what reading meets. What was made before goes out.
-pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &Options) -> Result<()> {
+/// `NC_ENOTVAR` for a name with a path; errors of reading. What was made before an error is
+/// written.
+pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &NcmlOptions) -> Result<()> {
     let mut text = Vec::new();
     let done = file.in_group(GroupId::ROOT, |meta| {
         let found = options.variables.iter().map(|name| meta.find_var(name));
-        let wanted = found.collect::<zonda::Result<Vec<VarId>>>()?;
-        Ncml { out: &mut text, file, meta, options, wanted }.write()
+        let requested = found.collect::<zonda::Result<Vec<VarId>>>()?;
+        Ncml { out: &mut text, file, meta, options, requested }.write()
     });
     out.write_all(&text)?;
     done?
 }
 
-/// A dataset on its way into a text.
+/// Writes one dataset.
 struct Ncml<'a> {
     out: &'a mut Vec<u8>,
     file: &'a Dataset,
     meta: &'a Meta<'a>,
-    options: &'a Options,
-    /// The variables that are named.
-    wanted: Vec<VarId>,
+    options: &'a NcmlOptions,
+    /// The variables that the options name.
+    requested: Vec<VarId>,
 }
 
 impl Ncml<'_> {
@@ -70,7 +75,7 @@ impl Ncml<'_> {
         let unlimited = self.meta.unlimited();
         for id in self.meta.dim_ids() {
             let dim = self.meta.dim(id)?;
-            // As C cuts it to an `int`.
+            // C cuts the length to an `int`.
             let len = (dim.len as i32).to_string();
             self.put(&[b"  <dimension name=\"", dim.name, b"\" length=\"", len.as_bytes(), b"\""]);
             if unlimited == Some(id) {
@@ -111,7 +116,7 @@ impl Ncml<'_> {
     /// Whether data of a variable is asked for and there is some.
     fn would_have_data(&self, id: VarId) -> Result<bool> {
         let var = self.meta.var(id)?;
-        let is_named = self.options.variables.is_empty() || self.wanted.contains(&id);
+        let is_named = self.options.variables.is_empty() || self.requested.contains(&id);
         let is_coordinate = || var.dims.len() == 1 && self.meta.find_dim(var.name).is_ok();
         let has_records = || {
             let grows = |&dim| self.meta.dim(dim).is_ok_and(|dim| dim.is_unlimited);
@@ -127,7 +132,7 @@ impl Ncml<'_> {
         let indent: &[u8] = if owner == VarId::GLOBAL { b"" } else { b"  " };
         for index in 0..self.meta.n_atts(owner)? {
             let att = self.meta.att(owner, index)?;
-            // Strings are asked for as text there, which they are not.
+            // `ncdump` asks for strings as if they were text, and the library answers `NC_ECHAR`.
             let other = if att.nc_type == NC_STRING { NcError::Char } else { NcError::BadType };
             let ty = att.ty().ok_or(zonda::Error::from(other))?;
             let at = VarRef { group: self.meta.group_id(), var: owner };
@@ -142,7 +147,7 @@ impl Ncml<'_> {
                     if index > 0 {
                         self.put(&[b" "]);
                     }
-                    push_number(self.out, Value::native(ty, element), self.options.precision);
+                    push_number(self.out, CdlValue::native(ty, element), self.options.precision);
                 }
                 self.put(&[b"\""]);
             }
@@ -152,28 +157,13 @@ impl Ncml<'_> {
     }
 }
 
-/// A text in quotes, without the NULs at its end. One within is no XML, which is said on standard error.
+/// Appends a text in quotes, without the NULs at its end. XML cannot contain NULs, so one in the
+/// middle causes a warning on standard error.
 fn push_text(out: &mut Vec<u8>, name: &[u8], text: &[u8]) {
     let len = text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let text = &text[..len];
     out.push(b'"');
-    for &byte in text {
-        let entity: &[u8] = match byte {
-            b'"' => b"&quot;",
-            b'<' => b"&lt;",
-            b'>' => b"&gt;",
-            b'&' => b"&amp;",
-            b'\n' => b"&#xA;",
-            b'\r' => b"&#xD;",
-            b'\t' => b"&#x9;",
-            _ if byte.is_ascii_control() => {
-                out.extend_from_slice(format!("&#{byte};").as_bytes());
-                continue;
-            }
-            _ => &[byte],
-        };
-        out.extend_from_slice(entity);
-    }
+    markup::push_escaped(out, text);
     out.push(b'"');
     if text.contains(&0) {
         let name = String::from_utf8_lossy(name);
@@ -181,27 +171,27 @@ fn push_text(out: &mut Vec<u8>, name: &[u8], text: &[u8]) {
     }
 }
 
-/// A number after its way through `double`, without a letter for its type.
-fn push_number(out: &mut Vec<u8>, value: Value, precision: Precision) {
+/// Appends a number as it is after conversion to `double`, without a letter for its type.
+fn push_number(out: &mut Vec<u8>, value: CdlValue, precision: Precision) {
     let text = match value {
-        Value::Float(value) if !value.is_finite() => not_finite(value.into()),
-        Value::Double(value) if !value.is_finite() => not_finite(value),
-        Value::Float(value) => {
+        CdlValue::Float(value) if !value.is_finite() => not_finite(value.into()),
+        CdlValue::Double(value) if !value.is_finite() => not_finite(value),
+        CdlValue::Float(value) => {
             return push_with_point(out, value.into(), precision.float.number);
         }
-        Value::Double(value) => {
+        CdlValue::Double(value) => {
             return push_with_point(out, value, precision.double.number);
         }
-        Value::Char(byte) => byte.to_string(),
-        Value::Int(value) => match i32::try_from(value) {
+        CdlValue::Char(byte) => byte.to_string(),
+        CdlValue::Int(value) => match i32::try_from(value) {
             Ok(value) => value.to_string(),
-            // What does not fit becomes the lowest, as on x86.
+            // A number that does not fit becomes the lowest, as on x86.
             Err(_) if value as f64 >= TWO_63 => i64::MIN.to_string(),
             Err(_) => (value as f64 as i64).to_string(),
         },
-        Value::UInt(value) => match u32::try_from(value) {
+        CdlValue::UInt(value) => match u32::try_from(value) {
             Ok(value) => value.to_string(),
-            // And of unsigned numbers 0.
+            // An unsigned number that does not fit becomes 0.
             Err(_) if value as f64 >= 2.0 * TWO_63 => "0".to_owned(),
             Err(_) => (value as f64 as u64).to_string(),
         },
@@ -212,7 +202,7 @@ fn push_number(out: &mut Vec<u8>, value: Value, precision: Precision) {
 /// 2 to the power of 63.
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 
-/// As C writes infinities and what is no number.
+/// Infinities and NaN as C writes them.
 fn not_finite(value: f64) -> String {
     let name = if value.is_nan() { "nan" } else { "inf" };
     let sign = if value.is_sign_negative() { "-" } else { "" };
@@ -223,7 +213,7 @@ fn not_finite(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn number(value: Value) -> String {
+    fn number(value: CdlValue) -> String {
         let mut out = Vec::new();
         push_number(&mut out, value, Precision::default());
         String::from_utf8(out).unwrap()
@@ -232,16 +222,16 @@ mod tests {
     #[test]
     fn numbers_by_way_of_double() {
         for (value, text) in [
-            (Value::Int(-5), "-5"),
-            (Value::Int((1 << 53) + 1), "9007199254740992"),
-            (Value::Int(i64::MAX), "-9223372036854775808"),
-            (Value::UInt(u64::MAX), "0"),
-            (Value::UInt(u64::from(u32::MAX)), "4294967295"),
-            (Value::Float(1.5), "1.5"),
-            (Value::Double(1.0), "1."),
-            (Value::Double(1e20), "1.e+20"),
-            (Value::Double(f64::NEG_INFINITY), "-inf"),
-            (Value::Float(f32::NAN), "nan"),
+            (CdlValue::Int(-5), "-5"),
+            (CdlValue::Int((1 << 53) + 1), "9007199254740992"),
+            (CdlValue::Int(i64::MAX), "-9223372036854775808"),
+            (CdlValue::UInt(u64::MAX), "0"),
+            (CdlValue::UInt(u64::from(u32::MAX)), "4294967295"),
+            (CdlValue::Float(1.5), "1.5"),
+            (CdlValue::Double(1.0), "1."),
+            (CdlValue::Double(1e20), "1.e+20"),
+            (CdlValue::Double(f64::NEG_INFINITY), "-inf"),
+            (CdlValue::Float(f32::NAN), "nan"),
         ] {
             assert_eq!(number(value), text);
         }

@@ -1,21 +1,21 @@
-//! Values of netCDF-4 types as the library hands them out: native bytes, with strings and sequences
-//! kept beside them.
+//! Takes values of netCDF-4 types from the library: elements in native bytes, and strings and
+//! sequences beside them.
 
 use zonda::{
     AttAccess, AttView, Dataset, Destination, ExtType, Meta, NC_STRING, Transfer, VarRef, VlenSink,
     memory,
 };
 
-/// Strings and items of sequences, by the numbers that stand for them in elements.
+/// Strings and items of sequences. Elements contain their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pieces {
+pub(crate) struct VlenStore {
     bytes: Vec<u8>,
     /// Where each one ends.
     ends: Vec<usize>,
 }
 
-impl Pieces {
-    /// The piece with that number; `None` for 0, which stands for none.
+impl VlenStore {
+    /// The string or the items with this number; `None` for 0, which means that there are none.
     pub(crate) fn get(&self, number: u64) -> Option<&[u8]> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         let end = *self.ends.get(index)?;
@@ -23,14 +23,14 @@ impl Pieces {
         self.bytes.get(*start..end)
     }
 
-    /// Takes out everything; memory stays.
+    /// Removes everything but keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 }
 
-impl VlenSink for Pieces {
+impl VlenSink for VlenStore {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
@@ -38,24 +38,24 @@ impl VlenSink for Pieces {
     }
 }
 
-/// Values of an attribute in native bytes, of `file`, whose definitions are being looked at.
+/// Reads the values of an attribute in native bytes. `meta` are the definitions of `file`.
 ///
 /// # Errors
-/// What reading it meets in a netCDF-4 file.
+/// Errors of reading the attribute from a netCDF-4 file.
 pub(crate) fn attribute(
     file: &Dataset,
     meta: &Meta<'_>,
     owner: VarRef,
     att: &AttView<'_>,
-) -> zonda::Result<(Vec<u8>, Pieces)> {
-    let mut pieces = Pieces::default();
+) -> zonda::Result<(Vec<u8>, VlenStore)> {
+    let mut pieces = VlenStore::default();
     if let Some(bytes) = att.bytes {
         let size = att.ty().map_or(1, ExtType::size);
         return Ok((native(bytes, size), pieces));
     }
     let mut out = Vec::new();
     if att.len > 0 {
-        // In its own type nothing is out of range.
+        // No value is out of range, because none is converted to another type.
         let access = AttAccess { owner, name: &att.name, mem: None };
         let mut read = || {
             let mut get = Transfer::new(access);
@@ -69,7 +69,7 @@ pub(crate) fn attribute(
     Ok((out, pieces))
 }
 
-/// Big-endian elements in native order.
+/// Converts big-endian elements to native order.
 fn native(bytes: &[u8], size: usize) -> Vec<u8> {
     let mut out = bytes.to_vec();
     if cfg!(target_endian = "little") {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn pieces_by_number() {
-        let mut pieces = Pieces::default();
+        let mut pieces = VlenStore::default();
         for (number, piece) in [(1, &b"one"[..]), (2, b""), (3, b"three")] {
             assert_eq!(pieces.place(piece, true), Some(number));
         }

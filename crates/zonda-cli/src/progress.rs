@@ -1,4 +1,4 @@
-//! Long work: a bar on a terminal, and signals that end it without leaving something half done.
+//! Work that takes long: shows a progress bar on a terminal, and lets signals end the work cleanly.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -9,15 +9,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use zonda::copy::Progress;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
-/// Does a copy, which tells how far it is and ends where it is told to. A signal ends the program as
-/// if it had not been caught, when the copy has cleaned up behind itself.
+/// Runs a copy with a progress bar. A signal stops the copy, which removes what it has written;
+/// then the signal ends the program.
 pub(crate) fn watched<T>(
     quiet: bool,
     copy: impl FnOnce(&mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>) -> zonda::Result<T>,
 ) -> Result<zonda::Result<T>> {
-    let came = Signals::watch()?;
+    let came = StopSignals::watch()?;
     let bar = bar(quiet);
     let copied = copy(&mut |progress| {
         bar.set_length(progress.total_bytes);
@@ -29,7 +29,7 @@ pub(crate) fn watched<T>(
     });
     bar.finish_and_clear();
     if let (Err(_), Some(signal)) = (&copied, came.signal()) {
-        // As if it had never been caught, but nothing is left behind.
+        // Nothing is left behind, so the signal may now do what it does by default.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
     Ok(copied)
@@ -46,21 +46,21 @@ fn bar(quiet: bool) -> ProgressBar {
 }
 
 /// Signals that end the work at its next step.
-struct Signals(Vec<(i32, Arc<AtomicUsize>)>);
+struct StopSignals(Vec<(i32, Arc<AtomicUsize>)>);
 
-impl Signals {
-    fn watch() -> Result<Signals> {
+impl StopSignals {
+    fn watch() -> Result<StopSignals> {
         let mut signals = Vec::new();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let came = Arc::new(AtomicUsize::new(0));
             let watched = signal_hook::flag::register_usize(signal, Arc::clone(&came), 1);
-            watched.map_err(|error| Failure::text(format!("signals: {error}")))?;
+            watched.map_err(|error| CommandFailure::text(format!("signals: {error}")))?;
             signals.push((signal, came));
         }
-        Ok(Signals(signals))
+        Ok(StopSignals(signals))
     }
 
-    /// One that came.
+    /// The signal that was received, if any.
     fn signal(&self) -> Option<i32> {
         self.0.iter().find(|(_, came)| came.load(Ordering::Relaxed) > 0).map(|(signal, _)| *signal)
     }

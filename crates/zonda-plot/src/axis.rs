@@ -1,4 +1,4 @@
-//! Axes: what their numbers mean, where their ticks are and how these are called.
+//! Axes: what their numbers mean, where their ticks are, and the labels of these.
 
 use zonda_cf::times::Dates;
 
@@ -32,14 +32,14 @@ pub enum Spacing {
     /// Equal differences at equal distances.
     #[default]
     Linear,
-    /// Equal ratios at equal distances; numbers up to zero have no place.
+    /// Equal ratios at equal distances. Zero and negative numbers cannot be shown.
     Log,
 }
 
 /// An axis of a chart.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// What stands beside it; the unit of sizes and times is added.
+    /// The title beside it. The unit of sizes and times is added.
     pub title: String,
     /// What its numbers are.
     pub kind: AxisKind,
@@ -67,7 +67,7 @@ impl Axis {
         number.is_finite() && (self.spacing == Spacing::Linear || number > 0.0)
     }
 
-    /// A range with some length, and some room at the ends for numbers that are not to touch them.
+    /// A range that is not empty, with some space at the ends, so that points do not touch them.
     pub(crate) fn roomy(&self, (low, high): (f64, f64)) -> (f64, f64) {
         match self.spacing {
             Spacing::Linear => {
@@ -86,7 +86,7 @@ impl Axis {
     /// Half of a range around a single number.
     pub(crate) fn half_unit(&self, number: f64) -> f64 {
         match self.kind {
-            // Half a day, whatever they count.
+            // Dates get half a day, in any unit.
             AxisKind::Dates(dates) => 0.5 / dates.unit_days(),
             _ => half_unit(number),
         }
@@ -98,12 +98,12 @@ pub(crate) fn half_unit(number: f64) -> f64 {
     if number == 0.0 { 0.5 } else { (number.abs() * 0.05).max(f64::MIN_POSITIVE) }
 }
 
-/// Ticks, and what is said once for all of them.
+/// Ticks, and the text that applies to all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ticks {
     /// Number and label, in rising order.
     pub(crate) at: Vec<(f64, String)>,
-    /// What the title gets in addition: `MB`, `×10⁵`.
+    /// What is added to the title: `MB`, `×10⁵`.
     pub(crate) unit: String,
 }
 
@@ -127,7 +127,7 @@ impl Axis {
             return self.log_ticks(low, high, most);
         }
         if !(high - low).is_normal() {
-            // A range of nothing, or of more or less than can be calculated with.
+            // The range is empty, or too large or too small for arithmetic.
             return Ticks::default();
         }
         let size = low.abs().max(high.abs());
@@ -156,7 +156,7 @@ impl Axis {
             }
             AxisKind::Dates(dates) => dates::ticks(&dates, low, high, most)
                 .unwrap_or_else(|| Axis::new("", AxisKind::Number).ticks(low, high, most)),
-            // Degrees too many to be any, besides numbers.
+            // So many degrees are not on the globe, so they are shown as numbers.
             AxisKind::Number | AxisKind::Longitude | AxisKind::Latitude => {
                 let exponent = if size == 0.0 { 0.0 } else { size.log10().floor() };
                 if (-3.0..5.0).contains(&exponent) {
@@ -206,7 +206,7 @@ impl Axis {
         let first = (low.ln() / base.ln()).floor() as i32;
         let last = (high.ln() / base.ln()).ceil() as i32;
         let powers = usize::try_from(last - first).unwrap_or(0) + 1;
-        // Between powers of ten there is room for more, or there are more powers than room.
+        // There is either space for more ticks between powers of ten, or not enough for all powers.
         let decades = (high / low).log10();
         let between: &[f64] = match most as f64 {
             _ if binary => &[1.0],
@@ -320,7 +320,7 @@ fn decimals(step: f64) -> usize {
 fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
     let first = (low / step - 1e-9).ceil();
     let last = (high / step + 1e-9).floor();
-    // Where a range is so narrow that its ends are the same multiple, there is none or one.
+    // If both ends round to the same multiple, there is one tick or none.
     let n = if last >= first { (last - first) as usize } else { return Vec::new() };
     // `+ 0.0` makes a zero of a negative one.
     (0..=n.min(100)).map(|i| (first + i as f64) * step + 0.0).collect()

@@ -1,4 +1,4 @@
-//! Bars: one number, or several side by side, for each of a row of things that have names.
+//! Bar charts: one number, or several side by side, for each of several named categories.
 
 use crate::axis::{Axis, Ticks};
 use crate::colour::Colour;
@@ -40,7 +40,7 @@ impl Default for BarOptions {
 }
 
 const HEIGHT_BY_WIDTH: f64 = 0.42;
-/// Part of a category's room that its bars take.
+/// Share of a category's width that its bars take.
 const FILLED: f64 = 0.74;
 /// Widest bar.
 const MOST_BAR: f64 = 90.0;
@@ -48,7 +48,7 @@ const SIDE: f64 = 14.0;
 
 /// Draws the numbers of `series` as bars, grouped by the categories that `names` name.
 ///
-/// Where names have not all room, every second, third, ... is there.
+/// If there is no space for all names, only every second, third, ... is shown.
 ///
 /// # Errors
 /// [`Error::Empty`] without categories, or if no bar has a height; [`Error::Width`].
@@ -86,7 +86,7 @@ pub fn bars(names: &[String], series: &[BarSeries], options: &BarOptions) -> Res
                 continue;
             }
             let x0 = middle(category) + bar * (number as f64 - n_series / 2.0);
-            // What is there can be seen, however little it is.
+            // A bar is at least one pixel high, so that small numbers can be seen.
             let y0 = (rect.y1 - y.share(*value) * rect.height()).min(rect.y1 - 1.0);
             scene.fill(Rect { x0, y0, x1: x0 + (bar - 1.0).max(1.0), y1: rect.y1 }, colour);
         }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::axis::AxisKind;
     use crate::output::Format;
-    use crate::scene::Shape;
+    use crate::scene::SceneShape;
 
     fn names(n: usize) -> Vec<String> {
         (0..n).map(|i| format!("{} KiB", 1u64 << i.min(40))).collect()
@@ -152,7 +152,9 @@ mod tests {
         let chart = bars(&names(2), &both, &options()).unwrap();
         let of = |number: usize| {
             let shapes = chart.scene.shapes.iter().filter_map(move |shape| match shape {
-                Shape::Fill { rect, colour } if *colour == Colour::of_curve(number) => Some(*rect),
+                SceneShape::Fill { rect, colour } if *colour == Colour::of_curve(number) => {
+                    Some(*rect)
+                }
                 _ => None,
             });
             // Without the one in the legend.

@@ -7,7 +7,7 @@ pub struct Colour(pub u8, pub u8, pub u8);
 impl Colour {
     /// Text, frames.
     pub(crate) const INK: Colour = Colour(38, 38, 38);
-    /// What stands back: subtitles.
+    /// Less important text: subtitles.
     pub(crate) const FAINT: Colour = Colour(96, 96, 96);
     pub(crate) const GRID: Colour = Colour(226, 226, 226);
     /// Cells without a value.
@@ -26,7 +26,7 @@ impl Colour {
     pub(crate) fn mix(self, other: Colour, share: f64) -> Colour {
         let part = |a: u8, b: u8| {
             let value = f64::from(a) + (f64::from(b) - f64::from(a)) * share;
-            // Between two bytes, so a byte.
+            // The result lies between two bytes, so it is a byte.
             value.round() as u8
         };
         Colour(part(self.0, other.0), part(self.1, other.1), part(self.2, other.2))
@@ -88,7 +88,7 @@ const RED_BLUE: [Colour; 11] = [
 ];
 
 impl Palette {
-    /// The colour at `share` of the way, which is taken into 0 to 1.
+    /// The colour at `share` of the way, which is limited to 0 to 1.
     #[must_use]
     pub fn at(self, share: f64) -> Colour {
         let stops = match self {

@@ -4,9 +4,9 @@ use zonda_cf::times::{CompTime, Dates};
 
 use crate::axis::Ticks;
 
-/// What ticks count, and by how many.
+/// The distance between ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Step {
+enum DateStep {
     Seconds(u32),
     Days(i16),
     Months(i16),
@@ -21,12 +21,12 @@ const DAY_SECONDS: u32 = 86_400;
 /// Days of a month and of a year, on average.
 const MONTH_DAYS: f64 = 30.44;
 const YEAR_DAYS: f64 = 365.25;
-/// Dates that are looked at: those of an axis are at most some dozens.
+/// The most dates that are tried. An axis has a few dozen ticks at most.
 const MOST_TRIED: usize = 4096;
 
-impl Step {
-    /// The finest that gives at most `most` ticks in so many days.
-    fn of(days: f64, most: usize) -> Step {
+impl DateStep {
+    /// The smallest step that gives at most `most` ticks in so many days.
+    fn of(days: f64, most: usize) -> DateStep {
         let fits = |step: f64| days / step <= most as f64;
         let seconds = SECONDS.into_iter().find(|n| fits(f64::from(*n) / f64::from(DAY_SECONDS)));
         let by_days = || DAYS.into_iter().find(|n| fits(f64::from(*n)));
@@ -34,10 +34,10 @@ impl Step {
         let years = (0..6).flat_map(|power| [1, 2, 5].map(|first| first * 10i64.pow(power)));
         let by_years = || years.into_iter().find(|n| fits(*n as f64 * YEAR_DAYS));
         seconds
-            .map(Step::Seconds)
-            .or_else(|| by_days().map(Step::Days))
-            .or_else(|| by_months().map(Step::Months))
-            .unwrap_or_else(|| Step::Years(by_years().unwrap_or(1_000_000)))
+            .map(DateStep::Seconds)
+            .or_else(|| by_days().map(DateStep::Days))
+            .or_else(|| by_months().map(DateStep::Months))
+            .unwrap_or_else(|| DateStep::Years(by_years().unwrap_or(1_000_000)))
     }
 
     /// The dates from about `from` on.
@@ -48,7 +48,7 @@ impl Step {
             let first = first - first.rem_euclid(i64::from(each));
             (0..).map(move |n: i64| first + n * i64::from(each))
         };
-        // A month that has no such day has no such date.
+        // Months without this day are skipped.
         let days = move |each: i16| {
             months(1).flat_map(move |month| {
                 let year = month.div_euclid(12);
@@ -59,17 +59,17 @@ impl Step {
             })
         };
         match self {
-            Step::Years(each) => {
+            DateStep::Years(each) => {
                 let first = from.year - from.year.rem_euclid(each);
                 Box::new((0..).map(move |n: i64| midnight(first + n * each, 1, 1)))
             }
-            Step::Months(each) => Box::new(months(each).map(move |month| {
+            DateStep::Months(each) => Box::new(months(each).map(move |month| {
                 midnight(month.div_euclid(12), month.rem_euclid(12) as i16 + 1, 1)
             })),
-            Step::Days(each) => {
+            DateStep::Days(each) => {
                 Box::new(days(each).map(move |(year, month, day)| midnight(year, month, day)))
             }
-            Step::Seconds(each) => {
+            DateStep::Seconds(each) => {
                 let before = (from.year, from.month, from.day);
                 let of_day = days(1).filter(move |date| *date >= before);
                 let begun = (from.hour * 3600.0) as u32 / each;
@@ -84,30 +84,32 @@ impl Step {
         }
     }
 
-    /// How a tick is called; where `is_short`, without what all of them have in common.
+    /// The label of a tick; if `is_short`, without the part that all labels have in common.
     fn label(self, date: &CompTime, is_short: bool) -> String {
         let CompTime { year, month, day, hour } = date;
         let seconds = (hour * 3600.0).round() as u32;
         let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         match self {
-            Step::Years(_) => year.to_string(),
-            Step::Months(_) => format!("{year:04}-{month:02}"),
-            Step::Days(_) => format!("{year:04}-{month:02}-{day:02}"),
-            Step::Seconds(each) if each < 60 && is_short => format!("{h:02}:{m:02}:{s:02}"),
-            Step::Seconds(each) if each < 60 => format!("{month:02}-{day:02} {h:02}:{m:02}:{s:02}"),
-            Step::Seconds(_) if is_short => format!("{month:02}-{day:02} {h:02}:{m:02}"),
-            Step::Seconds(_) => format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}"),
+            DateStep::Years(_) => year.to_string(),
+            DateStep::Months(_) => format!("{year:04}-{month:02}"),
+            DateStep::Days(_) => format!("{year:04}-{month:02}-{day:02}"),
+            DateStep::Seconds(each) if each < 60 && is_short => format!("{h:02}:{m:02}:{s:02}"),
+            DateStep::Seconds(each) if each < 60 => {
+                format!("{month:02}-{day:02} {h:02}:{m:02}:{s:02}")
+            }
+            DateStep::Seconds(_) if is_short => format!("{month:02}-{day:02} {h:02}:{m:02}"),
+            DateStep::Seconds(_) => format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}"),
         }
     }
 
-    /// What all ticks have in common and short labels leave out.
+    /// The part that all ticks have in common and short labels leave out.
     fn common(self, first: &CompTime, last: &CompTime) -> Option<String> {
         let CompTime { year, month, day, .. } = first;
         match self {
-            Step::Seconds(each) if each < 60 => ((year, month, day)
+            DateStep::Seconds(each) if each < 60 => ((year, month, day)
                 == (&last.year, &last.month, &last.day))
                 .then(|| format!("{year:04}-{month:02}-{day:02}")),
-            Step::Seconds(_) => (*year == last.year).then(|| format!("{year:04}")),
+            DateStep::Seconds(_) => (*year == last.year).then(|| format!("{year:04}")),
             _ => None,
         }
     }
@@ -117,7 +119,7 @@ impl Step {
 pub(crate) fn ticks(dates: &Dates, low: f64, high: f64, most: usize) -> Option<Ticks> {
     let (first, last) = (dates.date(low)?, dates.date(high)?);
     let days = (high - low) * dates.unit_days();
-    let step = Step::of(days, most);
+    let step = DateStep::of(days, most);
     let is_behind = |date: &CompTime| {
         let of = |date: &CompTime| (date.year, date.month, date.day);
         of(date) > of(&last)

@@ -1,4 +1,4 @@
-//! The rectangle that data is drawn in, with its axes around.
+//! The rectangle that data is drawn in, and its axes.
 
 use crate::axis::{Axis, Spacing, Ticks};
 use crate::colour::Colour;
@@ -48,12 +48,12 @@ impl Ranged<'_> {
         }
     }
 
-    /// As many ticks as a height has room for.
+    /// Ticks that fit in a height.
     pub(crate) fn ticks_of_height(&self, pixels: f64) -> Ticks {
         self.axis.ticks(self.low, self.high, (pixels / TICK_PITCH) as usize)
     }
 
-    /// As many ticks as a width has room for, by the widths of their labels.
+    /// Ticks that fit in a width, by the widths of their labels.
     pub(crate) fn ticks_of_width(&self, pixels: f64) -> Ticks {
         let mut most = 12;
         loop {
@@ -146,7 +146,8 @@ pub(crate) fn axes(
     }
 }
 
-/// Title and subtitle at the top, cut where they are too long; returns where the rest may begin.
+/// Draws title and subtitle at the top, cut if they are too long, and returns where the chart may
+/// begin.
 pub(crate) fn titles(scene: &mut Scene, title: &str, subtitle: &str) -> f64 {
     let room = f64::from(scene.width) - 2.0 * MARGIN;
     let mut y = MARGIN;

@@ -139,8 +139,8 @@ fn draw(
     }
 }
 
-/// The same line with fewer points: of those in one column of pixels the first, the lowest, the
-/// highest and the last are kept, so that nothing that can be seen is lost.
+/// The same line with fewer points: in each column of pixels the first, lowest, highest and last
+/// are kept, so that nothing visible is lost.
 fn thinned(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut kept = Vec::new();
     let mut column: Vec<(f64, f64)> = Vec::new();
@@ -169,7 +169,7 @@ fn thinned(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 fn keep(kept: &mut Vec<(f64, f64)>, column: &mut Vec<(f64, f64)>) {
-    // The order of the two in the middle was lost; from left to right it looks right.
+    // The order of the lowest and the highest point is not known; sorting by x looks right.
     if let [_, low, high, _] = column.as_mut_slice()
         && low.0 > high.0
     {
@@ -182,7 +182,7 @@ fn keep(kept: &mut Vec<(f64, f64)>, column: &mut Vec<(f64, f64)>) {
 mod tests {
     use super::*;
     use crate::axis::AxisKind;
-    use crate::scene::Shape;
+    use crate::scene::SceneShape;
 
     fn curve(name: &str, points: Vec<(f64, f64)>) -> Curve {
         Curve { name: name.to_owned(), points }
@@ -224,8 +224,8 @@ mod tests {
         let chart = lines(&[curve("", points)], &options()).unwrap();
         let colour = Colour::of_curve(0);
         let parts = chart.scene.shapes.iter().filter_map(|shape| match shape {
-            Shape::Path { points, colour: of, .. } if *of == colour => Some(points.len()),
-            Shape::Fill { colour: of, .. } if *of == colour => Some(1),
+            SceneShape::Path { points, colour: of, .. } if *of == colour => Some(points.len()),
+            SceneShape::Fill { colour: of, .. } if *of == colour => Some(1),
             _ => None,
         });
         assert_eq!(parts.collect::<Vec<_>>(), [2, 1, 2]);

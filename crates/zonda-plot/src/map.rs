@@ -1,4 +1,4 @@
-//! A map: numbers on a grid as colours, with a bar that says which.
+//! Maps: numbers on a grid as colours, with a colour bar.
 
 use crate::axis::{Axis, AxisKind, half_unit};
 use crate::colour::{Colour, Palette};
@@ -10,7 +10,7 @@ use crate::text;
 
 /// Numbers on a grid.
 #[derive(Clone, Debug)]
-pub struct Field<'a> {
+pub struct MapField<'a> {
     /// Cells along x.
     pub columns: usize,
     /// Cells along y.
@@ -57,7 +57,7 @@ impl Default for MapOptions {
     }
 }
 
-/// Colours of the raster that stand for numbers; one more stands for missing ones.
+/// How many colours of the raster stand for numbers. One more stands for missing numbers.
 const LEVELS: u8 = 255;
 const MISSING: u8 = LEVELS;
 
@@ -75,7 +75,7 @@ const MOST_HEIGHT: f64 = 0.8;
 /// # Errors
 /// [`Error::Shape`], [`Error::Coordinates`], [`Error::NotMonotonic`] for a field that is none,
 /// [`Error::Empty`] for one without cells, [`Error::Width`].
-pub fn map(field: &Field<'_>, options: &MapOptions) -> Result<Chart> {
+pub fn map(field: &MapField<'_>, options: &MapOptions) -> Result<Chart> {
     check_width(options.width)?;
     if field.columns.checked_mul(field.rows) != Some(field.values.len()) {
         let (columns, rows, values) = (field.columns, field.rows, field.values.len());
@@ -84,12 +84,12 @@ pub fn map(field: &Field<'_>, options: &MapOptions) -> Result<Chart> {
     if field.values.is_empty() {
         return Err(Error::Empty);
     }
-    let x_edges = Edges::new(&field.x, field.columns, field.x_centres)?;
-    let y_edges = Edges::new(&field.y, field.rows, field.y_centres)?;
+    let x_edges = CellEdges::new(&field.x, field.columns, field.x_centres)?;
+    let y_edges = CellEdges::new(&field.y, field.rows, field.y_centres)?;
     let (x, y) = (x_edges.ranged(&field.x), y_edges.ranged(&field.y));
     let colours = Colours::new(field.values, options);
 
-    // The bar's labels depend on its height, and with them the width that is left for the map.
+    // The bar's labels depend on its height, and the width of the map depends on the labels.
     let bar_axis = Axis::new(options.unit.clone(), AxisKind::Number);
     let bar = Ranged { axis: &bar_axis, low: colours.low, high: colours.high };
     let width = f64::from(options.width);
@@ -130,7 +130,7 @@ pub fn map(field: &Field<'_>, options: &MapOptions) -> Result<Chart> {
 }
 
 /// Width by height of the map's own rectangle.
-fn aspect(x: &Ranged<'_>, y: &Ranged<'_>, field: &Field<'_>) -> f64 {
+fn aspect(x: &Ranged<'_>, y: &Ranged<'_>, field: &MapField<'_>) -> f64 {
     let degrees = |axis: &Axis| matches!(axis.kind, AxisKind::Longitude | AxisKind::Latitude);
     let aspect = match (degrees(x.axis), degrees(y.axis)) {
         (true, true) => (x.high - x.low) / (y.high - y.low),
@@ -143,12 +143,12 @@ fn aspect(x: &Ranged<'_>, y: &Ranged<'_>, field: &Field<'_>) -> f64 {
 }
 
 /// Where cells end, in the order of the cells.
-struct Edges(Vec<f64>);
+struct CellEdges(Vec<f64>);
 
-impl Edges {
-    fn new(axis: &Axis, n_cells: usize, centres: Option<&[f64]>) -> Result<Edges> {
+impl CellEdges {
+    fn new(axis: &Axis, n_cells: usize, centres: Option<&[f64]>) -> Result<CellEdges> {
         let Some(centres) = centres else {
-            return Ok(Edges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
+            return Ok(CellEdges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
         };
         let name = || match axis.title.as_str() {
             "" => "an axis".to_owned(),
@@ -165,7 +165,7 @@ impl Edges {
         }
         let [first, .., last] = centres else {
             let (only, half) = (centres[0], axis.half_unit(centres[0]));
-            return Ok(Edges(vec![only - half, only + half]));
+            return Ok(CellEdges(vec![only - half, only + half]));
         };
         let middles = centres.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
         let mut edges = Vec::with_capacity(n_cells + 1);
@@ -178,7 +178,7 @@ impl Edges {
                 *edge = edge.clamp(-90.0, 90.0);
             }
         }
-        Ok(Edges(edges))
+        Ok(CellEdges(edges))
     }
 
     fn ranged<'a>(&self, axis: &'a Axis) -> Ranged<'a> {
@@ -234,7 +234,7 @@ impl Colours {
 
     /// How far from the lowest to the highest number; `None` where there is none.
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
-        // Halves, since the whole difference of huge numbers may be infinite.
+        // The numbers are halved, because the difference of huge numbers may be infinite.
         let share = (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0);
         value.is_finite().then(|| share.clamp(0.0, 1.0))
     }
@@ -253,11 +253,11 @@ impl Colours {
 
 /// The cells of a map.
 struct Cells<'a> {
-    field: &'a Field<'a>,
+    field: &'a MapField<'a>,
     x: &'a Ranged<'a>,
     y: &'a Ranged<'a>,
-    x_edges: &'a Edges,
-    y_edges: &'a Edges,
+    x_edges: &'a CellEdges,
+    y_edges: &'a CellEdges,
 }
 
 impl Cells<'_> {
@@ -275,7 +275,7 @@ impl Cells<'_> {
         }
         let at = (rect.x0 as u32, rect.y0 as u32);
         let palette = colours.table();
-        scene.shapes.push(crate::scene::Shape::Raster(Raster {
+        scene.shapes.push(crate::scene::SceneShape::Raster(Raster {
             at,
             width,
             height,
@@ -302,7 +302,13 @@ fn draw_bar(scene: &mut Scene, map: Rect, bar: &Ranged<'_>, colours: &Colours) {
     });
     let at = (rect.x0 as u32, rect.y0 as u32);
     let (palette, pixels) = (colours.table(), pixels.collect());
-    scene.shapes.push(crate::scene::Shape::Raster(Raster { at, width, height, palette, pixels }));
+    scene.shapes.push(crate::scene::SceneShape::Raster(Raster {
+        at,
+        width,
+        height,
+        palette,
+        pixels,
+    }));
     scene.outline(rect, Colour::INK);
     let ticks = bar.ticks_of_height(rect.height());
     for (number, label) in &ticks.at {
@@ -341,8 +347,8 @@ mod tests {
 
     const NONE: f64 = f64::NAN;
 
-    fn field<'a>(values: &'a [f64], x: &'a [f64], y: &'a [f64]) -> Field<'a> {
-        Field {
+    fn field<'a>(values: &'a [f64], x: &'a [f64], y: &'a [f64]) -> MapField<'a> {
+        MapField {
             columns: x.len(),
             rows: y.len(),
             values,
@@ -375,7 +381,7 @@ mod tests {
     /// The place of the map within the picture.
     fn place(chart: &Chart) -> (usize, usize, usize, usize) {
         let raster = chart.scene.shapes.iter().find_map(|shape| match shape {
-            crate::scene::Shape::Raster(raster) => Some(raster),
+            crate::scene::SceneShape::Raster(raster) => Some(raster),
             _ => None,
         });
         let r = raster.unwrap();
@@ -479,7 +485,7 @@ mod tests {
                 "{error}"
             );
         }
-        let short = Field { x_centres: Some(&[1.0]), ..field(&four, &[0.0, 1.0], &[0.0, 1.0]) };
+        let short = MapField { x_centres: Some(&[1.0]), ..field(&four, &[0.0, 1.0], &[0.0, 1.0]) };
         assert!(matches!(map(&short, &options()), Err(Error::Coordinates { cells: 2, .. })));
         assert!(matches!(map(&field(&[], &[], &[]), &options()), Err(Error::Empty)));
         let narrow = MapOptions { width: 100, ..options() };

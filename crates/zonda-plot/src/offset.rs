@@ -5,12 +5,12 @@ use crate::colour::Colour;
 use crate::error::{Error, Result};
 use crate::frame::{self, AXIS, MARGIN, Ranged};
 use crate::output::{Chart, check_width};
-use crate::scene::{Anchor, Raster, Rect, Scene, Shape};
+use crate::scene::{Anchor, Raster, Rect, Scene, SceneShape};
 use crate::text;
 
 /// Which way bytes went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum AccessDirection {
     /// Out of the file.
     Read,
     /// Into the file.
@@ -19,7 +19,7 @@ pub enum Direction {
 
 /// A transfer of bytes that lie side by side.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct FileAccess {
     /// Seconds from the beginning of the recording.
     pub start_s: f64,
     /// Seconds that it took.
@@ -29,7 +29,7 @@ pub struct Access {
     /// Bytes transferred.
     pub len_bytes: u64,
     /// Which way.
-    pub direction: Direction,
+    pub direction: AccessDirection,
 }
 
 /// A recording.
@@ -40,7 +40,7 @@ pub struct OffsetPanel<'a> {
     /// Lines in smaller letters below it.
     pub notes: Vec<String>,
     /// In any order.
-    pub accesses: &'a [Access],
+    pub accesses: &'a [FileAccess],
 }
 
 /// How the chart looks.
@@ -84,12 +84,9 @@ pub fn offsets(panels: &[OffsetPanel<'_>], options: &OffsetOptions) -> Result<Ch
     if all().next().is_none() {
         return Err(Error::Empty);
     }
-    let first = all().map(|access| access.offset).min().unwrap_or(0) as f64;
-    let last = all().map(|a| a.offset.saturating_add(a.len_bytes)).max().unwrap_or(0) as f64;
-    // From the beginning of the file, unless that is mostly empty space.
-    let low = if first < last / 2.0 { 0.0 } else { first };
     let y_axis = Axis::new("file offset", AxisKind::Bytes);
-    let y = Ranged { axis: &y_axis, low, high: low + ((last - low) * 1.03).max(1.0) };
+    let (low, high) = offset_range(all());
+    let y = Ranged { axis: &y_axis, low, high };
     let x_axis = Axis::new("time", AxisKind::Seconds);
     let end = |panel: &OffsetPanel<'_>| {
         let ends = panel.accesses.iter().map(|access| access.start_s + access.took_s);
@@ -127,28 +124,45 @@ pub fn offsets(panels: &[OffsetPanel<'_>], options: &OffsetOptions) -> Result<Ch
         let latest = if options.same_time { latest } else { end(panel) };
         let x = Ranged { axis: &x_axis, low: 0.0, high: (latest * 1.02).max(1e-9) };
         let x_ticks = x.ticks_of_width(rect.width());
-        let baseline = y0 + text::cap_height(AXIS);
-        let title = text::cut(&panel.title, AXIS, rect.width());
-        scene.label(title, (rect.x0, baseline), AXIS, Colour::INK, Anchor::Start);
-        for (line, note) in (1u8..).zip(&panel.notes) {
-            let note = text::cut(note, NOTE, rect.width());
-            let at = (rect.x0, baseline + NOTE_PITCH * f64::from(line));
-            scene.label(note, at, NOTE, Colour::FAINT, Anchor::Start);
-        }
+        draw_heading(&mut scene, panel, rect, y0);
         frame::grid(&mut scene, rect, (&x, &x_ticks), (&y, &y_ticks));
-        scene.shapes.push(Shape::Raster(draw(rect, &x, &y, panel.accesses)));
+        scene.shapes.push(SceneShape::Raster(draw(rect, &x, &y, panel.accesses)));
         frame::axes(&mut scene, rect, (&x, &x_ticks), (&y, &y_ticks));
     }
     scene.height = (top + row_height * n_rows as f64 - BETWEEN_PANELS + MARGIN).ceil() as u32;
     Ok(Chart { scene })
 }
 
+/// The ends of the axis of offsets.
+fn offset_range<'a>(accesses: impl Iterator<Item = &'a FileAccess> + Clone) -> (f64, f64) {
+    let first = accesses.clone().map(|access| access.offset).min().unwrap_or(0) as f64;
+    let last = accesses.map(|a| a.offset.saturating_add(a.len_bytes)).max().unwrap_or(0) as f64;
+    // The axis begins with the file, unless that leaves more than half of it empty.
+    let low = if first < last / 2.0 { 0.0 } else { first };
+    (low, low + ((last - low) * 1.03).max(1.0))
+}
+
+/// Title and notes of a panel, from `top` on, as wide as its rectangle.
+fn draw_heading(scene: &mut Scene, panel: &OffsetPanel<'_>, rect: Rect, top: f64) {
+    let baseline = top + text::cap_height(AXIS);
+    let title = text::cut(&panel.title, AXIS, rect.width());
+    scene.label(title, (rect.x0, baseline), AXIS, Colour::INK, Anchor::Start);
+    for (line, note) in (1u8..).zip(&panel.notes) {
+        let note = text::cut(note, NOTE, rect.width());
+        let at = (rect.x0, baseline + NOTE_PITCH * f64::from(line));
+        scene.label(note, at, NOTE, Colour::FAINT, Anchor::Start);
+    }
+}
+
 /// What the colours mean, in the upper right corner; returns its width.
-fn draw_legend<'a, I: Iterator<Item = &'a Access>>(scene: &mut Scene, all: impl Fn() -> I) -> f64 {
+fn draw_legend<'a, I: Iterator<Item = &'a FileAccess>>(
+    scene: &mut Scene,
+    all: impl Fn() -> I,
+) -> f64 {
     const SIDE: f64 = 14.0;
     let right = f64::from(scene.width) - MARGIN;
     let mut x = right;
-    for (direction, name) in [(Direction::Write, "write"), (Direction::Read, "read")] {
+    for (direction, name) in [(AccessDirection::Write, "write"), (AccessDirection::Read, "read")] {
         if !all().any(|access| access.direction == direction) {
             continue;
         }
@@ -162,16 +176,16 @@ fn draw_legend<'a, I: Iterator<Item = &'a Access>>(scene: &mut Scene, all: impl 
     right - x
 }
 
-fn colour_of(direction: Direction) -> Colour {
+fn colour_of(direction: AccessDirection) -> Colour {
     match direction {
-        Direction::Read => Colour::READ,
-        Direction::Write => Colour::WRITE,
+        AccessDirection::Read => Colour::READ,
+        AccessDirection::Write => Colour::WRITE,
     }
 }
 
-/// How strong a spot is drawn that one transfer, a few, some, or many fall on.
+/// Opacity of a spot that one transfer, a few, some, or many fall on.
 const OPACITIES: [u8; 4] = [165, 195, 225, 255];
-/// Shares of writes among the transfers of a spot, told apart.
+/// How many different shares of writes have their own colour.
 const MIXES: u8 = 5;
 
 /// Colours by mix, then by strength; before them one for no transfer at all.
@@ -200,7 +214,7 @@ fn spot(reads: u32, writes: u32) -> u8 {
 }
 
 /// Counts transfers on a grid of dots.
-fn draw(rect: Rect, x: &Ranged<'_>, y: &Ranged<'_>, accesses: &[Access]) -> Raster {
+fn draw(rect: Rect, x: &Ranged<'_>, y: &Ranged<'_>, accesses: &[FileAccess]) -> Raster {
     let (width, height) = (rect.width() as usize, rect.height() as usize);
     let dot = match accesses.len() {
         0..500 => 4,
@@ -209,7 +223,8 @@ fn draw(rect: Rect, x: &Ranged<'_>, y: &Ranged<'_>, accesses: &[Access]) -> Rast
     };
     let (columns, rows) = (width.div_ceil(dot), height.div_ceil(dot));
     let mut counts = vec![(0u32, 0u32); columns * rows];
-    // From the left and from below; what is outside of the axes goes to their ends.
+    // Columns count from the left, rows from below. Numbers outside of the axes count at their
+    // ends.
     let column = |seconds: f64| ((x.share(seconds) * width as f64) as usize / dot).min(columns - 1);
     let row = |byte: u64| ((y.share(byte as f64) * height as f64) as usize / dot).min(rows - 1);
     for access in accesses.iter().filter(|a| a.start_s.is_finite() && a.took_s.is_finite()) {
@@ -217,7 +232,7 @@ fn draw(rect: Rect, x: &Ranged<'_>, y: &Ranged<'_>, accesses: &[Access]) -> Rast
         for row in row(access.offset)..=row(end) {
             for column in column(access.start_s)..=column(access.start_s + access.took_s) {
                 let (reads, writes) = &mut counts[row * columns + column];
-                let count = if access.direction == Direction::Read { reads } else { writes };
+                let count = if access.direction == AccessDirection::Read { reads } else { writes };
                 *count = count.saturating_add(1);
             }
         }
@@ -244,11 +259,11 @@ mod tests {
     use super::*;
     use crate::output::Format;
 
-    fn access(start_s: f64, offset: u64, direction: Direction) -> Access {
-        Access { start_s, took_s: 0.0, offset, len_bytes: 1000, direction }
+    fn access(start_s: f64, offset: u64, direction: AccessDirection) -> FileAccess {
+        FileAccess { start_s, took_s: 0.0, offset, len_bytes: 1000, direction }
     }
 
-    fn panel(accesses: &[Access]) -> OffsetPanel<'_> {
+    fn panel(accesses: &[FileAccess]) -> OffsetPanel<'_> {
         OffsetPanel {
             title: "a recording".into(),
             notes: vec!["3 reads".into(), "2 writes".into()],
@@ -266,7 +281,7 @@ mod tests {
 
     fn rasters(chart: &Chart) -> Vec<&Raster> {
         let shapes = chart.scene.shapes.iter();
-        shapes.filter_map(|s| if let Shape::Raster(r) = s { Some(r) } else { None }).collect()
+        shapes.filter_map(|s| if let SceneShape::Raster(r) = s { Some(r) } else { None }).collect()
     }
 
     /// The colour at shares of the way to the right and up.
@@ -279,9 +294,13 @@ mod tests {
     #[test]
     fn transfers_are_in_their_places() {
         let accesses = [
-            access(0.5, 300_000, Direction::Read),
-            access(0.25, 900_000, Direction::Write),
-            Access { len_bytes: 200_000, took_s: 0.1, ..access(0.9, 800_000, Direction::Write) },
+            access(0.5, 300_000, AccessDirection::Read),
+            access(0.25, 900_000, AccessDirection::Write),
+            FileAccess {
+                len_bytes: 200_000,
+                took_s: 0.1,
+                ..access(0.9, 800_000, AccessDirection::Write)
+            },
         ];
         let chart = offsets(&[panel(&accesses)], &options()).unwrap();
         let rasters = rasters(&chart);
@@ -316,7 +335,8 @@ mod tests {
         for (end, last) in
             [(0.0, 0), (1e-7, 1), (0.003, 5_000), (2.0, 80_000_000), (86_400.0, 3 << 40)]
         {
-            let accesses = [access(0.0, 0, Direction::Read), access(end, last, Direction::Write)];
+            let accesses =
+                [access(0.0, 0, AccessDirection::Read), access(end, last, AccessDirection::Write)];
             let panels = vec![panel(&accesses); 5];
             for (n, width) in [(1, 480), (2, 700), (2, 1200), (5, 1200)] {
                 let options = OffsetOptions { width, ..options() };
@@ -335,9 +355,10 @@ mod tests {
             state ^= state << 17;
             state
         };
-        let accesses: Vec<Access> = (0..200_000)
+        let accesses: Vec<FileAccess> = (0..200_000)
             .map(|i| {
-                let direction = if random() % 3 == 0 { Direction::Read } else { Direction::Write };
+                let direction =
+                    if random() % 3 == 0 { AccessDirection::Read } else { AccessDirection::Write };
                 access(f64::from(i) * 1e-6, random() % (1 << 30), direction)
             })
             .collect();
@@ -351,10 +372,14 @@ mod tests {
         assert!(matches!(offsets(&[], &options()), Err(Error::Empty)));
         assert!(matches!(offsets(&[panel(&[])], &options()), Err(Error::Empty)));
         let odd = [
-            Access { start_s: f64::NAN, ..access(0.0, 5, Direction::Read) },
-            Access { took_s: f64::INFINITY, ..access(0.0, 5, Direction::Read) },
-            Access { offset: u64::MAX, len_bytes: u64::MAX, ..access(-1.0, 0, Direction::Write) },
-            Access { len_bytes: 0, ..access(0.0, 0, Direction::Write) },
+            FileAccess { start_s: f64::NAN, ..access(0.0, 5, AccessDirection::Read) },
+            FileAccess { took_s: f64::INFINITY, ..access(0.0, 5, AccessDirection::Read) },
+            FileAccess {
+                offset: u64::MAX,
+                len_bytes: u64::MAX,
+                ..access(-1.0, 0, AccessDirection::Write)
+            },
+            FileAccess { len_bytes: 0, ..access(0.0, 0, AccessDirection::Write) },
         ];
         let chart = offsets(&[panel(&odd), panel(&[])], &options()).unwrap();
         chart.encode(Format::Png).unwrap();

@@ -7,7 +7,7 @@ use plotters::style::{RGBColor, ShapeStyle};
 use crate::colour::Colour;
 use crate::error::{Error, Result};
 use crate::output::{FINE, fine};
-use crate::scene::{Label, Raster, Scene, Shape};
+use crate::scene::{Label, Raster, Scene, SceneShape};
 use crate::text;
 
 const BYTES_PER_PIXEL: usize = 3;
@@ -16,14 +16,14 @@ pub(crate) fn encode(scene: &Scene) -> Result<Vec<u8>> {
     let mut canvas = Canvas::new(scene.width * FINE, scene.height * FINE);
     for shape in &scene.shapes {
         match shape {
-            Shape::Raster(raster) => canvas.raster(raster),
-            Shape::Label(_) => {}
+            SceneShape::Raster(raster) => canvas.raster(raster),
+            SceneShape::Label(_) => {}
             drawn => canvas.draw(drawn)?,
         }
     }
     let mut picture = canvas.averaged();
     for shape in &scene.shapes {
-        if let Shape::Label(label) = shape {
+        if let SceneShape::Label(label) = shape {
             picture.label(label);
         }
     }
@@ -50,20 +50,20 @@ impl Canvas {
         Canvas { width, height, pixels: vec![255; bytes] }
     }
 
-    fn draw(&mut self, shape: &Shape) -> Result<()> {
+    fn draw(&mut self, shape: &SceneShape) -> Result<()> {
         let mut backend = BitMapBackend::with_buffer(&mut self.pixels, (self.width, self.height));
         let drawn = match shape {
-            Shape::Fill { rect, colour } => backend.draw_rect(
+            SceneShape::Fill { rect, colour } => backend.draw_rect(
                 (fine(rect.x0), fine(rect.y0)),
                 (fine(rect.x1), fine(rect.y1)),
                 &style(*colour, 1.0),
                 true,
             ),
-            Shape::Path { points, colour, width } => {
+            SceneShape::Path { points, colour, width } => {
                 let points = points.iter().map(|&(x, y)| (fine(x), fine(y)));
                 backend.draw_path(points, &style(*colour, *width))
             }
-            Shape::Raster(_) | Shape::Label(_) => Ok(()),
+            SceneShape::Raster(_) | SceneShape::Label(_) => Ok(()),
         };
         drawn.map_err(|error| Error::Draw(error.into()))
     }

@@ -87,7 +87,7 @@ pub(crate) struct Raster {
 
 /// What is drawn.
 #[derive(Clone, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum SceneShape {
     Fill { rect: Rect, colour: Colour },
     Path { points: Vec<(f64, f64)>, colour: Colour, width: f64 },
     Label(Label),
@@ -99,7 +99,7 @@ pub(crate) enum Shape {
 pub(crate) struct Scene {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    pub(crate) shapes: Vec<Shape>,
+    pub(crate) shapes: Vec<SceneShape>,
 }
 
 impl Scene {
@@ -108,11 +108,11 @@ impl Scene {
     }
 
     pub(crate) fn fill(&mut self, rect: Rect, colour: Colour) {
-        self.shapes.push(Shape::Fill { rect, colour });
+        self.shapes.push(SceneShape::Fill { rect, colour });
     }
 
     pub(crate) fn path(&mut self, points: Vec<(f64, f64)>, colour: Colour, width: f64) {
-        self.shapes.push(Shape::Path { points, colour, width });
+        self.shapes.push(SceneShape::Path { points, colour, width });
     }
 
     /// A line one pixel wide, on whole pixels so that it is sharp.
@@ -144,7 +144,14 @@ impl Scene {
         anchor: Anchor,
     ) {
         let text = text.into();
-        self.shapes.push(Shape::Label(Label { text, at, size, colour, anchor, upwards: false }));
+        self.shapes.push(SceneShape::Label(Label {
+            text,
+            at,
+            size,
+            colour,
+            anchor,
+            upwards: false,
+        }));
     }
 
     /// A text in the middle of a vertical edge, running upwards.
@@ -156,7 +163,14 @@ impl Scene {
         colour: Colour,
     ) {
         let (text, anchor) = (text.into(), Anchor::Middle);
-        self.shapes.push(Shape::Label(Label { text, at, size, colour, anchor, upwards: true }));
+        self.shapes.push(SceneShape::Label(Label {
+            text,
+            at,
+            size,
+            colour,
+            anchor,
+            upwards: true,
+        }));
     }
 
     /// Every text, for tests.
@@ -164,7 +178,9 @@ impl Scene {
     pub(crate) fn labels(&self) -> Vec<&Label> {
         let labels = self.shapes.iter();
         labels
-            .filter_map(|shape| if let Shape::Label(label) = shape { Some(label) } else { None })
+            .filter_map(
+                |shape| if let SceneShape::Label(label) = shape { Some(label) } else { None },
+            )
             .collect()
     }
 

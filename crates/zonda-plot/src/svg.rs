@@ -10,13 +10,13 @@ use crate::colour::Colour;
 use crate::error::{Error, Result};
 use crate::output::{FINE, fine};
 use crate::png::{encode_raster, style};
-use crate::scene::{Anchor, Label, Raster, Scene, Shape};
+use crate::scene::{Anchor, Label, Raster, Scene, SceneShape};
 use crate::text;
 
 pub(crate) fn encode(scene: &Scene) -> Result<String> {
     let Scene { width, height, .. } = scene;
     let mut svg = String::new();
-    // Positions are whole numbers, so there are more of them than pixels.
+    // plotters takes whole numbers as positions, so the drawing is larger than the picture.
     let _ = writeln!(
         svg,
         "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {} {}\" \
@@ -24,13 +24,13 @@ pub(crate) fn encode(scene: &Scene) -> Result<String> {
         width * FINE,
         height * FINE
     );
-    let (texts, drawn): (Vec<&Shape>, Vec<&Shape>) =
-        scene.shapes.iter().partition(|shape| matches!(shape, Shape::Label(_)));
+    let (texts, drawn): (Vec<&SceneShape>, Vec<&SceneShape>) =
+        scene.shapes.iter().partition(|shape| matches!(shape, SceneShape::Label(_)));
     for part in drawn.chunk_by(|a, b| is_raster(a) == is_raster(b)) {
         match part {
-            [Shape::Raster(_), ..] => {
+            [SceneShape::Raster(_), ..] => {
                 for shape in part {
-                    if let Shape::Raster(raster) = shape {
+                    if let SceneShape::Raster(raster) = shape {
                         push_raster(&mut svg, raster)?;
                     }
                 }
@@ -43,12 +43,12 @@ pub(crate) fn encode(scene: &Scene) -> Result<String> {
     Ok(svg)
 }
 
-fn is_raster(shape: &Shape) -> bool {
-    matches!(shape, Shape::Raster(_))
+fn is_raster(shape: &SceneShape) -> bool {
+    matches!(shape, SceneShape::Raster(_))
 }
 
-/// Has plotters make a document of its own of them, and takes what is inside.
-fn push_shapes(svg: &mut String, shapes: &[&Shape]) -> Result<()> {
+/// Lets plotters make a document of the shapes, and takes its contents.
+fn push_shapes(svg: &mut String, shapes: &[&SceneShape]) -> Result<()> {
     let mut document = String::new();
     {
         let mut backend = SVGBackend::with_string(&mut document, (1, 1));
@@ -62,20 +62,20 @@ fn push_shapes(svg: &mut String, shapes: &[&Shape]) -> Result<()> {
     Ok(())
 }
 
-fn draw(backend: &mut SVGBackend<'_>, shape: &Shape) -> Result<()> {
+fn draw(backend: &mut SVGBackend<'_>, shape: &SceneShape) -> Result<()> {
     let drawn = match shape {
-        Shape::Fill { rect, colour } => backend.draw_rect(
+        SceneShape::Fill { rect, colour } => backend.draw_rect(
             (fine(rect.x0), fine(rect.y0)),
             (fine(rect.x1), fine(rect.y1)),
             &style(*colour, 1.0),
             true,
         ),
-        Shape::Path { points, colour, width } => {
+        SceneShape::Path { points, colour, width } => {
             let points = points.iter().map(|&(x, y)| (fine(x), fine(y)));
             backend.draw_path(points, &style(*colour, *width))
         }
-        Shape::Label(label) => return draw_label(backend, label),
-        Shape::Raster(_) => Ok(()),
+        SceneShape::Label(label) => return draw_label(backend, label),
+        SceneShape::Raster(_) => Ok(()),
     };
     drawn.map_err(|error| Error::Draw(error.into()))
 }

@@ -2,7 +2,7 @@
 
 use crate::colour::Colour;
 use crate::error::{Error, Result};
-use crate::map::{Colours, Field, MapOptions};
+use crate::map::{Colours, MapField, MapOptions};
 
 /// How many colours a terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct TextOptions {
     pub depth: Depth,
 }
 
-/// Cells that are looked at for one cell of text.
+/// The most cells of the field that are averaged along each direction for one cell of text.
 const MOST_SAMPLES: usize = 16;
 /// Numbers as shades, from low to high; a blank is a missing one.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
@@ -40,7 +40,11 @@ const BAR: usize = 24;
 ///
 /// # Errors
 /// [`Error::Shape`] for a field that is none, [`Error::Empty`] for one without cells.
-pub fn map_text(field: &Field<'_>, options: &MapOptions, text: TextOptions) -> Result<Vec<String>> {
+pub fn map_text(
+    field: &MapField<'_>,
+    options: &MapOptions,
+    text: TextOptions,
+) -> Result<Vec<String>> {
     if field.columns.checked_mul(field.rows) != Some(field.values.len()) {
         let (columns, rows, values) = (field.columns, field.rows, field.values.len());
         return Err(Error::Shape { columns, rows, values });
@@ -105,7 +109,7 @@ pub fn line_text(values: &[f64], text: TextOptions) -> Result<Vec<String>> {
             }
             let share =
                 if high > low { (mean / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
-            // The least value has something to be seen of, too.
+            // The lowest value is visible, too.
             1 + (share.clamp(0.0, 1.0) * (steps - 1) as f64).round() as usize
         })
         .collect();
@@ -122,7 +126,7 @@ fn span(index: usize, pixels: usize, cells: usize) -> (usize, usize) {
     (from, ((index + 1) * cells / pixels).clamp(from + 1, cells.max(from + 1)))
 }
 
-fn mean(field: &Field<'_>, (rows, columns): ((usize, usize), (usize, usize))) -> f64 {
+fn mean(field: &MapField<'_>, (rows, columns): ((usize, usize), (usize, usize))) -> f64 {
     let step = |(from, to): (usize, usize)| (to - from).div_ceil(MOST_SAMPLES);
     let cells = (rows.0..rows.1).step_by(step(rows)).flat_map(|row| {
         (columns.0..columns.1)
@@ -132,7 +136,7 @@ fn mean(field: &Field<'_>, (rows, columns): ((usize, usize), (usize, usize))) ->
     mean_of(cells.map(|cell| field.values[cell]))
 }
 
-/// The mean of what is a number; NaN where nothing is.
+/// The mean of the finite numbers; NaN if there are none.
 fn mean_of(values: impl Iterator<Item = f64>) -> f64 {
     let (mut n, mut mean) = (0.0, f64::NAN);
     for value in values.filter(|value| value.is_finite()) {
@@ -164,7 +168,7 @@ fn short(number: f64) -> String {
     rounded.to_string()
 }
 
-/// A line of text in colours, which are said where they change.
+/// A line of coloured text. A colour code is written where the colour changes.
 struct Line {
     depth: Depth,
     text: String,
@@ -216,10 +220,10 @@ mod tests {
     use super::*;
     use crate::Axis;
 
-    fn field<'a>(values: &'a [f64], columns: usize, y_centres: Option<&'a [f64]>) -> Field<'a> {
+    fn field<'a>(values: &'a [f64], columns: usize, y_centres: Option<&'a [f64]>) -> MapField<'a> {
         let (x, y) = (Axis::default(), Axis::default());
         let rows = values.len() / columns;
-        Field { columns, rows, values, x, x_centres: None, y, y_centres }
+        MapField { columns, rows, values, x, x_centres: None, y, y_centres }
     }
 
     fn text(columns: usize, lines: usize, depth: Depth) -> TextOptions {
@@ -258,7 +262,7 @@ mod tests {
         let drawn =
             map_text(&field(&values, 100, None), &MapOptions::default(), text(4, 4, Depth::None));
         assert_eq!(drawn.unwrap()[..4], ["████", "▓▓▓▓", "▒▒▒▒", "░░░░"]);
-        let wrong = Field { rows: 3, ..field(&values, 100, None) };
+        let wrong = MapField { rows: 3, ..field(&values, 100, None) };
         let refused = map_text(&wrong, &MapOptions::default(), text(4, 4, Depth::None));
         assert!(matches!(refused, Err(Error::Shape { .. })));
     }

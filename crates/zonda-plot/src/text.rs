@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont};
 
-/// The name by which viewers of SVG know it, and what resembles it.
+/// The font's name in SVG, followed by similar fonts.
 pub(crate) const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 
 static FONT: LazyLock<FontRef<'static>> = LazyLock::new(|| {
@@ -38,7 +38,7 @@ pub(crate) fn cap_height(size: f64) -> f64 {
     size * 0.73
 }
 
-/// As much of a text as `room` pixels hold, with `…` where something is missing.
+/// A text cut to `room` pixels, with `…` if something is missing.
 pub(crate) fn cut(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -66,7 +66,7 @@ pub(crate) fn cover(text: &str, size: f64, mut put: impl FnMut(i32, i32, f32)) {
         let glyph = id.with_scale_and_position(scale, ab_glyph::point(x, 0.0));
         if let Some(outline) = FONT.outline_glyph(glyph) {
             let corner = outline.px_bounds().min;
-            // Whole numbers by what px_bounds promises.
+            // px_bounds returns whole numbers.
             let (left, top) = (corner.x as i32, corner.y as i32);
             outline.draw(|dx, dy, share| {
                 let (dx, dy) = (i32::try_from(dx).unwrap_or(0), i32::try_from(dy).unwrap_or(0));

@@ -1,12 +1,12 @@
-//! Characters: strings side by side.
+//! Data of variables of characters: strings side by side.
 //!
-//! Each string is filled up to a multiple of the last dimension's length, an empty one to a whole row.
-//! Characters in single quotes that follow each other are one string. Where there is one dimension only,
-//! or the last one is unlimited, nothing is filled up.
+//! Each string is padded to a multiple of the last dimension's length, an empty one to a whole row.
+//! Consecutive characters in single quotes are one string. If there is only one dimension, or the
+//! last one is unlimited, strings are not padded.
 
-use super::run::Run;
-use super::{Sink, Tokens};
-use crate::constant::{Constant, Item, Number};
+use super::run::ValueRun;
+use super::{DataSink, Tokens};
+use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::element::convert;
 use crate::fault::Fault;
 use crate::lexer::Token;
@@ -14,18 +14,18 @@ use crate::schema::Schema;
 use zonda_model::ExtType;
 
 /// Puts strings into a run.
-pub(super) struct Chars<'a> {
+pub(super) struct CharRows<'a> {
     schema: &'a Schema,
     unit: u64,
     fill: u8,
-    /// The last constant was a character, so that another one belongs to it.
+    /// Whether the last constant was a character, to whose string another one belongs.
     in_chars: bool,
-    /// Characters so far, also those that there was no room for.
+    /// Characters so far, including those that did not fit.
     len: u64,
 }
 
-impl<'a> Chars<'a> {
-    pub(super) fn new(schema: &'a Schema, var: usize) -> Chars<'a> {
+impl<'a> CharRows<'a> {
+    pub(super) fn new(schema: &'a Schema, var: usize) -> CharRows<'a> {
         let variable = &schema.vars[var];
         let fill = match variable.fill.as_ref().map(|item| &item.value) {
             Some(Constant::Text(text)) => text.first().copied().unwrap_or(0),
@@ -33,15 +33,15 @@ impl<'a> Chars<'a> {
             _ => 0,
         };
         let unit = super::unit(schema, variable);
-        Chars { schema, unit, fill, in_chars: false, len: 0 }
+        CharRows { schema, unit, fill, in_chars: false, len: 0 }
     }
 
-    /// All values up to what is none.
+    /// Reads all values, up to a token that is none.
     pub(super) fn read(
         mut self,
         tokens: &mut Tokens<'_>,
-        run: &mut Run,
-        sink: &mut dyn Sink,
+        run: &mut ValueRun,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         if matches!(tokens.now, Token::End | Token::Mark(b'}')) {
             return Ok(());
@@ -56,11 +56,16 @@ impl<'a> Chars<'a> {
         self.end_string(tokens.at(), run, sink)
     }
 
-    fn item(&mut self, item: &Item, run: &mut Run, sink: &mut dyn Sink) -> Result<(), Fault> {
+    fn item(
+        &mut self,
+        item: &PlacedConstant,
+        run: &mut ValueRun,
+        sink: &mut dyn DataSink,
+    ) -> Result<(), Fault> {
         if let Constant::List(items) = &item.value {
             return items.iter().try_for_each(|item| self.item(item, run, sink));
         }
-        let is_char = matches!(item.value, Constant::Number(Number::Byte(_)));
+        let is_char = matches!(item.value, Constant::Number(NumberConstant::Byte(_)));
         if !(is_char && self.in_chars) {
             self.end_string(item.at, run, sink)?;
         }
@@ -71,7 +76,7 @@ impl<'a> Chars<'a> {
                 one = [self.fill];
                 &one
             }
-            Constant::Number(number @ (Number::Byte(_) | Number::UByte(_))) => {
+            Constant::Number(number @ (NumberConstant::Byte(_) | NumberConstant::UByte(_))) => {
                 one = [convert(*number, ExtType::Char)[0]];
                 &one
             }
@@ -92,15 +97,20 @@ impl<'a> Chars<'a> {
         &mut self,
         text: &[u8],
         at: u64,
-        run: &mut Run,
-        sink: &mut dyn Sink,
+        run: &mut ValueRun,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         self.len += text.len() as u64;
         run.push_bytes(self.schema, text, at, sink)
     }
 
-    /// What follows is another string.
-    fn end_string(&mut self, at: u64, run: &mut Run, sink: &mut dyn Sink) -> Result<(), Fault> {
+    /// Ends a string.
+    fn end_string(
+        &mut self,
+        at: u64,
+        run: &mut ValueRun,
+        sink: &mut dyn DataSink,
+    ) -> Result<(), Fault> {
         self.in_chars = false;
         let missing = self.len.next_multiple_of(self.unit) - self.len;
         self.pad(missing, at, run, sink)
@@ -110,8 +120,8 @@ impl<'a> Chars<'a> {
         &mut self,
         mut n: u64,
         at: u64,
-        run: &mut Run,
-        sink: &mut dyn Sink,
+        run: &mut ValueRun,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         const PART: usize = 4096;
         let fill = [self.fill; PART];

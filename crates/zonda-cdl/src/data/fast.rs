@@ -1,8 +1,9 @@
-//! The fast way for plain numbers: large blocks, cut at line ends, on all cores.
+//! The fast reader of plain numbers: large blocks that are cut at line ends and parsed on all
+//! cores.
 //!
-//! A block has numbers, `_`, `NaN` and the like, commas, blanks and comments of `//`. Where anything
-//! else comes, or what must not be there, this way stops, and the general one goes on from that place,
-//! which also finds the words for what is wrong. So this way never says that something is wrong.
+//! It reads numbers, `_`, `NaN` and the like, commas, blanks and comments of `//`. At anything
+//! else, and at errors, it stops, and the general grammar goes on from that place and reports
+//! errors. So this reader never reports one itself.
 
 use std::thread;
 
@@ -14,57 +15,51 @@ use crate::fault::Fault;
 use crate::lexer::number::{self, Lexeme};
 use crate::lexer::special_number;
 use crate::source::Source;
+use crate::tuning::{FAST_NUMBER_BYTES, MOST_PARSER_THREADS, PARSED_PART_BYTES};
 
-/// Bytes of the text that a thread takes at a time.
-const PART: usize = 2 << 20;
-/// More threads do not pay: the values have to be written by one.
-const MOST_THREADS: usize = 8;
-/// Longest number that is looked at here.
-const MOST_NUMBER: usize = 512;
-
-/// Where the fast way stopped.
+/// Where the fast reader stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stop {
+pub(super) struct FastEnd {
     /// Byte of the text.
     pub(super) at: u64,
-    /// A value is before it, so that a comma or the end has to follow.
+    /// Whether a value is before it, after which a comma or the end has to follow.
     pub(super) behind_value: bool,
 }
 
-/// Takes values in native bytes, and the place where they are.
-type Put<'a> = dyn FnMut(&[u8], u64) -> Result<(), Fault> + 'a;
+/// Takes values in native bytes, and their place in the text.
+type PutNumbers<'a> = dyn FnMut(&[u8], u64) -> Result<(), Fault> + 'a;
 
-/// What a part of the text is.
+/// A parsed part of the text.
 #[derive(Debug, Default)]
-struct Part {
+struct ParsedPart {
     /// Values in native bytes.
     values: Vec<u8>,
-    /// Whether it begins with a value or with a comma; `None` if it has neither.
+    /// Whether it begins with a value (or else with a comma); `None` if it has neither.
     begins_with_value: Option<bool>,
     /// Whether its last token is a value.
     ends_with_value: bool,
-    /// Where something came that is not for here.
+    /// The place of something that this reader does not take.
     stop: Option<usize>,
 }
 
-/// Reads numbers of a type from a part of the text, and gives them to `put` with the place where they
-/// are. `fill` is what `_` stands for.
+/// Reads numbers of a type from a part of the text, and gives them to `put` with their place.
+/// `fill` are the bytes for `_`.
 ///
 /// # Errors
-/// What reading the text meets; what `put` gives.
+/// Errors of reading the text and of `put`.
 pub(super) fn numbers(
     source: &Source,
     (begin, end): (u64, u64),
     ext: ExtType,
     fill: &[u8],
-    put: &mut Put<'_>,
-) -> Result<Stop, Fault> {
-    let n_threads = zonda_runtime::threads().min(MOST_THREADS);
+    put: &mut PutNumbers<'_>,
+) -> Result<FastEnd, Fault> {
+    let n_threads = zonda_runtime::threads().min(MOST_PARSER_THREADS);
     let mut block = Vec::new();
-    let mut stop = Stop { at: begin, behind_value: false };
+    let mut stop = FastEnd { at: begin, behind_value: false };
     while stop.at < end {
         let left = usize::try_from(end - stop.at).unwrap_or(usize::MAX);
-        let want = left.min(PART * n_threads);
+        let want = left.min(PARSED_PART_BYTES * n_threads);
         block.resize(want, 0);
         let got = source.read_at(stop.at, &mut block)?;
         let text = &block[..got];
@@ -91,15 +86,15 @@ pub(super) fn numbers(
             stop.at += text as u64;
         }
         if from != cut {
-            // Parts that are not the whole text: what is left is for the general grammar.
+            // The parts are not the whole text: the general grammar reads the remainder.
             return Ok(stop);
         }
     }
     Ok(stop)
 }
 
-/// The last place up to `end` where a text can be cut: behind a line, or, if it has none, behind a comma
-/// where there is no comment. 0 if there is none.
+/// The last place up to `end` where a text can be cut: after a line end, or without one after a
+/// comma, if there is no comment. 0 if there is no such place.
 fn cut_before(text: &[u8], end: usize) -> usize {
     if let Some(line) = text[..end].iter().rposition(|byte| *byte == b'\n') {
         return line + 1;
@@ -110,9 +105,9 @@ fn cut_before(text: &[u8], end: usize) -> usize {
     text[..end].iter().rposition(|byte| *byte == b',').map_or(0, |comma| comma + 1)
 }
 
-/// The parts of a text with their lengths.
-fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize, Part)> {
-    let share = text.len().div_ceil(n_threads).max(PART / 8);
+/// Parses a text in parts, and returns these with their lengths.
+fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize, ParsedPart)> {
+    let share = text.len().div_ceil(n_threads).max(PARSED_PART_BYTES / 8);
     let mut pieces = Vec::with_capacity(n_threads);
     let mut rest = text;
     while rest.len() > share {
@@ -144,7 +139,7 @@ fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize
                     Ok(part) => part,
                     Err(panic) => std::panic::resume_unwind(panic),
                 },
-                // No thread was to be had.
+                // The system gave no thread.
                 Err(piece) => parse(piece),
             });
         }
@@ -153,7 +148,7 @@ fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize
 }
 
 /// A type of numbers.
-trait Cell: Copy {
+trait NumberType: Copy {
     type Bytes: AsRef<[u8]>;
     fn of_int(value: i64) -> Self;
     fn of_double(value: f64) -> Self;
@@ -164,7 +159,7 @@ macro_rules! cells {
     ($($cell:ty: $of_double:expr;)*) => {$(
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         #[allow(clippy::cast_lossless, clippy::unnecessary_cast)]
-        impl Cell for $cell {
+        impl NumberType for $cell {
             type Bytes = [u8; size_of::<$cell>()];
 
             fn of_int(value: i64) -> $cell {
@@ -196,7 +191,7 @@ cells! {
     f64: |value| value;
 }
 
-fn parse(text: &[u8], ext: ExtType, fill: &[u8]) -> Part {
+fn parse(text: &[u8], ext: ExtType, fill: &[u8]) -> ParsedPart {
     match ext {
         ExtType::Byte => parse_cells::<i8>(text, ext, fill),
         ExtType::Char | ExtType::UByte => parse_cells::<u8>(text, ext, fill),
@@ -211,8 +206,8 @@ fn parse(text: &[u8], ext: ExtType, fill: &[u8]) -> Part {
     }
 }
 
-fn parse_cells<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8]) -> Part {
-    let mut part = Part::default();
+fn parse_cells<C: NumberType>(text: &[u8], ext: ExtType, fill: &[u8]) -> ParsedPart {
+    let mut part = ParsedPart::default();
     part.values.reserve(text.len() / 4);
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -254,8 +249,14 @@ fn ends_number(byte: Option<&u8>) -> bool {
     matches!(byte, None | Some(b',' | b' ' | b'\n' | b'\t' | b'\r' | b'/'))
 }
 
-/// Appends the value at the beginning of a text, and says how long it is; `None` if it is not for here.
-fn value<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+/// Appends the value at the beginning of a text, and returns its length in the text; `None` if this
+/// reader does not take it.
+fn value<C: NumberType>(
+    text: &[u8],
+    ext: ExtType,
+    fill: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<usize> {
     if let Some((cell, len)) = quick::<C>(text) {
         out.extend_from_slice(cell.bytes().as_ref());
         return Some(len);
@@ -263,9 +264,11 @@ fn value<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8], out: &mut Vec<u8>) -> 
     let first = *text.first()?;
     if first.is_ascii_digit() || (matches!(first, b'+' | b'-' | b'.') && !begins_word(text.get(1)))
     {
-        let text = &text[..text.len().min(MOST_NUMBER)];
+        let text = &text[..text.len().min(FAST_NUMBER_BYTES)];
         return match number::lex(text) {
-            (Lexeme::Number(number), len) if ends_number(text.get(len)) && len < MOST_NUMBER => {
+            (Lexeme::Number(number), len)
+                if ends_number(text.get(len)) && len < FAST_NUMBER_BYTES =>
+            {
                 out.extend_from_slice(&convert(number, ext)[..ext.size()]);
                 Some(len)
             }
@@ -276,7 +279,9 @@ fn value<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8], out: &mut Vec<u8>) -> 
     match &text[..len] {
         b"_" => out.extend_from_slice(fill),
         [b'-', word @ ..] => {
-            let crate::constant::Number::Double(value) = special_number(word)? else { return None };
+            let crate::constant::NumberConstant::Double(value) = special_number(word)? else {
+                return None;
+            };
             out.extend_from_slice(C::of_double(-value).bytes().as_ref());
         }
         word => out.extend_from_slice(&convert(special_number(word)?, ext)[..ext.size()]),
@@ -294,10 +299,11 @@ const POWERS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The most common numbers: few digits and no suffix. A number of at most 53 bits, and a power of ten
-/// that is exact, give the same as a correct conversion: their product or quotient is rounded once.
+/// Parses the most common numbers, which have few digits and no suffix. Digits of at most 53 bits
+/// and an exact power of ten give the correctly rounded result, because their product or quotient
+/// is rounded once.
 #[inline]
-fn quick<C: Cell>(text: &[u8]) -> Option<(C, usize)> {
+fn quick<C: NumberType>(text: &[u8]) -> Option<(C, usize)> {
     let negative = text.first() == Some(&b'-');
     let begin = usize::from(negative);
     let mut at = begin;
@@ -331,31 +337,13 @@ fn quick<C: Cell>(text: &[u8]) -> Option<(C, usize)> {
         }
         exponent = -(places as i32);
     }
-    // Up to 18 digits nothing has wrapped.
+    // Up to 18 digits do not wrap.
     if n_digits == 0 || n_digits > 18 || digits >= 1 << 53 {
         return None;
     }
     if matches!(text.get(at), Some(b'e' | b'E')) {
-        at += 1;
-        let negative = match text.get(at) {
-            Some(b'-') => true,
-            Some(b'+') => false,
-            _ => {
-                at -= 1;
-                false
-            }
-        };
-        at += 1;
-        let mut value = 0i32;
-        let from = at;
-        while let Some(digit) = digit(text, at).filter(|_| at < from + 4) {
-            value = value * 10 + digit as i32;
-            at += 1;
-        }
-        if at == from {
-            return None;
-        }
-        exponent += if negative { -value } else { value };
+        let (written, end) = quick_exponent(text, at + 1)?;
+        (exponent, at) = (exponent + written, end);
     }
     if !ends_number(text.get(at)) {
         return None;
@@ -365,6 +353,20 @@ fn quick<C: Cell>(text: &[u8]) -> Option<(C, usize)> {
     let value = digits as f64;
     let value = if exponent < 0 { value / power } else { value * power };
     Some((C::of_double(if negative { -value } else { value }), at))
+}
+
+/// The exponent behind an `e`, of at most four digits, and where it ends.
+#[inline]
+fn quick_exponent(text: &[u8], from: usize) -> Option<(i32, usize)> {
+    let sign = text.get(from).filter(|byte| matches!(byte, b'-' | b'+'));
+    let begin = from + usize::from(sign.is_some());
+    let (mut value, mut at) = (0i32, begin);
+    while let Some(digit) = digit(text, at).filter(|_| at < begin + 4) {
+        value = value * 10 + digit as i32;
+        at += 1;
+    }
+    let value = if sign == Some(&b'-') { -value } else { value };
+    (at > begin).then_some((value, at))
 }
 
 #[inline]
@@ -436,7 +438,7 @@ mod tests {
         };
         let all = (0, source.len());
         let stop = numbers(&source, all, ExtType::Int, &[0; 4], &mut put).unwrap();
-        assert_eq!(stop, Stop { at: source.len(), behind_value: true });
+        assert_eq!(stop, FastEnd { at: source.len(), behind_value: true });
         let expected: Vec<u8> = (0..=400_000i32).flat_map(i32::to_ne_bytes).collect();
         assert!(values == expected);
 

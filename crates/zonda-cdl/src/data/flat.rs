@@ -1,10 +1,10 @@
-//! One list of values in row-major order.
+//! Data that is one list of values in row-major order.
 
-use super::chars::Chars;
-use super::fast::{self, Stop};
-use super::run::Run;
-use super::{Sink, is_text, lengths, tokens};
-use crate::constant::{Constant, Item};
+use super::chars::CharRows;
+use super::fast::{self, FastEnd};
+use super::run::ValueRun;
+use super::{DataSink, is_text, lengths, tokens};
+use crate::constant::{Constant, PlacedConstant};
 use crate::element::{self, Elements};
 use crate::fault::{Fault, shown};
 use crate::lexer::Token;
@@ -12,23 +12,24 @@ use crate::parser::Dialect;
 use crate::schema::Schema;
 use crate::source::Source;
 
-/// Puts all values of a variable, and says how many there were. Its first dimension, if unlimited, is at
-/// least as long as they need.
+/// Puts all values of a variable and returns their number. If its first dimension is unlimited, it
+/// gets at least the length that they need.
 pub(super) fn read(
     source: &Source,
     schema: &mut Schema,
     var: usize,
-    sink: &mut dyn Sink,
+    sink: &mut dyn DataSink,
 ) -> Result<u64, Fault> {
     let variable = &schema.vars[var];
     let Some((begin, end)) = variable.data else { return Ok(0) };
-    let mut run = Run::new(schema, var, Vec::new(), lengths(schema, variable));
-    let mut stop = Stop { at: begin, behind_value: false };
-    // In the classic language what looks like an opaque constant is a number: that has no hurry.
+    let mut run = ValueRun::new(schema, var, Vec::new(), lengths(schema, variable));
+    let mut stop = FastEnd { at: begin, behind_value: false };
+    // In the classic language an opaque constant is a number, which only the general grammar knows.
+    // Speed does not matter there.
     let has_fast_way = !is_text(variable) && schema.dialect == Dialect::Enhanced;
     if let Some(ext) = variable.ty.atomic().filter(|_| has_fast_way) {
         let mut fill = Elements::default();
-        let item = Item { at: variable.at, value: Constant::Fill };
+        let item = PlacedConstant { at: variable.at, value: Constant::Fill };
         let own = variable.fill.as_ref();
         element::encode(schema, variable.ty, &item, own, &mut fill)?;
         let mut put = |bytes: &[u8], at: u64| run.push_bytes(schema, bytes, at, sink);
@@ -52,14 +53,14 @@ pub(super) fn read(
     Ok(n_values)
 }
 
-/// What is left, by way of tokens.
+/// Reads the remaining values as tokens.
 fn slow(
     source: &Source,
     schema: &Schema,
     var: usize,
-    (stop, end): (Stop, u64),
-    run: &mut Run,
-    sink: &mut dyn Sink,
+    (stop, end): (FastEnd, u64),
+    run: &mut ValueRun,
+    sink: &mut dyn DataSink,
 ) -> Result<(), Fault> {
     let mut tokens = tokens(source, schema, stop.at, end)?;
     if tokens.now == Token::End && (stop.behind_value || run.len() == 0) {
@@ -69,7 +70,7 @@ fn slow(
         return Err(tokens.unexpected("',' or ';'"));
     }
     if is_text(&schema.vars[var]) {
-        Chars::new(schema, var).read(&mut tokens, run, sink)?;
+        CharRows::new(schema, var).read(&mut tokens, run, sink)?;
     } else {
         loop {
             let item = tokens.item(0)?;

@@ -16,13 +16,13 @@ use crate::fault::Fault;
 use crate::lexer::{Cursor, Lexer, Token};
 use crate::parser::Dialect;
 use crate::parser::tokens::Tokens;
-use crate::schema::{Schema, TypeRef, Variable};
+use crate::schema::{Schema, TypeRef, VariableDef};
 use crate::source::Source;
-use run::Run;
+use run::ValueRun;
 
-/// Where values go: a box of a variable.
+/// A box of a variable, to which values belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slab<'a> {
+pub struct DataSlab<'a> {
     /// Index of the first value, one for each dimension.
     pub start: &'a [u64],
     /// Values along each dimension.
@@ -30,32 +30,38 @@ pub struct Slab<'a> {
 }
 
 /// Takes the data of variables.
-pub trait Sink {
+pub trait DataSink {
     /// Takes values of the variable with the number `var`, in row-major order.
     ///
     /// # Errors
-    /// What it meets, in words.
+    /// A message.
     fn put(
         &mut self,
         schema: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String>;
 
-    /// Whether values of the variable that are not put become its fill value by themselves.
+    /// Whether elements of the variable that are not put get its fill value without a put.
     fn fills(&self, schema: &Schema, var: usize) -> bool;
 
-    /// Takes note of something odd that is no error.
+    /// Takes a warning.
     fn warn(&mut self, fault: &Fault);
 }
 
-/// Takes everything and keeps nothing.
+/// Takes all data and ignores it.
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;
 
-impl Sink for Nowhere {
-    fn put(&mut self, _: &Schema, _: usize, _: Slab<'_>, _: &mut Elements) -> Result<(), String> {
+impl DataSink for Nowhere {
+    fn put(
+        &mut self,
+        _: &Schema,
+        _: usize,
+        _: DataSlab<'_>,
+        _: &mut Elements,
+    ) -> Result<(), String> {
         Ok(())
     }
 
@@ -66,15 +72,14 @@ impl Sink for Nowhere {
     fn warn(&mut self, _: &Fault) {}
 }
 
-/// Reads the data of all variables, and says in the schema how long unlimited dimensions are.
+/// Reads the data of all variables, and sets the lengths of unlimited dimensions in the schema.
 ///
-/// A variable that has data gets all its values: those that the text does not have are its fill value.
-/// Where the sink fills by itself, only the last of them is put, so that the variable is as long as its
-/// dimensions.
+/// A variable with data gets all its values; where the text lacks some, they are the fill value. If
+/// the sink fills by itself, only the last of these is put, so that the file gets the right length.
 ///
 /// # Errors
-/// What is not of the language; values that are none of the variable's type; what the sink refuses.
-pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn Sink) -> Result<(), Fault> {
+/// Errors of syntax; values that do not have the variable's type; errors of the sink.
+pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn DataSink) -> Result<(), Fault> {
     let with_data: Vec<usize> =
         (0..schema.vars.len()).filter(|var| schema.vars[*var].data.is_some()).collect();
     let is_nested = |schema: &Schema, var: usize| {
@@ -96,14 +101,14 @@ pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn Sink) -> Resu
             put_last(schema, var, sink)?;
         }
     }
-    // Now all lengths are known.
+    // Here all lengths are known.
     for (var, n_values) in done {
         finish(schema, var, n_values, sink)?;
     }
     Ok(())
 }
 
-/// Reads a list of values and looks at nothing but the grammar.
+/// Reads a list of values and checks its grammar only.
 pub(crate) fn check(source: &Source, begin: u64, end: u64) -> Result<(), Fault> {
     let mut tokens = Tokens::new(Lexer::over(Cursor::between(source, begin, end)))?;
     if tokens.is(b';') || tokens.now == Token::End {
@@ -121,7 +126,7 @@ pub(crate) fn check(source: &Source, begin: u64, end: u64) -> Result<(), Fault> 
     }
 }
 
-/// The data of a variable as tokens, from some place on.
+/// The data of a variable as tokens, from a place on.
 fn tokens<'s>(
     source: &'s Source,
     schema: &Schema,
@@ -135,7 +140,7 @@ fn tokens<'s>(
     Ok(tokens)
 }
 
-fn lengths(schema: &Schema, var: &Variable) -> Vec<u64> {
+fn lengths(schema: &Schema, var: &VariableDef) -> Vec<u64> {
     var.dims.iter().map(|dim| schema.dims[*dim].len).collect()
 }
 
@@ -143,8 +148,13 @@ fn product(lengths: &[u64]) -> u64 {
     lengths.iter().fold(1, |n, len| n.saturating_mul(*len))
 }
 
-/// Fills what is behind the values that a flat list had.
-fn finish(schema: &Schema, var: usize, n_values: u64, sink: &mut dyn Sink) -> Result<(), Fault> {
+/// Puts fill values after the values of a flat list.
+fn finish(
+    schema: &Schema,
+    var: usize,
+    n_values: u64,
+    sink: &mut dyn DataSink,
+) -> Result<(), Fault> {
     let variable = &schema.vars[var];
     let shape = lengths(schema, variable);
     let all = product(&shape);
@@ -154,13 +164,13 @@ fn finish(schema: &Schema, var: usize, n_values: u64, sink: &mut dyn Sink) -> Re
     if sink.fills(schema, var) {
         return put_last(schema, var, sink);
     }
-    let mut run = Run::new(schema, var, Vec::new(), shape);
+    let mut run = ValueRun::new(schema, var, Vec::new(), shape);
     run.resume(n_values);
     run.fill(schema, all - n_values, sink)
 }
 
-/// Puts the fill value where all dimensions end.
-fn put_last(schema: &Schema, var: usize, sink: &mut dyn Sink) -> Result<(), Fault> {
+/// Puts the fill value into the last element.
+fn put_last(schema: &Schema, var: usize, sink: &mut dyn DataSink) -> Result<(), Fault> {
     let variable = &schema.vars[var];
     let shape = lengths(schema, variable);
     let is_growing = variable.dims.iter().any(|dim| schema.dims[*dim].unlimited);
@@ -171,24 +181,24 @@ fn put_last(schema: &Schema, var: usize, sink: &mut dyn Sink) -> Result<(), Faul
     let count = vec![1; start.len()];
     let mut values = Elements::default();
     element::fill(schema, variable, &mut values)?;
-    let slab = Slab { start: &start, count: &count };
+    let slab = DataSlab { start: &start, count: &count };
     sink.put(schema, var, slab, &mut values).map_err(|why| refused(variable, why))
 }
 
-/// What the sink says about a variable.
-fn refused(var: &Variable, why: String) -> Fault {
+/// Makes a fault of a message of the sink about a variable.
+fn refused(var: &VariableDef, why: String) -> Fault {
     Fault::at(var.data.map_or(var.at, |(begin, _)| begin.saturating_sub(1)), why)
 }
 
-/// Bytes of constants along the last dimension that strings are filled up to; 1 where they are not.
-fn unit(schema: &Schema, var: &Variable) -> u64 {
+/// Strings are padded to a multiple of this many bytes; 1 means that they are not.
+fn unit(schema: &Schema, var: &VariableDef) -> u64 {
     match var.dims[..] {
         [_, .., last] if !schema.dims[last].unlimited => schema.dims[last].len.max(1),
         _ => 1,
     }
 }
 
-fn is_text(var: &Variable) -> bool {
+fn is_text(var: &VariableDef) -> bool {
     var.ty == TypeRef::CHAR
 }
 

@@ -1,21 +1,22 @@
-//! Lists in braces: one for each instance of an unlimited dimension that is not the first.
+//! Data with lists in braces: one for each instance of an unlimited dimension that is not the
+//! first.
 
-use super::chars::Chars;
-use super::run::Run;
+use super::chars::CharRows;
+use super::run::ValueRun;
 use super::slab::index;
-use super::{Sink, Tokens, is_text, lengths, tokens};
+use super::{DataSink, Tokens, is_text, lengths, tokens};
 use crate::fault::Fault;
 use crate::lexer::Token;
 use crate::schema::Schema;
 use crate::source::Source;
 
-/// Puts all values of a variable, and makes its unlimited dimensions at least as long as they need.
-/// Says whether the last value of all was put.
+/// Puts all values of a variable, and makes its unlimited dimensions as long as they need. Returns
+/// whether the last element was put.
 pub(super) fn read(
     source: &Source,
     schema: &mut Schema,
     var: usize,
-    sink: &mut dyn Sink,
+    sink: &mut dyn DataSink,
 ) -> Result<bool, Fault> {
     let variable = &schema.vars[var];
     let Some((begin, end)) = variable.data else { return Ok(true) };
@@ -23,12 +24,12 @@ pub(super) fn read(
     let shape = lengths(schema, variable);
     let unlimited = variable.dims.iter().map(|dim| schema.dims[*dim].unlimited).collect();
     let extent = vec![0; shape.len()];
-    let mut reader = Reader { schema, var, shape, unlimited, extent, put_last: false, sink };
+    let mut reader = NestedReader { schema, var, shape, unlimited, extent, put_last: false, sink };
     reader.block(&mut tokens, &[])?;
     if tokens.now != Token::End {
         return Err(tokens.unexpected("',' or ';'"));
     }
-    let Reader { extent, put_last, .. } = reader;
+    let NestedReader { extent, put_last, .. } = reader;
     let dims = schema.vars[var].dims.clone();
     for (dim, len) in dims.into_iter().zip(extent) {
         if schema.dims[dim].unlimited {
@@ -38,21 +39,21 @@ pub(super) fn read(
     Ok(put_last)
 }
 
-struct Reader<'a> {
+struct NestedReader<'a> {
     schema: &'a Schema,
     var: usize,
     /// Lengths, as far as they are known.
     shape: Vec<u64>,
     unlimited: Vec<bool>,
-    /// How long dimensions have to be.
+    /// Lengths that dimensions need.
     extent: Vec<u64>,
     put_last: bool,
-    sink: &'a mut dyn Sink,
+    sink: &'a mut dyn DataSink,
 }
 
-impl Reader<'_> {
-    /// What is below an index along the slower dimensions: up to the next unlimited dimension a list of
-    /// lists, below the last one a list of values.
+impl NestedReader<'_> {
+    /// Reads the data below an index along the slower dimensions: a list of lists above the next
+    /// unlimited dimension, a list of values below the last one.
     fn block(&mut self, tokens: &mut Tokens<'_>, prefix: &[u64]) -> Result<(), Fault> {
         let first = prefix.len();
         let Some(next) = (first + 1..self.shape.len()).find(|dim| self.unlimited[*dim]) else {
@@ -93,9 +94,9 @@ impl Reader<'_> {
     fn values(&mut self, tokens: &mut Tokens<'_>, prefix: &[u64]) -> Result<(), Fault> {
         let first = prefix.len();
         let shape = self.shape[first..].to_vec();
-        let mut run = Run::new(self.schema, self.var, prefix.to_vec(), shape.clone());
+        let mut run = ValueRun::new(self.schema, self.var, prefix.to_vec(), shape.clone());
         if is_text(&self.schema.vars[self.var]) {
-            Chars::new(self.schema, self.var).read(tokens, &mut run, self.sink)?;
+            CharRows::new(self.schema, self.var).read(tokens, &mut run, self.sink)?;
         } else if !matches!(tokens.now, Token::End | Token::Mark(b'}')) {
             loop {
                 let item = tokens.item(0)?;
@@ -117,11 +118,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Fill values below an index for which there is no list.
+    /// Puts fill values below an index without a list.
     fn fill(&mut self, prefix: &[u64]) -> Result<(), Fault> {
         let shape = self.shape[prefix.len()..].to_vec();
         let all = super::product(&shape);
-        let mut run = Run::new(self.schema, self.var, prefix.to_vec(), shape);
+        let mut run = ValueRun::new(self.schema, self.var, prefix.to_vec(), shape);
         self.put_last |= prefix.iter().zip(&self.shape).all(|(index, len)| index + 1 == *len);
         run.fill(self.schema, all, self.sink)
     }

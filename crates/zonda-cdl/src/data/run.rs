@@ -1,53 +1,60 @@
-//! Values of a variable, one behind the other, on their way to the sink.
+//! Collects consecutive values of a variable for the sink.
 
 use super::slab::slabs;
-use super::{Sink, Slab, refused};
-use crate::constant::{Constant, Item};
+use super::{DataSink, DataSlab, refused};
+use crate::constant::{Constant, PlacedConstant};
 use crate::element::{self, Elements};
 use crate::fault::Fault;
 use crate::schema::Schema;
+use crate::tuning::PUT_BLOCK_BYTES;
 
-/// Bytes that are collected before they are put.
-const BLOCK: usize = 4 << 20;
-
-/// Most bytes of fill values that are written out. Nobody waits for more.
+/// The most bytes of fill values that are put one by one. More would take hours.
 const MOST_FILL: u64 = 1 << 40;
 
 /// A run of values: all of a variable, or those of one instance of an inner unlimited dimension.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct ValueRun {
     var: usize,
     /// Index along the slower dimensions.
     prefix: Vec<u64>,
-    /// Lengths of the others; that of the first is 0 while it can be any.
+    /// Lengths of the other dimensions; 0 for a first one whose length is open.
     shape: Vec<u64>,
     size: usize,
     /// Values put so far.
     done: u64,
-    /// Values that there is room for.
+    /// Values that fit.
     room: u64,
-    /// Where the first value was that there was no room for.
+    /// The place of the first value that did not fit.
     pub(super) excess: Option<u64>,
     values: Elements,
 }
 
-impl Run {
-    /// `shape` has 0 for a first length that can be any.
-    pub(super) fn new(schema: &Schema, var: usize, prefix: Vec<u64>, shape: Vec<u64>) -> Run {
+impl ValueRun {
+    /// `shape` begins with 0 if the length of the first dimension is open.
+    pub(super) fn new(schema: &Schema, var: usize, prefix: Vec<u64>, shape: Vec<u64>) -> ValueRun {
         let is_open = !prefix.is_empty() || !shape.is_empty();
         let dim = schema.vars[var].dims.get(prefix.len());
         let is_open = is_open && dim.is_some_and(|dim| schema.dims[*dim].unlimited);
         let room = if is_open { u64::MAX } else { super::product(&shape) };
         let size = schema.size_of(schema.vars[var].ty).max(1);
-        Run { var, prefix, shape, size, done: 0, room, excess: None, values: Elements::default() }
+        ValueRun {
+            var,
+            prefix,
+            shape,
+            size,
+            done: 0,
+            room,
+            excess: None,
+            values: Elements::default(),
+        }
     }
 
-    /// Begins at the value behind so many.
+    /// Begins after so many values.
     pub(super) fn resume(&mut self, n_values: u64) {
         self.done = n_values;
     }
 
-    /// Values so far, put or not.
+    /// Number of values so far, put or not.
     pub(super) fn len(&self) -> u64 {
         self.done + (self.values.bytes.len() / self.size) as u64
     }
@@ -60,8 +67,8 @@ impl Run {
     pub(super) fn push(
         &mut self,
         schema: &Schema,
-        item: &Item,
-        sink: &mut dyn Sink,
+        item: &PlacedConstant,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         if self.left() == 0 {
             self.excess.get_or_insert(item.at);
@@ -69,26 +76,26 @@ impl Run {
         }
         let var = &schema.vars[self.var];
         element::encode(schema, var.ty, item, var.fill.as_ref(), &mut self.values)?;
-        if self.values.bytes.len() + self.values.pieces.len() >= BLOCK {
+        if self.values.bytes.len() + self.values.pieces.len() >= PUT_BLOCK_BYTES {
             self.flush(schema, sink)?;
         }
         Ok(())
     }
 
-    /// Adds values that are native bytes already; `at` is where they were written.
+    /// Adds values in native bytes; `at` is their place in the text.
     pub(super) fn push_bytes(
         &mut self,
         schema: &Schema,
         bytes: &[u8],
         at: u64,
-        sink: &mut dyn Sink,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         let room = usize::try_from(self.left()).unwrap_or(usize::MAX).saturating_mul(self.size);
         if bytes.len() > room {
             self.excess.get_or_insert(at);
         }
         self.values.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if self.values.bytes.len() >= BLOCK {
+        if self.values.bytes.len() >= PUT_BLOCK_BYTES {
             self.flush(schema, sink)?;
         }
         Ok(())
@@ -99,26 +106,26 @@ impl Run {
         &mut self,
         schema: &Schema,
         n: u64,
-        sink: &mut dyn Sink,
+        sink: &mut dyn DataSink,
     ) -> Result<(), Fault> {
         let at = schema.vars[self.var].at;
         if n.saturating_mul(self.size as u64) > MOST_FILL {
             let why = format!("{n} values that are not in the text would have to be filled in");
             return Err(Fault::at(at, why));
         }
-        let missing = Item { at, value: Constant::Fill };
+        let missing = PlacedConstant { at, value: Constant::Fill };
         for _ in 0..n {
             self.push(schema, &missing, sink)?;
         }
         self.flush(schema, sink)
     }
 
-    /// Puts what was collected.
-    pub(super) fn flush(&mut self, schema: &Schema, sink: &mut dyn Sink) -> Result<(), Fault> {
+    /// Puts the collected values.
+    pub(super) fn flush(&mut self, schema: &Schema, sink: &mut dyn DataSink) -> Result<(), Fault> {
         let n = (self.values.bytes.len() / self.size) as u64;
         let (var, prefix, size) = (self.var, &self.prefix, self.size);
         let values = &mut self.values;
-        // Boxes get their part of the values; most often there is only one.
+        // Each box gets its part of the values. Mostly there is only one box.
         let mut rest = std::mem::take(&mut values.bytes);
         let put = slabs(&self.shape, self.done, n, |start, count, n_values| {
             let len = usize::try_from(n_values).unwrap_or(usize::MAX).saturating_mul(size);
@@ -126,7 +133,7 @@ impl Run {
             values.bytes = std::mem::replace(&mut rest, behind);
             let start = [prefix, start].concat();
             let count = [&vec![1; prefix.len()][..], count].concat();
-            let slab = Slab { start: &start, count: &count };
+            let slab = DataSlab { start: &start, count: &count };
             sink.put(schema, var, slab, values)
         });
         put.map_err(|why| refused(&schema.vars[var], why))?;

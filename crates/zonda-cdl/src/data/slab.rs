@@ -1,12 +1,12 @@
-//! Runs of values in row-major order as boxes.
+//! Splits runs of values in row-major order into boxes.
 
 use zonda_slab::unrank;
 
-/// Splits `n` values from the `from`-th on of an array into boxes, and gives each its first index and
-/// shape, and how many values it has. The first length does not matter: it may be any.
+/// Splits `n` values of an array, beginning with value `from`, into boxes. `put` gets the first
+/// index, the shape and the number of values of each box. The first length does not matter.
 ///
 /// # Errors
-/// The first one that `put` gives.
+/// The first error of `put`.
 pub(super) fn slabs<E>(
     shape: &[u64],
     mut from: u64,
@@ -16,7 +16,7 @@ pub(super) fn slabs<E>(
     if shape.is_empty() {
         return if n > 0 { put(&[], &[], 1) } else { Ok(()) };
     }
-    // Values that one step along each dimension goes over.
+    // Number of values in one step along each dimension.
     let mut steps = vec![1u64; shape.len()];
     for dim in (1..shape.len()).rev() {
         steps[dim - 1] = steps[dim].saturating_mul(shape[dim]);
@@ -25,7 +25,7 @@ pub(super) fn slabs<E>(
     while n > 0 {
         start.fill(0);
         unrank(from, shape, &mut start);
-        // The slowest dimension along which whole steps are left to do.
+        // The slowest dimension along which whole steps remain.
         let dim = (0..shape.len())
             .find(|dim| n >= steps[*dim] && start[dim + 1..].iter().all(|index| *index == 0));
         let dim = dim.unwrap_or(shape.len() - 1);
@@ -44,7 +44,7 @@ pub(super) fn slabs<E>(
     Ok(())
 }
 
-/// The index of the `n`-th item along these lengths, of which the first may be any.
+/// The index of item `n` in an array of these lengths, the first of which does not matter.
 pub(super) fn index(lengths: &[u64], n: u64) -> Vec<u64> {
     let mut index = vec![0; lengths.len()];
     unrank(n, lengths, &mut index);

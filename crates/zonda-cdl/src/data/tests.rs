@@ -12,12 +12,12 @@ struct Kept {
     warnings: Vec<String>,
 }
 
-impl Sink for Kept {
+impl DataSink for Kept {
     fn put(
         &mut self,
         _: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         self.puts.push((var, slab.start.to_vec(), slab.count.to_vec(), values.bytes.clone()));

@@ -17,18 +17,26 @@ fn ints(bytes: &[u8]) -> Vec<i32> {
 #[test]
 fn numbers_are_converted_as_in_c() {
     for (number, ext, value) in [
-        (Number::Int(300), ExtType::Byte, &44i8.to_ne_bytes()[..]),
-        (Number::Double(300.7), ExtType::UByte, &[44]),
-        (Number::Double(-1.9), ExtType::Short, &(-1i16).to_ne_bytes()),
-        (Number::Double(1e10), ExtType::Int, &i32::MIN.to_ne_bytes()),
-        (Number::Double(4e9), ExtType::UInt, &4_000_000_000u32.to_ne_bytes()),
-        (Number::Double(f64::NAN), ExtType::Short, &[0, 0]),
-        (Number::Double(1.8e19), ExtType::UInt64, &18_000_000_000_000_000_000u64.to_ne_bytes()),
-        (Number::Int64(-1), ExtType::UInt64, &u64::MAX.to_ne_bytes()),
-        (Number::UInt64(u64::MAX), ExtType::Double, &18_446_744_073_709_551_615.0f64.to_ne_bytes()),
-        (Number::Float(0.1), ExtType::Double, &f64::from(0.1f32).to_ne_bytes()),
-        (Number::Double(0.1), ExtType::Float, &0.1f32.to_ne_bytes()),
-        (Number::Byte(-1), ExtType::Char, &[255]),
+        (NumberConstant::Int(300), ExtType::Byte, &44i8.to_ne_bytes()[..]),
+        (NumberConstant::Double(300.7), ExtType::UByte, &[44]),
+        (NumberConstant::Double(-1.9), ExtType::Short, &(-1i16).to_ne_bytes()),
+        (NumberConstant::Double(1e10), ExtType::Int, &i32::MIN.to_ne_bytes()),
+        (NumberConstant::Double(4e9), ExtType::UInt, &4_000_000_000u32.to_ne_bytes()),
+        (NumberConstant::Double(f64::NAN), ExtType::Short, &[0, 0]),
+        (
+            NumberConstant::Double(1.8e19),
+            ExtType::UInt64,
+            &18_000_000_000_000_000_000u64.to_ne_bytes(),
+        ),
+        (NumberConstant::Int64(-1), ExtType::UInt64, &u64::MAX.to_ne_bytes()),
+        (
+            NumberConstant::UInt64(u64::MAX),
+            ExtType::Double,
+            &18_446_744_073_709_551_615.0f64.to_ne_bytes(),
+        ),
+        (NumberConstant::Float(0.1), ExtType::Double, &f64::from(0.1f32).to_ne_bytes()),
+        (NumberConstant::Double(0.1), ExtType::Float, &0.1f32.to_ne_bytes()),
+        (NumberConstant::Byte(-1), ExtType::Char, &[255]),
     ] {
         assert_eq!(&convert(number, ext)[..ext.size()], value, "{number:?} as {ext:?}");
     }

@@ -1,25 +1,23 @@
-//! A place in the text, and the bytes from there on.
+//! A position in the text that moves forward.
 
 use std::io;
 
 use zonda_model::memory;
 
 use crate::source::Source;
+use crate::tuning::CURSOR_BLOCK_BYTES;
 
-/// Bytes read at a time.
-const BLOCK: usize = 256 << 10;
-
-/// Looks at bytes ahead, and goes over them. What was gone over is forgotten, so that memory is that of
-/// the longest token.
+/// Looks at bytes ahead and moves past them. Bytes that were passed are dropped, so memory is that
+/// of the longest token.
 #[derive(Debug)]
 pub(crate) struct Cursor<'s> {
     source: &'s Source,
     bytes: Vec<u8>,
-    /// Where in `bytes` the place is.
+    /// The position in `bytes`.
     at: usize,
-    /// Where in the text `bytes` begins.
+    /// The offset in the text at which `bytes` begins.
     base: u64,
-    /// No text behind this byte is read.
+    /// The end of the part that is read.
     end: u64,
     failed: Option<io::Error>,
 }
@@ -34,12 +32,12 @@ impl<'s> Cursor<'s> {
         Cursor { source, bytes: Vec::new(), at: 0, base: begin, end, failed: None }
     }
 
-    /// Byte of the text where it is.
+    /// The position in the text.
     pub(crate) fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// The byte so many bytes ahead; `None` behind the end, and where the text cannot be read.
+    /// The byte `ahead` bytes further; `None` after the end, and if the text cannot be read.
     #[inline]
     pub(crate) fn peek(&mut self, ahead: usize) -> Option<u8> {
         match self.bytes.get(self.at + ahead) {
@@ -57,8 +55,9 @@ impl<'s> Cursor<'s> {
             let old = self.bytes.len();
             let from = self.base + old as u64;
             let left = usize::try_from(self.end.saturating_sub(from)).unwrap_or(usize::MAX);
-            // A long token is looked at again and again: twice as much each time.
-            let want = BLOCK.max(old).min(left);
+            // The block doubles each time, because a long token is scanned from its beginning after
+            // each read.
+            let want = CURSOR_BLOCK_BYTES.max(old).min(left);
             if want == 0 || self.failed.is_some() {
                 return None;
             }
@@ -88,7 +87,7 @@ impl<'s> Cursor<'s> {
         (0..text.len()).all(|ahead| self.peek(ahead) == Some(text[ahead]))
     }
 
-    /// Goes over bytes that were looked at, and gives them.
+    /// Moves past bytes that were looked at, and returns them.
     pub(crate) fn take(&mut self, len: usize) -> &[u8] {
         let from = self.at;
         self.at = self.bytes.len().min(from.saturating_add(len));
@@ -101,13 +100,13 @@ impl<'s> Cursor<'s> {
         &self.bytes[self.at..end]
     }
 
-    /// All bytes ahead that are in memory; empty at the end only.
+    /// All bytes ahead that are in memory. Only at the end there are none.
     pub(crate) fn window(&mut self) -> &[u8] {
         let _ = self.peek(0);
         &self.bytes[self.at..]
     }
 
-    /// Why the text ended early, if it did.
+    /// The error that ended the text early, if there was one.
     pub(crate) fn failure(&mut self) -> Option<io::Error> {
         self.failed.take()
     }

@@ -1,4 +1,4 @@
-//! Bytes to tokens.
+//! Makes tokens of bytes.
 
 mod cursor;
 pub(crate) mod number;
@@ -8,13 +8,13 @@ pub(crate) use cursor::Cursor;
 
 use number::Lexeme;
 
-use crate::constant::Number;
+use crate::constant::NumberConstant;
 use crate::fault::{Fault, shown};
 use crate::schema::Primitive;
 use crate::source::Source;
 use zonda_model::ExtType;
 
-/// Most bytes of a number. No value needs as many.
+/// The most bytes of a number. No value needs as many.
 const MOST_NUMBER: usize = 4096;
 
 /// A token.
@@ -24,17 +24,17 @@ pub(crate) enum Token {
     /// A character that stands for itself.
     Mark(u8),
     Name(Vec<u8>),
-    /// A name that begins at the root; its last part may be empty for the root itself.
+    /// A path from the root. The last part may be empty, which means the root itself.
     Path(Vec<Vec<u8>>),
     Text(Vec<u8>),
-    Number(Number),
+    Number(NumberConstant),
     /// Hexadecimal digits, an even number of them.
     Opaque(Vec<u8>),
     /// `_`
     Fill,
     Nil,
     Unlimited,
-    /// A type whose name is no name for anything else.
+    /// A type whose name is a keyword.
     Type(Primitive),
     Compound,
     Enum,
@@ -86,9 +86,9 @@ pub(crate) struct Lexer<'s> {
     pub(crate) at: u64,
     /// Bytes of the last token.
     pub(crate) len: usize,
-    /// The last token as a name, if it could be one.
+    /// The last token as a name; `None` if it cannot be one.
     word: Option<Vec<u8>>,
-    /// Hexadecimal digits are an integer, as in the classic language.
+    /// Whether hexadecimal digits are an integer, as in the classic language.
     pub(crate) hex_integers: bool,
 }
 
@@ -114,12 +114,12 @@ impl<'s> Lexer<'s> {
         Lexer { cursor, at: 0, len: 1, word: None, hex_integers: false }
     }
 
-    /// The place behind the last token.
+    /// The position after the last token.
     pub(crate) fn cursor(&mut self) -> &mut Cursor<'s> {
         &mut self.cursor
     }
 
-    /// The last token as a name, if it could be one but is a keyword.
+    /// The last token as a name, if it is a keyword.
     pub(crate) fn word(&self) -> Option<Vec<u8>> {
         self.word.clone()
     }
@@ -129,7 +129,7 @@ impl<'s> Lexer<'s> {
         Fault::at(self.at, message).over(self.len)
     }
 
-    /// Goes over blanks and comments.
+    /// Skips blanks and comments.
     fn blanks(&mut self) -> Result<(), Fault> {
         loop {
             match self.cursor.peek(0) {
@@ -160,7 +160,7 @@ impl<'s> Lexer<'s> {
     /// The next token.
     ///
     /// # Errors
-    /// What is no token; a text that cannot be read.
+    /// Bytes that are no token; errors of reading the text.
     pub(crate) fn next(&mut self) -> Result<Token, Fault> {
         self.blanks()?;
         self.word = None;
@@ -197,7 +197,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Bytes of the name that begins so many bytes ahead; 0 if none does.
+    /// The length of the name that begins `from` bytes ahead; 0 if there is none.
     fn name_len(&mut self, from: usize) -> usize {
         let mut len = from;
         loop {
@@ -244,8 +244,8 @@ impl<'s> Lexer<'s> {
         let len = self.name_len(1);
         let number = special_number(&self.cursor.ahead(1 + len)[1..]);
         let number = match (number, sign) {
-            (Some(Number::Double(value)), b'-') => Number::Double(-value),
-            (Some(Number::Float(value)), b'-') => Number::Float(-value),
+            (Some(NumberConstant::Double(value)), b'-') => NumberConstant::Double(-value),
+            (Some(NumberConstant::Float(value)), b'-') => NumberConstant::Float(-value),
             (Some(number), _) => number,
             (None, _) => {
                 self.cursor.take(1);
@@ -265,7 +265,7 @@ impl<'s> Lexer<'s> {
         {
             len += 1;
         }
-        // Hexadecimal digits may be as many as bytes of an opaque value.
+        // There may be two hexadecimal digits for each byte of an opaque value.
         let text = self.cursor.ahead(len);
         let is_hex = matches!(text, [b'0', b'x' | b'X', ..]);
         if len > MOST_NUMBER && !is_hex {
@@ -279,7 +279,7 @@ impl<'s> Lexer<'s> {
             (Lexeme::Opaque, len) if self.hex_integers => {
                 let digits = std::str::from_utf8(&self.cursor.take(len)[2..]).unwrap_or_default();
                 match u32::from_str_radix(digits, 16) {
-                    Ok(value) => Ok(Token::Number(Number::Int(value.cast_signed()))),
+                    Ok(value) => Ok(Token::Number(NumberConstant::Int(value.cast_signed()))),
                     Err(_) => {
                         Err(Fault::at(self.at, "this integer has more than 32 bits").over(len))
                     }
@@ -327,7 +327,7 @@ impl<'s> Lexer<'s> {
         }
         let text = self.cursor.take(len + 1);
         match text::unescape(&text[1..len])?[..] {
-            [byte] => Ok(Token::Number(Number::Byte(byte.cast_signed()))),
+            [byte] => Ok(Token::Number(NumberConstant::Byte(byte.cast_signed()))),
             _ => Err(Fault::at(self.at, "this character is no single byte").over(len + 1)),
         }
     }
@@ -348,7 +348,7 @@ impl<'s> Lexer<'s> {
         Ok(Token::Path(parts))
     }
 
-    /// The name of the dataset: all up to `{`, without blanks and control characters.
+    /// The name of the dataset: everything up to `{`, without blanks and control characters.
     pub(crate) fn dataset_name(&mut self) -> Result<Vec<u8>, Fault> {
         self.at = self.cursor.offset();
         let mut len = 0;
@@ -386,12 +386,12 @@ fn keyword(word: &[u8]) -> Option<Token> {
 }
 
 /// Numbers that are words.
-pub(crate) fn special_number(word: &[u8]) -> Option<Number> {
+pub(crate) fn special_number(word: &[u8]) -> Option<NumberConstant> {
     Some(match word {
-        b"NaN" | b"nan" => Number::Double(f64::NAN),
-        b"NaNf" | b"nanf" => Number::Float(f32::NAN),
-        b"Infinity" | b"DoubleInf" => Number::Double(f64::INFINITY),
-        b"Infinityf" | b"Inff" | b"FloatInf" => Number::Float(f32::INFINITY),
+        b"NaN" | b"nan" => NumberConstant::Double(f64::NAN),
+        b"NaNf" | b"nanf" => NumberConstant::Float(f32::NAN),
+        b"Infinity" | b"DoubleInf" => NumberConstant::Double(f64::INFINITY),
+        b"Infinityf" | b"Inff" | b"FloatInf" => NumberConstant::Float(f32::INFINITY),
         _ => return None,
     })
 }
@@ -448,13 +448,23 @@ mod tests {
         for (text, expected) in [
             (r#""a\"b\n""#, vec![Token::Text(b"a\"b\n".to_vec())]),
             ("\"two\nlines\"", vec![Token::Text(b"two\nlines".to_vec())]),
-            (r"'a' '\n' '\033' '\x41'", [97, 10, 27, 65].map(|n| number(Number::Byte(n))).to_vec()),
-            (r"'\'' '\\' ' '", [39, 92, 32].map(|n| number(Number::Byte(n))).to_vec()),
+            (
+                r"'a' '\n' '\033' '\x41'",
+                [97, 10, 27, 65].map(|n| number(NumberConstant::Byte(n))).to_vec(),
+            ),
+            (r"'\'' '\\' ' '", [39, 92, 32].map(|n| number(NumberConstant::Byte(n))).to_vec()),
             ("0xABC", vec![Token::Opaque(b"abc0".to_vec())]),
-            ("1,-2", vec![number(Number::Int(1)), Token::Mark(b','), number(Number::Int(-2))]),
+            (
+                "1,-2",
+                vec![
+                    number(NumberConstant::Int(1)),
+                    Token::Mark(b','),
+                    number(NumberConstant::Int(-2)),
+                ],
+            ),
             (
                 "-Infinity Inff",
-                [Number::Double(f64::NEG_INFINITY), Number::Float(f32::INFINITY)]
+                [NumberConstant::Double(f64::NEG_INFINITY), NumberConstant::Float(f32::INFINITY)]
                     .map(number)
                     .to_vec(),
             ),

@@ -1,11 +1,11 @@
 //! Attributes.
 
 use super::{Dialect, Parser};
-use crate::constant::{Constant, Item};
+use crate::constant::{Constant, PlacedConstant};
 use crate::fault::Fault;
 use crate::infer;
-use crate::names::Reference;
-use crate::schema::{Attribute, TypeRef};
+use crate::names::NameReference;
+use crate::schema::{AttributeDef, TypeRef};
 
 /// The attribute that is also the fill value.
 const FILL_VALUE: &[u8] = b"_FillValue";
@@ -13,7 +13,7 @@ const FILL_VALUE: &[u8] = b"_FillValue";
 impl Parser<'_> {
     /// `owner:name = values`, from the colon on; the owner is a variable, or else a type, which an
     /// attribute of the group then has.
-    pub(super) fn attribute_of(&mut self, at: u64, owner: &Reference) -> Result<(), Fault> {
+    pub(super) fn attribute_of(&mut self, at: u64, owner: &NameReference) -> Result<(), Fault> {
         if let Some(var) = self.names.variable(self.group, owner) {
             return self.attribute(at, Some(var), None);
         }
@@ -32,7 +32,7 @@ impl Parser<'_> {
         &mut self,
         at: u64,
         ty: TypeRef,
-        owner: &Reference,
+        owner: &NameReference,
     ) -> Result<(), Fault> {
         match self.names.variable(self.group, owner) {
             Some(var) => self.attribute(at, Some(var), Some(ty)),
@@ -43,7 +43,7 @@ impl Parser<'_> {
         }
     }
 
-    /// From the colon on.
+    /// Reads an attribute from the colon on.
     pub(super) fn attribute(
         &mut self,
         owner_at: u64,
@@ -78,12 +78,12 @@ impl Parser<'_> {
         };
         self.uses(owner_at, ty);
         let group = var.map_or(self.group, |var| self.schema.vars[var].group);
-        self.schema.atts.push(Attribute { group, var, name, ty, values, at });
+        self.schema.atts.push(AttributeDef { group, var, name, ty, values, at });
         Ok(())
     }
 }
 
-fn contains_fill(item: &Item) -> bool {
+fn contains_fill(item: &PlacedConstant) -> bool {
     match &item.value {
         Constant::Fill => true,
         Constant::List(items) => items.iter().any(contains_fill),

@@ -1,7 +1,7 @@
-//! From a text to its schema.
+//! Makes a schema of a text.
 //!
-//! The grammar is that of the reference (`man ncgen`, "CDL Grammar"), with sections in any order and
-//! repeated ones. What is referred to is defined before.
+//! The grammar is that of the reference (`man ncgen`, "CDL Grammar"), except that sections may come
+//! in any order and more than once. Objects are defined before they are used.
 
 mod attributes;
 mod skip;
@@ -9,20 +9,22 @@ mod special;
 pub(crate) mod tokens;
 mod types;
 
-use crate::constant::Number;
+use crate::constant::NumberConstant;
 use crate::fault::{Fault, shown};
-use crate::kind::{Kind, Needs};
+use crate::kind::{FileKind, Needs};
 use crate::lexer::{Lexer, Token};
-use crate::names::{Names, Reference, Space, soft_primitive};
-use crate::schema::{Dimension, Group, Primitive, Schema, Special, TypeRef, Variable};
+use crate::names::{NameReference, NameSpace, NameTable, soft_primitive};
+use crate::schema::{
+    DimensionDef, GroupDef, Primitive, Schema, TypeRef, VariableDef, VariableStorage,
+};
 use crate::source::Source;
 use tokens::Tokens;
 use zonda_model::ExtType;
 
-/// Most groups within groups. Names are looked for in all of them.
+/// The most groups within groups. A limit is needed, because names are looked up in all of them.
 const MOST_NESTED_GROUPS: usize = 1000;
 
-/// Which language it is.
+/// The language of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// That of `ncgen`.
@@ -33,10 +35,10 @@ pub enum Dialect {
     Classic,
 }
 
-/// Where in a group we are.
+/// The section of a group that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
-    /// Before all sections, and behind a group within: attributes only.
+    /// Before all sections, and after an inner group: only attributes may follow.
     Attributes,
     Types,
     Dimensions,
@@ -46,17 +48,17 @@ enum Section {
 
 /// Reads all definitions and attributes of a text, and notes where data are.
 ///
-/// `name` takes the place of the name that the text has for the dataset. `kind` is the kind of file that
-/// is going to be made, if that is known: its types are no names for dimensions then.
+/// `name` replaces the name of the dataset in the text. `kind` is the kind of file that will be
+/// made, if that is known: names of its types cannot be names of dimensions then.
 ///
 /// # Errors
-/// What is not of the language; names that are not known, or not new; values that are none of their
+/// Errors of syntax; unknown names; names that are defined twice; values that do not have their
 /// type.
 pub fn parse(
     source: &Source,
     dialect: Dialect,
     name: Option<&[u8]>,
-    kind: Option<Kind>,
+    kind: Option<FileKind>,
 ) -> Result<Schema, Fault> {
     let mut tokens = Tokens::new(Lexer::new(source))?;
     let at = tokens.at();
@@ -67,7 +69,7 @@ pub fn parse(
     let own = tokens.lexer().dataset_name()?;
     tokens.lexer().hex_integers = dialect == Dialect::Classic;
     tokens.advance()?;
-    let root = Group { name: name.map_or(own, <[u8]>::to_vec), parent: None, at };
+    let root = GroupDef { name: name.map_or(own, <[u8]>::to_vec), parent: None, at };
     let schema = Schema {
         groups: vec![root],
         types: Vec::new(),
@@ -79,7 +81,7 @@ pub fn parse(
         dialect,
     };
     let mut parser =
-        Parser { source, tokens, schema, names: Names::default(), dialect, kind, group: 0 };
+        Parser { source, tokens, schema, names: NameTable::default(), dialect, kind, group: 0 };
     parser.names.add_group(None);
     parser.tokens.expect(b'{')?;
     parser.body()?;
@@ -93,15 +95,15 @@ struct Parser<'s> {
     source: &'s Source,
     tokens: Tokens<'s>,
     schema: Schema,
-    names: Names,
+    names: NameTable,
     dialect: Dialect,
-    kind: Option<Kind>,
-    /// The group that is read.
+    kind: Option<FileKind>,
+    /// The number of the group that is read.
     group: usize,
 }
 
 impl Parser<'_> {
-    /// All up to the brace that closes the root group.
+    /// Reads everything up to the brace that closes the root group.
     fn body(&mut self) -> Result<(), Fault> {
         let mut section = Section::Attributes;
         loop {
@@ -119,7 +121,8 @@ impl Parser<'_> {
                     self.tokens.advance()?;
                     let Some(parent) = self.schema.groups[self.group].parent else { return Ok(()) };
                     self.group = parent;
-                    // The reference has none here, its ncdump neither; but nothing else can follow.
+                    // The reference and its ncdump have no semicolon here. One is accepted, because
+                    // nothing else can follow.
                     self.tokens.accept(b';')?;
                     section = Section::Attributes;
                     continue;
@@ -156,12 +159,12 @@ impl Parser<'_> {
         let name = self.tokens.word("the name of a group")?;
         self.schema.needs.enhanced(at, "groups");
         let index = self.schema.groups.len();
-        if !self.names.add(Space::Group, self.group, &name, index) {
+        if !self.names.add(NameSpace::Group, self.group, &name, index) {
             let why = format!("there is a group {} already", shown(&name));
             return Err(Fault::at(at, why).over(name.len()));
         }
         self.names.add_group(Some(self.group));
-        self.schema.groups.push(Group { name, parent: Some(self.group), at });
+        self.schema.groups.push(GroupDef { name, parent: Some(self.group), at });
         self.group = index;
         self.tokens.expect(b'{')
     }
@@ -228,11 +231,11 @@ impl Parser<'_> {
         }))
     }
 
-    /// Whether a name is free for a dimension: the reference has the types of the kind that is asked for
-    /// as keywords. (Variables of HDF5 files are often called as their types, and can be.)
+    /// Checks the name of a dimension: for the reference, the types of the kind that is asked for
+    /// are keywords. (Variables may be named like types, and in HDF5 files often are.)
     fn check_name(&self, at: u64, name: &[u8]) -> Result<(), Fault> {
         let is_type = match (soft_primitive(name), self.kind) {
-            (Some(Primitive::String), Some(kind)) => kind == Kind::NetCdf4,
+            (Some(Primitive::String), Some(kind)) => kind == FileKind::NetCdf4,
             (Some(Primitive::Atomic(_)), Some(kind)) => kind.has_all_integers(),
             _ => false,
         };
@@ -243,12 +246,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn type_of(&self, at: u64, reference: &Reference) -> Result<TypeRef, Fault> {
+    fn type_of(&self, at: u64, reference: &NameReference) -> Result<TypeRef, Fault> {
         let known = match self.dialect {
             Dialect::Enhanced => self.names.type_ref(self.group, reference),
             Dialect::Classic => match reference {
-                Reference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
-                Reference::Name(_) | Reference::Path(_) => None,
+                NameReference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
+                NameReference::Name(_) | NameReference::Path(_) => None,
             },
         };
         known.ok_or_else(|| {
@@ -257,7 +260,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A type is used by a variable or an attribute.
+    /// Notes that a variable or an attribute uses a type.
     fn uses(&mut self, at: u64, ty: TypeRef) {
         match ty {
             TypeRef::Primitive(Primitive::String) => self.schema.needs.enhanced(at, "strings"),
@@ -272,7 +275,7 @@ impl Parser<'_> {
     }
 
     /// `name = length`, and more behind commas.
-    fn dimensions(&mut self, mut at: u64, first: Reference) -> Result<(), Fault> {
+    fn dimensions(&mut self, mut at: u64, first: NameReference) -> Result<(), Fault> {
         let Some(mut name) = first.into_name() else {
             return Err(Fault::at(at, "a dimension has a name, not a path"));
         };
@@ -282,7 +285,7 @@ impl Parser<'_> {
                 Token::Unlimited => (0, true),
                 Token::Number(number) => {
                     let len = self.dimension_len(number)?;
-                    // What netCDF calls NC_UNLIMITED is 0.
+                    // NC_UNLIMITED is 0.
                     (len, len == 0)
                 }
                 _ => return Err(self.tokens.unexpected("a length or 'unlimited'")),
@@ -290,11 +293,11 @@ impl Parser<'_> {
             self.tokens.advance()?;
             self.check_name(at, &name)?;
             let index = self.schema.dims.len();
-            if !self.names.add(Space::Dimension, self.group, &name, index) {
+            if !self.names.add(NameSpace::Dimension, self.group, &name, index) {
                 let why = format!("there is a dimension {} already", shown(&name));
                 return Err(Fault::at(at, why).over(name.len()));
             }
-            self.schema.dims.push(Dimension { group: self.group, name, len, unlimited, at });
+            self.schema.dims.push(DimensionDef { group: self.group, name, len, unlimited, at });
             if !self.tokens.accept(b',')? {
                 return Ok(());
             }
@@ -303,10 +306,10 @@ impl Parser<'_> {
         }
     }
 
-    fn dimension_len(&self, number: Number) -> Result<u64, Fault> {
+    fn dimension_len(&self, number: NumberConstant) -> Result<u64, Fault> {
         let len = match number {
             // The reference takes 5. and 5.0, too.
-            Number::Double(len) if len.fract() == 0.0 && (0.0..1e15).contains(&len) => {
+            NumberConstant::Double(len) if len.fract() == 0.0 && (0.0..1e15).contains(&len) => {
                 Some(crate::element::uint64_of(len))
             }
             other => other.integer().and_then(|len| u64::try_from(len).ok()),
@@ -316,7 +319,7 @@ impl Parser<'_> {
     }
 
     /// `type name(dims)`, and more names behind commas.
-    fn variables(&mut self, ty: TypeRef, mut at: u64, first: Reference) -> Result<(), Fault> {
+    fn variables(&mut self, ty: TypeRef, mut at: u64, first: NameReference) -> Result<(), Fault> {
         let Some(mut name) = first.into_name() else {
             return Err(Fault::at(at, "a variable has a name, not a path"));
         };
@@ -343,13 +346,13 @@ impl Parser<'_> {
                 self.tokens.expect(b')')?;
             }
             let index = self.schema.vars.len();
-            if !self.names.add(Space::Variable, self.group, &name, index) {
+            if !self.names.add(NameSpace::Variable, self.group, &name, index) {
                 let why = format!("there is a variable {} already", shown(&name));
                 return Err(Fault::at(at, why).over(name.len()));
             }
             self.uses(at, ty);
-            let (group, special) = (self.group, Special::default());
-            let var = Variable { group, name, ty, dims, special, fill: None, data: None, at };
+            let (group, special) = (self.group, VariableStorage::default());
+            let var = VariableDef { group, name, ty, dims, special, fill: None, data: None, at };
             self.schema.vars.push(var);
             if !self.tokens.accept(b',')? {
                 return Ok(());
@@ -359,8 +362,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `variable = values ;`, of which only the place is noted.
-    fn data(&mut self, at: u64, reference: &Reference) -> Result<(), Fault> {
+    /// `variable = values ;`. Only the place of the values is noted.
+    fn data(&mut self, at: u64, reference: &NameReference) -> Result<(), Fault> {
         let Some(var) = self.names.variable(self.group, reference) else {
             let name = reference.text();
             return Err(Fault::at(at, format!("undefined variable: {name}")).over(name.len()));
@@ -371,20 +374,20 @@ impl Parser<'_> {
             return Err(error.into());
         }
         let Some(end) = end else {
-            // Where they should have ended shows when they are read.
+            // An error about the missing end comes when the data are read.
             crate::data::check(self.source, begin, self.source.len())?;
             let why = format!("the values of {} do not end with ';'", reference.text());
             return Err(Fault::at(at, why));
         };
         self.schema.vars[var].data = Some((begin, end));
-        // From the `=` to what is behind the `;`.
+        // Moves from the `=` to the token after the `;`.
         self.tokens.advance()?;
         Ok(())
     }
 
-    /// What can be told only when all was read.
+    /// Completes the schema with what is known only at the end of the text.
     fn finish(mut self) -> Result<Schema, Fault> {
-        let unlimited: Vec<&Dimension> =
+        let unlimited: Vec<&DimensionDef> =
             self.schema.dims.iter().filter(|dim| dim.unlimited).collect();
         if let [_, second, ..] = unlimited[..] {
             let at = second.at;

@@ -1,9 +1,9 @@
-//! Data are gone over when definitions are read.
+//! Skips data while definitions are read.
 
 use crate::lexer::Cursor;
 
 #[derive(Clone, Copy)]
-enum State {
+enum SkipState {
     Plain,
     /// Behind `\` in a name.
     NameEscape,
@@ -21,15 +21,15 @@ enum State {
     Star,
 }
 
-/// Whether something begins or ends with the byte, where nothing special is open.
+/// Whether the byte can begin or end something, outside of strings, names and comments.
 const fn is_special(byte: u8) -> bool {
     matches!(byte, b';' | b'"' | b'\'' | b'/' | b'\\')
 }
 
-/// Goes over the next semicolon that is in no string, character, name or comment, and says where it is;
-/// `None` if there is none.
+/// Moves past the next semicolon that is in no string, character, name or comment, and returns its
+/// offset; `None` if there is none.
 pub(super) fn to_semicolon(cursor: &mut Cursor<'_>) -> Option<u64> {
-    let mut state = State::Plain;
+    let mut state = SkipState::Plain;
     loop {
         let window = cursor.window();
         if window.is_empty() {
@@ -37,18 +37,18 @@ pub(super) fn to_semicolon(cursor: &mut Cursor<'_>) -> Option<u64> {
         }
         let mut at = 0;
         while let Some(byte) = window.get(at) {
-            if matches!(state, State::Plain) && !is_special(*byte) {
+            if matches!(state, SkipState::Plain) && !is_special(*byte) {
                 at += window[at..].iter().take_while(|byte| !is_special(**byte)).count();
                 continue;
             }
-            if matches!(state, State::Plain) && *byte == b';' {
+            if matches!(state, SkipState::Plain) && *byte == b';' {
                 let found = cursor.offset() + at as u64;
                 cursor.take(at + 1);
                 return Some(found);
             }
             let next = step(state, *byte);
-            // What follows a slash that begins no comment is plain.
-            let again = matches!((state, next), (State::Slash, State::Plain));
+            // The byte after a slash that begins no comment is not special.
+            let again = matches!((state, next), (SkipState::Slash, SkipState::Plain));
             state = next;
             at += usize::from(!again);
         }
@@ -56,29 +56,29 @@ pub(super) fn to_semicolon(cursor: &mut Cursor<'_>) -> Option<u64> {
     }
 }
 
-fn step(state: State, byte: u8) -> State {
+fn step(state: SkipState, byte: u8) -> SkipState {
     match (state, byte) {
-        (State::Plain, b'"') => State::Text,
-        (State::Plain, b'\'') => State::Char,
-        (State::Plain, b'/') => State::Slash,
-        (State::Plain, b'\\') => State::NameEscape,
-        (State::Plain | State::NameEscape, _) => State::Plain,
-        (State::Text, b'"') => State::Plain,
-        (State::Text, b'\\') => State::TextEscape,
-        (State::Text | State::TextEscape, _) => State::Text,
-        (State::Char, b'\\') => State::CharEscape,
-        (State::Char | State::CharEscape, _) => State::CharEnd,
-        // A character that does not end is found when the data are read.
-        (State::CharEnd, b'\'' | b'\n') => State::Plain,
-        (State::CharEnd, _) => State::CharEnd,
-        (State::Slash, b'/') => State::Line,
-        (State::Slash, b'*') => State::Block,
-        (State::Slash, _) => State::Plain,
-        (State::Line, b'\n') => State::Plain,
-        (State::Line, _) => State::Line,
-        (State::Block | State::Star, b'*') => State::Star,
-        (State::Star, b'/') => State::Plain,
-        (State::Block | State::Star, _) => State::Block,
+        (SkipState::Plain, b'"') => SkipState::Text,
+        (SkipState::Plain, b'\'') => SkipState::Char,
+        (SkipState::Plain, b'/') => SkipState::Slash,
+        (SkipState::Plain, b'\\') => SkipState::NameEscape,
+        (SkipState::Plain | SkipState::NameEscape, _) => SkipState::Plain,
+        (SkipState::Text, b'"') => SkipState::Plain,
+        (SkipState::Text, b'\\') => SkipState::TextEscape,
+        (SkipState::Text | SkipState::TextEscape, _) => SkipState::Text,
+        (SkipState::Char, b'\\') => SkipState::CharEscape,
+        (SkipState::Char | SkipState::CharEscape, _) => SkipState::CharEnd,
+        // An error about a character without its end comes when the data are read.
+        (SkipState::CharEnd, b'\'' | b'\n') => SkipState::Plain,
+        (SkipState::CharEnd, _) => SkipState::CharEnd,
+        (SkipState::Slash, b'/') => SkipState::Line,
+        (SkipState::Slash, b'*') => SkipState::Block,
+        (SkipState::Slash, _) => SkipState::Plain,
+        (SkipState::Line, b'\n') => SkipState::Plain,
+        (SkipState::Line, _) => SkipState::Line,
+        (SkipState::Block | SkipState::Star, b'*') => SkipState::Star,
+        (SkipState::Star, b'/') => SkipState::Plain,
+        (SkipState::Block | SkipState::Star, _) => SkipState::Block,
     }
 }
 

@@ -1,24 +1,25 @@
-//! Attributes that say how something is stored, instead of being stored themselves.
+//! Special attributes: they say how something is stored, and are not stored themselves.
 
 use zonda_model::filter_text;
 
 use super::Parser;
-use crate::constant::{Constant, Item};
+use crate::constant::{Constant, PlacedConstant};
 use crate::fault::Fault;
-use crate::kind::Kind;
-use crate::schema::{Endian, Quantizer, Storage};
+use crate::kind::FileKind;
+use crate::schema::{Endian, Quantizer, StorageLayout};
 
-/// About the file as a whole; but for `_Format` they follow from what is made.
+/// Special attributes of the whole file. All but `_Format` have no effect, because they follow from
+/// the file itself.
 const OF_FILE: [&[u8]; 4] = [b"_Format", b"_NCProperties", b"_IsNetcdf4", b"_SuperblockVersion"];
 
 /// The value of a special attribute.
-struct Value<'a> {
+struct SpecialValue<'a> {
     name: &'a str,
     at: u64,
-    items: &'a [Item],
+    items: &'a [PlacedConstant],
 }
 
-impl Value<'_> {
+impl SpecialValue<'_> {
     fn refuse<T>(&self, expected: &str) -> Result<T, Fault> {
         let at = self.items.first().map_or(self.at, |item| item.at);
         Err(Fault::at(at, format!("{}: {expected} is expected", self.name)))
@@ -26,14 +27,14 @@ impl Value<'_> {
 
     fn text(&self) -> Result<&[u8], Fault> {
         match self.items {
-            [Item { value: Constant::Text(text), .. }] => Ok(text),
+            [PlacedConstant { value: Constant::Text(text), .. }] => Ok(text),
             _ => self.refuse("a string"),
         }
     }
 
     fn integer(&self) -> Result<i32, Fault> {
         match self.items {
-            [Item { value: Constant::Number(number), .. }] => {
+            [PlacedConstant { value: Constant::Number(number), .. }] => {
                 match number.integer().and_then(|value| i32::try_from(value).ok()) {
                     Some(value) => Ok(value),
                     None => self.refuse("an integer"),
@@ -45,7 +46,7 @@ impl Value<'_> {
 
     fn flag(&self) -> Result<bool, Fault> {
         match self.items {
-            [Item { value: Constant::Text(text), .. }] => match &text[..] {
+            [PlacedConstant { value: Constant::Text(text), .. }] => match &text[..] {
                 b"true" | b"1" => Ok(true),
                 b"false" | b"0" => Ok(false),
                 _ => self.refuse("\"true\" or \"false\""),
@@ -58,7 +59,7 @@ impl Value<'_> {
     }
 
     fn sizes(&self) -> Result<Vec<usize>, Fault> {
-        let size = |item: &Item| match &item.value {
+        let size = |item: &PlacedConstant| match &item.value {
             Constant::Number(number) => {
                 let size = number.integer().and_then(|size| usize::try_from(size).ok());
                 size.filter(|size| *size > 0)
@@ -74,42 +75,29 @@ impl Value<'_> {
 }
 
 impl Parser<'_> {
-    /// Takes note of a special attribute; `false` if it is none.
+    /// Takes a special attribute; returns `false` if the attribute is not special.
     pub(super) fn special(
         &mut self,
         at: u64,
         var: Option<usize>,
         name: &[u8],
-        items: &[Item],
+        items: &[PlacedConstant],
     ) -> Result<bool, Fault> {
-        let value = Value { name: std::str::from_utf8(name).unwrap_or_default(), at, items };
-        let Some(var) = var else {
-            if !OF_FILE.contains(&name) || self.group != 0 {
-                return Ok(false);
-            }
-            if name == b"_Format" {
-                match Kind::named(value.text()?) {
-                    Some(kind) => self.schema.format = Some(kind),
-                    None => return value.refuse("a kind of file such as \"netCDF-4\""),
-                }
-            } else {
-                self.schema.needs.storage.get_or_insert(at);
-            }
-            return Ok(true);
-        };
+        let value = SpecialValue { name: std::str::from_utf8(name).unwrap_or_default(), at, items };
+        let Some(var) = var else { return self.special_of_file(name, &value) };
         let special = &mut self.schema.vars[var].special;
         match name {
             b"_Storage" => {
                 special.storage = Some(match value.text()? {
-                    b"contiguous" => Storage::Contiguous,
-                    b"compact" => Storage::Compact,
-                    b"chunked" => Storage::Chunked,
+                    b"contiguous" => StorageLayout::Contiguous,
+                    b"compact" => StorageLayout::Compact,
+                    b"chunked" => StorageLayout::Chunked,
                     _ => return value.refuse("\"contiguous\", \"compact\" or \"chunked\""),
                 });
             }
             b"_ChunkSizes" => {
                 special.chunk_sizes = Some(value.sizes()?);
-                special.storage = Some(Storage::Chunked);
+                special.storage = Some(StorageLayout::Chunked);
             }
             b"_Fletcher32" => special.fletcher32 = Some(value.flag()?),
             b"_DeflateLevel" => special.deflate = Some(value.integer()?),
@@ -126,7 +114,7 @@ impl Parser<'_> {
                 Some(filters) => special.filters = filters,
                 None => return value.refuse("a list such as \"32015,3|2,4\""),
             },
-            // For Zarr; what it says is also in the other attributes.
+            // This attribute is for Zarr. The other attributes say the same.
             b"_Codecs" => drop(value.text()?),
             b"_QuantizeBitGroomNumberOfSignificantDigits" => {
                 special.quantize = Some((Quantizer::BitGroom, value.integer()?));
@@ -142,6 +130,21 @@ impl Parser<'_> {
         }
         special.at.get_or_insert(at);
         self.schema.needs.storage.get_or_insert(at);
+        Ok(true)
+    }
+
+    fn special_of_file(&mut self, name: &[u8], value: &SpecialValue<'_>) -> Result<bool, Fault> {
+        if !OF_FILE.contains(&name) || self.group != 0 {
+            return Ok(false);
+        }
+        if name == b"_Format" {
+            match FileKind::named(value.text()?) {
+                Some(kind) => self.schema.format = Some(kind),
+                None => return value.refuse("a kind of file such as \"netCDF-4\""),
+            }
+        } else {
+            self.schema.needs.storage.get_or_insert(value.at);
+        }
         Ok(true)
     }
 }

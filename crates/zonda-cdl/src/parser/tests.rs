@@ -1,6 +1,6 @@
 use super::*;
-use crate::kind::Kind;
-use crate::schema::{Class, Endian, Storage};
+use crate::kind::FileKind;
+use crate::schema::{Endian, StorageLayout, TypeClass};
 use proptest::prelude::*;
 
 fn schema(text: &str) -> Result<Schema, Fault> {
@@ -29,7 +29,7 @@ fn definitions() {
     assert_eq!(made.vars[2].ty, TypeRef::User(0));
     assert!(made.vars[0].data.is_some() && made.vars[2].data.is_none());
     match &made.types[0].class {
-        Class::Enum { members, .. } => assert_eq!(members[1].value[..4], 2i32.to_ne_bytes()),
+        TypeClass::Enum { members, .. } => assert_eq!(members[1].value[..4], 2i32.to_ne_bytes()),
         other => panic!("{other:?}"),
     }
 }
@@ -82,7 +82,7 @@ fn special_attributes() {
          v:_Other = 1 ; :_Filter = 2 ;",
     );
     let special = &made.vars[0].special;
-    assert_eq!(special.storage, Some(Storage::Chunked));
+    assert_eq!(special.storage, Some(StorageLayout::Chunked));
     assert_eq!(special.chunk_sizes, Some(vec![2]));
     assert_eq!(
         (special.deflate, special.shuffle, special.fletcher32),
@@ -90,28 +90,28 @@ fn special_attributes() {
     );
     assert_eq!((special.endianness, special.no_fill), (Some(Endian::Big), Some(true)));
     assert_eq!(special.filters, [(2, vec![4]), (1, vec![9])]);
-    assert_eq!(made.kind(), Kind::NetCdf4Classic);
+    assert_eq!(made.kind(), FileKind::NetCdf4Classic);
     assert_eq!(made.atts.len(), 2);
 }
 
 #[test]
 fn kinds_follow_from_what_is_used() {
     for (text, kind) in [
-        ("variables: int v ;", Kind::Classic),
-        ("variables: ubyte v ;", Kind::Data64),
-        (":a = 3000000000 ;", Kind::Data64),
-        ("variables: string v ;", Kind::NetCdf4),
-        ("group: g { }", Kind::NetCdf4),
-        ("types: opaque(1) o ;", Kind::NetCdf4),
-        ("dimensions: a = UNLIMITED ; b = UNLIMITED ;", Kind::NetCdf4),
-        ("variables: int v ; v:_NoFill = 1 ;", Kind::NetCdf4),
-        (":_Format = \"64-bit offset\" ;", Kind::Offset64),
-        ("variables: int v ; v:_FillValue = 1 ;", Kind::Classic),
+        ("variables: int v ;", FileKind::Classic),
+        ("variables: ubyte v ;", FileKind::Data64),
+        (":a = 3000000000 ;", FileKind::Data64),
+        ("variables: string v ;", FileKind::NetCdf4),
+        ("group: g { }", FileKind::NetCdf4),
+        ("types: opaque(1) o ;", FileKind::NetCdf4),
+        ("dimensions: a = UNLIMITED ; b = UNLIMITED ;", FileKind::NetCdf4),
+        ("variables: int v ; v:_NoFill = 1 ;", FileKind::NetCdf4),
+        (":_Format = \"64-bit offset\" ;", FileKind::Offset64),
+        ("variables: int v ; v:_FillValue = 1 ;", FileKind::Classic),
     ] {
         assert_eq!(body(text).kind(), kind, "{text}");
     }
     let mut made = body("variables: int64 v ; ubyte u ;");
-    made.settle(Kind::Classic);
+    made.settle(FileKind::Classic);
     let types: Vec<String> = made.vars.iter().map(|var| made.type_name(var.ty)).collect();
     assert_eq!(types, ["int", "ubyte"]);
 }
@@ -139,9 +139,9 @@ fn types_of_the_kind_are_keywords() {
     let source = Source::from_bytes(text.to_vec()).unwrap();
     for (kind, at) in [
         (None, None),
-        (Some(Kind::Classic), None),
-        (Some(Kind::Data64), Some(23)),
-        (Some(Kind::NetCdf4), Some(23)),
+        (Some(FileKind::Classic), None),
+        (Some(FileKind::Data64), Some(23)),
+        (Some(FileKind::NetCdf4), Some(23)),
     ] {
         let made = parse(&source, Dialect::Enhanced, None, kind);
         assert_eq!(made.err().and_then(|fault| fault.at), at, "{kind:?}");
@@ -176,7 +176,7 @@ fn layout_of_compounds() {
     );
     assert_eq!((made.types[0].size, made.types[0].align), (24, 8));
     match &made.types[1].class {
-        Class::Compound(fields) => assert_eq!(fields[1].offset, 8),
+        TypeClass::Compound(fields) => assert_eq!(fields[1].offset, 8),
         other => panic!("{other:?}"),
     }
     for large in ["int a(2000000000)", "byte a(2147483647), b(2)", "double a(9999999999)"] {

@@ -1,27 +1,27 @@
-//! Tokens with one to look at, and lists of constants.
+//! A stream of tokens with a look at the next one, and lists of constants.
 
 use zonda_cf::times::{self, Calendar};
 
-use crate::constant::{Constant, Item, Number};
+use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::fault::{Fault, shown};
 use crate::lexer::{Cursor, Lexer, Token};
-use crate::names::Reference;
+use crate::names::NameReference;
 
-/// Most braces within braces. No type needs as many.
+/// The most braces within braces. No type needs as many.
 const MOST_NESTED: usize = 500;
 
 /// A text as tokens.
 #[derive(Debug)]
 pub(crate) struct Tokens<'s> {
     lexer: Lexer<'s>,
-    /// The token that is looked at.
+    /// The next token.
     pub(crate) now: Token,
-    /// The end is that of a list of values, behind which there is a semicolon.
+    /// Whether the end of the stream is that of a list of values, after which there is a semicolon.
     pub(crate) ends_before_semicolon: bool,
 }
 
 impl<'s> Tokens<'s> {
-    /// Looks at the first token.
+    /// Reads the first token.
     pub(crate) fn new(mut lexer: Lexer<'s>) -> Result<Tokens<'s>, Fault> {
         let now = lexer.next()?;
         Ok(Tokens { lexer, now, ends_before_semicolon: false })
@@ -31,22 +31,22 @@ impl<'s> Tokens<'s> {
         &mut self.lexer
     }
 
-    /// The text behind the token that is looked at.
+    /// The text after the next token.
     pub(crate) fn cursor(&mut self) -> &mut Cursor<'s> {
         self.lexer.cursor()
     }
 
-    /// Where the token begins.
+    /// The offset of the next token.
     pub(crate) fn at(&self) -> u64 {
         self.lexer.at
     }
 
-    /// A fault at the token.
+    /// A fault at the next token.
     pub(crate) fn fault(&self, message: impl Into<String>) -> Fault {
         self.lexer.fault(message)
     }
 
-    /// The token is none of those that can be here.
+    /// The fault that the next token is none of those that are allowed.
     pub(crate) fn unexpected(&self, expected: &str) -> Fault {
         let found = match self.now {
             Token::End if self.ends_before_semicolon => "';'".to_owned(),
@@ -55,7 +55,7 @@ impl<'s> Tokens<'s> {
         self.fault(format!("syntax error: expected {expected}, found {found}"))
     }
 
-    /// Goes to the next token, and gives this one.
+    /// Returns the next token and moves past it.
     pub(crate) fn advance(&mut self) -> Result<Token, Fault> {
         let next = self.lexer.next()?;
         Ok(std::mem::replace(&mut self.now, next))
@@ -65,7 +65,7 @@ impl<'s> Tokens<'s> {
         self.now == Token::Mark(mark)
     }
 
-    /// Goes over a character if it is there.
+    /// Moves past a character if it is next.
     pub(crate) fn accept(&mut self, mark: u8) -> Result<bool, Fault> {
         let is = self.is(mark);
         if is {
@@ -81,7 +81,7 @@ impl<'s> Tokens<'s> {
         }
     }
 
-    /// A name where nothing but a name can be: any word is one.
+    /// Reads a name where only a name can be, so that any word counts as one.
     pub(crate) fn word(&mut self, what: &str) -> Result<Vec<u8>, Fault> {
         match &self.now {
             Token::Name(name) => {
@@ -99,27 +99,27 @@ impl<'s> Tokens<'s> {
         }
     }
 
-    /// Whether the token can name something.
+    /// Whether the next token can be a name.
     pub(crate) fn is_reference(&self) -> bool {
         matches!(self.now, Token::Name(_) | Token::Path(_)) || self.lexer.word().is_some()
     }
 
-    pub(crate) fn reference(&mut self, what: &str) -> Result<Reference, Fault> {
+    pub(crate) fn reference(&mut self, what: &str) -> Result<NameReference, Fault> {
         if !self.is_reference() {
             return Err(self.unexpected(what));
         }
-        // A keyword that begins nothing here is a name.
+        // A keyword that cannot begin anything here is a name.
         let word = self.lexer.word().unwrap_or_default();
         Ok(match self.advance()? {
-            Token::Name(name) => Reference::Name(name),
-            Token::Path(parts) => Reference::Path(parts),
-            Token::Type(primitive) => Reference::Primitive(primitive, word),
-            _ => Reference::Name(word),
+            Token::Name(name) => NameReference::Name(name),
+            Token::Path(parts) => NameReference::Path(parts),
+            Token::Type(primitive) => NameReference::Primitive(primitive, word),
+            _ => NameReference::Name(word),
         })
     }
 
-    /// Values up to something that is none; there may be none at all.
-    pub(crate) fn values(&mut self, depth: usize) -> Result<Vec<Item>, Fault> {
+    /// Reads values up to a token that is none. There may be no value.
+    pub(crate) fn values(&mut self, depth: usize) -> Result<Vec<PlacedConstant>, Fault> {
         let mut items = Vec::new();
         if self.is(b';') || self.is(b'}') {
             return Ok(items);
@@ -132,8 +132,8 @@ impl<'s> Tokens<'s> {
         }
     }
 
-    /// One value.
-    pub(crate) fn item(&mut self, depth: usize) -> Result<Item, Fault> {
+    /// Reads one value.
+    pub(crate) fn item(&mut self, depth: usize) -> Result<PlacedConstant, Fault> {
         let at = self.at();
         if self.is(b'{') {
             if depth >= MOST_NESTED {
@@ -145,7 +145,7 @@ impl<'s> Tokens<'s> {
                 return Err(self.unexpected("',' or '}'"));
             }
             self.advance()?;
-            return Ok(Item { at, value: Constant::List(items) });
+            return Ok(PlacedConstant { at, value: Constant::List(items) });
         }
         let value = match &mut self.now {
             Token::Number(number) => Constant::Number(*number),
@@ -160,14 +160,14 @@ impl<'s> Tokens<'s> {
         self.advance()?;
         match value {
             Constant::Member(name) if self.is(b'(') => {
-                Ok(Item { at, value: self.call(&name, at)? })
+                Ok(PlacedConstant { at, value: self.call(&name, at)? })
             }
-            value => Ok(Item { at, value }),
+            value => Ok(PlacedConstant { at, value }),
         }
     }
 
-    /// The value of a function of texts. There is one: `time("1990-1-2 12:30")` has the hours from
-    /// 1970 to then, in the Gregorian calendar, whatever the units of the variable.
+    /// The value of a function in the text. There is one function: `time("1990-1-2 12:30")` has the
+    /// hours from 1970 to then, in the Gregorian calendar, whatever the units of the variable.
     fn call(&mut self, name: &[u8], at: u64) -> Result<Constant, Fault> {
         if !name.eq_ignore_ascii_case(b"time") {
             return Err(Fault::at(at, format!("there is no function '{}'", shown(name))));
@@ -185,7 +185,7 @@ impl<'s> Tokens<'s> {
         let known = times::date(calendar, &text, &mut problems);
         match problems.first() {
             Some(problem) => Err(Fault::at(at, format!("no date: {problem}"))),
-            None => Ok(Constant::Number(Number::Double(calendar.hours(&known, 1970)))),
+            None => Ok(Constant::Number(NumberConstant::Double(calendar.hours(&known, 1970)))),
         }
     }
 }

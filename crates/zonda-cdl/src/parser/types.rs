@@ -1,22 +1,22 @@
-//! Types of the text.
+//! Reads definitions of types.
 
 use zonda_model::ExtType;
 
 use super::{Parser, Section};
-use crate::constant::Number;
+use crate::constant::NumberConstant;
 use crate::element::convert;
 use crate::fault::{Fault, shown};
 use crate::lexer::Token;
-use crate::names::{Reference, Space};
-use crate::schema::{Class, Field, Member, TypeRef, UserType};
+use crate::names::{NameReference, NameSpace};
+use crate::schema::{FieldDef, MemberDef, TypeClass, TypeDef, TypeRef};
 
 /// Bytes of an address and of a length in memory.
 const WORD: usize = 8;
-/// Most bytes of a value: sizes in files have 32 bits.
+/// The most bytes of a value. Sizes in files have 32 bits.
 const MOST_SIZE: usize = i32::MAX as usize;
 
 impl Parser<'_> {
-    /// A type that begins with a keyword; `false` if it is no such.
+    /// Reads a type definition that begins with a keyword; returns `false` if there is none.
     pub(super) fn type_by_keyword(&mut self) -> Result<bool, Fault> {
         match self.tokens.now {
             Token::Compound => self.compound_type()?,
@@ -30,16 +30,16 @@ impl Parser<'_> {
         &mut self,
         at: u64,
         name: Vec<u8>,
-        class: Class,
+        class: TypeClass,
         (size, align): (usize, usize),
     ) -> Result<(), Fault> {
         let index = self.schema.types.len();
-        if !self.names.add(Space::Type, self.group, &name, index) {
+        if !self.names.add(NameSpace::Type, self.group, &name, index) {
             let why = format!("there is a type {} already", shown(&name));
             return Err(Fault::at(at, why).over(name.len()));
         }
-        self.schema.types.push(UserType { group: self.group, name, class, size, align, at });
-        // The reference demands none.
+        self.schema.types.push(TypeDef { group: self.group, name, class, size, align, at });
+        // The reference does not require the semicolon.
         self.tokens.accept(b';').map(drop)
     }
 
@@ -58,22 +58,22 @@ impl Parser<'_> {
         self.tokens.expect(b')')?;
         let at = self.tokens.at();
         let name = self.tokens.word("the name of the type")?;
-        self.define(at, name, Class::Opaque, (size, 1))
+        self.define(at, name, TypeClass::Opaque, (size, 1))
     }
 
     /// `base(*) name`, from the parenthesis on.
-    pub(super) fn vlen_type(&mut self, at: u64, base: &Reference) -> Result<(), Fault> {
+    pub(super) fn vlen_type(&mut self, at: u64, base: &NameReference) -> Result<(), Fault> {
         let base = self.type_of(at, base)?;
         self.tokens.expect(b'(')?;
         self.tokens.expect(b'*')?;
         self.tokens.expect(b')')?;
         let at = self.tokens.at();
         let name = self.tokens.word("the name of the type")?;
-        self.define(at, name, Class::Vlen { base }, (2 * WORD, WORD))
+        self.define(at, name, TypeClass::Vlen { base }, (2 * WORD, WORD))
     }
 
     /// `base enum name { member = value, ... }`, from the keyword on.
-    pub(super) fn enum_type(&mut self, at: u64, base: &Reference) -> Result<(), Fault> {
+    pub(super) fn enum_type(&mut self, at: u64, base: &NameReference) -> Result<(), Fault> {
         let base = self.type_of(at, base)?.atomic();
         let is_integer =
             |ext: &ExtType| !matches!(ext, ExtType::Char | ExtType::Float | ExtType::Double);
@@ -84,7 +84,7 @@ impl Parser<'_> {
         let at = self.tokens.at();
         let name = self.tokens.word("the name of the type")?;
         self.tokens.expect(b'{')?;
-        let mut members: Vec<Member> = Vec::new();
+        let mut members: Vec<MemberDef> = Vec::new();
         let mut known = std::collections::HashSet::new();
         loop {
             let member_at = self.tokens.at();
@@ -99,14 +99,14 @@ impl Parser<'_> {
                 _ => return Err(self.tokens.unexpected("an integer")),
             };
             self.tokens.advance()?;
-            members.push(Member { name: member, value });
+            members.push(MemberDef { name: member, value });
             if !self.tokens.accept(b',')? {
                 break;
             }
         }
         self.tokens.expect(b'}')?;
         let size = base.size();
-        self.define(at, name, Class::Enum { base, members }, (size, size))
+        self.define(at, name, TypeClass::Enum { base, members }, (size, size))
     }
 
     /// `compound name { type field(shape), ... ; ... }`
@@ -115,7 +115,7 @@ impl Parser<'_> {
         let at = self.tokens.at();
         let name = self.tokens.word("the name of the type")?;
         self.tokens.expect(b'{')?;
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields: Vec<FieldDef> = Vec::new();
         let mut known = std::collections::HashSet::new();
         let (mut end, mut align) = (0usize, 1);
         while !self.tokens.is(b'}') || fields.is_empty() {
@@ -139,7 +139,7 @@ impl Parser<'_> {
                 end = field_end.filter(|end| *end <= MOST_SIZE).ok_or_else(|| {
                     Fault::at(field_at, "values of this type would have too many bytes")
                 })?;
-                fields.push(Field { name: field, ty, dims, offset });
+                fields.push(FieldDef { name: field, ty, dims, offset });
                 if !self.tokens.accept(b',')? {
                     break;
                 }
@@ -148,7 +148,7 @@ impl Parser<'_> {
         }
         self.tokens.expect(b'}')?;
         let size = end.next_multiple_of(align);
-        self.define(at, name, Class::Compound(fields), (size, align))
+        self.define(at, name, TypeClass::Compound(fields), (size, align))
     }
 
     /// `(3, 4)`, or nothing.
@@ -159,7 +159,7 @@ impl Parser<'_> {
         }
         loop {
             let len = match self.tokens.now {
-                Token::Number(number) => Number::integer(number),
+                Token::Number(number) => NumberConstant::integer(number),
                 _ => None,
             };
             let len = len.and_then(|len| usize::try_from(len).ok());
@@ -178,8 +178,8 @@ impl Parser<'_> {
 }
 
 impl Parser<'_> {
-    /// The type of an attribute, if it can be one.
-    pub(super) fn attribute_type(&self, reference: &Reference) -> Option<TypeRef> {
+    /// The type of an attribute; `None` if the name cannot be a type.
+    pub(super) fn attribute_type(&self, reference: &NameReference) -> Option<TypeRef> {
         self.type_of(0, reference).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! Days, months and years of the calendars, which differ in nothing but flags.
+//! Days, months and years of the calendars, which differ only in flags.
 
 use super::CompTime;
 
@@ -39,7 +39,7 @@ const CLIM_360: u32 = 0;
 /// `cdMixed`: what CF calls standard or gregorian.
 const MIXED: u32 = STANDARD | BOTH_RULES;
 
-/// What base times are measured from where the reference goes through relative hours.
+/// The base time of the relative hours through which the reference computes some dates.
 const PIVOT: CompTime = midnight(1979, 1, 1);
 /// The day after the last Julian one, in the Julian calendar.
 const JULIAN_END: CompTime = midnight(1582, 10, 5);
@@ -53,8 +53,8 @@ const fn midnight(year: i64, month: i16, day: i16) -> CompTime {
     CompTime { year, month, day, hour: 0.0 }
 }
 
-/// A float as a C `int`, as x86 converts it: what does not fit is the lowest value, where Rust
-/// would take the nearest. Tools show what becomes of it.
+/// Converts a float to a C `int` as x86 does: a number that does not fit becomes the lowest value,
+/// where Rust would take the nearest. Output of the tools shows the difference.
 pub(super) fn int_of(value: f64) -> i32 {
     if value > f64::from(i32::MIN) - 1.0 && value < f64::from(i32::MAX) + 1.0 {
         value as i32
@@ -90,15 +90,15 @@ const NAMES: [(&[u8], u32); 12] = [
 ];
 
 impl Calendar {
-    /// Julian up to 1582-10-04, Gregorian from 1582-10-15 on: what holds where nothing is said.
+    /// Julian up to 1582-10-04, Gregorian from 1582-10-15 on. This is the default.
     pub const MIXED: Calendar = Calendar(MIXED);
 
-    /// The calendar with that name, in any case; the first of which it is the beginning. As the
-    /// reference has it, a name that is none stands for [`Calendar::MIXED`].
+    /// The first calendar whose name begins with `name`, in any case. As in the reference, an
+    /// unknown name means [`Calendar::MIXED`].
     #[must_use]
     pub fn named(name: &[u8]) -> Calendar {
         let means = |known: &[u8]| match name.iter().position(|&byte| byte == 0) {
-            // Up to its NUL it must be the whole name.
+            // A name with a NUL must be the whole name up to the NUL.
             Some(end) => known.eq_ignore_ascii_case(&name[..end]),
             None => known.get(..name.len()).is_some_and(|k| k.eq_ignore_ascii_case(name)),
         };
@@ -120,11 +120,11 @@ impl Calendar {
         self.0 == MIXED
     }
 
-    /// The calendar that counts hours for this one; `None` if this is none that has a name.
+    /// The calendar that counts hours for this one; `None` for flags that no calendar has.
     pub(super) fn counting(self) -> Option<Calendar> {
         match self.0 {
             STANDARD | JULIAN | NO_LEAP | D360 | D366 | CLIM | CLIM_LEAP => Some(self),
-            // So in the reference: climatologies of 360 days are counted with 365.
+            // As in the reference, climatologies of 360 days count 365.
             CLIM_360 => Some(Calendar(CLIM)),
             _ => None,
         }
@@ -137,7 +137,7 @@ impl Calendar {
                 && (self.has(JULIAN_RULE) || year % 100 != 0 || year % 400 == 0)
     }
 
-    /// Days of a year that is not leap.
+    /// Days of a common year.
     fn common_year(self) -> i128 {
         match self.0 & (DAYS_365 | DAYS_366) {
             0 => 360,
@@ -148,7 +148,7 @@ impl Calendar {
 
     /// Days from the start of year 0 to that of `year`, negative before it.
     fn days_before(self, year: i128) -> i128 {
-        // Of the years from 0 up to `year` these many are divisible by `n`.
+        // How many years from 0 up to `year` are divisible by `n`.
         let divisible = |n: i128| (year + n - 1).div_euclid(n);
         let leap_years = match (self.common_year(), self.has(LEAP), self.has(JULIAN_RULE)) {
             (365, true, true) => divisible(4),
@@ -161,7 +161,7 @@ impl Calendar {
     /// The year that holds the day which is `days` after the start of year 0.
     fn year_of(self, days: i128) -> i128 {
         const CYCLE: i128 = 400;
-        // Exact after whole cycles, and at most a year off between.
+        // This is exact after whole cycles and else at most one year off.
         let mut year = (days * CYCLE).div_euclid(self.days_before(CYCLE));
         while self.days_before(year) > days {
             year -= 1;
@@ -172,7 +172,7 @@ impl Calendar {
         year
     }
 
-    /// The year in which months are counted: always 0, a leap year, where years do not matter.
+    /// The year whose months count. Without years it is always 0, a leap year.
     fn table_year(self, year: i128) -> i128 {
         if self.has(CHRONOLOGICAL) { year } else { 0 }
     }
@@ -185,8 +185,8 @@ impl Calendar {
         }
     }
 
-    /// Days from the start of the year to the date. A month that is none counts as January; days
-    /// may lie outside of their month.
+    /// Days from the start of the year to the date. An invalid month counts as January; days may
+    /// lie outside of their month.
     fn day_of_year(self, year: i128, month: i16, day: i16) -> i128 {
         let month = usize::try_from(month).ok().filter(|month| (1..=12).contains(month));
         let month = month.unwrap_or(1);
@@ -232,7 +232,7 @@ impl Calendar {
         let mut days = i128::from(int_of((hours / 24.0).floor()));
         let mut hour = hours - days as f64 * 24.0;
         if hour >= 24.0 {
-            // Rounding of the difference.
+            // Allows for rounding of the difference.
             days += 1;
             hour -= 24.0;
         }
@@ -262,7 +262,8 @@ impl Calendar {
     /// The first of the month that is `months` after that of `base`; `months` is cut to a whole
     /// number. `base` itself, day and hour included, for 0.
     pub(super) fn add_months(self, base: &CompTime, months: f64) -> CompTime {
-        /// What keeps a whole number of months, computed from years, from falling just short.
+        /// Added before cutting, so that a whole number of months that was computed from years is
+        /// not one too low.
         const SLACK: f64 = 1e-10;
         if months == 0.0 {
             return *base;

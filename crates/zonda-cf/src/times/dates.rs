@@ -1,8 +1,8 @@
-//! Numbers as dates and dates as numbers, for those who show times.
+//! Converts numbers to dates and dates to numbers, for charts and views.
 
 use super::{Calendar, CompTime, Since, iso};
 
-/// What numbers of a variable are as dates: units and calendar.
+/// Units and calendar of a variable, which make dates of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dates {
     since: Since,
@@ -13,8 +13,8 @@ pub struct Dates {
 const ROUNDING: f64 = 0.5e-6 / 3600.0;
 
 impl Dates {
-    /// Those of the attributes `units` and `calendar`; `None` for units that are none of time, that
-    /// are wrong, or that count from a date without a year.
+    /// Reads the attributes `units` and `calendar`; `None` for units that are no units of time,
+    /// that are wrong, or that count from a date without a year.
     #[must_use]
     pub fn parse(units: &[u8], calendar: &[u8]) -> Option<Dates> {
         let calendar = Calendar::named(calendar);
@@ -24,7 +24,7 @@ impl Dates {
         (problems.is_empty() && calendar.has_years()).then_some(Dates { since, calendar })
     }
 
-    /// The date of a number; `None` for one so large that it has none.
+    /// The date of a number; `None` for a number that is too large.
     #[must_use]
     pub fn date(&self, value: f64) -> Option<CompTime> {
         // What is said of the calendar: numbers up to these years are counted exactly.
@@ -39,7 +39,8 @@ impl Dates {
         let date = self.date(value)?;
         let text = iso::text(self.calendar, b' ', &CompTime { hour: 0.0, ..date }).ok()?;
         let day = String::from_utf8(text).ok()?;
-        // Hours are from 0 to 24; what rounding makes of the last second of a day stays in it.
+        // Hours are from 0 to 24. If rounding reaches the end of the day, the date stays in its
+        // day.
         let seconds = ((date.hour * 3600.0).round() as u32).min(86_399);
         let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         Some(match (h, m, s) {
@@ -74,7 +75,7 @@ impl Dates {
         if reached(low)? {
             high = low;
         }
-        // Halved until there is no number between.
+        // The range is halved until there is no number between its ends.
         loop {
             let middle = f64::midpoint(low, high);
             if middle <= low || middle >= high {

@@ -1,11 +1,11 @@
-//! Dates as text, read and written.
+//! Reads dates from text and writes them as text.
 
 use super::calendar::{Calendar, int_of};
 use super::scan::Scan;
 use super::{CompTime, Problem};
 
 /// Why reading a date ended before its last field.
-enum Stop {
+enum DateEnd {
     /// The text has no more.
     End,
     /// A field is out of range, which is in the list.
@@ -17,8 +17,8 @@ fn is_outside(value: f64, last: f64) -> bool {
     value < 0.0 || value > last
 }
 
-/// The first field that is out of range. A 31st of February is in range, and so is hour 24, which
-/// rounding makes.
+/// The first field that is out of range. The 31st of February is in range, and so is hour 24, which
+/// may result from rounding.
 fn wrong_field(date: &CompTime) -> Option<Problem> {
     if !(1..=12).contains(&date.month) {
         Some(Problem::Field("month", date.month.into()))
@@ -31,16 +31,16 @@ fn wrong_field(date: &CompTime) -> Option<Problem> {
     }
 }
 
-/// The date that `text` names. What it does not say, or says after a mistake, is year 0, month 1,
-/// day 1, hour 0.
+/// The date that `text` names. Fields that are missing, or come after an error, are year 0, month
+/// 1, day 1, hour 0.
 #[must_use]
 pub fn date(calendar: Calendar, text: &[u8], problems: &mut Vec<Problem>) -> CompTime {
     let mut date = CompTime { year: 0, month: 1, day: 1, hour: 0.0 };
     let mut scan = Scan(text);
     if scan.clone().integer().is_none() {
         problems.push(Problem::NoDate(text.to_vec()));
-    } else if !matches!(fields(calendar, &mut scan, &mut date, problems), Err(Stop::Wrong)) {
-        // A date that is out of range is delivered all the same.
+    } else if !matches!(fields(calendar, &mut scan, &mut date, problems), Err(DateEnd::Wrong)) {
+        // A date that is out of range is returned all the same.
         problems.extend(wrong_field(&date));
     }
     date
@@ -52,8 +52,8 @@ fn fields(
     scan: &mut Scan<'_>,
     date: &mut CompTime,
     problems: &mut Vec<Problem>,
-) -> Result<(), Stop> {
-    let end = || Stop::End;
+) -> Result<(), DateEnd> {
+    let end = || DateEnd::End;
     if calendar.has_years() {
         date.year = scan.integer().ok_or_else(end)?;
         scan.literal(b"-").ok_or_else(end)?;
@@ -69,7 +69,7 @@ fn fields(
     let seconds = scan.last_float().ok_or_else(end)?;
     if is_outside(seconds, 60.0) {
         problems.push(Problem::Field("second", seconds));
-        return Err(Stop::Wrong);
+        return Err(DateEnd::Wrong);
     }
     date.hour += seconds / 3600.0;
     Ok(())
@@ -81,13 +81,13 @@ fn clock(
     last: i32,
     what: &'static str,
     problems: &mut Vec<Problem>,
-) -> Result<i32, Stop> {
-    let value = scan.integer().ok_or(Stop::End)? as i32;
+) -> Result<i32, DateEnd> {
+    let value = scan.integer().ok_or(DateEnd::End)? as i32;
     if (0..=last).contains(&value) {
         Ok(value)
     } else {
         problems.push(Problem::Field(what, value.into()));
-        Err(Stop::Wrong)
+        Err(DateEnd::Wrong)
     }
 }
 

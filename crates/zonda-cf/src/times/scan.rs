@@ -1,6 +1,6 @@
 //! Reads text the way C's `scanf` does, which decides what the tools accept.
 
-/// What is left to read.
+/// The text that is not read yet.
 #[derive(Clone, Debug)]
 pub(super) struct Scan<'a>(pub(super) &'a [u8]);
 
@@ -15,7 +15,7 @@ impl<'a> Scan<'a> {
         self.0 = &self.0[end..];
     }
 
-    /// Goes past `text`, if it is next.
+    /// Moves past `text` if it is next.
     pub(super) fn literal(&mut self, text: &[u8]) -> Option<()> {
         self.0 = self.0.strip_prefix(text)?;
         Some(())
@@ -27,7 +27,7 @@ impl<'a> Scan<'a> {
         self.take_until(is_space)
     }
 
-    /// What is next up to a byte that `stops`, which is not taken; `None` if that is nothing.
+    /// The text up to a byte that `stops`, which is not read; `None` if there is none.
     pub(super) fn take_until(&mut self, stops: impl Fn(u8) -> bool) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|&byte| stops(byte)).unwrap_or(self.0.len());
         let (taken, left) = self.0.split_at(end);
@@ -35,7 +35,7 @@ impl<'a> Scan<'a> {
         (!taken.is_empty()).then_some(taken)
     }
 
-    /// A decimal number after white space; the nearest that there is, if it is too large.
+    /// A decimal integer after white space. One that is too large becomes the nearest.
     pub(super) fn integer(&mut self) -> Option<i64> {
         self.skip_space();
         let (negative, digits) = match self.0 {
@@ -107,7 +107,7 @@ fn decimal(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(&text[..len + exponent_len]).ok()?.parse().ok()
 }
 
-/// Digits beyond the 15th are not taken: more than a `double` has.
+/// Digits beyond the 15th are ignored: a `double` has no more.
 fn hexadecimal(text: &[u8]) -> Option<f64> {
     let (whole, fraction, len) = mantissa(text, |byte| byte.is_ascii_hexdigit())?;
     let (exponent, _) = exponent(&text[len..], b'p');
@@ -126,7 +126,8 @@ fn hexadecimal(text: &[u8]) -> Option<f64> {
             }
         }
     }
-    // Twice, since 2 to the power of the whole may be out of range where the product is not.
+    // The factor is applied in two parts, because as a whole it may be out of range although the
+    // product is not.
     let half = i32::try_from(scale.clamp(-10_000, 10_000) / 2).unwrap_or(0);
     let rest = i32::try_from(scale.clamp(-10_000, 10_000)).unwrap_or(0) - half;
     Some(value * 2f64.powi(half) * 2f64.powi(rest))

@@ -43,8 +43,8 @@ impl Unit {
     }
 }
 
-/// How units begin, in any case: what a name must start with, and a short form that must be the
-/// whole name.
+/// Names of units in any case: the beginning that a name must have, and a short form that must be
+/// the whole name.
 const NAMES: [(Unit, &[u8], &[u8]); 8] = [
     (Unit::Second, b"sec", b"s"),
     (Unit::Minute, b"min", b"mn"),
@@ -56,12 +56,12 @@ const NAMES: [(Unit, &[u8], &[u8]); 8] = [
     (Unit::Year, b"year", b"yr"),
 ];
 
-/// Bytes that count of a unit's name, and of each word of a base time. The reference writes
-/// longer ones past its arrays.
+/// How many bytes count of a unit's name and of each word of a base time. The reference writes
+/// longer words past its arrays.
 const UNIT_LEN: usize = 63;
 const WORD_LEN: usize = 47;
 
-/// Relative units: what is counted, and from when.
+/// Relative units: the unit that is counted, and the base time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Since {
     /// What is counted.
@@ -71,8 +71,8 @@ pub struct Since {
 }
 
 impl Since {
-    /// `None` if the text names no unit. A base time that is wrong is taken as far as it was read.
-    /// `problems` has a line for either.
+    /// Parses a text; `None` if it names no unit. A wrong base time counts as far as it can be
+    /// read. Both errors are added to `problems`.
     #[must_use]
     pub fn parse(calendar: Calendar, text: &[u8], problems: &mut Vec<Problem>) -> Option<Since> {
         let mut scan = Scan(text);
@@ -155,7 +155,7 @@ fn cut(word: &[u8], len: usize) -> &[u8] {
     &word[..word.len().min(len)]
 }
 
-/// The unit with that name.
+/// The unit with this name.
 fn known(name: &[u8]) -> Option<Unit> {
     let begins = |with: &[u8]| name.get(..with.len()).is_some_and(|b| b.eq_ignore_ascii_case(with));
     NAMES

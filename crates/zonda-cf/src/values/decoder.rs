@@ -5,17 +5,17 @@ use zonda_model::ExtType;
 use super::number::{Number, is_integer};
 use super::{Attribute, Profile, Rules, Unused};
 
-/// Makes values of stored numbers as [`Profile::View`] has them.
+/// Decodes stored numbers as [`Profile::View`] has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoder {
     rules: Rules,
 }
 
 impl Decoder {
-    /// What the attributes of a variable of this type say; `attribute` gives them by name.
+    /// Reads the attributes of a variable of this type; `attribute` returns them by name.
     ///
     /// # Errors
-    /// Those of `attribute`.
+    /// Errors of `attribute`.
     pub fn of<E>(
         ty: ExtType,
         attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
@@ -23,7 +23,7 @@ impl Decoder {
         Ok(Decoder { rules: Rules::of(Profile::View, ty, attribute)? })
     }
 
-    /// The values of elements in native bytes; NaN where there is none.
+    /// Decodes elements in native bytes; missing values become NaN.
     pub fn values<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = f64> + 'a {
         Number::all(self.rules.stored, bytes).map(|number| self.value(number))
     }
@@ -34,7 +34,7 @@ impl Decoder {
         self.rules.stored.size()
     }
 
-    /// Attributes that were left out of account.
+    /// Attributes that were not used.
     #[must_use]
     pub fn unused(&self) -> &[Unused] {
         &self.rules.unused

@@ -1,4 +1,4 @@
-//! What attributes say, while rules are made of them.
+//! Reads attributes from which rules are made.
 
 use super::number::Number;
 use super::{Attribute, Factor, Unused};

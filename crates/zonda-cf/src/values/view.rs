@@ -36,23 +36,16 @@ pub(super) fn rules<E>(
     // CF 8.1 has 32-bit integers packed from doubles only, since floats cannot hold them.
     let is_single = packing == Some(ExtType::Float) && (ty.size() < 4 || ty == ExtType::Float);
 
-    let range = reading.numbers("valid_range", "two numbers", |n| n == 2)?;
-    let (least, most) = match range.as_ref().map(|(ty, numbers)| (*ty, &numbers[..])) {
-        Some((ty, &[least, most])) => {
-            (Some(Factor { ty, number: least }), Some(Factor { ty, number: most }))
-        }
-        _ => (reading.one("valid_min")?, reading.one("valid_max")?),
-    };
+    let (least, most) = bounds(&mut reading)?;
     // A bound of the type of scale and offset is one of values, if that type is wider than the stored one.
     let is_of_values =
-        |bound: ExtType| packing.is_some_and(|to| to == bound && width(to) > width(ty));
+        |bound: &Factor| packing.is_some_and(|to| to == bound.ty && width(to) > width(ty));
     let stored = |bound: Option<Factor>| {
-        let bound = bound.filter(|bound| !is_of_values(bound.ty));
+        let bound = bound.filter(|bound| !is_of_values(bound));
         bound.map(|bound| as_stored(bound.number)).into_iter().collect()
     };
     let of_values = |bound: Option<Factor>| {
-        let bound = bound.filter(|bound| is_of_values(bound.ty));
-        bound.map(|bound| bound.number).into_iter().collect()
+        bound.filter(is_of_values).map(|bound| bound.number).into_iter().collect()
     };
     Ok(Rules {
         taken_as,
@@ -68,6 +61,20 @@ pub(super) fn rules<E>(
         },
         unused: reading.unused,
         ..Rules::none(ty)
+    })
+}
+
+/// The least and the greatest valid number, each with the type of its attribute.
+fn bounds<A, E>(reading: &mut Reading<A>) -> Result<(Option<Factor>, Option<Factor>), E>
+where
+    A: FnMut(&'static str) -> Result<Attribute, E>,
+{
+    let range = reading.numbers("valid_range", "two numbers", |n| n == 2)?;
+    Ok(match range.as_ref().map(|(ty, numbers)| (*ty, &numbers[..])) {
+        Some((ty, &[least, most])) => {
+            (Some(Factor { ty, number: least }), Some(Factor { ty, number: most }))
+        }
+        _ => (reading.one("valid_min")?, reading.one("valid_max")?),
     })
 }
 

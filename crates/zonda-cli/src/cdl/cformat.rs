@@ -8,9 +8,10 @@ use std::io::Write;
 use zonda::ExtType;
 
 use super::digits;
-use super::values::Value;
+use super::values::CdlValue;
 
-/// Largest width and precision: a format is a few characters, what it asks for should not be gigabytes.
+/// The largest width and precision. Without a limit, a format of a few characters could ask for
+/// gigabytes.
 const MOST: usize = 1000;
 
 /// A format.
@@ -30,7 +31,7 @@ struct Conversion {
     zeros: bool,
     width: usize,
     precision: Option<usize>,
-    /// Bits of the integer that the length modifier stands for.
+    /// Bits of the integer that the length modifier names.
     bits: u32,
     letter: u8,
 }
@@ -39,7 +40,7 @@ impl CFormat {
     /// The format in `text` for values of type `ty`; `None` if it cannot be applied, and for `%s` and
     /// an empty format for characters, which are strings.
     pub(crate) fn parse(text: &[u8], ty: ExtType) -> Option<CFormat> {
-        // As C sees it, the string ends at a NUL.
+        // For C the string ends at a NUL.
         let text = text.split(|&byte| byte == 0).next().unwrap_or(text);
         let mut format = CFormat { before: Vec::new(), conversion: None, after: Vec::new() };
         let mut rest = text;
@@ -73,22 +74,22 @@ impl CFormat {
         fits.then_some(format)
     }
 
-    /// Appends a value; a floating-point one is finite.
-    pub(crate) fn push(&self, out: &mut Vec<u8>, value: Value) {
+    /// Appends a value. Floating-point values have to be finite.
+    pub(crate) fn push(&self, out: &mut Vec<u8>, value: CdlValue) {
         out.extend_from_slice(&self.before);
         if let Some(conversion) = &self.conversion {
             let whole = match value {
-                Value::Float(value) => return self.push_float(out, conversion, value.into()),
-                Value::Double(value) => return self.push_float(out, conversion, value),
-                Value::Int(value) => value,
-                Value::UInt(value) => value.cast_signed(),
-                // `char` is signed where formats of C are at home.
-                Value::Char(byte) => byte.cast_signed().into(),
+                CdlValue::Float(value) => return self.push_float(out, conversion, value.into()),
+                CdlValue::Double(value) => return self.push_float(out, conversion, value),
+                CdlValue::Int(value) => value,
+                CdlValue::UInt(value) => value.cast_signed(),
+                // The reference's `char` is signed.
+                CdlValue::Char(byte) => byte.cast_signed().into(),
             };
             if conversion.letter == b'c' {
                 let [byte, ..] = whole.to_le_bytes();
                 if byte == 0 {
-                    // The string that C makes of it ends here.
+                    // C's string ends at this NUL.
                     return;
                 }
                 conversion.pad(out, "", &[byte], false);
@@ -297,8 +298,8 @@ pub(crate) fn push_general(
     lay_out(out, &all, exponent, keep);
 }
 
-/// The digits of a value that is not negative and the power of ten of the first, where they are found
-/// the fast way.
+/// The digits of a value that is not negative, and the power of ten of the first digit; `None`
+/// where the fast way is not certain.
 fn quickly(size: f64, digits: usize) -> Option<(u64, i32)> {
     match digits {
         _ if size == 0.0 && digits <= digits::MOST => Some((0, 0)),
@@ -307,14 +308,14 @@ fn quickly(size: f64, digits: usize) -> Option<(u64, i32)> {
     }
 }
 
-/// Room for what is written of a number at once: sign, digits, zeros before them, exponent.
+/// Bytes for a number that is written in one piece: sign, zeros, digits, exponent.
 const WIDE: usize = 32;
 
-/// Appends digits, the first of which stands for that power of ten, as `%g` does; unless they are to
-/// be kept, without zeros at the end.
+/// Appends digits as `%g` does. The first digit stands for the power of ten `exponent`. Zeros at
+/// the end are left out unless `keep` is set.
 fn lay_out(out: &mut Vec<u8>, digits: &[u8], exponent: i32, keep: bool) {
     let fixed = exponent >= -4 && i32::try_from(digits.len()).is_ok_and(|len| exponent < len);
-    // Digits that stand before the point.
+    // How many digits stand before the point.
     let before = if fixed { exponent + 1 } else { 1 };
     let least = usize::try_from(before).unwrap_or(0);
     let mut len = digits.len();
@@ -325,14 +326,14 @@ fn lay_out(out: &mut Vec<u8>, digits: &[u8], exponent: i32, keep: bool) {
     if digits.len() + 6 > WIDE {
         return lay_out_long(out, digits, before, (!fixed).then_some(exponent), keep);
     }
-    // In one piece, since most of the time goes into appending.
+    // The text is made in one piece, because appending takes most of the time.
     let mut text = [b'0'; WIDE];
     let end = if before <= 0 {
-        // A point, and zeros up to the first digit.
+        // A point and zeros stand before the first digit.
         let zeros = 2 + before.unsigned_abs() as usize;
         text[1] = b'.';
         text[zeros..zeros + len].copy_from_slice(digits);
-        // Of a zero nothing is left but the one before the point.
+        // A zero has no digits but the one before the point.
         if len == 0 { 1 } else { zeros + len }
     } else {
         let (whole, fraction) = digits.split_at(least);
@@ -358,7 +359,7 @@ fn lay_out(out: &mut Vec<u8>, digits: &[u8], exponent: i32, keep: bool) {
     out.extend_from_slice(&text[..end]);
 }
 
-/// The same for any number of digits.
+/// The same as [`lay_out`] for any number of digits.
 fn lay_out_long(out: &mut Vec<u8>, digits: &[u8], before: i32, exponent: Option<i32>, keep: bool) {
     let least = usize::try_from(before).unwrap_or(0);
     if before <= 0 {
@@ -444,7 +445,7 @@ mod tests {
         }
     }
 
-    fn apply(format: &str, ty: ExtType, value: Value) -> Option<String> {
+    fn apply(format: &str, ty: ExtType, value: CdlValue) -> Option<String> {
         let mut out = Vec::new();
         CFormat::parse(format.as_bytes(), ty)?.push(&mut out, value);
         Some(String::from_utf8(out).unwrap())
@@ -452,8 +453,8 @@ mod tests {
 
     #[test]
     fn formats_of_c() {
-        let double = |format, value| apply(format, ExtType::Double, Value::Double(value));
-        let int = |format, value| apply(format, ExtType::Int, Value::Int(value));
+        let double = |format, value| apply(format, ExtType::Double, CdlValue::Double(value));
+        let int = |format, value| apply(format, ExtType::Int, CdlValue::Int(value));
         assert_eq!(double("%9.2f|", 3.1372).unwrap(), "     3.14|");
         assert_eq!(double("%-9.2e|", 31415.9).unwrap(), "3.14e+04 |");
         assert_eq!(double("%+08.3f", 1.5).unwrap(), "+001.500");
@@ -470,7 +471,7 @@ mod tests {
         assert_eq!(int("%lld", -1).unwrap(), "-1");
         assert_eq!(int("%#o", 8).unwrap(), "010");
         assert_eq!(int("%s", 8), None);
-        assert_eq!(apply("%c", ExtType::Char, Value::Char(b'x')).unwrap(), "x");
-        assert_eq!(apply("%s", ExtType::Char, Value::Char(b'x')), None);
+        assert_eq!(apply("%c", ExtType::Char, CdlValue::Char(b'x')).unwrap(), "x");
+        assert_eq!(apply("%s", ExtType::Char, CdlValue::Char(b'x')), None);
     }
 }

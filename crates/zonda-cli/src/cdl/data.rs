@@ -1,4 +1,4 @@
-//! The data section of CDL, read and written block by block.
+//! Reads data and writes the data section of CDL, block by block.
 
 use std::sync::Arc;
 
@@ -8,100 +8,95 @@ use zonda::{
 };
 
 use super::header::var_id;
-use super::lines::Lines;
+use super::lines::CdlLines;
 use super::ordered;
-use super::rows::Rows;
+use super::rows::DataRows;
 use super::select::named;
-use super::times::{Bounds, Times};
-use super::types::{Kind, Type};
-use super::values::{Format, Precision};
-use super::{Options, Selection, names};
-use crate::failure::{Failure, Result};
-use crate::placed::{self, Pieces};
+use super::times::{TimeBounds, Times};
+use super::types::{ElementType, TypeKind};
+use super::values::{Precision, ValueFormat};
+use super::{CdlOptions, DataSelection, names};
+use crate::failure::{CommandFailure, Result};
+use crate::placed::{self, VlenStore};
+use crate::tuning::{DATA_BLOCK_BYTES, SPAN_ELEMS, VLEN_ELEM_BYTES};
 
-/// Bytes read at a time: what bounds memory whatever the size of a variable.
-pub(super) const BLOCK_BYTES: usize = 4 << 20;
-/// Elements whose text is made in one go, by one thread.
-const SPAN: usize = 16 << 10;
-/// Bytes that an element with strings or sequences is taken to need, for as long as they are not read.
-const PLACED_BYTES: usize = 1 << 10;
 /// A `C_format` of this length or more is not applied.
 const C_FORMAT_END: u64 = 100;
 
 /// Writes the data section of a group.
 pub(super) fn write(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     file: &Dataset,
     group: GroupId,
-    options: &Options,
-    bounds: &Bounds,
+    options: &CdlOptions,
+    bounds: &TimeBounds,
 ) -> Result<()> {
-    let (n_vars, wanted) = file.in_group(group, |meta| {
-        let wanted = options.variables.iter().filter_map(|name| named(meta, name));
-        (meta.n_vars(), wanted.collect::<Vec<VarId>>())
+    let (n_vars, requested) = file.in_group(group, |meta| {
+        let requested = options.variables.iter().filter_map(|name| named(meta, name));
+        (meta.n_vars(), requested.collect::<Vec<VarId>>())
     })?;
     if n_vars > 0 {
         lines.indented(b"data:\n")?;
     }
     for id in (0..n_vars).map(var_id) {
-        if !options.variables.is_empty() && !wanted.contains(&id) {
+        if !options.variables.is_empty() && !requested.contains(&id) {
             continue;
         }
         let var = VarRef { group, var: id };
         let variable =
-            file.in_group(group, |meta| Variable::new(file, meta, var, options, bounds))??;
+            file.in_group(group, |meta| DataVariable::new(file, meta, var, options, bounds))??;
         let Some(variable) = variable else { continue };
         variable.write(lines, file, options)?;
     }
     Ok(())
 }
 
-/// What is needed to write one variable.
-pub(super) struct Variable {
+/// A variable whose data is written.
+pub(super) struct DataVariable {
     var: VarRef,
     name: Vec<u8>,
     pub(super) escaped: Vec<u8>,
     pub(super) shape: Vec<usize>,
-    /// Which dimensions can grow.
+    /// For each dimension whether it can grow.
     pub(super) unlimited: Vec<bool>,
     pub(super) elem_bytes: usize,
-    pub(super) form: Form,
+    pub(super) form: ValueForm,
 }
 
-/// How its values are written.
-pub(super) enum Form {
-    /// Of numbers and characters.
-    Atomic(Format),
-    /// Of all other types.
+/// How the values of a variable are written.
+pub(super) enum ValueForm {
+    /// For numbers and characters.
+    Atomic(ValueFormat),
+    /// For all other types.
     Other {
-        ty: Type,
+        ty: ElementType,
         /// Fill value, as one element.
-        fill: Option<(Vec<u8>, Pieces)>,
+        fill: Option<(Vec<u8>, VlenStore)>,
         precision: Precision,
     },
 }
 
-impl Form {
+impl ValueForm {
     fn new(
         file: &Dataset,
         meta: &Meta<'_>,
         var: VarRef,
-        options: &Options,
-        bounds: &Bounds,
-    ) -> Result<Form> {
+        options: &CdlOptions,
+        bounds: &TimeBounds,
+    ) -> Result<ValueForm> {
         let nc_type = meta.var(var.var)?.nc_type;
         let att = |name: &[u8]| meta.find_att(var.var, name).ok().map(|(_, att)| att);
         let fill = att(b"_FillValue").filter(|att| att.nc_type == nc_type && att.len == 1);
         let fill = fill.map(|att| placed::attribute(file, meta, var, &att)).transpose()?;
         let precision = options.precision;
         let Some(ty) = ExtType::from_nc_type(nc_type) else {
-            let mut empty = Pieces::default();
-            // An empty string, the first and only one.
+            let mut empty = VlenStore::default();
+            // The fill value is an empty string, which is the only one in the store.
             let mut none = || empty.place(b"", true).map(|number| number.to_ne_bytes().to_vec());
             let default = if nc_type == NC_STRING { none() } else { None };
             let fill = fill.or_else(|| Some((default?, empty)));
-            return Ok(Form::Other {
-                ty: Type::of(meta, nc_type, options.exact)?,
+            return Ok(ValueForm::Other {
+                ty: ElementType::of(meta, nc_type, options.exact)?,
                 fill,
                 precision,
             });
@@ -116,48 +111,50 @@ impl Form {
             Some(style) => Times::of(file, meta, var, meta.var(var.var)?.name, bounds, style)?,
             None => None,
         };
-        Ok(Form::Atomic(Format::new(ty, c_format, fill, times, precision)))
+        Ok(ValueForm::Atomic(ValueFormat::new(ty, c_format, fill, times, precision)))
     }
 
     /// Whether rows of characters are written as strings.
     pub(super) fn is_text(&self) -> bool {
-        matches!(self, Form::Atomic(format) if format.is_text())
+        matches!(self, ValueForm::Atomic(format) if format.is_text())
     }
 
-    pub(super) fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &Pieces) {
+    pub(super) fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &VlenStore) {
         match self {
-            Form::Atomic(format) => format.push(out, element),
-            Form::Other { ty, fill: Some((fill, of_fill)), .. }
+            ValueForm::Atomic(format) => format.push(out, element),
+            ValueForm::Other { ty, fill: Some((fill, of_fill)), .. }
                 if ty.same((fill, of_fill), (element, pieces)) =>
             {
                 out.push(b'_');
             }
-            Form::Other { ty, precision, .. } => ty.push(out, element, pieces, *precision),
+            ValueForm::Other { ty, precision, .. } => ty.push(out, element, pieces, *precision),
         }
     }
 
-    /// Bytes that an element takes up while it is written, about.
+    /// About how many bytes an element takes while it is written.
     fn cost(&self, elem_bytes: usize) -> usize {
         match self {
-            Form::Other { ty, .. } if !matches!(ty.kind, Kind::Opaque | Kind::Enum(_)) => {
-                elem_bytes.max(PLACED_BYTES)
+            ValueForm::Other { ty, .. }
+                if !matches!(ty.kind, TypeKind::Opaque | TypeKind::Enum(_)) =>
+            {
+                elem_bytes.max(VLEN_ELEM_BYTES)
             }
             _ => elem_bytes,
         }
     }
 }
 
-impl Variable {
-    /// `None` if it has no data, or none that is asked for.
+impl DataVariable {
+    /// `None` if the variable has no data, or its data is not asked for.
     fn new(
         file: &Dataset,
         meta: &Meta<'_>,
         id: VarRef,
-        options: &Options,
-        bounds: &Bounds,
-    ) -> Result<Option<Variable>> {
+        options: &CdlOptions,
+        bounds: &TimeBounds,
+    ) -> Result<Option<DataVariable>> {
         let var = meta.var(id.var)?;
-        if options.selection == Selection::Coordinates && !is_coordinate(meta, id.var)? {
+        if options.selection == DataSelection::Coordinates && !is_coordinate(meta, id.var)? {
             return Ok(None);
         }
         let mut shape = vec![0; var.dims.len()];
@@ -166,10 +163,10 @@ impl Variable {
             return Ok(None);
         }
         let unlimited = var.dims.iter().map(|&dim| meta.dim(dim).is_ok_and(|d| d.is_unlimited));
-        let form = Form::new(file, meta, id, options, bounds)?;
+        let form = ValueForm::new(file, meta, id, options, bounds)?;
         let mut escaped = Vec::new();
         names::push_escaped(&mut escaped, var.name)?;
-        Ok(Some(Variable {
+        Ok(Some(DataVariable {
             var: id,
             name: var.name.to_vec(),
             escaped,
@@ -180,31 +177,31 @@ impl Variable {
         }))
     }
 
-    fn write(&self, lines: &mut Lines<'_>, file: &Dataset, options: &Options) -> Result<()> {
+    fn write(&self, lines: &mut CdlLines<'_>, file: &Dataset, options: &CdlOptions) -> Result<()> {
         lines.raw(b"\n")?;
         lines.indented(b" ")?;
         lines.raw(&self.escaped)?;
         if self.shape.len() <= 1 {
             lines.raw(b" = ")?;
-            // The escapes are not counted, as `ncdump` does it.
+            // `ncdump` does not count escapes, either.
             lines.set_position(self.name.len() + 4);
         } else {
             lines.raw(b" =\n  ")?;
             lines.set_position(2);
         }
-        let mut rows = Rows::new(self, options);
-        if let Form::Atomic(format) = &self.form
+        let mut rows = DataRows::new(self, options);
+        if let ValueForm::Atomic(format) = &self.form
             && !format.is_text()
             && !options.full
         {
             return self.write_numbers(format, &mut rows, lines, file);
         }
         let mut blocks = self.blocks(self.form.cost(self.elem_bytes));
-        let (mut buffer, mut pieces) = (Vec::new(), Pieces::default());
+        let (mut buffer, mut pieces) = (Vec::new(), VlenStore::default());
         while let Some(Block { slab, n_elems, .. }) = blocks.next() {
             memory::resize(&mut buffer, n_elems.saturating_mul(self.elem_bytes), 0)?;
             pieces.clear();
-            // In its own type nothing is out of range.
+            // No value is out of range, because none is converted to another type.
             let room = Destination { bytes: &mut buffer, place: Some(&mut pieces) };
             let got = file.get_values(self.var, &slab, room);
             if got.is_err() {
@@ -216,23 +213,23 @@ impl Variable {
         Ok(())
     }
 
-    /// What is read at a time, where an element takes up so many bytes.
+    /// The blocks that are read, if an element takes `elem_bytes`.
     fn blocks(&self, elem_bytes: usize) -> Blocks<'_> {
-        Blocks::of_shape(&self.shape, BLOCK_BYTES / elem_bytes)
+        Blocks::of_shape(&self.shape, DATA_BLOCK_BYTES / elem_bytes)
     }
 
-    /// Numbers: their text is made by all cores.
+    /// Writes numbers, whose text is made on all cores.
     fn write_numbers(
         &self,
-        format: &Format,
-        rows: &mut Rows<'_>,
-        lines: &mut Lines<'_>,
+        format: &ValueFormat,
+        rows: &mut DataRows<'_>,
+        lines: &mut CdlLines<'_>,
         file: &Dataset,
     ) -> Result<()> {
         let row_len = rows.len();
         let mut blocks = self.blocks(self.elem_bytes);
         let (mut block, mut at) = (Arc::new(Vec::new()), 0);
-        // Place in its row of the element that comes next.
+        // Column in its row of the next element.
         let mut column = 0;
         let next = || -> Result<Option<_>> {
             if at == block.len() {
@@ -242,7 +239,7 @@ impl Variable {
                 let _ = file.get(self.var, &slab, None, &mut bytes)?;
                 (block, at) = (Arc::new(bytes), 0);
             }
-            let end = block.len().min(at + SPAN * self.elem_bytes);
+            let end = block.len().min(at + SPAN_ELEMS * self.elem_bytes);
             let span = (Arc::clone(&block), at..end, column);
             column = (column + (end - at) / self.elem_bytes) % row_len;
             at = end;
@@ -253,7 +250,7 @@ impl Variable {
             |(block, range, column)| format.texts(&block[range], self.elem_bytes, column, row_len),
             |texts| Ok(rows.put_texts(lines, &texts)?),
         );
-        if let Err(Failure::Library(_)) = &done {
+        if let Err(CommandFailure::Library(_)) = &done {
             rows.announce(lines)?;
         }
         done

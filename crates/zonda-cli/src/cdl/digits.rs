@@ -8,20 +8,20 @@
 
 use std::sync::LazyLock;
 
-/// Most digits that are found this way; they fit in 64 bits twice over.
+/// The most digits that are found this way. They fit in 64 bits.
 pub(super) const MOST: usize = 17;
 
-/// Powers of ten that the digits of a double ask for.
+/// The powers of ten that digits of a double need.
 const LEAST_POWER: i32 = -310;
 const MOST_POWER: i32 = 345;
 
-/// `10^k`: 128 bits, the first of which is 1, times a power of two. What is behind them is cut off.
+/// `10^k`: 128 bits, the first of which is 1, times a power of two. Further bits are cut off.
 #[derive(Clone, Copy)]
 struct Power {
     high: u64,
     low: u64,
     exponent: i32,
-    /// Nothing was cut off.
+    /// Whether nothing was cut off.
     exact: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Powers(Vec<Power>);
 
 static POWERS: LazyLock<Powers> = LazyLock::new(Powers::compute);
 
-/// Words of the integers that the powers are cut out of: `5^345` has 802 bits, and `2^1024` is what
+/// Words of the integers that the powers are taken from: `5^345` has 802 bits, and `2^1024` is what
 /// the negative ones are fractions of.
 const WORDS: usize = 17;
 
@@ -73,8 +73,8 @@ impl Powers {
     }
 }
 
-/// The first 128 bits of an integer that is not 0, what power of two they are to be multiplied by,
-/// and whether others that are not 0 follow.
+/// The first 128 bits of an integer that is not 0, the power of two to multiply them by, and
+/// whether one of the further bits is 1.
 fn first_bits(words: &[u64; WORDS]) -> (u64, u64, i32, bool) {
     let top = words.iter().rposition(|&word| word != 0).unwrap_or(0);
     let word = |below: usize| top.checked_sub(below).map_or(0, |at| words[at]);
@@ -115,9 +115,9 @@ pub(super) fn of(value: f64, digits: usize) -> Option<(u64, i32)> {
     }
     let whole = top >> shift;
     let part = top & ((1 << shift) - 1);
-    // Whether what is behind `part` could be so little short of one that it is not.
+    // Whether the bits that the power lost could carry into `part`.
     let doubtful = !power.exact && middle == u64::MAX;
-    // An inexact product is below the true one.
+    // A product that is not exact is below the true one.
     let more = middle != 0 || bottom != 0 || !power.exact;
 
     let limit = TENS[digits];
@@ -126,11 +126,11 @@ pub(super) fn of(value: f64, digits: usize) -> Option<(u64, i32)> {
         if doubtful && part == half - 1 {
             return None;
         }
-        // No branch, which would be taken every other time.
+        // Without a branch, which would be mispredicted half of the time.
         let up = (part > half) | ((part == half) & (more | (whole & 1 == 1)));
         whole + u64::from(up)
     } else {
-        // One digit too many: it is what decides.
+        // There is one digit too many, by which the others are rounded.
         first += 1;
         let (whole, last) = (whole / 10, whole % 10);
         if doubtful && last == 4 && part == (1 << shift) - 1 {
@@ -198,7 +198,7 @@ pub(super) fn text(value: u64) -> [u8; 24] {
     out
 }
 
-/// Room for the text of a number.
+/// Bytes for the text of a number.
 pub(super) const ROOM: usize = 40;
 /// Digits that are written at once.
 const AT_ONCE: usize = 16;
@@ -207,8 +207,8 @@ const AT_ONCE: usize = 16;
 /// [`MOST`] digits, for what is not finite, and where the digits are not certain.
 #[inline]
 pub(super) fn general(text: &mut [u8; ROOM], value: f64, digits: usize) -> Option<usize> {
-    // All digits are in a register, and nothing is copied in a length that depends on the number: both
-    // would take longest. What is written too far does not count.
+    // For speed all digits are in a register, and copies have lengths that do not depend on the
+    // number. Bytes that are written too far do not count.
     let size = value.abs();
     if !(1..=MOST).contains(&digits) || !size.is_finite() {
         return None;
@@ -223,7 +223,7 @@ pub(super) fn general(text: &mut [u8; ROOM], value: f64, digits: usize) -> Optio
     };
     let zeros = (all ^ ZEROS).leading_zeros() as usize / 8;
     let kept = if last == b'0' { AT_ONCE - zeros } else { MOST };
-    // Those from one on.
+    // Numbers from 1 on.
     let from = |digit: usize| {
         let mut rest = all.checked_shr(8 * digit as u32).unwrap_or(0);
         if digits > AT_ONCE {
@@ -278,7 +278,7 @@ pub(super) fn integer(text: &mut [u8; ROOM], magnitude: u64, negative: bool) -> 
         return None;
     }
     let all = sixteen(magnitude);
-    // All but the last may be zeros in front.
+    // All digits but the last may be leading zeros.
     let zeros = ((all ^ ZEROS).trailing_zeros() as usize / 8).min(AT_ONCE - 1);
     text[0] = b'-';
     let at = usize::from(negative);
@@ -295,7 +295,7 @@ pub(super) fn push_integer(out: &mut Vec<u8>, magnitude: u64, negative: bool) {
         out.push(b'-');
     }
     if magnitude < 10 {
-        // It fits.
+        // The text fits.
         out.push(b'0' + magnitude as u8);
         return;
     }

@@ -1,24 +1,25 @@
 //! The header of a group in CDL: types, dimensions, variables and attributes.
 
-use zonda::{Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
+use zonda::{AttView, Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
 
-use super::lines::Lines;
-use super::times::{Bounds, Times};
-use super::types::{Kind, Type, outward, push_hex};
-use super::{Options, names, special, types, values};
+use super::lines::CdlLines;
+use super::times::{TimeBounds, Times};
+use super::types::{ElementType, TypeKind, outward, push_hex};
+use super::values::Precision;
+use super::{CdlOptions, names, special, types, values};
 use crate::failure::Result;
-use crate::placed;
+use crate::placed::{self, VlenStore};
 
 /// Global attribute that netCDF-4 keeps for itself and that is not shown among the others.
 const PROVENANCE: &[u8] = b"_NCProperties";
 
 /// Writes everything between the opening brace and the data section.
 pub(super) fn write(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     file: &Dataset,
     meta: &Meta<'_>,
-    options: &Options,
-    bounds: &mut Bounds,
+    options: &CdlOptions,
+    bounds: &mut TimeBounds,
 ) -> Result<()> {
     let group = meta.group_id();
     types::write(lines, meta)?;
@@ -45,16 +46,17 @@ pub(super) fn write(
     for id in (0..meta.n_vars()).map(var_id) {
         text.clear();
         let pushed = push_var(&mut text, meta, id);
-        // As far as it can be said.
+        // A definition that is damaged is written as far as possible.
         lines.indented(&text)?;
         pushed?;
-        let owner = Owner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
+        let owner =
+            AttributeOwner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
         owner.write(lines, options, bounds)?;
         if options.special {
             special::write_var(lines, &owner, options)?;
         }
     }
-    let owner = Owner { file, meta, var: VarRef::group(group), name: b"" };
+    let owner = AttributeOwner { file, meta, var: VarRef::group(group), name: b"" };
     let is_root = group == GroupId::ROOT;
     if meta.n_atts(VarId::GLOBAL)? > 0 || options.special {
         lines.raw(b"\n")?;
@@ -68,12 +70,13 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Ids are `i32` in netCDF, and so files have no more.
+/// The id of a variable. Ids are `i32` in netCDF, so no file has more variables.
 pub(crate) fn var_id(index: usize) -> VarId {
     VarId(i32::try_from(index).unwrap_or(i32::MAX))
 }
 
-/// Writes as much of a variable's definition as there is, and says why where it is not whole.
+/// Appends the definition of a variable. If it is damaged, this appends what there is and returns
+/// why.
 fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()> {
     push_definition(text, meta, id)
         .map_err(|error| meta.var_fault(id).map_or(error, |why| why.into()))
@@ -96,12 +99,14 @@ fn push_definition(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()>
     Ok(())
 }
 
-/// The name of a dimension, after the path of a group where the name alone would mean another one.
+/// Appends the name of a dimension, with the path of a group if the name alone would mean another
+/// dimension.
 fn push_dim(text: &mut Vec<u8>, meta: &Meta<'_>, id: DimId) -> Result<()> {
     let name = meta.dim(id)?.name;
     let meant = |group: &Meta<'_>| group.find_dim(name).ok();
     if meant(meta) != Some(id) {
-        // The innermost group around from which the name means it, as ncdump has it; else its own.
+        // The path is that of the innermost group around in which the name means this dimension, as
+        // in ncdump; else that of its own group.
         let from = outward(meta).find(|group| meant(group) == Some(id));
         let path = match from {
             Some(group) => Some(group.group_path()),
@@ -129,8 +134,8 @@ fn group_of(meta: &Meta<'_>, id: DimId) -> Option<Vec<u8>> {
     None
 }
 
-/// What attributes belong to.
-pub(super) struct Owner<'a> {
+/// The variable or group that attributes belong to.
+pub(super) struct AttributeOwner<'a> {
     pub(super) file: &'a Dataset,
     pub(super) meta: &'a Meta<'a>,
     pub(super) var: VarRef,
@@ -138,8 +143,13 @@ pub(super) struct Owner<'a> {
     pub(super) name: &'a [u8],
 }
 
-impl Owner<'_> {
-    fn write(&self, lines: &mut Lines<'_>, options: &Options, bounds: &mut Bounds) -> Result<()> {
+impl AttributeOwner<'_> {
+    fn write(
+        &self,
+        lines: &mut CdlLines<'_>,
+        options: &CdlOptions,
+        bounds: &mut TimeBounds,
+    ) -> Result<()> {
         for index in 0..self.meta.n_atts(self.var.var)? {
             self.write_att(lines, index, options, bounds)?;
         }
@@ -148,78 +158,27 @@ impl Owner<'_> {
 
     fn write_att(
         &self,
-        lines: &mut Lines<'_>,
+        lines: &mut CdlLines<'_>,
         index: usize,
-        options: &Options,
-        bounds: &mut Bounds,
+        options: &CdlOptions,
+        bounds: &mut TimeBounds,
     ) -> Result<()> {
         let att = self.meta.att(self.var.var, index)?;
         if self.var == VarRef::group(GroupId::ROOT) && *att.name == *PROVENANCE {
             return Ok(());
         }
-        let mut text = b"\t\t".to_vec();
-        let ty = Type::of(self.meta, att.nc_type, options.exact)?;
-        if att.nc_type == NC_STRING || att.ty().is_none() {
-            types::push_name(&mut text, self.meta, att.nc_type)?;
-            text.push(b' ');
-        }
-        names::push_escaped(&mut text, self.name)?;
-        if names::is_keyword(self.name) {
-            text.push(b' ');
-        }
-        text.push(b':');
-        names::push_escaped(&mut text, &att.name)?;
-        text.extend_from_slice(b" = ");
-        lines.indented(&text)?;
-        text.clear();
-        // Strings in lists are told apart by their quotes, so that no value may be cut into two.
-        let cut = self.meta.format() != Format::NetCdf4;
+        let ty = ElementType::of(self.meta, att.nc_type, options.exact)?;
+        lines.indented(&self.att_name(&att)?)?;
         let (bytes, pieces) = placed::attribute(self.file, self.meta, self.var, &att)?;
         let n = usize::try_from(att.len).unwrap_or(usize::MAX);
-        match &ty.kind {
-            _ if n == 0 => text.extend_from_slice(b"\"\""),
-            Kind::Atomic(ExtType::Char) => push_string(&mut text, &bytes, cut),
-            kind => {
-                for (at, element) in bytes.chunks_exact(ty.size.max(1)).enumerate() {
-                    match kind {
-                        Kind::Atomic(ty) => {
-                            let value = values::Value::native(*ty, element);
-                            values::push_att_value(&mut text, *ty, value, options.precision);
-                        }
-                        Kind::String { .. } => {
-                            let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
-                            match number.and_then(|number| pieces.get(number)) {
-                                Some(string) => push_string(&mut text, string, cut),
-                                None => text.extend_from_slice(b"NIL"),
-                            }
-                        }
-                        Kind::Enum(symbols) => match symbols.name(element) {
-                            Some(name) => names::push_escaped(&mut text, name)?,
-                            None => symbols.push(&mut text, element),
-                        },
-                        Kind::Opaque | Kind::Unknown => push_hex(&mut text, element),
-                        Kind::Vlen(_) | Kind::Compound(_) => {
-                            ty.push(&mut text, element, &pieces, options.precision);
-                        }
-                    }
-                    if at + 1 < n {
-                        text.extend_from_slice(b", ");
-                    }
-                    if matches!(kind, Kind::Vlen(_) | Kind::Compound(_)) {
-                        // Wrapped as in the data section.
-                        lines.put(&text)?;
-                        text.clear();
-                    }
-                }
-            }
-        }
+        let mut text = self.att_values(lines, &ty, (&bytes, &pieces), n, options.precision)?;
         text.extend_from_slice(b" ;");
         lines.raw(&text)?;
         if let Some(style) = options.times {
-            // One without values is shown as a string.
+            // An attribute without values is shown as a string.
             let is_text = n == 0 || att.ty() == Some(ExtType::Char);
             if let Some(ty) = att.ty().filter(|_| !is_text && self.var.var != VarId::GLOBAL) {
-                // It has no name of its own, and so is nobody's bounds.
+                // An attribute has no name that `bounds` of a variable could mean.
                 let times = Times::of(self.file, self.meta, self.var, b"", bounds, style)?;
                 if let Some(times) = times {
                     write_times(lines, &times, ty, &bytes)?;
@@ -231,19 +190,89 @@ impl Owner<'_> {
         }
         Ok(lines.raw(b"\n")?)
     }
+
+    /// The beginning of the line of an attribute: type where it has to be said, names, `=`.
+    fn att_name(&self, att: &AttView<'_>) -> Result<Vec<u8>> {
+        let mut text = b"\t\t".to_vec();
+        if att.nc_type == NC_STRING || att.ty().is_none() {
+            types::push_name(&mut text, self.meta, att.nc_type)?;
+            text.push(b' ');
+        }
+        names::push_escaped(&mut text, self.name)?;
+        if names::is_keyword(self.name) {
+            text.push(b' ');
+        }
+        text.push(b':');
+        names::push_escaped(&mut text, &att.name)?;
+        text.extend_from_slice(b" = ");
+        Ok(text)
+    }
+
+    /// Values of an attribute with commas between them. Values of nested types are written, because they
+    /// are wrapped as in the data section; what is still to be written is returned.
+    fn att_values(
+        &self,
+        lines: &mut CdlLines<'_>,
+        ty: &ElementType,
+        (bytes, pieces): (&[u8], &VlenStore),
+        n: usize,
+        precision: Precision,
+    ) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        // Strings in lists are told apart by their quotes, so that no value may be cut into two.
+        let cut = self.meta.format() != Format::NetCdf4;
+        if n == 0 {
+            return Ok(b"\"\"".to_vec());
+        }
+        if let TypeKind::Atomic(ExtType::Char) = ty.kind {
+            push_string(&mut text, bytes, cut);
+            return Ok(text);
+        }
+        for (at, element) in bytes.chunks_exact(ty.size.max(1)).enumerate() {
+            match &ty.kind {
+                TypeKind::Atomic(ty) => {
+                    let value = values::CdlValue::native(*ty, element);
+                    values::push_att_value(&mut text, *ty, value, precision);
+                }
+                TypeKind::String { .. } => {
+                    let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
+                    match number.and_then(|number| pieces.get(number)) {
+                        Some(string) => push_string(&mut text, string, cut),
+                        None => text.extend_from_slice(b"NIL"),
+                    }
+                }
+                TypeKind::Enum(symbols) => match symbols.name(element) {
+                    Some(name) => names::push_escaped(&mut text, name)?,
+                    None => symbols.push(&mut text, element),
+                },
+                TypeKind::Opaque | TypeKind::Unknown => push_hex(&mut text, element),
+                TypeKind::Vlen(_) | TypeKind::Compound(_) => {
+                    ty.push(&mut text, element, pieces, precision);
+                }
+            }
+            if at + 1 < n {
+                text.extend_from_slice(b", ");
+            }
+            if matches!(ty.kind, TypeKind::Vlen(_) | TypeKind::Compound(_)) {
+                lines.put(&text)?;
+                text.clear();
+            }
+        }
+        Ok(text)
+    }
 }
 
-/// The values of an attribute as dates, in a comment: one or two on its line, more on lines of their
-/// own.
-fn write_times(lines: &mut Lines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) -> Result<()> {
-    /// Where `ncdump` takes lines of such a list to begin.
+/// Writes the values of an attribute as dates in a comment: one or two on the attribute's line,
+/// more on lines of their own.
+fn write_times(lines: &mut CdlLines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) -> Result<()> {
+    /// The column at which `ncdump` assumes that lines of such a list begin.
     const START: usize = 18;
     let n = bytes.len() / ty.size();
     let mut text = Vec::new();
     let mut at = 0;
     for (index, element) in bytes.chunks_exact(ty.size()).enumerate() {
         text.clear();
-        times.push(&mut text, values::Value::native(ty, element));
+        times.push(&mut text, values::CdlValue::native(ty, element));
         if index + 1 < n {
             text.push(b',');
         }
@@ -265,8 +294,8 @@ fn write_times(lines: &mut Lines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) 
     Ok(())
 }
 
-/// A text attribute. NULs at its end are left out; with `cut` the string goes on in a new line after
-/// a newline.
+/// Appends the value of a text attribute without the NULs at its end. With `cut`, a new string on a
+/// new line follows each newline.
 fn push_string(text: &mut Vec<u8>, bytes: &[u8], cut: bool) {
     let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     text.push(b'"');

@@ -1,32 +1,32 @@
 //! Lines of CDL: indented by the depth of the group, and wrapped between values.
 
+use crate::tuning::LINES_BUFFER_BYTES;
 use std::io::{self, Write};
 
 /// What continued lines begin with.
 const CONTINUATION: &[u8] = b"    ";
 /// Spaces for each level of groups.
 const LEVEL: usize = 2;
-/// Bytes that are kept free at the end of a line.
+/// Bytes that are kept free at the end of a line, for a delimiter.
 const END: usize = 2;
-/// Bytes that are worth handing over.
-const ENOUGH: usize = 64 << 10;
 
-/// Writes CDL, and values so that lines keep to a length, counted as `ncdump` counts: by the position
-/// that callers set after writing what is not wrapped. It is kept from one part of the file to the
-/// next, as there.
-pub(crate) struct Lines<'a> {
+/// Writes CDL, and wraps values so that lines keep to a length. The length is counted as `ncdump`
+/// counts it: by a position that callers set after writing what is not wrapped. As in `ncdump`, the
+/// position is kept from one part of the file to the next.
+pub(crate) struct CdlLines<'a> {
     out: &'a mut dyn Write,
-    /// What is not handed to `out` yet.
+    /// Text that is not yet written to `out`.
     waiting: Vec<u8>,
     at: usize,
     max: usize,
     indent: usize,
 }
 
-impl<'a> Lines<'a> {
-    /// Lines of at most `line_len` bytes; two of them are kept for the delimiter at the end.
-    pub(crate) fn new(out: &'a mut dyn Write, line_len: usize) -> Lines<'a> {
-        Lines { out, waiting: Vec::new(), at: 0, max: line_len.saturating_sub(END), indent: 0 }
+impl<'a> CdlLines<'a> {
+    /// Wraps values into lines of at most `line_len` bytes, two of which are kept for the
+    /// delimiter.
+    pub(crate) fn new(out: &'a mut dyn Write, line_len: usize) -> CdlLines<'a> {
+        CdlLines { out, waiting: Vec::new(), at: 0, max: line_len.saturating_sub(END), indent: 0 }
     }
 
     /// One level deeper from here on.
@@ -39,7 +39,7 @@ impl<'a> Lines<'a> {
         self.indent = self.indent.saturating_sub(LEVEL);
     }
 
-    /// Says where in the line, not counting its indentation, the next [`Lines::put`] begins.
+    /// Sets the column, without indentation, at which the next [`CdlLines::put`] begins.
     pub(crate) fn set_position(&mut self, at: usize) {
         self.at = at + self.indent;
     }
@@ -53,10 +53,10 @@ impl<'a> Lines<'a> {
     /// Writes bytes as they are, without counting them.
     pub(crate) fn raw(&mut self, text: &[u8]) -> io::Result<()> {
         self.waiting.extend_from_slice(text);
-        if self.waiting.len() < ENOUGH { Ok(()) } else { self.hand_over() }
+        if self.waiting.len() < LINES_BUFFER_BYTES { Ok(()) } else { self.hand_over() }
     }
 
-    /// Hands over what is waiting.
+    /// Writes the collected text to `out`.
     pub(crate) fn hand_over(&mut self) -> io::Result<()> {
         let done = self.out.write_all(&self.waiting);
         self.waiting.clear();
@@ -74,7 +74,7 @@ impl<'a> Lines<'a> {
         self.raw(text)
     }
 
-    /// Hands over what was written.
+    /// Writes the collected text and flushes `out`.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.hand_over()?;
         self.out.flush()
@@ -95,7 +95,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// As [`Lines::put`] for texts of these lengths, one after the other, none of which ends a line.
+    /// As [`CdlLines::put`] for texts of these lengths, one after the other, none of which ends a line.
     /// Returns how many bytes they are together.
     pub(crate) fn put_run(&mut self, text: &[u8], lens: &[u16]) -> io::Result<usize> {
         let (mut from, mut to) = (0, 0);
@@ -113,7 +113,7 @@ impl<'a> Lines<'a> {
         Ok(to)
     }
 
-    /// Writes a row behind which another one follows, as [`Lines::put`] of its values and of what
+    /// Writes a row behind which another one follows, as [`CdlLines::put`] of its values and of what
     /// is between rows; false, and nothing is written, if the row does not fit in this line.
     pub(crate) fn put_row(&mut self, text: &[u8]) -> io::Result<bool> {
         if self.at + text.len() > self.max {
@@ -125,7 +125,7 @@ impl<'a> Lines<'a> {
         Ok(true)
     }
 
-    /// Whether a text of that length is not for this line.
+    /// Whether a text of this length does not fit in this line.
     fn is_beyond(&self, len: usize) -> bool {
         len > END && self.at + len > self.max
     }
@@ -145,7 +145,7 @@ mod tests {
 
     fn written(depth: usize) -> String {
         let mut text = Vec::new();
-        let mut lines = Lines::new(&mut text, 12);
+        let mut lines = CdlLines::new(&mut text, 12);
         (0..depth).for_each(|_| lines.deeper());
         lines.indented(b" x = ").unwrap();
         lines.set_position(5);
@@ -162,13 +162,13 @@ mod tests {
         let (mut one, mut all) = (Vec::new(), Vec::new());
         let values: Vec<String> = (0..300).map(|n| format!("{}, ", n * n * n % 1009)).collect();
         let lens: Vec<u16> = values.iter().map(|value| value.len() as u16).collect();
-        let mut lines = Lines::new(&mut one, 40);
+        let mut lines = CdlLines::new(&mut one, 40);
         lines.set_position(9);
         for value in &values {
             lines.put(value.as_bytes()).unwrap();
         }
         lines.hand_over().unwrap();
-        let mut lines = Lines::new(&mut all, 40);
+        let mut lines = CdlLines::new(&mut all, 40);
         lines.set_position(9);
         let text = values.concat();
         let first = lines.put_run(text.as_bytes(), &lens[..123]).unwrap();

@@ -26,15 +26,15 @@ use std::io::Write;
 
 use zonda::{Dataset, GroupId};
 
-use crate::failure::{Failure, Result};
-use lines::Lines;
+use crate::failure::{CommandFailure, Result};
+use lines::CdlLines;
 use select::{find_groups, missing_variable};
-use times::{Bounds, TimeStyle};
+use times::{TimeBounds, TimeStyle};
 use values::Precision;
 
 /// Which variables' data is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
+pub(crate) enum DataSelection {
     /// None: the header only.
     Header,
     /// Coordinate variables.
@@ -52,13 +52,13 @@ pub(crate) enum IndexOrder {
     Fortran,
 }
 
-/// What is written, and how.
+/// What to write, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct CdlOptions {
     /// Name of the dataset in CDL.
     pub(crate) name: Vec<u8>,
     /// Which data.
-    pub(crate) selection: Selection,
+    pub(crate) selection: DataSelection,
     /// Data of these variables only; empty for all. With a path, those of one group.
     pub(crate) variables: Vec<Vec<u8>>,
     /// Data of these groups only; empty for all. Without a `/` in front, of all that have the name.
@@ -84,12 +84,12 @@ pub(crate) struct Options {
     pub(crate) exact: bool,
 }
 
-impl Default for Options {
-    /// Those of `ncdump` where nothing is asked for.
-    fn default() -> Options {
-        Options {
+impl Default for CdlOptions {
+    /// The options of `ncdump` without arguments.
+    fn default() -> CdlOptions {
+        CdlOptions {
             name: Vec::new(),
-            selection: Selection::Data,
+            selection: DataSelection::Data,
             variables: Vec::new(),
             groups: Vec::new(),
             brief: false,
@@ -105,8 +105,8 @@ impl Default for Options {
     }
 }
 
-/// What is still to be written of a tree of groups.
-enum Step {
+/// A step of writing a tree of groups.
+enum GroupStep {
     Open(GroupId),
     Close(Vec<u8>),
 }
@@ -114,11 +114,12 @@ enum Step {
 /// Writes a dataset as CDL. The header of each group is handed over before its data is read.
 ///
 /// # Errors
-/// Names of variables and groups that are none; what reading meets. What was made before goes out.
-pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &Options) -> Result<()> {
+/// Names that no variable or group has; errors of reading. What was made before an error is
+/// written.
+pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &CdlOptions) -> Result<()> {
     let none = |what: &str, name: &[u8]| {
         let name = String::from_utf8_lossy(name);
-        Err(Failure::at(file.path(), format!("{name}: no such {what}")))
+        Err(CommandFailure::at(file.path(), format!("{name}: no such {what}")))
     };
     if let Some(name) = missing_variable(file, &options.variables)? {
         return none("variable", name);
@@ -127,40 +128,40 @@ pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &Options) -> R
         Ok(groups) => groups,
         Err(name) => return none("group", name),
     };
-    let mut lines = Lines::new(out, options.line_len);
+    let mut lines = CdlLines::new(out, options.line_len);
     let done = write_all(&mut lines, file, options, &groups);
     let handed_over = lines.hand_over();
-    done.and(handed_over.map_err(Failure::from))
+    done.and(handed_over.map_err(CommandFailure::from))
 }
 
 /// Writes all groups; data of `groups` only, if there are any.
 fn write_all(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     file: &Dataset,
-    options: &Options,
+    options: &CdlOptions,
     groups: &[GroupId],
 ) -> Result<()> {
     let mut head = b"netcdf ".to_vec();
     names::push_escaped(&mut head, &options.name)?;
     head.extend_from_slice(b" {\n");
     lines.raw(&head)?;
-    let mut bounds = Bounds::default();
-    // A list and not recursion: groups may be nested as deep as the file says.
-    let mut steps = vec![Step::Open(GroupId::ROOT)];
+    let mut bounds = TimeBounds::default();
+    // A list instead of recursion, because a file may nest groups as deep as it likes.
+    let mut steps = vec![GroupStep::Open(GroupId::ROOT)];
     while let Some(step) = steps.pop() {
         match step {
-            Step::Open(group) => {
+            GroupStep::Open(group) => {
                 let parts = open_group(lines, file, group, options, &mut bounds)?;
                 let is_wanted = groups.is_empty() || groups.contains(&group);
-                if options.selection != Selection::Header && is_wanted {
+                if options.selection != DataSelection::Header && is_wanted {
                     data::write(lines, file, group, options, &bounds)?;
                 }
                 if group != GroupId::ROOT {
-                    steps.push(Step::Close(parts.name));
+                    steps.push(GroupStep::Close(parts.name));
                 }
-                steps.extend(parts.groups.into_iter().rev().map(Step::Open));
+                steps.extend(parts.groups.into_iter().rev().map(GroupStep::Open));
             }
-            Step::Close(name) => {
+            GroupStep::Close(name) => {
                 lines.indented(b"} // group ")?;
                 lines.raw(&name)?;
                 lines.raw(b"\n")?;
@@ -171,9 +172,9 @@ fn write_all(
     Ok(lines.raw(b"}\n")?)
 }
 
-/// What is left to write of a group behind its data.
-struct Parts {
-    /// Its name as it is written.
+/// A group of which the part after its data is still to be written.
+struct OpenGroup {
+    /// Its name as it is written in CDL.
     name: Vec<u8>,
     /// The groups in it.
     groups: Vec<GroupId>,
@@ -181,12 +182,12 @@ struct Parts {
 
 /// Writes a group up to its data.
 fn open_group(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     file: &Dataset,
     group: GroupId,
-    options: &Options,
-    bounds: &mut Bounds,
-) -> Result<Parts> {
+    options: &CdlOptions,
+    bounds: &mut TimeBounds,
+) -> Result<OpenGroup> {
     let parts = file.in_group(group, |meta| -> Result<_> {
         let mut name = Vec::new();
         if group != GroupId::ROOT {
@@ -198,7 +199,7 @@ fn open_group(
             lines.deeper();
         }
         header::write(lines, file, meta, options, bounds)?;
-        Ok(Parts { name, groups: meta.groups().to_vec() })
+        Ok(OpenGroup { name, groups: meta.groups().to_vec() })
     })??;
     lines.flush()?;
     Ok(parts)

@@ -3,9 +3,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
-/// The names of a list with commas; empty ones are left out.
+/// Splits a list at its commas. Empty names are left out.
 pub(crate) fn list(text: &OsStr) -> Vec<Vec<u8>> {
     let names = text.as_bytes().split(|&byte| byte == b',');
     names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
@@ -17,12 +17,12 @@ pub(crate) fn list(text: &OsStr) -> Vec<Vec<u8>> {
 /// become `\%xx`. Bytes beyond ASCII are UTF-8 and stay.
 ///
 /// # Errors
-/// Names that begin with a space or a control character cannot be said in CDL.
+/// CDL has no form for names that begin with a space or a control character.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     if let Some(&first) = name.first() {
         if first <= b' ' || first == 0x7F {
-            // In the words of ncdump.
-            return Err(Failure::InFile(format!(
+            // The message of ncdump.
+            return Err(CommandFailure::InFile(format!(
                 "name begins with space or control-character: {}",
                 char::from(first)
             )));

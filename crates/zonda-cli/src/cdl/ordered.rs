@@ -1,4 +1,4 @@
-//! Work for all cores, the results of which are taken in order.
+//! Does work on all cores and takes the results in order.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -7,16 +7,15 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
+use crate::tuning::QUEUED_JOBS;
 
-/// Jobs that are given out beyond those that threads are at.
-const AHEAD: usize = 2;
-
-/// Gives the jobs of `next` to threads, and what `work` makes of them, in the order of the jobs, to
-/// `done`. Few jobs are under way at a time; `next` and `done` run in this thread. A single job, too.
+/// Takes jobs from `next`, has threads do `work`, and gives the results to `done` in the order of
+/// the jobs. Only a few jobs are under way at a time. `next` and `done` run in this thread, and so
+/// does the work of a single job.
 ///
 /// # Errors
-/// The first of `done`; that of `next`, once all jobs before it are done.
+/// The first error of `done`; an error of `next`, after all jobs before it are done.
 pub(super) fn in_order<J: Send, R: Send>(
     mut next: impl FnMut() -> Result<Option<J>>,
     work: impl Fn(J) -> R + Sync,
@@ -31,17 +30,18 @@ pub(super) fn in_order<J: Send, R: Send>(
         }
     };
     let threads = zonda_runtime::threads();
-    let most = threads * (1 + AHEAD);
+    let most = threads * (1 + QUEUED_JOBS);
     let (give, take) = mpsc::sync_channel::<(J, SyncSender<R>)>(most);
     let (take, work) = (Mutex::ranked(Rank::Turns, take), &work);
     let serve = &|| {
         while let Some((job, result)) = receive(&take) {
-            // Nobody waits for it if something failed.
+            // If something failed, nobody receives the result.
             let _ = result.send(work(job));
         }
     };
     thread::scope(|scope| {
-        // Of this scope, so that threads see its end when this one leaves.
+        // The sender belongs to this scope: when this thread leaves it, the others see the end of
+        // the queue.
         let give = give;
         let start = || {
             let name = String::from("zonda-share");
@@ -53,7 +53,7 @@ pub(super) fn in_order<J: Send, R: Send>(
         }
         let mut waiting: VecDeque<Receiver<R>> = VecDeque::new();
         let mut ready = VecDeque::from([first, second]);
-        // How the jobs ended, once they did.
+        // How `next` ended, once it has no more jobs.
         let mut end = None;
         loop {
             while end.is_none() && waiting.len() < most {
@@ -64,7 +64,7 @@ pub(super) fn in_order<J: Send, R: Send>(
                 match job {
                     Ok(Some(job)) => {
                         let (result, wait) = mpsc::sync_channel(1);
-                        give.send((job, result)).map_err(|_| gone())?;
+                        give.send((job, result)).map_err(|_| thread_panicked())?;
                         waiting.push_back(wait);
                     }
                     Ok(None) => end = Some(Ok(())),
@@ -72,7 +72,7 @@ pub(super) fn in_order<J: Send, R: Send>(
                 }
             }
             let Some(wait) = waiting.pop_front() else { return end.unwrap_or(Ok(())) };
-            done(wait.recv().map_err(|_| gone())?)?;
+            done(wait.recv().map_err(|_| thread_panicked())?)?;
         }
     })
 }
@@ -98,9 +98,9 @@ fn receive<T>(from: &Mutex<Receiver<T>>) -> Option<T> {
     from.lock().recv().ok()
 }
 
-/// A thread that panicked has said why.
-fn gone() -> Failure {
-    Failure::text("a thread ended before its work was done")
+/// The failure for a thread that panicked; it has printed why.
+fn thread_panicked() -> CommandFailure {
+    CommandFailure::text("a thread ended before its work was done")
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
             || {
                 at += 1;
                 match at {
-                    13 => Err(Failure::text("unlucky")),
+                    13 => Err(CommandFailure::text("unlucky")),
                     _ => Ok((at <= n).then_some(at)),
                 }
             },
@@ -124,7 +124,7 @@ mod tests {
             },
             |square| {
                 seen.push(square);
-                if fail_at == Some(square) { Err(Failure::text("enough")) } else { Ok(()) }
+                if fail_at == Some(square) { Err(CommandFailure::text("enough")) } else { Ok(()) }
             },
         );
         (end, seen)

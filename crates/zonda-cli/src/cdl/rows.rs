@@ -1,36 +1,39 @@
-//! Rows of data: elements along the last dimension, with the comments and delimiters around them.
+//! Writes rows of data: elements along the last dimension, with comments and delimiters around
+//! them.
 
 use std::io::{self, Write};
 
 use zonda::slab::advance;
 
-use super::data::{BLOCK_BYTES, Variable};
-use super::lines::Lines;
+use super::data::DataVariable;
+use super::lines::CdlLines;
 use super::values::Texts;
-use super::{IndexOrder, Options};
-use crate::placed::Pieces;
+use super::{CdlOptions, IndexOrder};
+use crate::placed::VlenStore;
+use crate::tuning::DATA_BLOCK_BYTES;
 
 /// Writes elements, handed over in memory order and in pieces of any size, as rows along the last
 /// dimension.
-pub(super) struct Rows<'a> {
-    variable: &'a Variable,
-    options: &'a Options,
+pub(super) struct DataRows<'a> {
+    variable: &'a DataVariable,
+    options: &'a CdlOptions,
     row_len: usize,
     /// Index of the current row in all dimensions but the last, where comments or braces need it.
     corner: Vec<usize>,
-    /// Elements of the current row that are written.
+    /// How many elements of the current row are written.
     at: usize,
-    /// Rows that are not at their end yet.
+    /// Rows that have not ended yet.
     left: usize,
     /// Whether a dimension but the first can grow, so that there are braces.
     has_braces: bool,
-    /// NULs of a string that are written only if something follows them in the row.
+    /// How many NULs of a string are held back. They are written only if something follows them in
+    /// the row.
     nuls: usize,
     text: Vec<u8>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(variable: &'a Variable, options: &'a Options) -> Rows<'a> {
+impl<'a> DataRows<'a> {
+    pub(super) fn new(variable: &'a DataVariable, options: &'a CdlOptions) -> DataRows<'a> {
         let (row_len, outer) = match variable.shape.split_last() {
             Some((&last, outer)) => (last, outer.len()),
             None => (1, 0),
@@ -38,11 +41,11 @@ impl<'a> Rows<'a> {
         let left = variable.shape[..outer].iter().fold(1, |n: usize, &len| n.saturating_mul(len));
         let has_braces = variable.unlimited.iter().skip(1).any(|&grows| grows);
         let (corner, text) = (vec![0; outer], Vec::new());
-        Rows { variable, options, row_len, corner, at: 0, left, has_braces, nuls: 0, text }
+        DataRows { variable, options, row_len, corner, at: 0, left, has_braces, nuls: 0, text }
     }
 
-    /// Writes what comes before the elements of the next row, which cannot be read.
-    pub(super) fn announce(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    /// Writes what comes before the elements of the next row, although these cannot be read.
+    pub(super) fn announce(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         if self.at > 0 {
             return Ok(());
         }
@@ -57,10 +60,10 @@ impl<'a> Rows<'a> {
         self.row_len
     }
 
-    /// Writes elements whose text is made already, the next in order.
-    pub(super) fn put_texts(&mut self, lines: &mut Lines<'_>, texts: &Texts) -> io::Result<()> {
+    /// Writes the next elements, whose text is made already.
+    pub(super) fn put_texts(&mut self, lines: &mut CdlLines<'_>, texts: &Texts) -> io::Result<()> {
         let (mut text, mut lens) = (&texts.text[..], &texts.lens[..]);
-        // Where a row is nothing but its values, one that fits in a line is put as a whole.
+        // A row without comments that fits in the line is written as a whole.
         let is_bare = !(self.has_braces || self.options.brief || self.options.full);
         while !lens.is_empty() {
             if self.at == 0 {
@@ -98,9 +101,9 @@ impl<'a> Rows<'a> {
 
     pub(super) fn put(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut CdlLines<'_>,
         bytes: &[u8],
-        pieces: &Pieces,
+        pieces: &VlenStore,
     ) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -122,7 +125,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    fn begin_row(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn begin_row(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         for _ in 0..self.n_braces(|at, _| at == 0) {
             lines.put(b"{")?;
         }
@@ -134,7 +137,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The comment before a row, if it is asked for.
-    fn put_brief(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn put_brief(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         if self.options.brief && !self.corner.is_empty() {
             self.text.clear();
             self.push_brief();
@@ -146,8 +149,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// The row's characters without the NULs at its end.
-    fn put_text(&mut self, lines: &mut Lines<'_>, bytes: &[u8]) -> io::Result<()> {
+    /// Writes the characters of a row without the NULs at its end.
+    fn put_text(&mut self, lines: &mut CdlLines<'_>, bytes: &[u8]) -> io::Result<()> {
         self.text.clear();
         for &byte in bytes {
             if byte == 0 {
@@ -157,7 +160,7 @@ impl<'a> Rows<'a> {
             while self.nuls > 0 {
                 self.text.extend_from_slice(b"\\000");
                 self.nuls -= 1;
-                if self.text.len() > BLOCK_BYTES {
+                if self.text.len() > DATA_BLOCK_BYTES {
                     lines.raw(&self.text)?;
                     self.text.clear();
                 }
@@ -179,9 +182,9 @@ impl<'a> Rows<'a> {
 
     fn put_values(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut CdlLines<'_>,
         bytes: &[u8],
-        pieces: &Pieces,
+        pieces: &VlenStore,
     ) -> io::Result<()> {
         for element in bytes.chunks_exact(self.variable.elem_bytes) {
             self.at += 1;
@@ -196,7 +199,7 @@ impl<'a> Rows<'a> {
             if !self.options.full {
                 lines.put(&self.text)?;
             } else if last {
-                // The delimiter and the comment follow at the end of the row.
+                // The delimiter and the comment are written at the end of the row.
                 lines.raw(&self.text)?;
             } else {
                 self.push_full(self.at - 1);
@@ -206,7 +209,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    fn end_row(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn end_row(&mut self, lines: &mut CdlLines<'_>) -> io::Result<()> {
         if self.variable.form.is_text() {
             self.nuls = 0;
             lines.raw(b"\"")?;
@@ -238,8 +241,9 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// How many dimensions but the first can grow and have, in the current row, all dimensions from
-    /// them on at the place that `there` tells: what grows is in braces.
+    /// How many braces open or close here: one for each dimension but the first that can grow and
+    /// for which, in the current row, all dimensions from it on are at the place that `there`
+    /// tests.
     fn n_braces(&self, there: impl Fn(usize, usize) -> bool) -> usize {
         let mut n = 0;
         if !self.has_braces {
@@ -260,7 +264,7 @@ impl<'a> Rows<'a> {
         self.n_braces(|at, len| at + 1 == len)
     }
 
-    /// The comment after a value: its indices.
+    /// Appends the comment after a value: its indices.
     fn push_full(&mut self, column: usize) {
         self.text.extend_from_slice(b"  // ");
         self.text.extend_from_slice(&self.variable.escaped);
@@ -282,7 +286,7 @@ impl<'a> Rows<'a> {
         self.text.extend_from_slice(b")\n    ");
     }
 
-    /// The comment before a row: its indices, the last one as a range.
+    /// Appends the comment before a row: its indices, the last one as a range.
     fn push_brief(&mut self) {
         self.text.extend_from_slice(b"// ");
         self.text.extend_from_slice(&self.variable.escaped);

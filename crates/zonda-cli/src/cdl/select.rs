@@ -1,11 +1,11 @@
-//! Variables and groups that are asked for by name.
+//! Finds variables and groups by the names that users give.
 
 use zonda::{Dataset, GroupId, Meta, NcError, VarId};
 
 use crate::failure::Result;
 
-/// The variable of the group that is looked at that `name` is for. A name without a path is for a
-/// variable of any group, a path that does not begin with `/` for the end of a group's path.
+/// The variable of the group `meta` that `name` means. A name without a path means variables of any
+/// group. A path that does not begin with `/` matches the end of a group's path.
 pub(super) fn named(meta: &Meta<'_>, name: &[u8]) -> Option<VarId> {
     let Some(slash) = name.iter().rposition(|&byte| byte == b'/') else {
         return meta.find_var(name).ok();
@@ -20,7 +20,7 @@ pub(super) fn named(meta: &Meta<'_>, name: &[u8]) -> Option<VarId> {
     if is_here { meta.find_var(name).ok() } else { None }
 }
 
-/// The first of the names that is for no variable.
+/// The first name that no variable has.
 pub(crate) fn missing_variable<'n>(
     file: &Dataset,
     variables: &'n [Vec<u8>],
@@ -36,8 +36,8 @@ pub(crate) fn missing_variable<'n>(
     Ok(missing.first().map(|name| &***name))
 }
 
-/// The groups that names are for, or the first name that is for none. A path begins with `/`; a name
-/// is for every group that has it.
+/// The groups that the names mean, or the first name that no group has. A path begins with `/`; any
+/// other name means every group that has it.
 pub(crate) fn find_groups<'n>(
     file: &Dataset,
     names: &'n [Vec<u8>],

@@ -1,10 +1,10 @@
-//! Virtual attributes: how a netCDF-4 file stores its variables, said as if they were attributes.
+//! Virtual attributes: they say how a netCDF-4 file stores its variables.
 
 use zonda::{Endianness, ExtType, FilterSpec, Format, StorageKind};
 
-use super::header::Owner;
-use super::lines::Lines;
-use super::{Options, names};
+use super::header::AttributeOwner;
+use super::lines::CdlLines;
+use super::{CdlOptions, names};
 use crate::failure::Result;
 use crate::placed;
 
@@ -13,18 +13,27 @@ const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
 const FLETCHER32: u32 = 3;
 
-/// Writes one, with its value as it stands in CDL.
-fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> Result<()> {
+/// Writes a virtual attribute; `value` is CDL.
+fn write(
+    lines: &mut CdlLines<'_>,
+    owner: &AttributeOwner<'_>,
+    name: &str,
+    value: &str,
+) -> Result<()> {
     let mut text = b"\t\t".to_vec();
     names::push_escaped(&mut text, owner.name)?;
     text.extend_from_slice(format!(":{name} = {value} ;\n").as_bytes());
     Ok(lines.indented(&text)?)
 }
 
-/// Those of a variable; classic files have none but what `ncdump` says of CDF-5.
-pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Options) -> Result<()> {
+/// Writes those of a variable. Classic files have none, except for what `ncdump` writes for CDF-5.
+pub(super) fn write_var(
+    lines: &mut CdlLines<'_>,
+    owner: &AttributeOwner<'_>,
+    options: &CdlOptions,
+) -> Result<()> {
     if !owner.file.is_hdf5() {
-        // `ncdump` 4.9.0 asks in CDF-5, too, and fails behind this answer unless elements are bytes.
+        // `ncdump` 4.9.0 writes this one for CDF-5, too, and then fails unless elements are bytes.
         if options.exact && owner.meta.format() == Format::Cdf5 {
             write(lines, owner, "_Storage", "\"contiguous\"")?;
         }
@@ -34,17 +43,7 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Opti
     let info = stored.var_info(owner.var).map_err(|error| error.at(owner.file.path()))?;
     let var = owner.meta.var(owner.var.var)?;
     let mut say = |name: &str, value: &str| write(lines, owner, name, value);
-    let storage = match &info.storage {
-        StorageKind::Contiguous => "contiguous",
-        StorageKind::Compact => "compact",
-        StorageKind::Chunked(_) => "chunked",
-        // These two as 4.9.0, where it has to be.
-        StorageKind::Virtual if options.exact => "unknown",
-        StorageKind::External if options.exact => "contiguous",
-        StorageKind::Virtual => "virtual",
-        StorageKind::External => "unknown",
-    };
-    say("_Storage", &format!("\"{storage}\""))?;
+    say("_Storage", &format!("\"{}\"", storage_name(&info.storage, options.exact)))?;
     if let StorageKind::Chunked(shape) = &info.storage {
         let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
         say("_ChunkSizes", &shape.join(", "))?;
@@ -88,6 +87,19 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Opti
     Ok(())
 }
 
+fn storage_name(storage: &StorageKind, exact: bool) -> &'static str {
+    match storage {
+        StorageKind::Contiguous => "contiguous",
+        StorageKind::Compact => "compact",
+        StorageKind::Chunked(_) => "chunked",
+        // `ncdump` 4.9.0 has these words for them.
+        StorageKind::Virtual if exact => "unknown",
+        StorageKind::External if exact => "contiguous",
+        StorageKind::Virtual => "virtual",
+        StorageKind::External => "unknown",
+    }
+}
+
 /// JSON in quotes: quotes in it follow a backslash, control characters become `\%xx`.
 fn quoted(bytes: &[u8]) -> String {
     let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -111,9 +123,9 @@ pub(crate) fn numbers(filter: &FilterSpec) -> String {
     all.map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Whether `ncdump` 4.9.0 could take the file for one of netCDF: it does not look at the attribute
-/// that says so, but at marks that netCDF leaves on dimensions, and not at all in the classic model.
-fn is_marked(owner: &Owner<'_>) -> Result<bool> {
+/// Whether `ncdump` 4.9.0 says that netCDF wrote the file. It looks at marks that netCDF leaves on
+/// dimensions rather than at the attribute that says so, and finds none in the classic model.
+fn is_marked(owner: &AttributeOwner<'_>) -> Result<bool> {
     let mut left = vec![owner.meta.group_id()];
     while let Some(group) = left.pop().filter(|_| owner.meta.format() == Format::NetCdf4) {
         let group = owner.meta.group(group)?;
@@ -125,11 +137,11 @@ fn is_marked(owner: &Owner<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// Those of the file.
+/// Writes those of the file.
 pub(super) fn write_global(
-    lines: &mut Lines<'_>,
-    owner: &Owner<'_>,
-    options: &Options,
+    lines: &mut CdlLines<'_>,
+    owner: &AttributeOwner<'_>,
+    options: &CdlOptions,
 ) -> Result<()> {
     if owner.file.is_hdf5() {
         for name in ["_NCProperties", "_SuperblockVersion", "_IsNetcdf4"] {

@@ -1,32 +1,32 @@
-//! Numbers that are times: which variables have such, and dates as text.
+//! Finds variables whose numbers are times, and writes these as dates.
 
 use zonda::{Dataset, ExtType, Meta, VarRef};
 use zonda_cf::times::{self, Calendar, Problem, Since};
 
-use super::values::{Value, special};
+use super::values::{CdlValue, special};
 use crate::failure::Result;
 use crate::placed;
 
-/// How times are written, where they are.
+/// How times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeStyle {
-    /// What is between the date and the time of day.
+    /// The byte between the date and the time of day.
     pub(crate) separator: u8,
 }
 
-/// Whose times a variable holds that has none of its own: its name, and the variable that says with
-/// the attribute `bounds` that they are its bounds.
+/// Variables that contain bounds of times: the name of such a variable, and the variable whose
+/// attribute `bounds` names it. The first has no units of its own, so those of the second apply.
 #[derive(Debug, Default)]
-pub(super) struct Bounds(Vec<(Vec<u8>, VarRef)>);
+pub(super) struct TimeBounds(Vec<(Vec<u8>, VarRef)>);
 
-impl Bounds {
-    /// `of` says that the variable with that name has its bounds.
+impl TimeBounds {
+    /// Notes that the attribute `bounds` of `of` names this variable.
     pub(super) fn add(&mut self, name: &[u8], of: VarRef) {
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
         self.0.push((name[..end].to_vec(), of));
     }
 
-    /// Whose bounds a variable with that name has, as the last one to say so says.
+    /// The variable whose bounds are in the variable with this name; of several the last.
     fn of(&self, name: &[u8]) -> Option<VarRef> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, of)| *of)
     }
@@ -37,20 +37,20 @@ impl Bounds {
 pub(crate) struct Times {
     calendar: Calendar,
     since: Since,
-    /// What is wrong with the units, which every value has to suffer from.
+    /// What is wrong with the units. It is reported for every value.
     problems: Vec<Problem>,
     style: TimeStyle,
 }
 
 impl Times {
-    /// Those of a variable: what its attributes say, or those of the variable whose bounds it has.
-    /// `None` if its units are none of time.
+    /// The units and calendar of a variable by its own attributes, or by those of the variable
+    /// whose bounds it has. `None` if the units are no units of time.
     pub(super) fn of(
         file: &Dataset,
         meta: &Meta<'_>,
         var: VarRef,
         name: &[u8],
-        bounds: &Bounds,
+        bounds: &TimeBounds,
         style: TimeStyle,
     ) -> Result<Option<Times>> {
         let var = bounds.of(name).unwrap_or(var);
@@ -68,7 +68,7 @@ impl Times {
     }
 
     fn parse(units: &[u8], calendar: &[u8], style: TimeStyle) -> Option<Times> {
-        // What follows a NUL is not there for C.
+        // For C the text ends at a NUL.
         let units = units.split(|&byte| byte == 0).next().unwrap_or_default();
         if !Since::is_meant(units) {
             return None;
@@ -79,15 +79,15 @@ impl Times {
         Some(Times { calendar, since, problems, style })
     }
 
-    /// Appends a time: a date in quotes, which is empty where there is no such date. What is wrong is
-    /// said on standard error.
-    pub(super) fn push(&self, out: &mut Vec<u8>, value: Value) {
+    /// Appends a time as a date in quotes, which is empty if there is no such date. Problems are
+    /// reported on standard error.
+    pub(super) fn push(&self, out: &mut Vec<u8>, value: CdlValue) {
         let number = match value {
-            Value::Char(byte) => f64::from(byte),
-            Value::Int(value) => value as f64,
-            Value::UInt(value) => value as f64,
-            Value::Float(value) => f64::from(value),
-            Value::Double(value) => value,
+            CdlValue::Char(byte) => f64::from(byte),
+            CdlValue::Int(value) => value as f64,
+            CdlValue::UInt(value) => value as f64,
+            CdlValue::Float(value) => f64::from(value),
+            CdlValue::Double(value) => value,
         };
         if let Some(text) = special(number) {
             return out.extend_from_slice(text.as_bytes());
@@ -105,7 +105,7 @@ impl Times {
 }
 
 fn complain(problem: &Problem) {
-    // As the reference begins such lines.
+    // The reference begins such lines with this.
     eprintln!("CDMS error: {problem}");
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let style = TimeStyle { separator };
         let times = Times::parse(units.as_bytes(), calendar.as_bytes(), style)?;
         let mut out = Vec::new();
-        times.push(&mut out, Value::Double(value));
+        times.push(&mut out, CdlValue::Double(value));
         Some(String::from_utf8(out).unwrap())
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_last_to_say_so_has_the_bounds() {
-        let mut bounds = Bounds::default();
+        let mut bounds = TimeBounds::default();
         let var = |id| VarRef { group: GroupId::ROOT, var: VarId(id) };
         bounds.add(b"time_bnds\0x", var(1));
         bounds.add(b"time_bnds", var(2));

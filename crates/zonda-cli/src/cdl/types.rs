@@ -1,35 +1,36 @@
-//! Types: their declarations, their names where they are used, and values of user-defined ones.
+//! Writes types: their declarations, their names where they are used, and values of user-defined
+//! types.
 
 use std::io::Write;
 
 use zonda::{ExtType, Field, Meta, NC_STRING, UserClass};
 
-use super::lines::Lines;
+use super::lines::CdlLines;
 use super::names;
-use super::values::{Precision, Value, is_fill, push_plain};
+use super::values::{CdlValue, Precision, is_fill, push_plain};
 use crate::failure::Result;
-use crate::placed::Pieces;
+use crate::placed::VlenStore;
 
-/// What an element is made of.
+/// The type of an element.
 #[derive(Clone, Debug)]
-pub(crate) struct Type {
+pub(crate) struct ElementType {
     /// Bytes in memory.
     pub(crate) size: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TypeKind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TypeKind {
     Atomic(ExtType),
-    /// Exact in what `ncdump` 4.9.0 does to vertical tabs: they become newlines.
+    /// With `exact` vertical tabs become newlines, as in `ncdump` 4.9.0.
     String {
         exact: bool,
     },
     Opaque,
     Enum(Symbols),
-    Vlen(Box<Type>),
-    Compound(Vec<Part>),
-    /// Bytes of which netCDF does not know what they are.
+    Vlen(Box<ElementType>),
+    Compound(Vec<CompoundField>),
+    /// Bytes of a type that netCDF does not know.
     Unknown,
 }
 
@@ -37,79 +38,86 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Symbols {
     base: Option<ExtType>,
-    /// Value in native bytes and name, in the order of these bytes; of two with one value the first
-    /// comes first.
+    /// Values in native bytes with their names, in the order of the bytes. Of two names for one
+    /// value, the one defined first comes first.
     sorted: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A field of a compound.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct CompoundField {
     offset: usize,
     dims: Vec<usize>,
-    ty: Type,
+    ty: ElementType,
 }
 
-/// Types in types of more levels than this are shown as bytes.
+/// Types that are nested more deeply than this are shown as bytes.
 const DEEPEST: usize = 64;
 
-impl Type {
+impl ElementType {
     /// The type with that number; `exact` as in [`super::Options`].
     ///
     /// # Errors
     /// `NC_EBADTYPE`.
-    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32, exact: bool) -> zonda::Result<Type> {
-        Type::nested(meta, nc_type, exact, 0)
+    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32, exact: bool) -> zonda::Result<ElementType> {
+        ElementType::nested(meta, nc_type, exact, 0)
     }
 
-    fn nested(meta: &Meta<'_>, nc_type: i32, exact: bool, depth: usize) -> zonda::Result<Type> {
+    fn nested(
+        meta: &Meta<'_>,
+        nc_type: i32,
+        exact: bool,
+        depth: usize,
+    ) -> zonda::Result<ElementType> {
         if let Some(ty) = ExtType::from_nc_type(nc_type) {
-            return Ok(Type { size: ty.size(), kind: Kind::Atomic(ty) });
+            return Ok(ElementType { size: ty.size(), kind: TypeKind::Atomic(ty) });
         }
         let size = meta.type_size(nc_type)?;
         if nc_type == NC_STRING {
-            return Ok(Type { size, kind: Kind::String { exact } });
+            return Ok(ElementType { size, kind: TypeKind::String { exact } });
         }
         if depth == DEEPEST {
-            return Ok(Type { size, kind: Kind::Unknown });
+            return Ok(ElementType { size, kind: TypeKind::Unknown });
         }
-        let inner = |nc_type| Type::nested(meta, nc_type, exact, depth + 1);
+        let inner = |nc_type| ElementType::nested(meta, nc_type, exact, depth + 1);
         let kind = match &meta.user_type(nc_type)?.class {
-            UserClass::Opaque => Kind::Opaque,
+            UserClass::Opaque => TypeKind::Opaque,
             UserClass::Enum { base, members } => {
                 let mut sorted: Vec<_> =
                     members.iter().map(|(name, value)| (value.to_vec(), name.to_vec())).collect();
                 sorted.sort_by(|a, b| a.0.cmp(&b.0));
-                Kind::Enum(Symbols { base: ExtType::from_nc_type(*base), sorted })
+                TypeKind::Enum(Symbols { base: ExtType::from_nc_type(*base), sorted })
             }
-            UserClass::Vlen { base: 0 } | UserClass::Unknown | UserClass::String => Kind::Unknown,
-            UserClass::Vlen { base } => Kind::Vlen(Box::new(inner(*base)?)),
+            UserClass::Vlen { base: 0 } | UserClass::Unknown | UserClass::String => {
+                TypeKind::Unknown
+            }
+            UserClass::Vlen { base } => TypeKind::Vlen(Box::new(inner(*base)?)),
             UserClass::Compound(fields) => {
                 let part = |field: &Field| {
                     let dims = field.dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(0));
                     let (dims, ty) = (dims.collect(), inner(field.nc_type)?);
-                    Ok(Part { offset: field.offset, dims, ty })
+                    Ok(CompoundField { offset: field.offset, dims, ty })
                 };
-                Kind::Compound(fields.iter().map(part).collect::<zonda::Result<_>>()?)
+                TypeKind::Compound(fields.iter().map(part).collect::<zonda::Result<_>>()?)
             }
         };
-        Ok(Type { size, kind })
+        Ok(ElementType { size, kind })
     }
 
-    /// Appends a value as it is in the data section and within others.
+    /// Appends a value as it stands in the data section and within other values.
     pub(crate) fn push(
         &self,
         out: &mut Vec<u8>,
         element: &[u8],
-        pieces: &Pieces,
+        pieces: &VlenStore,
         precision: Precision,
     ) {
         match &self.kind {
-            Kind::Atomic(ty) => push_plain(out, Value::native(*ty, element), precision),
-            Kind::String { exact } => push_string(out, piece(element, 0, pieces), *exact),
-            Kind::Opaque | Kind::Unknown => push_hex(out, element),
-            Kind::Enum(symbols) => symbols.push(out, element),
-            Kind::Vlen(base) => {
+            TypeKind::Atomic(ty) => push_plain(out, CdlValue::native(*ty, element), precision),
+            TypeKind::String { exact } => push_string(out, piece(element, 0, pieces), *exact),
+            TypeKind::Opaque | TypeKind::Unknown => push_hex(out, element),
+            TypeKind::Enum(symbols) => symbols.push(out, element),
+            TypeKind::Vlen(base) => {
                 out.push(b'{');
                 base.push_all(
                     out,
@@ -119,7 +127,7 @@ impl Type {
                 );
                 out.push(b'}');
             }
-            Kind::Compound(parts) => {
+            TypeKind::Compound(parts) => {
                 out.push(b'{');
                 for (at, part) in parts.iter().enumerate() {
                     if at > 0 {
@@ -132,7 +140,7 @@ impl Type {
         }
     }
 
-    fn push_all(&self, out: &mut Vec<u8>, items: &[u8], pieces: &Pieces, precision: Precision) {
+    fn push_all(&self, out: &mut Vec<u8>, items: &[u8], pieces: &VlenStore, precision: Precision) {
         for (at, item) in items.chunks_exact(self.size.max(1)).enumerate() {
             if at > 0 {
                 out.extend_from_slice(b", ");
@@ -142,23 +150,25 @@ impl Type {
     }
 
     /// Whether two values are the same, as far as fill values are concerned.
-    pub(crate) fn same(&self, fill: (&[u8], &Pieces), value: (&[u8], &Pieces)) -> bool {
+    pub(crate) fn same(&self, fill: (&[u8], &VlenStore), value: (&[u8], &VlenStore)) -> bool {
         match &self.kind {
-            Kind::Atomic(ty) => is_fill(Value::native(*ty, fill.0), Value::native(*ty, value.0)),
-            Kind::String { .. } => piece(fill.0, 0, fill.1) == piece(value.0, 0, value.1),
-            Kind::Opaque | Kind::Unknown | Kind::Enum(_) => fill.0 == value.0,
-            Kind::Vlen(base) => {
+            TypeKind::Atomic(ty) => {
+                is_fill(CdlValue::native(*ty, fill.0), CdlValue::native(*ty, value.0))
+            }
+            TypeKind::String { .. } => piece(fill.0, 0, fill.1) == piece(value.0, 0, value.1),
+            TypeKind::Opaque | TypeKind::Unknown | TypeKind::Enum(_) => fill.0 == value.0,
+            TypeKind::Vlen(base) => {
                 let items = |(element, pieces)| piece(element, 8, pieces).unwrap_or_default();
                 base.all_same((items(fill), fill.1), (items(value), value.1))
             }
-            Kind::Compound(parts) => parts.iter().all(|part| {
+            TypeKind::Compound(parts) => parts.iter().all(|part| {
                 let (of_fill, of_value) = (part.bytes(fill.0), part.bytes(value.0));
                 part.ty.all_same((of_fill, fill.1), (of_value, value.1))
             }),
         }
     }
 
-    fn all_same(&self, fill: (&[u8], &Pieces), value: (&[u8], &Pieces)) -> bool {
+    fn all_same(&self, fill: (&[u8], &VlenStore), value: (&[u8], &VlenStore)) -> bool {
         let of = |bytes| <[u8]>::chunks_exact(bytes, self.size.max(1));
         fill.0.len() == value.0.len()
             && of(fill.0).zip(of(value.0)).all(|(a, b)| self.same((a, fill.1), (b, value.1)))
@@ -166,21 +176,21 @@ impl Type {
 }
 
 /// The piece whose number is at `at` of an element.
-fn piece<'p>(element: &[u8], at: usize, pieces: &'p Pieces) -> Option<&'p [u8]> {
+fn piece<'p>(element: &[u8], at: usize, pieces: &'p VlenStore) -> Option<&'p [u8]> {
     let number = element.get(at..)?.first_chunk()?;
     pieces.get(u64::from_ne_bytes(*number))
 }
 
-impl Part {
-    /// Its bytes in those of the compound.
+impl CompoundField {
+    /// The bytes of the field within those of the compound.
     fn bytes<'e>(&self, element: &'e [u8]) -> &'e [u8] {
         let n_items = self.dims.iter().product::<usize>();
         element.get(self.offset..self.offset + n_items * self.ty.size).unwrap_or_default()
     }
 
-    fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &Pieces, precision: Precision) {
+    fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &VlenStore, precision: Precision) {
         let bytes = self.bytes(element);
-        let is_text = matches!(self.ty.kind, Kind::Atomic(ExtType::Char));
+        let is_text = matches!(self.ty.kind, TypeKind::Atomic(ExtType::Char));
         let Some(&row) = self.dims.last() else {
             if is_text {
                 push_chars(out, bytes);
@@ -206,25 +216,25 @@ impl Part {
 }
 
 impl Symbols {
-    /// Of a value in native bytes, if it has a name.
+    /// The name of a value in native bytes, if it has one.
     pub(crate) fn name(&self, value: &[u8]) -> Option<&[u8]> {
         let at = self.sorted.partition_point(|(known, _)| **known < *value);
         self.sorted.get(at).filter(|(known, _)| *known == value).map(|(_, name)| &**name)
     }
 
-    /// Appends the name of a value; of one without a name, the number.
+    /// Appends the name of a value, or the number if it has no name.
     pub(crate) fn push(&self, out: &mut Vec<u8>, value: &[u8]) {
         match (self.name(value), self.base) {
             (Some(name), _) => out.extend_from_slice(name),
             (None, Some(base)) => {
-                push_plain(out, Value::native(base, value), Precision::default());
+                push_plain(out, CdlValue::native(base, value), Precision::default());
             }
             (None, None) => push_hex(out, value),
         }
     }
 }
 
-/// Bytes as `0X` and hexadecimal digits.
+/// Appends bytes as `0X` and hexadecimal digits.
 pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"0X");
     for byte in bytes {
@@ -233,7 +243,7 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// A string of the data section; `NIL` for none.
+/// Appends a string of the data section; `NIL` if there is none.
 fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>, exact: bool) {
     let Some(text) = text else { return out.extend_from_slice(b"NIL") };
     out.push(b'"');
@@ -246,7 +256,7 @@ fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>, exact: bool) {
     out.push(b'"');
 }
 
-/// A character of a string, with its escape. Beyond ASCII it is taken for UTF-8.
+/// Appends a character of a string with its escape. Bytes beyond ASCII are part of UTF-8 and stay.
 pub(super) fn push_char(out: &mut Vec<u8>, byte: u8) {
     match super::rows::escape(byte) {
         _ if byte == b'\n' => out.extend_from_slice(b"\\n"),
@@ -258,8 +268,8 @@ pub(super) fn push_char(out: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// Characters in a compound as a string, without the NULs at their end. What has an escape elsewhere
-/// follows a backslash as it is.
+/// Appends characters in a compound as a string, without the NULs at their end. Characters that
+/// have an escape elsewhere stand here as they are after a backslash.
 fn push_chars(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     out.push(b'"');
@@ -275,8 +285,8 @@ fn push_chars(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends the name of a type as it is used in the group that is looked at: with the path of its
-/// group where neither this one nor one around it has a type of that name.
+/// Appends the name of a type as it is used in the group `meta`: with the path of its group if
+/// neither this group nor one around it has a type of that name.
 pub(crate) fn push_name(out: &mut Vec<u8>, meta: &Meta<'_>, nc_type: i32) -> Result<()> {
     if let Some(ty) = ExtType::from_nc_type(nc_type) {
         out.extend_from_slice(ty.name().as_bytes());
@@ -299,7 +309,7 @@ pub(crate) fn push_name(out: &mut Vec<u8>, meta: &Meta<'_>, nc_type: i32) -> Res
 }
 
 /// Writes the declarations of the types of a group.
-pub(super) fn write(lines: &mut Lines<'_>, meta: &Meta<'_>) -> Result<()> {
+pub(super) fn write(lines: &mut CdlLines<'_>, meta: &Meta<'_>) -> Result<()> {
     if meta.type_ids().is_empty() {
         return Ok(());
     }
@@ -312,7 +322,7 @@ pub(super) fn write(lines: &mut Lines<'_>, meta: &Meta<'_>) -> Result<()> {
     Ok(())
 }
 
-fn declare(lines: &mut Lines<'_>, meta: &Meta<'_>, id: i32) -> Result<()> {
+fn declare(lines: &mut CdlLines<'_>, meta: &Meta<'_>, id: i32) -> Result<()> {
     let ty = meta.user_type(id)?;
     let mut text = Vec::new();
     match &ty.class {
@@ -367,15 +377,15 @@ fn push_field(text: &mut Vec<u8>, meta: &Meta<'_>, field: &Field) -> Result<()> 
 }
 
 /// Name of a member of an enumeration, and its value in native bytes.
-type Member = (Box<[u8]>, Box<[u8]>);
+type EnumMember = (Box<[u8]>, Box<[u8]>);
 
-/// An enumeration is wrapped as values are.
+/// Writes the declaration of an enumeration, which is wrapped as values are.
 fn declare_enum(
-    lines: &mut Lines<'_>,
+    lines: &mut CdlLines<'_>,
     meta: &Meta<'_>,
     name: &[u8],
     base: i32,
-    members: &[Member],
+    members: &[EnumMember],
 ) -> Result<()> {
     lines.indent()?;
     let mut text = Vec::new();
@@ -387,11 +397,11 @@ fn declare_enum(
     for (at, (name, value)) in members.iter().enumerate() {
         text.clear();
         names::push_escaped(&mut text, name)?;
-        let value = ExtType::from_nc_type(base).map(|ty| Value::native(ty, value));
+        let value = ExtType::from_nc_type(base).map(|ty| CdlValue::native(ty, value));
         let _ = match value {
-            Some(Value::Int(value)) => write!(text, " = {value}"),
-            // Whatever the type, as a signed number of 64 bits.
-            Some(Value::UInt(value)) => write!(text, " = {}", value.cast_signed()),
+            Some(CdlValue::Int(value)) => write!(text, " = {value}"),
+            // Numbers of all types are written as signed ones of 64 bits.
+            Some(CdlValue::UInt(value)) => write!(text, " = {}", value.cast_signed()),
             _ => Ok(()),
         };
         text.extend_from_slice(if at + 1 < members.len() { b", " } else { b"} ;\n" });
@@ -403,7 +413,7 @@ fn declare_enum(
     Ok(())
 }
 
-/// The group that is looked at, the one around it, and so on to the root.
+/// The group `meta`, the group around it, and so on to the root.
 pub(crate) fn outward<'a>(meta: &Meta<'a>) -> impl Iterator<Item = Meta<'a>> {
     let own = meta.group(meta.group_id()).ok();
     std::iter::successors(own, |group| group.group(group.group_parent()?).ok())
@@ -415,11 +425,11 @@ mod tests {
 
     use super::*;
 
-    fn int() -> Type {
-        Type { size: 4, kind: Kind::Atomic(ExtType::Int) }
+    fn int() -> ElementType {
+        ElementType { size: 4, kind: TypeKind::Atomic(ExtType::Int) }
     }
 
-    fn text(ty: &Type, element: &[u8], pieces: &Pieces) -> String {
+    fn text(ty: &ElementType, element: &[u8], pieces: &VlenStore) -> String {
         let mut out = Vec::new();
         ty.push(&mut out, element, pieces, Precision::default());
         String::from_utf8(out).unwrap()
@@ -431,22 +441,22 @@ mod tests {
         let mut sorted = vec![named(300, "high"), named(1, "low"), named(1, "again")];
         sorted.sort_by(|a, b| a.0.cmp(&b.0));
         let symbols = Symbols { base: Some(ExtType::Int), sorted };
-        let ty = Type { size: 4, kind: Kind::Enum(symbols) };
+        let ty = ElementType { size: 4, kind: TypeKind::Enum(symbols) };
         for (value, expected) in [(300, "high"), (1, "low"), (-7, "-7")] {
-            assert_eq!(text(&ty, &i32::to_ne_bytes(value), &Pieces::default()), expected);
+            assert_eq!(text(&ty, &i32::to_ne_bytes(value), &VlenStore::default()), expected);
         }
     }
 
     #[test]
     fn nested_values() {
-        let mut pieces = Pieces::default();
+        let mut pieces = VlenStore::default();
         let items: Vec<u8> = [5i32, 6].iter().flat_map(|item| item.to_ne_bytes()).collect();
         let list = pieces.place(&items, false).unwrap();
         let label = pieces.place(b"a\"b\n\x07", true).unwrap();
-        let vlen = Type { size: 16, kind: Kind::Vlen(Box::new(int())) };
-        let string = Type { size: 8, kind: Kind::String { exact: false } };
-        let chars = Type { size: 1, kind: Kind::Atomic(ExtType::Char) };
-        let part = |offset, dims: &[usize], ty| Part { offset, dims: dims.to_vec(), ty };
+        let vlen = ElementType { size: 16, kind: TypeKind::Vlen(Box::new(int())) };
+        let string = ElementType { size: 8, kind: TypeKind::String { exact: false } };
+        let chars = ElementType { size: 1, kind: TypeKind::Atomic(ExtType::Char) };
+        let part = |offset, dims: &[usize], ty| CompoundField { offset, dims: dims.to_vec(), ty };
         let parts = vec![
             part(0, &[], vlen),
             part(16, &[2], string),
@@ -454,7 +464,7 @@ mod tests {
             part(38, &[], chars),
             part(40, &[2], int()),
         ];
-        let ty = Type { size: 48, kind: Kind::Compound(parts) };
+        let ty = ElementType { size: 48, kind: TypeKind::Compound(parts) };
         let mut element = [2u64, list, label, 0].map(u64::to_ne_bytes).concat();
         element.extend_from_slice(b"ab\0c'dx\0");
         element.extend([7i32, -8].map(i32::to_ne_bytes).concat());
@@ -462,7 +472,7 @@ mod tests {
         assert_eq!(text(&ty, &element, &pieces), expected);
 
         // The same value with its pieces elsewhere, and another one.
-        let mut others = Pieces::default();
+        let mut others = VlenStore::default();
         let label = others.place(b"a\"b\n\x07", true).unwrap();
         let list = others.place(&items, false).unwrap();
         let mut other = element.clone();

@@ -5,13 +5,14 @@ use zonda::{ExtType, default_fill};
 use super::cformat::{CFormat, push_general};
 use super::digits;
 use super::times::Times;
+use crate::tuning::TEXT_BYTES_PER_ELEM;
 
 /// Significant digits of floating-point values of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digits {
-    /// How many, 1 to 20.
+    /// Number of digits, 1 to 20.
     pub(crate) number: usize,
-    /// Whether they go before the `C_format` of a variable.
+    /// Whether they take precedence over the `C_format` of a variable.
     pub(crate) forced: bool,
 }
 
@@ -33,7 +34,7 @@ impl Default for Precision {
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum CdlValue {
     /// A character.
     Char(u8),
     /// A signed integer.
@@ -46,39 +47,39 @@ pub(crate) enum Value {
     Double(f64),
 }
 
-/// The first bytes as an array; the caller hands over one element, so that they are there.
+/// The first bytes as an array. The caller passes one element, so there are enough.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
-impl Value {
-    /// From one element in native byte order.
+impl CdlValue {
+    /// The value of one element in native byte order.
     #[inline]
-    pub(crate) fn native(ty: ExtType, bytes: &[u8]) -> Value {
+    pub(crate) fn native(ty: ExtType, bytes: &[u8]) -> CdlValue {
         match ty {
-            ExtType::Byte => Value::Int(i8::from_ne_bytes(array(bytes)).into()),
-            ExtType::Char => Value::Char(bytes[0]),
-            ExtType::Short => Value::Int(i16::from_ne_bytes(array(bytes)).into()),
-            ExtType::Int => Value::Int(i32::from_ne_bytes(array(bytes)).into()),
-            ExtType::Float => Value::Float(f32::from_ne_bytes(array(bytes))),
-            ExtType::Double => Value::Double(f64::from_ne_bytes(array(bytes))),
-            ExtType::UByte => Value::UInt(bytes[0].into()),
-            ExtType::UShort => Value::UInt(u16::from_ne_bytes(array(bytes)).into()),
-            ExtType::UInt => Value::UInt(u32::from_ne_bytes(array(bytes)).into()),
-            ExtType::Int64 => Value::Int(i64::from_ne_bytes(array(bytes))),
-            ExtType::UInt64 => Value::UInt(u64::from_ne_bytes(array(bytes))),
+            ExtType::Byte => CdlValue::Int(i8::from_ne_bytes(array(bytes)).into()),
+            ExtType::Char => CdlValue::Char(bytes[0]),
+            ExtType::Short => CdlValue::Int(i16::from_ne_bytes(array(bytes)).into()),
+            ExtType::Int => CdlValue::Int(i32::from_ne_bytes(array(bytes)).into()),
+            ExtType::Float => CdlValue::Float(f32::from_ne_bytes(array(bytes))),
+            ExtType::Double => CdlValue::Double(f64::from_ne_bytes(array(bytes))),
+            ExtType::UByte => CdlValue::UInt(bytes[0].into()),
+            ExtType::UShort => CdlValue::UInt(u16::from_ne_bytes(array(bytes)).into()),
+            ExtType::UInt => CdlValue::UInt(u32::from_ne_bytes(array(bytes)).into()),
+            ExtType::Int64 => CdlValue::Int(i64::from_ne_bytes(array(bytes))),
+            ExtType::UInt64 => CdlValue::UInt(u64::from_ne_bytes(array(bytes))),
         }
     }
 
     /// The text for a floating-point value that is not finite; a letter tells `float` from `double`.
     fn special(self) -> Option<&'static str> {
         match self {
-            Value::Float(value) if !value.is_finite() => Some(match value {
+            CdlValue::Float(value) if !value.is_finite() => Some(match value {
                 f32::INFINITY => "Infinityf",
                 f32::NEG_INFINITY => "-Infinityf",
                 _ => "NaNf",
             }),
-            Value::Double(value) => special(value),
+            CdlValue::Double(value) => special(value),
             _ => None,
         }
     }
@@ -95,18 +96,23 @@ pub(super) fn special(value: f64) -> Option<&'static str> {
 }
 
 /// Appends an attribute's value, with the suffix that tells its type.
-pub(crate) fn push_att_value(out: &mut Vec<u8>, ty: ExtType, value: Value, precision: Precision) {
+pub(crate) fn push_att_value(
+    out: &mut Vec<u8>,
+    ty: ExtType,
+    value: CdlValue,
+    precision: Precision,
+) {
     if let Some(text) = value.special() {
         return out.extend_from_slice(text.as_bytes());
     }
     match value {
-        Value::Float(value) => {
+        CdlValue::Float(value) => {
             push_with_point(out, value.into(), precision.float.number);
             out.push(b'f');
         }
-        Value::Double(value) => push_with_point(out, value, precision.double.number),
-        Value::Char(byte) => out.push(byte),
-        Value::Int(_) | Value::UInt(_) => {
+        CdlValue::Double(value) => push_with_point(out, value, precision.double.number),
+        CdlValue::Char(byte) => out.push(byte),
+        CdlValue::Int(_) | CdlValue::UInt(_) => {
             push_integer(out, value);
             out.extend_from_slice(suffix(ty));
         }
@@ -126,10 +132,10 @@ fn suffix(ty: ExtType) -> &'static [u8] {
     }
 }
 
-fn push_integer(out: &mut Vec<u8>, value: Value) {
+fn push_integer(out: &mut Vec<u8>, value: CdlValue) {
     match value {
-        Value::Int(value) => digits::push_integer(out, value.unsigned_abs(), value < 0),
-        Value::UInt(value) => digits::push_integer(out, value, false),
+        CdlValue::Int(value) => digits::push_integer(out, value.unsigned_abs(), value < 0),
+        CdlValue::UInt(value) => digits::push_integer(out, value, false),
         _ => {}
     }
 }
@@ -148,16 +154,16 @@ pub(crate) fn push_with_point(out: &mut Vec<u8>, value: f64, digits: usize) {
 
 /// How the values of one variable are written.
 #[derive(Debug)]
-pub(crate) struct Format {
+pub(crate) struct ValueFormat {
     ty: ExtType,
     custom: Option<CFormat>,
     digits: usize,
-    fill: Option<Value>,
-    /// Where numbers are written as dates.
+    fill: Option<CdlValue>,
+    /// Set if numbers are written as dates.
     times: Option<Times>,
 }
 
-impl Format {
+impl ValueFormat {
     /// For a variable of type `ty` with these attributes: `C_format` as text, and `_FillValue` as one
     /// element in native bytes; `times` if its numbers are to be written as dates.
     pub(crate) fn new(
@@ -166,7 +172,7 @@ impl Format {
         fill: Option<&[u8]>,
         times: Option<Times>,
         precision: Precision,
-    ) -> Format {
+    ) -> ValueFormat {
         let forced = match ty {
             ExtType::Float => precision.float.forced,
             ExtType::Double => precision.double.forced,
@@ -178,12 +184,12 @@ impl Format {
             _ => precision.double.number,
         };
         let fill = match (fill, ty) {
-            (Some(bytes), _) => Some(Value::native(ty, bytes)),
-            // Every byte is a likely value, so that none stands for fill without being told.
+            (Some(bytes), _) => Some(CdlValue::native(ty, bytes)),
+            // Every byte may be a value, so bytes have no default fill value.
             (None, ExtType::Byte | ExtType::UByte) => None,
-            (None, _) => Some(Value::native(ty, &default_fill(ty))),
+            (None, _) => Some(CdlValue::native(ty, &default_fill(ty))),
         };
-        Format { ty, custom, digits, fill, times: times.filter(|_| ty != ExtType::Char) }
+        ValueFormat { ty, custom, digits, fill, times: times.filter(|_| ty != ExtType::Char) }
     }
 
     /// Whether rows of characters are written as strings.
@@ -193,7 +199,7 @@ impl Format {
 
     /// Appends a value of the data section; `_` for the fill value.
     pub(crate) fn push(&self, out: &mut Vec<u8>, element: &[u8]) {
-        let value = Value::native(self.ty, element);
+        let value = CdlValue::native(self.ty, element);
         if self.fill.is_some_and(|fill| is_fill(fill, value)) {
             out.push(b'_');
             return;
@@ -215,17 +221,15 @@ impl Format {
 /// Text of elements that follow each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Texts {
-    /// Of one after the other, each with a comma and a space behind it unless it ends its row.
+    /// The texts one after the other, with a comma and a space after each that does not end its
+    /// row.
     pub(super) text: Vec<u8>,
-    /// Bytes of each.
+    /// Bytes of each text.
     pub(super) lens: Vec<u16>,
 }
 
-/// Bytes of a value with its delimiter, mostly.
-const LIKELY: usize = 12;
-
-impl Format {
-    /// The text of elements of `size` bytes, the first of which is at that column of a row.
+impl ValueFormat {
+    /// The text of elements of `size` bytes. The first one is at `column` of a row.
     pub(super) fn texts(&self, bytes: &[u8], size: usize, column: usize, row_len: usize) -> Texts {
         let n_elems = bytes.len() / size;
         if self.is_plain() {
@@ -236,7 +240,7 @@ impl Format {
                 _ => self.plain_texts::<8>(bytes, column, row_len),
             };
         }
-        let mut text = Vec::with_capacity(n_elems * LIKELY);
+        let mut text = Vec::with_capacity(n_elems * TEXT_BYTES_PER_ELEM);
         let mut lens = Vec::with_capacity(n_elems);
         let mut left = row_len - column;
         for element in bytes.chunks_exact(size) {
@@ -248,23 +252,23 @@ impl Format {
             } else {
                 text.extend_from_slice(b", ");
             }
-            // The widest formats that are taken make some thousand bytes.
+            // The widest valid formats make some thousand bytes.
             lens.push(u16::try_from(text.len() - start).unwrap_or(u16::MAX));
         }
         Texts { text, lens }
     }
 
-    /// Whether values are numbers and nothing is said on how to write them.
+    /// Whether values are numbers without a `C_format` or dates.
     fn is_plain(&self) -> bool {
         self.ty != ExtType::Char && self.custom.is_none() && self.times.is_none()
     }
 
-    /// [`Format::texts`] of such, of `N` bytes each.
+    /// [`ValueFormat::texts`] for plain numbers of `N` bytes.
     fn plain_texts<const N: usize>(&self, bytes: &[u8], column: usize, row_len: usize) -> Texts {
-        /// Room for a value and its delimiter.
+        /// Bytes for a value and its delimiter.
         const ROOM: usize = digits::ROOM + 2;
         let elements = bytes.as_chunks::<N>().0;
-        let mut text = vec![0; elements.len() * LIKELY + ROOM];
+        let mut text = vec![0; elements.len() * TEXT_BYTES_PER_ELEM + ROOM];
         let mut lens = Vec::with_capacity(elements.len());
         let mut other = Vec::new();
         let mut end = 0;
@@ -273,21 +277,22 @@ impl Format {
             if end + ROOM > text.len() {
                 text.resize(2 * text.len(), 0);
             }
-            let value = Value::native(self.ty, element);
+            let value = CdlValue::native(self.ty, element);
             let start = end;
             let room = text[end..].first_chunk_mut();
             let is_fill = self.fill.is_some_and(|fill| is_fill(fill, value));
             end += room
                 .filter(|_| !is_fill)
                 .and_then(|room| match value {
-                    Value::Float(value) => digits::general(room, value.into(), self.digits),
-                    Value::Double(value) => digits::general(room, value, self.digits),
-                    Value::Int(value) => digits::integer(room, value.unsigned_abs(), value < 0),
-                    Value::UInt(value) => digits::integer(room, value, false),
-                    Value::Char(_) => None,
+                    CdlValue::Float(value) => digits::general(room, value.into(), self.digits),
+                    CdlValue::Double(value) => digits::general(room, value, self.digits),
+                    CdlValue::Int(value) => digits::integer(room, value.unsigned_abs(), value < 0),
+                    CdlValue::UInt(value) => digits::integer(room, value, false),
+                    CdlValue::Char(_) => None,
                 })
                 .unwrap_or_else(|| {
-                    // `_` and the like; at most 20 digits, and so no longer than the others.
+                    // `_` and other special texts, and numbers of up to 20 digits. They are no
+                    // longer than the others.
                     other.clear();
                     self.push(&mut other, element);
                     text[end..end + other.len()].copy_from_slice(&other);
@@ -308,21 +313,22 @@ impl Format {
 }
 
 /// Appends a finite value.
-fn push_digits(out: &mut Vec<u8>, value: Value, digits: usize) {
+fn push_digits(out: &mut Vec<u8>, value: CdlValue, digits: usize) {
     match value {
-        Value::Float(value) => push_general(out, value.into(), digits, false, false),
-        Value::Double(value) => push_general(out, value, digits, false, false),
-        Value::Char(byte) => out.push(byte),
-        Value::Int(_) | Value::UInt(_) => push_integer(out, value),
+        CdlValue::Float(value) => push_general(out, value.into(), digits, false, false),
+        CdlValue::Double(value) => push_general(out, value, digits, false, false),
+        CdlValue::Char(byte) => out.push(byte),
+        CdlValue::Int(_) | CdlValue::UInt(_) => push_integer(out, value),
     }
 }
 
-/// Appends a value within one of a user-defined type: no attribute of the variable is about it.
-pub(crate) fn push_plain(out: &mut Vec<u8>, value: Value, precision: Precision) {
+/// Appends a value within a value of a user-defined type. Attributes of the variable do not apply
+/// to it.
+pub(crate) fn push_plain(out: &mut Vec<u8>, value: CdlValue, precision: Precision) {
     let digits = match value {
-        // It ends what C takes for a string.
-        Value::Char(0) => return,
-        Value::Float(_) => precision.float.number,
+        // A NUL ends C's string.
+        CdlValue::Char(0) => return,
+        CdlValue::Float(_) => precision.float.number,
         _ => precision.double.number,
     };
     match value.special() {
@@ -331,12 +337,12 @@ pub(crate) fn push_plain(out: &mut Vec<u8>, value: Value, precision: Precision) 
     }
 }
 
-/// Whether a value is the fill value; for floating point, within one unit of its last place, and all
-/// not-a-numbers are one.
+/// Whether a value is the fill value. Floating-point values may differ by one unit in the last
+/// place, and all NaNs are equal.
 #[inline]
-pub(crate) fn is_fill(fill: Value, value: Value) -> bool {
+pub(crate) fn is_fill(fill: CdlValue, value: CdlValue) -> bool {
     match (fill, value) {
-        (Value::Float(fill), Value::Float(value)) => {
+        (CdlValue::Float(fill), CdlValue::Float(value)) => {
             if (fill > 0.0) != (value > 0.0) {
                 false
             } else if fill.is_finite() && value.is_finite() {
@@ -345,7 +351,7 @@ pub(crate) fn is_fill(fill: Value, value: Value) -> bool {
                 (fill.is_nan() && value.is_nan()) || (fill.is_infinite() && value.is_infinite())
             }
         }
-        (Value::Double(fill), Value::Double(value)) => {
+        (CdlValue::Double(fill), CdlValue::Double(value)) => {
             if (fill > 0.0) != (value > 0.0) {
                 false
             } else if fill.is_finite() && value.is_finite() {
@@ -362,7 +368,7 @@ pub(crate) fn is_fill(fill: Value, value: Value) -> bool {
 mod tests {
     use super::*;
 
-    fn att(ty: ExtType, value: Value) -> String {
+    fn att(ty: ExtType, value: CdlValue) -> String {
         let mut out = Vec::new();
         push_att_value(&mut out, ty, value, Precision::default());
         String::from_utf8(out).unwrap()
@@ -370,20 +376,20 @@ mod tests {
 
     #[test]
     fn attributes_show_their_type() {
-        assert_eq!(att(ExtType::Byte, Value::Int(-1)), "-1b");
-        assert_eq!(att(ExtType::UInt64, Value::UInt(u64::MAX)), "18446744073709551615ULL");
-        assert_eq!(att(ExtType::Float, Value::Float(1.0)), "1.f");
-        assert_eq!(att(ExtType::Float, Value::Float(-0.5)), "-0.5f");
-        assert_eq!(att(ExtType::Float, Value::Float(1e20)), "1.e+20f");
-        assert_eq!(att(ExtType::Double, Value::Double(100.0)), "100.");
-        assert_eq!(att(ExtType::Double, Value::Double(1.5e-10)), "1.5e-10");
-        assert_eq!(att(ExtType::Float, Value::Float(f32::NEG_INFINITY)), "-Infinityf");
-        assert_eq!(att(ExtType::Double, Value::Double(f64::NAN)), "NaN");
+        assert_eq!(att(ExtType::Byte, CdlValue::Int(-1)), "-1b");
+        assert_eq!(att(ExtType::UInt64, CdlValue::UInt(u64::MAX)), "18446744073709551615ULL");
+        assert_eq!(att(ExtType::Float, CdlValue::Float(1.0)), "1.f");
+        assert_eq!(att(ExtType::Float, CdlValue::Float(-0.5)), "-0.5f");
+        assert_eq!(att(ExtType::Float, CdlValue::Float(1e20)), "1.e+20f");
+        assert_eq!(att(ExtType::Double, CdlValue::Double(100.0)), "100.");
+        assert_eq!(att(ExtType::Double, CdlValue::Double(1.5e-10)), "1.5e-10");
+        assert_eq!(att(ExtType::Float, CdlValue::Float(f32::NEG_INFINITY)), "-Infinityf");
+        assert_eq!(att(ExtType::Double, CdlValue::Double(f64::NAN)), "NaN");
     }
 
     #[test]
     fn rows_end_without_a_comma() {
-        let format = Format::new(ExtType::Short, None, None, None, Precision::default());
+        let format = ValueFormat::new(ExtType::Short, None, None, None, Precision::default());
         let bytes: Vec<u8> = [1i16, -20, 300, -32767, 5].map(i16::to_ne_bytes).concat();
         let Texts { text, lens } = format.texts(&bytes, 2, 2, 4);
         assert_eq!(String::from_utf8(text).unwrap(), "1, -20300, _, 5, ");
@@ -392,7 +398,7 @@ mod tests {
 
     #[test]
     fn fill_values_are_recognised() {
-        let format = Format::new(ExtType::Float, None, None, None, Precision::default());
+        let format = ValueFormat::new(ExtType::Float, None, None, None, Precision::default());
         let text = |value: f32| {
             let mut out = Vec::new();
             format.push(&mut out, &value.to_ne_bytes());
@@ -404,7 +410,7 @@ mod tests {
         assert_eq!(text(f32::from_bits(0x7CF0_0004)), "9.969213e+36");
         assert_eq!(text(-fill), "-9.96921e+36");
         assert_eq!(text(0.1), "0.1");
-        let bytes = Format::new(ExtType::Byte, None, None, None, Precision::default());
+        let bytes = ValueFormat::new(ExtType::Byte, None, None, None, Precision::default());
         let mut out = Vec::new();
         bytes.push(&mut out, &[0x81]);
         assert_eq!(out, b"-127");

@@ -10,42 +10,44 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// A piece of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum Argument {
     /// An option, with its argument where it takes one.
     Option(char, Option<OsString>),
-    /// What is no option.
+    /// Any other argument.
     Operand(OsString),
-    /// A letter that is none.
+    /// A letter that is no option.
     Unknown(char),
-    /// An option whose argument is missing.
+    /// An option without the argument that it needs.
     NoArgument(char),
 }
 
-impl Piece {
+impl Argument {
     /// The first line of the complaint about a piece that is wrong, without the name of the program.
     pub(super) fn complaint(&self) -> Option<String> {
         match self {
-            Piece::Unknown(letter) => Some(format!("invalid option -- '{letter}'")),
-            Piece::NoArgument(letter) => Some(format!("option requires an argument -- '{letter}'")),
-            Piece::Option(..) | Piece::Operand(_) => None,
+            Argument::Unknown(letter) => Some(format!("invalid option -- '{letter}'")),
+            Argument::NoArgument(letter) => {
+                Some(format!("option requires an argument -- '{letter}'"))
+            }
+            Argument::Option(..) | Argument::Operand(_) => None,
         }
     }
 }
 
 /// Splits arguments, without the name of the program. `letters` are those of `getopt`: one with a
 /// colon behind it takes an argument.
-pub(super) fn split(args: &[OsString], letters: &str) -> Vec<Piece> {
+pub(super) fn split(args: &[OsString], letters: &str) -> Vec<Argument> {
     split_for(args, letters, std::env::var_os("POSIXLY_CORRECT").is_some())
 }
 
-fn split_for(args: &[OsString], letters: &str, stops_at_operand: bool) -> Vec<Piece> {
+fn split_for(args: &[OsString], letters: &str, stops_at_operand: bool) -> Vec<Argument> {
     let mut args: VecDeque<&OsStr> = args.iter().map(OsString::as_os_str).collect();
     let mut pieces = Vec::new();
     let mut ended = false;
     while let Some(arg) = args.pop_front() {
         let bytes = arg.as_bytes();
         if ended || bytes.len() < 2 || bytes[0] != b'-' {
-            pieces.push(Piece::Operand(arg.to_owned()));
+            pieces.push(Argument::Operand(arg.to_owned()));
             ended |= stops_at_operand;
             continue;
         }
@@ -58,8 +60,8 @@ fn split_for(args: &[OsString], letters: &str, stops_at_operand: bool) -> Vec<Pi
             rest = behind;
             let letter = char::from(byte);
             match takes(letters, letter) {
-                None => pieces.push(Piece::Unknown(letter)),
-                Some(false) => pieces.push(Piece::Option(letter, None)),
+                None => pieces.push(Argument::Unknown(letter)),
+                Some(false) => pieces.push(Argument::Option(letter, None)),
                 Some(true) => {
                     let argument = match rest {
                         b"" => args.pop_front().map(OsStr::to_owned),
@@ -67,8 +69,8 @@ fn split_for(args: &[OsString], letters: &str, stops_at_operand: bool) -> Vec<Pi
                     };
                     rest = b"";
                     pieces.push(match argument {
-                        Some(argument) => Piece::Option(letter, Some(argument)),
-                        None => Piece::NoArgument(letter),
+                        Some(argument) => Argument::Option(letter, Some(argument)),
+                        None => Argument::NoArgument(letter),
                     });
                 }
             }
@@ -77,7 +79,7 @@ fn split_for(args: &[OsString], letters: &str, stops_at_operand: bool) -> Vec<Pi
     pieces
 }
 
-/// Whether an option takes an argument; `None` for what is none.
+/// Whether an option takes an argument; `None` for a letter that is no option.
 fn takes(letters: &str, letter: char) -> Option<bool> {
     let at = letters.find(letter).filter(|_| letter != ':')?;
     Some(letters[at + letter.len_utf8()..].starts_with(':'))
@@ -87,18 +89,18 @@ fn takes(letters: &str, letter: char) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn pieces(line: &str, stops: bool) -> Vec<Piece> {
+    fn pieces(line: &str, stops: bool) -> Vec<Argument> {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         split_for(&args, "k:d:su", stops)
     }
 
-    fn option(letter: char, argument: &str) -> Piece {
+    fn option(letter: char, argument: &str) -> Argument {
         let argument = (!argument.is_empty()).then(|| OsString::from(argument));
-        Piece::Option(letter, argument)
+        Argument::Option(letter, argument)
     }
 
-    fn operand(text: &str) -> Piece {
-        Piece::Operand(OsString::from(text))
+    fn operand(text: &str) -> Argument {
+        Argument::Operand(OsString::from(text))
     }
 
     #[test]
@@ -117,7 +119,7 @@ mod tests {
         assert_eq!(complaint("-k").unwrap(), "option requires an argument -- 'k'");
         assert_eq!(complaint("-5").unwrap(), "invalid option -- '5'");
         assert_eq!(complaint("-:").unwrap(), "invalid option -- ':'");
-        assert_eq!(pieces("--help", false)[0], Piece::Unknown('-'));
+        assert_eq!(pieces("--help", false)[0], Argument::Unknown('-'));
         assert_eq!(complaint("-s"), None);
     }
 }

@@ -14,19 +14,20 @@ use std::process::ExitCode;
 
 use zonda::NcError;
 
-/// What runs a tool. The first argument is the name it was called by, which its messages begin with.
-type Run = fn(&[OsString]) -> ExitCode;
+/// Runs a tool. The first argument is the name that it was called by, with which its messages
+/// begin.
+type ToolFn = fn(&[OsString]) -> ExitCode;
 
 /// Tools by name.
-const TOOLS: [(&str, Run); 4] = [
+const TOOLS: [(&str, ToolFn); 4] = [
     ("nccopy", nccopy::run),
     ("ncdump", ncdump::run),
     ("ncgen", ncgen::run),
     ("ncgen3", ncgen::run_classic),
 ];
 
-/// The tool that the program was called as; `None` for `zonda` and whatever else.
-pub(crate) fn tool(called: &OsStr) -> Option<Run> {
+/// The tool that the program was called as; `None` for `zonda` and any other name.
+pub(crate) fn tool(called: &OsStr) -> Option<ToolFn> {
     let name = Path::new(called).file_name()?;
     TOOLS.iter().find(|(known, _)| name == *known).map(|(_, run)| *run)
 }
@@ -34,10 +35,10 @@ pub(crate) fn tool(called: &OsStr) -> Option<Run> {
 /// `EISDIR` of Linux.
 const IS_A_FOLDER: i32 = 21;
 
-/// What the reference says of an error of the library, as `nc_strerror` does.
+/// The text of an error, as `nc_strerror` of the reference has it.
 fn text_of(code: NcError) -> String {
     match code {
-        // A folder is opened there, and no format is found in it.
+        // The reference opens a folder as a file and then finds no format in it.
         NcError::System(IS_A_FOLDER) => NcError::NotNc.to_string(),
         NcError::System(number) => {
             let text = code.to_string();

@@ -13,13 +13,13 @@ use super::info::grouped;
 use crate::failure::Result;
 use crate::{input, progress};
 
-/// Findings that are shown of a file unless all are asked for.
+/// The most findings that are shown for a file without `--all`.
 const MOST_SHOWN: usize = 20;
 /// Exit status where something is damaged.
 const DAMAGED: u8 = 1;
-/// Exit status where something could not be looked at.
+/// Exit status where something could not be checked.
 const UNCHECKED: u8 = 2;
-/// Exit status where something is sound and netCDF has no words for it.
+/// Exit status where something is sound but cannot be represented in netCDF.
 const NO_WORDS: u8 = 3;
 
 /// Checks that files are sound
@@ -61,7 +61,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         match progress::watched(args.quiet, |progress| check(&input::place(path), progress))? {
             Ok(checked) => {
                 if args.json {
-                    let report = Report::of(path, &checked);
+                    let report = FileReport::of(path, &checked);
                     serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
                     writeln!(out)?;
                 } else if !args.quiet {
@@ -76,7 +76,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
                 status = worse(status, grade);
             }
             Err(error) => {
-                // In the order of the files, also where both streams go to one place.
+                // Flushes, so that messages stay in the order of the files where both streams have
+                // one target.
                 out.flush()?;
                 eprintln!("zonda: {}", error.line());
                 status = worse(status, UNCHECKED);
@@ -86,7 +87,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     Ok(ExitCode::from(status))
 }
 
-/// The exit status that matters more: damage most, and all more than none.
+/// The more important exit status: damage comes first, and success last.
 fn worse(a: u8, b: u8) -> u8 {
     match (a, b) {
         (0, other) | (other, 0) => other,
@@ -157,7 +158,7 @@ fn shown(finding: &Finding) -> String {
 
 /// What was found in a file, for machines.
 #[derive(Serialize)]
-struct Report<'a> {
+struct FileReport<'a> {
     path: Cow<'a, str>,
     /// `null` for a file that cannot be opened.
     format: Option<&'static str>,
@@ -169,11 +170,11 @@ struct Report<'a> {
     data_bytes: u64,
     unaccounted_bytes: u64,
     n_findings: u64,
-    findings: Vec<Found<'a>>,
+    findings: Vec<FindingReport<'a>>,
 }
 
 #[derive(Serialize)]
-struct Found<'a> {
+struct FindingReport<'a> {
     /// `damage`, `unchecked`, `unrepresentable`, `remark`
     grade: &'static str,
     object: Option<&'a str>,
@@ -182,9 +183,9 @@ struct Found<'a> {
     what: &'a str,
 }
 
-impl<'a> Report<'a> {
-    fn of(path: &'a Path, checked: &'a Checked) -> Report<'a> {
-        let found = |finding: &'a Finding| Found {
+impl<'a> FileReport<'a> {
+    fn of(path: &'a Path, checked: &'a Checked) -> FileReport<'a> {
+        let found = |finding: &'a Finding| FindingReport {
             grade: match finding.grade {
                 Grade::Damage => "damage",
                 Grade::Unchecked => "unchecked",
@@ -195,7 +196,7 @@ impl<'a> Report<'a> {
             byte: finding.at,
             what: &finding.what,
         };
-        Report {
+        FileReport {
             path: path.to_string_lossy(),
             format: checked.format.map(zonda::Format::kind),
             sound: checked.worst().is_none_or(|grade| grade <= Grade::NoWords),

@@ -17,7 +17,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    // The generator panics when it cannot write; a closed pipe is no reason to.
+    // The generator panics if it cannot write, so it writes to memory: a closed pipe is no reason
+    // to panic.
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut crate::definition(), "zonda", &mut text);
     out.write_all(&text)?;

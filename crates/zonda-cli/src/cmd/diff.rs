@@ -9,7 +9,7 @@ use zonda::copy::Pattern;
 use zonda::diff::{DiffOptions, Difference, How, Side, Tolerance, ValuesDiffer, diff};
 
 use super::info::grouped;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{input, progress};
 
 /// Exit status where something is different.
@@ -81,8 +81,12 @@ fn tolerance(text: &str) -> std::result::Result<f64, String> {
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     match compare(args, out) {
-        // Not the same as being different.
-        Err(failure @ (Failure::Failed(_) | Failure::InFile(_) | Failure::Library(_))) => {
+        // An error must not have the exit status of a difference.
+        Err(
+            failure @ (CommandFailure::Failed(_)
+            | CommandFailure::InFile(_)
+            | CommandFailure::Library(_)),
+        ) => {
             out.flush()?;
             eprintln!("zonda: {}", failure.into_text());
             Ok(ExitCode::from(TROUBLE))
@@ -108,8 +112,8 @@ fn compare(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     zonda_runtime::memory::limit(options.memory_bytes / 4);
     let (first, second) = (input::open(&args.first)?, input::open(&args.second)?);
     if options.values && !args.quiet {
-        input::tell_of_missing(&first, &args.first)?;
-        input::tell_of_missing(&second, &args.second)?;
+        input::warn_of_missing(&first, &args.first)?;
+        input::warn_of_missing(&second, &args.second)?;
     }
     let mut written: Result<()> = Ok(());
     let mut seen = false;
@@ -130,7 +134,7 @@ fn compare(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     })?;
     written?;
     match done {
-        // Ended on purpose.
+        // `--quiet` stopped the comparison at the first difference.
         Err(_) if is_enough.get() => {}
         done => drop(done?),
     }
@@ -164,7 +168,7 @@ fn shown(values: &ValuesDiffer) -> String {
 
 /// A difference, for machines.
 #[derive(Serialize)]
-struct Told<'a> {
+struct DifferenceJson<'a> {
     thing: String,
     path: &'a str,
     /// `only in first`, `only in second`, `values`, `not comparable`, or what of the definition.
@@ -186,7 +190,7 @@ struct Told<'a> {
 }
 
 fn json(out: &mut dyn Write, difference: &Difference) -> Result<()> {
-    let mut told = Told {
+    let mut record = DifferenceJson {
         thing: difference.thing.to_string(),
         path: &difference.path,
         what: "values",
@@ -199,24 +203,24 @@ fn json(out: &mut dyn Write, difference: &Difference) -> Result<()> {
         largest_at: None,
     };
     match &difference.how {
-        How::OnlyIn(Side::First) => told.what = "only in first",
-        How::OnlyIn(Side::Second) => told.what = "only in second",
+        How::OnlyIn(Side::First) => record.what = "only in first",
+        How::OnlyIn(Side::Second) => record.what = "only in second",
         How::NotComparable(why) => {
-            told.what = "not comparable";
-            told.first = Some(why);
+            record.what = "not comparable";
+            record.first = Some(why);
         }
         How::Defined { what, first, second } => {
-            (told.what, told.first, told.second) = (what, Some(&**first), Some(&**second));
+            (record.what, record.first, record.second) = (what, Some(&**first), Some(&**second));
         }
         How::Values(values) => {
-            (told.first, told.second) = (Some(&*values.first), Some(&*values.second));
-            (told.differing, told.values) = (Some(values.n), Some(values.of));
-            told.at = Some(&values.at);
-            told.largest = values.largest.as_ref().map(|(by, _)| *by);
-            told.largest_at = values.largest.as_ref().map(|(_, at)| &at[..]);
+            (record.first, record.second) = (Some(&*values.first), Some(&*values.second));
+            (record.differing, record.values) = (Some(values.n), Some(values.of));
+            record.at = Some(&values.at);
+            record.largest = values.largest.as_ref().map(|(by, _)| *by);
+            record.largest_at = values.largest.as_ref().map(|(_, at)| &at[..]);
         }
     }
-    serde_json::to_writer(&mut *out, &told).map_err(std::io::Error::from)?;
+    serde_json::to_writer(&mut *out, &record).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)
 }
 

@@ -10,7 +10,7 @@ use clap::ArgAction;
 
 use crate::cdl::times::TimeStyle;
 use crate::cdl::values::{Digits, Precision};
-use crate::cdl::{self, IndexOrder, Options, Selection, names};
+use crate::cdl::{self, CdlOptions, DataSelection, IndexOrder, names};
 use crate::failure::Result;
 use crate::input;
 
@@ -90,7 +90,7 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// As `ncdump`, looks at the first letter only, in either case.
+/// Reads the order of indices. Only the first letter counts, in either case, as in `ncdump`.
 fn order(text: &str) -> std::result::Result<IndexOrder, String> {
     match text.as_bytes().first().map(u8::to_ascii_lowercase) {
         Some(b'c') => Ok(IndexOrder::C),
@@ -135,7 +135,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Options of which nothing shows, and beside which others.
+    /// Options that have no effect, each with the option that makes it so.
     fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
         let of_data = [
             ("-v", self.variables.is_some()),
@@ -168,19 +168,19 @@ impl Args {
         without
     }
 
-    fn options(&self) -> Options {
+    fn options(&self) -> CdlOptions {
         let name = match &self.name {
             Some(name) => name.as_bytes().to_vec(),
             None if input::is_stdin(&self.file) => b"stdin".to_vec(),
             None => names::of_path(input::place(&self.file).as_os_str().as_bytes()),
         };
         let separator = if self.iso_times { b'T' } else { b' ' };
-        Options {
+        CdlOptions {
             name,
             selection: match (self.header, self.coordinates) {
-                (true, _) => Selection::Header,
-                (false, true) => Selection::Coordinates,
-                (false, false) => Selection::Data,
+                (true, _) => DataSelection::Header,
+                (false, true) => DataSelection::Coordinates,
+                (false, false) => DataSelection::Data,
             },
             variables: self.variables.as_deref().map_or(Vec::new(), names::list),
             groups: self.groups.as_deref().map_or(Vec::new(), names::list),

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// The helper process of programs that run with ZONDA_ASYNC=helper; not to be called by hand
 ///
@@ -35,31 +35,32 @@ pub(crate) struct Args {
 
 pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     if let Some(pid) = args.started {
-        // This process ends at once, and the one that stays is no child of the program.
-        let own = std::env::current_exe().map_err(|error| Failure::text(error.to_string()))?;
+        // This process ends at once. The one that it started stays, and is no child of the program.
+        let own =
+            std::env::current_exe().map_err(|error| CommandFailure::text(error.to_string()))?;
         let mut command = Command::new(own);
-        // The number is for those who look at the list of processes.
+        // The number only shows in lists of processes.
         command.args(["iod", "--program", &pid.to_string()]);
         command.stdin(Stdio::inherit()).stdout(Stdio::null());
-        command.spawn().map_err(|error| Failure::text(error.to_string()))?;
+        command.spawn().map_err(|error| CommandFailure::text(error.to_string()))?;
         return crate::done();
     }
     if args.program.is_none() {
-        return Err(Failure::Usage(
+        return Err(CommandFailure::Usage(
             "iod: the library starts it for programs that run with ZONDA_ASYNC=helper; see --help"
                 .to_owned(),
         ));
     }
-    // Refused only to the leader of a group, which then has one of its own.
+    // This fails only for the leader of a process group, which has a group of its own already.
     let _ = rustix::process::setsid();
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         // The program decides when it ends.
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
-            .map_err(|error| Failure::text(error.to_string()))?;
+            .map_err(|error| CommandFailure::text(error.to_string()))?;
     }
     match zonda::serve_as_helper(std::io::stdin().as_fd()) {
         Ok(true) => crate::done(),
-        Ok(false) => Err(Failure::Reported),
-        Err(error) => Err(Failure::text(format!("iod: {error}"))),
+        Ok(false) => Err(CommandFailure::Reported),
+        Err(error) => Err(CommandFailure::text(format!("iod: {error}"))),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Writes a manual page to standard output
 ///
@@ -16,16 +16,16 @@ pub(crate) struct Args {
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut zonda = crate::definition();
-    // Gives the parts their full names: `zonda run`.
+    // Gives subcommands their full names: `zonda run`.
     zonda.build();
     let page = match &args.command {
         None => zonda,
         Some(name) => zonda
             .find_subcommand(name)
             .cloned()
-            .ok_or_else(|| Failure::Usage(format!("there is no command `{name}`")))?,
+            .ok_or_else(|| CommandFailure::Usage(format!("there is no command `{name}`")))?,
     };
-    // The parts have no version of their own, so the whole's is named.
+    // Subcommands have no version of their own, so they get that of `zonda`.
     clap_mangen::Man::new(page).source(concat!("zonda ", env!("CARGO_PKG_VERSION"))).render(out)?;
     crate::done()
 }

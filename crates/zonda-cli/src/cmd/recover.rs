@@ -9,12 +9,12 @@ use zonda::copy::{CopiedVar, CopyOptions, Lost, copy_dataset};
 use zonda::{Damaged, Dataset, NcError, Recovery};
 
 use super::info::grouped;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::{input, progress};
 
 /// Exit status where something is lost.
 const PARTLY: u8 = 3;
-/// Losses that are shown unless all are asked for.
+/// The most losses that are shown without `--all`.
 const MOST_SHOWN: usize = 20;
 
 /// Repairs files whose writer died, and saves what can be read of damaged ones
@@ -69,8 +69,8 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// What was done, and whether the file is right now.
-fn told(recovery: Recovery) -> (&'static str, bool) {
+/// A verb for what was done, and whether the file is in order now.
+fn outcome(recovery: Recovery) -> (&'static str, bool) {
     match recovery {
         Recovery::Nothing => ("nothing to recover", true),
         Recovery::Untouched => ("unchanged since its last commit; journal removed", true),
@@ -89,7 +89,7 @@ fn told(recovery: Recovery) -> (&'static str, bool) {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     if let Some(target) = &args.to {
         let [source] = &args.files[..] else {
-            return Err(Failure::Usage("--to goes with one file; see --help".to_owned()));
+            return Err(CommandFailure::Usage("--to goes with one file; see --help".to_owned()));
         };
         return save(args, source, target, out);
     }
@@ -102,7 +102,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
                 failed |= !right;
             }
             Err(error) => {
-                // In the order of the files, also where both streams go to one place.
+                // Flushes, so that messages stay in the order of the files where both streams have
+                // one target.
                 out.flush()?;
                 eprintln!("zonda: {}", error.line());
                 if let Some(owner) = error.refused_owner() {
@@ -112,13 +113,13 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             }
         }
     }
-    if failed { Err(Failure::Reported) } else { crate::done() }
+    if failed { Err(CommandFailure::Reported) } else { crate::done() }
 }
 
 /// The number of a user.
 fn user(name: &str) -> Result<u32> {
     zonda::storage::neighbour::user_id(name)
-        .ok_or_else(|| Failure::Usage(format!("there is no user {name}; see --help")))
+        .ok_or_else(|| CommandFailure::Usage(format!("there is no user {name}; see --help")))
 }
 
 /// Writes what a journal changes.
@@ -128,7 +129,7 @@ fn list(path: &Path, verb: &str, lines: &[String], out: &mut dyn Write) -> std::
     out.flush()
 }
 
-/// Says what the journal of another user would change, which is not done.
+/// Shows what the journal of another user would change. Nothing is changed.
 fn foreign(path: &Path, owner: u32, out: &mut dyn Write) -> Result<()> {
     let mut lines = Vec::new();
     let mut show = |shown: &[String]| {
@@ -140,7 +141,7 @@ fn foreign(path: &Path, owner: u32, out: &mut dyn Write) -> Result<()> {
         Ok(Recovery::NotItsJournal) => {
             writeln!(out, "{}: the journal was not written for this file", path.display())?;
         }
-        // It is as good as none, or its writer is alive, or it cannot be read.
+        // There is nothing to show: the journal is void, its writer is alive, or it cannot be read.
         _ => return Ok(()),
     }
     writeln!(
@@ -151,7 +152,7 @@ fn foreign(path: &Path, owner: u32, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Completes what was begun in a file, and then its number of records.
+/// Completes the change that was begun in a file, then corrects its number of records.
 fn repair(
     path: &Path,
     records: bool,
@@ -161,12 +162,12 @@ fn repair(
     let done = match trusted {
         None => zonda::recover(path)?,
         Some(user) => zonda::recover_of(path, user, &mut |lines| {
-            // Who closed the output does not see it, and asked for it all the same.
+            // The repair goes on even if the reader of the output went away.
             let _ = list(path, "changes", lines, out);
             Ok(())
         })?,
     };
-    let (what, right) = told(done);
+    let (what, right) = outcome(done);
     if !right {
         return Ok((what.to_owned(), right));
     }
@@ -191,8 +192,8 @@ fn repair(
     Ok((format!("{what}; {counted}"), true))
 }
 
-/// What shows at the first look that a file is damaged otherwise than by its writer's death, so that
-/// nobody takes the answer that nothing was left to complete for one that it is sound.
+/// Damage that has another cause than the writer's death, as far as opening the file shows it.
+/// Without this, users could take "nothing to complete" for "sound".
 fn damage(path: &Path) -> Option<String> {
     let look = || {
         let file = Dataset::open(path, &zonda::OpenOptions::default())?;

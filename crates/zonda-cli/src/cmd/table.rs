@@ -4,20 +4,20 @@ use std::io::Write;
 
 use crate::failure::Result;
 
-/// A table, its columns as wide as they need to be.
-pub(super) struct Table<const N: usize> {
-    /// The first are the heads.
+/// A table whose columns are as wide as their texts.
+pub(super) struct TextTable<const N: usize> {
+    /// All rows; the first one has the heads.
     pub(super) rows: Vec<[String; N]>,
-    /// Columns with text; those after them have numbers.
+    /// How many columns have text. The others have numbers, which are aligned to the right.
     n_texts: usize,
 }
 
-impl<const N: usize> Table<N> {
-    pub(super) fn new(heads: [&str; N], n_texts: usize) -> Table<N> {
-        Table { rows: vec![heads.map(str::to_owned)], n_texts }
+impl<const N: usize> TextTable<N> {
+    pub(super) fn new(heads: [&str; N], n_texts: usize) -> TextTable<N> {
+        TextTable { rows: vec![heads.map(str::to_owned)], n_texts }
     }
 
-    /// Writes it, if it has more than its heads.
+    /// Writes the table, unless it has only heads.
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<()> {
         let rows = if self.rows.len() > 1 { &self.rows[..] } else { &[] };
         let width =

@@ -1,48 +1,52 @@
-//! Shapes of chunks that `-c` asks for: `DIM/N,…` for all variables, or `VAR:N,…` for one.
+//! Reads the shapes of chunks that `-c` asks for: `DIM/N,…` for all variables, or `VAR:N,…` for
+//! one.
 
 use std::collections::BTreeMap;
 
 use zonda::NcError;
 
-use super::Refusal;
+use super::NccopyRefusal;
 use super::options::integer;
-use super::tree::{Group, Var, joined, parts, same};
+use super::tree::{SourceGroup, SourceVar, joined, parts, same};
 
-/// What `-c` says of one variable.
+/// What `-c` says about one variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VarChunks {
-    /// `VAR:`: no chunks, unless something else makes some.
+    /// `VAR:`: no chunks, unless another option needs them.
     Omitted,
-    /// In one run.
+    /// Contiguous.
     Contiguous,
-    /// In the header.
+    /// Compact.
     Compact,
-    /// Of this shape, where 0 stands for what there would be otherwise.
+    /// Chunks of this shape, where 0 stands for the length without this option.
     Shape(Vec<u64>),
 }
 
-/// All of it, by paths in the source.
+/// What all `-c` say, by paths in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Chunks {
+pub(super) struct ChunkOptions {
     /// `/`: no chunks at all.
     pub omitted: bool,
-    /// Elements along dimensions; 0 for a dimension without elements.
+    /// Elements of a chunk along dimensions; 0 for a dimension without elements.
     dims: BTreeMap<Vec<u8>, u64>,
-    /// Of several for a variable, the first one.
+    /// By variable; of several options for a variable the first counts.
     vars: BTreeMap<Vec<u8>, VarChunks>,
 }
 
-impl Chunks {
+impl ChunkOptions {
     /// Reads the arguments of `-c`. Of several that are about dimensions, the last one counts.
     ///
     /// # Errors
     /// `NC_EINVAL` for what is malformed, `NC_EBADDIM`, `NC_ENOTVAR` and `NC_ENOGRP` for what is not
     /// there, `NC_EBADCHUNK` for chunks that are longer than their dimensions.
-    pub(super) fn read(specs: &[Vec<u8>], tree: &[Group]) -> Result<Chunks, Refusal> {
-        let mut chunks = Chunks::default();
+    pub(super) fn read(
+        specs: &[Vec<u8>],
+        tree: &[SourceGroup],
+    ) -> Result<ChunkOptions, NccopyRefusal> {
+        let mut chunks = ChunkOptions::default();
         for spec in specs.iter().filter(|spec| !spec.is_empty()) {
             let refused =
-                |code| Refusal::code(code, format!("-c {}", String::from_utf8_lossy(spec)));
+                |code| NccopyRefusal::code(code, format!("-c {}", String::from_utf8_lossy(spec)));
             match spec.iter().position(|&byte| byte == b':') {
                 None => chunks.read_dims(spec, tree).map_err(refused)?,
                 Some(colon) => {
@@ -55,7 +59,7 @@ impl Chunks {
         Ok(chunks)
     }
 
-    fn read_dims(&mut self, spec: &[u8], tree: &[Group]) -> Result<(), NcError> {
+    fn read_dims(&mut self, spec: &[u8], tree: &[SourceGroup]) -> Result<(), NcError> {
         self.omitted = false;
         self.dims.clear();
         if matches!(spec, b"/" | b"//") {
@@ -63,7 +67,7 @@ impl Chunks {
             return Ok(());
         }
         let parts = split(spec);
-        // Before any name is looked up.
+        // The syntax is checked before any name is looked up.
         if parts.iter().skip(1).rev().skip(1).any(|part| part.is_empty()) {
             return Err(NcError::Inval);
         }
@@ -83,18 +87,18 @@ impl Chunks {
         Ok(())
     }
 
-    /// What is said of a variable.
+    /// What was said about a variable.
     pub(super) fn of_var(&self, path: &[u8]) -> Option<&VarChunks> {
         self.vars.get(path)
     }
 
-    /// Elements along a dimension.
+    /// Elements of a chunk along a dimension.
     pub(super) fn of_dim(&self, path: &[u8]) -> Option<u64> {
         self.dims.get(path).copied()
     }
 }
 
-/// Parts between commas that have no `\` before them.
+/// Splits at commas that have no `\` before them.
 fn split(spec: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -110,8 +114,8 @@ fn split(spec: &[u8]) -> Vec<&[u8]> {
 
 /// A dimension of the root, or one by its path: its path and length. Its name may have `\` before
 /// special characters.
-fn find_dim(asked: &[u8], tree: &[Group]) -> Result<(Vec<u8>, u64), NcError> {
-    let (group, name) = parts(asked);
+fn find_dim(requested: &[u8], tree: &[SourceGroup]) -> Result<(Vec<u8>, u64), NcError> {
+    let (group, name) = parts(requested);
     let group = group.unwrap_or(b"/");
     let group = tree.iter().find(|known| known.path == group).ok_or(NcError::NoGrp)?;
     let plain = unescaped(name);
@@ -130,8 +134,11 @@ fn unescaped(name: &[u8]) -> Vec<u8> {
 }
 
 /// A variable of the root, or one by its path.
-fn find_var<'t>(asked: &[u8], tree: &'t [Group]) -> Result<(Vec<u8>, &'t Var), NcError> {
-    let (group, name) = parts(asked);
+fn find_var<'t>(
+    requested: &[u8],
+    tree: &'t [SourceGroup],
+) -> Result<(Vec<u8>, &'t SourceVar), NcError> {
+    let (group, name) = parts(requested);
     let path = match group {
         None => b"/".to_vec(),
         Some(path) if path.starts_with(b"/") => path.to_vec(),
@@ -142,7 +149,7 @@ fn find_var<'t>(asked: &[u8], tree: &'t [Group]) -> Result<(Vec<u8>, &'t Var), N
     Ok((joined(&group.path, &var.name), var))
 }
 
-fn of_var(name: &[u8], spec: &[u8], tree: &[Group]) -> Result<(Vec<u8>, VarChunks), NcError> {
+fn of_var(name: &[u8], spec: &[u8], tree: &[SourceGroup]) -> Result<(Vec<u8>, VarChunks), NcError> {
     let (path, var) = find_var(name, tree)?;
     let chunks = match spec.to_ascii_lowercase().as_slice() {
         b"" => VarChunks::Omitted,
@@ -168,12 +175,12 @@ mod tests {
     use super::super::tree::tests::group;
     use super::*;
 
-    fn read(specs: &[&str]) -> Result<Chunks, NcError> {
+    fn read(specs: &[&str]) -> Result<ChunkOptions, NcError> {
         let tree =
             [group("/", &[("t", 100), ("x", 40), ("a,b", 5), ("z", 0)]), group("/g", &[("y", 7)])];
         let specs: Vec<Vec<u8>> = specs.iter().map(|spec| spec.as_bytes().to_vec()).collect();
-        Chunks::read(&specs, &tree).map_err(|refusal| match refusal {
-            Refusal::Code(code, why) => {
+        ChunkOptions::read(&specs, &tree).map_err(|refusal| match refusal {
+            NccopyRefusal::Code(code, why) => {
                 assert!(why.starts_with("-c "), "{why}");
                 code
             }
@@ -188,14 +195,14 @@ mod tests {
         assert_eq!(chunks.of_dim(b"/x"), Some(40));
         assert_eq!(chunks.of_dim(b"/g/y"), Some(3));
         assert_eq!(chunks.of_dim(b"/z"), None);
-        // Longer than the dimension is for the library to refuse.
+        // The library refuses chunks that are longer than the dimension.
         assert_eq!(read(&["t/0x400"]).unwrap().of_dim(b"/t"), Some(1024));
         assert_eq!(read(&[r"a\,b/5"]).unwrap().of_dim(b"/a,b"), Some(5));
         let last = read(&["t/10", "x/2"]).unwrap();
         assert_eq!((last.of_dim(b"/t"), last.of_dim(b"/x")), (None, Some(2)));
         assert!(read(&["/"]).unwrap().omitted && read(&["//"]).unwrap().omitted);
         assert!(!read(&["/", "t/1"]).unwrap().omitted);
-        assert_eq!(read(&[""]), Ok(Chunks::default()));
+        assert_eq!(read(&[""]), Ok(ChunkOptions::default()));
     }
 
     #[test]

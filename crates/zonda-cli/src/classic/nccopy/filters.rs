@@ -2,10 +2,10 @@
 
 use zonda::{FilterSpec, filter_text};
 
-/// A filter of some variables, or that they have none.
+/// A filter for some variables, or the request that they have none.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FilterOption {
-    /// Path of the variable with `\` before special characters; `*` for all.
+    /// Path of the variable with `\` before special characters; `*` for all variables.
     vars: Vec<u8>,
     /// Number and parameters; `None` for no filters.
     filter: Option<filter_text::Filter>,
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Vec<FilterOption>> {
     Some(options)
 }
 
-/// What is before the first such byte without a `\` before it, and what is behind it.
+/// Splits at the first `separator` that has no `\` before it.
 fn split_at(text: &[u8], separator: u8) -> (&[u8], Option<&[u8]>) {
     let mut at = 0;
     while at < text.len() {
@@ -70,33 +70,34 @@ pub(super) fn escaped(path: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// What the options say of one variable.
+/// What the options say about one variable.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
-    /// It is to have no filters.
+pub(super) struct VarFilters {
+    /// Whether it is to have no filters.
     pub none: bool,
-    /// An option has a filter for another variable. In the reference that makes chunks of this one,
-    /// too, so it does here.
+    /// Whether an option has a filter for another variable. As in the reference, this variable then
+    /// gets chunks, too.
     pub others_have: bool,
     /// Its filters.
     pub filters: Vec<FilterSpec>,
 }
 
-impl Asked {
-    pub(super) fn of(path: &[u8], options: &[FilterOption], no_filters: bool) -> Asked {
+impl VarFilters {
+    pub(super) fn of(path: &[u8], options: &[FilterOption], no_filters: bool) -> VarFilters {
         let name = escaped(path);
-        let mut asked = Asked { none: no_filters, others_have: false, filters: Vec::new() };
+        let mut requested =
+            VarFilters { none: no_filters, others_have: false, filters: Vec::new() };
         for option in options {
             if option.vars != b"*" && option.vars != name {
-                asked.others_have = true;
+                requested.others_have = true;
                 continue;
             }
             match &option.filter {
-                None => asked.none = true,
-                Some((id, params)) => asked.filters.push(spec(*id, params.clone())),
+                None => requested.none = true,
+                Some((id, params)) => requested.filters.push(spec(*id, params.clone())),
             }
         }
-        asked
+        requested
     }
 }
 
@@ -105,7 +106,7 @@ pub(super) const DEFLATE: u32 = 1;
 pub(super) const SHUFFLE: u32 = 2;
 pub(super) const FLETCHER32: u32 = 3;
 
-/// A filter as it is asked for.
+/// The specification of a filter.
 pub(super) fn spec(id: u32, params: Vec<u32>) -> FilterSpec {
     FilterSpec { id, optional: id != FLETCHER32, name: String::new(), params }
 }
@@ -114,23 +115,23 @@ pub(super) fn spec(id: u32, params: Vec<u32>) -> FilterSpec {
 mod tests {
     use super::*;
 
-    fn asked(path: &str, texts: &[&str]) -> Asked {
+    fn requested(path: &str, texts: &[&str]) -> VarFilters {
         let options: Vec<FilterOption> =
             texts.iter().flat_map(|text| parse(text.as_bytes()).unwrap()).collect();
-        Asked::of(path.as_bytes(), &options, false)
+        VarFilters::of(path.as_bytes(), &options, false)
     }
 
     #[test]
     fn of_which_variables() {
-        let two = asked("/g/v", &["/g/v,307,9|32015,3"]).filters;
+        let two = requested("/g/v", &["/g/v,307,9|32015,3"]).filters;
         assert_eq!(two, [spec(307, vec![9]), spec(32015, vec![3])]);
-        assert_eq!(asked("/v", &["v&w,307,9"]).filters.len(), 1);
-        assert_eq!(asked("/g/w", &["v&w,307,9"]).filters.len(), 0);
-        assert!(asked("/g/w", &["v&w,307,9"]).others_have);
-        assert_eq!(asked("/g/w", &["*,307,9"]).filters.len(), 1);
-        assert!(asked("/v", &["v,none", "*,307,9"]).none);
-        assert_eq!(asked("/a b", &[r"a\ b,307,9"]).filters.len(), 1);
-        assert_eq!(asked("/a&b", &[r"/a\&b,307,9"]).filters.len(), 1);
+        assert_eq!(requested("/v", &["v&w,307,9"]).filters.len(), 1);
+        assert_eq!(requested("/g/w", &["v&w,307,9"]).filters.len(), 0);
+        assert!(requested("/g/w", &["v&w,307,9"]).others_have);
+        assert_eq!(requested("/g/w", &["*,307,9"]).filters.len(), 1);
+        assert!(requested("/v", &["v,none", "*,307,9"]).none);
+        assert_eq!(requested("/a b", &[r"a\ b,307,9"]).filters.len(), 1);
+        assert_eq!(requested("/a&b", &[r"/a\&b,307,9"]).filters.len(), 1);
         assert_eq!(escaped(b"/1 g/1a,b"), b"/1 g/\\1a\\,b");
     }
 

@@ -19,42 +19,37 @@ use zonda::copy::{CopyOptions, copy_by_rules};
 use zonda::{Dataset, Format, NcError, OpenOptions, Persist};
 
 use crate::classic::text_of;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
+use crate::tuning::{CHUNK_CACHE_SHARE, NCCOPY_LEAST_MEMORY_BYTES, NCCOPY_MEMORY_BYTES};
 use crate::{input, progress};
-use options::Options;
+use options::NccopyOptions;
 use rules::NcCopy;
 
-/// Memory for data where no option gives any, and the least where one does.
-const DEFAULT_MEMORY: u64 = 256 << 20;
-const LEAST_MEMORY: u64 = 64 << 20;
-/// Which part of the memory is for chunks that are kept for later.
-const CACHE_PART: u64 = 4;
-
-/// Why there is no copy.
+/// Why no copy was made.
 #[derive(Debug)]
-enum Refusal {
-    /// Called wrongly: a complaint, where there is one, and how to call it.
+enum NccopyRefusal {
+    /// The call is wrong: an optional complaint, followed by the usage.
     Usage(Option<String>),
-    /// A sentence.
+    /// A message.
     Text(String),
-    /// An error of the library, and what it is about.
+    /// An error of the library, and the object that it concerns.
     Code(NcError, String),
 }
 
-impl Refusal {
-    fn text(text: impl Into<String>) -> Refusal {
-        Refusal::Text(text.into())
+impl NccopyRefusal {
+    fn text(text: impl Into<String>) -> NccopyRefusal {
+        NccopyRefusal::Text(text.into())
     }
 
-    fn code(code: NcError, about: impl Display) -> Refusal {
-        Refusal::Code(code, about.to_string())
+    fn code(code: NcError, about: impl Display) -> NccopyRefusal {
+        NccopyRefusal::Code(code, about.to_string())
     }
 
-    /// Says it on standard error, as the reference does: where it has a line of its source, there is
-    /// what went wrong.
+    /// Prints the message on standard error as the reference does. Where that has a line number of
+    /// its source, this has what went wrong.
     fn report(&self, program: &str) {
         match self {
-            Refusal::Usage(complaint) => {
+            NccopyRefusal::Usage(complaint) => {
                 if let Some(complaint) = complaint {
                     eprintln!("{program}: {complaint}");
                 }
@@ -62,21 +57,21 @@ impl Refusal {
                 eprintln!("{program}: {program} {USAGE}");
                 eprintln!("netCDF library version 4.9.0 of Zonda {version} $");
             }
-            Refusal::Text(text) => eprintln!("{program}: {text}"),
-            Refusal::Code(code, about) => eprintln!("{}\nLocation: {about}", text_of(*code)),
+            NccopyRefusal::Text(text) => eprintln!("{program}: {text}"),
+            NccopyRefusal::Code(code, about) => eprintln!("{}\nLocation: {about}", text_of(*code)),
         }
     }
 }
 
-impl From<zonda::Error> for Refusal {
-    fn from(error: zonda::Error) -> Refusal {
-        Refusal::code(error.code(), error.line())
+impl From<zonda::Error> for NccopyRefusal {
+    fn from(error: zonda::Error) -> NccopyRefusal {
+        NccopyRefusal::code(error.code(), error.line())
     }
 }
 
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Refusal {
-        Refusal::text(failure.into_text())
+impl From<CommandFailure> for NccopyRefusal {
+    fn from(failure: CommandFailure) -> NccopyRefusal {
+        NccopyRefusal::text(failure.into_text())
     }
 }
 
@@ -86,7 +81,7 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
         Some((program, args)) => (program.to_string_lossy(), args),
         None => ("nccopy".into(), args),
     };
-    match Options::read(args).and_then(|options| copy(&options, &program)) {
+    match NccopyOptions::read(args).and_then(|options| copy(&options, &program)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
             refusal.report(&program);
@@ -95,25 +90,26 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
-fn copy(options: &Options, program: &str) -> Result<(), Refusal> {
-    let memory_bytes = options.buffer_bytes.map_or(DEFAULT_MEMORY, |n| n.max(LEAST_MEMORY));
-    zonda_runtime::memory::limit(memory_bytes / CACHE_PART);
+fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
+    let memory_bytes =
+        options.buffer_bytes.map_or(NCCOPY_MEMORY_BYTES, |n| n.max(NCCOPY_LEAST_MEMORY_BYTES));
+    zonda_runtime::memory::limit(memory_bytes / CHUNK_CACHE_SHARE);
     let in_memory = options.read_whole.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let source = Dataset::open(&input::place(&options.source), &open)?;
     let kind = source.format();
     let tree = tree::groups(&source)?;
-    let chunks = chunks::Chunks::read(&options.chunks, &tree)?;
+    let chunks = chunks::ChunkOptions::read(&options.chunks, &tree)?;
     if options.groups.is_some() && kind != Format::NetCdf4 {
-        return Err(Refusal::text("Group list (-g ...) only permitted for netCDF-4 file"));
+        return Err(NccopyRefusal::text("Group list (-g ...) only permitted for netCDF-4 file"));
     }
     let (groups, vars) = (options.groups.as_ref(), options.vars.as_ref());
-    let selection = select::Selection::find(&tree, groups, vars)?;
+    let selection = select::CopySelection::find(&tree, groups, vars)?;
     let url = zonda::of_url(&options.target);
     let path = url.as_ref().map_or(&options.target, |(path, _)| path);
-    let asked = options.kind.or(url.as_ref().map(|(_, format)| *format));
+    let requested = options.kind.or(url.as_ref().map(|(_, format)| *format));
     let target = CopyOptions {
-        format: Some(asked.unwrap_or_else(|| options.kind_for(kind))),
+        format: Some(requested.unwrap_or_else(|| options.kind_for(kind))),
         fix_unlimited: options.fix_unlimited,
         memory_bytes,
         replace: true,
@@ -129,9 +125,9 @@ fn copy(options: &Options, program: &str) -> Result<(), Refusal> {
     Ok(source.close()?)
 }
 
-impl Options {
-    /// The kind of the target where none is asked for: that of the source, unless something is asked
-    /// for that classic files do not have.
+impl NccopyOptions {
+    /// The kind of the target if no option gives one: that of the source, unless an option needs
+    /// what classic files do not have.
     fn kind_for(&self, source: Format) -> Format {
         let deflates = self.deflate.is_some_and(|level| level > 0);
         if !source.is_hdf5() && (deflates || self.shuffle || !self.chunks.is_empty()) {
@@ -141,7 +137,7 @@ impl Options {
     }
 }
 
-/// What the tool says when it is called wrongly.
+/// The usage, which is printed after a wrong call.
 const USAGE: &str = "\
 [-k kind] [-[3|4|6|7]] [-d n] [-s] [-c chunkspec] [-u] [-w] [-[v|V] varlist] [-[g|G] grplist] \
 [-m n] [-h n] [-e n] [-r] [-F filterspec] [-Mn] infile outfile
@@ -187,7 +183,7 @@ mod tests {
             ("-F none a b", Format::Cdf1, Format::Cdf1),
         ] {
             let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(Options::read(&args).unwrap().kind_for(source), kind, "{line}");
+            assert_eq!(NccopyOptions::read(&args).unwrap().kind_for(source), kind, "{line}");
         }
     }
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use zonda::{Format, NcError};
 
-use super::Refusal;
+use super::NccopyRefusal;
 use super::filters::{self, FilterOption};
-use crate::classic::getopt::{self, Piece};
+use crate::classic::getopt::{self, Argument};
 
-/// Letters, as for `getopt`.
+/// The option letters, in the form of `getopt`.
 const LETTERS: &str = "k:3467d:sum:c:h:e:rwxg:G:v:V:F:L:M:";
 /// Variables without an unlimited dimension whose chunks have fewer bytes get none.
 const LEAST_CHUNK: u64 = 8192;
@@ -47,43 +47,44 @@ const KINDS: [(&str, Format); 26] = [
 
 /// Names of groups or variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Chosen {
+pub(super) struct NamedObjects {
     pub names: Vec<Vec<u8>>,
-    /// What is not named is defined all the same, without data.
+    /// Whether objects that are not named are defined, too, without data.
     pub defines_others: bool,
 }
 
-/// What `nccopy` is asked for.
+/// The options of `nccopy`.
 #[derive(Clone, Debug)]
-pub(super) struct Options {
+pub(super) struct NccopyOptions {
     pub kind: Option<Format>,
     /// Level of `-d`.
     pub deflate: Option<u32>,
     pub shuffle: bool,
     pub fix_unlimited: bool,
-    /// Bytes of the copy buffer or the chunk cache, whichever is larger, where one was given.
+    /// Bytes of the copy buffer or of the chunk cache, whichever is larger; `None` if neither was
+    /// given.
     pub buffer_bytes: Option<u64>,
-    /// The source is read into memory as a whole.
+    /// Whether the source is read into memory as a whole.
     pub read_whole: bool,
-    /// Arguments of `-c`, to be understood when the source is open.
+    /// Arguments of `-c`, which are parsed when the source is open.
     pub chunks: Vec<Vec<u8>>,
-    pub groups: Option<Chosen>,
-    pub vars: Option<Chosen>,
+    pub groups: Option<NamedObjects>,
+    pub vars: Option<NamedObjects>,
     pub filters: Vec<FilterOption>,
-    /// No filters at all.
+    /// Whether all filters are removed.
     pub no_filters: bool,
     pub least_chunk_bytes: u64,
     pub source: PathBuf,
     pub target: PathBuf,
 }
 
-impl Options {
+impl NccopyOptions {
     /// Reads the arguments behind the name of the program.
     ///
     /// # Errors
-    /// What the first wrong one is refused with.
-    pub(super) fn read(args: &[OsString]) -> Result<Options, Refusal> {
-        let mut options = Options {
+    /// The refusal of the first wrong argument.
+    pub(super) fn read(args: &[OsString]) -> Result<NccopyOptions, NccopyRefusal> {
+        let mut options = NccopyOptions {
             kind: None,
             deflate: None,
             shuffle: false,
@@ -100,38 +101,38 @@ impl Options {
             target: PathBuf::new(),
         };
         if args.is_empty() {
-            return Err(Refusal::Usage(None));
+            return Err(NccopyRefusal::Usage(None));
         }
         let mut operands = Vec::new();
         for piece in getopt::split(args, LETTERS) {
             match piece {
-                Piece::Option(letter, argument) => {
+                Argument::Option(letter, argument) => {
                     options.set(letter, argument.as_deref().unwrap_or_default())?;
                 }
-                Piece::Operand(operand) => operands.push(operand),
-                Piece::Unknown(_) | Piece::NoArgument(_) => {
-                    return Err(Refusal::Usage(piece.complaint()));
+                Argument::Operand(operand) => operands.push(operand),
+                Argument::Unknown(_) | Argument::NoArgument(_) => {
+                    return Err(NccopyRefusal::Usage(piece.complaint()));
                 }
             }
         }
         let [source, target] = &operands[..] else {
-            return Err(Refusal::text("one input file and one output file required"));
+            return Err(NccopyRefusal::text("one input file and one output file required"));
         };
         options.source = unescaped(source);
         options.target = unescaped(target);
         if options.source == options.target {
-            return Err(Refusal::text("output would overwrite input"));
+            return Err(NccopyRefusal::text("output would overwrite input"));
         }
         Ok(options)
     }
 
-    fn set(&mut self, letter: char, argument: &OsStr) -> Result<(), Refusal> {
+    fn set(&mut self, letter: char, argument: &OsStr) -> Result<(), NccopyRefusal> {
         let bytes = argument.as_bytes();
         match letter {
             'k' => {
                 let kind = KINDS.iter().find(|(name, _)| name.as_bytes() == bytes);
                 let (_, kind) = kind.ok_or_else(|| {
-                    Refusal::text(format!("invalid output format: {}", argument.display()))
+                    NccopyRefusal::text(format!("invalid output format: {}", argument.display()))
                 })?;
                 self.kind = Some(*kind);
             }
@@ -143,10 +144,9 @@ impl Options {
                 // What is no number is 0, as `strtol` has it.
                 let level = integer(bytes, 10).map_or(0, |(level, _)| level);
                 let known = u32::try_from(level).ok().filter(|&level| level <= 9);
-                self.deflate =
-                    Some(known.ok_or_else(|| {
-                        Refusal::text(format!("invalid deflation level: {level}"))
-                    })?);
+                self.deflate = Some(known.ok_or_else(|| {
+                    NccopyRefusal::text(format!("invalid deflation level: {level}"))
+                })?);
             }
             's' => self.shuffle = true,
             'u' => self.fix_unlimited = true,
@@ -162,14 +162,16 @@ impl Options {
             // The target is written in large pieces anyway, and chunk caches choose themselves.
             'w' | 'x' => {}
             'c' => self.chunks.push(bytes.to_vec()),
-            'g' | 'G' => self.groups = Some(Chosen::of(bytes, letter == 'g')),
-            'v' | 'V' => self.vars = Some(Chosen::of(bytes, letter == 'v')),
-            'L' => return Err(Refusal::text("-L specified, but logging support not enabled")),
+            'g' | 'G' => self.groups = Some(NamedObjects::of(bytes, letter == 'g')),
+            'v' | 'V' => self.vars = Some(NamedObjects::of(bytes, letter == 'v')),
+            'L' => {
+                return Err(NccopyRefusal::text("-L specified, but logging support not enabled"));
+            }
             'F' if bytes == b"none" || bytes.eq_ignore_ascii_case(b"*,none") => {
                 self.no_filters = true;
             }
             'F' => {
-                let malformed = || Refusal::code(NcError::Inval, argument.display());
+                let malformed = || NccopyRefusal::code(NcError::Inval, argument.display());
                 self.filters.extend(filters::parse(bytes).ok_or_else(malformed)?);
                 self.kind = Some(Format::NetCdf4);
             }
@@ -178,21 +180,21 @@ impl Options {
                 // A negative number of bytes is a large one there.
                 self.least_chunk_bytes = least.cast_unsigned();
             }
-            _ => return Err(Refusal::Usage(None)),
+            _ => return Err(NccopyRefusal::Usage(None)),
         }
         Ok(())
     }
 }
 
-impl Chosen {
-    fn of(list: &[u8], defines_others: bool) -> Chosen {
+impl NamedObjects {
+    fn of(list: &[u8], defines_others: bool) -> NamedObjects {
         let names = list.split(|&byte| byte == b',').filter(|name| !name.is_empty());
         let mut names: Vec<Vec<u8>> = names.map(<[u8]>::to_vec).collect();
         if names.is_empty() {
             // Means the root as a group, and no variable.
             names.push(Vec::new());
         }
-        Chosen { names, defines_others }
+        NamedObjects { names, defines_others }
     }
 }
 
@@ -239,9 +241,11 @@ pub(super) fn integer(text: &[u8], base: u32) -> Option<(i64, &[u8])> {
 }
 
 /// A number of bytes with a suffix for a power of thousand.
-fn with_suffix(letter: char, argument: &OsStr) -> Result<u64, Refusal> {
+fn with_suffix(letter: char, argument: &OsStr) -> Result<u64, NccopyRefusal> {
     let refused = || {
-        Refusal::text(format!("Suffix used for '-{letter}' option value must be K, M, G, T, or P"))
+        NccopyRefusal::text(format!(
+            "Suffix used for '-{letter}' option value must be K, M, G, T, or P"
+        ))
     };
     let text = argument.to_str().ok_or_else(refused)?.trim_ascii_start();
     let ends = (0..=text.len()).rev().filter(|&end| text.is_char_boundary(end));
@@ -267,16 +271,18 @@ fn with_suffix(letter: char, argument: &OsStr) -> Result<u64, Refusal> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Options, Refusal> {
+    fn read(line: &str) -> Result<NccopyOptions, NccopyRefusal> {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        Options::read(&args)
+        NccopyOptions::read(&args)
     }
 
     fn refused(line: &str) -> String {
         match read(line) {
-            Err(Refusal::Text(text)) => text,
-            Err(Refusal::Usage(complaint)) => format!("usage {}", complaint.unwrap_or_default()),
-            Err(Refusal::Code(code, why)) => format!("{code} {why}"),
+            Err(NccopyRefusal::Text(text)) => text,
+            Err(NccopyRefusal::Usage(complaint)) => {
+                format!("usage {}", complaint.unwrap_or_default())
+            }
+            Err(NccopyRefusal::Code(code, why)) => format!("{code} {why}"),
             Ok(options) => panic!("{line} is {options:?}"),
         }
     }
@@ -324,7 +330,7 @@ mod tests {
         assert_eq!(refused("a a"), "output would overwrite input");
         assert_eq!(read(r"a\#1 b\c").unwrap().source, PathBuf::from("a#1"));
         assert_eq!(read(r"a\#1 b\c").unwrap().target, PathBuf::from(r"b\c"));
-        assert!(matches!(Options::read(&[]), Err(Refusal::Usage(None))));
+        assert!(matches!(NccopyOptions::read(&[]), Err(NccopyRefusal::Usage(None))));
     }
 
     #[test]

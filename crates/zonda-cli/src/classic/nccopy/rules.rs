@@ -3,17 +3,17 @@
 use zonda::copy::{RuledFilters, RuledStorage, RuledVar, Rules};
 use zonda::{FilterSpec, StorageKind, StorageRequest};
 
-use super::chunks::{Chunks, VarChunks};
-use super::filters::{Asked, DEFLATE, FLETCHER32, SHUFFLE, spec};
-use super::options::Options;
-use super::select::Selection;
+use super::chunks::{ChunkOptions, VarChunks};
+use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, VarFilters, spec};
+use super::options::NccopyOptions;
+use super::select::CopySelection;
 
-/// The choices of one run.
+/// Decides about storage in one run.
 #[derive(Debug)]
 pub(super) struct NcCopy<'a> {
-    pub options: &'a Options,
-    pub selection: Selection,
-    pub chunks: Chunks,
+    pub options: &'a NccopyOptions,
+    pub selection: CopySelection,
+    pub chunks: ChunkOptions,
 }
 
 impl Rules for NcCopy<'_> {
@@ -31,15 +31,19 @@ impl Rules for NcCopy<'_> {
 
     fn storage(&self, var: &RuledVar<'_>) -> zonda::Result<RuledStorage> {
         let options = self.options;
-        let asked = Asked::of(var.path, &options.filters, options.no_filters);
-        let (request, chunks) = self.layout(var, &asked);
-        Ok(RuledStorage { request, chunks, filters: self.filters(var, asked) })
+        let requested = VarFilters::of(var.path, &options.filters, options.no_filters);
+        let (request, chunks) = self.layout(var, &requested);
+        Ok(RuledStorage { request, chunks, filters: self.filters(var, requested) })
     }
 }
 
 impl NcCopy<'_> {
-    /// The layout, and the shape of chunks where it is in chunks.
-    fn layout(&self, var: &RuledVar<'_>, asked: &Asked) -> (StorageRequest, Option<Vec<usize>>) {
+    /// The layout, and the shape of chunks if the layout is chunked.
+    fn layout(
+        &self,
+        var: &RuledVar<'_>,
+        requested: &VarFilters,
+    ) -> (StorageRequest, Option<Vec<usize>>) {
         let old = match var.source.map(|info| &info.storage) {
             Some(StorageKind::Chunked(dims)) => Some(dims),
             _ => None,
@@ -55,8 +59,8 @@ impl NcCopy<'_> {
             (None, _) => StorageRequest::Contiguous,
         };
         let deflates = self.options.deflate.is_some_and(|level| level > 0);
-        // A filter of another variable counts, as in the reference.
-        if !asked.none && (deflates || asked.others_have) {
+        // A filter for another variable counts, as in the reference.
+        if !requested.none && (deflates || requested.others_have) {
             request = StorageRequest::Chunked;
         }
         if self.chunks.omitted {
@@ -75,7 +79,7 @@ impl NcCopy<'_> {
             let axis = &var.axes[d];
             let len = axis.len.max(1);
             let of_source = old.and_then(|dims| dims.get(d)).map(|&size| size as u64);
-            // A dimension that was unlimited may be shorter than its chunks.
+            // A dimension that is no longer unlimited may be shorter than its chunks.
             let of_source =
                 of_source.map(|size| if axis.is_unlimited { size } else { size.min(len) });
             let default = var.default_chunks.get(d).filter(|_| is_chunked);
@@ -96,10 +100,10 @@ impl NcCopy<'_> {
         (request, is_chunked.then(|| shape.collect()))
     }
 
-    /// Filters: those of `-d` and `-F`, or of the source. A variable that is deflated gets none of
-    /// `-F`, as in the reference.
-    fn filters(&self, var: &RuledVar<'_>, asked: Asked) -> RuledFilters {
-        if asked.none {
+    /// The filters of `-d` and `-F`, or those of the source. A variable that is deflated gets none
+    /// of `-F`, as in the reference.
+    fn filters(&self, var: &RuledVar<'_>, requested: VarFilters) -> RuledFilters {
+        if requested.none {
             return RuledFilters::These(Vec::new());
         }
         let old: &[FilterSpec] = var.source.map_or(&[], |info| &info.filters);
@@ -114,8 +118,8 @@ impl NcCopy<'_> {
         };
         let others = match (self.options.deflate, &deflate) {
             (_, Some(_)) | (Some(_), _) => Vec::new(),
-            (None, None) if asked.filters.is_empty() => return RuledFilters::Kept,
-            (None, None) => asked.filters,
+            (None, None) if requested.filters.is_empty() => return RuledFilters::Kept,
+            (None, None) => requested.filters,
         };
         if self.options.deflate.is_none() && deflate.is_some() {
             return RuledFilters::Kept;
@@ -152,11 +156,11 @@ mod tests {
             .filter(|w| !w.is_empty())
             .map(OsString::from)
             .collect();
-        let options = Options::read(&args).unwrap();
+        let options = NccopyOptions::read(&args).unwrap();
         let mut tree = [group("/", &[("t", T), ("x", X)])];
         tree[0].vars[0].lens = vec![T, X];
-        let chunks = Chunks::read(&options.chunks, &tree).unwrap();
-        let rules = NcCopy { options: &options, selection: Selection::default(), chunks };
+        let chunks = ChunkOptions::read(&options.chunks, &tree).unwrap();
+        let rules = NcCopy { options: &options, selection: CopySelection::default(), chunks };
         let axes = [
             RuledAxis { path: b"/t", len: T, is_unlimited: grows },
             RuledAxis { path: b"/x", len: X, is_unlimited: false },
@@ -194,7 +198,7 @@ mod tests {
         assert_eq!(shape("-c t:", Some(&chunked), false), None);
         let compact = stored("-c t:compact", Some(&chunked), false);
         assert_eq!(compact.request, StorageRequest::Compact);
-        // Chunks of a dimension that grows no more.
+        // Chunks along a dimension that is no longer unlimited.
         let long = source(StorageKind::Chunked(vec![4096, 64]), &[]);
         assert_eq!(shape("-u", Some(&long), false), Some(vec![1000, 64]));
         assert_eq!(shape("", Some(&long), true), Some(vec![4096, 64]));

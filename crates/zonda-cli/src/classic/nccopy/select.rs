@@ -1,14 +1,14 @@
-//! Groups and variables that `-g`, `-G`, `-v` and `-V` name.
+//! Finds the groups and variables that `-g`, `-G`, `-v` and `-V` name.
 
 use std::collections::BTreeSet;
 
-use super::Refusal;
-use super::options::Chosen;
-use super::tree::{Group, joined, parts, same};
+use super::NccopyRefusal;
+use super::options::NamedObjects;
+use super::tree::{SourceGroup, joined, parts, same};
 
 /// What is in the target, by paths.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Selection {
+pub(super) struct CopySelection {
     /// Groups with data; `None` for all.
     groups: Option<BTreeSet<Vec<u8>>>,
     defines_other_groups: bool,
@@ -17,17 +17,17 @@ pub(super) struct Selection {
     defines_other_vars: bool,
 }
 
-impl Selection {
-    /// Finds what is named.
+impl CopySelection {
+    /// Finds the objects that the options name.
     ///
     /// # Errors
-    /// A variable or a group that is not there; a group that is copied without the one around it.
+    /// A missing variable or group; a group that would be copied without the group around it.
     pub(super) fn find(
-        tree: &[Group],
-        groups: Option<&Chosen>,
-        vars: Option<&Chosen>,
-    ) -> Result<Selection, Refusal> {
-        let mut selection = Selection::default();
+        tree: &[SourceGroup],
+        groups: Option<&NamedObjects>,
+        vars: Option<&NamedObjects>,
+    ) -> Result<CopySelection, NccopyRefusal> {
+        let mut selection = CopySelection::default();
         if let Some(chosen) = vars {
             selection.defines_other_vars = chosen.defines_others;
             let of_name = |name: &Vec<u8>| {
@@ -52,7 +52,7 @@ impl Selection {
             if let Some(path) = orphan {
                 let path = String::from_utf8_lossy(path);
                 let text = format!("ERROR: trying to copy a group but not the parent: {path}");
-                return Err(Refusal::text(text));
+                return Err(NccopyRefusal::text(text));
             }
             selection.groups = Some(found);
         }
@@ -81,17 +81,18 @@ impl Selection {
     }
 }
 
-fn missing(name: &[u8], kind: &str) -> Refusal {
-    Refusal::text(format!("{}: No such {kind}", String::from_utf8_lossy(name)))
+fn missing(name: &[u8], kind: &str) -> NccopyRefusal {
+    NccopyRefusal::text(format!("{}: No such {kind}", String::from_utf8_lossy(name)))
 }
 
-/// A name without `/` is that of variables in any group; one that begins with `/` is a path; of another
-/// one, the part before the last `/` is how the path of the group ends.
-fn vars_of(tree: &[Group], asked: &[u8]) -> Vec<Vec<u8>> {
-    let (group, name) = parts(asked);
+/// The paths of variables that a name means. A name without `/` means variables in any group; one
+/// that begins with `/` is a path; in any other, the part before the last `/` matches the end of
+/// the group's path.
+fn vars_of(tree: &[SourceGroup], requested: &[u8]) -> Vec<Vec<u8>> {
+    let (group, name) = parts(requested);
     let is_meant = |path: &[u8]| match group {
         None => true,
-        Some(group) if asked.starts_with(b"/") => path == group,
+        Some(group) if requested.starts_with(b"/") => path == group,
         Some(group) => path.ends_with(group),
     };
     let groups = tree.iter().filter(|group| is_meant(&group.path));
@@ -102,9 +103,10 @@ fn vars_of(tree: &[Group], asked: &[u8]) -> Vec<Vec<u8>> {
     paths.collect()
 }
 
-/// Empty and `/` mean the root; what begins with `/` is a path; others are names of groups wherever.
-fn groups_of(tree: &[Group], asked: &[u8]) -> Vec<Vec<u8>> {
-    let is_meant = |group: &&Group| match asked {
+/// The paths of groups that a name means. The empty name and `/` mean the root; a name that begins
+/// with `/` is a path; others are names of groups anywhere.
+fn groups_of(tree: &[SourceGroup], requested: &[u8]) -> Vec<Vec<u8>> {
+    let is_meant = |group: &&SourceGroup| match requested {
         b"" | b"/" => group.path == b"/",
         path if path.starts_with(b"/") => same(&group.path, path),
         name => group.path != b"/" && same(group.name(), name),
@@ -117,20 +119,20 @@ mod tests {
     use super::super::tree::tests::group;
     use super::*;
 
-    fn tree() -> Vec<Group> {
+    fn tree() -> Vec<SourceGroup> {
         let names = [("t", 3), ("x", 4)];
         vec![group("/", &names), group("/g", &names[..1]), group("/g/h", &names), group("/h", &[])]
     }
 
-    fn chosen(names: &[&str], defines_others: bool) -> Chosen {
-        Chosen {
+    fn chosen(names: &[&str], defines_others: bool) -> NamedObjects {
+        NamedObjects {
             names: names.iter().map(|name| name.as_bytes().to_vec()).collect(),
             defines_others,
         }
     }
 
     fn vars(names: &[&str]) -> Vec<String> {
-        let selection = Selection::find(&tree(), None, Some(&chosen(names, false))).unwrap();
+        let selection = CopySelection::find(&tree(), None, Some(&chosen(names, false))).unwrap();
         let paths = ["/t", "/x", "/g/t", "/g/h/t", "/g/h/x"];
         let has = |path: &&&str| {
             let has = selection.has_data(path.as_bytes());
@@ -140,9 +142,9 @@ mod tests {
         paths.iter().filter(has).map(|path| (*path).to_owned()).collect()
     }
 
-    fn refused(groups: Option<Chosen>, vars: Option<Chosen>) -> String {
-        match Selection::find(&tree(), groups.as_ref(), vars.as_ref()) {
-            Err(Refusal::Text(text)) => text,
+    fn refused(groups: Option<NamedObjects>, vars: Option<NamedObjects>) -> String {
+        match CopySelection::find(&tree(), groups.as_ref(), vars.as_ref()) {
+            Err(NccopyRefusal::Text(text)) => text,
             other => panic!("{other:?}"),
         }
     }
@@ -154,14 +156,14 @@ mod tests {
         assert_eq!(vars(&["h/t", "/g/t"]), ["/g/t", "/g/h/t"]);
         let none = refused(None, Some(chosen(&["x", "y"], true)));
         assert_eq!(none, "y: No such variable");
-        let all = Selection::find(&tree(), None, Some(&chosen(&["x"], true))).unwrap();
+        let all = CopySelection::find(&tree(), None, Some(&chosen(&["x"], true))).unwrap();
         assert!(all.defines_var(b"/t") && !all.has_data(b"/t") && all.has_data(b"/x"));
     }
 
     #[test]
     fn groups_by_name() {
         let find = |names: &[&str], others| {
-            Selection::find(&tree(), Some(&chosen(names, others)), None).unwrap()
+            CopySelection::find(&tree(), Some(&chosen(names, others)), None).unwrap()
         };
         let data = find(&["h"], true);
         assert!(data.defines_group(b"/g") && data.defines_group(b"/g/h"));

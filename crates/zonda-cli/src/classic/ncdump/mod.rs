@@ -1,8 +1,8 @@
 //! `ncdump`: a file as CDL or, its header, as NcML.
 //!
-//! Options, output, messages and exit statuses are those of `ncdump` 4.9.0. The text itself is that of
-//! `zonda dump` ([`crate::cdl`]). Where the reference ends with a line of its source, there is what
-//! went wrong.
+//! Options, output, messages and exit statuses are those of `ncdump` 4.9.0. The text itself is that
+//! of `zonda dump` ([`crate::cdl`]). Where a message of the reference ends with a line number of
+//! its source, this one says what went wrong.
 
 mod options;
 
@@ -16,94 +16,92 @@ use std::process::ExitCode;
 use zonda::{Dataset, Format, OpenOptions, Persist};
 
 use crate::cdl::select::{find_groups, missing_variable};
-use crate::cdl::{self, Selection};
+use crate::cdl::{self, DataSelection};
 use crate::classic::text_of;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
+use crate::tuning::OUTPUT_BUFFER_BYTES;
 use crate::{input, ncml};
-use options::{Options, Output};
+use options::{NcdumpOptions, NcdumpOutput};
 
-/// Bytes collected before they are written.
-const OUTPUT_BUFFER: usize = 64 << 10;
-
-/// Why there is no output, or no more of it.
+/// Why the output is missing or ends early.
 #[derive(Debug, PartialEq, Eq)]
-enum Refusal {
-    /// Called wrongly: a complaint, where there is one, and how to call it.
+enum NcdumpRefusal {
+    /// The call is wrong: an optional complaint, followed by the usage.
     Usage(Option<String>),
-    /// Called without anything, which is asking how.
+    /// The call has no arguments: only the usage is printed.
     Asked,
-    /// A sentence.
+    /// A message.
     Text(String),
-    /// An error of the library in the middle: its code's text, and what it is about.
+    /// An error of the library: the text of its code, and the object that it concerns.
     Broken(String, String),
-    /// Nothing is said.
+    /// No message.
     Silent,
-    /// Nobody reads on.
+    /// The reader of standard output went away.
     ReaderGone,
 }
 
-impl Refusal {
-    fn text(text: impl Into<String>) -> Refusal {
-        Refusal::Text(text.into())
+impl NcdumpRefusal {
+    fn text(text: impl Into<String>) -> NcdumpRefusal {
+        NcdumpRefusal::Text(text.into())
     }
 
-    /// That something which was asked for by name is not there.
-    fn none(what: &str, name: &[u8]) -> Refusal {
-        Refusal::Text(format!("{}: No such {what}", String::from_utf8_lossy(name)))
+    /// The refusal for a name that no object has.
+    fn none(what: &str, name: &[u8]) -> NcdumpRefusal {
+        NcdumpRefusal::Text(format!("{}: No such {what}", String::from_utf8_lossy(name)))
     }
 
-    /// Names the file, where what it is about does not.
-    fn within(self, path: &Path) -> Refusal {
+    /// Adds the path of the file to a refusal that lacks it.
+    fn within(self, path: &Path) -> NcdumpRefusal {
         let path = path.display().to_string();
         match self {
-            Refusal::Broken(code, about) if !about.starts_with(&path) => {
-                Refusal::Broken(code, format!("{path}: {about}"))
+            NcdumpRefusal::Broken(code, about) if !about.starts_with(&path) => {
+                NcdumpRefusal::Broken(code, format!("{path}: {about}"))
             }
             other => other,
         }
     }
 
-    /// Says it on standard error, and gives the exit status.
+    /// Prints the message on standard error and returns the exit status.
     fn report(&self, program: impl Display) -> ExitCode {
         match self {
-            Refusal::Usage(complaint) => {
+            NcdumpRefusal::Usage(complaint) => {
                 if let Some(complaint) = complaint {
                     eprintln!("{program}: {complaint}");
                 }
                 usage(program);
             }
-            Refusal::Asked => {
+            NcdumpRefusal::Asked => {
                 usage(program);
                 return ExitCode::SUCCESS;
             }
-            Refusal::Text(text) => eprintln!("{program}: {text}"),
-            Refusal::Broken(code, about) => eprintln!("{code}\nLocation: {about}"),
-            Refusal::Silent => {}
-            Refusal::ReaderGone => return ExitCode::SUCCESS,
+            NcdumpRefusal::Text(text) => eprintln!("{program}: {text}"),
+            NcdumpRefusal::Broken(code, about) => eprintln!("{code}\nLocation: {about}"),
+            NcdumpRefusal::Silent => {}
+            NcdumpRefusal::ReaderGone => return ExitCode::SUCCESS,
         }
         ExitCode::FAILURE
     }
 }
 
-impl From<zonda::Error> for Refusal {
-    fn from(error: zonda::Error) -> Refusal {
-        Refusal::Broken(text_of(error.code()), error.line())
+impl From<zonda::Error> for NcdumpRefusal {
+    fn from(error: zonda::Error) -> NcdumpRefusal {
+        NcdumpRefusal::Broken(text_of(error.code()), error.line())
     }
 }
 
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Refusal {
+impl From<CommandFailure> for NcdumpRefusal {
+    fn from(failure: CommandFailure) -> NcdumpRefusal {
         match failure {
-            Failure::Library(error) => error.into(),
-            Failure::ReaderGone => Refusal::ReaderGone,
-            other => Refusal::Text(other.into_text()),
+            CommandFailure::Library(error) => error.into(),
+            CommandFailure::ReaderGone => NcdumpRefusal::ReaderGone,
+            other => NcdumpRefusal::Text(other.into_text()),
         }
     }
 }
 
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
-        Failure::from(error).into()
+impl From<io::Error> for NcdumpRefusal {
+    fn from(error: io::Error) -> NcdumpRefusal {
+        CommandFailure::from(error).into()
     }
 }
 
@@ -114,54 +112,56 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
         None => ("ncdump".into(), args),
     };
     zonda::report_gaps(|what| eprintln!("ncdump: {what}"));
-    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
-    let done = Options::read(args).and_then(|options| dump(&options, &mut out));
-    // What was written before a failure is good and goes out, too.
-    let flushed = crate::ended(&mut out).map_err(Refusal::from);
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, io::stdout().lock());
+    let done = NcdumpOptions::read(args).and_then(|options| dump(&options, &mut out));
+    // What was written before a failure is correct, so it is written out, too.
+    let flushed = crate::ended(&mut out).map_err(NcdumpRefusal::from);
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => refusal.report(program),
     }
 }
 
-fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Refusal> {
+fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusal> {
     let in_memory = options.in_memory.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let file = Dataset::open(&input::place(&options.file), &open).map_err(|error| {
-        let said = format!("{}: {}", options.file.display(), text_of(error.code()));
+        let message = format!("{}: {}", options.file.display(), text_of(error.code()));
         match error.code() {
-            // How much it was is in no code.
-            zonda::NcError::NoMem => Refusal::Text(format!("{said}\nLocation: {}", error.line())),
-            _ => Refusal::Text(said),
+            // Error codes do not say how many bytes were missing.
+            zonda::NcError::NoMem => {
+                NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line()))
+            }
+            _ => NcdumpRefusal::Text(message),
         }
     })?;
     match options.output {
-        Output::Kind => writeln!(out, "{}", file.format().kind())?,
-        Output::ExtendedKind => writeln!(out, "{}", extended_kind(file.format()))?,
-        Output::Text { ncml } => {
+        NcdumpOutput::Kind => writeln!(out, "{}", file.format().kind())?,
+        NcdumpOutput::ExtendedKind => writeln!(out, "{}", extended_kind(file.format()))?,
+        NcdumpOutput::Text { ncml } => {
             write(options, ncml, &file, out).map_err(|refusal| refusal.within(&options.file))?;
         }
     }
     Ok(file.close()?)
 }
 
-/// CDL or NcML, once everything that is named is there.
+/// Writes CDL or NcML, after checking that all objects exist that the options name.
 fn write(
-    options: &Options,
+    options: &NcdumpOptions,
     as_ncml: bool,
     file: &Dataset,
     out: &mut dyn Write,
-) -> Result<(), Refusal> {
+) -> Result<(), NcdumpRefusal> {
     let text = &options.text;
     if let Some(name) = missing_variable(file, &text.variables)? {
-        return Err(Refusal::none("variable", name));
+        return Err(NcdumpRefusal::none("variable", name));
     }
     if !text.groups.is_empty() {
         if file.format() != Format::NetCdf4 {
-            return Err(Refusal::Silent);
+            return Err(NcdumpRefusal::Silent);
         }
         if let Err(name) = find_groups(file, &text.groups)? {
-            return Err(Refusal::none("group", name));
+            return Err(NcdumpRefusal::none("group", name));
         }
     }
     if !as_ncml {
@@ -169,14 +169,14 @@ fn write(
     }
     if file.format() == Format::NetCdf4 {
         let text = "NcML output (-x) currently only permitted for netCDF classic model";
-        return Err(Refusal::text(text));
+        return Err(NcdumpRefusal::text(text));
     }
     Ok(ncml::write(
         out,
         file,
-        &ncml::Options {
+        &ncml::NcmlOptions {
             location: options.file.as_os_str().as_bytes().to_vec(),
-            has_data: text.selection != Selection::Header,
+            has_data: text.selection != DataSelection::Header,
             coordinates_only: options.coordinates,
             variables: text.variables.clone(),
             precision: text.precision,
@@ -196,13 +196,13 @@ fn extended_kind(format: Format) -> String {
     format!("{name} mode={mode:08x}")
 }
 
-/// Says on standard error how the tool is called.
+/// Prints the usage on standard error.
 fn usage(program: impl Display) {
     eprint!("{program} {USAGE}");
     eprintln!("netcdf library version 4.9.0 of Zonda {} $", env!("CARGO_PKG_VERSION"));
 }
 
-/// What the tool says when it is called wrongly.
+/// The usage, which is printed after a wrong call.
 const USAGE: &str = "\
 [-c|-h] [-v var,...] [-g grp,...] [-b|-f c|f] [-l n] [-n name] [-p n[,n]] [-k|-K] [-x] \
 [-s [-F]] [-t|-i] [-w] [-Xm|-Xp] [-Ln] file

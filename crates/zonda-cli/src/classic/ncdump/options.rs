@@ -4,13 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use super::Refusal;
+use super::NcdumpRefusal;
 use crate::cdl::times::TimeStyle;
 use crate::cdl::values::{Digits, Precision};
-use crate::cdl::{self, IndexOrder, Selection, names};
-use crate::classic::getopt::{self, Piece};
+use crate::cdl::{self, DataSelection, IndexOrder, names};
+use crate::classic::getopt::{self, Argument};
 
-/// Letters, as for `getopt`.
+/// The option letters, in the form of `getopt`.
 const LETTERS: &str = "b:cd:f:g:hikl:n:p:stv:xwFKL:X:";
 /// Shortest line that `-l` accepts.
 const LEAST_LINE: i64 = 10;
@@ -19,7 +19,7 @@ const MOST_DIGITS: i64 = 20;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum NcdumpOutput {
     /// `-k`
     Kind,
     /// `-K`
@@ -28,21 +28,21 @@ pub(super) enum Output {
     Text { ncml: bool },
 }
 
-/// What `ncdump` is asked for.
+/// The options of `ncdump`.
 #[derive(Clone, Debug)]
-pub(super) struct Options {
-    pub(super) output: Output,
-    pub(super) text: cdl::Options,
-    /// `-c`, which NcML takes beside `-h`.
+pub(super) struct NcdumpOptions {
+    pub(super) output: NcdumpOutput,
+    pub(super) text: cdl::CdlOptions,
+    /// `-c`. NcML needs it separately, because it may be combined with `-h`.
     pub(super) coordinates: bool,
-    /// The file is read into memory first.
+    /// Whether the file is read into memory first.
     pub(super) in_memory: bool,
     pub(super) file: PathBuf,
 }
 
-/// What only counts together.
+/// Options whose effect depends on others.
 #[derive(Default)]
-struct Flags {
+struct NcdumpFlags {
     header: bool,
     kind: bool,
     extended_kind: bool,
@@ -50,53 +50,58 @@ struct Flags {
     name: Option<Vec<u8>>,
 }
 
-impl Options {
+impl NcdumpOptions {
     /// Reads the arguments behind the name of the program.
     ///
     /// # Errors
-    /// What the first wrong one is refused with.
-    pub(super) fn read(args: &[OsString]) -> Result<Options, Refusal> {
+    /// The refusal of the first wrong argument.
+    pub(super) fn read(args: &[OsString]) -> Result<NcdumpOptions, NcdumpRefusal> {
         if args.is_empty() {
-            return Err(Refusal::Asked);
+            return Err(NcdumpRefusal::Asked);
         }
-        let mut options = Options {
-            output: Output::Text { ncml: false },
-            text: cdl::Options { exact: true, ..cdl::Options::default() },
+        let mut options = NcdumpOptions {
+            output: NcdumpOutput::Text { ncml: false },
+            text: cdl::CdlOptions { exact: true, ..cdl::CdlOptions::default() },
             coordinates: false,
             in_memory: false,
             file: PathBuf::new(),
         };
-        let mut flags = Flags::default();
+        let mut flags = NcdumpFlags::default();
         let mut operands = Vec::new();
         for piece in getopt::split(args, LETTERS) {
             match piece {
-                Piece::Option(letter, argument) => {
+                Argument::Option(letter, argument) => {
                     options.set(&mut flags, letter, argument.as_deref().unwrap_or_default())?;
                 }
-                Piece::Operand(operand) => operands.push(operand),
-                Piece::Unknown(_) | Piece::NoArgument(_) => {
-                    return Err(Refusal::Usage(piece.complaint()));
+                Argument::Operand(operand) => operands.push(operand),
+                Argument::Unknown(_) | Argument::NoArgument(_) => {
+                    return Err(NcdumpRefusal::Usage(piece.complaint()));
                 }
             }
         }
-        let [file] = &operands[..] else { return Err(Refusal::Usage(None)) };
+        let [file] = &operands[..] else { return Err(NcdumpRefusal::Usage(None)) };
         let file = unescaped(file.as_bytes());
         options.text.name = flags.name.unwrap_or_else(|| names::of_path(&with_slashes(&file)));
         options.text.selection = match (flags.header, options.coordinates) {
-            (true, _) => Selection::Header,
-            (false, true) => Selection::Coordinates,
-            (false, false) => Selection::Data,
+            (true, _) => DataSelection::Header,
+            (false, true) => DataSelection::Coordinates,
+            (false, false) => DataSelection::Data,
         };
         options.output = match (flags.kind, flags.extended_kind) {
-            (true, _) => Output::Kind,
-            (false, true) => Output::ExtendedKind,
-            (false, false) => Output::Text { ncml: flags.ncml },
+            (true, _) => NcdumpOutput::Kind,
+            (false, true) => NcdumpOutput::ExtendedKind,
+            (false, false) => NcdumpOutput::Text { ncml: flags.ncml },
         };
         options.file = OsString::from_vec(file).into();
         Ok(options)
     }
 
-    fn set(&mut self, flags: &mut Flags, letter: char, argument: &OsStr) -> Result<(), Refusal> {
+    fn set(
+        &mut self,
+        flags: &mut NcdumpFlags,
+        letter: char,
+        argument: &OsStr,
+    ) -> Result<(), NcdumpRefusal> {
         let text = &mut self.text;
         let bytes = argument.as_bytes();
         match letter {
@@ -125,24 +130,24 @@ impl Options {
             'p' => text.precision = precision(bytes, text.precision, true)?,
             'X' => match bytes.first().map(u8::to_ascii_lowercase) {
                 Some(b'm') => self.in_memory = true,
-                // It would be about an attribute that is shown all the same.
+                // The option hides an attribute, but the reference shows it all the same.
                 Some(b'p') => {}
                 _ => return Err(invalid(letter, argument)),
             },
-            // -w is about servers, and -L about a log that release builds do not have.
+            // `-w` is for servers, and `-L` for a log that release builds do not have.
             _ => {}
         }
         Ok(())
     }
 }
 
-fn invalid(letter: char, argument: &OsStr) -> Refusal {
+fn invalid(letter: char, argument: &OsStr) -> NcdumpRefusal {
     let argument = argument.to_string_lossy();
-    Refusal::Text(format!("invalid value for -{letter} option: {argument}"))
+    NcdumpRefusal::Text(format!("invalid value for -{letter} option: {argument}"))
 }
 
-/// Looks at the first letter only.
-fn order(letter: char, argument: &OsStr) -> Result<IndexOrder, Refusal> {
+/// Reads the order of indices. Only the first letter counts.
+fn order(letter: char, argument: &OsStr) -> Result<IndexOrder, NcdumpRefusal> {
     match argument.as_bytes().first().map(u8::to_ascii_lowercase) {
         Some(b'c') => Ok(IndexOrder::C),
         Some(b'f') => Ok(IndexOrder::Fortran),
@@ -150,25 +155,26 @@ fn order(letter: char, argument: &OsStr) -> Result<IndexOrder, Refusal> {
     }
 }
 
-fn line_len(text: &[u8]) -> Result<usize, Refusal> {
-    // As C cuts it to an `int`.
+fn line_len(text: &[u8]) -> Result<usize, NcdumpRefusal> {
+    // C cuts the number to an `int`.
     let len = i64::from(strtol(text, 0).0 as i32);
     match usize::try_from(len) {
         Ok(line_len) if len >= LEAST_LINE => Ok(line_len),
-        _ => Err(Refusal::Text(format!("unreasonably small line length specified: {len}"))),
+        _ => Err(NcdumpRefusal::Text(format!("unreasonably small line length specified: {len}"))),
     }
 }
 
-/// The digits of `FLOAT[,DOUBLE]`. What is not said is as by default, but stays forced if it was.
-fn precision(text: &[u8], before: Precision, forced: bool) -> Result<Precision, Refusal> {
+/// Reads `FLOAT[,DOUBLE]`, numbers of digits. A missing one keeps its default, but stays forced if
+/// it was before.
+fn precision(text: &[u8], before: Precision, forced: bool) -> Result<Precision, NcdumpRefusal> {
     let refused = |what: &str, digits: i64| {
-        Refusal::Text(format!("unreasonable value for {what} significant digits: {digits}"))
+        NcdumpRefusal::Text(format!("unreasonable value for {what} significant digits: {digits}"))
     };
     let mut new = Precision::default();
     new.float.forced = before.float.forced;
     new.double.forced = before.double.forced;
     if text.is_empty() || text[0] == b',' {
-        // Not looked at any further.
+        // The reference ignores the text after this.
         return Ok(new);
     }
     let digits = |what: &str, value: i64| {
@@ -180,7 +186,7 @@ fn precision(text: &[u8], before: Precision, forced: bool) -> Result<Precision, 
     new.float = Digits { number: digits("float", value)?, forced: forced || new.float.forced };
     if let Some(double) = rest.strip_prefix(b",") {
         let (value, rest) = strtol(double, 10);
-        // Nothing that is a number is 0, which is refused.
+        // A text that is no number counts as 0, which is refused.
         let value = if rest.len() == double.len() { 0 } else { value };
         let number = digits("double", value)?;
         new.double = Digits { number, forced: forced || new.double.forced };
@@ -234,14 +240,14 @@ fn with_slashes(path: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Options, Refusal> {
+    fn read(line: &str) -> Result<NcdumpOptions, NcdumpRefusal> {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        Options::read(&args)
+        NcdumpOptions::read(&args)
     }
 
     fn refusal(line: &str) -> String {
         match read(line).unwrap_err() {
-            Refusal::Text(text) | Refusal::Usage(Some(text)) => text,
+            NcdumpRefusal::Text(text) | NcdumpRefusal::Usage(Some(text)) => text,
             other => format!("{other:?}"),
         }
     }
@@ -249,15 +255,15 @@ mod tests {
     #[test]
     fn what_is_asked_for() {
         let options = read("-hc -v a,,b dir/x.y.nc -l 0x20 -t -i").unwrap();
-        assert_eq!(options.text.selection, Selection::Header);
+        assert_eq!(options.text.selection, DataSelection::Header);
         assert!(options.coordinates);
         assert_eq!(options.text.variables, [b"a".to_vec(), b"b".to_vec()]);
         assert_eq!(options.text.name, b"x.y");
         assert_eq!(options.text.line_len, 32);
         assert_eq!(options.text.times, Some(TimeStyle { separator: b'T' }));
-        assert_eq!(read("-xkK a").unwrap().output, Output::Kind);
-        assert_eq!(read("-xK a").unwrap().output, Output::ExtendedKind);
-        assert_eq!(read("-x a").unwrap().output, Output::Text { ncml: true });
+        assert_eq!(read("-xkK a").unwrap().output, NcdumpOutput::Kind);
+        assert_eq!(read("-xK a").unwrap().output, NcdumpOutput::ExtendedKind);
+        assert_eq!(read("-x a").unwrap().output, NcdumpOutput::Text { ncml: true });
         assert_eq!(read("-bFort a").unwrap().text.order, IndexOrder::Fortran);
         assert_eq!(read("a\\b\\#c.nc").unwrap().text.name, b"b#c");
         assert_eq!(read("a\\b\\#c.nc").unwrap().file, PathBuf::from("a\\b#c.nc"));
@@ -281,7 +287,7 @@ mod tests {
         ] {
             assert_eq!(refusal(line), text, "{line}");
         }
-        assert_eq!(Options::read(&[]).unwrap_err(), Refusal::Asked);
+        assert_eq!(NcdumpOptions::read(&[]).unwrap_err(), NcdumpRefusal::Asked);
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! `ncgen` and `ncgen3`: netCDF files from CDL, and programs that make them.
 //!
-//! Options, names of files and exit statuses are those of the reference. Messages have the line, too,
-//! but show it, with a mark at the place. A file that cannot be completed is not made, and one of the
-//! same name stays as it was.
+//! Options, names of files and exit statuses are those of the reference. Messages also show the
+//! line, with a mark at the place. If a file cannot be completed, none is made, and an existing
+//! file of the same name stays as it was.
 
-mod code;
 mod options;
 mod write;
 
@@ -13,9 +12,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use zonda_cdl::{Dialect, Fault, Kind, Nowhere, Schema, Source, parse, stream};
+use zonda_cdl::{Dialect, Fault, FileKind, Nowhere, Schema, Source, parse, stream};
 
-use options::{Options, Output, Refusal, usage};
+use options::{Language, NcgenOptions, NcgenOutput, NcgenRefusal, usage};
+use write::{FileOptions, write_file};
 
 /// `ncgen`
 pub(super) fn run(args: &[OsString]) -> ExitCode {
@@ -51,22 +51,22 @@ fn generate(args: &[OsString], dialect: Dialect) -> ExitCode {
     };
     match make(&program, &options, &source) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Text(fault)) => {
+        Err(NcgenFailure::Text(fault)) => {
             eprintln!("{program}: {}", fault.explain(&options.label(), &source));
             ExitCode::FAILURE
         }
-        // Who reads the program text has seen enough.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        // The reader of the program has seen enough.
+        Err(NcgenFailure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Err(Failure::Output(error)) => {
+        Err(NcgenFailure::Output(error)) => {
             eprintln!("{program}: standard output: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn refuse(program: &str, dialect: Dialect, refusal: &Refusal) -> ExitCode {
+fn refuse(program: &str, dialect: Dialect, refusal: &NcgenRefusal) -> ExitCode {
     for line in &refusal.lines {
         eprintln!("{line}");
     }
@@ -77,30 +77,30 @@ fn refuse(program: &str, dialect: Dialect, refusal: &Refusal) -> ExitCode {
     ExitCode::from(refusal.status)
 }
 
-/// Why nothing was made.
-enum Failure {
-    /// The text, or what was to be made of it.
+/// Why no file or program was made.
+enum NcgenFailure {
+    /// Something is wrong with the text, or with the file that is made of it.
     Text(Fault),
-    /// Standard output.
+    /// Standard output could not be written.
     Output(io::Error),
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Failure {
-        Failure::Text(fault)
+impl From<Fault> for NcgenFailure {
+    fn from(fault: Fault) -> NcgenFailure {
+        NcgenFailure::Text(fault)
     }
 }
 
-fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure> {
+fn make(program: &str, options: &NcgenOptions, source: &Source) -> Result<(), NcgenFailure> {
     let mut schema = parse(source, options.dialect, options.dataset.as_deref(), options.kind)?;
     let kind = kind(options, &schema)?;
     schema.settle(kind);
     let warn = |fault: &Fault| eprintln!("{program}: {}", fault.explain(&options.label(), source));
     let target = options.target(&schema.groups[0].name);
-    let text = match options.output {
-        Output::Nothing => return Ok(stream(source, &mut schema, &mut Nowhere)?),
-        Output::File => {
-            let how = write::How {
+    match options.output {
+        NcgenOutput::Nothing => Ok(stream(source, &mut schema, &mut Nowhere)?),
+        NcgenOutput::File => {
+            let file_options = FileOptions {
                 target: &target,
                 text: options.input.as_deref().unwrap_or(Path::new("-")),
                 kind,
@@ -108,45 +108,70 @@ fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure
                 header_only: options.header_only,
                 in_memory: options.in_memory,
             };
-            return Ok(write::write(source, &mut schema, &how, &warn)?);
+            Ok(write_file(source, &mut schema, &file_options, &warn)?)
         }
-        Output::C | Output::Fortran | Output::Java => {
-            let how = code::How {
-                target: &target,
-                kind,
-                main: options.main.as_deref(),
-                no_fill: options.no_fill,
-                header_only: options.header_only,
-            };
-            let language = match options.output {
-                Output::C => code::Language::C,
-                Output::Fortran => code::Language::Fortran,
-                _ => code::Language::Java,
-            };
-            code::write(source, &mut schema, &how, language, &warn)?
+        NcgenOutput::Program(language) => {
+            let text =
+                program_text(source, &mut schema, options, (language, kind, &target), &warn)?;
+            let mut out = io::stdout().lock();
+            let written = out.write_all(&text).and_then(|()| crate::ended(&mut out));
+            written.map_err(NcgenFailure::Output)
         }
-    };
-    let mut out = io::stdout().lock();
-    let written = out.write_all(&text).and_then(|()| crate::ended(&mut out));
-    written.map_err(Failure::Output)
+    }
 }
 
-/// The kind of file: that of the options, or else what the text asks for or needs. Fortran and Java know
-/// the classic one only.
-fn kind(options: &Options, schema: &Schema) -> Result<Kind, Fault> {
+/// The text of a program that makes the file.
+#[cfg(feature = "ncgen-code")]
+fn program_text(
+    source: &Source,
+    schema: &mut Schema,
+    options: &NcgenOptions,
+    (language, kind, target): (Language, FileKind, &Path),
+    warn: &dyn Fn(&Fault),
+) -> Result<Vec<u8>, NcgenFailure> {
+    let program = zonda_cdl_code::ProgramOptions {
+        language: match language {
+            Language::C => zonda_cdl_code::Language::C,
+            Language::Fortran => zonda_cdl_code::Language::Fortran,
+            Language::Java => zonda_cdl_code::Language::Java,
+        },
+        target,
+        kind,
+        main: options.main.as_deref(),
+        no_fill: options.no_fill,
+        header_only: options.header_only,
+    };
+    Ok(zonda_cdl_code::write(source, schema, &program, warn)?)
+}
+
+/// This is not reached: reading the options refuses languages that this build cannot write.
+#[cfg(not(feature = "ncgen-code"))]
+fn program_text(
+    _: &Source,
+    _: &mut Schema,
+    _: &NcgenOptions,
+    _: (Language, FileKind, &Path),
+    _: &dyn Fn(&Fault),
+) -> Result<Vec<u8>, NcgenFailure> {
+    Err(NcgenFailure::Text(Fault::nowhere(options::NO_WRITERS.to_owned())))
+}
+
+/// The kind of file: that of the options, else the one that the text asks for or needs. Fortran and
+/// Java only know the classic kind.
+fn kind(options: &NcgenOptions, schema: &Schema) -> Result<FileKind, Fault> {
     let needs = schema.enhanced();
-    if matches!(options.output, Output::Fortran | Output::Java) {
+    if matches!(options.output, NcgenOutput::Program(Language::Fortran | Language::Java)) {
         return match needs {
             Some((at, what)) => {
                 let why = format!("{what}: Java or Fortran requires classic model CDL input");
                 Err(Fault::at(at, why))
             }
-            None => Ok(Kind::Classic),
+            None => Ok(FileKind::Classic),
         };
     }
     let kind = options.kind.unwrap_or_else(|| match options.dialect {
         Dialect::Enhanced => schema.kind(),
-        Dialect::Classic => Kind::Classic,
+        Dialect::Classic => FileKind::Classic,
     });
     match needs {
         Some((at, what)) if kind.is_classic_model() => {

@@ -4,39 +4,51 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use zonda_cdl::{Dialect, Kind};
+use zonda_cdl::{Dialect, FileKind};
 
-use crate::classic::getopt::{Piece, split};
+use crate::classic::getopt::{Argument, split};
 
 /// Letters of `ncgen`, as `getopt` has them.
 const LETTERS: &str = "134567bcdD:fhHk:l:M:no:Pv:xL:N:B:W:";
 /// Letters of `ncgen3`.
 const LETTERS_CLASSIC: &str = "bcfk:l:no:v:x";
 
-/// What is made.
+/// What to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum NcgenOutput {
     /// Nothing: the text is only read.
     Nothing,
     /// A netCDF file.
     File,
-    /// C that makes the file.
+    /// A program that makes the file.
+    Program(Language),
+}
+
+/// The language of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
     C,
-    /// Fortran 77 that makes the file.
+    /// Fortran 77.
     Fortran,
-    /// Java that makes the file.
     Java,
 }
 
-/// What is asked for.
+/// What a build without the feature `ncgen-code` says where a program is asked for.
+pub(super) const NO_WRITERS: &str =
+    "this build cannot write programs (it was made without the feature ncgen-code of zonda-cli)";
+
+const C: NcgenOutput = NcgenOutput::Program(Language::C);
+const FORTRAN: NcgenOutput = NcgenOutput::Program(Language::Fortran);
+
+/// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Options {
+pub(super) struct NcgenOptions {
     pub(super) dialect: Dialect,
-    pub(super) output: Output,
-    pub(super) kind: Option<Kind>,
+    pub(super) output: NcgenOutput,
+    pub(super) kind: Option<FileKind>,
     /// `-o`
     pub(super) path: Option<PathBuf>,
-    /// What a file that has no name from `-o` ends with.
+    /// The ending of a file whose name `-o` does not give.
     pub(super) extension: &'static str,
     /// `-N`
     pub(super) dataset: Option<Vec<u8>>,
@@ -52,23 +64,23 @@ pub(super) struct Options {
     pub(super) input: Option<PathBuf>,
 }
 
-/// Why there is nothing to do: what to say, and the exit status.
+/// Why the tool makes nothing: what it says, and its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// Lines for standard error, each of which says who says it.
+pub(super) struct NcgenRefusal {
+    /// Lines for standard error, with the name of the program where the reference has it.
     pub(super) lines: Vec<String>,
-    /// Whether to say how the program is called.
+    /// Whether the usage follows.
     pub(super) usage: bool,
     pub(super) status: u8,
 }
 
-impl Refusal {
-    fn new(line: String, status: u8) -> Refusal {
-        Refusal { lines: vec![line], usage: false, status }
+impl NcgenRefusal {
+    fn new(line: String, status: u8) -> NcgenRefusal {
+        NcgenRefusal { lines: vec![line], usage: false, status }
     }
 }
 
-/// How a program is called.
+/// The usage of a program, in one line.
 pub(super) fn usage(program: &str, dialect: Dialect) -> String {
     match dialect {
         Dialect::Enhanced => format!(
@@ -83,122 +95,72 @@ pub(super) fn usage(program: &str, dialect: Dialect) -> String {
 }
 
 /// A language by its name.
-fn language(name: &OsStr, dialect: Dialect) -> Option<Output> {
+fn language(name: &OsStr, dialect: Dialect) -> Option<NcgenOutput> {
     Some(match (name.as_bytes(), dialect) {
-        (b"b", _) => Output::File,
-        (b"c" | b"C", _) => Output::C,
-        (b"f77" | b"fortran77" | b"Fortran77", _) => Output::Fortran,
-        (b"f" | b"F" | b"fortran" | b"Fortran", Dialect::Classic) => Output::Fortran,
-        (b"j" | b"java", Dialect::Enhanced) => Output::Java,
+        (b"b", _) => NcgenOutput::File,
+        (b"c" | b"C", _) => C,
+        (b"f77" | b"fortran77" | b"Fortran77", _) => FORTRAN,
+        (b"f" | b"F" | b"fortran" | b"Fortran", Dialect::Classic) => FORTRAN,
+        (b"j" | b"java", Dialect::Enhanced) => NcgenOutput::Program(Language::Java),
         _ => return None,
     })
 }
 
 /// Reads arguments, without the name of the program.
-pub(super) fn read(program: &str, args: &[OsString], dialect: Dialect) -> Result<Options, Refusal> {
+pub(super) fn read(
+    program: &str,
+    args: &[OsString],
+    dialect: Dialect,
+) -> Result<NcgenOptions, NcgenRefusal> {
     let letters = match dialect {
         Dialect::Enhanced => LETTERS,
         Dialect::Classic => LETTERS_CLASSIC,
     };
     let mut output = None;
-    let mut options = Options {
-        dialect,
-        output: Output::Nothing,
-        kind: None,
-        path: None,
-        extension: ".nc",
-        dataset: None,
-        main: None,
-        no_fill: false,
-        header_only: false,
-        in_memory: false,
-        input: None,
-    };
+    let mut options = NcgenOptions::new(dialect);
     let mut inputs = Vec::new();
     for piece in split(args, letters) {
-        let (letter, value) = match piece {
-            Piece::Operand(path) => {
-                inputs.push(path);
-                continue;
+        match piece {
+            Argument::Operand(path) => inputs.push(path),
+            Argument::Option(letter @ ('b' | 'c' | 'f' | 'n' | 'l'), value) => {
+                let name = value.unwrap_or_default();
+                output = Some(options.read_output(program, output, letter, &name)?);
             }
-            Piece::Option(letter, value) => (letter, value.unwrap_or_default()),
+            Argument::Option(letter, value) => {
+                options.read_other(letter, value.unwrap_or_default())?
+            }
             wrong => {
                 let complaint = wrong.complaint().unwrap_or_default();
                 let lines = vec![format!("{program}: {complaint}")];
-                return Err(Refusal { lines, usage: true, status: 8 });
+                return Err(NcgenRefusal { lines, usage: true, status: 8 });
             }
-        };
-        match letter {
-            'b' | 'c' | 'f' | 'n' | 'l' => {
-                if output.is_some() && dialect == Dialect::Enhanced {
-                    return Err(Refusal::new("Please specify only one language".to_owned(), 1));
-                }
-                let asked = match letter {
-                    'c' => Some(Output::C),
-                    'f' => Some(Output::Fortran),
-                    'l' => language(&value, dialect),
-                    _ => Some(Output::File),
-                };
-                let Some(asked) = asked else {
-                    let name = value.to_string_lossy();
-                    let line = format!("{program}: output language {name} not implemented");
-                    return Err(Refusal::new(line, 1));
-                };
-                if letter == 'n' {
-                    options.extension = ".cdf";
-                }
-                let both = [Some(Output::C), Some(Output::Fortran)];
-                if both.contains(&output) && both.contains(&Some(asked)) && output != Some(asked) {
-                    let line = "Only one of -c or -f may be specified".to_owned();
-                    return Err(Refusal::new(line, 8));
-                }
-                output = Some(asked);
-            }
-            'h' => return Err(Refusal { lines: Vec::new(), usage: true, status: 0 }),
-            'H' => options.header_only = true,
-            'k' | 'v' => match Kind::named(value.as_bytes()) {
-                Some(kind) => options.kind = Some(kind),
-                None => {
-                    let line = format!("Invalid format: {}", value.to_string_lossy());
-                    return Err(Refusal::new(line, 2));
-                }
-            },
-            '3' => options.kind = Some(Kind::Classic),
-            '4' => options.kind = Some(Kind::NetCdf4),
-            '5' => options.kind = Some(Kind::Data64),
-            '6' => options.kind = Some(Kind::Offset64),
-            '7' => options.kind = Some(Kind::NetCdf4Classic),
-            'M' => options.main = Some(value.to_string_lossy().into_owned()),
-            'N' => options.dataset = Some(value.into_vec()),
-            'o' => options.path = Some(unescaped(&value)),
-            'P' => options.in_memory = true,
-            'x' => options.no_fill = true,
-            // Levels of debugging and of logging, sizes of puts: nothing of a file depends on them.
-            _ => {}
         }
     }
     if inputs.len() > 1 {
         let line = format!("{program}: only one input file argument permitted");
-        return Err(Refusal::new(line, 6));
+        return Err(NcgenRefusal::new(line, 6));
+    }
+    if matches!(output, Some(NcgenOutput::Program(_))) && !cfg!(feature = "ncgen-code") {
+        return Err(NcgenRefusal::new(format!("{program}: {NO_WRITERS}"), 1));
     }
     options.input = inputs.pop().filter(|path| path != "-").map(PathBuf::from);
     options.output = match output {
         Some(output) => output,
         // A kind or a name asks for a file.
-        None if options.path.is_some() => Output::File,
-        None if options.kind.is_some() && dialect == Dialect::Enhanced => Output::File,
-        None => Output::Nothing,
+        None if options.path.is_some() => NcgenOutput::File,
+        None if options.kind.is_some() && dialect == Dialect::Enhanced => NcgenOutput::File,
+        None => NcgenOutput::Nothing,
     };
     Ok(options)
 }
 
-/// A name in which `\` stands before a blank or another `\`, as some shells leave it.
+/// Removes `\` before a blank or another `\` from a name; some shells leave them there.
 fn unescaped(path: &OsStr) -> PathBuf {
     let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((byte, behind)) = rest.split_first() {
-        rest = behind;
-        if *byte == b'\\' && rest.first().is_some_and(|next| b"\\ ".contains(next)) {
+    let mut unread = path.as_bytes();
+    while let Some((byte, behind)) = unread.split_first() {
+        unread = behind;
+        if *byte == b'\\' && unread.first().is_some_and(|next| b"\\ ".contains(next)) {
             continue;
         }
         bytes.push(*byte);
@@ -206,9 +168,84 @@ fn unescaped(path: &OsStr) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-impl Options {
-    /// The file that is made: that of `-o`, or else in this folder the name of the text with another
-    /// ending, or for standard input that of the dataset.
+impl NcgenOptions {
+    fn new(dialect: Dialect) -> NcgenOptions {
+        NcgenOptions {
+            dialect,
+            output: NcgenOutput::Nothing,
+            kind: None,
+            path: None,
+            extension: ".nc",
+            dataset: None,
+            main: None,
+            no_fill: false,
+            header_only: false,
+            in_memory: false,
+            input: None,
+        }
+    }
+
+    /// Reads an option that says what to make; `before` is what another one said.
+    fn read_output(
+        &mut self,
+        program: &str,
+        before: Option<NcgenOutput>,
+        letter: char,
+        name: &OsStr,
+    ) -> Result<NcgenOutput, NcgenRefusal> {
+        if before.is_some() && self.dialect == Dialect::Enhanced {
+            return Err(NcgenRefusal::new("Please specify only one language".to_owned(), 1));
+        }
+        let output = match letter {
+            'c' => Some(C),
+            'f' => Some(FORTRAN),
+            'l' => language(name, self.dialect),
+            _ => Some(NcgenOutput::File),
+        };
+        let Some(output) = output else {
+            let name = name.to_string_lossy();
+            let line = format!("{program}: output language {name} not implemented");
+            return Err(NcgenRefusal::new(line, 1));
+        };
+        if letter == 'n' {
+            self.extension = ".cdf";
+        }
+        if matches!((before, output), (Some(C), FORTRAN) | (Some(FORTRAN), C)) {
+            return Err(NcgenRefusal::new("Only one of -c or -f may be specified".to_owned(), 8));
+        }
+        Ok(output)
+    }
+
+    /// Reads any other option.
+    fn read_other(&mut self, letter: char, value: OsString) -> Result<(), NcgenRefusal> {
+        match letter {
+            'h' => return Err(NcgenRefusal { lines: Vec::new(), usage: true, status: 0 }),
+            'H' => self.header_only = true,
+            'k' | 'v' => match FileKind::named(value.as_bytes()) {
+                Some(kind) => self.kind = Some(kind),
+                None => {
+                    let line = format!("Invalid format: {}", value.to_string_lossy());
+                    return Err(NcgenRefusal::new(line, 2));
+                }
+            },
+            '3' => self.kind = Some(FileKind::Classic),
+            '4' => self.kind = Some(FileKind::NetCdf4),
+            '5' => self.kind = Some(FileKind::Data64),
+            '6' => self.kind = Some(FileKind::Offset64),
+            '7' => self.kind = Some(FileKind::NetCdf4Classic),
+            'M' => self.main = Some(value.to_string_lossy().into_owned()),
+            'N' => self.dataset = Some(value.into_vec()),
+            'o' => self.path = Some(unescaped(&value)),
+            'P' => self.in_memory = true,
+            'x' => self.no_fill = true,
+            // Levels of debugging and of logging, sizes of puts: nothing of a file depends on them.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The path of the file: that of `-o`, else in the current folder the name of the text with
+    /// another ending. For standard input it is the name of the dataset.
     pub(super) fn target(&self, dataset: &[u8]) -> PathBuf {
         if let Some(path) = &self.path {
             return path.clone();
@@ -223,7 +260,7 @@ impl Options {
         PathBuf::from(OsString::from_vec([&name, self.extension.as_bytes()].concat()))
     }
 
-    /// The text in messages.
+    /// The name of the text in messages.
     pub(super) fn label(&self) -> String {
         match &self.input {
             Some(path) => path.display().to_string(),
@@ -236,7 +273,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn options(args: &[&str]) -> Result<Options, u8> {
+    fn options(args: &[&str]) -> Result<NcgenOptions, u8> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         read("ncgen", &args, Dialect::Enhanced).map_err(|refusal| refusal.status)
     }
@@ -244,14 +281,14 @@ mod tests {
     #[test]
     fn what_is_made() {
         for (args, output) in [
-            (&["a.cdl"][..], Output::Nothing),
-            (&["-b", "a.cdl"], Output::File),
-            (&["-o", "x.nc"], Output::File),
-            (&["-knc4"], Output::File),
-            (&["-4"], Output::File),
-            (&["-lc", "-o", "x.nc"], Output::C),
-            (&["-f"], Output::Fortran),
-            (&["-l", "java"], Output::Java),
+            (&["a.cdl"][..], NcgenOutput::Nothing),
+            (&["-b", "a.cdl"], NcgenOutput::File),
+            (&["-o", "x.nc"], NcgenOutput::File),
+            (&["-knc4"], NcgenOutput::File),
+            (&["-4"], NcgenOutput::File),
+            (&["-lc", "-o", "x.nc"], NcgenOutput::Program(Language::C)),
+            (&["-f"], NcgenOutput::Program(Language::Fortran)),
+            (&["-l", "java"], NcgenOutput::Program(Language::Java)),
         ] {
             assert_eq!(options(args).map(|options| options.output), Ok(output), "{args:?}");
         }
@@ -285,10 +322,10 @@ mod tests {
             let read = read("ncgen3", &args, Dialect::Classic);
             read.map(|options| (options.output, options.kind)).map_err(|refusal| refusal.status)
         };
-        assert_eq!(args(&["-v2", "-b"]), Ok((Output::File, Some(Kind::Offset64))));
-        assert_eq!(args(&["-c", "-b"]), Ok((Output::File, None)));
+        assert_eq!(args(&["-v2", "-b"]), Ok((NcgenOutput::File, Some(FileKind::Offset64))));
+        assert_eq!(args(&["-c", "-b"]), Ok((NcgenOutput::File, None)));
         assert_eq!(args(&["-c", "-f"]), Err(8));
         assert_eq!(args(&["-4"]), Err(8));
-        assert_eq!(args(&["-knc4"]), Ok((Output::Nothing, Some(Kind::NetCdf4))));
+        assert_eq!(args(&["-knc4"]), Ok((NcgenOutput::Nothing, Some(FileKind::NetCdf4))));
     }
 }

@@ -1,4 +1,4 @@
-//! A netCDF file of what a text describes.
+//! Writes the netCDF file that a text describes.
 
 use std::path::Path;
 
@@ -9,16 +9,17 @@ use zonda::{
     filter_is_available,
 };
 use zonda_cdl::{
-    Attribute, Class, Elements, Endian, Fault, Kind, Pieces, Primitive, Quantizer, Schema, Sink,
-    Slab, Source, Storage, TypeRef, UserType, Variable, attribute, stream,
+    AttributeDef, DataSink, DataSlab, Elements, Endian, Fault, FileKind, Primitive, Quantizer,
+    Schema, Source, StorageLayout, TypeClass, TypeDef, TypeRef, VariableDef, VlenPieces, attribute,
+    stream,
 };
 
-/// What file to make.
-pub(super) struct How<'a> {
+/// What file to write.
+pub(super) struct FileOptions<'a> {
     pub(super) target: &'a Path,
-    /// Where the text is, which must not be overwritten.
+    /// The path of the text, which must not be overwritten.
     pub(super) text: &'a Path,
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
     pub(super) no_fill: bool,
     pub(super) header_only: bool,
     pub(super) in_memory: bool,
@@ -27,27 +28,28 @@ pub(super) struct How<'a> {
 /// `NC_STRING`
 const STRING: i32 = zonda::NC_STRING;
 
-/// Makes the file. It gets its name when it is complete.
-pub(super) fn write(
+/// Writes the file. It gets its name when it is complete.
+pub(super) fn write_file(
     source: &Source,
     schema: &mut Schema,
-    how: &How<'_>,
+    options: &FileOptions<'_>,
     warn: &dyn Fn(&Fault),
 ) -> Result<(), Fault> {
-    let temporary = Temporary::beside(how.target, how.text, true);
+    let temporary = Temporary::beside(options.target, options.text, true);
     let temporary = temporary.map_err(|error| Fault::nowhere(error.to_string()))?;
     let path = temporary.working_path();
-    let options = CreateOptions {
-        // An empty file has the name already.
-        format: format(how.kind),
-        in_memory: how.in_memory.then_some(Persist::Yes),
+    let create_options = CreateOptions {
+        // The temporary name has an empty file already, which this replaces.
+        format: format(options.kind),
+        in_memory: options.in_memory.then_some(Persist::Yes),
         ..CreateOptions::default()
     };
-    let dataset = Dataset::create(path, &options)
-        .map_err(|error| Fault::nowhere(said(&error.to_string(), path, how.target)))?;
-    let writer = Writer {
+    let dataset = Dataset::create(path, &create_options).map_err(|error| {
+        Fault::nowhere(with_target_name(&error.to_string(), path, options.target))
+    })?;
+    let writer = FileWriter {
         dataset,
-        how,
+        options,
         warn,
         types: Vec::new(),
         groups: Vec::new(),
@@ -55,42 +57,42 @@ pub(super) fn write(
         dims: Vec::new(),
     };
     if let Err(fault) = writer.make(source, schema) {
-        let message = said(&fault.message, path, how.target);
+        let message = with_target_name(&fault.message, path, options.target);
         return Err(Fault { message, ..fault });
     }
     temporary.finish().map_err(|error| Fault::nowhere(error.to_string()))
 }
 
-/// Nobody knows the name that the file has for now.
-fn said(message: &str, path: &Path, target: &Path) -> String {
+/// Replaces the temporary name of the file in a message, which users do not know.
+fn with_target_name(message: &str, path: &Path, target: &Path) -> String {
     message.replace(&path.display().to_string(), &target.display().to_string())
 }
 
-fn format(kind: Kind) -> Format {
+fn format(kind: FileKind) -> Format {
     match kind {
-        Kind::Classic => Format::Cdf1,
-        Kind::Offset64 => Format::Cdf2,
-        Kind::Data64 => Format::Cdf5,
-        Kind::NetCdf4 => Format::NetCdf4,
-        Kind::NetCdf4Classic => Format::NetCdf4Classic,
+        FileKind::Classic => Format::Cdf1,
+        FileKind::Offset64 => Format::Cdf2,
+        FileKind::Data64 => Format::Cdf5,
+        FileKind::NetCdf4 => Format::NetCdf4,
+        FileKind::NetCdf4Classic => Format::NetCdf4Classic,
     }
 }
 
-struct Writer<'a> {
+struct FileWriter<'a> {
     dataset: Dataset,
-    how: &'a How<'a>,
+    options: &'a FileOptions<'a>,
     warn: &'a dyn Fn(&Fault),
-    /// Numbers in the file, by those in the schema.
+    /// Ids in the file, by the numbers in the schema.
     groups: Vec<GroupId>,
     types: Vec<i32>,
     dims: Vec<DimId>,
     vars: Vec<VarRef>,
 }
 
-/// Strings and sequences, for the file to fetch.
-struct Fetched<'a>(&'a Pieces);
+/// Gives strings and sequences to the file.
+struct PieceSource<'a>(&'a VlenPieces);
 
-impl VlenSource for Fetched<'_> {
+impl VlenSource for PieceSource<'_> {
     fn text(&mut self, number: u64) -> Option<&[u8]> {
         self.0.get(number)
     }
@@ -100,24 +102,24 @@ impl VlenSource for Fetched<'_> {
     }
 }
 
-/// An error of the file about something in the text.
+/// Makes a fault of an error of the file, for an object of the text.
 fn at(place: u64, what: &str, name: &[u8]) -> impl Fn(zonda::Error) -> Fault {
     let about = format!("{what} {}", String::from_utf8_lossy(name));
     move |error| Fault::at(place, format!("{about}: {error}"))
 }
 
-impl Writer<'_> {
+impl FileWriter<'_> {
     fn make(mut self, source: &Source, schema: &mut Schema) -> Result<(), Fault> {
         let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
         let made = self.define(schema);
-        let done = made.and_then(|()| match self.how.header_only {
+        let done = made.and_then(|()| match self.options.header_only {
             true => Ok(()),
             false => stream(source, schema, &mut self),
         });
         match done {
             Ok(()) => self.dataset.close().map_err(whole),
             Err(fault) => {
-                // What it says is less than what is known.
+                // The fault says more than an error of `abort` would.
                 let _ = self.dataset.abort();
                 Err(fault)
             }
@@ -126,7 +128,7 @@ impl Writer<'_> {
 
     fn define(&mut self, schema: &Schema) -> Result<(), Fault> {
         let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
-        if self.how.no_fill {
+        if self.options.no_fill {
             self.dataset.set_fill(FillMode::NoFill).map_err(whole)?;
         }
         for group in &schema.groups {
@@ -161,12 +163,12 @@ impl Writer<'_> {
         for (index, var) in schema.vars.iter().enumerate() {
             self.define_storage(self.vars[index], var)?;
         }
-        let (of_groups, of_vars): (Vec<&Attribute>, Vec<&Attribute>) =
+        let (of_groups, of_vars): (Vec<&AttributeDef>, Vec<&AttributeDef>) =
             schema.atts.iter().partition(|att| att.var.is_none());
         for att in of_groups.into_iter().chain(of_vars) {
             self.define_attribute(schema, att)?;
         }
-        // No room for more: the file is complete, and has the bytes of the reference's.
+        // The header leaves no room, so that the file has the same bytes as the reference's.
         let reserve = Reserve::Explicit { h_minfree: 0, v_align: 1, v_minfree: 0, r_align: 1 };
         self.dataset.enddef(reserve).map_err(whole)
     }
@@ -179,12 +181,12 @@ impl Writer<'_> {
         }
     }
 
-    fn define_type(&self, ty: &UserType) -> zonda::Result<i32> {
+    fn define_type(&self, ty: &TypeDef) -> zonda::Result<i32> {
         let (file, group) = (&self.dataset, self.groups[ty.group]);
         match &ty.class {
-            Class::Opaque => file.def_opaque(group, ty.size, &ty.name),
-            Class::Vlen { base } => file.def_vlen(group, &ty.name, self.nc_type(*base)),
-            Class::Enum { base, members } => {
+            TypeClass::Opaque => file.def_opaque(group, ty.size, &ty.name),
+            TypeClass::Vlen { base } => file.def_vlen(group, &ty.name, self.nc_type(*base)),
+            TypeClass::Enum { base, members } => {
                 let id = file.def_enum(group, base.nc_type(), &ty.name)?;
                 for member in members {
                     let value = &member.value[..base.size()];
@@ -192,7 +194,7 @@ impl Writer<'_> {
                 }
                 Ok(id)
             }
-            Class::Compound(fields) => {
+            TypeClass::Compound(fields) => {
                 let id = file.def_compound(group, ty.size, &ty.name)?;
                 for field in fields {
                     let base = self.nc_type(field.ty);
@@ -208,19 +210,20 @@ impl Writer<'_> {
         }
     }
 
-    /// In the order of the reference.
-    fn define_storage(&self, id: VarRef, var: &Variable) -> Result<(), Fault> {
+    /// Sets the storage of a variable, in the order of the reference.
+    fn define_storage(&self, id: VarRef, var: &VariableDef) -> Result<(), Fault> {
         let special = &var.special;
         let Some(place) = special.at else { return Ok(()) };
         let file = &self.dataset;
         let fault = at(place, "storage of variable", &var.name);
         if let Some(storage) = special.storage {
             let request = match storage {
-                Storage::Contiguous => StorageRequest::Contiguous,
-                Storage::Compact => StorageRequest::Compact,
-                Storage::Chunked => StorageRequest::Chunked,
+                StorageLayout::Contiguous => StorageRequest::Contiguous,
+                StorageLayout::Compact => StorageRequest::Compact,
+                StorageLayout::Chunked => StorageRequest::Chunked,
             };
-            let sizes = special.chunk_sizes.as_deref().filter(|_| storage == Storage::Chunked);
+            let sizes =
+                special.chunk_sizes.as_deref().filter(|_| storage == StorageLayout::Chunked);
             if let Some(sizes) = sizes.filter(|sizes| sizes.len() != var.dims.len()) {
                 let (n, rank) = (sizes.len(), var.dims.len());
                 let why = format!("_ChunkSizes has {n} lengths for {rank} dimensions");
@@ -265,38 +268,38 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn define_attribute(&self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let owner = match att.var {
             Some(var) => self.vars[var],
             None => VarRef::group(self.groups[att.group]),
         };
         let (values, n_values) = attribute(schema, att)?;
         let ty = self.nc_type(att.ty);
-        let mut fetched = Fetched(&values.pieces);
+        let mut fetched = PieceSource(&values.pieces);
         let values = Values { bytes: &values.bytes, fetch: Some(&mut fetched) };
         let put = self.dataset.put_att_values(owner, &att.name, (ty, n_values), values);
-        // In its own type nothing is out of range.
+        // No value is out of range, because none is converted to another type.
         put.map(drop).map_err(at(att.at, "attribute", &att.name))
     }
 }
 
-/// Indices as the file wants them.
+/// Indices as `usize`.
 fn indices(from: &[u64]) -> Vec<usize> {
     from.iter().map(|index| usize::try_from(*index).unwrap_or(usize::MAX)).collect()
 }
 
-impl Sink for Writer<'_> {
+impl DataSink for FileWriter<'_> {
     fn put(
         &mut self,
         _: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         let (start, count) = (indices(slab.start), indices(slab.count));
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let Elements { bytes, pieces } = values;
-        let mut fetched = Fetched(pieces);
+        let mut fetched = PieceSource(pieces);
         let values = Values { bytes, fetch: Some(&mut fetched) };
         let put = self.dataset.put_values(self.vars[var], &slab, values);
         put.map(drop).map_err(|error| error.to_string())
@@ -304,7 +307,7 @@ impl Sink for Writer<'_> {
 
     fn fills(&self, schema: &Schema, var: usize) -> bool {
         let var = &schema.vars[var];
-        !self.how.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
+        !self.options.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
     }
 
     fn warn(&mut self, fault: &Fault) {

@@ -12,6 +12,7 @@ use zonda::Format;
 use zonda::copy::{ChunkRule, Copied, CopyOptions, FilterRule, QuantizeRule, Way, copy_dataset};
 
 use crate::failure::Result;
+use crate::tuning::CHUNK_CACHE_SHARE;
 use crate::{input, progress};
 
 /// Numbers of filters with an option of their own.
@@ -19,9 +20,7 @@ const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
 const FLETCHER32: u32 = 3;
 const ZSTD: u32 = 32015;
-/// Which part of the memory is for chunks that are kept for later.
-const CACHE_PART: u64 = 4;
-/// Least memory that makes sense.
+/// The least memory that `--memory` accepts, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
 /// Copies a file into another format, other chunks or other filters
@@ -143,7 +142,7 @@ impl Args {
         if !of_all.is_empty() || self.no_filters || self.deflate == Some(0) {
             filters.push(FilterRule { vars: Vec::new(), filters: of_all });
         }
-        // What is said of some variables goes before what is said of all.
+        // Options for some variables take precedence over those for all.
         filters.extend(self.filters.iter().cloned());
         CopyOptions {
             format: self.format,
@@ -169,7 +168,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         None => (args.target.clone(), None),
     };
     options.format = options.format.or(asked);
-    zonda_runtime::memory::limit(options.memory_bytes / CACHE_PART);
+    zonda_runtime::memory::limit(options.memory_bytes / CHUNK_CACHE_SHARE);
     if args.memory < LEAST_MEMORY {
         eprintln!(
             "zonda: -m {}: {} MiB are taken, which is the least",
@@ -178,7 +177,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         );
     }
     let source = input::open(&args.source)?;
-    input::tell_of_missing(&source, &args.source)?;
+    input::warn_of_missing(&source, &args.source)?;
     let copied = progress::watched(args.quiet, |progress| {
         copy_dataset(&source, &target, &options, progress)
     })??;
@@ -187,25 +186,25 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         eprintln!("zonda: {}: {note}", args.target.display());
     }
     if args.json {
-        let summary = Summary::new(args, &copied);
+        let summary = CopyJson::new(args, &copied);
         serde_json::to_writer(&mut *out, &summary).map_err(std::io::Error::from)?;
         writeln!(out)?;
     }
     crate::done()
 }
 
-/// What was done, for machines.
+/// What was done, in the form of the JSON.
 #[derive(Serialize)]
-struct Summary<'a> {
+struct CopyJson<'a> {
     source: Cow<'a, str>,
     target: Cow<'a, str>,
     kind: &'static str,
-    variables: Vec<Variable<'a>>,
+    variables: Vec<CopiedVarJson<'a>>,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Variable<'a> {
+struct CopiedVarJson<'a> {
     path: &'a str,
     bytes: u64,
     way: &'static str,
@@ -213,8 +212,8 @@ struct Variable<'a> {
     reads: f64,
 }
 
-impl<'a> Summary<'a> {
-    fn new(args: &'a Args, copied: &'a Copied) -> Summary<'a> {
+impl<'a> CopyJson<'a> {
+    fn new(args: &'a Args, copied: &'a Copied) -> CopyJson<'a> {
         let way = |way| match way {
             Way::Nothing => "nothing",
             Way::Stored => "stored chunks",
@@ -223,9 +222,9 @@ impl<'a> Summary<'a> {
         };
         let variables = copied.vars.iter().map(|var| {
             let (path, bytes, reads) = (&*var.path, var.bytes, var.reads);
-            Variable { path, bytes, way: way(var.way), reads: (reads * 100.0).round() / 100.0 }
+            CopiedVarJson { path, bytes, way: way(var.way), reads: (reads * 100.0).round() / 100.0 }
         });
-        Summary {
+        CopyJson {
             source: args.source.to_string_lossy(),
             target: args.target.to_string_lossy(),
             kind: copied.format.kind(),

@@ -1,9 +1,9 @@
-//! What the options of `zonda copy` say: shapes of chunks, filters, precision.
+//! Parsers for the options of `zonda copy`: shapes of chunks, filters, precision.
 
 use zonda::copy::{ChunkRule, FilterRule, Pattern, QuantizeRule};
 use zonda::{FilterSpec, Format, Quantize, QuantizeMode};
 
-type Parsed<T> = Result<T, String>;
+type ParseResult<T> = Result<T, String>;
 
 /// Kinds of files, as `ncdump -k`, `nccopy -k` and others call them.
 const KINDS: [(&str, Format); 16] = [
@@ -25,7 +25,7 @@ const KINDS: [(&str, Format); 16] = [
     ("nc7", Format::NetCdf4Classic),
 ];
 
-/// Filters by name, and what they are told where the user says nothing.
+/// Filters by name, with their default parameters.
 const FILTERS: [(&str, u32, &[u32]); 14] = [
     ("deflate", 1, &[4]),
     ("zlib", 1, &[4]),
@@ -42,19 +42,19 @@ const FILTERS: [(&str, u32, &[u32]); 14] = [
     ("zstd", 32015, &[3]),
     ("blosc2", 32026, &[0, 0, 0, 0, 5, 1, 1]),
 ];
-/// Levels that there are, of filters whose first parameter is one.
+/// Valid levels of filters whose first parameter is a level.
 const LEVELS: [(u32, std::ops::RangeInclusive<i32>); 3] =
     [(1, 0..=9), (307, 1..=9), (32015, -131_072..=22)];
-/// Number of the checksum, which is never left out.
+/// Number of the checksum filter, which is never optional.
 const FLETCHER32: u32 = 3;
 
-pub(super) fn format(text: &str) -> Parsed<Format> {
+pub(super) fn format(text: &str) -> ParseResult<Format> {
     let found = KINDS.iter().find(|(name, _)| *name == text.to_ascii_lowercase());
     let found = found.map(|(_, format)| *format).or_else(|| zonda::format_named(text));
     found.ok_or_else(|| format!("{} is meant", kinds()))
 }
 
-/// The kinds that can be made, as a list in words.
+/// The kinds that can be created, as a list in words.
 pub(super) fn kinds() -> String {
     let name = |format: Format| {
         let known = KINDS.iter().find(|(_, known)| *known == format);
@@ -68,7 +68,7 @@ pub(super) fn kinds() -> String {
 }
 
 /// `512M` and the like; without a letter bytes.
-pub(super) fn bytes(text: &str) -> Parsed<u64> {
+pub(super) fn bytes(text: &str) -> ParseResult<u64> {
     let meant = || "a number of bytes is meant, such as 512M".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -82,7 +82,7 @@ pub(super) fn bytes(text: &str) -> Parsed<u64> {
     number.checked_mul(unit).filter(|&bytes| bytes > 0).ok_or_else(meant)
 }
 
-/// `VAR,VAR` before the colon, and the rest; everything is the rest where there is no colon.
+/// Splits `VAR,VAR:TEXT` into names and text; without a colon all of it is text.
 fn with_vars(text: &str) -> (Vec<Pattern>, &str) {
     match text.split_once(':') {
         Some((vars, rest)) => (patterns(vars), rest),
@@ -96,7 +96,7 @@ pub(super) fn patterns(text: &str) -> Vec<Pattern> {
 }
 
 /// `time/1,lat/180` or `temp:time/1`.
-pub(super) fn chunks(text: &str) -> Parsed<Vec<ChunkRule>> {
+pub(super) fn chunks(text: &str) -> ParseResult<Vec<ChunkRule>> {
     let meant = || "[VAR:]DIM/N,... is meant, such as time/1,lat/180".to_owned();
     let (vars, sizes) = with_vars(text);
     let size = |part: &str| {
@@ -104,7 +104,7 @@ pub(super) fn chunks(text: &str) -> Parsed<Vec<ChunkRule>> {
         let n = if n.is_empty() { 0 } else { n.parse().map_err(|_| meant())? };
         if dim.is_empty() { Err(meant()) } else { Ok((dim.as_bytes().to_vec(), n)) }
     };
-    let sizes = sizes.split(',').map(size).collect::<Parsed<Vec<_>>>()?;
+    let sizes = sizes.split(',').map(size).collect::<ParseResult<Vec<_>>>()?;
     if vars.is_empty() {
         return Ok(vec![ChunkRule { vars: None, sizes }]);
     }
@@ -112,16 +112,16 @@ pub(super) fn chunks(text: &str) -> Parsed<Vec<ChunkRule>> {
 }
 
 /// `shuffle|deflate,5`, `T*:zstd,9`, `crs:none`.
-pub(super) fn filters(text: &str) -> Parsed<FilterRule> {
+pub(super) fn filters(text: &str) -> ParseResult<FilterRule> {
     let (vars, list) = with_vars(text);
     if list == "none" {
         return Ok(FilterRule { vars, filters: Vec::new() });
     }
-    let filters = list.split('|').map(filter).collect::<Parsed<Vec<_>>>()?;
+    let filters = list.split('|').map(filter).collect::<ParseResult<Vec<_>>>()?;
     Ok(FilterRule { vars, filters })
 }
 
-fn filter(text: &str) -> Parsed<FilterSpec> {
+fn filter(text: &str) -> ParseResult<FilterSpec> {
     let mut parts = text.split(',').map(str::trim);
     let name = parts.next().unwrap_or_default().to_ascii_lowercase();
     let known = FILTERS.iter().find(|(known, ..)| *known == name);
@@ -140,7 +140,7 @@ fn filter(text: &str) -> Parsed<FilterSpec> {
             .or_else(|_| signed())
             .map_err(|_| format!("{text:?} is no parameter of a filter: an integer is meant"))
     };
-    let mut params = parts.map(number).collect::<Parsed<Vec<u32>>>()?;
+    let mut params = parts.map(number).collect::<ParseResult<Vec<u32>>>()?;
     if let (Some((.., default)), true) = (known, params.is_empty()) {
         params = default.to_vec();
     }
@@ -161,7 +161,7 @@ pub(super) fn builtin(id: u32, params: Vec<u32>) -> FilterSpec {
 }
 
 /// `granular,3` or `T,S:bitround,9`, `T:none`.
-pub(super) fn quantize(text: &str) -> Parsed<QuantizeRule> {
+pub(super) fn quantize(text: &str) -> ParseResult<QuantizeRule> {
     let meant = || {
         "[VAR,...:]MODE,N is meant: bitgroom or granular and decimal digits, bitround and bits, or none"
             .to_owned()

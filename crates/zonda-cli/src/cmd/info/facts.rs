@@ -10,12 +10,12 @@ use zonda::storage::backend::Memory;
 use zonda::{Answer, Dataset, Detected, Format, Meta, OpenOptions, VarId};
 
 use super::hdf5;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::input;
 
-/// What is known of a file. What is not known is absent from the JSON.
+/// What is known of a file. Unknown facts are absent from the JSON.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Facts {
+pub(super) struct FileFacts {
     /// Path as given; `standard input` for `-`.
     pub(super) path: String,
     /// The format in words, as `ncdump -k` says it.
@@ -31,29 +31,29 @@ pub(super) struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stack: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) superblock: Option<Superblock>,
-    /// What the bytes of the file are for.
+    pub(super) superblock: Option<SuperblockFacts>,
+    /// What the bytes of the file are used for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) space: Option<Space>,
+    pub(super) space: Option<SpaceFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) layout: Option<Layout>,
+    pub(super) layout: Option<LayoutFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) records: Option<Records>,
+    pub(super) records: Option<RecordFacts>,
     /// Paths of the groups but the root, where there can be any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) groups: Option<Vec<String>>,
-    pub(super) dimensions: Vec<Dimension>,
+    pub(super) dimensions: Vec<DimensionFacts>,
     /// `null` where they cannot be listed.
     pub(super) global_attributes: Option<usize>,
-    pub(super) variables: Vec<Variable>,
+    pub(super) variables: Vec<VariableFacts>,
     /// What the definitions lack: links to other files that are not there, refused, or not to be read; variables of types that
     /// netCDF has no words for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<LeftOut>,
-    /// What is wrong with the file: the first thing, where there are several.
+    /// What is wrong with the file; of several things the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
-    /// What kind of answer the first one is: `damaged`, `unrepresentable`, `undecodable`, `unknown`,
+    /// The kind of that first error: `damaged`, `unrepresentable`, `undecodable`, `unknown`,
     /// `refused`, `missing`, `memory`, `system`, `request`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<&'static str>,
@@ -72,45 +72,45 @@ pub(super) struct LeftOut {
 
 /// What an HDF5 file begins with.
 #[derive(Debug, Serialize)]
-pub(super) struct Superblock {
+pub(super) struct SuperblockFacts {
     pub(super) version: u8,
-    /// What is before it, for other programs.
+    /// Bytes before it, which belong to other programs.
     pub(super) user_block_bytes: u64,
 }
 
-/// What the bytes of an HDF5 file are for.
+/// What the bytes of an HDF5 file are used for.
 #[derive(Debug, Serialize)]
-pub(super) struct Space {
+pub(super) struct SpaceFacts {
     /// Data as they are stored.
     pub(super) data_bytes: u64,
-    /// What describes them, and what is before the superblock.
+    /// Bytes that describe the data, and those before the superblock.
     pub(super) metadata_bytes: u64,
-    /// What nothing refers to: free, or lost.
+    /// Bytes that nothing refers to: they are free or lost.
     pub(super) unaccounted_bytes: u64,
-    /// All that is used, by what it is; collections of the global heap also where nobody uses them
+    /// Used bytes by their purpose. Collections of the global heap count even if nothing uses them
     /// any more.
     pub(super) kinds: BTreeMap<&'static str, u64>,
-    /// Extents that lie on another one. None do in a sound file.
+    /// Extents that overlap another one. A sound file has none.
     pub(super) overlaps: usize,
-    /// What could not be counted, as it is damaged.
+    /// What could not be counted because it is damaged.
     pub(super) faults: usize,
 }
 
-/// Where things lie; all in bytes.
+/// Positions of the parts of a classic file, in bytes.
 #[derive(Debug, Serialize)]
-pub(super) struct Layout {
+pub(super) struct LayoutFacts {
     pub(super) header_bytes: u64,
     /// How much the header can grow without data being moved.
     pub(super) room_bytes: u64,
     pub(super) data_begin: u64,
     /// Where data ends if all of it is there.
     pub(super) data_end: u64,
-    /// How much of it is missing at the end of the file.
+    /// How many of those bytes are missing at the end of the file.
     pub(super) missing_bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Records {
+pub(super) struct RecordFacts {
     pub(super) dimension: String,
     pub(super) count: u64,
     /// Bytes from one record to the next.
@@ -121,41 +121,41 @@ pub(super) struct Records {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Dimension {
+pub(super) struct DimensionFacts {
     pub(super) name: String,
     pub(super) len: u64,
     pub(super) unlimited: bool,
 }
 
-/// In which part of the file a variable lies.
+/// The part of a classic file that a variable is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Part {
+pub(super) enum FilePart {
     Fixed,
     Record,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Variable {
-    /// With its path where it is in a group.
+pub(super) struct VariableFacts {
+    /// Name; a path for a variable in a group.
     pub(super) name: String,
     pub(super) r#type: String,
     pub(super) dimensions: Vec<String>,
     pub(super) shape: Vec<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<FilePart>,
     /// Position of the first element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) begin: Option<u64>,
-    /// Of all its data, padding not included, before filters.
+    /// Bytes of all its data without padding, before filters.
     pub(super) bytes: u64,
-    /// Share of the data of all variables, as it is stored.
+    /// Its share of the stored data of all variables, in percent.
     pub(super) percent: f64,
     #[serde(flatten)]
-    pub(super) stored: Option<hdf5::Stored>,
+    pub(super) stored: Option<hdf5::StoredFacts>,
 }
 
-impl Variable {
+impl VariableFacts {
     /// `time=12, x=3`
     pub(super) fn shape_text(&self) -> String {
         let dims = self.dimensions.iter().zip(&self.shape);
@@ -163,8 +163,8 @@ impl Variable {
     }
 }
 
-impl Facts {
-    /// Something that is wrong. What is told of already is not told again.
+impl FileFacts {
+    /// Notes an error. One that was noted before is not noted again.
     pub(super) fn wrong(&mut self, error: &zonda::Error) {
         self.wrong_as(error.to_string(), error.answer());
     }
@@ -178,12 +178,12 @@ impl Facts {
         self.error.get_or_insert(what);
     }
 
-    /// All that can be found out; what went wrong is in `error`.
-    pub(super) fn of(path: &Path) -> Facts {
+    /// Finds out all that it can; what went wrong is in `error`.
+    pub(super) fn of(path: &Path) -> FileFacts {
         let shown = input::label(path).display().to_string();
-        let blank = || Facts { path: shown.clone(), ..Facts::default() };
+        let blank = || FileFacts { path: shown.clone(), ..FileFacts::default() };
         let mut facts = blank();
-        let source = match Source::of(path) {
+        let source = match FactSource::of(path) {
             Ok(source) => source,
             Err(failure) => {
                 facts.wrong_as(failure.into_text(), Answer::System);
@@ -203,37 +203,37 @@ impl Facts {
     }
 }
 
-/// Where the bytes are.
-enum Source<'a> {
+/// Where the bytes of the file come from.
+enum FactSource<'a> {
     File(&'a Path),
     Stdin(Arc<Memory>),
 }
 
-impl Source<'_> {
-    fn of(path: &Path) -> Result<Source<'_>, Failure> {
+impl FactSource<'_> {
+    fn of(path: &Path) -> Result<FactSource<'_>, CommandFailure> {
         if input::is_stdin(path) {
-            input::stdin().map(Source::Stdin)
+            input::stdin().map(FactSource::Stdin)
         } else {
-            Ok(Source::File(path))
+            Ok(FactSource::File(path))
         }
     }
 
     fn open(&self) -> zonda::Result<Dataset> {
         let options = OpenOptions::default();
         let file = match self {
-            Source::File(path) => Dataset::open(&input::place(path), &options),
-            Source::Stdin(bytes) => {
+            FactSource::File(path) => Dataset::open(&input::place(path), &options),
+            FactSource::Stdin(bytes) => {
                 Dataset::open_in(Arc::clone(bytes) as _, input::label(Path::new("-")), &options)
             }
         }?;
         Ok(file)
     }
 
-    /// The format by its first bytes, of what is perhaps no readable dataset.
+    /// The format by the first bytes of the file, which may not be readable as a dataset.
     fn kind(&self) -> Option<&'static str> {
         let detected = match self {
-            Source::File(path) => zonda::detect(&input::place(path)),
-            Source::Stdin(bytes) => zonda::detect_in(&**bytes),
+            FactSource::File(path) => zonda::detect(&input::place(path)),
+            FactSource::Stdin(bytes) => zonda::detect_in(&**bytes),
         };
         match detected.ok()? {
             Detected::Classic(format) | Detected::Other(format) => Some(format.kind()),
@@ -245,16 +245,16 @@ impl Source<'_> {
 
     fn len(&self) -> Option<u64> {
         match self {
-            Source::File(path) => std::fs::metadata(path).ok().map(|metadata| metadata.len()),
-            Source::Stdin(bytes) => bytes.len().ok(),
+            FactSource::File(path) => std::fs::metadata(path).ok().map(|metadata| metadata.len()),
+            FactSource::Stdin(bytes) => bytes.len().ok(),
         }
     }
 }
 
-fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
+fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFacts> {
     let file_bytes = file.storage().map(|storage| storage.len()).transpose()?;
     if file.is_hdf5() {
-        return hdf5::describe(file, Facts { file_bytes, ..blank });
+        return hdf5::describe(file, FileFacts { file_bytes, ..blank });
     }
     let facts = file.meta(|meta| {
         let variables = variables(meta)?;
@@ -264,13 +264,13 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
         let mut dimensions = Vec::with_capacity(meta.n_dims());
         for id in meta.dim_ids() {
             let dim = meta.dim(id)?;
-            dimensions.push(Dimension {
+            dimensions.push(DimensionFacts {
                 name: text(dim.name),
                 len: dim.len,
                 unlimited: dim.is_unlimited,
             });
         }
-        let mut facts = Facts {
+        let mut facts = FileFacts {
             format: Some(meta.format().kind()),
             version: Some(version(meta.format())),
             file_bytes,
@@ -302,12 +302,12 @@ pub(super) fn version(format: Format) -> &'static str {
     }
 }
 
-/// Names are UTF-8; where a file is odd, something legible is better than nothing.
+/// A name as text. Names should be UTF-8; bytes that are not are replaced.
 pub(super) fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
+fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<VariableFacts>> {
     let mut variables = Vec::with_capacity(meta.n_vars());
     for id in 0..meta.n_vars() {
         let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
@@ -320,12 +320,12 @@ fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
         }
         let (ty, classic) = var.ty().zip(var.classic).ok_or(zonda::NcError::BadType)?;
         let n_parts = if classic.is_record { meta.n_records() } else { 1 };
-        variables.push(Variable {
+        variables.push(VariableFacts {
             name: text(var.name),
             r#type: ty.name().to_owned(),
             dimensions: names,
             shape,
-            part: Some(if classic.is_record { Part::Record } else { Part::Fixed }),
+            part: Some(if classic.is_record { FilePart::Record } else { FilePart::Fixed }),
             begin: meta.layout().map(|_| classic.begin),
             bytes: classic.slab_bytes.saturating_mul(n_parts),
             percent: 0.0,
@@ -337,34 +337,38 @@ fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
 }
 
 /// Sets the share of each variable in all bytes.
-pub(super) fn set_percents(variables: &mut [Variable], bytes: impl Fn(&Variable) -> u64) {
+pub(super) fn set_percents(variables: &mut [VariableFacts], bytes: impl Fn(&VariableFacts) -> u64) {
     let all = variables.iter().fold(0u64, |sum, variable| sum.saturating_add(bytes(variable)));
     for variable in variables.iter_mut().filter(|_| all > 0) {
         variable.percent = rounded(bytes(variable) as f64 / all as f64 * 1e2);
     }
 }
 
-/// Rounded to what is worth saying, so that the JSON is short and stable.
+/// Rounds a number, so that the JSON is short and stable.
 pub(super) fn rounded(number: f64) -> f64 {
     (number * 1e2).round() / 1e2
 }
 
-fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Result<Layout> {
+fn layout(
+    meta: &Meta<'_>,
+    variables: &[VariableFacts],
+    file_bytes: u64,
+) -> zonda::Result<LayoutFacts> {
     let layout = meta.layout().ok_or(zonda::NcError::NotNc3)?;
     let mut data_end = layout.header_len;
     for (id, variable) in variables.iter().enumerate() {
         let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
         let var = var.classic.ok_or(zonda::NcError::NotNc3)?;
         let skipped = match variable.part {
-            Some(Part::Record) if meta.n_records() == 0 => continue,
-            Some(Part::Record) => layout.record_len.saturating_mul(meta.n_records() - 1),
+            Some(FilePart::Record) if meta.n_records() == 0 => continue,
+            Some(FilePart::Record) => layout.record_len.saturating_mul(meta.n_records() - 1),
             _ => 0,
         };
         let end = var.begin.saturating_add(skipped).saturating_add(var.slab_bytes);
         data_end = data_end.max(end);
     }
     let data_begin = layout.begin_var.max(layout.header_len);
-    Ok(Layout {
+    Ok(LayoutFacts {
         header_bytes: layout.header_len,
         room_bytes: data_begin - layout.header_len,
         data_begin,
@@ -373,11 +377,11 @@ fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Re
     })
 }
 
-fn records(meta: &Meta<'_>) -> zonda::Result<Option<Records>> {
+fn records(meta: &Meta<'_>) -> zonda::Result<Option<RecordFacts>> {
     let Some(id) = meta.unlimited() else { return Ok(None) };
-    // Elsewhere each variable has its own.
+    // In other formats each variable has its own number of records.
     let Some(layout) = meta.layout() else { return Ok(None) };
-    Ok(Some(Records {
+    Ok(Some(RecordFacts {
         dimension: text(meta.dim(id)?.name),
         count: meta.n_records(),
         bytes: layout.record_len,

@@ -9,21 +9,22 @@ use zonda::{
 };
 
 use super::facts::{
-    Dimension, Facts, LeftOut, Space, Superblock, Variable, rounded, set_percents, text, version,
+    DimensionFacts, FileFacts, LeftOut, SpaceFacts, SuperblockFacts, VariableFacts, rounded,
+    set_percents, text, version,
 };
 use super::grouped;
-use crate::cmd::table::Table;
+use crate::cmd::table::TextTable;
 use crate::failure::Result;
 
 /// How a variable is stored.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Stored {
+pub(super) struct StoredFacts {
     /// `contiguous`, `compact`, `chunked`, `external`, `virtual`.
     storage: &'static str,
     /// Elements along each dimension of a chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_shape: Option<Vec<usize>>,
-    filters: Vec<Filter>,
+    filters: Vec<FilterFacts>,
     /// Chunks in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunks: Option<u64>,
@@ -39,22 +40,22 @@ pub(super) struct Stored {
     /// Bytes of chunks without filters that are outside of its shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     unused_bytes: Option<u64>,
-    /// Chunks that do not lie behind the one before them.
+    /// Chunks that do not lie after the chunk before them in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     jumps: Option<u64>,
-    /// How many times the data are as large as what is stored.
+    /// Bytes of the data divided by stored bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// Why something of this is not known.
+    /// Why some of these facts are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// What kind of answer that is.
+    /// The kind of that error.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<&'static str>,
 }
 
-impl Stored {
-    fn fails(&mut self, error: &zonda::Error, facts: &mut Facts) {
+impl StoredFacts {
+    fn fails(&mut self, error: &zonda::Error, facts: &mut FileFacts) {
         self.answer.get_or_insert(error.answer().name());
         self.error.get_or_insert_with(|| error.to_string());
         facts.wrong(error);
@@ -62,19 +63,24 @@ impl Stored {
 }
 
 #[derive(Debug, Serialize)]
-struct Filter {
+struct FilterFacts {
     id: u32,
     name: String,
     params: Vec<u32>,
-    /// Whether its chunks can be read.
+    /// Whether the filter is available, so that chunks can be read.
     available: bool,
 }
 
-impl Filter {
-    fn of(spec: &FilterSpec) -> Filter {
+impl FilterFacts {
+    fn of(spec: &FilterSpec) -> FilterFacts {
         let FilterSpec { id, name, params, .. } = spec;
         let name = zonda::filter_name(*id).map_or_else(|| name.clone(), str::to_owned);
-        Filter { id: *id, name, params: params.clone(), available: zonda::filter_is_available(*id) }
+        FilterFacts {
+            id: *id,
+            name,
+            params: params.clone(),
+            available: zonda::filter_is_available(*id),
+        }
     }
 
     /// `deflate(4)`, `filter 305(1,2) not available`
@@ -92,18 +98,18 @@ impl Filter {
     }
 }
 
-pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
+pub(super) fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFacts> {
     let (superblock, user_block_bytes) = file.superblock().unwrap_or_default();
-    let mut facts = Facts {
+    let mut facts = FileFacts {
         version: Some(version(zonda::Format::NetCdf4)),
         stack: Some(file.stack()),
-        superblock: Some(Superblock { version: superblock, user_block_bytes }),
+        superblock: Some(SuperblockFacts { version: superblock, user_block_bytes }),
         groups: Some(Vec::new()),
         ..blank
     };
     let usage = match file.usage() {
         Ok(usage) => {
-            facts.space = Some(Space::of(&usage));
+            facts.space = Some(SpaceFacts::of(&usage));
             Some(usage)
         }
         Err(error) => {
@@ -112,14 +118,15 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
         }
     };
     let mut groups = vec![GroupId::ROOT];
-    // In the order in which a dump shows them.
+    // Groups in the order in which a dump shows them.
     while let Some(group) = groups.pop() {
         let first = facts.variables.len();
         file.in_group(group, |meta| {
             groups.extend(meta.groups().iter().rev());
             add_group(file, meta, &mut facts)
         })??;
-        // Where its elements are is no definition, and asked for when nobody looks at these.
+        // The storage of a variable is asked for after the definitions are released, because it is
+        // none of them.
         for (number, id) in (first..facts.variables.len()).zip(0..) {
             let var = VarRef { group, var: VarId(id) };
             let (stored, bytes) = stored(file, usage.as_ref(), var, &mut facts);
@@ -144,7 +151,7 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     Ok(facts)
 }
 
-fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Result<()> {
+fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut FileFacts) -> zonda::Result<()> {
     let group = meta.group_id();
     let path = text(&meta.group_path());
     let within = |name: &[u8]| match group {
@@ -164,7 +171,7 @@ fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Resul
     for id in meta.dim_ids() {
         let dim = meta.dim(id)?;
         let (name, len, unlimited) = (within(dim.name), dim.len, dim.is_unlimited);
-        facts.dimensions.push(Dimension { name, len, unlimited });
+        facts.dimensions.push(DimensionFacts { name, len, unlimited });
     }
     for id in (0..meta.n_vars()).map_while(|id| i32::try_from(id).ok()).map(VarId) {
         let var = meta.var(id)?;
@@ -175,11 +182,11 @@ fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Resul
         let (mut dimensions, mut shape) = (Vec::new(), Vec::new());
         for (axis, &dim) in var.dims.iter().enumerate() {
             let dim = meta.dim(dim).ok();
-            // A dimension that its file attached to it, and that no group around it has.
+            // The file attaches a dimension to the variable that no group around it has.
             dimensions.push(dim.as_ref().map_or_else(|| "?".to_owned(), |dim| text(dim.name)));
             shape.push(dim.map_or(extent.get(axis).copied().unwrap_or(0), |dim| dim.len));
         }
-        facts.variables.push(Variable {
+        facts.variables.push(VariableFacts {
             name: within(var.name),
             r#type: type_name(meta, var.nc_type),
             dimensions,
@@ -204,8 +211,13 @@ fn type_name(meta: &Meta<'_>, nc_type: i32) -> String {
 }
 
 /// How a variable is stored, and the bytes of its data before filters.
-fn stored(file: &Dataset, usage: Option<&Usage>, var: VarRef, facts: &mut Facts) -> (Stored, u64) {
-    let mut stored = Stored { storage: "unknown", ..Stored::default() };
+fn stored(
+    file: &Dataset,
+    usage: Option<&Usage>,
+    var: VarRef,
+    facts: &mut FileFacts,
+) -> (StoredFacts, u64) {
+    let mut stored = StoredFacts { storage: "unknown", ..StoredFacts::default() };
     let mut bytes = 0;
     match file.var_info(var) {
         Ok(info) => {
@@ -219,7 +231,7 @@ fn stored(file: &Dataset, usage: Option<&Usage>, var: VarRef, facts: &mut Facts)
             if let StorageKind::Chunked(shape) = &info.storage {
                 stored.chunk_shape = Some(shape.clone());
             }
-            stored.filters = info.filters.iter().map(Filter::of).collect();
+            stored.filters = info.filters.iter().map(FilterFacts::of).collect();
         }
         Err(error) => stored.fails(&error, facts),
     }
@@ -244,10 +256,10 @@ fn stored(file: &Dataset, usage: Option<&Usage>, var: VarRef, facts: &mut Facts)
     (stored, bytes)
 }
 
-impl Space {
-    fn of(usage: &Usage) -> Space {
+impl SpaceFacts {
+    fn of(usage: &Usage) -> SpaceFacts {
         let kinds = ExtentKind::ALL.map(|kind| (kind.name(), usage.bytes(|it| it == kind)));
-        Space {
+        SpaceFacts {
             kinds: kinds.into_iter().filter(|&(_, bytes)| bytes > 0).collect(),
             data_bytes: usage.bytes(|kind| kind.is_raw_data()),
             metadata_bytes: usage.bytes(|kind| !kind.is_raw_data()),
@@ -279,7 +291,7 @@ impl Space {
     }
 }
 
-impl Stored {
+impl StoredFacts {
     /// `chunked 1x640x640`
     fn layout(&self) -> String {
         match &self.chunk_shape {
@@ -314,7 +326,7 @@ impl Stored {
     }
 }
 
-pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
+pub(super) fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
     let mut line = |label: &str, text: String| writeln!(out, "  {label:<10} {text}");
     if let Some(superblock) = &facts.superblock {
         let user_block = match superblock.user_block_bytes {
@@ -337,10 +349,10 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     line("attributes", super::global(facts))?;
     line("variables", facts.variables.len().to_string())?;
     let heads = ["name", "type", "shape", "storage", "filters", "chunks", "stored", "ratio", "%"];
-    let mut table = Table::new(heads, 5);
+    let mut table = TextTable::new(heads, 5);
     for variable in &facts.variables {
         let Some(stored) = &variable.stored else { continue };
-        let filters: Vec<String> = stored.filters.iter().map(Filter::shown).collect();
+        let filters: Vec<String> = stored.filters.iter().map(FilterFacts::shown).collect();
         table.rows.push([
             variable.name.clone(),
             variable.r#type.clone(),
@@ -355,7 +367,7 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     }
     table.write(out)?;
     for variable in &facts.variables {
-        if let Some(waste) = variable.stored.as_ref().and_then(Stored::waste) {
+        if let Some(waste) = variable.stored.as_ref().and_then(StoredFacts::waste) {
             writeln!(out, "    {}: {waste}", variable.name)?;
         }
     }
@@ -365,7 +377,7 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     Ok(())
 }
 
-fn dimension(dim: &Dimension) -> String {
+fn dimension(dim: &DimensionFacts) -> String {
     let mark = if dim.unlimited { " unlimited" } else { "" };
     format!("{}={}{mark}", dim.name, dim.len)
 }
@@ -378,7 +390,7 @@ mod tests {
     fn filters_by_name() {
         let shown = |id, name: &str, params: &[u32]| {
             let (name, params) = (name.to_owned(), params.to_vec());
-            Filter::of(&FilterSpec { id, optional: false, name, params }).shown()
+            FilterFacts::of(&FilterSpec { id, optional: false, name, params }).shown()
         };
         assert_eq!(shown(1, "", &[4]), "deflate(4)");
         assert_eq!(shown(2, "shuffle", &[]), "shuffle");
@@ -387,9 +399,10 @@ mod tests {
 
     #[test]
     fn chunks_that_are_there() {
-        let stored = |n, of| Stored { chunks: Some(n), chunks_of: Some(of), ..Stored::default() };
+        let stored =
+            |n, of| StoredFacts { chunks: Some(n), chunks_of: Some(of), ..StoredFacts::default() };
         assert_eq!(stored(1200, 1200).n_chunks(), "1_200");
         assert_eq!(stored(0, 3).n_chunks(), "0 of 3");
-        assert_eq!(Stored::default().n_chunks(), "");
+        assert_eq!(StoredFacts::default().n_chunks(), "");
     }
 }

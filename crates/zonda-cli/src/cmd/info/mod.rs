@@ -8,11 +8,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::table::Table;
-use crate::failure::{Failure, Result};
-use facts::{Facts, Part, Variable};
+use super::table::TextTable;
+use crate::failure::{CommandFailure, Result};
+use facts::{FileFacts, FilePart, VariableFacts};
 
-/// Lines about what is wrong with a file that are shown.
+/// The most lines about errors that are shown for a file.
 const MOST_LINES: usize = 20;
 
 /// Shows the format, layout and sizes of files
@@ -43,9 +43,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     }
     let mut failed = false;
     for (index, path) in args.files.iter().enumerate() {
-        let facts = Facts::of(path);
+        let facts = FileFacts::of(path);
         if args.json {
-            let json = serde_json::to_string(&facts).map_err(|error| Failure::at(path, error))?;
+            let json =
+                serde_json::to_string(&facts).map_err(|error| CommandFailure::at(path, error))?;
             writeln!(out, "{json}")?;
         } else if facts.format.is_some() {
             if index > 0 {
@@ -54,7 +55,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             write_text(out, &facts)?;
         }
         if !facts.lines.is_empty() {
-            // In the order of the files, also where both streams go to one place.
+            // Flushes, so that messages stay in the order of the files where both streams have one
+            // target.
             out.flush()?;
             failed = true;
         }
@@ -65,10 +67,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             eprintln!("zonda: {}: and {more} more; zonda check tells of all", facts.path);
         }
     }
-    if failed { Err(Failure::Reported) } else { crate::done() }
+    if failed { Err(CommandFailure::Reported) } else { crate::done() }
 }
 
-fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
+fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
     writeln!(out, "{}", facts.path)?;
     let mut line = |label: &str, text: String| writeln!(out, "  {label:<10} {text}");
     if let Some(format) = &facts.format {
@@ -82,7 +84,7 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     if facts.superblock.is_some() {
         return hdf5::write_text(out, facts);
     }
-    // Nothing more is known of what could not be opened.
+    // Nothing more is known of a file that could not be opened.
     let Some(stack) = &facts.stack else { return Ok(()) };
     if let Some(layout) = &facts.layout {
         let (header, room) = (grouped(layout.header_bytes), grouped(layout.room_bytes));
@@ -117,14 +119,14 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
 }
 
 /// `3 global`
-fn global(facts: &Facts) -> String {
+fn global(facts: &FileFacts) -> String {
     facts.global_attributes.map_or_else(|| "? global".to_owned(), |n| format!("{n} global"))
 }
 
-fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
-    let mut table = Table::new(["name", "type", "shape", "begin", "bytes", "%"], 3);
+fn write_variables(out: &mut dyn Write, variables: &[VariableFacts]) -> Result<()> {
+    let mut table = TextTable::new(["name", "type", "shape", "begin", "bytes", "%"], 3);
     for variable in variables {
-        let part = if variable.part == Some(Part::Record) { "*" } else { "" };
+        let part = if variable.part == Some(FilePart::Record) { "*" } else { "" };
         table.rows.push([
             variable.name.clone(),
             variable.r#type.clone(),
@@ -135,8 +137,9 @@ fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
         ]);
     }
     table.write(out)?;
-    let begins = |variable: &Variable| variable.begin.is_some();
-    if variables.iter().any(|variable| variable.part == Some(Part::Record) && begins(variable)) {
+    let begins = |variable: &VariableFacts| variable.begin.is_some();
+    if variables.iter().any(|variable| variable.part == Some(FilePart::Record) && begins(variable))
+    {
         writeln!(out, "    * in the first record")?;
     }
     Ok(())

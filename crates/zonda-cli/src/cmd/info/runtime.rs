@@ -6,13 +6,13 @@ use serde::Serialize;
 use zonda_runtime::worker::{About, KINDS, alive};
 use zonda_runtime::{CpuSet, Decision, Machine, memory, setting};
 
-use super::super::table::Table;
+use super::super::table::TextTable;
 use super::grouped;
 use crate::failure::Result;
 
-/// All of it, as JSON has it.
+/// All that `--runtime` shows, in the form of the JSON.
 #[derive(Serialize)]
-struct Facts {
+struct RuntimeFacts {
     threads: usize,
     threads_because: String,
     memory_bytes: u64,
@@ -29,13 +29,13 @@ struct Facts {
     ulimit_memory_bytes: Option<u64>,
     ranks: usize,
     ranks_told_by: Option<&'static str>,
-    kinds_of_threads: Vec<Threads>,
-    kinds_of_memory: Vec<Memory>,
+    kinds_of_threads: Vec<ThreadFacts>,
+    kinds_of_memory: Vec<MemoryFacts>,
 }
 
 /// Threads of a kind.
 #[derive(Serialize)]
-struct Threads {
+struct ThreadFacts {
     name: &'static str,
     now: usize,
     does: &'static str,
@@ -44,25 +44,25 @@ struct Threads {
 
 /// Memory of a kind.
 #[derive(Serialize)]
-struct Memory {
+struct MemoryFacts {
     name: &'static str,
     bytes: u64,
     what: &'static str,
     at_the_limit: &'static str,
 }
 
-impl Facts {
-    fn of(machine: &Machine) -> Facts {
+impl RuntimeFacts {
+    fn of(machine: &Machine) -> RuntimeFacts {
         let text = |set: &Option<CpuSet>| set.as_ref().map(CpuSet::to_string);
         let threads = machine.threads();
-        let asked = setting::text("ZONDA_MEMORY");
-        // Looked at in either case: what is no number is warned of.
+        let limit_text = setting::text("ZONDA_MEMORY");
+        // Reads the variable in any case, because that warns of a value that is no number.
         let value = memory::budget();
-        let memory = match asked.as_deref().map(setting::bytes_of) {
+        let memory = match limit_text.as_deref().map(setting::bytes_of) {
             Some(Some(_)) => Decision { value, because: "ZONDA_MEMORY says so".to_owned() },
             Some(None) | None => machine.default_memory(),
         };
-        Facts {
+        RuntimeFacts {
             threads: threads.value,
             threads_because: threads.because,
             memory_bytes: memory.value,
@@ -79,29 +79,34 @@ impl Facts {
             ulimit_memory_bytes: machine.left_bytes,
             ranks: machine.ranks(),
             ranks_told_by: machine.ranks.told_by,
-            kinds_of_threads: KINDS.iter().map(Threads::of).collect(),
-            kinds_of_memory: memory::process().held().iter().map(Memory::of).collect(),
+            kinds_of_threads: KINDS.iter().map(ThreadFacts::of).collect(),
+            kinds_of_memory: memory::process().held().iter().map(MemoryFacts::of).collect(),
         }
     }
 }
 
-impl Threads {
-    fn of(kind: &About) -> Threads {
+impl ThreadFacts {
+    fn of(kind: &About) -> ThreadFacts {
         let About { purpose, name, does, ends } = *kind;
-        Threads { name, now: alive(purpose), does, ends }
+        ThreadFacts { name, now: alive(purpose), does, ends }
     }
 }
 
-impl Memory {
-    fn of(held: &memory::MemoryUse) -> Memory {
+impl MemoryFacts {
+    fn of(held: &memory::MemoryUse) -> MemoryFacts {
         let memory::MemoryUse { kind, bytes, .. } = *held;
-        Memory { name: kind.name(), bytes, what: kind.what(), at_the_limit: kind.under_pressure() }
+        MemoryFacts {
+            name: kind.name(),
+            bytes,
+            what: kind.what(),
+            at_the_limit: kind.under_pressure(),
+        }
     }
 }
 
 /// Prints it, as text or as a JSON object.
 pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
-    let facts = Facts::of(Machine::of_process());
+    let facts = RuntimeFacts::of(Machine::of_process());
     if json {
         serde_json::to_writer(&mut *out, &facts).map_err(std::io::Error::from)?;
         writeln!(out)?;
@@ -127,14 +132,15 @@ pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
         facts.ranks_told_by.map_or("no launcher says so".to_owned(), |by| format!("by {by}"));
     line("ranks on this node", format!("{} ({told_by})", facts.ranks))?;
     writeln!(out, "  kinds of threads")?;
-    let mut table = Table::new(["name", "now", "what they do", "how they end"], 3);
-    for Threads { name, now, does, ends } in facts.kinds_of_threads {
+    let mut table = TextTable::new(["name", "now", "what they do", "how they end"], 3);
+    for ThreadFacts { name, now, does, ends } in facts.kinds_of_threads {
         table.rows.push([name.to_owned(), now.to_string(), does.to_owned(), ends.to_owned()]);
     }
     table.write(out)?;
     writeln!(out, "  kinds of memory")?;
-    let mut table = Table::new(["name", "bytes now", "what it is", "where there is no more"], 3);
-    for Memory { name, bytes, what, at_the_limit } in facts.kinds_of_memory {
+    let mut table =
+        TextTable::new(["name", "bytes now", "what it is", "where there is no more"], 3);
+    for MemoryFacts { name, bytes, what, at_the_limit } in facts.kinds_of_memory {
         let row = [name.to_owned(), grouped(bytes), what.to_owned(), at_the_limit.to_owned()];
         table.rows.push(row);
     }

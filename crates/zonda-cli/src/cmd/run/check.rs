@@ -1,12 +1,12 @@
-//! Whether a program will use Zonda, before it is started: asked of those who know.
+//! Finds out whether a program will use Zonda before it is started, by asking the loader or Python.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::plan::{Effect, Plan};
+use super::plan::{Effect, RunPlan};
 use super::program::Program;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Asks a Python interpreter: `v` and the version of libnetcdf that its netCDF4 package calls, `n` if there is no such
 /// package, `e` and why it cannot be imported; `h` if there is h5py, which calls libhdf5 itself.
@@ -24,36 +24,37 @@ else:
         print('e' + ' '.join(str(error).split()))
 ";
 
-/// How a version that `nc_inq_libvers` tells is known to be ours.
+/// The word in the answer of `nc_inq_libvers` that marks Zonda's library.
 const OURS: &str = "Zonda";
-/// What is said about h5py.
+/// What is said to users of h5py.
 const H5PY: &str = "h5py and h5netcdf call libhdf5 themselves: for them nothing changes";
 
-/// Says what a program will use.
+/// Reports which library a program will use.
 ///
-/// Of Python its netCDF4 package is imported and asked for the version that `nc_inq_libvers` gives it, in the environment
-/// that the script will have. Of others the loader must be sure.
+/// For Python, this imports its netCDF4 package in the environment that the script will have, and
+/// asks it for the version that `nc_inq_libvers` returns. For other programs the loader must be
+/// certain.
 ///
 /// # Errors
-/// If it will not use Zonda, or that cannot be told.
+/// If the program will not use Zonda, or if that cannot be found out.
 pub(super) fn check(
     program: &Program,
-    plan: &Plan,
+    plan: &RunPlan,
     environment: &[(&'static str, OsString)],
 ) -> Result<Vec<String>> {
     let shown = program.path().display();
     match (&plan.effect, program.python()) {
         (Effect::None(reason), _) => {
-            Err(Failure::Failed(format!("{shown} will not use Zonda: {reason}")))
+            Err(CommandFailure::Failed(format!("{shown} will not use Zonda: {reason}")))
         }
         (_, Some(python)) => understood(&ask(python, environment)?)
-            .map_err(|reason| Failure::Failed(format!("{}: {reason}", python.display()))),
+            .map_err(|reason| CommandFailure::Failed(format!("{}: {reason}", python.display()))),
         (Effect::Certain { object, file }, None) => {
             Ok(vec![format!("checked: {} will load {}", object.display(), file.display())])
         }
-        (Effect::Unknown(reason), None) => {
-            Err(Failure::Failed(format!("whether {shown} will use Zonda cannot be told: {reason}")))
-        }
+        (Effect::Unknown(reason), None) => Err(CommandFailure::Failed(format!(
+            "whether {shown} will use Zonda cannot be told: {reason}"
+        ))),
     }
 }
 
@@ -64,11 +65,11 @@ fn ask(python: &Path, environment: &[(&'static str, OsString)]) -> Result<String
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
-        .map_err(|error| Failure::at(python, error))?;
+        .map_err(|error| CommandFailure::at(python, error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What to say of an answer, or why it is none that will do.
+/// Lines for the user that follow from Python's answer, or why the answer will not do.
 fn understood(answer: &str) -> std::result::Result<Vec<String>, String> {
     let with = |first: char| answer.lines().find_map(|line| line.strip_prefix(first));
     let h5py = with('h').is_some();
@@ -76,11 +77,12 @@ fn understood(answer: &str) -> std::result::Result<Vec<String>, String> {
         if !version.contains(OURS) {
             return Err(format!("its netCDF4 package calls libnetcdf {version}, not Zonda"));
         }
-        let mut said = vec![format!("checked: Python's netCDF4 package calls libnetcdf {version}")];
+        let mut lines =
+            vec![format!("checked: Python's netCDF4 package calls libnetcdf {version}")];
         if h5py {
-            said.push(H5PY.to_owned());
+            lines.push(H5PY.to_owned());
         }
-        return Ok(said);
+        return Ok(lines);
     }
     match (with('e'), with('n')) {
         (Some(why), _) => Err(format!("its netCDF4 package cannot be imported: {why}")),

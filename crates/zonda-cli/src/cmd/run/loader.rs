@@ -1,8 +1,8 @@
-//! What the dynamic loader would load, from the loader itself.
+//! Asks the dynamic loader what it would load.
 //!
-//! The loader, started as a program in its tracing mode, goes by RPATH, RUNPATH, `LD_LIBRARY_PATH`,
-//! `LD_PRELOAD` and the cache as a real start does, and looks up all symbols. It runs nothing of the
-//! object, which a traced start of the program itself (the way of `ldd`) does not promise.
+//! The loader is started as a program in its tracing mode. It uses RPATH, RUNPATH,
+//! `LD_LIBRARY_PATH`, `LD_PRELOAD` and the cache as a real start does, and looks up all symbols. It
+//! runs no code of the object; starting the program itself with tracing, as `ldd` does, might.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 /// What the loader says of an object.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(super) struct LoaderTrace {
     /// The files it would load, in order.
     pub(super) files: Vec<PathBuf>,
     /// Names of libraries that it does not find.
@@ -20,21 +20,21 @@ pub(super) struct Trace {
     pub(super) undefined: Vec<String>,
 }
 
-/// What `loader` would do for `object`. Nothing if it cannot say.
+/// What `loader` would load for `object`; `None` if it does not answer.
 pub(super) fn trace(
     loader: &Path,
     object: &Path,
     environment: &[(&'static str, OsString)],
-) -> Trace {
+) -> LoaderTrace {
     let output = Command::new(loader)
         .arg(object)
         .envs([("LD_TRACE_LOADED_OBJECTS", "1"), ("LD_WARN", "yes"), ("LD_BIND_NOW", "yes")])
         .envs(environment.iter().cloned())
         .stdin(Stdio::null())
         .output();
-    output.map_or(Trace::default(), |output| {
+    output.map_or(LoaderTrace::default(), |output| {
         let mut text = output.stdout;
-        // Symbols are reported on either stream, depending on the version.
+        // The stream on which symbols are reported depends on the version.
         text.push(b'\n');
         text.extend_from_slice(&output.stderr);
         parse(&text)
@@ -43,8 +43,8 @@ pub(super) fn trace(
 
 /// Lines are `NAME => PATH (ADDRESS)`, `PATH (ADDRESS)`, `NAME => not found` or
 /// `undefined symbol: NAME (PATH)`.
-fn parse(text: &[u8]) -> Trace {
-    let mut trace = Trace::default();
+fn parse(text: &[u8]) -> LoaderTrace {
+    let mut trace = LoaderTrace::default();
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
         if let Some(rest) = line.strip_prefix(b"undefined symbol: ") {
             let name = rest.split(|byte| byte.is_ascii_whitespace() || *byte == b',').next();
@@ -101,7 +101,7 @@ mod tests {
             "/p/my lib/libnetcdf.so.19",
             "/lib64/ld-linux-x86-64.so.2",
         ];
-        let expected = Trace {
+        let expected = LoaderTrace {
             files: files.map(PathBuf::from).to_vec(),
             missing: vec!["libmissing.so.1".into()],
             undefined: vec!["H5open".to_owned()],

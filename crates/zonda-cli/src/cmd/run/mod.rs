@@ -14,9 +14,9 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use zonda::storage::{Spec, SyncLevel};
 
-use crate::failure::{Failure, Result};
-pub(super) use plan::Mode;
-use plan::{Effect, Library, Means, Plan};
+use crate::failure::{CommandFailure, Result};
+pub(super) use plan::LibraryMode;
+use plan::{Effect, Means, RunPlan, ZondaLibrary};
 use program::Program;
 
 /// Runs a program on Zonda's netCDF library
@@ -32,8 +32,8 @@ use program::Program;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How the program gets the library
-    #[arg(long, value_enum, default_value_t = Mode::Auto)]
-    mode: Mode,
+    #[arg(long, value_enum, default_value_t = LibraryMode::Auto)]
+    mode: LibraryMode,
 
     /// Folder of the library [default: ../lib, seen from this program]
     #[arg(long, value_name = "DIR")]
@@ -75,19 +75,19 @@ pub(super) fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
     text.parse::<SyncLevel>().map_err(|error| error.to_string())
 }
 
-/// Says something about the run on standard error.
+/// Prints a message about the run on standard error.
 fn say(text: impl std::fmt::Display) {
     eprintln!("zonda run: {text}");
 }
 
 pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     let (name, rest) = args.program.split_first().ok_or_else(|| {
-        // clap has seen to it; kept as an error, not a panic.
-        Failure::Usage("run: a program is needed".to_owned())
+        // clap requires a program, so this does not happen; it is an error rather than a panic.
+        CommandFailure::Usage("run: a program is needed".to_owned())
     })?;
-    let library = Library::find(args.lib.as_deref())?;
+    let library = ZondaLibrary::find(args.lib.as_deref())?;
     let program = Program::find(name)?;
-    let plan = Plan::make(&program, &library, args.mode);
+    let plan = RunPlan::make(&program, &library, args.mode);
 
     if args.check {
         for line in check::check(&program, &plan, &library.environment(plan.means))? {
@@ -100,8 +100,8 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
         command.env("ZONDA_IO", spec);
     }
     if let Some(file) = &args.trace {
-        // The program may change its folder.
-        let file = std::path::absolute(file).map_err(|error| Failure::at(file, error))?;
+        // The path is made absolute, because the program may change its folder.
+        let file = std::path::absolute(file).map_err(|error| CommandFailure::at(file, error))?;
         command.env("ZONDA_TRACE", file);
     }
     if let Some(level) = args.sync {
@@ -116,60 +116,63 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
         say(format_args!("mode {mode}: {}", plan.why));
         watched(command, &program, &library, &plan)
     } else {
-        // In place of this process: nothing stands between the program and its signals, its
-        // terminal, or what started it.
+        // The program replaces this process, so that nothing stands between it and its signals, its
+        // terminal and its parent.
         Err(not_started(program.path(), &command.exec()))
     }
 }
 
-/// Runs a program with a recording to `trace`, its output on standard error, and waits for it.
+/// Runs a program that records to `trace`, with its output on standard error, and waits for its
+/// end.
 pub(super) fn recorded(
     program: &[OsString],
     lib: Option<&Path>,
-    mode: Mode,
+    mode: LibraryMode,
     trace: &Path,
 ) -> Result<ExitStatus> {
     let Some((name, rest)) = program.split_first() else {
-        return Err(Failure::Usage("a program is needed".to_owned()));
+        return Err(CommandFailure::Usage("a program is needed".to_owned()));
     };
-    let library = Library::find(lib)?;
+    let library = ZondaLibrary::find(lib)?;
     let program = Program::find(name)?;
-    let plan = Plan::make(&program, &library, mode);
+    let plan = RunPlan::make(&program, &library, mode);
     if let Effect::None(reason) = &plan.effect {
         let path = program.path().display();
-        return Err(Failure::Failed(format!("{path} will not use Zonda: {reason}")));
+        return Err(CommandFailure::Failed(format!("{path} will not use Zonda: {reason}")));
     }
     let mut command = Command::new(program.path());
     command.arg0(name).args(rest).envs(library.environment(plan.means));
     command.env("ZONDA_TRACE", trace).stdout(io::stderr());
-    let signals = watch::Signals::catch().map_err(|error| Failure::text(error.to_string()))?;
+    let signals = watch::ForwardedSignals::catch()
+        .map_err(|error| CommandFailure::text(error.to_string()))?;
     let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
     let forwarding = signals.forward_to(child.id());
     let status = child.wait();
     forwarding.end();
-    status.map_err(|error| Failure::at(program.path(), error))
+    status.map_err(|error| CommandFailure::at(program.path(), error))
 }
 
-fn not_started(path: &Path, error: &io::Error) -> Failure {
+fn not_started(path: &Path, error: &io::Error) -> CommandFailure {
     let status = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-    Failure::NotStarted(format!("{}: {error}", path.display()), status)
+    CommandFailure::NotStarted(format!("{}: {error}", path.display()), status)
 }
 
-/// Runs the program as a child and says what its process loads.
+/// Runs the program as a child and reports what its process loads.
 fn watched(
     mut command: Command,
     program: &Program,
-    library: &Library,
-    plan: &Plan,
+    library: &ZondaLibrary,
+    plan: &RunPlan,
 ) -> Result<ExitCode> {
-    let signals = watch::Signals::catch().map_err(|error| Failure::text(error.to_string()))?;
+    let signals = watch::ForwardedSignals::catch()
+        .map_err(|error| CommandFailure::text(error.to_string()))?;
     let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
     let forwarding = signals.forward_to(child.id());
     let watching = watch::Maps::watch(child.id(), library);
     let status = child.wait();
     forwarding.end();
     let seen = watching.end();
-    let status = status.map_err(|error| Failure::at(program.path(), error))?;
+    let status = status.map_err(|error| CommandFailure::at(program.path(), error))?;
     if !seen {
         match &plan.effect {
             Effect::Certain { object, file } => say(format_args!(
@@ -181,7 +184,7 @@ fn watched(
                 "warning: no libnetcdf was seen in {}: {reason}",
                 program.path().display()
             )),
-            // Said at the start.
+            // It was reported before the start.
             Effect::None(_) => {}
         }
     }

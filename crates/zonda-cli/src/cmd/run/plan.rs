@@ -1,4 +1,4 @@
-//! How a program gets Zonda's library.
+//! How the program gets Zonda's library.
 //!
 //! The rule of `auto`. By library path, if the loader then says of the program, and for Python of its
 //! netCDF4 package, that the libnetcdf it loads is Zonda's and that no symbol gets lost which it has
@@ -14,9 +14,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::program::{Kind, Program};
+use super::program::{ExecutableKind, Program};
 use super::{loader, prepend};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// The library that programs linked to libnetcdf find.
 const LIBRARY: &str = "libnetcdf.so.19";
@@ -38,7 +38,7 @@ for place in sys.path:
 
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::cmd) enum Mode {
+pub(in crate::cmd) enum LibraryMode {
     /// By library path, or by preloading where that does not do
     Auto,
     /// By library path (LD_LIBRARY_PATH)
@@ -47,7 +47,7 @@ pub(in crate::cmd) enum Mode {
     Preload,
 }
 
-/// What is used in the end.
+/// How a program is made to find the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     /// `LD_LIBRARY_PATH`.
@@ -60,35 +60,35 @@ pub(super) enum Means {
 
 /// Where Zonda's libraries are.
 #[derive(Clone, Debug)]
-pub(super) struct Library {
+pub(super) struct ZondaLibrary {
     folder: PathBuf,
 }
 
-impl Library {
-    /// In the folder given, or in `../lib` seen from this executable.
+impl ZondaLibrary {
+    /// Finds the libraries in the folder given, or in `../lib` relative to this executable.
     ///
     /// # Errors
-    /// If they are not there.
-    pub(super) fn find(folder: Option<&Path>) -> Result<Library> {
+    /// If they are missing.
+    pub(super) fn find(folder: Option<&Path>) -> Result<ZondaLibrary> {
         let folder = match folder {
             Some(folder) => folder.to_owned(),
             None => {
                 let own = std::env::current_exe()
-                    .map_err(|error| Failure::text(format!("where zonda is: {error}")))?;
+                    .map_err(|error| CommandFailure::text(format!("where zonda is: {error}")))?;
                 own.parent().map_or(PathBuf::from("../lib"), |bin| bin.join("../lib"))
             }
         };
-        let real = fs::canonicalize(&folder).map_err(|error| Failure::at(&folder, error))?;
+        let real = fs::canonicalize(&folder).map_err(|error| CommandFailure::at(&folder, error))?;
         for name in [LIBRARY, PRELOAD] {
             if !real.join(name).is_file() {
                 let hint = "no such file; --lib names the folder of Zonda's library";
-                return Err(Failure::at(&real.join(name), hint));
+                return Err(CommandFailure::at(&real.join(name), hint));
             }
         }
-        Ok(Library { folder: real })
+        Ok(ZondaLibrary { folder: real })
     }
 
-    /// What the loader is told.
+    /// The environment variables for the loader.
     pub(super) fn environment(&self, means: Means) -> Vec<(&'static str, OsString)> {
         let mut variables = Vec::new();
         if matches!(means, Means::Path | Means::Both) {
@@ -109,7 +109,7 @@ impl Library {
     }
 }
 
-/// Whether the library will be used.
+/// Whether the program will use the library.
 #[derive(Debug)]
 pub(super) enum Effect {
     /// The loader binds `object` to `file`, which is Zonda's.
@@ -119,35 +119,35 @@ pub(super) enum Effect {
         /// The library.
         file: PathBuf,
     },
-    /// It shows only while the program runs, because it does not name libnetcdf itself.
+    /// That is known only while the program runs, because it does not name libnetcdf itself.
     Unknown(String),
     /// It will not, for this reason.
     None(String),
 }
 
-/// What is done for a program.
+/// What `zonda run` does for a program.
 #[derive(Debug)]
-pub(super) struct Plan {
-    /// How it gets the library.
+pub(super) struct RunPlan {
+    /// How the program gets the library.
     pub(super) means: Means,
     /// Why this way.
     pub(super) why: String,
-    /// What is known of the outcome.
+    /// What is known of the effect.
     pub(super) effect: Effect,
 }
 
-impl Plan {
-    /// Looks at a program and decides.
-    pub(super) fn make(program: &Program, library: &Library, mode: Mode) -> Plan {
-        let hopeless = |reason: &str| Plan {
-            means: if mode == Mode::Preload { Means::Preload } else { Means::Path },
+impl RunPlan {
+    /// Examines a program and decides.
+    pub(super) fn make(program: &Program, library: &ZondaLibrary, mode: LibraryMode) -> RunPlan {
+        let hopeless = |reason: &str| RunPlan {
+            means: if mode == LibraryMode::Preload { Means::Preload } else { Means::Path },
             why: "nothing can be done from outside".to_owned(),
             effect: Effect::None(reason.to_owned()),
         };
         let loader = match &program.kind {
-            Kind::Dynamic(loader) => loader,
-            Kind::Static => return hopeless("it is statically linked"),
-            Kind::Other => return hopeless("it is no 64-bit program of this machine"),
+            ExecutableKind::Dynamic(loader) => loader,
+            ExecutableKind::Static => return hopeless("it is statically linked"),
+            ExecutableKind::Other => return hopeless("it is no 64-bit program of this machine"),
         };
         if program.privileged {
             return hopeless(
@@ -155,7 +155,7 @@ impl Plan {
             );
         }
         let python = program.python().map(Python::ask).unwrap_or_default();
-        let mut found = Found::default();
+        let mut found = LoaderFindings::default();
         found.look_at(program.executable(), loader, library);
         for module in &python.modules {
             found.look_at(module, loader, library);
@@ -169,23 +169,23 @@ impl Plan {
             found.obstacle.get_or_insert(text);
         }
         match (mode, found.obstacle, found.ours) {
-            (Mode::Preload, _, _) => {
-                Plan::preload(program, loader, library, found.missing, "as asked for".to_owned())
+            (LibraryMode::Preload, _, _) => {
+                RunPlan::preload(program, loader, library, found.missing, "as asked for".to_owned())
             }
-            (Mode::Auto, Some(obstacle), _) => {
-                Plan::preload(program, loader, library, found.missing, obstacle)
+            (LibraryMode::Auto, Some(obstacle), _) => {
+                RunPlan::preload(program, loader, library, found.missing, obstacle)
             }
-            (Mode::Library, Some(obstacle), _) => Plan {
+            (LibraryMode::Library, Some(obstacle), _) => RunPlan {
                 means: Means::Path,
                 why: "as asked for".to_owned(),
                 effect: Effect::None(format!("{obstacle}; --mode preload can help")),
             },
-            (_, None, Some((object, file))) => Plan {
+            (_, None, Some((object, file))) => RunPlan {
                 means: Means::Path,
                 why: format!("{} finds libnetcdf by the library path", object.display()),
                 effect: Effect::Certain { object, file },
             },
-            (_, None, None) => Plan {
+            (_, None, None) => RunPlan {
                 means: Means::Path,
                 why: format!("{} names no libnetcdf", program.executable().display()),
                 effect: Effect::Unknown(
@@ -195,15 +195,14 @@ impl Plan {
         }
     }
 
-    /// By preloading. Whether the loader accepts the library, which then stands before all others,
-    /// is asked.
+    /// The plan that preloads the library. The loader is asked whether it accepts that.
     fn preload(
         program: &Program,
         loader: &Path,
-        library: &Library,
+        library: &ZondaLibrary,
         missing: bool,
         why: String,
-    ) -> Plan {
+    ) -> RunPlan {
         let means = if missing { Means::Both } else { Means::Preload };
         let trace = loader::trace(loader, program.executable(), &library.environment(means));
         let is_it = |file: &PathBuf| file.ends_with(PRELOAD) && library.is_ours(file);
@@ -211,23 +210,23 @@ impl Plan {
             Some(file) => Effect::Certain { object: program.executable().to_owned(), file },
             None => Effect::None(format!("the loader does not accept {PRELOAD} for it")),
         };
-        Plan { means, why, effect }
+        RunPlan { means, why, effect }
     }
 }
 
-/// What the loader says about the parts of a program.
+/// What the loader answers for the program and its modules.
 #[derive(Debug, Default)]
-struct Found {
+struct LoaderFindings {
     /// The first part that gets Zonda's library by the library path, and the library.
     ours: Option<(PathBuf, PathBuf)>,
-    /// Why the library path does not do.
+    /// Why the library path is not enough.
     obstacle: Option<String>,
-    /// Whether there is a part that finds no libnetcdf as things are.
+    /// Whether a part finds no libnetcdf without help.
     missing: bool,
 }
 
-impl Found {
-    fn look_at(&mut self, object: &Path, loader: &Path, library: &Library) {
+impl LoaderFindings {
+    fn look_at(&mut self, object: &Path, loader: &Path, library: &ZondaLibrary) {
         let by_path = loader::trace(loader, object, &library.environment(Means::Path));
         let Some(file) = by_path.files.into_iter().find(|file| loader::is_netcdf(file)) else {
             return;
@@ -265,7 +264,7 @@ impl Python {
             .stderr(Stdio::null())
             .output();
         let mut answer = Python::default();
-        // Python that cannot say is treated as one without these packages.
+        // A Python that does not answer is treated as one without these packages.
         for line in output.map_or(Vec::new(), |output| output.stdout).split(|&b| b == b'\n') {
             match line.split_first() {
                 Some((b'm', path)) => answer.modules.push(OsString::from_vec(path.to_vec()).into()),

@@ -1,4 +1,4 @@
-//! Which program would run, through the scripts and interpreters in between.
+//! Finds the executable that a command runs, through scripts and their interpreters.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -7,9 +7,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
-/// Interpreters of interpreters that are followed; Linux itself follows five.
+/// How many interpreters of interpreters are followed, as many as Linux follows.
 const MOST_INTERPRETERS: usize = 5;
 /// Longest first line of a script that is looked at.
 const SCRIPT_LINE: usize = 512;
@@ -19,22 +19,22 @@ const MOST_HEADERS: u64 = 1000;
 /// A program as the system would start it.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// The file named, then the interpreter of each script, up to the one that is no script.
+    /// The file that was named, then the interpreter of each script; the last file is no script.
     chain: Vec<PathBuf>,
-    /// What the last one is.
-    pub(super) kind: Kind,
-    /// Set if the loader does not trust the environment for it.
+    /// The kind of the last file.
+    pub(super) kind: ExecutableKind,
+    /// Whether the loader ignores the environment for it.
     pub(super) privileged: bool,
 }
 
 /// What an executable is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ExecutableKind {
     /// Linked dynamically, and loaded by this loader.
     Dynamic(PathBuf),
     /// Linked statically.
     Static,
-    /// Nothing known here.
+    /// Unknown.
     Other,
 }
 
@@ -54,7 +54,7 @@ impl Program {
             }
         }
         let last = chain.last().map_or(Path::new(""), PathBuf::as_path);
-        let kind = kind(last).unwrap_or(Kind::Other);
+        let kind = kind(last).unwrap_or(ExecutableKind::Other);
         let privileged = is_privileged(last);
         Ok(Program { chain, kind, privileged })
     }
@@ -91,7 +91,7 @@ impl Program {
 /// The file that a name stands for: itself if it has a slash, else the first in `PATH`.
 fn search(name: &OsStr) -> Result<PathBuf> {
     let missing = |why: &str, status| {
-        Failure::NotStarted(format!("{}: {why}", Path::new(name).display()), status)
+        CommandFailure::NotStarted(format!("{}: {why}", Path::new(name).display()), status)
     };
     if name.as_bytes().contains(&b'/') {
         let metadata = fs::metadata(name).map_err(|error| missing(&error.to_string(), 127))?;
@@ -130,13 +130,13 @@ fn interpreter(path: &Path) -> Option<PathBuf> {
 
 /// What an ELF file is (System V ABI, "ELF Header" and "Program Header"); `None` if it cannot be read
 /// or is none, or one for machines that are not 64-bit little-endian, as Zonda's are.
-fn kind(path: &Path) -> Option<Kind> {
+fn kind(path: &Path) -> Option<ExecutableKind> {
     const PT_INTERP: u32 = 3;
     let file = File::open(path).ok()?;
     let mut header = [0u8; 64];
     file.read_exact_at(&mut header, 0).ok()?;
     if !header.starts_with(b"\x7fELF\x02\x01") {
-        return Some(Kind::Other);
+        return Some(ExecutableKind::Other);
     }
     let field = |bytes: &[u8], at: usize, len: usize| -> u64 {
         bytes[at..at + len].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
@@ -154,9 +154,9 @@ fn kind(path: &Path) -> Option<Kind> {
         file.read_exact_at(&mut loader, at).ok()?;
         let end = loader.iter().position(|&byte| byte == 0).unwrap_or(loader.len());
         loader.truncate(end);
-        return Some(Kind::Dynamic(OsString::from_vec(loader).into()));
+        return Some(ExecutableKind::Dynamic(OsString::from_vec(loader).into()));
     }
-    Some(Kind::Static)
+    Some(ExecutableKind::Static)
 }
 
 /// Whether a program runs with more rights than its caller, so that the loader ignores what the
@@ -178,20 +178,19 @@ mod tests {
     #[test]
     fn programs_are_followed_to_their_loader() {
         let shell = Program::find(OsStr::new("sh")).unwrap();
-        assert!(matches!(&shell.kind, Kind::Dynamic(loader) if loader.is_absolute()));
+        assert!(matches!(&shell.kind, ExecutableKind::Dynamic(loader) if loader.is_absolute()));
         assert!(shell.python().is_none());
         let missing = Program::find(OsStr::new("no-such-program-here")).unwrap_err();
-        assert!(matches!(missing, Failure::NotStarted(_, 127)));
+        assert!(matches!(missing, CommandFailure::NotStarted(_, 127)));
         let folder = Program::find(OsStr::new("/tmp/")).unwrap_err();
-        assert!(matches!(folder, Failure::NotStarted(_, 126)));
+        assert!(matches!(folder, CommandFailure::NotStarted(_, 126)));
     }
 
     #[test]
     fn scripts_lead_to_their_interpreter() {
-        let folder = std::env::temp_dir().join(format!("zonda-run-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let script = |name: &str, text: &str| {
-            let path = folder.join(name);
+            let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
             path
@@ -203,9 +202,8 @@ mod tests {
         assert_eq!(program.python(), Some(python.as_path()));
         assert_eq!(program.executable(), Path::new("/bin/sh"));
         // A script that names itself ends, too.
-        let own = folder.join("loop");
+        let own = folder.path().join("loop");
         script("loop", &format!("#!{}\n", own.display()));
         assert_eq!(Program::find(own.as_os_str()).unwrap().chain.len(), MOST_INTERPRETERS + 1);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

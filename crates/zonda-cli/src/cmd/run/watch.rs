@@ -1,4 +1,5 @@
-//! A program as it runs: which libnetcdf its process has mapped, and signals on their way to it.
+//! Watches a running program: finds the libnetcdf that its process has mapped, and passes signals
+//! on to it.
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -6,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -14,47 +14,44 @@ use signal_hook::iterator::{Handle, Signals as SignalIterator};
 
 use zonda_runtime::worker::{self, Purpose};
 
-use super::plan::Library;
+use super::plan::ZondaLibrary;
 use super::{loader, say};
-
-/// First pause between two looks; libraries are mapped within a millisecond or two.
-const FIRST_PAUSE: Duration = Duration::from_micros(300);
-/// Longest pause: programs in Python load modules whenever they like.
-const LAST_PAUSE: Duration = Duration::from_millis(250);
+use crate::tuning::{FIRST_LOOK_PAUSE, LAST_LOOK_PAUSE};
 
 fn pid(id: u32) -> Option<Pid> {
     i32::try_from(id).ok().and_then(Pid::from_raw)
 }
 
 /// Signals that were sent to `zonda run` and are meant for the program.
-pub(super) struct Signals(SignalIterator);
+pub(super) struct ForwardedSignals(SignalIterator);
 
 /// Signals being passed on.
 pub(super) struct Forwarding {
     handle: Handle,
-    /// None where the system gave none.
+    /// The thread; `None` where the system could not start one.
     thread: Option<JoinHandle<()>>,
 }
 
-impl Signals {
+impl ForwardedSignals {
     /// Takes signals from now on, so that none ends this process before the program.
-    pub(super) fn catch() -> io::Result<Signals> {
+    pub(super) fn catch() -> io::Result<ForwardedSignals> {
         let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT];
-        SignalIterator::new(all).map(Signals)
+        SignalIterator::new(all).map(ForwardedSignals)
     }
 
     /// Passes them on to a process.
     pub(super) fn forward_to(mut self, id: u32) -> Forwarding {
         let handle = self.0.handle();
         let thread = worker::spawn(String::from("zonda-watch"), Purpose::Watch, move || {
-            // A terminal sends these to all processes in the foreground, the program included.
+            // A terminal sends these signals to the program, too, as to all processes in the
+            // foreground.
             let at_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
             for number in self.0.forever() {
                 if at_terminal && matches!(number, SIGINT | SIGQUIT) {
                     continue;
                 }
                 if let (Some(pid), Some(signal)) = (pid(id), Signal::from_named_raw(number)) {
-                    // It may have ended just now.
+                    // This fails if the program has just ended.
                     let _ = kill_process(pid, signal);
                 }
             }
@@ -67,14 +64,15 @@ impl Signals {
 }
 
 impl Forwarding {
-    /// Ends it, before the process's number can mean another.
+    /// Stops passing signals on, before the system can give the process's number to another
+    /// process.
     pub(super) fn end(self) {
         self.handle.close();
         let _ = self.thread.map(JoinHandle::join);
     }
 }
 
-/// A look at the memory map of a process, again and again until a libnetcdf is there.
+/// Looks at the memory map of a process again and again, until a libnetcdf is there.
 pub(super) struct Maps {
     ended: Arc<AtomicBool>,
     /// None where the system gave none.
@@ -82,13 +80,13 @@ pub(super) struct Maps {
 }
 
 impl Maps {
-    /// Begins to watch a process, and says what it finds.
-    pub(super) fn watch(id: u32, library: &Library) -> Maps {
+    /// Begins to watch a process, and reports what it finds.
+    pub(super) fn watch(id: u32, library: &ZondaLibrary) -> Maps {
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let library = library.clone();
         let thread = worker::spawn(String::from("zonda-watch"), Purpose::Watch, move || {
-            let mut pause = FIRST_PAUSE;
+            let mut pause = FIRST_LOOK_PAUSE;
             while !end.load(Ordering::Relaxed) {
                 if let Some(file) = mapped(id, &library) {
                     if library.is_ours(&file) {
@@ -99,7 +97,7 @@ impl Maps {
                     return true;
                 }
                 std::thread::park_timeout(pause);
-                pause = (pause * 3 / 2).min(LAST_PAUSE);
+                pause = (pause * 3 / 2).min(LAST_LOOK_PAUSE);
             }
             false
         });
@@ -109,7 +107,7 @@ impl Maps {
         Maps { ended, thread: thread.ok() }
     }
 
-    /// Ends it; whether a libnetcdf was seen.
+    /// Stops watching, and returns whether a libnetcdf was seen.
     pub(super) fn end(self) -> bool {
         self.ended.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread else { return false };
@@ -118,8 +116,9 @@ impl Maps {
     }
 }
 
-/// The netCDF library in a process: Zonda's if it is there, for it then stands before any other.
-fn mapped(id: u32, library: &Library) -> Option<PathBuf> {
+/// The netCDF library in a process. If Zonda's is there, it is the answer, because it comes before
+/// any other.
+fn mapped(id: u32, library: &ZondaLibrary) -> Option<PathBuf> {
     let maps = fs::read(format!("/proc/{id}/maps")).ok()?;
     choose(&String::from_utf8_lossy(&maps), |path| library.is_ours(path))
 }

@@ -1,37 +1,37 @@
-//! A trace of the `event` layer, read line by line and added up.
+//! Reads a trace of the `event` layer line by line and adds it up.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use serde::Serialize;
-use zonda_plot::{Access, Direction};
+use zonda_plot::{AccessDirection, FileAccess};
 
-/// What was traced, by the number of the layer in its stack.
+/// A trace, by the number of the layer in its stack.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
-    pub(super) layers: BTreeMap<usize, Layer>,
+pub(super) struct LineTrace {
+    pub(super) layers: BTreeMap<usize, TracedLayer>,
     /// When each opening began, in seconds from the first.
     begins: Vec<f64>,
-    /// When the last operation so far ended.
+    /// When the last operation that was read ended.
     end_s: f64,
 }
 
-/// What went through one layer.
+/// The operations of one layer.
 #[derive(Debug, Default)]
-pub(super) struct Layer {
-    /// Files opened one after the other: each begins its own time.
+pub(super) struct TracedLayer {
+    /// Number of openings. The time of each begins at zero.
     pub(super) openings: usize,
-    /// In the order of their first occurrence.
+    /// Operations in the order of their first occurrence.
     pub(super) operations: Vec<Operation>,
-    /// Reads and writes that moved bytes.
-    pub(super) accesses: Vec<Access>,
-    /// Which of the trace's openings it is in.
+    /// Reads and writes that transferred bytes.
+    pub(super) accesses: Vec<FileAccess>,
+    /// The opening of the trace that the layer has reached.
     opening: usize,
-    /// Whether the summary was seen that ends an opening.
+    /// Whether the summary that ends an opening was read.
     closed: bool,
-    /// When its last operation ended, from the beginning of the opening.
+    /// When its last operation ended, in seconds from the beginning of the opening.
     last_end_s: f64,
-    /// Of the call that the line before belongs to.
+    /// The call that the line before belongs to.
     took_s: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Operation {
     pub(super) name: String,
     pub(super) calls: u64,
     pub(super) errors: u64,
-    /// Of reads and writes: one for each call, or more where a call has many.
+    /// Ranges of reads and writes: at least one for each call.
     pub(super) ranges: u64,
     pub(super) bytes: u64,
     /// Ranges that began where the one before of the same operation ended.
@@ -49,7 +49,7 @@ pub(super) struct Operation {
     /// Lowest byte, and the one behind the highest.
     pub(super) first: Option<u64>,
     pub(super) end: Option<u64>,
-    /// In calls, microseconds.
+    /// Time in calls, in microseconds.
     pub(super) us: f64,
     #[serde(skip)]
     last: Option<u64>,
@@ -61,7 +61,7 @@ impl Operation {
         self.sequential as f64 / self.ranges.saturating_sub(1).max(1) as f64
     }
 
-    /// Of a range.
+    /// Mean bytes of a range.
     pub(super) fn mean_bytes(&self) -> u64 {
         self.bytes.checked_div(self.ranges).unwrap_or(0)
     }
@@ -69,32 +69,32 @@ impl Operation {
 
 /// A line.
 #[derive(Debug, PartialEq)]
-struct Event<'a> {
+struct LineEvent<'a> {
     since_s: f64,
     layer: usize,
     operation: &'a str,
     offset: u64,
-    /// On the first line of a call only.
+    /// Only the first line of a call has this.
     us: Option<f64>,
-    /// Bytes moved, unless it failed.
+    /// Bytes transferred, unless the call failed.
     moved: Option<u64>,
 }
 
-/// Which way an operation moves bytes, if it does.
-fn direction(operation: &str) -> Option<Direction> {
+/// The direction in which an operation transfers bytes, if it does.
+fn direction(operation: &str) -> Option<AccessDirection> {
     match operation {
-        "read" => Some(Direction::Read),
-        "write" => Some(Direction::Write),
+        "read" => Some(AccessDirection::Read),
+        "write" => Some(AccessDirection::Write),
         _ => None,
     }
 }
 
-/// A number that is one: no sign, no infinity.
+/// A number without a sign that is finite.
 fn amount(word: &str) -> Option<f64> {
     word.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
-fn parse(line: &str) -> Option<Event<'_>> {
+fn parse(line: &str) -> Option<LineEvent<'_>> {
     let mut words = line.split(' ');
     let since_s = amount(words.next()?)?;
     let layer = words.next()?.strip_prefix("event#")?.parse().ok()?;
@@ -102,7 +102,7 @@ fn parse(line: &str) -> Option<Event<'_>> {
     let operation = match operation {
         "readv" => "read",
         "writev" => "write",
-        // Whatever else a storage can do is counted by its name.
+        // All other operations of a storage are counted by their names.
         other if !other.is_empty() && other.bytes().all(|b| b.is_ascii_lowercase()) => other,
         _ => return None,
     };
@@ -120,7 +120,7 @@ fn parse(line: &str) -> Option<Event<'_>> {
         moved => Some(moved.parse().ok()?),
     };
     let over = moved.is_none() || words.next().is_none();
-    over.then_some(Event { since_s, layer, operation, offset, us, moved })
+    over.then_some(LineEvent { since_s, layer, operation, offset, us, moved })
 }
 
 /// The layer whose summary a line belongs to: `# event#2 read: 5 calls, …`.
@@ -128,13 +128,13 @@ fn summary(line: &str) -> Option<usize> {
     line.strip_prefix("# event#")?.split(' ').next()?.parse().ok()
 }
 
-impl Trace {
+impl LineTrace {
     /// Reads a trace to its end.
     ///
     /// # Errors
-    /// The number and the text of the first line that is none of a trace, or what reading met.
-    pub(super) fn read(mut input: impl BufRead) -> Result<Trace, String> {
-        let mut trace = Trace::default();
+    /// The number and the text of the first line that no trace has; errors of reading.
+    pub(super) fn read(mut input: impl BufRead) -> Result<LineTrace, String> {
+        let mut trace = LineTrace::default();
         let mut bytes = Vec::new();
         for number in 1u64.. {
             bytes.clear();
@@ -160,15 +160,15 @@ impl Trace {
         Ok(trace)
     }
 
-    fn add(&mut self, event: &Event<'_>) {
+    fn add(&mut self, event: &LineEvent<'_>) {
         let layer = self.layers.entry(event.layer).or_default();
         let took_s = event.us.map_or(layer.took_s, |us| us / 1e6);
         let end_s = event.since_s + took_s;
-        // Times of an opening begin at zero. Where the one before left no summary, its process was
-        // killed perhaps, they go back by far more than threads do that overtake each other.
+        // Times of an opening begin at zero. If a process was killed, there is no summary before
+        // them; then they go back by far more than threads that overtake each other do.
         let back = end_s < layer.last_end_s / 2.0 - 0.005;
         if layer.openings == 0 || layer.closed || back {
-            // Another layer of the stack may have seen this opening already.
+            // Another layer of the stack may have begun this opening already.
             let next = if layer.openings == 0 { 0 } else { layer.opening + 1 };
             if next >= self.begins.len() {
                 self.begins.push(self.end_s);
@@ -185,8 +185,8 @@ impl Trace {
     }
 }
 
-impl Layer {
-    fn count(&mut self, event: &Event<'_>, start_s: f64, took_s: f64) {
+impl TracedLayer {
+    fn count(&mut self, event: &LineEvent<'_>, start_s: f64, took_s: f64) {
         let position = self.operations.iter().position(|known| known.name == event.operation);
         let position = position.unwrap_or_else(|| {
             let name = event.operation.to_owned();
@@ -211,7 +211,7 @@ impl Layer {
             operation.first = Some(operation.first.map_or(event.offset, |f| f.min(event.offset)));
             operation.end = Some(operation.end.map_or(end, |e| e.max(end)));
             let (offset, len_bytes) = (event.offset, moved);
-            self.accesses.push(Access { start_s, took_s, offset, len_bytes, direction });
+            self.accesses.push(FileAccess { start_s, took_s, offset, len_bytes, direction });
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
     fn lines() {
         assert_eq!(
             parse("0.000123 event#2 read 0 8 12.5 8"),
-            Some(Event {
+            Some(LineEvent {
                 since_s: 0.000_123,
                 layer: 2,
                 operation: "read",
@@ -263,7 +263,7 @@ mod tests {
                     0.004 event#1 len 0 0 1.0 170\n\
                     # event#1 write: 3 calls\n\
                     0.001 event#1 read 100 70 100.0 30\n";
-        let trace = Trace::read(text.as_bytes()).unwrap();
+        let trace = LineTrace::read(text.as_bytes()).unwrap();
         let layer = &trace.layers[&1];
         assert_eq!(layer.openings, 2);
         let write = &layer.operations[0];
@@ -276,7 +276,7 @@ mod tests {
         // The second opening begins where the first ended.
         let read = layer.accesses[3];
         assert!((read.start_s - 0.005_001).abs() < 1e-9, "{read:?}");
-        assert_eq!((read.len_bytes, read.direction), (30, Direction::Read));
+        assert_eq!((read.len_bytes, read.direction), (30, AccessDirection::Read));
     }
 
     /// Two layers of one stack have the same openings; a process that was killed ends one, too.
@@ -289,7 +289,7 @@ mod tests {
                     0.5 event#3 read 0 8 10.0 8\n\
                     0.5 event#1 read 0 8 20.0 8\n\
                     0.0 event#1 read 0 8 20.0 8\n";
-        let trace = Trace::read(text.as_bytes()).unwrap();
+        let trace = LineTrace::read(text.as_bytes()).unwrap();
         let starts = |layer: usize| {
             let accesses = trace.layers[&layer].accesses.iter();
             accesses.map(|access| (access.start_s * 1e5).round() / 1e5).collect::<Vec<f64>>()
@@ -302,10 +302,10 @@ mod tests {
     #[test]
     fn a_bad_line_is_named() {
         let error =
-            Trace::read("0.0 event#1 read 0 8 1.0 8\n\n# x\noops\n".as_bytes()).unwrap_err();
+            LineTrace::read("0.0 event#1 read 0 8 1.0 8\n\n# x\noops\n".as_bytes()).unwrap_err();
         assert!(error.starts_with("line 4: not of a trace: `oops`"), "{error}");
-        let error = Trace::read(&b"\xff\xfe\x00"[..]).unwrap_err();
+        let error = LineTrace::read(&b"\xff\xfe\x00"[..]).unwrap_err();
         assert!(error.starts_with("line 1: "), "{error}");
-        assert!(Trace::read(&b""[..]).unwrap().layers.is_empty());
+        assert!(LineTrace::read(&b""[..]).unwrap().layers.is_empty());
     }
 }

@@ -13,9 +13,9 @@ use zonda_plot::{Format, OffsetOptions, OffsetPanel, offsets};
 
 use super::info::grouped;
 use super::view::write_picture;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::input;
-use lines::{Layer, Operation, Trace};
+use lines::{LineTrace, Operation, TracedLayer};
 use zonda_trace::decode::Decoder;
 
 /// Tells what a program did with its files, and what it waited for
@@ -65,16 +65,17 @@ pub(crate) struct Args {
 }
 
 /// A trace, and which of its layers is shown.
-struct Shown {
+struct ShownTrace {
     label: String,
     title: String,
     number: usize,
-    layer: Layer,
+    layer: TracedLayer,
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    // Before anything is read: a name that no picture can have is a wrong call.
-    let usage = |error| Failure::Usage(format!("{error}; see --help"));
+    // The name of the picture is checked before anything is read, because a wrong name is a wrong
+    // call.
+    let usage = |error| CommandFailure::Usage(format!("{error}; see --help"));
     let format = args.output.as_deref().map(Format::of).transpose().map_err(usage)?;
     let mut traces = Vec::new();
     for path in &args.files {
@@ -83,18 +84,18 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             None if args.files.len() == 1 => return crate::done(),
             None => {
                 let what = "a recording is shown by itself, not beside other traces";
-                return Err(Failure::at(input::label(path), what));
+                return Err(CommandFailure::at(input::label(path), what));
             }
         }
     }
     if args.html.is_some() || args.chrome.is_some() {
         let what =
             "--html and --chrome need a recording (ZONDA_TRACE), not lines of the event layer";
-        return Err(Failure::text(what));
+        return Err(CommandFailure::text(what));
     }
     if args.labels.len() > traces.len() {
         let (labels, traces) = (args.labels.len(), traces.len());
-        return Err(Failure::Usage(format!(
+        return Err(CommandFailure::Usage(format!(
             "{labels} times --label for {traces} traces; see --help"
         )));
     }
@@ -112,7 +113,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
     }
     if let (Some(output), Some(format)) = (&args.output, format) {
-        let panels: Vec<OffsetPanel<'_>> = traces.iter().map(Shown::panel).collect();
+        let panels: Vec<OffsetPanel<'_>> = traces.iter().map(ShownTrace::panel).collect();
         let title = "File offset over time".to_owned();
         let options = OffsetOptions { title, width: args.width, ..OffsetOptions::default() };
         let chart = offsets(&panels, &options).map_err(|error| wrong_call(output, error))?;
@@ -121,27 +122,27 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     crate::done()
 }
 
-/// Why a picture cannot be made of a trace.
-fn wrong_call(output: &Path, error: zonda_plot::Error) -> Failure {
+/// The failure for a picture that cannot be made of a trace.
+fn wrong_call(output: &Path, error: zonda_plot::Error) -> CommandFailure {
     match error {
-        zonda_plot::Error::Width { .. } => Failure::Usage(format!("{error}; see --help")),
-        zonda_plot::Error::Empty => Failure::at(output, "no read or write to draw"),
-        other => Failure::at(output, other),
+        zonda_plot::Error::Width { .. } => CommandFailure::Usage(format!("{error}; see --help")),
+        zonda_plot::Error::Empty => CommandFailure::at(output, "no read or write to draw"),
+        other => CommandFailure::at(output, other),
     }
 }
 
-/// Reads lines; shows a recording at once, and gives nothing.
+/// Reads lines of the event layer. A recording is shown at once, and `None` returned.
 fn read(
     path: &Path,
     args: &Args,
     format: Option<Format>,
     out: &mut dyn Write,
-) -> Result<Option<Shown>> {
-    let at = |error: String| Failure::at(input::label(path), error);
+) -> Result<Option<ShownTrace>> {
+    let at = |error: String| CommandFailure::at(input::label(path), error);
     let mut input: Box<dyn BufRead> = if input::is_stdin(path) {
         Box::new(BufReader::with_capacity(1 << 20, std::io::stdin()))
     } else {
-        let file = File::open(path).map_err(|error| Failure::at(path, error))?;
+        let file = File::open(path).map_err(|error| CommandFailure::at(path, error))?;
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let first = input.fill_buf().map_err(|error| at(error.to_string()))?;
@@ -155,7 +156,7 @@ fn read(
         return Ok(None);
     }
     let number = args.layer;
-    let mut trace = Trace::read(input).map_err(at)?;
+    let mut trace = LineTrace::read(input).map_err(at)?;
     let known: Vec<String> = trace.layers.keys().map(usize::to_string).collect();
     let Some(number) = number.or_else(|| trace.layers.keys().next_back().copied()) else {
         return Err(at("no operation in it".to_owned()));
@@ -166,24 +167,25 @@ fn read(
         .ok_or_else(|| at(format!("no event#{number} in it, only {}", known.join(", "))))?;
     let label = input::label(path);
     let title = label.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Some(Shown { label: label.display().to_string(), title, number, layer }))
+    Ok(Some(ShownTrace { label: label.display().to_string(), title, number, layer }))
 }
 
-/// What `--json` gives.
+/// What `--json` prints.
 #[derive(Serialize)]
-struct Json<'a> {
+struct TraceJson<'a> {
     path: &'a str,
     layer: usize,
     openings: usize,
     operations: &'a [Operation],
 }
 
-impl Shown {
+impl ShownTrace {
     fn json(&self) -> Result<String> {
         let operations = &self.layer.operations[..];
         let (layer, openings) = (self.number, self.layer.openings);
-        let json = Json { path: &self.label, layer, openings, operations };
-        serde_json::to_string(&json).map_err(|error| Failure::at(Path::new(&self.label), error))
+        let json = TraceJson { path: &self.label, layer, openings, operations };
+        serde_json::to_string(&json)
+            .map_err(|error| CommandFailure::at(Path::new(&self.label), error))
     }
 
     fn write_text(&self, out: &mut dyn Write) -> Result<()> {
@@ -225,7 +227,7 @@ impl Shown {
             let plural = if operation.ranges == 1 { "" } else { "s" };
             format!(
                 "{} {}{plural} of {} on average, {:.0} % sequential",
-                // As people write it, where no program reads it.
+                // Formatted for people, because no program reads this.
                 grouped(operation.ranges).replace('_', "\u{a0}"),
                 operation.name,
                 size(operation.mean_bytes()),

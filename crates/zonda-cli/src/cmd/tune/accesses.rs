@@ -1,14 +1,15 @@
-//! What a recorded program asked of its stacks, in the order in which it did.
+//! The operations of a recorded program on its storage stacks, in their order.
 
 use std::collections::HashMap;
 use std::io::Read;
 
+use crate::tuning::REPLAYED_ACCESSES;
 use zonda_trace::Kind;
-use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
+use zonda_trace::decode::{DecodeError, Decoder, Event, Names, Step};
 
 /// An operation on a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum AccessKind {
     Open,
     Close,
     Read,
@@ -23,25 +24,25 @@ pub(super) enum What {
     Advise,
 }
 
-/// An operation as it was recorded.
+/// A recorded operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct TracedAccess {
     /// Nanoseconds from the beginning of the process's trace.
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
     /// Index in [`Accesses::openings`].
     pub(super) opening: usize,
-    pub(super) what: What,
+    pub(super) what: AccessKind,
     pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) parts: u32,
-    /// Ranges of the call beyond this one: so many, from this index of [`Accesses::more`] on.
+    /// Further ranges of the call: begin and end in [`Accesses::more`].
     pub(super) more: (usize, usize),
 }
 
 /// One opening of a file.
 #[derive(Debug, Clone)]
-pub(super) struct Opening {
+pub(super) struct TracedOpening {
     /// Index in [`Accesses::paths`].
     pub(super) path: usize,
     /// Bytes of the file when it was opened.
@@ -49,23 +50,30 @@ pub(super) struct Opening {
     pub(super) writes: bool,
 }
 
-/// What all openings of a trace were asked.
+/// The operations of all openings of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     pub(super) paths: Vec<String>,
-    pub(super) openings: Vec<Opening>,
-    pub(super) all: Vec<Access>,
+    pub(super) openings: Vec<TracedOpening>,
+    pub(super) all: Vec<TracedAccess>,
     pub(super) more: Vec<(u64, u64)>,
-    /// What was left out because there was too much.
+    /// Whether accesses were left out because there were too many.
     pub(super) cut: bool,
-    /// Bytes that are read, written and filled.
+    /// Bytes that are read, written or filled.
     pub(super) bytes: u64,
-    /// What formats said of their files, the largest record first.
+    /// Advice of formats about their files, the largest record first.
     pub(super) advice: Vec<(u64, u32, u64)>,
 }
 
-/// Operations that are replayed, at most: a few hundred megabytes of memory.
-const MOST: usize = 4 << 20;
+/// What reading a trace needs besides what it found.
+#[derive(Default)]
+struct TraceState {
+    paths: HashMap<String, usize>,
+    /// By the number that an opening has in the process that is read.
+    openings: HashMap<u32, usize>,
+    /// The last access of each thread of that process, to which further ranges belong.
+    last: HashMap<u32, usize>,
+}
 
 impl Accesses {
     /// Reads a trace; what comes after `most_bytes` of transfers is left out.
@@ -74,12 +82,10 @@ impl Accesses {
     /// Where it is not a trace.
     pub(super) fn read(input: impl Read, most_bytes: u64) -> Result<Accesses, DecodeError> {
         let mut found = Accesses::default();
+        let mut state = TraceState::default();
         let mut decoder = Decoder::new(input);
         let mut events: Vec<Event> = Vec::new();
-        // Of the process that is being read.
-        let (mut openings, mut last): (HashMap<u32, usize>, HashMap<u32, usize>) =
-            Default::default();
-        let mut paths: HashMap<String, usize> = HashMap::new();
+        // Index of the first access of the process that is read.
         let mut first = 0;
         loop {
             match decoder.step()? {
@@ -87,48 +93,20 @@ impl Accesses {
                 Some(Step::Process(_)) => {
                     found.order(first);
                     first = found.all.len();
-                    openings.clear();
-                    last.clear();
+                    state.openings.clear();
+                    state.last.clear();
                     continue;
                 }
-                Some(Step::Events(these)) => {
+                Some(Step::Events(block)) => {
                     events.clear();
-                    events.extend_from_slice(these);
+                    events.extend_from_slice(block);
                 }
             }
-            for event in &events {
-                let Some((kind, what)) = event.kind.and_then(|kind| Some((kind, what(kind)?)))
-                else {
-                    last.remove(&event.thread);
-                    continue;
-                };
-                if event.depth() != 0 {
-                    continue;
-                }
-                if matches!(kind, Kind::ReadMore | Kind::WriteMore) {
-                    if let Some(&index) = last.get(&event.thread) {
-                        found.extend(index, event);
-                    }
-                    continue;
-                }
-                let opening = *openings.entry(event.opening()).or_insert_with(|| {
-                    let path = decoder.names().file(event.file).unwrap_or("").to_owned();
-                    let n = paths.len();
-                    let path = *paths.entry(path).or_insert(n);
-                    found.openings.push(Opening { path, len: 0, writes: false });
-                    found.openings.len() - 1
-                });
-                if found.all.len() >= MOST {
-                    found.cut = true;
-                    continue;
-                }
-                found.push(opening, what, event);
-                last.insert(event.thread, found.all.len() - 1);
-            }
+            events.iter().for_each(|event| found.add(event, decoder.names(), &mut state));
         }
         found.order(first);
-        found.paths = vec![String::new(); paths.len()];
-        for (path, index) in paths {
+        found.paths = vec![String::new(); state.paths.len()];
+        for (path, index) in state.paths {
             found.paths[index] = path;
         }
         found.cut_at(most_bytes);
@@ -137,17 +115,49 @@ impl Accesses {
         Ok(found)
     }
 
-    fn push(&mut self, opening: usize, what: What, event: &Event) {
+    /// Adds an event, if it is an operation on the uppermost layer of a stack.
+    fn add(&mut self, event: &Event, names: &Names, state: &mut TraceState) {
+        let Some((kind, what)) = event.kind.and_then(|kind| Some((kind, what(kind)?))) else {
+            state.last.remove(&event.thread);
+            return;
+        };
+        if event.depth() != 0 {
+            return;
+        }
+        if matches!(kind, Kind::ReadMore | Kind::WriteMore) {
+            if let Some(&index) = state.last.get(&event.thread) {
+                self.extend(index, event);
+            }
+            return;
+        }
+        let opening = *state.openings.entry(event.opening()).or_insert_with(|| {
+            let path = names.file(event.file).unwrap_or("").to_owned();
+            let n_paths = state.paths.len();
+            let path = *state.paths.entry(path).or_insert(n_paths);
+            self.openings.push(TracedOpening { path, len: 0, writes: false });
+            self.openings.len() - 1
+        });
+        if self.all.len() >= REPLAYED_ACCESSES {
+            self.cut = true;
+            return;
+        }
+        self.push(opening, what, event);
+        state.last.insert(event.thread, self.all.len() - 1);
+    }
+
+    fn push(&mut self, opening: usize, what: AccessKind, event: &Event) {
         match what {
-            What::Open => self.openings[opening].len = event.bytes,
-            What::Write | What::Fill | What::SetLen => self.openings[opening].writes = true,
-            What::Advise => {
+            AccessKind::Open => self.openings[opening].len = event.bytes,
+            AccessKind::Write | AccessKind::Fill | AccessKind::SetLen => {
+                self.openings[opening].writes = true
+            }
+            AccessKind::Advise => {
                 let parts = u32::try_from(event.code).unwrap_or(0);
                 self.advice.push((event.offset, parts, event.bytes));
             }
             _ => {}
         }
-        self.all.push(Access {
+        self.all.push(TracedAccess {
             begin_ns: event.begin_ns,
             end_ns: event.end_ns(),
             opening,
@@ -162,12 +172,13 @@ impl Accesses {
     /// Adds a range to the call at `index`.
     fn extend(&mut self, index: usize, event: &Event) {
         let end = self.more.len();
-        if self.more.len() >= MOST {
+        if self.more.len() >= REPLAYED_ACCESSES {
             self.cut = true;
             return;
         }
         let (begin, known) = self.all[index].more;
-        // Ranges of calls of several threads lie in between: begun anew at the end.
+        // If ranges of other threads' calls lie in between, those of this call are copied to the
+        // end.
         let begin = if known == end { begin } else { self.moved((begin, known)) };
         self.more.push((event.offset, event.bytes));
         self.all[index].more = (begin, self.more.len());
@@ -179,56 +190,58 @@ impl Accesses {
         at
     }
 
-    /// Puts what a process did, from `first` on, in the order in which it began.
+    /// Sorts the accesses of a process, from `first` on, by their beginning.
     fn order(&mut self, first: usize) {
         self.all[first..].sort_by_key(|access| access.begin_ns);
     }
 
-    /// Leaves out what comes after so many bytes, but for the ends of openings.
+    /// Leaves out the accesses after the first `most_bytes`, except closes.
     fn cut_at(&mut self, most_bytes: u64) {
         let mut bytes = 0u64;
         let (mut all, mut cut) = (std::mem::take(&mut self.all), self.cut);
         all.retain(|access| {
             let mut over = bytes > most_bytes;
-            if matches!(access.what, What::Read | What::Write | What::Fill) && !over {
+            if matches!(access.what, AccessKind::Read | AccessKind::Write | AccessKind::Fill)
+                && !over
+            {
                 let more = self.more[access.more.0..access.more.1].iter();
                 let sum = more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len));
-                // One that is larger than all that is allowed is not begun.
+                // An access that is larger than the limit itself is left out.
                 over = sum > most_bytes;
                 if !over {
                     bytes = bytes.saturating_add(sum);
                 }
             }
             cut |= over;
-            !over || access.what == What::Close
+            !over || access.what == AccessKind::Close
         });
         (self.all, self.cut, self.bytes) = (all, cut, bytes);
     }
 
-    /// The byte behind the last one that is read, by path, of files that were there before.
+    /// By path, the length that each file had when it was first opened.
     pub(super) fn lengths(&self) -> Vec<u64> {
         let mut lengths = vec![None; self.paths.len()];
         for opening in &self.openings {
-            // What an earlier opening of the trace left is left by the replay, too.
+            // Later openings find what the replay of earlier ones left, so only the first counts.
             lengths[opening.path].get_or_insert(opening.len);
         }
         lengths.into_iter().map(|len| len.unwrap_or(0)).collect()
     }
 }
 
-fn what(kind: Kind) -> Option<What> {
+fn what(kind: Kind) -> Option<AccessKind> {
     Some(match kind {
-        Kind::Open => What::Open,
-        Kind::Close => What::Close,
-        Kind::Read | Kind::ReadMore => What::Read,
-        Kind::Write | Kind::WriteMore => What::Write,
-        Kind::Fill => What::Fill,
-        Kind::Len => What::Len,
-        Kind::SetLen => What::SetLen,
-        Kind::Barrier => What::Barrier,
-        Kind::Sync => What::Sync,
-        Kind::Invalidate => What::Invalidate,
-        Kind::Advise => What::Advise,
+        Kind::Open => AccessKind::Open,
+        Kind::Close => AccessKind::Close,
+        Kind::Read | Kind::ReadMore => AccessKind::Read,
+        Kind::Write | Kind::WriteMore => AccessKind::Write,
+        Kind::Fill => AccessKind::Fill,
+        Kind::Len => AccessKind::Len,
+        Kind::SetLen => AccessKind::SetLen,
+        Kind::Barrier => AccessKind::Barrier,
+        Kind::Sync => AccessKind::Sync,
+        Kind::Invalidate => AccessKind::Invalidate,
+        Kind::Advise => AccessKind::Advise,
         _ => return None,
     })
 }

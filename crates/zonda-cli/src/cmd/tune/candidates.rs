@@ -3,20 +3,18 @@
 use zonda::storage::{BLOCK_BYTES, Spec};
 
 use super::accesses::Accesses;
+use crate::tuning::CANDIDATE_CACHE_BYTES;
 
 /// A stack that is tried.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) spec: Spec,
-    /// Where the idea is from.
+    /// Why it is tried.
     pub(super) why: &'static str,
 }
 
-/// Bytes that the caches of a candidate may take.
-const MOST_CACHE_BYTES: u64 = 1 << 30;
-
-/// What to try for these accesses; the default comes first. `below` is what all stacks stand on, such
-/// as `throttle:100M,` or nothing.
+/// The stacks to try for these accesses, the default first. `below` is text for the layers below
+/// all of them, such as `throttle:100M,`; it may be empty.
 pub(super) fn of(accesses: &Accesses, below: &str) -> Vec<Candidate> {
     let default = Spec::default_stack().to_string();
     let default = default.strip_suffix(",file").unwrap_or(&default).to_owned();
@@ -45,7 +43,8 @@ pub(super) fn of(accesses: &Accesses, below: &str) -> Vec<Candidate> {
     for (text, why) in texts {
         let separator = if text.is_empty() { "" } else { "," };
         let Ok(spec) = format!("{text}{separator}{below}file").parse::<Spec>() else { continue };
-        // A layer that is not built runs as another one, which is tried under its own name.
+        // A layer that this build lacks is replaced by another one, which is tried under its own
+        // name.
         let known = candidates.iter().any(|candidate| candidate.spec == spec);
         if spec.replaced().is_empty() && !known {
             candidates.push(Candidate { spec, why });
@@ -54,14 +53,14 @@ pub(super) fn of(accesses: &Accesses, below: &str) -> Vec<Candidate> {
     candidates
 }
 
-/// What the paper of 1995 on netCDF over FFIO sets by hand for its case study (62 record variables:
-/// `cache:29:141`, `bufa:336:2`): pages as large as a variable's part of a record, two for each
-/// variable and some for header and others; two buffers of a record.
+/// Settings like those that the paper of 1995 on netCDF over FFIO chose by hand for its case study
+/// (62 record variables: `cache:29:141`, `bufa:336:2`): pages as large as a variable's part of a
+/// record, two for each variable and some for header and others; two buffers of a record.
 fn rules_of_thumb(record_bytes: u64, parts: u32) -> Vec<(String, &'static str)> {
     const WHY: &str = "a rule of thumb of 1995";
     let parts = u64::from(parts.max(1));
     let page = record_bytes.div_ceil(parts).div_ceil(BLOCK_BYTES).clamp(1, 16 << 10);
-    let most = (MOST_CACHE_BYTES / (page * BLOCK_BYTES)).max(4);
+    let most = (CANDIDATE_CACHE_BYTES / (page * BLOCK_BYTES)).max(4);
     let pages = (2 * parts + 17).min(most);
     let buffer = record_bytes.div_ceil(BLOCK_BYTES).clamp(16, 16 << 10);
     vec![

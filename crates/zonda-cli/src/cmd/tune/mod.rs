@@ -1,4 +1,4 @@
-//! `zonda tune`: which storage stack is best for what a program does, measured.
+//! `zonda tune`: measures which storage stack is best for a program.
 
 mod accesses;
 mod candidates;
@@ -14,11 +14,12 @@ use serde::Serialize;
 use zonda::storage::{Spec, SyncLevel};
 
 use super::info::grouped;
-use super::run::{Mode, spec, sync_level};
-use crate::failure::{Failure, Result};
+use super::run::{LibraryMode, spec, sync_level};
+use crate::failure::{CommandFailure, Result};
+use crate::tuning::HOPELESS_RATIO;
 use accesses::Accesses;
 use candidates::Candidate;
-use replay::{Refused, Scratch};
+use replay::{ReplayFailure, ScratchFiles, TriedStack};
 
 /// Finds the storage stack that is best for a program
 ///
@@ -72,8 +73,8 @@ pub(crate) struct Args {
     json: bool,
 
     /// How the program gets the library, as for `zonda run`
-    #[arg(long, value_enum, default_value_t = Mode::Auto)]
-    mode: Mode,
+    #[arg(long, value_enum, default_value_t = LibraryMode::Auto)]
+    mode: LibraryMode,
 
     /// Folder of the library [default: ../lib, seen from this program]
     #[arg(long, value_name = "DIR")]
@@ -102,9 +103,9 @@ fn device(text: &str) -> std::result::Result<String, String> {
     layer.parse::<Spec>().map(|_| layer).map_err(|error| error.to_string())
 }
 
-/// A stack and what it took.
+/// A stack and its times.
 #[derive(Debug, Serialize)]
-struct Tried {
+struct StackTimes {
     spec: String,
     why: &'static str,
     /// Seconds of each round, unless it failed.
@@ -113,9 +114,22 @@ struct Tried {
     failed: Option<String>,
 }
 
-/// A stack so much slower than the best in the first round is not tried again.
-const HOPELESS: f64 = 4.0;
-/// Less than this is chance.
+impl StackTimes {
+    /// The median in seconds; without one the stack is behind all others.
+    fn sort_key(&self) -> f64 {
+        self.median.unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Args {
+    /// The layer of `--device` with a comma behind it; empty without that option.
+    fn device_layer(&self) -> String {
+        self.device.as_ref().map_or(String::new(), |layer| format!("{layer},"))
+    }
+}
+
+/// A stack that is less than so many times as fast as the default is not recommended, since that
+/// may be chance.
 const WORTH: f64 = 1.03;
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
@@ -125,12 +139,14 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         None => record(args)?,
     };
     if accesses.bytes == 0 {
-        return Err(Failure::text("nothing to tune: no transfer of a netCDF file was recorded"));
+        return Err(CommandFailure::text(
+            "nothing to tune: no transfer of a netCDF file was recorded",
+        ));
     }
-    let below = args.device.as_ref().map_or(String::new(), |layer| format!("{layer},"));
+    let below = args.device_layer();
     let mut candidates = candidates::of(&accesses, &below);
     for text in &args.tries {
-        // On the same device as the others; the rest was checked by the parser of arguments.
+        // All stacks stand on the same device. The parser of arguments has checked the text.
         let text = text.trim_end_matches("file").trim_end_matches(',');
         let separator = if text.is_empty() { "" } else { "," };
         if let Ok(spec) = format!("{text}{separator}{below}file").parse::<Spec>()
@@ -139,22 +155,21 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             candidates.push(Candidate { spec, why: "asked for" });
         }
     }
-    let mut tried = measure(args, &accesses, &candidates, sync)?;
-    tried.sort_by(|a, b| {
-        let seconds = |tried: &Tried| tried.median.unwrap_or(f64::INFINITY);
-        seconds(a).total_cmp(&seconds(b))
-    });
-    tell(args, &accesses, &tried, &candidates[0], out)
+    let mut stacks = measure(args, &accesses, &candidates, sync)?;
+    stacks.sort_by(|a, b| a.sort_key().total_cmp(&b.sort_key()));
+    let outcome = Outcome::of(args, &accesses, &stacks, &candidates[0]);
+    match args.json {
+        true => outcome.write_json(out)?,
+        false => outcome.write_text(out)?,
+    }
+    crate::done()
 }
 
-/// Runs the program, and reads what it recorded.
+/// Runs the program with a recording, and reads that.
 fn record(args: &Args) -> Result<Accesses> {
-    let folder = std::env::temp_dir().join(format!("zonda-tune-{}", std::process::id()));
-    std::fs::create_dir(&folder).map_err(|error| Failure::at(&folder, error))?;
-    let done = record_in(args, &folder);
-    // Whatever became of it; what cannot be removed lies where such things lie.
-    let _ = std::fs::remove_dir_all(&folder);
-    done
+    let folder = tempfile::Builder::new().prefix("zonda-tune-").tempdir();
+    let folder = folder.map_err(|error| CommandFailure::at(&std::env::temp_dir(), error))?;
+    record_in(args, folder.path())
 }
 
 fn record_in(args: &Args, folder: &Path) -> Result<Accesses> {
@@ -163,23 +178,24 @@ fn record_in(args: &Args, folder: &Path) -> Result<Accesses> {
     if !status.success() {
         eprintln!("zonda tune: the program ended with {status}; what it did until then counts");
     }
-    let entries = std::fs::read_dir(folder).map_err(|error| Failure::at(folder, error))?;
+    let entries = std::fs::read_dir(folder).map_err(|error| CommandFailure::at(folder, error))?;
     let mut traces: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     traces.sort();
     if traces.is_empty() {
         let what = "nothing to tune: the program opened no netCDF file with Zonda's library";
-        return Err(Failure::text(what));
+        return Err(CommandFailure::text(what));
     }
     read(&traces, args.limit)
 }
 
 fn read(traces: &[PathBuf], limit: u64) -> Result<Accesses> {
-    // One after the other; that of the process with most to move is what is tuned.
+    // Of several processes, the one that transfers most bytes is tuned.
     let mut most = Accesses::default();
     for path in traces {
-        let file = File::open(path).map_err(|error| Failure::at(path, error))?;
+        let file = File::open(path).map_err(|error| CommandFailure::at(path, error))?;
         let input = BufReader::with_capacity(1 << 20, file);
-        let found = Accesses::read(input, limit).map_err(|error| Failure::at(path, error))?;
+        let found =
+            Accesses::read(input, limit).map_err(|error| CommandFailure::at(path, error))?;
         if found.bytes >= most.bytes {
             most = found;
         }
@@ -187,17 +203,17 @@ fn read(traces: &[PathBuf], limit: u64) -> Result<Accesses> {
     Ok(most)
 }
 
-/// Tries the candidates in turns, so that what else the machine does falls on all of them.
+/// Tries the candidates in turns, so that other load of the machine affects all of them.
 fn measure(
     args: &Args,
     accesses: &Accesses,
     candidates: &[Candidate],
     sync: SyncLevel,
-) -> Result<Vec<Tried>> {
-    let mut scratch = Scratch::make(accesses, args.scratch.as_deref(), args.limit)?;
-    let mut tried: Vec<Tried> = candidates
+) -> Result<Vec<StackTimes>> {
+    let mut scratch = ScratchFiles::make(accesses, args.scratch.as_deref(), args.limit)?;
+    let mut stacks: Vec<StackTimes> = candidates
         .iter()
-        .map(|candidate| Tried {
+        .map(|candidate| StackTimes {
             spec: candidate.spec.to_string(),
             why: candidate.why,
             seconds: Vec::new(),
@@ -205,44 +221,48 @@ fn measure(
             failed: None,
         })
         .collect();
-    let mut wanted = None;
+    let mut expected_digest = None;
     for round in 0..=args.rounds {
-        // Round 0 warms up, and looks at what the stacks make of the files.
+        // Round 0 warms up and compares the files that the stacks leave.
         for turn in 0..candidates.len() {
             let index = (turn + round as usize) % candidates.len();
             let best =
-                tried.iter().filter_map(|t| t.seconds.first()).copied().fold(f64::MAX, f64::min);
-            let this = &mut tried[index];
-            let hopeless = this.seconds.first().is_some_and(|first| *first > best * HOPELESS);
-            if this.failed.is_some() || (round > 1 && hopeless && index != 0) {
+                stacks.iter().filter_map(|t| t.seconds.first()).copied().fold(f64::MAX, f64::min);
+            let times = &mut stacks[index];
+            let hopeless =
+                times.seconds.first().is_some_and(|first| *first > best * HOPELESS_RATIO);
+            if times.failed.is_some() || (round > 1 && hopeless && index != 0) {
                 continue;
             }
-            match scratch.replay(accesses, &candidates[index].spec, sync, args.pauses) {
+            let stack = TriedStack { spec: &candidates[index].spec, sync };
+            match scratch.replay(accesses, &stack, args.pauses) {
                 Ok(_) if round == 0 => {
                     let digest = scratch.digest()?;
-                    // The default comes first.
-                    if *wanted.get_or_insert(digest) != digest {
-                        this.failed = Some("other bytes than through the default".to_owned());
+                    // The first candidate is the default, with which the others are compared.
+                    if *expected_digest.get_or_insert(digest) != digest {
+                        times.failed = Some("other bytes than through the default".to_owned());
                     }
                 }
-                Ok(seconds) => this.seconds.push(seconds),
-                Err(Refused::Scratch(failure)) => return Err(failure),
-                Err(Refused::Stack(why)) if index == 0 => return Err(Failure::text(why)),
-                Err(Refused::Stack(why)) => this.failed = Some(why),
+                Ok(seconds) => times.seconds.push(seconds),
+                Err(ReplayFailure::Scratch(failure)) => return Err(failure),
+                Err(ReplayFailure::Stack(why)) if index == 0 => {
+                    return Err(CommandFailure::text(why));
+                }
+                Err(ReplayFailure::Stack(why)) => times.failed = Some(why),
             }
         }
     }
-    for this in &mut tried {
-        this.median = if this.failed.is_none() { median(&this.seconds) } else { None };
+    for times in &mut stacks {
+        times.median = if times.failed.is_none() { median(&times.seconds) } else { None };
     }
-    Ok(tried)
+    Ok(stacks)
 }
 
-/// Said where the difference may be chance.
+/// What is said if the difference may be chance.
 const DOUBT: &str = "the slowest round of the best took longer than the fastest of the default, so this may be chance: \
                      --rounds 20 on a quiet machine tells more";
 
-/// Whether one of the better times is not better than each of the others.
+/// Whether the two sets of times overlap.
 fn overlap(better: &[f64], others: &[f64]) -> bool {
     better.iter().any(|one| others.iter().any(|other| one >= other))
 }
@@ -260,102 +280,135 @@ fn median(seconds: &[f64]) -> Option<f64> {
 
 /// What `--json` gives.
 #[derive(Serialize)]
-struct Json<'a> {
+struct TuneJson<'a> {
     files: &'a [String],
     accesses: usize,
     bytes: u64,
     cut: bool,
-    tried: &'a [Tried],
+    tried: &'a [StackTimes],
     best: &'a str,
     default: &'a str,
-    /// Of those that came to their end; 1 is the best.
+    /// Place among the stacks that did not fail; 1 is the best.
     default_rank: usize,
     ranked: usize,
-    /// The default's time by the best's.
+    /// Time of the default divided by time of the best.
     gain: f64,
     environment: Option<String>,
 }
 
-fn tell(
-    args: &Args,
-    accesses: &Accesses,
-    tried: &[Tried],
-    default: &Candidate,
-    out: &mut dyn Write,
-) -> Result<ExitCode> {
-    let default = default.spec.to_string();
-    let ranked = tried.iter().filter(|t| t.median.is_some()).count();
-    let rank = tried.iter().position(|t| t.spec == default).unwrap_or(0);
-    let (best, mine) = (&tried[0], &tried[rank]);
-    let seconds = |t: &Tried| t.median.unwrap_or(f64::INFINITY);
-    let gain = seconds(mine) / seconds(best);
-    // The device is part of the trial, not of what is to be set.
-    let device = args.device.as_ref().map_or(String::new(), |layer| format!("{layer},"));
-    let setting = best.spec.replace(&device, "");
-    let environment = (gain >= WORTH).then(|| format!("ZONDA_IO={setting}"));
-    if args.json {
-        let json = Json {
-            files: &accesses.paths,
-            accesses: accesses.all.len(),
-            bytes: accesses.bytes,
-            cut: accesses.cut,
-            tried,
-            best: &best.spec,
-            default: &default,
-            default_rank: rank + 1,
-            ranked,
+/// What the trials show.
+struct Outcome<'a> {
+    accesses: &'a Accesses,
+    /// The fastest first; those that failed last.
+    stacks: &'a [StackTimes],
+    best: &'a StackTimes,
+    default: &'a StackTimes,
+    /// Place of the default among those that did not fail, 1 for the fastest.
+    default_rank: usize,
+    /// How many did not fail.
+    n_ranked: usize,
+    /// The time of the default divided by that of the best.
+    gain: f64,
+    /// What sets the best stack, where that is worth doing.
+    environment: Option<String>,
+}
+
+impl<'a> Outcome<'a> {
+    fn of(
+        args: &Args,
+        accesses: &'a Accesses,
+        stacks: &'a [StackTimes],
+        default: &Candidate,
+    ) -> Outcome<'a> {
+        let default = default.spec.to_string();
+        let index = stacks.iter().position(|stack| stack.spec == default).unwrap_or(0);
+        let (best, default) = (&stacks[0], &stacks[index]);
+        let gain = default.sort_key() / best.sort_key();
+        // The device is part of the trial, not of what is to be set.
+        let setting = best.spec.replace(&args.device_layer(), "");
+        Outcome {
+            accesses,
+            stacks,
+            best,
+            default,
+            default_rank: index + 1,
+            n_ranked: stacks.iter().filter(|stack| stack.median.is_some()).count(),
             gain,
-            environment,
-        };
-        let text =
-            serde_json::to_string(&json).map_err(|error| Failure::text(error.to_string()))?;
-        writeln!(out, "{text}")?;
-        return crate::done();
+            environment: (gain >= WORTH).then(|| format!("ZONDA_IO={setting}")),
+        }
     }
-    writeln!(
-        out,
-        "{} operations, {} bytes, in {}{}",
-        grouped(accesses.all.len() as u64),
-        grouped(accesses.bytes),
-        accesses.paths.join(", "),
-        if accesses.cut { " (the first part of them)" } else { "" }
-    )?;
-    let width = tried.iter().map(|t| t.spec.chars().count()).max().unwrap_or(0).max(5);
-    writeln!(out, "\n    {:<width$}      median        best   by the best  ", "stack")?;
-    for this in tried {
-        let Some(median) = this.median else {
-            let why = this.failed.as_deref().unwrap_or("not tried");
-            writeln!(out, "    {:<width$}  {why}", this.spec)?;
-            continue;
+
+    fn write_json(self, out: &mut dyn Write) -> Result<()> {
+        let json = TuneJson {
+            files: &self.accesses.paths,
+            accesses: self.accesses.all.len(),
+            bytes: self.accesses.bytes,
+            cut: self.accesses.cut,
+            tried: self.stacks,
+            best: &self.best.spec,
+            default: &self.default.spec,
+            default_rank: self.default_rank,
+            ranked: self.n_ranked,
+            gain: self.gain,
+            environment: self.environment,
         };
-        let least = this.seconds.iter().copied().fold(f64::INFINITY, f64::min);
-        let ratio = median / seconds(best);
+        let text = serde_json::to_string(&json)
+            .map_err(|error| CommandFailure::text(error.to_string()))?;
+        Ok(writeln!(out, "{text}")?)
+    }
+
+    fn write_text(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(
             out,
-            "    {:<width$}  {median:>8.6} s  {least:>8.6} s  {ratio:>10.2} x  {}",
-            this.spec, this.why
+            "{} operations, {} bytes, in {}{}",
+            grouped(self.accesses.all.len() as u64),
+            grouped(self.accesses.bytes),
+            self.accesses.paths.join(", "),
+            if self.accesses.cut { " (the first part of them)" } else { "" }
         )?;
+        self.write_table(out)?;
+        writeln!(out)?;
+        if self.environment.is_some() && overlap(&self.best.seconds, &self.default.seconds) {
+            writeln!(out, "{DOUBT}")?;
+        }
+        let (gain, rank, n_ranked) = (self.gain, self.default_rank, self.n_ranked);
+        match &self.environment {
+            Some(line) => writeln!(
+                out,
+                "best is {}, {gain:.2} times as fast as the default, which is number {rank} of {n_ranked}; \
+                 to use it:\n\n    export {line}",
+                self.best.spec,
+            )?,
+            None => writeln!(
+                out,
+                "the default is number {rank} of {n_ranked}, and the best no more than {:.0} % faster: \
+                 nothing to set",
+                (gain - 1.0) * 100.0
+            )?,
+        }
+        Ok(())
     }
-    writeln!(out)?;
-    if environment.is_some() && overlap(&best.seconds, &mine.seconds) {
-        writeln!(out, "{DOUBT}")?;
+
+    fn write_table(&self, out: &mut dyn Write) -> Result<()> {
+        let widths = self.stacks.iter().map(|stack| stack.spec.chars().count());
+        let width = widths.max().unwrap_or(0).max(5);
+        writeln!(out, "\n    {:<width$}      median        best   by the best  ", "stack")?;
+        for stack in self.stacks {
+            let Some(median) = stack.median else {
+                let why = stack.failed.as_deref().unwrap_or("not tried");
+                writeln!(out, "    {:<width$}  {why}", stack.spec)?;
+                continue;
+            };
+            let least = stack.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+            let ratio = median / self.best.sort_key();
+            writeln!(
+                out,
+                "    {:<width$}  {median:>8.6} s  {least:>8.6} s  {ratio:>10.2} x  {}",
+                stack.spec, stack.why
+            )?;
+        }
+        Ok(())
     }
-    match environment {
-        Some(line) => writeln!(
-            out,
-            "best is {}, {gain:.2} times as fast as the default, which is number {} of {ranked}; to use it:\n\n    \
-             export {line}",
-            best.spec,
-            rank + 1
-        )?,
-        None => writeln!(
-            out,
-            "the default is number {} of {ranked}, and the best no more than {:.0} % faster: nothing to set",
-            rank + 1,
-            (gain - 1.0) * 100.0
-        )?,
-    }
-    crate::done()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Accesses carried out again on scratch files.
+//! Carries accesses out again on scratch files.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{File, OpenOptions as FileOptions};
@@ -10,67 +10,67 @@ use std::time::{Duration, Instant};
 
 use zonda::storage::{Advice, OpenOptions, ReadRange, Spec, Storage, SyncLevel, WriteRange, open};
 
-use super::accesses::{Access, Accesses, What};
-use crate::failure::{Failure, Result};
+use super::accesses::{AccessKind, Accesses, TracedAccess};
+use crate::failure::{CommandFailure, Result};
+use crate::tuning::{DIGEST_BYTES, REPLAYED_CALL_BYTES};
 
-/// Bytes of the longest call that is replayed as it was; longer ones are made in parts.
-const MOST_BUFFER: usize = 64 << 20;
-
-/// Bytes of a file that are compared: one with holes may be of any length.
-const MOST_DIGEST: u64 = 8 << 30;
-
-/// Files with the lengths of the originals, which go when this does.
+/// A stack that the accesses are carried out over.
 #[derive(Debug)]
-pub(super) struct Scratch {
-    /// By path of the trace.
-    files: Vec<PathBuf>,
-    lengths: Vec<u64>,
-    /// Bytes that are written, and room for those read.
-    data: Vec<u8>,
-    room: Vec<u8>,
+pub(super) struct TriedStack<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) sync: SyncLevel,
 }
 
-impl Scratch {
+type StorageResult<T> = std::result::Result<T, zonda::storage::StorageError>;
+
+/// Scratch files with the lengths of the originals. They are removed on drop.
+#[derive(Debug)]
+pub(super) struct ScratchFiles {
+    /// One file for each path of the trace.
+    files: Vec<PathBuf>,
+    lengths: Vec<u64>,
+    /// Bytes that are written.
+    data: Vec<u8>,
+    /// Takes the bytes that are read.
+    read_buffer: Vec<u8>,
+}
+
+impl ScratchFiles {
     /// Makes the files, in `folder` or beside the originals.
     ///
     /// # Errors
-    /// Where they cannot be written.
+    /// If they cannot be written.
     pub(super) fn make(
         accesses: &Accesses,
         folder: Option<&Path>,
         most_bytes: u64,
-    ) -> Result<Scratch> {
+    ) -> Result<ScratchFiles> {
         let lengths = accesses.lengths();
         let all = lengths.iter().fold(0u64, |all, len| all.saturating_add(*len));
         if all > most_bytes {
             let what = format!("files of {all} bytes would be needed to try on: --limit says less");
-            return Err(Failure::text(what));
+            return Err(CommandFailure::text(what));
         }
-        let moves = |access: &&Access| matches!(access.what, What::Read | What::Write);
-        let call = |access: &Access| {
+        let moves =
+            |access: &&TracedAccess| matches!(access.what, AccessKind::Read | AccessKind::Write);
+        let call = |access: &TracedAccess| {
             let more = accesses.more[access.more.0..access.more.1].iter();
             more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len))
         };
         let longest = accesses.all.iter().filter(moves).map(call).max().unwrap_or(0);
-        let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(MOST_BUFFER);
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let word = || {
-            // xorshift: bytes that no layer or file system can make shorter.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state.to_le_bytes()
-        };
-        let words = (longest + SHIFTS).div_ceil(8);
-        let data = std::iter::repeat_with(word).take(words).flatten().collect();
-        let mut scratch = Scratch { files: Vec::new(), lengths, data, room: vec![0; longest] };
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(REPLAYED_CALL_BYTES);
+        // Random bytes, because no layer or file system can compress them.
+        let mut data = vec![0; longest + SHIFTS];
+        fastrand::Rng::with_seed(1).fill(&mut data);
+        let mut scratch =
+            ScratchFiles { files: Vec::new(), lengths, data, read_buffer: vec![0; longest] };
         for (index, original) in accesses.paths.iter().enumerate() {
             let beside = Path::new(original).parent().filter(|p| !p.as_os_str().is_empty());
             let folder = folder.or(beside).unwrap_or(Path::new("."));
             let path = folder.join(format!(".zonda-tune-{}-{index}", std::process::id()));
-            // Never one that is there: it is not ours.
+            // An existing file belongs to somebody else and is never used.
             let made = FileOptions::new().write(true).create_new(true).open(&path);
-            let file = made.map_err(|error| Failure::at(&path, error))?;
+            let file = made.map_err(|error| CommandFailure::at(&path, error))?;
             scratch.files.push(path);
             scratch.fill(index, &file, 0)?;
         }
@@ -79,7 +79,7 @@ impl Scratch {
 
     /// Writes a file's bytes from `from` to the length it has at the start.
     fn fill(&self, index: usize, mut file: &File, from: u64) -> Result<()> {
-        let failed = |error| Failure::at(&self.files[index], error);
+        let failed = |error| CommandFailure::at(&self.files[index], error);
         let mut at = from;
         file.seek(SeekFrom::Start(at)).map_err(failed)?;
         let block = &self.data[..self.data.len().min(1 << 20)];
@@ -95,31 +95,31 @@ impl Scratch {
     /// Gives the files the lengths that they have at the start.
     fn reset(&self) -> Result<()> {
         for (index, path) in self.files.iter().enumerate() {
-            let failed = |error| Failure::at(path, error);
+            let failed = |error| CommandFailure::at(path, error);
             let file = FileOptions::new().write(true).open(path).map_err(failed)?;
             let len = file.metadata().map_err(failed)?.len();
-            // From scratch where it is: space that is already there costs a write less.
+            // The file is not made anew: then writes of all rounds find the same allocated space.
             file.set_len(self.lengths[index].min(len)).map_err(failed)?;
             self.fill(index, &file, len)?;
         }
         Ok(())
     }
 
-    /// Carries out the accesses over a stack. Gives the seconds that the caller spent in them.
+    /// Carries out the accesses over a stack, and returns the seconds that the caller spent in
+    /// them.
     ///
-    /// With `pauses` the time between them is waited as it was, which is no part of the answer: what
-    /// works in the background has its chance.
+    /// With `pauses` this also waits between accesses as long as the program did, which gives work
+    /// in the background its time. Pauses are not counted.
     ///
     /// # Errors
-    /// What the stack reports; [`Refused`] where it cannot be had here.
+    /// What the stack reports; [`ReplayFailure`] where it cannot be opened here.
     pub(super) fn replay(
         &mut self,
         accesses: &Accesses,
-        spec: &Spec,
-        sync: SyncLevel,
+        stack: &TriedStack<'_>,
         pauses: bool,
-    ) -> std::result::Result<f64, Refused> {
-        self.reset().map_err(Refused::Scratch)?;
+    ) -> std::result::Result<f64, ReplayFailure> {
+        self.reset().map_err(ReplayFailure::Scratch)?;
         let mut open_now: Vec<Option<Arc<dyn Storage>>> = vec![None; accesses.openings.len()];
         let mut spent = Duration::ZERO;
         let mut before: Option<u64> = None;
@@ -130,8 +130,8 @@ impl Scratch {
             }
             before = Some(access.end_ns);
             let begin = Instant::now();
-            self.carry_out(accesses, access, number, spec, sync, &mut open_now)
-                .map_err(|why| Refused::Stack(why.to_string()))?;
+            self.carry_out(accesses, access, number, stack, &mut open_now)
+                .map_err(|why| ReplayFailure::Stack(why.to_string()))?;
             spent += begin.elapsed();
         }
         let begin = Instant::now();
@@ -142,73 +142,28 @@ impl Scratch {
     fn carry_out(
         &mut self,
         accesses: &Accesses,
-        access: &Access,
+        access: &TracedAccess,
         number: usize,
-        spec: &Spec,
-        sync: SyncLevel,
+        stack: &TriedStack<'_>,
         open_now: &mut [Option<Arc<dyn Storage>>],
-    ) -> std::result::Result<(), zonda::storage::StorageError> {
-        let slot = &mut open_now[access.opening];
-        let storage = match (access.what, slot.as_ref()) {
-            (What::Close, _) => {
-                *slot = None;
-                return Ok(());
-            }
-            (_, Some(storage)) => Arc::clone(storage),
-            (_, None) => {
-                // Also where the trace begins in the middle of an opening.
-                let opening = &accesses.openings[access.opening];
-                let options = OpenOptions {
-                    write: opening.writes,
-                    sync,
-                    spec: Some(spec.clone()),
-                    ..OpenOptions::default()
-                };
-                let storage = open(&self.files[opening.path], &options)?;
-                Arc::clone(slot.insert(storage))
-            }
-        };
+    ) -> StorageResult<()> {
+        if access.what == AccessKind::Close {
+            open_now[access.opening] = None;
+            return Ok(());
+        }
+        let storage = self.opened(accesses, access.opening, stack, open_now)?;
         let more = &accesses.more[access.more.0..access.more.1];
         match access.what {
-            What::Open | What::Close => Ok(()),
-            What::Read => {
-                let ranges = parts((access.offset, access.len), more, self.room.len());
-                let mut ranges = ranges.peekable();
-                if more.is_empty() {
-                    let room = &mut self.room;
-                    return ranges
-                        .try_for_each(|(at, n)| storage.read_at(at, &mut room[..n]).map(drop));
-                }
-                while ranges.peek().is_some() {
-                    // As many in one call as there is room for.
-                    let mut room = &mut self.room[..];
-                    let mut buffers = Vec::new();
-                    while let Some((at, n)) = ranges.next_if(|(_, n)| *n <= room.len()) {
-                        let (buf, rest) = std::mem::take(&mut room).split_at_mut(n);
-                        room = rest;
-                        buffers.push(ReadRange::new(at, buf));
-                    }
-                    storage.read_ranges(&mut buffers)?;
-                }
-                Ok(())
-            }
-            What::Write => {
-                let shift = number.wrapping_mul(61) % SHIFTS;
-                let mut ranges = parts((access.offset, access.len), more, self.room.len());
-                let data = |n: usize| &self.data[shift..shift + n];
-                if more.is_empty() {
-                    return ranges.try_for_each(|(at, n)| storage.write_at(at, data(n)));
-                }
-                let ranges = ranges.map(|(at, n)| WriteRange { at, data: data(n) });
-                storage.write_ranges(&ranges.collect::<Vec<_>>())
-            }
-            What::Fill => storage.fill_at(access.offset, access.len, &[0; 4]),
-            What::Len => storage.len().map(drop),
-            What::SetLen => storage.set_len(access.offset),
-            What::Barrier => storage.barrier(),
-            What::Sync => storage.sync(),
-            What::Invalidate => storage.invalidate(),
-            What::Advise => {
+            AccessKind::Open | AccessKind::Close => Ok(()),
+            AccessKind::Read => self.read(&*storage, (access.offset, access.len), more),
+            AccessKind::Write => self.write(&*storage, (access.offset, access.len), more, number),
+            AccessKind::Fill => storage.fill_at(access.offset, access.len, &[0; 4]),
+            AccessKind::Len => storage.len().map(drop),
+            AccessKind::SetLen => storage.set_len(access.offset),
+            AccessKind::Barrier => storage.barrier(),
+            AccessKind::Sync => storage.sync(),
+            AccessKind::Invalidate => storage.invalidate(),
+            AccessKind::Advise => {
                 storage.advise(Advice {
                     record_bytes: access.offset,
                     n_record_parts: u64::from(access.parts),
@@ -219,16 +174,81 @@ impl Scratch {
         }
     }
 
-    /// What the files hold now, as one number: of longer ones, the beginning.
+    /// The storage of an opening. It is opened here where the trace begins in the middle of the opening, too.
+    fn opened(
+        &self,
+        accesses: &Accesses,
+        opening: usize,
+        stack: &TriedStack<'_>,
+        open_now: &mut [Option<Arc<dyn Storage>>],
+    ) -> StorageResult<Arc<dyn Storage>> {
+        if let Some(storage) = &open_now[opening] {
+            return Ok(Arc::clone(storage));
+        }
+        let traced = &accesses.openings[opening];
+        let options = OpenOptions {
+            write: traced.writes,
+            sync: stack.sync,
+            spec: Some(stack.spec.clone()),
+            ..OpenOptions::default()
+        };
+        let storage = open(&self.files[traced.path], &options)?;
+        Ok(Arc::clone(open_now[opening].insert(storage)))
+    }
+
+    fn read(
+        &mut self,
+        storage: &dyn Storage,
+        first: (u64, u64),
+        more: &[(u64, u64)],
+    ) -> StorageResult<()> {
+        let mut ranges = parts(first, more, self.read_buffer.len()).peekable();
+        if more.is_empty() {
+            let buffer = &mut self.read_buffer;
+            return ranges.try_for_each(|(at, n)| storage.read_at(at, &mut buffer[..n]).map(drop));
+        }
+        while ranges.peek().is_some() {
+            // As many ranges in one call as the buffer has room for.
+            let mut unused = &mut self.read_buffer[..];
+            let mut buffers = Vec::new();
+            while let Some((at, n)) = ranges.next_if(|(_, n)| *n <= unused.len()) {
+                let (buffer, behind) = std::mem::take(&mut unused).split_at_mut(n);
+                unused = behind;
+                buffers.push(ReadRange::new(at, buffer));
+            }
+            storage.read_ranges(&mut buffers)?;
+        }
+        Ok(())
+    }
+
+    /// Writes bytes that depend on the number of the access, so that the digest tells writes apart.
+    fn write(
+        &self,
+        storage: &dyn Storage,
+        first: (u64, u64),
+        more: &[(u64, u64)],
+        number: usize,
+    ) -> StorageResult<()> {
+        let shift = number.wrapping_mul(61) % SHIFTS;
+        let mut ranges = parts(first, more, self.read_buffer.len());
+        let data = |n: usize| &self.data[shift..shift + n];
+        if more.is_empty() {
+            return ranges.try_for_each(|(at, n)| storage.write_at(at, data(n)));
+        }
+        let ranges = ranges.map(|(at, n)| WriteRange { at, data: data(n) });
+        storage.write_ranges(&ranges.collect::<Vec<_>>())
+    }
+
+    /// A hash of the contents of the files; of very long ones only the beginning counts.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub(super) fn digest(&self) -> Result<u64> {
         let mut hasher = DefaultHasher::new();
         let mut block = vec![0; 1 << 20];
         for path in &self.files {
-            let failed = |error| Failure::at(path, error);
-            let mut file = File::open(path).map_err(failed)?.take(MOST_DIGEST);
+            let failed = |error| CommandFailure::at(path, error);
+            let mut file = File::open(path).map_err(failed)?.take(DIGEST_BYTES);
             loop {
                 match file.read(&mut block).map_err(failed)? {
                     0 => break,
@@ -241,10 +261,11 @@ impl Scratch {
     }
 }
 
-/// Bytes beyond the longest transfer, by which writes are told apart.
+/// Bytes beyond the longest transfer. Each write takes its bytes from another offset, so that the
+/// digest tells writes apart.
 const SHIFTS: usize = 4096;
 
-/// The ranges of a call, longer ones in parts of at most `most` bytes.
+/// The ranges of a call. Ranges longer than `most` bytes are split.
 fn parts(
     first: (u64, u64),
     more: &[(u64, u64)],
@@ -252,7 +273,7 @@ fn parts(
 ) -> impl Iterator<Item = (u64, usize)> + '_ {
     let step = most.max(1);
     std::iter::once(first).chain(more.iter().copied()).flat_map(move |(at, len)| {
-        // A range of nothing is a call, too.
+        // An empty range is kept, because it is a call, too.
         let n_parts = len.div_ceil(step as u64).max(1);
         (0..n_parts).map(move |part| {
             let begin = part * step as u64;
@@ -262,19 +283,19 @@ fn parts(
     })
 }
 
-/// Why a replay came to no end.
+/// Why a replay failed.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum ReplayFailure {
     /// The scratch files failed, whatever the stack.
-    Scratch(Failure),
-    /// The stack cannot be had here, or failed.
+    Scratch(CommandFailure),
+    /// The stack cannot be opened here, or an access failed.
     Stack(String),
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFiles {
     fn drop(&mut self) {
         for path in &self.files {
-            // What is left behind has a name that says whose it is.
+            // Nothing can be done about a failure; the file's name says where it comes from.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -28,7 +28,8 @@ fn attribute(file: &Dataset, id: VarRef, name: &str) -> Result<Attribute> {
     })
 }
 
-/// The text of an attribute, without what is behind a NUL; `None` if it is none, or empty.
+/// The text of an attribute up to the first NUL; `None` if there is no attribute, it is no text, or
+/// it is empty.
 pub(super) fn text(file: &Dataset, id: VarRef, name: &str) -> Option<String> {
     let Ok(Attribute::Text(text)) = attribute(file, id, name) else { return None };
     let text = String::from_utf8_lossy(&text).into_owned();

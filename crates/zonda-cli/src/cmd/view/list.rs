@@ -1,17 +1,17 @@
-//! `zonda view` without a variable: which ones there are to draw.
+//! `zonda view` without a variable: lists the variables that can be drawn.
 
 use std::io::Write;
 
 use zonda::{Dataset, ExtType, GroupId, VarId, VarRef};
 
 use super::decode::text;
-use crate::cmd::table::Table;
+use crate::cmd::table::TextTable;
 use crate::failure::Result;
 
 /// Lists the variables that have numbers, those with most dimensions first.
 ///
 /// # Errors
-/// Those of reading the definitions and of writing.
+/// Errors of reading the definitions and of writing.
 pub(super) fn write(file: &Dataset, out: &mut dyn Write) -> Result<()> {
     let mut found = Vec::new();
     let mut left_out = 0_usize;
@@ -46,9 +46,9 @@ pub(super) fn write(file: &Dataset, out: &mut dyn Write) -> Result<()> {
         groups.extend(inner.into_iter().rev());
         found.extend(vars);
     }
-    // What a map can be made of is hardly ever a coordinate.
+    // Variables with most dimensions come first, because those are rarely coordinates.
     found.sort_by_key(|(.., shape)| std::cmp::Reverse(shape.len()));
-    let mut table = Table::new(["variable", "dimensions", "units", "what"], 4);
+    let mut table = TextTable::new(["variable", "dimensions", "units", "what"], 4);
     for (id, name, shape) in found {
         let about = |name| text(file, id, name).unwrap_or_default();
         let what = text(file, id, "long_name").unwrap_or_else(|| about("standard_name"));

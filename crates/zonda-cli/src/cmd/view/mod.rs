@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use zonda_plot::{
-    Axis, AxisKind, Chart, Curve, Depth, Field, Format, LineOptions, MapOptions, Palette,
+    Axis, AxisKind, Chart, Curve, Depth, Format, LineOptions, MapField, MapOptions, Palette,
     TextOptions,
 };
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::input;
-use slice::{Coordinate, Picked, Slice};
+use slice::{Coordinate, ShownDims, Slice};
 
 /// Draws a variable: a map of two dimensions, or a line of one
 ///
@@ -74,29 +74,30 @@ fn at(text: &str) -> std::result::Result<At, String> {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    // Before anything is read: a name that no picture can have is a wrong call.
+    // The name of the picture is checked before anything is read, because a wrong name is a wrong
+    // call.
     let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
     let draws_text = args.text || std::io::stdout().is_terminal();
     if args.diverging && args.variable.is_some() && args.output.is_none() && !draws_text {
         let why = "--diverging is about colours: it wants -o, --text or a terminal";
-        return Err(Failure::Usage(format!("{why}; see --help")));
+        return Err(CommandFailure::Usage(format!("{why}; see --help")));
     }
     zonda::report_gaps(crate::failure::warn);
     let file = input::open(&args.file)?;
     let Some(variable) = &args.variable else {
         if args.output.is_some() || args.text || args.diverging || !args.at.is_empty() {
             let why = "-o, --text, --at and --diverging want a variable; without them VAR may be left out";
-            return Err(Failure::Usage(format!("{why}; see --help")));
+            return Err(CommandFailure::Usage(format!("{why}; see --help")));
         }
         list::write(&file, out).map_err(|failure| failure.within(file.path()))?;
         file.close()?;
         return crate::done();
     };
-    input::tell_of_missing(&file, &args.file)?;
+    input::warn_of_missing(&file, &args.file)?;
     let slice =
         Slice::read(&file, variable, &args.at).map_err(|failure| failure.within(file.path()))?;
     file.close()?;
-    if args.diverging && matches!(slice.axes, Picked::One(_)) {
+    if args.diverging && matches!(slice.axes, ShownDims::One(_)) {
         let label = input::label(&args.file).display();
         eprintln!("zonda: {label}: {variable}: --diverging has no effect: a line has one colour");
     }
@@ -113,28 +114,28 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let chart = chart(&slice, args)?.map_err(|error| match error {
         zonda_plot::Error::Width { .. } => wrong_call(error),
         zonda_plot::Error::Empty => {
-            Failure::at(input::label(&args.file), format!("{variable}: no values"))
+            CommandFailure::at(input::label(&args.file), format!("{variable}: no values"))
         }
-        other => Failure::text(other.to_string()),
+        other => CommandFailure::text(other.to_string()),
     })?;
     write_picture(output, &chart, format)?;
     crate::done()
 }
 
-fn wrong_call(error: zonda_plot::Error) -> Failure {
-    Failure::Usage(format!("{error}; see --help"))
+fn wrong_call(error: zonda_plot::Error) -> CommandFailure {
+    CommandFailure::Usage(format!("{error}; see --help"))
 }
 
-/// Makes the picture and writes it, nothing of it where it cannot be made.
+/// Makes the picture and writes it. If it cannot be made, no file is written.
 pub(super) fn write_picture(path: &Path, chart: &Chart, format: Format) -> Result<()> {
-    let bytes = chart.encode(format).map_err(|error| Failure::at(path, error))?;
-    zonda::storage::whole::write(path, &bytes).map_err(|error| Failure::at(path, error))
+    let bytes = chart.encode(format).map_err(|error| CommandFailure::at(path, error))?;
+    zonda::storage::whole::write(path, &bytes).map_err(|error| CommandFailure::at(path, error))
 }
 
 fn chart(slice: &Slice, args: &Args) -> Result<zonda_plot::Result<Chart>> {
     let (title, subtitle) = (slice.title(), slice.subtitle());
     match &slice.axes {
-        Picked::One(x) => {
+        ShownDims::One(x) => {
             let coordinates = x.centres.as_deref();
             let place = |index: usize| coordinates.map_or(index as f64, |at| at[index]);
             let mut points = zonda::memory::room(slice.values.len())?;
@@ -145,15 +146,15 @@ fn chart(slice: &Slice, args: &Args) -> Result<zonda_plot::Result<Chart>> {
             let options = LineOptions { title, subtitle, x: axis(x), y, width: args.width };
             Ok(zonda_plot::lines(&[curve], &options))
         }
-        Picked::Two { y, x } => {
+        ShownDims::Two { y, x } => {
             let options = MapOptions { title, subtitle, ..map_options(slice, args) };
             Ok(zonda_plot::map(&field(slice, y, x), &options))
         }
     }
 }
 
-fn field<'a>(slice: &'a Slice, y: &'a Coordinate, x: &'a Coordinate) -> Field<'a> {
-    Field {
+fn field<'a>(slice: &'a Slice, y: &'a Coordinate, x: &'a Coordinate) -> MapField<'a> {
+    MapField {
         columns: x.len,
         rows: y.len,
         values: &slice.values,
@@ -169,13 +170,13 @@ fn map_options(slice: &Slice, args: &Args) -> MapOptions {
     MapOptions { unit: slice.named_unit(), palette, width: args.width, ..MapOptions::default() }
 }
 
-/// Lines and columns of a terminal whose size is not known, less what is said besides.
+/// Lines and columns for a drawing on a terminal whose size is unknown.
 const LINES: usize = 20;
 const COLUMNS: usize = 80;
-/// Lines that are left for the prompt and what is said in words.
+/// Lines of the terminal that are left for the prompt and the description.
 const OTHER_LINES: usize = 8;
 
-/// Draws in text, as large as the terminal allows; nothing where there is nothing to draw.
+/// Draws in text, as large as the terminal allows. An empty chart is not drawn.
 fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
     if !slice.values.iter().any(|value| value.is_finite()) {
         return Ok(());
@@ -195,21 +196,21 @@ fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
     };
     let text = TextOptions { columns, lines, depth };
     let drawn = match &slice.axes {
-        Picked::One(x) => zonda_plot::line_text(&slice.values, text).map(|mut lines| {
+        ShownDims::One(x) => zonda_plot::line_text(&slice.values, text).map(|mut lines| {
             lines.extend(x.ends.as_ref().map(|ends| below(ends, columns.min(slice.values.len()))));
             lines
         }),
-        Picked::Two { y, x } => {
+        ShownDims::Two { y, x } => {
             zonda_plot::map_text(&field(slice, y, x), &map_options(slice, args), text)
         }
     };
-    for line in drawn.map_err(|error| Failure::text(error.to_string()))? {
+    for line in drawn.map_err(|error| CommandFailure::text(error.to_string()))? {
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
-/// What stands below a drawing of so many columns: where it begins and where it ends.
+/// The line below a drawing of so many columns: the labels of its two ends.
 fn below((first, last): &(String, String), columns: usize) -> String {
     let room = columns.saturating_sub(first.chars().count());
     if room > last.chars().count() {

@@ -1,4 +1,5 @@
-//! What is shown of a variable: up to two of its dimensions, and one index along each of the others.
+//! Reads the part of a variable that is shown: up to two dimensions, at one index along each of the
+//! others.
 
 use std::io::Write;
 
@@ -10,32 +11,27 @@ use zonda_plot::AxisKind;
 use super::At;
 use super::decode::{decoder, text};
 use crate::cdl::types::outward;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
+use crate::tuning::{LINE_ELEMS, MAP_ELEMS};
 
-/// Elements along a dimension of a map that are read at most; of longer ones every second is taken,
-/// or every third and so on. No picture shows more.
-const MOST_OF_MAP: usize = 2400;
-/// The same for a line, which keeps its peaks.
-const MOST_OF_LINE: usize = 1 << 24;
-
-/// Values of a variable, with what is to be said about them.
+/// Values of a variable, with what describes them.
 #[derive(Debug)]
 pub(super) struct Slice {
     pub(super) name: String,
     long_name: Option<String>,
     units: Option<String>,
-    /// Where it is along dimensions that are not shown: `lev = 983.3 hPa`.
+    /// Position along dimensions that are not shown: `lev = 983.3 hPa`.
     at: Vec<String>,
-    pub(super) axes: Picked,
-    /// Decoded, NaN where missing; the last axis is the fastest.
+    pub(super) axes: ShownDims,
+    /// Decoded values, NaN where missing. The last axis is the fastest.
     pub(super) values: Vec<f64>,
-    /// What the attributes say that has no meaning.
+    /// Attributes that have no meaning and were not used.
     pub(super) notes: Vec<String>,
 }
 
 /// The dimensions that are shown.
 #[derive(Debug)]
-pub(super) enum Picked {
+pub(super) enum ShownDims {
     One(Coordinate),
     Two { y: Coordinate, x: Coordinate },
 }
@@ -49,21 +45,21 @@ pub(super) struct Coordinate {
     pub(super) downwards: bool,
     /// Elements shown.
     pub(super) len: usize,
-    /// Each how manyth element of the dimension is shown.
+    /// Step between elements that are shown.
     step: usize,
-    /// Values of the coordinate variable, if there is one that goes one way.
+    /// Values of the coordinate variable, if there is one whose values only rise or only fall.
     pub(super) centres: Option<Vec<f64>>,
-    /// The first and the last of them in words.
+    /// The first and the last value in words.
     pub(super) ends: Option<(String, String)>,
 }
 
 /// A dimension of the variable.
-struct Dim {
+struct SlicedDim {
     name: String,
     len: usize,
-    /// Index asked for.
+    /// The index that was asked for.
     at: Option<usize>,
-    /// Its coordinate variable, if that has numbers.
+    /// Its coordinate variable, if there is one with numbers.
     coordinate: Option<(VarRef, ExtType)>,
 }
 
@@ -74,16 +70,20 @@ impl Slice {
             place(&mut dims, at, name)?;
         }
         if let Some(empty) = dims.iter().find(|dim| dim.len == 0) {
-            return Err(Failure::InFile(format!("{name}: no values, {} is empty", empty.name)));
+            return Err(CommandFailure::InFile(format!(
+                "{name}: no values, {} is empty",
+                empty.name
+            )));
         }
-        let free = |dim: &Dim| dim.at.is_none() && dim.len > 1;
+        let free = |dim: &SlicedDim| dim.at.is_none() && dim.len > 1;
         let mut shown: Vec<usize> = (0..dims.len()).filter(|&i| free(&dims[i])).collect();
         if shown.is_empty() {
-            // A single value is a line of one point, along the last dimension that is not fixed.
+            // A single value is drawn as a line of one point, along the last dimension without
+            // `--at`.
             shown.extend(dims.iter().rposition(|dim| dim.at.is_none()));
         }
         let shown = &shown[shown.len().saturating_sub(2)..];
-        let most = if shown.len() == 2 { MOST_OF_MAP } else { MOST_OF_LINE };
+        let most = if shown.len() == 2 { MAP_ELEMS } else { LINE_ELEMS };
 
         let mut start = vec![0; dims.len()];
         let mut count = vec![1; dims.len()];
@@ -94,7 +94,7 @@ impl Slice {
             if shown.contains(&i) {
                 let step = dim.len.div_ceil(most);
                 count[i] = dim.len.div_ceil(step);
-                // No longer than the dimension, whose length is that of something in memory or a file.
+                // The list is no longer than the dimension.
                 stride[i] = isize::try_from(step).unwrap_or(isize::MAX);
                 axes.push(Coordinate::read(file, dim, count[i], step)?);
             } else {
@@ -107,8 +107,8 @@ impl Slice {
         let values = read(file, id, &slab, &decoder)?;
         let x = axes.pop().unwrap_or_else(Coordinate::of_nothing);
         let axes = match axes.pop() {
-            Some(y) => Picked::Two { y, x },
-            None => Picked::One(x),
+            Some(y) => ShownDims::Two { y, x },
+            None => ShownDims::One(x),
         };
         Ok(Slice {
             name: name.to_owned(),
@@ -129,7 +129,7 @@ impl Slice {
         }
     }
 
-    /// Where along the dimensions that are not shown.
+    /// The position along dimensions that are not shown.
     pub(super) fn subtitle(&self) -> String {
         let mut parts = self.at.clone();
         parts.extend(self.coordinates().filter(|axis| axis.step > 1).map(|axis| {
@@ -148,13 +148,13 @@ impl Slice {
 
     fn coordinates(&self) -> impl Iterator<Item = &Coordinate> {
         let (y, x) = match &self.axes {
-            Picked::One(x) => (None, x),
-            Picked::Two { y, x } => (Some(y), x),
+            ShownDims::One(x) => (None, x),
+            ShownDims::Two { y, x } => (Some(y), x),
         };
         y.into_iter().chain([x])
     }
 
-    /// Says in words what would be drawn.
+    /// Describes in words what would be drawn.
     pub(super) fn describe(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "{}", self.title())?;
         let mut line = |label: &str, text: &str| writeln!(out, "  {label:<8} {text}");
@@ -185,7 +185,7 @@ impl Slice {
     }
 }
 
-/// What is printed of values.
+/// Statistics of values that are printed.
 struct Statistics {
     n: usize,
     low: f64,
@@ -204,13 +204,13 @@ impl Statistics {
         self.n += 1;
         self.low = self.low.min(value);
         self.high = self.high.max(value);
-        // In parts, since the sum of huge numbers may be infinite.
+        // The mean is updated step by step, because the sum of huge numbers may be infinite.
         let n = self.n as f64;
         self.mean += value / n - self.mean / n;
     }
 }
 
-/// A number of six digits, as short as it can be said.
+/// A number with six digits, in its shortest form.
 fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
     if rounded != 0.0 && !(1e-4..1e9).contains(&rounded.abs()) {
@@ -246,7 +246,7 @@ fn titled(name: &str, units: Option<&str>) -> String {
     units.map_or(name.to_owned(), |units| format!("{name} ({units})"))
 }
 
-/// The group that a path begins with, and the rest: the name of a variable.
+/// Splits a path into the group and the name of the variable.
 fn group_of<'n>(file: &Dataset, path: &'n str) -> Result<Option<(GroupId, &'n str)>> {
     let (groups, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut group = GroupId::ROOT;
@@ -260,8 +260,8 @@ fn group_of<'n>(file: &Dataset, path: &'n str) -> Result<Option<(GroupId, &'n st
 }
 
 /// The variable of a name, which may be a path: id, type, dimensions.
-fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<Dim>)> {
-    let missing = || Failure::InFile(format!("{name}: no such variable"));
+fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<SlicedDim>)> {
+    let missing = || CommandFailure::InFile(format!("{name}: no such variable"));
     let (group, own) = group_of(file, name)?.ok_or_else(missing)?;
     file.in_group(group, |meta| {
         let id = meta.find_var(own.as_bytes()).map_err(|_| missing())?;
@@ -269,29 +269,35 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<Dim>)> {
         if let Some(error) = meta.var_fault(id) {
             return Err(error.into());
         }
-        let no_number = || Failure::InFile(format!("{name}: no numbers, which a picture needs"));
+        let no_number =
+            || CommandFailure::InFile(format!("{name}: no numbers, which a picture needs"));
         let ty = var.ty().ok_or_else(no_number)?;
         if ty == ExtType::Char {
-            return Err(Failure::InFile(format!("{name}: text, which has no picture")));
+            return Err(CommandFailure::InFile(format!("{name}: text, which has no picture")));
         }
         let mut shape = vec![0; var.dims.len()];
         meta.var_shape(id, &mut shape)?;
         let mut dims = Vec::with_capacity(shape.len());
         for (&dim, len) in var.dims.iter().zip(shape) {
             let name = String::from_utf8_lossy(meta.dim(dim)?.name).into_owned();
-            dims.push(Dim { name, len, at: None, coordinate: coordinate_variable(meta, dim) });
+            dims.push(SlicedDim {
+                name,
+                len,
+                at: None,
+                coordinate: coordinate_variable(meta, dim),
+            });
         }
         Ok((VarRef { group, var: id }, ty, dims))
     })?
 }
 
-/// Takes an index that was asked for into the dimension that it is for.
-fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
+/// Notes an index that was asked for in its dimension.
+fn place(dims: &mut [SlicedDim], at: &At, variable: &str) -> Result<()> {
     let known = dims.iter().map(|dim| dim.name.as_str()).collect::<Vec<_>>().join(", ");
     let Some(dim) = dims.iter_mut().find(|dim| dim.name == at.dim) else {
         let has = if known.is_empty() { "none".to_owned() } else { known };
         let reason = format!("{variable}: no dimension {}; it has {has}", at.dim);
-        return Err(Failure::InFile(reason));
+        return Err(CommandFailure::InFile(reason));
     };
     let len = i64::try_from(dim.len).unwrap_or(i64::MAX);
     let index = if at.index < 0 { len.saturating_add(at.index) } else { at.index };
@@ -299,7 +305,7 @@ fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
     if dim.at.is_none() {
         let (name, len) = (&dim.name, dim.len);
         let reason = format!("{variable}: no index {} along {name}, which has {len}", at.index);
-        return Err(Failure::InFile(reason));
+        return Err(CommandFailure::InFile(reason));
     }
     Ok(())
 }
@@ -307,15 +313,15 @@ fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
 /// Reads the values of a hyperslab.
 fn read(file: &Dataset, id: VarRef, slab: &Hyperslab<'_>, decoder: &Decoder) -> Result<Vec<f64>> {
     let mut bytes = Vec::new();
-    // In its own type nothing is out of range.
+    // No value is out of range, because none is converted to another type.
     let _ = file.get_list(id, slab, None, (&mut bytes, None))?;
     let mut values = memory::room(bytes.len() / decoder.elem_bytes())?;
     values.extend(decoder.values(&bytes));
     Ok(values)
 }
 
-/// The coordinate variable of a dimension, if it has numbers: in the group that is looked at or one
-/// around it.
+/// The coordinate variable of a dimension, if it has numbers. It is looked for in this group and
+/// those around it.
 fn coordinate_variable(meta: &Meta<'_>, dim: DimId) -> Option<(VarRef, ExtType)> {
     let name = meta.dim(dim).ok()?.name;
     outward(meta).find_map(|meta| {
@@ -326,22 +332,22 @@ fn coordinate_variable(meta: &Meta<'_>, dim: DimId) -> Option<(VarRef, ExtType)>
     })
 }
 
-/// Where a dimension that is not shown is taken: `lev = 983.3 hPa`, or `lev index 3`.
-fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
+/// The position along a dimension that is not shown: `lev = 983.3 hPa`, or `lev index 3`.
+fn position(file: &Dataset, dim: &SlicedDim, index: usize) -> Result<Option<String>> {
     if let Some((id, ty)) = dim.coordinate {
         let slab = Hyperslab { start: &[index], count: &[1], stride: None };
         let value = read(file, id, &slab, &decoder(file, id, ty)?)?.first().copied();
         if let Some(value) = value.filter(|value| value.is_finite()) {
             let units = text(file, id, "units").filter(|units| units != "1").unwrap_or_default();
-            let said = with_units(value, kind(file, id), &units);
-            return Ok(Some(format!("{} = {said}", dim.name)));
+            let position = with_units(value, kind(file, id), &units);
+            return Ok(Some(format!("{} = {position}", dim.name)));
         }
     }
     Ok((dim.len > 1).then(|| format!("{} index {index}", dim.name)))
 }
 
 impl Coordinate {
-    fn read(file: &Dataset, of: &Dim, len: usize, step: usize) -> Result<Coordinate> {
+    fn read(file: &Dataset, of: &SlicedDim, len: usize, step: usize) -> Result<Coordinate> {
         let dim = &of.name;
         let index = Coordinate {
             dim: dim.to_owned(),
@@ -358,24 +364,25 @@ impl Coordinate {
         let one_way = centres.windows(2).all(|pair| pair[0] < pair[1])
             || centres.windows(2).all(|pair| pair[0] > pair[1]);
         if !one_way || centres.iter().any(|centre| !centre.is_finite()) {
-            // Such as a longitude that jumps from 180 to -180: no axis can have it.
+            // No axis can have such coordinates, for instance longitudes that jump from 180 to
+            // -180.
             return Ok(index);
         }
         let units = text(file, id, "units").filter(|units| units != "1");
         let kind = kind(file, id);
-        let said = || text(file, id, "long_name").or_else(|| text(file, id, "standard_name"));
+        let long_name = || text(file, id, "long_name").or_else(|| text(file, id, "standard_name"));
         let name = match kind {
-            AxisKind::Longitude => said().unwrap_or_else(|| "longitude".to_owned()),
-            AxisKind::Latitude => said().unwrap_or_else(|| "latitude".to_owned()),
-            _ => said().unwrap_or_else(|| dim.to_owned()),
+            AxisKind::Longitude => long_name().unwrap_or_else(|| "longitude".to_owned()),
+            AxisKind::Latitude => long_name().unwrap_or_else(|| "latitude".to_owned()),
+            _ => long_name().unwrap_or_else(|| dim.to_owned()),
         };
-        // Degrees are said at the ticks.
+        // The ticks name degrees, so the title does not.
         let shown = units.as_deref().filter(|_| kind == AxisKind::Number);
-        let said = |value: Option<&f64>| {
+        let label = |value: Option<&f64>| {
             with_units(*value.unwrap_or(&f64::NAN), kind, units.as_deref().unwrap_or_default())
         };
         Ok(Coordinate {
-            ends: Some((said(centres.first()), said(centres.last()))),
+            ends: Some((label(centres.first()), label(centres.last()))),
             title: titled(&name, shown),
             kind,
             downwards: text(file, id, "positive").is_some_and(|p| p.eq_ignore_ascii_case("down")),
@@ -384,7 +391,7 @@ impl Coordinate {
         })
     }
 
-    /// For a variable without dimensions.
+    /// The axis for a variable without dimensions.
     fn of_nothing() -> Coordinate {
         Coordinate {
             dim: String::new(),
@@ -399,7 +406,7 @@ impl Coordinate {
     }
 }
 
-/// What an axis is by the units of its variable: those that CF has for latitude, longitude and time.
+/// The kind of an axis by the units of its variable. CF has units for latitude, longitude and time.
 fn kind(file: &Dataset, id: VarRef) -> AxisKind {
     let units = text(file, id, "units").unwrap_or_default();
     match &*units {

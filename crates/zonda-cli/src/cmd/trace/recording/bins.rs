@@ -1,5 +1,7 @@
 //! Amounts over time in a bounded number of bins: when time goes on, neighbours become one.
 
+use crate::tuning::{BINS, FINEST_BIN_NS, LEVEL_POINTS};
+
 /// Amounts by time.
 #[derive(Debug, Clone)]
 pub(super) struct Bins {
@@ -8,14 +10,9 @@ pub(super) struct Bins {
     amounts: Vec<f64>,
 }
 
-/// At most so many; even.
-const MOST: usize = 512;
-/// Nanoseconds of a bin at first.
-const FINEST: u64 = 1000;
-
 impl Default for Bins {
     fn default() -> Bins {
-        Bins { width: FINEST, amounts: Vec::new() }
+        Bins { width: FINEST_BIN_NS, amounts: Vec::new() }
     }
 }
 
@@ -23,12 +20,12 @@ impl Bins {
     /// Adds an amount, spread evenly over the time it took.
     pub(super) fn add(&mut self, begin_ns: u64, end_ns: u64, amount: f64) {
         let end_ns = end_ns.max(begin_ns);
-        while end_ns / self.width >= MOST as u64 {
+        while end_ns / self.width >= BINS as u64 {
             self.width *= 2;
             let pairs = self.amounts.chunks(2);
             self.amounts = pairs.map(|pair| pair.iter().sum()).collect();
         }
-        // Below MOST, as the loop has seen to.
+        // The loop above makes sure that this is below BINS.
         let (first, last) = ((begin_ns / self.width) as usize, (end_ns / self.width) as usize);
         if self.amounts.len() <= last {
             self.amounts.resize(last + 1, 0.0);
@@ -42,39 +39,38 @@ impl Bins {
         }
     }
 
-    /// Middle of each bin in seconds, and the amount for a second of it.
+    /// For each bin its middle in seconds, and the amount per second.
     pub(super) fn rates(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let seconds = self.width as f64 / 1e9;
         let bins = self.amounts.iter().enumerate();
         bins.map(move |(bin, sum)| ((bin as f64 + 0.5) * seconds, sum / seconds))
     }
 
-    /// Whether there is anything.
+    /// Whether nothing was added.
     pub(super) fn is_empty(&self) -> bool {
         self.amounts.iter().all(|amount| *amount == 0.0)
     }
 }
 
-/// A number that changes, at most so many points of it: of those side by side the highest stays.
+/// A number that changes over time, in a bounded number of points. Of neighbouring points the
+/// highest is kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Level {
+pub(super) struct LevelOverTime {
     points: Vec<(u64, u64)>,
-    /// Of so many one is kept.
+    /// One point in so many is kept.
     every: usize,
     waiting: Vec<(u64, u64)>,
     pub(super) most: u64,
 }
 
-const MOST_POINTS: usize = 8192;
-
-impl Level {
+impl LevelOverTime {
     pub(super) fn add(&mut self, at_ns: u64, value: u64) {
         self.most = self.most.max(value);
         self.waiting.push((at_ns, value));
         if self.waiting.len() >= self.every.max(1) {
             self.keep();
         }
-        if self.points.len() >= MOST_POINTS {
+        if self.points.len() >= LEVEL_POINTS {
             self.every = self.every.max(1) * 2;
             let pairs = std::mem::take(&mut self.points);
             let highest = |pair: &[(u64, u64)]| pair.iter().copied().max_by_key(|point| point.1);
@@ -95,7 +91,7 @@ impl Level {
         all.sort_unstable();
         let mut points: Vec<(f64, f64)> = Vec::with_capacity(2 * all.len());
         for (at, value) in all {
-            // It stays as it is until it changes.
+            // The number holds until the next point.
             let (at, value) = (at as f64 / 1e9, value as f64);
             points.extend(points.last().map(|before| (at, before.1)));
             points.push((at, value));
@@ -115,23 +111,23 @@ mod tests {
         bins.add(500, 2500, 8.0);
         assert_eq!(bins.amounts, [5.0 + 2.0, 4.0, 2.0]);
         bins.add(3_600_000_000_000, 3_600_000_000_001, 3.0);
-        assert!(bins.amounts.len() <= MOST, "{}", bins.amounts.len());
+        assert!(bins.amounts.len() <= BINS, "{}", bins.amounts.len());
         let seconds = bins.width as f64 / 1e9;
         let sum: f64 = bins.rates().map(|(_, rate)| rate * seconds).sum();
         assert!((sum - 16.0).abs() < 1e-6, "{sum}");
         // A transfer that takes hours is no longer a loop than the bins are many.
         bins.add(0, u64::MAX, 1.0);
-        assert!(bins.amounts.len() <= MOST);
+        assert!(bins.amounts.len() <= BINS);
     }
 
     #[test]
     fn peaks_of_levels_stay() {
-        let mut level = Level::default();
+        let mut level = LevelOverTime::default();
         for i in 0..100_000 {
             level.add(i, if i == 77_777 { 1_000_000 } else { i % 7 });
         }
         let points = level.points();
-        assert!(points.len() <= 2 * MOST_POINTS + 1 && points.is_sorted_by(|a, b| a.0 <= b.0));
+        assert!(points.len() <= 2 * LEVEL_POINTS + 1 && points.is_sorted_by(|a, b| a.0 <= b.0));
         assert!(points.iter().any(|point| point.1 == 1e6));
         assert_eq!(level.most, 1_000_000);
     }

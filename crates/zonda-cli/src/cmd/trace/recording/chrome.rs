@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use zonda_trace::decode::{Event, Names, Process};
 use zonda_trace::{Kind, NO_ITEM};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Writes a recording as it is read.
-pub(super) struct Writer {
+pub(super) struct ChromeWriter {
     path: PathBuf,
     out: BufWriter<File>,
     pid: u32,
@@ -27,9 +27,9 @@ pub(super) struct Writer {
     begun: bool,
 }
 
-impl Writer {
-    pub(super) fn create(path: &Path) -> Result<Writer> {
-        Ok(Writer {
+impl ChromeWriter {
+    pub(super) fn create(path: &Path) -> Result<ChromeWriter> {
+        Ok(ChromeWriter {
             path: path.to_owned(),
             out: super::create(path)?,
             pid: 0,
@@ -40,8 +40,8 @@ impl Writer {
         })
     }
 
-    fn failed(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::at(&self.path, error)
+    fn failed(&self, error: impl std::fmt::Display) -> CommandFailure {
+        CommandFailure::at(&self.path, error)
     }
 
     fn put(&mut self, event: &Value) -> Result<()> {

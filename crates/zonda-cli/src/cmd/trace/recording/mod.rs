@@ -16,23 +16,21 @@ use zonda_trace::decode::{Decoder, Step};
 
 use super::{Args, wrong_call};
 use crate::cmd::view::write_picture;
-use crate::failure::{Failure, Result};
-use summary::Summary;
-
-/// Processes of a recording that are told apart.
-const MOST_PROCESSES: usize = 10_000;
+use crate::failure::{CommandFailure, Result};
+use crate::tuning::RECORDED_PROCESSES;
+use summary::ProcessSummary;
 
 /// A recording, added up.
 struct Recording {
     label: String,
-    processes: Vec<Summary>,
-    /// Events that were recorded and not written.
+    processes: Vec<ProcessSummary>,
+    /// Events that were lost because the trace could not be written.
     lost: u64,
-    /// Where the last block is not complete.
+    /// Byte at which the trace breaks off within a block.
     torn: Option<u64>,
 }
 
-/// Says what is in a recording, and writes what `args` ask for.
+/// Shows a recording and writes the files that `args` ask for.
 pub(super) fn show(
     label: &Path,
     input: impl Read,
@@ -41,51 +39,13 @@ pub(super) fn show(
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut chrome = match &args.chrome {
-        Some(path) => Some(chrome::Writer::create(path)?),
+        Some(path) => Some(chrome::ChromeWriter::create(path)?),
         None => None,
     };
-    let mut decoder = Decoder::new(input);
-    let mut processes: Vec<Summary> = Vec::new();
-    // The step borrows the decoder, whose names are needed beside the events.
-    let mut events = Vec::new();
-    loop {
-        match decoder.step().map_err(|error| Failure::at(label, error))? {
-            None => break,
-            Some(Step::Process(process)) => {
-                if processes.len() == MOST_PROCESSES {
-                    return Err(Failure::at(
-                        label,
-                        format!("more than {MOST_PROCESSES} processes"),
-                    ));
-                }
-                if let Some(chrome) = &mut chrome {
-                    chrome.process(process)?;
-                }
-                processes.push(Summary::new(process));
-                continue;
-            }
-            Some(Step::Events(these)) => {
-                events.clear();
-                events.extend_from_slice(these);
-            }
-        }
-        let names = decoder.names();
-        if let Some(summary) = processes.last_mut() {
-            events.iter().for_each(|event| summary.add(event, names));
-        }
-        if let Some(chrome) = &mut chrome {
-            events.iter().try_for_each(|event| chrome.event(event, names))?;
-        }
-    }
-    if processes.is_empty() {
-        return Err(Failure::at(label, "no process in it"));
-    }
+    let recording = Recording::read(label, input, chrome.as_mut())?;
     if let Some(chrome) = chrome {
         chrome.end()?;
     }
-    processes.iter_mut().for_each(Summary::finish);
-    let (lost, torn) = (decoder.lost(), decoder.torn());
-    let recording = Recording { label: label.display().to_string(), processes, lost, torn };
     let speed = copy_bytes_per_s();
     if args.json {
         writeln!(out, "{}", json(&recording, speed)?)?;
@@ -93,9 +53,10 @@ pub(super) fn show(
         tables::write(&recording, speed, out)?;
     }
     if let Some(path) = &args.html {
-        let page = page::make(&recording, speed).map_err(|error| Failure::at(path, error))?;
+        let page =
+            page::make(&recording, speed).map_err(|error| CommandFailure::at(path, error))?;
         zonda::storage::whole::write(path, page.as_bytes())
-            .map_err(|error| Failure::at(path, error))?;
+            .map_err(|error| CommandFailure::at(path, error))?;
     }
     if let (Some(output), Some(format)) = (&args.output, format) {
         let panels: Vec<OffsetPanel<'_>> = recording.processes.iter().map(panel).collect();
@@ -107,13 +68,60 @@ pub(super) fn show(
     Ok(())
 }
 
-fn panel(process: &Summary) -> OffsetPanel<'_> {
+impl Recording {
+    /// Adds a recording up, and writes its events to `chrome`.
+    fn read(
+        label: &Path,
+        input: impl Read,
+        mut chrome: Option<&mut chrome::ChromeWriter>,
+    ) -> Result<Recording> {
+        let mut decoder = Decoder::new(input);
+        let mut processes: Vec<ProcessSummary> = Vec::new();
+        // A copy, because a step borrows the decoder, whose names are needed beside the events.
+        let mut events = Vec::new();
+        loop {
+            match decoder.step().map_err(|error| CommandFailure::at(label, error))? {
+                None => break,
+                Some(Step::Process(process)) => {
+                    if processes.len() == RECORDED_PROCESSES {
+                        let why = format!("more than {RECORDED_PROCESSES} processes");
+                        return Err(CommandFailure::at(label, why));
+                    }
+                    if let Some(chrome) = &mut chrome {
+                        chrome.process(process)?;
+                    }
+                    processes.push(ProcessSummary::new(process));
+                    continue;
+                }
+                Some(Step::Events(block)) => {
+                    events.clear();
+                    events.extend_from_slice(block);
+                }
+            }
+            let names = decoder.names();
+            if let Some(summary) = processes.last_mut() {
+                events.iter().for_each(|event| summary.add(event, names));
+            }
+            if let Some(chrome) = &mut chrome {
+                events.iter().try_for_each(|event| chrome.event(event, names))?;
+            }
+        }
+        if processes.is_empty() {
+            return Err(CommandFailure::at(label, "no process in it"));
+        }
+        processes.iter_mut().for_each(ProcessSummary::finish);
+        let (lost, torn) = (decoder.lost(), decoder.torn());
+        Ok(Recording { label: label.display().to_string(), processes, lost, torn })
+    }
+}
+
+fn panel(process: &ProcessSummary) -> OffsetPanel<'_> {
     let notes = vec![format!("process {}: what reached the file system", process.pid)];
     OffsetPanel { title: process.program(), notes, accesses: &process.charts.accesses }
 }
 
-impl Summary {
-    /// The program and its arguments, as far as one line has room.
+impl ProcessSummary {
+    /// The program and its arguments, cut to one line.
     fn program(&self) -> String {
         let line = self.command.join(" ");
         let cut: String = line.chars().filter(|c| !c.is_control()).take(100).collect();
@@ -135,26 +143,26 @@ fn copy_bytes_per_s() -> f64 {
     BYTES as f64 / best.max(1e-9)
 }
 
-/// What `--json` gives.
+/// What `--json` prints.
 #[derive(Serialize)]
-struct Json<'a> {
+struct RecordingJson<'a> {
     path: &'a str,
     lost: u64,
     torn: Option<u64>,
     copy_bytes_per_s: f64,
-    processes: Vec<Process<'a>>,
+    processes: Vec<ProcessJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Process<'a> {
+struct ProcessJson<'a> {
     #[serde(flatten)]
-    summary: &'a Summary,
+    summary: &'a ProcessSummary,
     rest_ns: u64,
     hidable_ns: u64,
 }
 
 fn json(recording: &Recording, speed: f64) -> Result<String> {
-    let json = Json {
+    let json = RecordingJson {
         path: &recording.label,
         lost: recording.lost,
         torn: recording.torn,
@@ -162,18 +170,19 @@ fn json(recording: &Recording, speed: f64) -> Result<String> {
         processes: recording
             .processes
             .iter()
-            .map(|summary| Process {
+            .map(|summary| ProcessJson {
                 summary,
                 rest_ns: summary.rest_ns(),
                 hidable_ns: summary.hidable_ns(speed),
             })
             .collect(),
     };
-    serde_json::to_string(&json).map_err(|error| Failure::at(Path::new(&recording.label), error))
+    serde_json::to_string(&json)
+        .map_err(|error| CommandFailure::at(Path::new(&recording.label), error))
 }
 
 /// A file to write to, buffered.
 fn create(path: &Path) -> Result<BufWriter<std::fs::File>> {
-    let file = std::fs::File::create(path).map_err(|error| Failure::at(path, error))?;
+    let file = std::fs::File::create(path).map_err(|error| CommandFailure::at(path, error))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }

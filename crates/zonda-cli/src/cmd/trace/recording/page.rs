@@ -1,4 +1,6 @@
-//! A recording as one page for browsers, which needs nothing else: tables, and plots as SVG within it.
+//! Writes a recording as one HTML page that needs no other files: tables, and plots as SVG. It is
+//! made as text, because template crates write no line ends between elements, and the page is to be
+//! readable.
 
 use std::fmt::Write as _;
 
@@ -7,13 +9,14 @@ use zonda_plot::{
     lines, offsets,
 };
 
-use super::summary::{Moved, Stage, Sum, Summary};
+use super::summary::{FileSummary, ProcessSummary, Stage, Sum, TransferSum};
 use super::{Recording, panel};
 use crate::cmd::info::grouped;
+use crate::markup;
 
-/// Processes that get plots; the tables of `zonda trace` have all.
+/// The most processes that get plots. The tables of `zonda trace` have all processes.
 const MOST_PROCESSES: usize = 50;
-/// Rows of a table.
+/// The most rows of a table.
 const MOST_ROWS: usize = 30;
 const WIDTH: u32 = 1100;
 
@@ -73,20 +76,17 @@ pub(super) fn make(recording: &Recording, speed: f64) -> zonda_plot::Result<Stri
     Ok(page)
 }
 
+/// Text for the page. Characters that a browser would not show are replaced.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(' '),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    let shown = text.chars().map(|letter| match letter {
+        '\n' | '\t' => ' ',
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    });
+    let shown: String = shown.collect();
+    let mut out = Vec::with_capacity(shown.len());
+    markup::push_escaped(&mut out, shown.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// A time in the unit that makes it short.
@@ -114,7 +114,7 @@ fn number(number: u64) -> String {
     grouped(number).replace('_', "\u{202f}")
 }
 
-fn push_process(page: &mut String, process: &Summary, speed: f64) -> zonda_plot::Result<()> {
+fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zonda_plot::Result<()> {
     let _ = writeln!(
         page,
         "<h2>Process {}: <code>{}</code></h2>",
@@ -154,7 +154,7 @@ fn push_process(page: &mut String, process: &Summary, speed: f64) -> zonda_plot:
     Ok(())
 }
 
-/// A chart, unless there is nothing to show.
+/// Appends a chart, unless it is empty.
 fn push_chart(page: &mut String, chart: zonda_plot::Result<Chart>) -> zonda_plot::Result<()> {
     let chart = match chart {
         Ok(chart) => chart,
@@ -166,8 +166,8 @@ fn push_chart(page: &mut String, chart: zonda_plot::Result<Chart>) -> zonda_plot
     Ok(())
 }
 
-/// What the time went into, of callers and of other threads.
-fn stages(process: &Summary) -> zonda_plot::Result<Chart> {
+/// Time per stage, of callers and of other threads.
+fn stages(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let of = |sums: &std::collections::BTreeMap<Stage, u64>, stage| {
         sums.get(&stage).copied().map_or(0.0, seconds)
@@ -193,7 +193,7 @@ fn stages(process: &Summary) -> zonda_plot::Result<Chart> {
     bars(&names, &series, &options)
 }
 
-fn throughput(process: &Summary) -> zonda_plot::Result<Chart> {
+fn throughput(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let charts = &process.charts;
     let curves = [
         ("put by the program", &charts.put),
@@ -215,7 +215,7 @@ fn throughput(process: &Summary) -> zonda_plot::Result<Chart> {
     lines(&curves, &options)
 }
 
-fn stages_over_time(process: &Summary) -> zonda_plot::Result<Chart> {
+fn stages_over_time(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let curves = process.charts.stages.iter().filter(|(_, bins)| !bins.is_empty());
     let curves: Vec<Curve> = curves
         .map(|(stage, bins)| Curve {
@@ -233,7 +233,7 @@ fn stages_over_time(process: &Summary) -> zonda_plot::Result<Chart> {
     lines(&curves, &options)
 }
 
-fn queue(process: &Summary) -> zonda_plot::Result<Chart> {
+fn queue(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let points = process.charts.queue_bytes.points();
     let curves = [Curve { name: "bytes".to_owned(), points }];
     let options = LineOptions {
@@ -246,8 +246,8 @@ fn queue(process: &Summary) -> zonda_plot::Result<Chart> {
     lines(&curves, &options)
 }
 
-/// Ranges by their size, at the top or at the bottom of the stacks.
-fn sizes(process: &Summary, title: &str, top: bool) -> zonda_plot::Result<Chart> {
+/// How many ranges have which size, at the top or at the bottom of the stacks.
+fn sizes(process: &ProcessSummary, title: &str, top: bool) -> zonda_plot::Result<Chart> {
     let mut sums = [Vec::new(), Vec::new()];
     for file in &process.files {
         let mut layers = file.layers.values();
@@ -279,7 +279,7 @@ fn sizes(process: &Summary, title: &str, top: bool) -> zonda_plot::Result<Chart>
     bars(&names, &series, &options)
 }
 
-fn add(sum: &mut Vec<f64>, moved: &Moved) {
+fn add(sum: &mut Vec<f64>, moved: &TransferSum) {
     if sum.len() < moved.sizes.len() {
         sum.resize(moved.sizes.len(), 0.0);
     }
@@ -315,62 +315,12 @@ fn push_table(page: &mut String, head: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-fn tables(page: &mut String, process: &Summary) {
+fn tables(page: &mut String, process: &ProcessSummary) {
     let _ = writeln!(page, "<h3>Calls</h3>");
     sums(page, "function", process.calls.iter().map(|(n, s)| (&n[..], s)));
-    let mut variables: Vec<_> = process.variables.iter().collect();
-    variables.sort_by_key(|v| std::cmp::Reverse(v.put.ns.saturating_add(v.get.ns)));
-    if !variables.is_empty() {
-        let _ = writeln!(page, "<h3>Variables</h3>");
-    }
-    let rows: Vec<Vec<String>> = variables
-        .into_iter()
-        .map(|v| {
-            let mut row = vec![format!("{}: {}", v.file, v.name)];
-            for sum in [&v.put, &v.get] {
-                row.extend([number(sum.count), size(sum.bytes), time(sum.ns)]);
-            }
-            row
-        })
-        .collect();
-    push_table(page, &["variable", "puts", "bytes", "time", "gets", "bytes", "time"], &rows);
+    variables(page, process);
     for file in &process.files {
-        let _ = writeln!(page, "<h3>Layers of {}</h3>", escaped(&file.path));
-        let rows: Vec<Vec<String>> = file
-            .layers
-            .values()
-            .flat_map(|layer| {
-                let moved = [("read", &layer.read), ("write", &layer.write)];
-                moved.into_iter().filter(|(_, moved)| moved.calls > 0).map(|(name, m)| {
-                    let place = |byte: Option<u64>| byte.map_or(String::new(), number);
-                    vec![
-                        layer.token.clone(),
-                        name.to_owned(),
-                        number(m.calls),
-                        number(m.ranges),
-                        size(m.bytes),
-                        size(m.bytes / m.ranges.max(1)),
-                        format!("{:.1} %", 100.0 * m.sequential_share()),
-                        place(m.first),
-                        place(m.end),
-                        time(m.ns),
-                    ]
-                })
-            })
-            .collect();
-        let head = [
-            "layer",
-            "operation",
-            "calls",
-            "ranges",
-            "bytes",
-            "mean",
-            "sequential",
-            "first byte",
-            "end",
-            "time",
-        ];
-        push_table(page, &head, &rows);
+        layers(page, file);
     }
     for (title, what) in [("Stages", "stage"), ("Filters", "filter"), ("Waits", "for")] {
         let rows: Vec<(&str, &Sum)> = match what {
@@ -383,6 +333,59 @@ fn tables(page: &mut String, process: &Summary) {
             sums(page, what, rows.into_iter());
         }
     }
+}
+
+fn variables(page: &mut String, process: &ProcessSummary) {
+    let mut variables: Vec<_> = process.variables.iter().collect();
+    variables.sort_by_key(|v| std::cmp::Reverse(v.put.ns.saturating_add(v.get.ns)));
+    if !variables.is_empty() {
+        let _ = writeln!(page, "<h3>Variables</h3>");
+    }
+    let rows = variables.into_iter().map(|v| {
+        let mut row = vec![format!("{}: {}", v.file, v.name)];
+        for sum in [&v.put, &v.get] {
+            row.extend([number(sum.count), size(sum.bytes), time(sum.ns)]);
+        }
+        row
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    push_table(page, &["variable", "puts", "bytes", "time", "gets", "bytes", "time"], &rows);
+}
+
+fn layers(page: &mut String, file: &FileSummary) {
+    let _ = writeln!(page, "<h3>Layers of {}</h3>", escaped(&file.path));
+    let rows = file.layers.values().flat_map(|layer| {
+        let transfers = [("read", &layer.read), ("write", &layer.write)];
+        transfers.into_iter().filter(|(_, sum)| sum.calls > 0).map(|(operation, sum)| {
+            let place = |byte: Option<u64>| byte.map_or(String::new(), number);
+            vec![
+                layer.token.clone(),
+                operation.to_owned(),
+                number(sum.calls),
+                number(sum.ranges),
+                size(sum.bytes),
+                size(sum.bytes / sum.ranges.max(1)),
+                format!("{:.1} %", 100.0 * sum.sequential_share()),
+                place(sum.first),
+                place(sum.end),
+                time(sum.ns),
+            ]
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let head = [
+        "layer",
+        "operation",
+        "calls",
+        "ranges",
+        "bytes",
+        "mean",
+        "sequential",
+        "first byte",
+        "end",
+        "time",
+    ];
+    push_table(page, &head, &rows);
 }
 
 fn sums<'a>(page: &mut String, what: &str, sums: impl Iterator<Item = (&'a str, &'a Sum)>) {

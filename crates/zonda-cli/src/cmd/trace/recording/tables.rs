@@ -3,21 +3,21 @@
 use std::io::Write;
 
 use super::Recording;
-use super::summary::{Layer, Moved, Stage, Sum, Summary};
+use super::summary::{LayerSummary, ProcessSummary, Stage, Sum, TransferSum};
 use crate::cmd::info::grouped;
 use crate::failure::Result;
 
-/// Rows of a table that are shown; the others have the least time, or bytes.
+/// The most rows of a table that are shown. The others have the least time or bytes.
 const MOST_ROWS: usize = 20;
 
-/// Rows of text below each other: the first column to the left, others to the right.
-struct Table {
+/// A table of text whose first column is aligned to the left, others to the right.
+struct RecordingTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
-    fn new<const N: usize>(head: [&str; N]) -> Table {
-        Table { rows: vec![head.map(str::to_owned).to_vec()] }
+impl RecordingTable {
+    fn new<const N: usize>(head: [&str; N]) -> RecordingTable {
+        RecordingTable { rows: vec![head.map(str::to_owned).to_vec()] }
     }
 
     fn write(&self, out: &mut dyn Write) -> Result<()> {
@@ -61,8 +61,13 @@ pub(super) fn write(recording: &Recording, speed: f64, out: &mut dyn Write) -> R
     Ok(())
 }
 
-fn write_process(label: &str, process: &Summary, speed: f64, out: &mut dyn Write) -> Result<()> {
-    let Summary { pid, events, threads, ns, .. } = process;
+fn write_process(
+    label: &str,
+    process: &ProcessSummary,
+    speed: f64,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let ProcessSummary { pid, events, threads, ns, .. } = process;
     writeln!(
         out,
         "{label}: process {pid}, {} events of {threads} thread{}, {} s",
@@ -101,9 +106,9 @@ fn write_process(label: &str, process: &Summary, speed: f64, out: &mut dyn Write
     Ok(())
 }
 
-/// What the callers' time went into.
-fn time(process: &Summary, speed: f64, out: &mut dyn Write) -> Result<()> {
-    let mut table = Table::new(["time", "seconds", "share", "others"]);
+/// Writes what the callers' time went into.
+fn time(process: &ProcessSummary, speed: f64, out: &mut dyn Write) -> Result<()> {
+    let mut table = RecordingTable::new(["time", "seconds", "share", "others"]);
     let whole = process.ns;
     let row = |name: &str, ns: u64, other: Option<u64>| {
         let other = other.filter(|ns| *ns > 0).map_or(String::new(), seconds);
@@ -138,11 +143,11 @@ fn time(process: &Summary, speed: f64, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn calls(process: &Summary, out: &mut dyn Write) -> Result<()> {
+fn calls(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
     sums("calls", process.calls.iter().map(|(name, sum)| (&name[..], sum)), out)
 }
 
-/// A table of what was counted, the longest first.
+/// Writes a table of sums, the longest time first.
 fn sums<'a>(
     title: &str,
     sums: impl Iterator<Item = (&'a str, &'a Sum)>,
@@ -154,7 +159,7 @@ fn sums<'a>(
     }
     rows.sort_by_key(|(name, sum)| (std::cmp::Reverse(sum.ns), *name));
     let mut table =
-        Table::new([title, "count", "errors", "bytes", "seconds", "mean us", "most us"]);
+        RecordingTable::new([title, "count", "errors", "bytes", "seconds", "mean us", "most us"]);
     for (name, sum) in rows.iter().take(MOST_ROWS) {
         let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
         table.rows.push(vec![
@@ -179,7 +184,7 @@ fn more(n_rows: usize, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn variables(process: &Summary, out: &mut dyn Write) -> Result<()> {
+fn variables(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
     if process.variables.is_empty() {
         return Ok(());
     }
@@ -187,7 +192,7 @@ fn variables(process: &Summary, out: &mut dyn Write) -> Result<()> {
     variables
         .sort_by_key(|variable| std::cmp::Reverse(variable.put.ns.saturating_add(variable.get.ns)));
     let head = ["variable", "puts", "bytes", "seconds", "gets", "bytes", "seconds"];
-    let mut table = Table::new(head);
+    let mut table = RecordingTable::new(head);
     for variable in variables.iter().take(MOST_ROWS) {
         let mut row = vec![format!("{}: {}", variable.file, variable.name)];
         for sum in [&variable.put, &variable.get] {
@@ -201,7 +206,10 @@ fn variables(process: &Summary, out: &mut dyn Write) -> Result<()> {
     more(variables.len(), out)
 }
 
-fn layers_table<'a>(layers: impl Iterator<Item = &'a Layer>, out: &mut dyn Write) -> Result<()> {
+fn layers_table<'a>(
+    layers: impl Iterator<Item = &'a LayerSummary>,
+    out: &mut dyn Write,
+) -> Result<()> {
     let head = [
         "layer",
         "operation",
@@ -216,7 +224,7 @@ fn layers_table<'a>(layers: impl Iterator<Item = &'a Layer>, out: &mut dyn Write
         "end",
         "seconds",
     ];
-    let mut table = Table::new(head);
+    let mut table = RecordingTable::new(head);
     for layer in layers {
         for (name, moved) in [("read", &layer.read), ("write", &layer.write)] {
             if moved.calls > 0 {
@@ -241,7 +249,7 @@ fn layers_table<'a>(layers: impl Iterator<Item = &'a Layer>, out: &mut dyn Write
     table.write(out)
 }
 
-fn moved_row(layer: &Layer, name: &str, moved: &Moved) -> Vec<String> {
+fn moved_row(layer: &LayerSummary, name: &str, moved: &TransferSum) -> Vec<String> {
     let place = |byte: Option<u64>| byte.map_or(String::new(), grouped);
     vec![
         layer.token.clone(),

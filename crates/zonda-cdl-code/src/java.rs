@@ -1,39 +1,43 @@
-//! Java, for the library of Unidata.
+//! Programs in Java, for the library of Unidata.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-use zonda::ExtType;
-use zonda::slab::unrank;
-use zonda_cdl::{Attribute, Elements, Fault, Schema, Sink, Slab, attribute};
+use zonda_cdl::{AttributeDef, DataSink, DataSlab, Elements, Fault, Schema, attribute};
+use zonda_model::ExtType;
+use zonda_slab::unrank;
 
-use super::How;
-use super::names::{Unique, Value, atomic, plain, values};
+use crate::ProgramOptions;
+use crate::names::{NativeNumber, UniqueNames, atomic, numbers_in, plain};
 
-/// Values that a method writes: methods have at most 64 KiB of code.
+/// Values that a method puts: the code of a method has at most 64 KiB.
 const PER_METHOD: usize = 1000;
-/// Values in a line.
+/// Values that stand in one line.
 const PER_LINE: usize = 8;
 
-/// A program.
-pub(super) struct Program<'a> {
-    how: &'a How<'a>,
+/// A program in Java.
+pub(crate) struct JavaProgram<'a> {
+    options: &'a ProgramOptions<'a>,
     warn: &'a dyn Fn(&Fault),
     class: String,
     main: String,
-    /// Other methods.
-    others: String,
+    /// Methods other than `main`.
+    methods: String,
     dims: Vec<String>,
     n_methods: usize,
 }
 
-impl<'a> Program<'a> {
-    pub(super) fn new(schema: &Schema, how: &'a How<'a>, warn: &'a dyn Fn(&Fault)) -> Program<'a> {
-        let mut unique = Unique::default();
+impl<'a> JavaProgram<'a> {
+    pub(crate) fn new(
+        schema: &Schema,
+        options: &'a ProgramOptions<'a>,
+        warn: &'a dyn Fn(&Fault),
+    ) -> JavaProgram<'a> {
+        let mut unique = UniqueNames::default();
         let dims = schema.dims.iter().map(|dim| unique.give(plain(&dim.name) + "_dim")).collect();
-        let class = plain(how.main.unwrap_or("Main").as_bytes());
-        let (main, others) = (String::new(), String::new());
-        Program { how, warn, class, main, others, dims, n_methods: 0 }
+        let class = plain(options.main.unwrap_or("Main").as_bytes());
+        let (main, methods) = (String::new(), String::new());
+        JavaProgram { options, warn, class, main, methods, dims, n_methods: 0 }
     }
 
     fn line(&mut self, text: &str) {
@@ -41,13 +45,13 @@ impl<'a> Program<'a> {
         self.main.push('\n');
     }
 
-    pub(super) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
+    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
         let class = self.class.clone();
         self.line("import java.util.*;\nimport ucar.ma2.*;\nimport ucar.nc2.*;\n");
         self.line(&format!("public class {class}\n{{\n"));
         self.line("static public void main(String[] argv) throws Exception\n{");
-        let target = quoted(self.how.target.as_os_str().as_bytes());
-        let fill = !self.how.no_fill;
+        let target = quoted(self.options.target.as_os_str().as_bytes());
+        let fill = !self.options.no_fill;
         self.line("    NetcdfFileWriteable ncfile =");
         self.line(&format!("        NetcdfFileWriteable.createNew({target}, {fill});\n"));
         for (index, dim) in schema.dims.iter().enumerate() {
@@ -78,7 +82,7 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let (content, n) = attribute(schema, att)?;
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
         let add = match att.var {
@@ -98,7 +102,7 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// A method that writes a row of values: they differ in the last index only.
+    /// Makes a method that puts values of one row, and calls it: only their last index differs.
     fn row(&mut self, name: &[u8], ext: ExtType, start: &[u64], row: &Elements) {
         self.n_methods += 1;
         let method = format!("put{}", self.n_methods);
@@ -116,7 +120,7 @@ impl<'a> Program<'a> {
             _ => format!("new {class}[] {{{}}}", list(ext, row)),
         };
         let _ = write!(
-            self.others,
+            self.methods,
             "\nstatic void {method}(NetcdfFileWriteable ncfile) throws Exception\n{{\n    \
              {class}[] values = {values};\n    \
              Array data = Array.factory({class}.class, new int[] {{{shape}}}, values);\n    \
@@ -124,18 +128,18 @@ impl<'a> Program<'a> {
         );
     }
 
-    pub(super) fn end(mut self) -> Vec<u8> {
+    pub(crate) fn end(mut self) -> Vec<u8> {
         self.line("\n    ncfile.close();\n}");
-        (self.main + &self.others + "\n}\n").into_bytes()
+        (self.main + &self.methods + "\n}\n").into_bytes()
     }
 }
 
-impl Sink for Program<'_> {
+impl DataSink for JavaProgram<'_> {
     fn put(
         &mut self,
         schema: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         let variable = &schema.vars[var];
@@ -158,7 +162,7 @@ impl Sink for Program<'_> {
     }
 
     fn fills(&self, _: &Schema, _: usize) -> bool {
-        !self.how.no_fill
+        !self.options.no_fill
     }
 
     fn warn(&mut self, fault: &Fault) {
@@ -188,23 +192,23 @@ fn java_type(ext: ExtType) -> &'static str {
     }
 }
 
-/// Values behind commas.
+/// Constants with commas between them.
 fn list(ext: ExtType, content: &Elements) -> String {
-    let text = |value: Value| match value {
-        Value::Int(value) => value.to_string(),
-        Value::UInt64(value) => value.to_string(),
-        Value::Float(value) if value.is_nan() => "Float.NaN".to_owned(),
-        Value::Float(value) if value.is_infinite() => {
+    let text = |value: NativeNumber| match value {
+        NativeNumber::Int(value) => value.to_string(),
+        NativeNumber::UInt64(value) => value.to_string(),
+        NativeNumber::Float(value) if value.is_nan() => "Float.NaN".to_owned(),
+        NativeNumber::Float(value) if value.is_infinite() => {
             format!("Float.{}_INFINITY", if value > 0.0 { "POSITIVE" } else { "NEGATIVE" })
         }
-        Value::Float(value) => format!("{value:?}f"),
-        Value::Double(value) if value.is_nan() => "Double.NaN".to_owned(),
-        Value::Double(value) if value.is_infinite() => {
+        NativeNumber::Float(value) => format!("{value:?}f"),
+        NativeNumber::Double(value) if value.is_nan() => "Double.NaN".to_owned(),
+        NativeNumber::Double(value) if value.is_infinite() => {
             format!("Double.{}_INFINITY", if value > 0.0 { "POSITIVE" } else { "NEGATIVE" })
         }
-        Value::Double(value) => format!("{value:?}"),
+        NativeNumber::Double(value) => format!("{value:?}"),
     };
-    let texts: Vec<String> = values(ext, content).into_iter().map(text).collect();
+    let texts: Vec<String> = numbers_in(ext, content).into_iter().map(text).collect();
     let lines: Vec<String> = texts.chunks(PER_LINE).map(|line| line.join(", ")).collect();
     lines.join(",\n        ")
 }

@@ -1,116 +1,45 @@
-//! C.
+//! Declarations and definitions of a program in C.
 
-mod data;
-
-use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 
 use zonda_cdl::{
-    Attribute, Class, Endian, Fault, Kind, Primitive, Quantizer, Schema, Storage, TypeRef,
-    UserType, Variable, attribute,
+    AttributeDef, Endian, Fault, FieldDef, FileKind, Primitive, Quantizer, Schema, StorageLayout,
+    TypeClass, TypeDef, TypeRef, VariableDef, VariableStorage, attribute,
 };
 
-use super::How;
-use super::c_text::{c_type, family, number, quoted};
-use super::names::{Unique, plain, with_groups};
+use super::constants::{c_type, family, joined, number, quoted};
+use super::{CProgram, TypeNames};
+use crate::names::plain;
 
-/// A program, in the words of the reference's, which its tests compare.
-pub(super) struct Program<'a> {
-    how: &'a How<'a>,
-    warn: &'a dyn Fn(&Fault),
-    out: String,
-    /// Names of the numbers of all objects, and of types; of the others without an ending.
-    groups: Vec<String>,
-    types: Vec<TypeNames>,
-    dims: Vec<String>,
-    vars: Vec<String>,
-    /// Arrays that others point to, so far.
-    n_arrays: usize,
-    /// Values as they are written, by variable and index: lengths of dimensions are not known yet.
-    data: BTreeMap<usize, BTreeMap<Vec<u64>, Text>>,
-}
-
-/// A value as it is written.
-#[derive(Clone, Debug, Default)]
-struct Text {
-    /// Declarations of what it points to.
-    before: String,
-    /// The value; of characters the byte.
-    value: String,
-    byte: u8,
-}
-
-struct TypeNames {
-    /// Of its number.
-    id: String,
-    /// Of the type in C.
-    ty: String,
-    /// Of fields or members.
-    parts: Vec<String>,
-}
-
-impl<'a> Program<'a> {
-    pub(super) fn new(schema: &Schema, how: &'a How<'a>, warn: &'a dyn Fn(&Fault)) -> Program<'a> {
-        let mut unique = Unique::default();
-        let full = |group: usize, name: &[u8]| plain(&with_groups(schema, group, name));
-        let mut numbers = Unique::default();
-        let groups = schema.groups.iter().map(|group| {
-            // The data model of the classic formats has no groups: the number is that of the file.
-            match group.parent {
-                None if how.kind.is_classic_model() => "ncid".to_owned(),
-                None => numbers.give(plain(&group.name) + "_grp"),
-                Some(parent) => numbers.give(full(parent, &group.name) + "_grp"),
-            }
-        });
-        let groups = groups.collect();
-        let types = schema.types.iter().map(|ty| {
-            let name = unique.give(full(ty.group, &ty.name));
-            let names: Vec<&[u8]> = match &ty.class {
-                Class::Compound(fields) => fields.iter().map(|field| &field.name[..]).collect(),
-                Class::Enum { members, .. } => members.iter().map(|m| &m.name[..]).collect(),
-                _ => Vec::new(),
-            };
-            let parts =
-                names.into_iter().map(|part| unique.give(format!("{name}_PERIOD_{}", plain(part))));
-            TypeNames { id: format!("{name}_typ"), parts: parts.collect(), ty: name }
-        });
-        let types = types.collect();
-        let mut unique = Unique::default();
-        let dims = schema.dims.iter().map(|dim| unique.give(full(dim.group, &dim.name))).collect();
-        let mut unique = Unique::default();
-        let vars = schema.vars.iter().map(|var| unique.give(full(var.group, &var.name))).collect();
-        let (out, data) = (String::new(), BTreeMap::new());
-        Program { how, warn, out, groups, types, dims, vars, n_arrays: 0, data }
-    }
-
-    fn line(&mut self, text: impl AsRef<str>) {
-        self.out += text.as_ref();
-        self.out.push('\n');
-    }
-
-    /// A call that is checked.
-    fn call(&mut self, call: impl AsRef<str>) {
-        self.line(format!("    stat = {};", call.as_ref()));
-        self.line("    CHECK_ERR(stat);");
-    }
-
-    /// A call that is checked in its line.
-    fn short_call(&mut self, call: impl AsRef<str>) {
-        self.line(format!("    stat = {};    CHECK_ERR(stat);", call.as_ref()));
-    }
-
-    /// A part of declarations: a heading, lines, a blank line.
-    fn part(&mut self, heading: &str, lines: impl IntoIterator<Item = String>) {
-        let lines: Vec<String> = lines.into_iter().collect();
-        if lines.is_empty() {
-            return;
+impl CProgram<'_> {
+    /// Everything before the data.
+    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
+        self.declare_statics(schema);
+        self.begin_main();
+        self.declare_ids(schema);
+        self.create_file(schema);
+        for index in schema.type_order() {
+            self.define_type(schema, index);
         }
-        self.line(format!("    /* {heading} */"));
-        lines.iter().for_each(|line| self.line(line));
+        if !schema.types.is_empty() {
+            self.line("");
+        }
+        self.define_dimensions(schema);
+        if !schema.vars.is_empty() {
+            self.line("    /* define variables */\n");
+        }
+        for (index, var) in schema.vars.iter().enumerate() {
+            self.define_variable(index, var);
+        }
+        self.define_attributes(schema)?;
+        self.line("    /* leave define mode */");
+        self.call(format!("nc_enddef ({})", self.groups[0]));
         self.line("");
+        Ok(())
     }
 
-    pub(super) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
+    /// Includes, and what stands before functions: types, lists that calls about storage need.
+    fn declare_statics(&mut self, schema: &Schema) {
         self.line("#include <stdio.h>\n#include <stdlib.h>\n#include <netcdf.h>\n\n");
         for index in schema.type_order() {
             self.declare_type(schema, index);
@@ -118,103 +47,106 @@ impl<'a> Program<'a> {
         if !schema.types.is_empty() {
             self.line("");
         }
-        let before = self.out.len();
+        let len_before = self.out.len();
         for (index, var) in schema.vars.iter().enumerate() {
             self.declare_storage(index, var);
         }
-        if self.out.len() > before || !self.how.kind.is_classic_model() {
+        if self.out.len() > len_before || !self.options.kind.is_classic_model() {
             self.line("");
         }
+    }
+
+    /// The function that checks results, and the head of the main function.
+    fn begin_main(&mut self) {
         self.line(
             "void\ncheck_err(const int stat, int line, const char* file, const char* func) {\n    \
              if (stat != NC_NOERR) {\n        (void)fprintf(stderr,\"line %d of %s.%s: %s\\n\", line, \
              file, func, nc_strerror(stat));\n        fflush(stderr);\n        exit(1);\n    }\n}\n\n\
              #define CHECK_ERR(err) check_err(err, __LINE__, __FILE__, __func__)\n",
         );
-        let target = quoted(self.how.target.as_os_str().as_bytes());
-        let main = plain(self.how.main.unwrap_or("main").as_bytes());
-        let comment = target.trim_matches('"').replace("*/", "*_/");
+        let main = plain(self.options.main.unwrap_or("main").as_bytes());
+        let comment = self.quoted_target();
+        let comment = comment.trim_matches('"').replace("*/", "*_/");
         self.line(format!("int\n{main}() {{/* create {comment} */\n"));
         self.line("    int  stat;  /* return status */\n    int  ncid;  /* netCDF id */\n");
+    }
+
+    fn quoted_target(&self) -> String {
+        quoted(self.options.target.as_os_str().as_bytes())
+    }
+
+    /// Variables of the main function: numbers, lengths, ranks and shapes.
+    fn declare_ids(&mut self, schema: &Schema) {
         let int = |name: &String| format!("    int {name};");
-        if !self.how.kind.is_classic_model() {
+        if !self.options.kind.is_classic_model() {
             let groups: Vec<String> = self.groups.iter().map(int).collect();
-            self.part("group ids", groups);
+            self.section("group ids", &groups);
         }
         let types = schema.type_order().into_iter().map(|ty| int(&self.types[ty].id));
         let types: Vec<String> = types.collect();
-        self.part("type ids", types);
-        let ids: Vec<String> =
-            self.dims.iter().map(|name| format!("    int {name}_dim;")).collect();
-        self.part("dimension ids", ids);
-        let lens: Vec<String> = schema
-            .dims
-            .iter()
-            .enumerate()
-            .map(|(index, dim)| {
-                let len =
-                    if dim.unlimited { "NC_UNLIMITED".to_owned() } else { dim.len.to_string() };
-                format!("    size_t {}_len = {len};", self.dims[index])
-            })
-            .collect();
-        self.part("dimension lengths", lens);
-        let ids: Vec<String> = self.vars.iter().map(|name| format!("    int {name}_id;")).collect();
-        self.part("variable ids", ids);
-        let all = || schema.vars.iter().zip(&self.vars);
-        let ranks: Vec<String> =
-            all().map(|(var, name)| format!("#   define RANK_{name} {}", var.dims.len())).collect();
-        let shapes: Vec<String> = all()
-            .filter(|(var, _)| !var.dims.is_empty())
-            .map(|(_, name)| format!("    int {name}_dims[RANK_{name}];"))
-            .collect();
-        self.part("rank (number of dimensions) for each variable", ranks);
-        self.part("variable shapes", shapes);
+        self.section("type ids", &types);
+        let ids = self.dims.iter().map(|name| format!("    int {name}_dim;"));
+        let ids: Vec<String> = ids.collect();
+        self.section("dimension ids", &ids);
+        let lens = schema.dims.iter().zip(&self.dims).map(|(dim, name)| {
+            let len = if dim.unlimited { "NC_UNLIMITED".to_owned() } else { dim.len.to_string() };
+            format!("    size_t {name}_len = {len};")
+        });
+        let lens: Vec<String> = lens.collect();
+        self.section("dimension lengths", &lens);
+        let ids = self.vars.iter().map(|name| format!("    int {name}_id;"));
+        let ids: Vec<String> = ids.collect();
+        self.section("variable ids", &ids);
+        let vars = || schema.vars.iter().zip(&self.vars);
+        let ranks = vars().map(|(var, name)| format!("#   define RANK_{name} {}", var.dims.len()));
+        let ranks: Vec<String> = ranks.collect();
+        let shapes = vars().filter(|(var, _)| !var.dims.is_empty());
+        let shapes: Vec<String> =
+            shapes.map(|(_, name)| format!("    int {name}_dims[RANK_{name}];")).collect();
+        self.section("rank (number of dimensions) for each variable", &ranks);
+        self.section("variable shapes", &shapes);
+    }
+
+    /// Makes the file and its groups.
+    fn create_file(&mut self, schema: &Schema) {
         self.line("    /* enter define mode */");
-        let mode = match self.how.kind {
-            Kind::Classic => "NC_CLOBBER",
-            Kind::Offset64 => "NC_CLOBBER|NC_64BIT_OFFSET",
-            Kind::Data64 => "NC_CLOBBER|NC_64BIT_DATA",
-            Kind::NetCdf4 => "NC_CLOBBER|NC_NETCDF4",
-            Kind::NetCdf4Classic => "NC_CLOBBER|NC_NETCDF4|NC_CLASSIC_MODEL",
+        let mode = match self.options.kind {
+            FileKind::Classic => "NC_CLOBBER",
+            FileKind::Offset64 => "NC_CLOBBER|NC_64BIT_OFFSET",
+            FileKind::Data64 => "NC_CLOBBER|NC_64BIT_DATA",
+            FileKind::NetCdf4 => "NC_CLOBBER|NC_NETCDF4",
+            FileKind::NetCdf4Classic => "NC_CLOBBER|NC_NETCDF4|NC_CLASSIC_MODEL",
         };
-        self.call(format!("nc_create({target}, {mode}, &ncid)"));
-        if !self.how.kind.is_classic_model() {
+        self.call(format!("nc_create({}, {mode}, &ncid)", self.quoted_target()));
+        if !self.options.kind.is_classic_model() {
             self.line(format!("    {} = ncid;", self.groups[0]));
         }
-        if self.how.no_fill {
+        if self.options.no_fill {
             self.call("nc_set_fill(ncid, NC_NOFILL, 0)");
         }
         for (index, group) in schema.groups.iter().enumerate() {
             if let Some(parent) = group.parent {
                 let (id, parent) = (&self.groups[index], &self.groups[parent]);
-                let call = format!("nc_def_grp({parent}, {}, &{id})", quoted(&group.name));
-                self.call(call);
+                self.call(format!("nc_def_grp({parent}, {}, &{id})", quoted(&group.name)));
             }
         }
         self.line("");
-        for index in schema.type_order() {
-            self.define_type(schema, index);
+    }
+
+    fn define_dimensions(&mut self, schema: &Schema) {
+        if schema.dims.is_empty() {
+            return;
         }
-        if !schema.types.is_empty() {
-            self.line("");
-        }
-        if !schema.dims.is_empty() {
-            self.line("    /* define dimensions */");
-        }
+        self.line("    /* define dimensions */");
         for (index, dim) in schema.dims.iter().enumerate() {
             let (group, id) = (&self.groups[dim.group], &self.dims[index]);
-            let call = format!("nc_def_dim({group}, {}, {id}_len, &{id}_dim)", quoted(&dim.name));
-            self.call(call);
+            let name = quoted(&dim.name);
+            self.call(format!("nc_def_dim({group}, {name}, {id}_len, &{id}_dim)"));
         }
-        if !schema.dims.is_empty() {
-            self.line("");
-        }
-        if !schema.vars.is_empty() {
-            self.line("    /* define variables */\n");
-        }
-        for (index, var) in schema.vars.iter().enumerate() {
-            self.define_variable(index, var);
-        }
+        self.line("");
+    }
+
+    fn define_attributes(&mut self, schema: &Schema) -> Result<(), Fault> {
         let (of_groups, of_vars): (Vec<_>, Vec<_>) =
             schema.atts.iter().partition(|att| att.var.is_none());
         for (heading, atts) in [("global", of_groups), ("per-variable", of_vars)] {
@@ -227,37 +159,15 @@ impl<'a> Program<'a> {
             }
             self.line("");
         }
-        self.line("    /* leave define mode */");
-        self.call(format!("nc_enddef ({})", self.groups[0]));
-        self.line("");
         Ok(())
     }
 
-    /// A type as C has it.
-    fn c_type(&self, ty: TypeRef) -> String {
-        match ty {
-            TypeRef::Primitive(Primitive::String) => "char*".to_owned(),
-            TypeRef::Primitive(Primitive::Atomic(ext)) => c_type(ext).to_owned(),
-            TypeRef::User(user) => self.types[user].ty.clone(),
-        }
-    }
-
-    /// The number of a type.
-    fn nc_type(&self, ty: TypeRef) -> String {
-        match ty {
-            TypeRef::Primitive(primitive) => {
-                format!("NC_{}", primitive.name().to_ascii_uppercase())
-            }
-            TypeRef::User(user) => self.types[user].id.clone(),
-        }
-    }
-
     fn declare_type(&mut self, schema: &Schema, index: usize) {
-        let UserType { class, size, .. } = &schema.types[index];
+        let TypeDef { class, size, .. } = &schema.types[index];
         let (name, parts) = (self.types[index].ty.clone(), self.types[index].parts.clone());
         match class {
-            Class::Opaque => self.line(format!("typedef unsigned char {name}[{size}];")),
-            Class::Enum { base, members } => {
+            TypeClass::Opaque => self.line(format!("typedef unsigned char {name}[{size}];")),
+            TypeClass::Enum { base, members } => {
                 let base_type = c_type(*base);
                 for (member, part) in members.iter().zip(parts) {
                     let value = number(*base, &member.value[..base.size()]);
@@ -265,8 +175,8 @@ impl<'a> Program<'a> {
                 }
                 self.line(format!("typedef {base_type} {name};"));
             }
-            Class::Vlen { .. } => self.line(format!("typedef nc_vlen_t {name};")),
-            Class::Compound(fields) => {
+            TypeClass::Vlen { .. } => self.line(format!("typedef nc_vlen_t {name};")),
+            TypeClass::Compound(fields) => {
                 self.line(format!("typedef struct {name} {{"));
                 for (field, part) in fields.iter().zip(parts) {
                     let ty = self.c_type(field.ty);
@@ -285,14 +195,14 @@ impl<'a> Program<'a> {
         let group = self.groups[ty.group].clone();
         let name = quoted(&ty.name);
         match &ty.class {
-            Class::Opaque => {
+            TypeClass::Opaque => {
                 self.call(format!("nc_def_opaque({group}, {}, {name}, &{id})", ty.size));
             }
-            Class::Vlen { base } => {
+            TypeClass::Vlen { base } => {
                 let base = self.nc_type(*base);
                 self.short_call(format!("nc_def_vlen({group}, {name}, {base}, &{id})"));
             }
-            Class::Enum { base, members } => {
+            TypeClass::Enum { base, members } => {
                 let base_id = self.nc_type(TypeRef::Primitive(Primitive::Atomic(*base)));
                 self.line(format!("    {{\n    {} econst;", c_type(*base)));
                 self.call(format!("nc_def_enum({group}, {base_id}, {name}, &{id})"));
@@ -304,44 +214,41 @@ impl<'a> Program<'a> {
                 }
                 self.line("    }");
             }
-            Class::Compound(fields) => {
+            TypeClass::Compound(fields) => {
                 self.short_call(format!(
                     "nc_def_compound({group}, sizeof({c_name}), {name}, &{id})"
                 ));
                 self.line("    {");
-                for (field, part) in fields.iter().zip(&parts) {
-                    if !field.dims.is_empty() {
-                        let lengths: Vec<String> =
-                            field.dims.iter().map(usize::to_string).collect();
-                        let (n, lengths) = (lengths.len(), lengths.join(", "));
-                        self.line(format!("    static int {part}_dims[{n}] = {{{lengths}}};"));
-                    }
-                }
-                for (field, part) in fields.iter().zip(&parts) {
-                    let (base, field_name) = (self.nc_type(field.ty), quoted(&field.name));
-                    let place = format!("NC_COMPOUND_OFFSET({c_name},{part})");
-                    let lead = format!("{group}, {id}, {field_name}, {place}, {base}");
-                    match field.dims.len() {
-                        0 => self.short_call(format!("nc_insert_compound({lead})")),
-                        n => {
-                            self.short_call(format!(
-                                "nc_insert_array_compound({lead}, {n}, {part}_dims)"
-                            ));
-                        }
-                    }
-                }
+                self.insert_fields(fields, &parts, &c_name, &format!("{group}, {id}"));
                 self.line("    }");
             }
         }
         self.line("");
     }
 
-    /// Lists that calls about the storage of a variable need.
-    fn declare_storage(&mut self, index: usize, var: &Variable) {
+    /// Calls that add fields to a compound type; `lead` is the first arguments of each.
+    fn insert_fields(&mut self, fields: &[FieldDef], names: &[String], c_name: &str, lead: &str) {
+        for (field, part) in fields.iter().zip(names) {
+            if !field.dims.is_empty() {
+                let (n, lengths) = (field.dims.len(), joined(&field.dims));
+                self.line(format!("    static int {part}_dims[{n}] = {{{lengths}}};"));
+            }
+        }
+        for (field, part) in fields.iter().zip(names) {
+            let (base, name) = (self.nc_type(field.ty), quoted(&field.name));
+            let args = format!("{lead}, {name}, NC_COMPOUND_OFFSET({c_name},{part}), {base}");
+            self.short_call(match field.dims.len() {
+                0 => format!("nc_insert_compound({args})"),
+                n => format!("nc_insert_array_compound({args}, {n}, {part}_dims)"),
+            });
+        }
+    }
+
+    /// Arrays that the calls about the storage of a variable take.
+    fn declare_storage(&mut self, index: usize, var: &VariableDef) {
         let stem = self.vars[index].clone();
         if let Some(sizes) = &var.special.chunk_sizes {
-            let (n, sizes) = (sizes.len(), sizes.iter().map(usize::to_string));
-            let sizes = sizes.collect::<Vec<String>>().join(", ");
+            let (n, sizes) = (sizes.len(), joined(sizes));
             self.line(format!("static size_t {stem}_chunksizes[{n}] = {{{sizes}}} ;"));
         }
         for (number, (_, params)) in var.special.filters.iter().enumerate() {
@@ -355,7 +262,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn define_variable(&mut self, index: usize, var: &Variable) {
+    fn define_variable(&mut self, index: usize, var: &VariableDef) {
         let (group, stem) = (self.groups[var.group].clone(), self.vars[index].clone());
         let (ty, name, id) = (self.nc_type(var.ty), quoted(&var.name), format!("{stem}_id"));
         for (at, dim) in var.dims.iter().enumerate() {
@@ -363,14 +270,20 @@ impl<'a> Program<'a> {
         }
         let dims = if var.dims.is_empty() { "0".to_owned() } else { format!("{stem}_dims") };
         self.call(format!("nc_def_var({group}, {name}, {ty}, RANK_{stem}, {dims}, &{id})"));
-        let special = &var.special;
+        self.define_storage(&group, &stem, &var.special);
+        self.line("");
+    }
+
+    /// Calls that say how a variable is stored.
+    fn define_storage(&mut self, group: &str, stem: &str, special: &VariableStorage) {
+        let id = format!("{stem}_id");
         if let Some(storage) = special.storage {
             let what = match storage {
-                Storage::Contiguous => "NC_CONTIGUOUS",
-                Storage::Compact => "NC_COMPACT",
-                Storage::Chunked => "NC_CHUNKED",
+                StorageLayout::Contiguous => "NC_CONTIGUOUS",
+                StorageLayout::Compact => "NC_COMPACT",
+                StorageLayout::Chunked => "NC_CHUNKED",
             };
-            let has_sizes = special.chunk_sizes.is_some() && storage == Storage::Chunked;
+            let has_sizes = special.chunk_sizes.is_some() && storage == StorageLayout::Chunked;
             let sizes = if has_sizes { format!("{stem}_chunksizes") } else { "NULL".to_owned() };
             self.call(format!("nc_def_var_chunking({group}, {id}, {what}, {sizes})"));
         }
@@ -410,10 +323,9 @@ impl<'a> Program<'a> {
             };
             self.call(format!("nc_def_var_quantize({group}, {id}, {mode}, {kept})"));
         }
-        self.line("");
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let group = self.groups[att.group].clone();
         let owner = att.var.map_or("NC_GLOBAL".to_owned(), |var| self.vars[var].clone() + "_id");
         let (values, n) = attribute(schema, att)?;
@@ -425,7 +337,7 @@ impl<'a> Program<'a> {
             let text = if values.bytes == [0] { "\"\"" } else { &text };
             self.call(format!("nc_put_att_text({group}, {owner}, {name}, {n}, {text})"));
         } else {
-            let lead = match self.how.kind.is_classic_model() {
+            let lead = match self.options.kind.is_classic_model() {
                 true => plain(&schema.groups[0].name) + "_",
                 false => String::new(),
             };

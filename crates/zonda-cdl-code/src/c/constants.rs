@@ -1,11 +1,12 @@
 //! Constants of C.
 
 use zonda_cdl::general;
+use zonda_model::ExtType;
 
-use super::names::{Value, value};
+use crate::names::{NativeNumber, number_in};
 
-pub(super) fn c_type(ext: zonda::ExtType) -> &'static str {
-    use zonda::ExtType;
+/// The type of C for an atomic type.
+pub(crate) fn c_type(ext: ExtType) -> &'static str {
     match ext {
         ExtType::Byte => "signed char",
         ExtType::Char => "char",
@@ -21,35 +22,36 @@ pub(super) fn c_type(ext: zonda::ExtType) -> &'static str {
     }
 }
 
-pub(super) fn number(ext: zonda::ExtType, bytes: &[u8]) -> String {
+/// The constant for an element in native bytes.
+pub(crate) fn number(ext: ExtType, bytes: &[u8]) -> String {
     let special =
         |text: &str, negative: bool| if negative { format!("-{text}") } else { text.to_owned() };
-    match value(ext, bytes) {
-        // C has no negative constants, and none for the magnitude of this one.
-        Value::Int(i64::MIN) => "(-9223372036854775807LL - 1)".to_owned(),
-        Value::Int(value) if i32::try_from(value).is_err() && ext == zonda::ExtType::UInt => {
+    match number_in(ext, bytes) {
+        // C makes a negative number of a constant and a sign, and has no constant for this magnitude.
+        NativeNumber::Int(i64::MIN) => "(-9223372036854775807LL - 1)".to_owned(),
+        NativeNumber::Int(value) if i32::try_from(value).is_err() && ext == ExtType::UInt => {
             format!("{value}U")
         }
-        Value::Int(value) if ext == zonda::ExtType::Int64 => format!("{value}LL"),
-        Value::Int(value) => value.to_string(),
-        Value::UInt64(value) => format!("{value}ULL"),
-        Value::Float(value) if value.is_nan() => "NAN".to_owned(),
-        Value::Float(value) if value.is_infinite() => special("INFINITY", value < 0.0),
+        NativeNumber::Int(value) if ext == ExtType::Int64 => format!("{value}LL"),
+        NativeNumber::Int(value) => value.to_string(),
+        NativeNumber::UInt64(value) => format!("{value}ULL"),
+        NativeNumber::Float(value) if value.is_nan() => "NAN".to_owned(),
+        NativeNumber::Float(value) if value.is_infinite() => special("INFINITY", value < 0.0),
         // Without a point it would be an integer, which has no sign.
-        Value::Float(value) if value == 0.0 && value.is_sign_negative() => {
+        NativeNumber::Float(value) if value == 0.0 && value.is_sign_negative() => {
             "((float)-0.)".to_owned()
         }
-        Value::Double(value) if value == 0.0 && value.is_sign_negative() => {
+        NativeNumber::Double(value) if value == 0.0 && value.is_sign_negative() => {
             "((double)-0.)".to_owned()
         }
-        Value::Float(value) => {
+        NativeNumber::Float(value) => {
             let short = general(value.into(), 8);
             let exact = short.parse::<f32>().is_ok_and(|same| same.to_bits() == value.to_bits());
             format!("((float){})", if exact { short } else { general(value.into(), 9) })
         }
-        Value::Double(value) if value.is_nan() => "NAN".to_owned(),
-        Value::Double(value) if value.is_infinite() => special("INFINITY", value < 0.0),
-        Value::Double(value) => {
+        NativeNumber::Double(value) if value.is_nan() => "NAN".to_owned(),
+        NativeNumber::Double(value) if value.is_infinite() => special("INFINITY", value < 0.0),
+        NativeNumber::Double(value) => {
             let short = general(value, 16);
             let exact = short.parse::<f64>().is_ok_and(|same| same.to_bits() == value.to_bits());
             format!("((double){})", if exact { short } else { general(value, 17) })
@@ -57,8 +59,13 @@ pub(super) fn number(ext: zonda::ExtType, bytes: &[u8]) -> String {
     }
 }
 
-/// Values in braces by their shape.
-pub(super) fn nested(items: &[String], dims: &[usize]) -> String {
+/// Numbers with commas between them.
+pub(crate) fn joined<T: ToString>(numbers: &[T]) -> String {
+    numbers.iter().map(T::to_string).collect::<Vec<String>>().join(", ")
+}
+
+/// An initializer: values in nested braces, as the shape has them.
+pub(crate) fn nested(items: &[String], dims: &[usize]) -> String {
     match dims {
         [_, inner @ ..] if !inner.is_empty() => {
             let per_part = inner.iter().product::<usize>().max(1);
@@ -70,9 +77,8 @@ pub(super) fn nested(items: &[String], dims: &[usize]) -> String {
     }
 }
 
-/// The middle of names of functions.
-pub(super) fn family(ext: zonda::ExtType) -> &'static str {
-    use zonda::ExtType;
+/// The part of `nc_put_att_...` that names a type.
+pub(crate) fn family(ext: ExtType) -> &'static str {
     match ext {
         ExtType::Byte => "schar",
         ExtType::Char => "text",
@@ -83,8 +89,8 @@ pub(super) fn family(ext: zonda::ExtType) -> &'static str {
     }
 }
 
-/// A character within quotes. Those of UTF-8 stay as they are.
-pub(super) fn character(byte: u8) -> String {
+/// What stands between the quotes of a character constant.
+pub(crate) fn character(byte: u8) -> String {
     match byte {
         b'\'' => "\\'".to_owned(),
         b'"' => "\"".to_owned(),
@@ -92,6 +98,7 @@ pub(super) fn character(byte: u8) -> String {
     }
 }
 
+/// A byte within a string.
 fn escaped(byte: u8) -> String {
     match byte {
         b'"' => "\\\"".to_owned(),
@@ -107,8 +114,8 @@ fn escaped(byte: u8) -> String {
     }
 }
 
-/// A string of C.
-pub(super) fn quoted(text: &[u8]) -> String {
+/// A string of C. UTF-8 stays as it is.
+pub(crate) fn quoted(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for part in text.utf8_chunks() {
         for letter in part.valid().chars() {
@@ -125,7 +132,6 @@ pub(super) fn quoted(text: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zonda::ExtType;
 
     #[test]
     fn constants() {

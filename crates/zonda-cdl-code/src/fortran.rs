@@ -1,40 +1,38 @@
-//! Fortran 77, in fixed form.
+//! Programs in Fortran 77, in fixed form.
 //!
-//! Data are set by assignments in subroutines of their own, a few values in each: compilers limit lines,
-//! continuation lines and the constants that they take.
+//! Subroutines assign data to an array, a few values in each: compilers limit the length and number of
+//! lines, and the constants of a statement.
 
 use std::os::unix::ffi::OsStrExt;
 
-use zonda::ExtType;
-use zonda::slab::unrank;
-use zonda_cdl::{Attribute, Elements, Fault, Schema, Sink, Slab, attribute};
+use zonda_cdl::{AttributeDef, DataSink, DataSlab, Elements, Fault, Schema, attribute};
+use zonda_model::ExtType;
+use zonda_slab::unrank;
 
-use super::How;
-use super::names::{Unique, Value, atomic, plain, values};
+use crate::ProgramOptions;
+use crate::names::{NativeNumber, UniqueNames, atomic, numbers_in, plain};
 
-/// Last column of a statement.
+/// The last column that compilers read.
 const LAST_COLUMN: usize = 72;
-/// Values that a subroutine writes.
+/// Values that a subroutine puts.
 const PER_ROUTINE: usize = 200;
-/// Longest name: compilers of Fortran 95 and later take that many.
+/// The most letters of a name. Compilers for Fortran 95 and later take 31, and some are needed for endings.
 const LONGEST_NAME: usize = 24;
 
-/// A program.
-pub(super) struct Program<'a> {
-    how: &'a How<'a>,
+/// A program in Fortran.
+pub(crate) struct FortranProgram<'a> {
+    options: &'a ProgramOptions<'a>,
     warn: &'a dyn Fn(&Fault),
     main: String,
-    /// Subroutines.
-    others: String,
+    subroutines: String,
     dims: Vec<String>,
     vars: Vec<String>,
     n_routines: usize,
 }
 
-/// A name that is short enough.
+/// A name that compilers take: it begins with a letter and is not too long.
 fn short(name: &[u8]) -> String {
     let mut name = plain(name);
-    // A name begins with a letter.
     if name.starts_with('_') {
         name.insert(0, 'x');
     }
@@ -42,13 +40,17 @@ fn short(name: &[u8]) -> String {
     name
 }
 
-impl<'a> Program<'a> {
-    pub(super) fn new(schema: &Schema, how: &'a How<'a>, warn: &'a dyn Fn(&Fault)) -> Program<'a> {
-        let mut unique = Unique::folding();
+impl<'a> FortranProgram<'a> {
+    pub(crate) fn new(
+        schema: &Schema,
+        options: &'a ProgramOptions<'a>,
+        warn: &'a dyn Fn(&Fault),
+    ) -> FortranProgram<'a> {
+        let mut unique = UniqueNames::folding();
         let dims = schema.dims.iter().map(|dim| unique.give(short(&dim.name) + "_dim")).collect();
         let vars = schema.vars.iter().map(|var| unique.give(short(&var.name) + "_id")).collect();
-        let (main, others) = (String::new(), String::new());
-        Program { how, warn, main, others, dims, vars, n_routines: 0 }
+        let (main, subroutines) = (String::new(), String::new());
+        FortranProgram { options, warn, main, subroutines, dims, vars, n_routines: 0 }
     }
 
     fn statement(&mut self, text: &str) {
@@ -60,8 +62,8 @@ impl<'a> Program<'a> {
         self.statement("call check_err(stat)");
     }
 
-    pub(super) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
-        let name = self.how.main.unwrap_or("fgennc").to_owned();
+    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
+        let name = self.options.main.unwrap_or("fgennc").to_owned();
         self.statement(&format!("program {}", short(name.as_bytes())));
         self.statement("implicit none");
         self.statement("include 'netcdf.inc'");
@@ -70,10 +72,10 @@ impl<'a> Program<'a> {
         }
         let most_dims = schema.vars.iter().map(|var| var.dims.len()).max().unwrap_or(0);
         self.statement(&format!("integer dims({})", most_dims.max(1)));
-        let target = quoted(self.how.target.as_os_str().as_bytes());
+        let target = quoted(self.options.target.as_os_str().as_bytes());
         self.call(&format!("nf_create({target}, nf_clobber, ncid)"));
-        if self.how.no_fill {
-            // The old mode is of no interest: any variable takes it.
+        if self.options.no_fill {
+            // `dims` takes the previous mode, which nobody needs.
             self.call("nf_set_fill(ncid, nf_nofill, dims)");
         }
         for (index, dim) in schema.dims.iter().enumerate() {
@@ -100,7 +102,7 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
         let (content, n) = attribute(schema, att)?;
         let owner = att.var.map_or("nf_global".to_owned(), |var| self.vars[var].clone());
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
@@ -116,12 +118,12 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// A subroutine, and a call of it.
+    /// Makes a subroutine that calls `put`, and calls it. `values` declares its array, `others` other variables.
     fn routine(&mut self, id: &str, values: &str, others: &[String], body: &[String], put: &str) {
         self.n_routines += 1;
         let name = format!("put_{}", self.n_routines);
         self.statement(&format!("call {name}(ncid, {id})"));
-        let out = &mut self.others;
+        let out = &mut self.subroutines;
         out.push('\n');
         statement(out, &format!("subroutine {name}(ncid, varid)"));
         statement(out, "implicit none");
@@ -136,10 +138,10 @@ impl<'a> Program<'a> {
         statement(out, "end");
     }
 
-    pub(super) fn end(mut self) -> Vec<u8> {
+    pub(crate) fn end(mut self) -> Vec<u8> {
         self.call("nf_close(ncid)");
         self.statement("end");
-        let out = &mut self.others;
+        let out = &mut self.subroutines;
         out.push('\n');
         for line in [
             "subroutine check_err(stat)",
@@ -154,10 +156,10 @@ impl<'a> Program<'a> {
         ] {
             statement(out, line);
         }
-        (self.main + &self.others).into_bytes()
+        (self.main + &self.subroutines).into_bytes()
     }
 
-    /// Writes a row of values: they differ in the last index only.
+    /// Puts values of one row: only their last index differs.
     fn row(&mut self, id: &str, ext: ExtType, start: &[u64], row: &Elements) {
         let n = row.bytes.len() / ext.size();
         let rank = start.len();
@@ -179,12 +181,12 @@ impl<'a> Program<'a> {
     }
 }
 
-impl Sink for Program<'_> {
+impl DataSink for FortranProgram<'_> {
     fn put(
         &mut self,
         schema: &Schema,
         var: usize,
-        slab: Slab<'_>,
+        slab: DataSlab<'_>,
         values: &mut Elements,
     ) -> Result<(), String> {
         let (ext, id) = (atomic(schema.vars[var].ty), self.vars[var].clone());
@@ -207,7 +209,7 @@ impl Sink for Program<'_> {
     }
 
     fn fills(&self, _: &Schema, _: usize) -> bool {
-        !self.how.no_fill
+        !self.options.no_fill
     }
 
     fn warn(&mut self, fault: &Fault) {
@@ -215,7 +217,7 @@ impl Sink for Program<'_> {
     }
 }
 
-/// The middle of names of functions.
+/// The part of `nf_put_...` that names a type.
 fn family(ext: ExtType) -> &'static str {
     match ext {
         ExtType::Byte => "int1",
@@ -259,30 +261,30 @@ fn assignments(ext: ExtType, content: &Elements) -> Vec<String> {
         return parts.map(set).collect();
     }
     let mut out = Vec::new();
-    for (index, value) in values(ext, content).into_iter().enumerate() {
+    for (index, value) in numbers_in(ext, content).into_iter().enumerate() {
         let to = format!("values({})", index + 1);
         let zero = if ext == ExtType::Double { "0d0" } else { "0e0" };
         let double = match value {
-            Value::Float(value) => f64::from(value),
-            Value::Double(value) => value,
-            Value::Int(value) if value == i64::from(i32::MIN) => {
-                // No integer constant is that small.
+            NativeNumber::Float(value) => f64::from(value),
+            NativeNumber::Double(value) => value,
+            NativeNumber::Int(value) if value == i64::from(i32::MIN) => {
+                // Fortran makes a negative number of a constant and a sign, and has no constant for this magnitude.
                 out.push(format!("{to} = -2147483647"));
                 out.push(format!("{to} = {to} - 1"));
                 continue;
             }
-            Value::Int(value) => {
+            NativeNumber::Int(value) => {
                 out.push(format!("{to} = {value}"));
                 continue;
             }
-            Value::UInt64(value) => {
+            NativeNumber::UInt64(value) => {
                 out.push(format!("{to} = {value}"));
                 continue;
             }
         };
         if double.is_finite() {
             let text = match value {
-                Value::Float(value) => format!("{value:e}"),
+                NativeNumber::Float(value) => format!("{value:e}"),
                 _ => format!("{double:e}"),
             };
             // The letter of the exponent says how precise a constant is.
@@ -301,7 +303,7 @@ fn assignments(ext: ExtType, content: &Elements) -> Vec<String> {
     out
 }
 
-/// A constant of characters.
+/// A character constant: quoted parts, and `char(n)` for what cannot be quoted.
 fn quoted(text: &[u8]) -> String {
     let mut out = String::new();
     let mut open = false;
@@ -333,15 +335,14 @@ fn quoted(text: &[u8]) -> String {
 /// A statement, with continuation lines where it is long.
 fn statement(out: &mut String, text: &str) {
     let mut lead = "      ";
-    let mut rest = text;
+    let mut remaining = text;
     loop {
-        let room = LAST_COLUMN - 6;
-        let cut = rest.len().min(room);
+        let cut = remaining.len().min(LAST_COLUMN - lead.len());
         out.push_str(lead);
-        out.push_str(&rest[..cut]);
+        out.push_str(&remaining[..cut]);
         out.push('\n');
-        rest = &rest[cut..];
-        if rest.is_empty() {
+        remaining = &remaining[cut..];
+        if remaining.is_empty() {
             return;
         }
         lead = "     &";

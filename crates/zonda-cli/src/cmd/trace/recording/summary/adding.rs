@@ -1,0 +1,296 @@
+//! Adds the events of a recording up, one by one.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use zonda_plot::{AccessDirection, FileAccess};
+use zonda_trace::decode::{Event, Names};
+use zonda_trace::{Kind, NO_ITEM};
+
+use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
+use crate::tuning::{PICTURE_ACCESSES, REMEMBERED_CALLS, SUMS_PER_KIND};
+
+#[derive(Debug, Default)]
+pub(super) struct AddingState {
+    pub(super) first_ns: Option<u64>,
+    pub(super) end_ns: u64,
+    pub(super) threads: HashSet<u32>,
+    /// The last calls that ended, by thread. The time of those that a later call contains must not
+    /// be counted twice.
+    pub(super) ended: HashMap<u32, Vec<EndedCall>>,
+    /// Time by thread and stage. Which threads are callers is known at the end only.
+    pub(super) stage_ns: HashMap<(u32, Stage), u64>,
+    variables: HashMap<(u32, u64, u32), usize>,
+    files: HashMap<u32, usize>,
+    /// How many layers stand above the backend of an opening.
+    bottoms: HashMap<u32, u32>,
+    /// FileSummary, key of the layer and whether it writes, of the last transfer of each thread.
+    last: HashMap<u32, (usize, String, bool)>,
+    seen: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedCall {
+    begin_ns: u64,
+    ns: u64,
+    bytes: u64,
+    way: Option<AccessDirection>,
+}
+
+impl EndedCall {
+    fn is_within(&self, outer: &Event) -> bool {
+        let end_ns = self.begin_ns.saturating_add(self.ns);
+        self.begin_ns >= outer.begin_ns && end_ns <= outer.end_ns() && self.ns < outer.took_ns
+    }
+}
+
+impl ProcessSummary {
+    /// Adds an event. Events of a thread come in the order in which they ended.
+    pub(in super::super) fn add(&mut self, event: &Event, names: &Names) {
+        self.events += 1;
+        let Some(kind) = event.kind else { return };
+        let first = self.state.first_ns.map_or(event.begin_ns, |first| first.min(event.begin_ns));
+        self.state.first_ns = Some(first);
+        self.state.end_ns = self.state.end_ns.max(event.end_ns());
+        self.state.threads.insert(event.thread);
+        if kind != Kind::ReadMore && kind != Kind::WriteMore {
+            self.state.last.remove(&event.thread);
+        }
+        match kind {
+            Kind::Call => self.call(event, names),
+            Kind::Read | Kind::Write | Kind::Fill | Kind::Len | Kind::SetLen | Kind::Barrier => {
+                self.storage(kind, event, names);
+            }
+            Kind::Sync | Kind::Invalidate | Kind::Open => self.storage(kind, event, names),
+            Kind::ReadMore | Kind::WriteMore => self.more(event),
+            Kind::Advise | Kind::Close => {}
+            Kind::ChunkScatter | Kind::ChunkGather => self.stage(kind, Stage::Copy, event),
+            Kind::Convert => self.stage(kind, Stage::Convert, event),
+            Kind::Filter => {
+                let name = names.word(event.name).unwrap_or("filter");
+                let undone = if event.code == 1 { "undo " } else { "" };
+                let event = Event { code: 0, ..*event };
+                row(&mut self.filters, &format!("{undone}{name}")).add(&event);
+                self.stage(kind, Stage::Filter, &event);
+            }
+            Kind::WaitLock | Kind::WaitPool | Kind::WaitChunk => self.wait(kind, event),
+            Kind::QueueBlocked => {
+                self.queue.blocked.add(event);
+                self.wait(kind, event);
+            }
+            Kind::QueueDrain => {
+                self.queue.drained.add(event);
+                self.wait(kind, event);
+            }
+            Kind::QueueAccept => self.queue.accepted.add(event),
+            Kind::QueueExecute => self.queue.executed.add(event),
+            Kind::QueueBytes => self.charts.queue_bytes.add(event.begin_ns, event.offset),
+            Kind::QueueJobs => self.charts.queue_jobs.add(event.begin_ns, event.offset),
+            Kind::ChunkRead
+            | Kind::ChunkDecode
+            | Kind::ChunkEncode
+            | Kind::ChunkWrite
+            | Kind::ChunkSpill
+            | Kind::ChunkFetch => {
+                self.stages.entry(kind.text()).or_default().add(event);
+            }
+            Kind::ChunkHit | Kind::Commit => self.stages.entry(kind.text()).or_default().add(event),
+        }
+    }
+
+    fn stage(&mut self, kind: Kind, stage: Stage, event: &Event) {
+        // Filters, storage and waits have tables of their own.
+        if !matches!(stage, Stage::Filter | Stage::Disk | Stage::Wait) {
+            self.stages.entry(kind.text()).or_default().add(event);
+        }
+        let sum = self.state.stage_ns.entry((event.thread, stage)).or_default();
+        *sum = sum.saturating_add(event.took_ns);
+        let bins = self.charts.stages.entry(stage).or_default();
+        bins.add(event.begin_ns, event.end_ns(), event.took_ns as f64 / 1e9);
+    }
+
+    fn wait(&mut self, kind: Kind, event: &Event) {
+        self.waits.entry(kind.text()).or_default().add(event);
+        self.stage(kind, Stage::Wait, event);
+    }
+
+    fn call(&mut self, event: &Event, names: &Names) {
+        let name = names.word(event.name).unwrap_or("a function");
+        row(&mut self.calls, name).add(event);
+        let way = if name.starts_with("nc_put_var") {
+            Some(AccessDirection::Write)
+        } else if name.starts_with("nc_get_var") {
+            Some(AccessDirection::Read)
+        } else {
+            None
+        };
+        if let Some(way) = way.filter(|_| event.item != NO_ITEM) {
+            let variable = self.variable(event, names);
+            let sum =
+                if way == AccessDirection::Write { &mut variable.put } else { &mut variable.get };
+            sum.add(event);
+        }
+        let bins = match way {
+            Some(AccessDirection::Write) => Some(&mut self.charts.put),
+            Some(AccessDirection::Read) => Some(&mut self.charts.got),
+            None => None,
+        };
+        if let Some(bins) = bins {
+            bins.add(event.begin_ns, event.end_ns(), event.bytes as f64);
+        }
+        let call =
+            EndedCall { begin_ns: event.begin_ns, ns: event.took_ns, bytes: event.bytes, way };
+        let ended = self.state.ended.entry(event.thread).or_default();
+        let within = ended.iter().rev().take_while(|inner| inner.is_within(event)).count();
+        let inner = ended.split_off(ended.len() - within);
+        if ended.len() == REMEMBERED_CALLS {
+            ended.remove(0);
+        }
+        ended.push(call);
+        inner.iter().for_each(|inner| self.count_time(inner, u64::saturating_sub));
+        self.count_time(&call, u64::saturating_add);
+    }
+
+    /// Adds the time and bytes of a call, or takes them off again.
+    fn count_time(&mut self, call: &EndedCall, add: fn(u64, u64) -> u64) {
+        self.called_ns = add(self.called_ns, call.ns);
+        match call.way {
+            Some(AccessDirection::Write) => {
+                self.put_ns = add(self.put_ns, call.ns);
+                self.put_bytes = add(self.put_bytes, call.bytes);
+            }
+            Some(AccessDirection::Read) => {
+                self.get_ns = add(self.get_ns, call.ns);
+                self.get_bytes = add(self.get_bytes, call.bytes);
+            }
+            None => {}
+        }
+    }
+
+    fn variable(&mut self, event: &Event, names: &Names) -> &mut VariableSummary {
+        let key = (event.file, event.offset, event.item);
+        let known = self.state.variables.get(&key).copied();
+        let index = known.unwrap_or_else(|| {
+            if self.variables.len() < SUMS_PER_KIND {
+                let group = u32::try_from(event.offset).unwrap_or(u32::MAX);
+                let name = names.variable(event.file, group, event.item);
+                let name = name.map_or_else(|| format!("variable {}", event.item), str::to_owned);
+                let file = names.file(event.file).unwrap_or("").to_owned();
+                self.variables.push(VariableSummary { file, name, ..VariableSummary::default() });
+            }
+            let index = self.variables.len() - 1;
+            self.state.variables.insert(key, index);
+            index
+        });
+        &mut self.variables[index]
+    }
+
+    fn storage(&mut self, kind: Kind, event: &Event, names: &Names) {
+        if kind == Kind::Open {
+            // The event of the backend, which is the deepest, comes first.
+            let bottom = self.state.bottoms.entry(event.opening()).or_default();
+            *bottom = (*bottom).max(event.depth());
+        }
+        let token = names.layer(event.opening(), event.depth()).unwrap_or("");
+        if kind == Kind::Open && matches!(token.split([':', '.']).next(), Some("mmap")) {
+            // `mmap` reads without the layers below it, so it counts as the backend.
+            self.state.bottoms.insert(event.opening(), event.depth());
+        }
+        let key = format!("{:03} {token}", event.depth());
+        let n_files = self.files.len();
+        let file = *self.state.files.entry(event.file).or_insert_with(|| {
+            if n_files < SUMS_PER_KIND {
+                let path = names.file(event.file).unwrap_or("in memory").to_owned();
+                self.files.push(FileSummary { path, layers: BTreeMap::new() });
+            }
+            self.files.len() - 1
+        });
+        let layer = self.files[file].layers.entry(key.clone()).or_insert_with(|| LayerSummary {
+            depth: event.depth(),
+            token: token.to_owned(),
+            ..LayerSummary::default()
+        });
+        match kind {
+            Kind::Open => {
+                layer.openings += 1;
+                return;
+            }
+            Kind::Read | Kind::Write => {
+                let writes = kind == Kind::Write;
+                let moved = if writes { &mut layer.write } else { &mut layer.read };
+                moved.calls += 1;
+                moved.ns = moved.ns.saturating_add(event.took_ns);
+                if event.code == 0 {
+                    moved.range(event);
+                } else {
+                    moved.errors += 1;
+                }
+                self.state.last.insert(event.thread, (file, key, writes));
+            }
+            Kind::Fill => layer.fill.add(event),
+            _ => layer.other.add(event),
+        }
+        if self.is_bottom(event) {
+            self.reached(kind, event);
+            self.stage(kind, Stage::Disk, event);
+        }
+    }
+
+    fn is_bottom(&self, event: &Event) -> bool {
+        self.state.bottoms.get(&event.opening()).is_none_or(|bottom| *bottom == event.depth())
+    }
+
+    /// Adds one more range of the call before.
+    fn more(&mut self, event: &Event) {
+        let Some((file, key, writes)) = self.state.last.get(&event.thread) else { return };
+        let Some(layer) = self.files[*file].layers.get_mut(key) else { return };
+        let moved = if *writes { &mut layer.write } else { &mut layer.read };
+        moved.range(event);
+        if self.is_bottom(event) {
+            self.reached(
+                if event.kind == Some(Kind::WriteMore) { Kind::Write } else { Kind::Read },
+                event,
+            );
+        }
+    }
+
+    /// Notes an access to the backend.
+    fn reached(&mut self, kind: Kind, event: &Event) {
+        let direction = match kind {
+            Kind::Read => AccessDirection::Read,
+            Kind::Write | Kind::Fill => AccessDirection::Write,
+            _ => return,
+        };
+        if event.code != 0 || event.bytes == 0 {
+            return;
+        }
+        let charts = &mut self.charts;
+        let bins =
+            if direction == AccessDirection::Read { &mut charts.read } else { &mut charts.written };
+        bins.add(event.begin_ns, event.end_ns(), event.bytes as f64);
+        charts.every = charts.every.max(1);
+        self.state.seen += 1;
+        if self.state.seen.is_multiple_of(charts.every) {
+            charts.accesses.push(FileAccess {
+                start_s: event.begin_ns as f64 / 1e9,
+                took_s: event.took_ns as f64 / 1e9,
+                offset: event.offset,
+                len_bytes: event.bytes,
+                direction,
+            });
+        }
+        if charts.accesses.len() >= PICTURE_ACCESSES {
+            let mut odd = false;
+            charts.accesses.retain(|_| {
+                odd = !odd;
+                odd
+            });
+            charts.every *= 2;
+        }
+    }
+}
+
+/// The sum with this name, or the common one of all later names where there are too many.
+fn row<'a>(rows: &'a mut BTreeMap<String, Sum>, name: &str) -> &'a mut Sum {
+    let name = if rows.len() < SUMS_PER_KIND || rows.contains_key(name) { name } else { "others" };
+    rows.entry(name.to_owned()).or_default()
+}

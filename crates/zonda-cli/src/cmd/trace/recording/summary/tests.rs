@@ -1,0 +1,99 @@
+use super::*;
+use zonda_trace::decode::{Event, Names};
+use zonda_trace::{Kind, NO_ITEM};
+
+fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> Event {
+    Event {
+        kind: Some(kind),
+        thread: 1,
+        begin_ns,
+        took_ns,
+        file: 0,
+        item: NO_ITEM,
+        offset: 0,
+        bytes: 0,
+        code: 0,
+        name: 0,
+    }
+}
+
+fn summary(events: &[Event]) -> ProcessSummary {
+    let mut summary = ProcessSummary::new(&Process::default());
+    events.iter().for_each(|event| summary.add(event, &Names::default()));
+    summary.finish();
+    summary
+}
+
+/// A call within another is no time of its own; other threads' work is beside the callers'.
+#[test]
+fn time_counts_once() {
+    let elsewhere = Event { thread: 2, ..event(Kind::Filter, 0, 500) };
+    let found = summary(&[
+        event(Kind::Call, 0, 100),
+        event(Kind::Convert, 210, 30),
+        event(Kind::Call, 200, 50),
+        event(Kind::Call, 260, 10),
+        event(Kind::WaitPool, 275, 5),
+        elsewhere,
+        event(Kind::Call, 200, 100),
+    ]);
+    assert_eq!((found.called_ns, found.calls["a function"].count), (200, 4));
+    assert_eq!((found.callers, found.threads, found.ns), (1, 2, 500));
+    assert_eq!(found.caller_ns[&Stage::Convert], 30);
+    assert_eq!(found.caller_ns[&Stage::Wait], 5);
+    assert_eq!((found.caller_ns.get(&Stage::Filter), found.other_ns[&Stage::Filter]), (None, 500));
+    assert_eq!(found.rest_ns(), 165);
+}
+
+/// Ranges of one call count each; what reaches the lowest layer is the disk's.
+#[test]
+fn ranges_and_layers() {
+    let at = |kind, depth: u32, offset, bytes| Event {
+        item: 7 << 8 | depth,
+        offset,
+        bytes,
+        ..event(kind, 10, 5)
+    };
+    let found = summary(&[
+        at(Kind::Open, 1, 0, 0),
+        at(Kind::Open, 0, 0, 0),
+        at(Kind::Write, 0, 0, 10),
+        at(Kind::Write, 1, 100, 50),
+        at(Kind::WriteMore, 1, 150, 20),
+        at(Kind::WriteMore, 1, 300, 5),
+        at(Kind::Sync, 1, 0, 0),
+        // Of a call that is not there.
+        at(Kind::WriteMore, 1, 0, 5),
+        Event { code: 28, ..at(Kind::Write, 1, 0, 999) },
+    ]);
+    let layers: Vec<&LayerSummary> = found.files[0].layers.values().collect();
+    assert_eq!((layers[0].depth, layers[0].write.bytes), (0, 10));
+    let write = &layers[1].write;
+    assert_eq!((write.calls, write.ranges, write.bytes, write.errors), (2, 3, 75, 1));
+    assert_eq!((write.first, write.end, write.sequential), (Some(100), Some(305), 1));
+    assert_eq!((write.least, write.most), (5, 50));
+    assert_eq!(write.sizes, [0, 0, 1, 0, 1, 1]);
+    assert_eq!(found.other_ns[&Stage::Disk], 15);
+    assert_eq!(found.charts.accesses.len(), 3);
+}
+
+/// Whatever a file says: no overflow, no endless loop.
+#[test]
+fn odd_events() {
+    let all = |kind: &Kind| Event {
+        offset: u64::MAX,
+        bytes: u64::MAX,
+        file: u32::MAX,
+        item: u32::MAX,
+        name: u16::MAX,
+        code: i32::MIN,
+        ..event(*kind, u64::MAX, u64::MAX)
+    };
+    let mut events: Vec<Event> = Kind::ALL.iter().map(all).collect();
+    events.extend(events.clone());
+    events.extend(Kind::ALL.iter().map(|kind| Event { code: 0, begin_ns: 0, ..all(kind) }));
+    events.push(Event { kind: None, ..event(Kind::Call, 0, 0) });
+    let found = summary(&events);
+    assert_eq!(found.events, events.len() as u64);
+    assert!(found.hidable_ns(1e-300) <= found.put_ns);
+}
