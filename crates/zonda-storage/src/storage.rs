@@ -79,7 +79,8 @@ pub struct DeviceSpace {
 /// once: reads run in parallel, and writes to disjoint ranges all land. Overlapping writes in
 /// flight at the same time land in some order, byte by byte.
 ///
-/// There are no default methods, so that no layer bypasses what it wraps by forgetting one.
+/// A method has no default, but for `most_len`: the compiler finds one that a layer forgets, which would otherwise
+/// bypass what the layer wraps. What a layer does not change it forwards by [`forward!`](crate::forward).
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
 pub trait Storage: Send + Sync + fmt::Debug {
     /// Reads up to `buf.len()` bytes at `at` and returns how many were read: fewer than
@@ -185,57 +186,123 @@ pub trait Storage: Send + Sync + fmt::Debug {
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// Forwards the whole trait to what a pointer points at.
+/// Writes methods of [`Storage`] that do nothing but call the same method of another storage.
+///
+/// `forward! { this => this.inner; len, sync }` in an `impl Storage for` block is `len` and `sync` of
+/// `self.inner`; `this` is the name that stands for `self`. Each method is named, so that the compiler
+/// finds the one that a layer forgets. `all` stands for all of them but `describe`.
+#[macro_export]
 macro_rules! forward {
-    ($pointer:ident) => {
-        impl<S: Storage + ?Sized> Storage for $pointer<S> {
-            fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-                (**self).read_at(at, buf)
-            }
-            fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-                (**self).read_ranges(ranges)
-            }
-            fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-                (**self).write_at(at, data)
-            }
-            fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-                (**self).write_ranges(ranges)
-            }
-            fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
-                (**self).fill_at(at, len, element)
-            }
-            fn advise(&self, advice: Advice) {
-                (**self).advise(advice)
-            }
-            fn rest(&self) {
-                (**self).rest()
-            }
-            fn len(&self) -> Result<u64, StorageError> {
-                (**self).len()
-            }
-            fn most_len(&self) -> u64 {
-                (**self).most_len()
-            }
-            fn set_len(&self, len: u64) -> Result<(), StorageError> {
-                (**self).set_len(len)
-            }
-            fn barrier(&self) -> Result<(), StorageError> {
-                (**self).barrier()
-            }
-            fn sync(&self) -> Result<(), StorageError> {
-                (**self).sync()
-            }
-            fn invalidate(&self) -> Result<(), StorageError> {
-                (**self).invalidate()
-            }
-            fn stamp(&self) -> Result<Stamp, StorageError> {
-                (**self).stamp()
-            }
-            fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).describe(f)
-            }
+    ($this:ident => $to:expr; all) => {
+        $crate::forward! {
+            $this => $to;
+            read_at, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, set_len,
+            barrier, sync, invalidate, stamp
         }
     };
+    ($this:ident => $to:expr; $($method:ident),+) => {
+        $($crate::forward! { @$method $this => $to })+
+    };
+    (@read_at $this:ident => $to:expr) => {
+        fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, $crate::StorageError> {
+            let $this = self;
+            $to.read_at(at, buf)
+        }
+    };
+    (@read_ranges $this:ident => $to:expr) => {
+        fn read_ranges(&self, ranges: &mut [$crate::ReadRange<'_>]) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.read_ranges(ranges)
+        }
+    };
+    (@write_at $this:ident => $to:expr) => {
+        fn write_at(&self, at: u64, data: &[u8]) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.write_at(at, data)
+        }
+    };
+    (@write_ranges $this:ident => $to:expr) => {
+        fn write_ranges(&self, ranges: &[$crate::WriteRange<'_>]) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.write_ranges(ranges)
+        }
+    };
+    (@fill_at $this:ident => $to:expr) => {
+        fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.fill_at(at, len, element)
+        }
+    };
+    (@advise $this:ident => $to:expr) => {
+        fn advise(&self, advice: $crate::Advice) {
+            let $this = self;
+            $to.advise(advice);
+        }
+    };
+    (@rest $this:ident => $to:expr) => {
+        fn rest(&self) {
+            let $this = self;
+            $to.rest();
+        }
+    };
+    (@len $this:ident => $to:expr) => {
+        fn len(&self) -> Result<u64, $crate::StorageError> {
+            let $this = self;
+            $to.len()
+        }
+    };
+    (@most_len $this:ident => $to:expr) => {
+        fn most_len(&self) -> u64 {
+            let $this = self;
+            $to.most_len()
+        }
+    };
+    (@set_len $this:ident => $to:expr) => {
+        fn set_len(&self, len: u64) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.set_len(len)
+        }
+    };
+    (@barrier $this:ident => $to:expr) => {
+        fn barrier(&self) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.barrier()
+        }
+    };
+    (@sync $this:ident => $to:expr) => {
+        fn sync(&self) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.sync()
+        }
+    };
+    (@invalidate $this:ident => $to:expr) => {
+        fn invalidate(&self) -> Result<(), $crate::StorageError> {
+            let $this = self;
+            $to.invalidate()
+        }
+    };
+    (@stamp $this:ident => $to:expr) => {
+        fn stamp(&self) -> Result<$crate::Stamp, $crate::StorageError> {
+            let $this = self;
+            $to.stamp()
+        }
+    };
+    (@describe $this:ident => $to:expr) => {
+        fn describe(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            let $this = self;
+            $to.describe(f)
+        }
+    };
+}
+
+impl<S: Storage + ?Sized> Storage for Arc<S> {
+    forward! { this => **this; all }
+    forward! { this => **this; describe }
+}
+
+impl<S: Storage + ?Sized> Storage for Box<S> {
+    forward! { this => **this; all }
+    forward! { this => **this; describe }
 }
 
 /// Bytes of a repeated element written at a time.
@@ -275,9 +342,6 @@ pub fn fill_by_writes(
     }
     Ok(())
 }
-
-forward!(Arc);
-forward!(Box);
 
 /// Prints a storage in spec form: `Stack(&*storage).to_string()`.
 #[derive(Debug, Clone, Copy)]

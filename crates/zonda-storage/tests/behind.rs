@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
-    Advice, Create, Handles, OpenOptions, ReadRange, Spec, Stack, Stamp, Storage, StorageError,
+    Advice, Create, Handles, OpenOptions, Spec, Stack, Storage, StorageError,
     WriteRange, fill_by_writes, open,
 };
 use zonda_testkit::{Rng, TempFolder};
@@ -82,12 +82,9 @@ impl Gate {
 }
 
 impl Storage for Gate {
-    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        self.inner.read_at(at, buf)
-    }
-
-    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        self.inner.read_ranges(ranges)
+    zonda_storage::forward! {
+        this => this.inner;
+        read_at, read_ranges, len, set_len, barrier, sync, invalidate, stamp
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
@@ -111,30 +108,6 @@ impl Storage for Gate {
     fn advise(&self, _: Advice) {}
 
     fn rest(&self) {}
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.inner.len()
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.inner.set_len(len)
-    }
-
-    fn barrier(&self) -> Result<(), StorageError> {
-        self.inner.barrier()
-    }
-
-    fn sync(&self) -> Result<(), StorageError> {
-        self.inner.sync()
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.inner.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
-    }
 
     fn describe(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("gate")

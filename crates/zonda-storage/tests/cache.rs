@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Cache, CacheShape, Count, CountHandle};
 use zonda_storage::{
-    Advice, Handles, Op, ReadRange, Spec, Stamp, Storage, StorageError, WriteRange,
+    Advice, Handles, Op, Spec, Storage, StorageError, WriteRange,
 };
 use zonda_testkit::Rng;
 
@@ -241,12 +241,8 @@ impl fmt::Debug for Interrupted {
 }
 
 impl Storage for Interrupted {
-    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        self.below.read_at(at, buf)
-    }
-    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        self.below.read_ranges(ranges)
-    }
+    zonda_storage::forward! { this => this.below; read_at, read_ranges, fill_at, len, set_len, stamp }
+
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
         self.write_ranges(&[WriteRange { at, data }])
     }
@@ -267,17 +263,8 @@ impl Storage for Interrupted {
         }
         self.below.write_ranges(ranges)
     }
-    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
-        self.below.fill_at(at, len, element)
-    }
     fn advise(&self, _: Advice) {}
     fn rest(&self) {}
-    fn len(&self) -> Result<u64, StorageError> {
-        self.below.len()
-    }
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.below.set_len(len)
-    }
     fn barrier(&self) -> Result<(), StorageError> {
         Ok(())
     }
@@ -286,9 +273,6 @@ impl Storage for Interrupted {
     }
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
-    }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.below.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("interrupted")

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
-    Advice, OpenOptions, ReadRange, Spec, Stamp, Storage, StorageError, WriteRange, open,
+    Advice, OpenOptions, Spec, Storage, StorageError, WriteRange, open,
 };
 use zonda_testkit::{Rng, TempFolder};
 
@@ -74,12 +74,8 @@ impl Recorder {
 }
 
 impl Storage for Recorder {
-    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        self.below.read_at(at, buf)
-    }
-    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        self.below.read_ranges(ranges)
-    }
+    zonda_storage::forward! { this => this.below; read_at, read_ranges, len, stamp }
+
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
         self.check(at, data);
         self.below.write_at(at, data)
@@ -93,9 +89,6 @@ impl Storage for Recorder {
     }
     fn advise(&self, _: Advice) {}
     fn rest(&self) {}
-    fn len(&self) -> Result<u64, StorageError> {
-        self.below.len()
-    }
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         assert!(len >= self.below.len()?, "cut to {len}, which nobody asked for");
         self.below.set_len(len)
@@ -108,9 +101,6 @@ impl Storage for Recorder {
     }
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
-    }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.below.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("recorder")

@@ -10,7 +10,7 @@ use shuttle::rand::Rng;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use zonda_storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
-pub(crate) use zonda_storage::{BLOCK_BYTES, Op, StorageError};
+pub(crate) use zonda_storage::{BLOCK_BYTES, Op, StorageError, forward};
 
 #[allow(dead_code, unreachable_pub, unused_imports)]
 #[path = "../src/layer/cache"]
@@ -30,7 +30,7 @@ mod slab;
 
 /// As in the crate.
 mod storage {
-    pub(crate) use zonda_storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+    pub(crate) use zonda_storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
 }
 
 /// As in the crate, of places that every storage has.

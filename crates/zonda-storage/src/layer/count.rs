@@ -1,8 +1,9 @@
 //! `count`: counts operations and bytes, so that "open costs N reads" can be asserted.
 
+use crate::forward;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
-use crate::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use crate::{Op, ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -189,6 +190,8 @@ impl<S: Storage> Count<S> {
 }
 
 impl<S: Storage> Storage for Count<S> {
+    forward! { this => this.inner; advise, rest, most_len, stamp }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.note(Op::Read, 1, self.inner.read_at(at, buf), |n| *n)
     }
@@ -211,20 +214,8 @@ impl<S: Storage> Storage for Count<S> {
         fill_by_writes(self, at, len, element)
     }
 
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
     fn len(&self) -> Result<u64, StorageError> {
         self.note(Op::Len, 0, self.inner.len(), |_| 0)
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
@@ -241,10 +232,6 @@ impl<S: Storage> Storage for Count<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.note(Op::Invalidate, 0, self.inner.invalidate(), |()| 0)
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

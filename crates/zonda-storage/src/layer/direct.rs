@@ -10,9 +10,10 @@
 //! layer; so it does on a memory.
 
 use crate::error::{Op, range_end};
+use crate::forward;
 use crate::slab;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, StorageError, backend};
 use std::fmt;
 use std::sync::Arc;
@@ -198,6 +199,11 @@ impl<S: Storage> Direct<S> {
 }
 
 impl<S: Storage> Storage for Direct<S> {
+    forward! {
+        this => this.inner;
+        advise, rest, len, most_len, set_len, barrier, sync, invalidate, stamp
+    }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         range_end(Op::Read, at, buf.len())?;
         if !self.is_on() || is_aligned(at, buf) {
@@ -244,42 +250,6 @@ impl<S: Storage> Storage for Direct<S> {
 
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
         fill_by_writes(self, at, len, element)
-    }
-
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.inner.len()
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.inner.set_len(len)
-    }
-
-    fn barrier(&self) -> Result<(), StorageError> {
-        self.inner.barrier()
-    }
-
-    fn sync(&self) -> Result<(), StorageError> {
-        self.inner.sync()
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.inner.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,9 +8,10 @@
 //! The lines go to FILE, else to standard error. Where the process records a trace (`ZONDA_TRACE`), all
 //! that passes a layer without FILE is in there already (`probe.rs`), and no line is written.
 
+use crate::forward;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
-use crate::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use crate::{Op, ReadRange, Storage, StorageError, WriteRange};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io::{BufWriter, Write};
@@ -281,6 +282,8 @@ impl<S: Storage> Drop for Event<S> {
 }
 
 impl<S: Storage> Storage for Event<S> {
+    forward! { this => this.inner; advise, rest, most_len, stamp }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let range = (at, buf.len() as u64);
         self.record(Op::Read, false, &[range], || self.inner.read_at(at, buf), |n, _| *n as u64)
@@ -310,20 +313,8 @@ impl<S: Storage> Storage for Event<S> {
         fill_by_writes(self, at, len, element)
     }
 
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
     fn len(&self) -> Result<u64, StorageError> {
         self.record(Op::Len, false, &[(0, 0)], || self.inner.len(), |len, _| *len)
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
@@ -340,10 +331,6 @@ impl<S: Storage> Storage for Event<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.record(Op::Invalidate, false, &[(0, 0)], || self.inner.invalidate(), |(), _| 0)
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

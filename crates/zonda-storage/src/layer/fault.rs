@@ -10,10 +10,11 @@ mod log;
 
 pub use log::{Entry, Log, WriteLog};
 
+use crate::forward;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
 use crate::syncs::Syncs;
-use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use crate::{BLOCK_BYTES, Op, ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
@@ -231,6 +232,8 @@ fn page_cuts(at: u64, len: usize) -> impl DoubleEndedIterator<Item = usize> {
 }
 
 impl<S: Storage> Storage for Fault<S> {
+    forward! { this => this.inner; advise, rest, len, most_len, invalidate, stamp }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.check(Op::Read, at, buf.len() as u64)?;
         self.inner.read_at(at, buf)
@@ -273,22 +276,6 @@ impl<S: Storage> Storage for Fault<S> {
         fill_by_writes(self, at, len, element)
     }
 
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.inner.len()
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
-    }
-
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.check(Op::SetLen, len, 0)?;
         self.inner.set_len(len)
@@ -302,14 +289,6 @@ impl<S: Storage> Storage for Fault<S> {
     fn sync(&self) -> Result<(), StorageError> {
         self.syncs.run(|| self.check(Op::Sync, 0, 0))?;
         self.inner.sync()
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.inner.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

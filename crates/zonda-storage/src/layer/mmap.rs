@@ -11,9 +11,10 @@
 //! Only the lowest layer of a stack maps: what stands below it should see the reads.
 
 use crate::error::{Op, range_end};
+use crate::forward;
 use crate::os::Mapping;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
+use crate::storage::{ReadRange, Storage};
 use crate::{StorageError, backend};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -125,6 +126,11 @@ impl<S> Drop for Mmap<S> {
 }
 
 impl<S: Storage> Storage for Mmap<S> {
+    forward! {
+        this => this.inner;
+        write_at, write_ranges, fill_at, advise, rest, len, most_len, set_len, barrier, sync, stamp
+    }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         range_end(Op::Read, at, buf.len())?;
         match self.mapped(at, buf) {
@@ -145,54 +151,10 @@ impl<S: Storage> Storage for Mmap<S> {
         Ok(())
     }
 
-    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        self.inner.write_at(at, data)
-    }
-
-    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        self.inner.write_ranges(ranges)
-    }
-
-    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
-        self.inner.fill_at(at, len, element)
-    }
-
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.inner.len()
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.inner.set_len(len)
-    }
-
-    fn barrier(&self) -> Result<(), StorageError> {
-        self.inner.barrier()
-    }
-
-    fn sync(&self) -> Result<(), StorageError> {
-        self.inner.sync()
-    }
-
     fn invalidate(&self) -> Result<(), StorageError> {
         // Whoever wrote the file may have done so, and it may have another length.
         self.map();
         self.inner.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,7 @@
 //! Storages that wrap another one. A layer's name in a spec is its file's name.
 //!
-//! To add one, copy `passthrough.rs`, and add its `mod`, `pub use` and registry line here.
+//! `passthrough.rs` shows what a layer consists of; a new one gets its `mod`, `pub use` and registry line here
+//! (`docs/dev/adding-a-layer.md`).
 
 mod bufa;
 mod cache;

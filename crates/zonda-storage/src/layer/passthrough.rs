@@ -1,7 +1,8 @@
-//! `passthrough`: forwards everything, changes nothing. The layer to copy.
+//! `passthrough`: forwards everything, changes nothing. The smallest layer: it shows what each of them consists of.
 
+use crate::forward;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use crate::{Storage, StorageError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -48,61 +49,7 @@ impl<S: Storage> Passthrough<S> {
 }
 
 impl<S: Storage> Storage for Passthrough<S> {
-    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        self.inner.read_at(at, buf)
-    }
-
-    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        self.inner.read_ranges(ranges)
-    }
-
-    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        self.inner.write_at(at, data)
-    }
-
-    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        self.inner.write_ranges(ranges)
-    }
-
-    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
-        self.inner.fill_at(at, len, element)
-    }
-
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.inner.len()
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.inner.set_len(len)
-    }
-
-    fn barrier(&self) -> Result<(), StorageError> {
-        self.inner.barrier()
-    }
-
-    fn sync(&self) -> Result<(), StorageError> {
-        self.inner.sync()
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.inner.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
-    }
+    forward! { this => this.inner; all }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("passthrough,")?;

@@ -4,8 +4,9 @@
 //! and above the backend. Without a trace there is none, so that it costs nothing. It does not show in
 //! the stack's text.
 
+use crate::forward;
 use crate::spec::Below;
-use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use crate::{Advice, ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -94,6 +95,8 @@ impl Drop for Probe {
 }
 
 impl Storage for Probe {
+    forward! { this => this.below; rest, most_len, stamp }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.record(
             Kind::Read,
@@ -140,16 +143,8 @@ impl Storage for Probe {
         self.below.advise(advice);
     }
 
-    fn rest(&self) {
-        self.below.rest();
-    }
-
     fn len(&self) -> Result<u64, StorageError> {
         self.record(Kind::Len, || self.below.len(), |len| (len.copied().unwrap_or(0), 0))
-    }
-
-    fn most_len(&self) -> u64 {
-        self.below.most_len()
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
@@ -166,10 +161,6 @@ impl Storage for Probe {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.record(Kind::Invalidate, || self.below.invalidate(), |_| (0, 0))
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.below.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

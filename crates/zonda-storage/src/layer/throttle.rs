@@ -3,9 +3,10 @@
 //! BANDWIDTH is in bytes per second (`k`, `M`, `G` may follow), LATENCY a time such as `5ms`. All
 //! callers share the bandwidth, as they would share the device; the latency is each call's own.
 
+use crate::forward;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, size_text};
 use crate::storage::fill_by_writes;
-use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use crate::{ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -96,6 +97,8 @@ impl<S: Storage> Throttle<S> {
 }
 
 impl<S: Storage> Storage for Throttle<S> {
+    forward! { this => this.inner; advise, rest, len, most_len, barrier, invalidate, stamp }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.wait(buf.len());
         self.inner.read_at(at, buf)
@@ -120,42 +123,14 @@ impl<S: Storage> Storage for Throttle<S> {
         fill_by_writes(self, at, len, element)
     }
 
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.inner.len()
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
-    }
-
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.wait(0);
         self.inner.set_len(len)
     }
 
-    fn barrier(&self) -> Result<(), StorageError> {
-        self.inner.barrier()
-    }
-
     fn sync(&self) -> Result<(), StorageError> {
         self.wait(0);
         self.inner.sync()
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.inner.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

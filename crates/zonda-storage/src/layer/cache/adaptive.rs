@@ -13,8 +13,9 @@ use super::background::When;
 use super::threaded::ThreadedCache;
 use super::{Cache, CacheShape};
 use crate::StorageError;
+use crate::forward;
 use crate::spec::{Below, Building, Plan};
-use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
+use crate::storage::{Advice, Storage, WriteRange};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -69,16 +70,15 @@ impl<S: Storage + Clone + 'static> Adaptive<S> {
 }
 
 impl<S: Storage + Clone + 'static> Storage for Adaptive<S> {
+    forward! { this => this.now(); read_ranges, rest, len, set_len, barrier, sync, invalidate }
+    forward! { this => this.inner; most_len, stamp }
+
     #[inline]
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         match self.cache.get() {
             Some(cache) => cache.read_at(at, buf),
             None => self.inner.read_at(at, buf),
         }
-    }
-
-    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        self.now().read_ranges(ranges)
     }
 
     #[inline]
@@ -104,38 +104,6 @@ impl<S: Storage + Clone + 'static> Storage for Adaptive<S> {
             None => drop(self.cache(advice)),
         }
         self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.now().rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.now().len()
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.now().set_len(len)
-    }
-
-    fn barrier(&self) -> Result<(), StorageError> {
-        self.now().barrier()
-    }
-
-    fn sync(&self) -> Result<(), StorageError> {
-        self.now().sync()
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.now().invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,8 +11,9 @@ use super::background::When;
 use super::coherence::Shared;
 use super::policy::Straight;
 use super::threaded::ThreadedCache;
+use crate::forward;
 use crate::spec::{Below, Building, Plan};
-use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
+use crate::storage::{ReadRange, Storage, WriteRange};
 use crate::{BLOCK_BYTES, StorageError};
 use std::fmt;
 use std::sync::Arc;
@@ -173,6 +174,8 @@ impl<S: Storage + 'static> AsyncCache<S> {
 }
 
 impl<S: Storage + 'static> Storage for AsyncCache<S> {
+    forward! { this => this.cache; advise, len, most_len, set_len, invalidate, stamp }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let got = self.cache.read_at(at, buf)?;
         self.note_read(at, got);
@@ -204,28 +207,12 @@ impl<S: Storage + 'static> Storage for AsyncCache<S> {
         self.cache.fill_at(at, len, element)
     }
 
-    fn advise(&self, advice: Advice) {
-        self.cache.advise(advice);
-    }
-
     fn rest(&self) {
         if self.cache.is_inherited() {
             return self.cache.give_all();
         }
         // Its own thread writes what is complete.
         self.cache.inner.rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.cache.len()
-    }
-
-    fn most_len(&self) -> u64 {
-        self.cache.most_len()
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.cache.set_len(len)
     }
 
     fn barrier(&self) -> Result<(), StorageError> {
@@ -236,14 +223,6 @@ impl<S: Storage + 'static> Storage for AsyncCache<S> {
     fn sync(&self) -> Result<(), StorageError> {
         self.flush()?;
         self.cache.inner.sync()
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.cache.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.cache.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

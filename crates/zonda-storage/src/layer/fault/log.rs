@@ -1,9 +1,10 @@
 //! `fault:log`: records every change, so that crash tests can replay any prefix of them.
 
 use super::page_cuts;
+use crate::forward;
 use crate::spec::{Below, Building, Plan};
 use crate::storage::fill_by_writes;
-use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use crate::{Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
@@ -168,13 +169,7 @@ impl<S: Storage> Log<S> {
 }
 
 impl<S: Storage> Storage for Log<S> {
-    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        self.inner.read_at(at, buf)
-    }
-
-    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        self.inner.read_ranges(ranges)
-    }
+    forward! { this => this.inner; read_at, read_ranges, advise, rest, len, invalidate, stamp }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
         self.change(
@@ -192,18 +187,6 @@ impl<S: Storage> Storage for Log<S> {
         fill_by_writes(self, at, len, element)
     }
 
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
-    fn rest(&self) {
-        self.inner.rest();
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        self.inner.len()
-    }
-
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.change(|| self.inner.set_len(len), |log| log.push(Entry::SetLen(len)))
     }
@@ -214,14 +197,6 @@ impl<S: Storage> Storage for Log<S> {
 
     fn sync(&self) -> Result<(), StorageError> {
         self.change(|| self.inner.sync(), |log| log.push(Entry::Sync))
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        self.inner.invalidate()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

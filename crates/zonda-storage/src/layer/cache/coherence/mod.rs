@@ -45,7 +45,8 @@ pub(crate) use shared::{MOST_SHARED, Member, Shared};
 use super::background::{self, BackgroundWork};
 use super::{pages, policy};
 use crate::StorageError;
-use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::forward;
+use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
 use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::lock::{Level, Mutex, Rank};
 use lent::Lent;
@@ -286,6 +287,8 @@ impl<S> Drop for Cache<S> {
 }
 
 impl<S: Storage> Storage for Cache<S> {
+    forward! { this => this.inner; advise, most_len, stamp }
+
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let (index, a) = self.place(at);
         if buf.len() <= self.page_bytes() - a
@@ -325,10 +328,6 @@ impl<S: Storage> Storage for Cache<S> {
         self.fill_pages(at, len, element)
     }
 
-    fn advise(&self, advice: Advice) {
-        self.inner.advise(advice);
-    }
-
     fn rest(&self) {
         if self.is_inherited() {
             return self.give_all();
@@ -339,10 +338,6 @@ impl<S: Storage> Storage for Cache<S> {
 
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.len.load(Ordering::Acquire))
-    }
-
-    fn most_len(&self) -> u64 {
-        self.inner.most_len()
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
@@ -361,10 +356,6 @@ impl<S: Storage> Storage for Cache<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.forget_clean()
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
