@@ -18,7 +18,7 @@ pub(super) enum Argument {
     /// A letter that is no option.
     Unknown(char),
     /// An option without the argument that it needs.
-    NoArgument(char),
+    Missing(char),
 }
 
 impl Argument {
@@ -26,9 +26,7 @@ impl Argument {
     pub(super) fn complaint(&self) -> Option<String> {
         match self {
             Argument::Unknown(letter) => Some(format!("invalid option -- '{letter}'")),
-            Argument::NoArgument(letter) => {
-                Some(format!("option requires an argument -- '{letter}'"))
-            }
+            Argument::Missing(letter) => Some(format!("option requires an argument -- '{letter}'")),
             Argument::Option(..) | Argument::Operand(_) => None,
         }
     }
@@ -70,7 +68,7 @@ fn split_for(args: &[OsString], letters: &str, stops_at_operand: bool) -> Vec<Ar
                     rest = b"";
                     pieces.push(match argument {
                         Some(argument) => Argument::Option(letter, Some(argument)),
-                        None => Argument::NoArgument(letter),
+                        None => Argument::Missing(letter),
                     });
                 }
             }

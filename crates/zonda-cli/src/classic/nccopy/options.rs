@@ -110,7 +110,7 @@ impl NccopyOptions {
                     options.set(letter, argument.as_deref().unwrap_or_default())?;
                 }
                 Argument::Operand(operand) => operands.push(operand),
-                Argument::Unknown(_) | Argument::NoArgument(_) => {
+                Argument::Unknown(_) | Argument::Missing(_) => {
                     return Err(NccopyRefusal::Usage(piece.complaint()));
                 }
             }

@@ -74,7 +74,7 @@ impl NcdumpOptions {
                     options.set(&mut flags, letter, argument.as_deref().unwrap_or_default())?;
                 }
                 Argument::Operand(operand) => operands.push(operand),
-                Argument::Unknown(_) | Argument::NoArgument(_) => {
+                Argument::Unknown(_) | Argument::Missing(_) => {
                     return Err(NcdumpRefusal::Usage(piece.complaint()));
                 }
             }
