@@ -27,12 +27,12 @@ pub(crate) struct CProgram<'a> {
     n_arrays: usize,
     /// Constants by variable and index. They are written at the end, when lengths of unlimited dimensions
     /// are known.
-    data: BTreeMap<usize, BTreeMap<Vec<u64>, Constant>>,
+    data: BTreeMap<usize, BTreeMap<Vec<u64>, CConstant>>,
 }
 
 /// A constant of C.
 #[derive(Clone, Debug, Default)]
-struct Constant {
+struct CConstant {
     /// Declarations of the arrays that it points to.
     before: String,
     /// The constant; empty for a character.

@@ -5,7 +5,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use zonda_cdl::{AttributeDef, DataSink, DataSlab, Elements, Fault, Schema, attribute};
+use zonda_cdl::{CdlAttribute, DataSink, DataSlab, Elements, Fault, Schema, attribute};
 use zonda_model::ExtType;
 use zonda_slab::unrank;
 
@@ -102,7 +102,7 @@ impl<'a> FortranProgram<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
         let (content, n) = attribute(schema, att)?;
         let owner = att.var.map_or("nf_global".to_owned(), |var| self.vars[var].clone());
         let (ext, name) = (atomic(att.ty), quoted(&att.name));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-use zonda_cdl::{AttributeDef, DataSink, DataSlab, Elements, Fault, Schema, attribute};
+use zonda_cdl::{CdlAttribute, DataSink, DataSlab, Elements, Fault, Schema, attribute};
 use zonda_model::ExtType;
 use zonda_slab::unrank;
 
@@ -82,7 +82,7 @@ impl<'a> JavaProgram<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
         let (content, n) = attribute(schema, att)?;
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
         let add = match att.var {

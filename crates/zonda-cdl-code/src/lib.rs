@@ -8,7 +8,7 @@ mod names;
 
 use std::path::Path;
 
-use zonda_cdl::{DataSink, Fault, FileKind, Nowhere, Schema, Source, stream};
+use zonda_cdl::{DataSink, Fault, NetCdfKind, Nowhere, Schema, Source, stream};
 
 /// What program to write.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct ProgramOptions<'a> {
     /// The file that the program makes.
     pub target: &'a Path,
     /// The kind of that file. Fortran and Java know the classic one only.
-    pub kind: FileKind,
+    pub kind: NetCdfKind,
     /// Name of the main function, of the program or of the class; `None` for that of the reference.
     pub main: Option<&'a str>,
     /// Whether the program turns filling off.

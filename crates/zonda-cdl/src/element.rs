@@ -7,7 +7,7 @@ use zonda_model::{ExtType, default_fill};
 use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::fault::{Fault, shown};
 use crate::schema::{
-    AttributeDef, FieldDef, Primitive, Schema, TypeClass, TypeDef, TypeRef, VariableDef,
+    CdlAttribute, CdlField, CdlType, CdlVariable, Primitive, Schema, TypeClass, TypeRef,
 };
 
 /// The most bytes of values that are made at once. A short text may ask for large values.
@@ -97,7 +97,7 @@ pub fn encode(
 ///
 /// # Errors
 /// A `_FillValue` that cannot be a value of the type; a type that is too large.
-pub fn fill(schema: &Schema, var: &VariableDef, out: &mut Elements) -> Result<(), Fault> {
+pub fn fill(schema: &Schema, var: &CdlVariable, out: &mut Elements) -> Result<(), Fault> {
     let item = PlacedConstant { at: var.at, value: Constant::Fill };
     encode(schema, var.ty, &item, var.fill.as_ref(), out)
 }
@@ -107,7 +107,7 @@ pub fn fill(schema: &Schema, var: &VariableDef, out: &mut Elements) -> Result<()
 ///
 /// # Errors
 /// A constant that cannot be a value of its type.
-pub fn attribute(schema: &Schema, att: &AttributeDef) -> Result<(Elements, usize), Fault> {
+pub fn attribute(schema: &Schema, att: &CdlAttribute) -> Result<(Elements, usize), Fault> {
     let mut out = Elements::default();
     if att.ty == TypeRef::CHAR {
         characters(&att.values, &mut out.bytes)?;
@@ -201,7 +201,7 @@ impl ConstantEncoder<'_> {
     fn user(
         &self,
         index: usize,
-        ty: &TypeDef,
+        ty: &CdlType,
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
@@ -225,7 +225,7 @@ impl ConstantEncoder<'_> {
     /// The value of an enum member, which is written `Member` or `type.Member`. A name alone is
     /// looked up in the expected type.
     fn member(&self, ty: usize, name: &[u8], at: u64) -> Result<[u8; 8], Fault> {
-        let Some(TypeDef { class: TypeClass::Enum { members, .. }, name: type_name, .. }) =
+        let Some(CdlType { class: TypeClass::Enum { members, .. }, name: type_name, .. }) =
             self.schema.types.get(ty)
         else {
             return Err(Fault::at(at, "this type has no members"));
@@ -274,8 +274,8 @@ impl ConstantEncoder<'_> {
 
     fn compound(
         &self,
-        ty: &TypeDef,
-        fields: &[FieldDef],
+        ty: &CdlType,
+        fields: &[CdlField],
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
@@ -302,7 +302,7 @@ impl ConstantEncoder<'_> {
 
     fn field(
         &self,
-        field: &FieldDef,
+        field: &CdlField,
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,

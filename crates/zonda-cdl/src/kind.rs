@@ -2,7 +2,7 @@
 
 /// A kind of netCDF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileKind {
+pub enum NetCdfKind {
     /// CDF-1.
     Classic,
     /// CDF-2.
@@ -16,61 +16,61 @@ pub enum FileKind {
 }
 
 /// Names of kinds, as the options `-k` and `-v` and the attribute `_Format` have them.
-const NAMES: [(&str, FileKind); 29] = [
-    ("classic", FileKind::Classic),
-    ("nc3", FileKind::Classic),
-    ("1", FileKind::Classic),
-    ("64-bit offset", FileKind::Offset64),
-    ("nc6", FileKind::Offset64),
-    ("2", FileKind::Offset64),
-    ("64-bit-offset", FileKind::Offset64),
-    ("netCDF-4", FileKind::NetCdf4),
-    ("nc4", FileKind::NetCdf4),
-    ("3", FileKind::NetCdf4),
-    ("netCDF4", FileKind::NetCdf4),
-    ("hdf5", FileKind::NetCdf4),
-    ("enhanced", FileKind::NetCdf4),
-    ("netcdf-4", FileKind::NetCdf4),
-    ("netcdf4", FileKind::NetCdf4),
-    ("netCDF-4 classic model", FileKind::NetCdf4Classic),
-    ("nc7", FileKind::NetCdf4Classic),
-    ("4", FileKind::NetCdf4Classic),
-    ("netCDF-4-classic", FileKind::NetCdf4Classic),
-    ("netCDF-4_classic", FileKind::NetCdf4Classic),
-    ("netCDF4_classic", FileKind::NetCdf4Classic),
-    ("hdf5-nc3", FileKind::NetCdf4Classic),
-    ("enhanced-nc3", FileKind::NetCdf4Classic),
-    ("5", FileKind::Data64),
-    ("64-bit-data", FileKind::Data64),
-    ("64-bit data", FileKind::Data64),
-    ("nc5", FileKind::Data64),
-    ("cdf5", FileKind::Data64),
-    ("cdf-5", FileKind::Data64),
+const NAMES: [(&str, NetCdfKind); 29] = [
+    ("classic", NetCdfKind::Classic),
+    ("nc3", NetCdfKind::Classic),
+    ("1", NetCdfKind::Classic),
+    ("64-bit offset", NetCdfKind::Offset64),
+    ("nc6", NetCdfKind::Offset64),
+    ("2", NetCdfKind::Offset64),
+    ("64-bit-offset", NetCdfKind::Offset64),
+    ("netCDF-4", NetCdfKind::NetCdf4),
+    ("nc4", NetCdfKind::NetCdf4),
+    ("3", NetCdfKind::NetCdf4),
+    ("netCDF4", NetCdfKind::NetCdf4),
+    ("hdf5", NetCdfKind::NetCdf4),
+    ("enhanced", NetCdfKind::NetCdf4),
+    ("netcdf-4", NetCdfKind::NetCdf4),
+    ("netcdf4", NetCdfKind::NetCdf4),
+    ("netCDF-4 classic model", NetCdfKind::NetCdf4Classic),
+    ("nc7", NetCdfKind::NetCdf4Classic),
+    ("4", NetCdfKind::NetCdf4Classic),
+    ("netCDF-4-classic", NetCdfKind::NetCdf4Classic),
+    ("netCDF-4_classic", NetCdfKind::NetCdf4Classic),
+    ("netCDF4_classic", NetCdfKind::NetCdf4Classic),
+    ("hdf5-nc3", NetCdfKind::NetCdf4Classic),
+    ("enhanced-nc3", NetCdfKind::NetCdf4Classic),
+    ("5", NetCdfKind::Data64),
+    ("64-bit-data", NetCdfKind::Data64),
+    ("64-bit data", NetCdfKind::Data64),
+    ("nc5", NetCdfKind::Data64),
+    ("cdf5", NetCdfKind::Data64),
+    ("cdf-5", NetCdfKind::Data64),
 ];
 
-impl FileKind {
+impl NetCdfKind {
     /// The kind of that name.
     #[must_use]
-    pub fn named(name: &[u8]) -> Option<FileKind> {
+    pub fn named(name: &[u8]) -> Option<NetCdfKind> {
         NAMES.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, kind)| *kind)
     }
 
     /// Whether the data model is the classic one, with unsigned types or without.
     #[must_use]
     pub fn is_classic_model(self) -> bool {
-        self != FileKind::NetCdf4
+        self != NetCdfKind::NetCdf4
     }
 
     /// Whether unsigned and 64-bit integers are types.
     #[must_use]
     pub fn has_all_integers(self) -> bool {
-        matches!(self, FileKind::Data64 | FileKind::NetCdf4)
+        matches!(self, NetCdfKind::Data64 | NetCdfKind::NetCdf4)
     }
 
     /// Whether files are HDF5.
     #[must_use]
     pub fn is_hdf5(self) -> bool {
-        matches!(self, FileKind::NetCdf4 | FileKind::NetCdf4Classic)
+        matches!(self, NetCdfKind::NetCdf4 | NetCdfKind::NetCdf4Classic)
     }
 }
 
@@ -91,11 +91,11 @@ impl Needs {
     }
 
     /// The simplest kind that has all features.
-    pub(crate) fn kind(&self) -> FileKind {
+    pub(crate) fn kind(&self) -> NetCdfKind {
         match () {
-            () if self.enhanced.is_some() || self.storage.is_some() => FileKind::NetCdf4,
-            () if self.integers.is_some() => FileKind::Data64,
-            () => FileKind::Classic,
+            () if self.enhanced.is_some() || self.storage.is_some() => NetCdfKind::NetCdf4,
+            () if self.integers.is_some() => NetCdfKind::Data64,
+            () => NetCdfKind::Classic,
         }
     }
 }
@@ -107,27 +107,27 @@ mod tests {
     #[test]
     fn names() {
         for (name, kind) in [
-            ("classic", Some(FileKind::Classic)),
-            ("64-bit offset", Some(FileKind::Offset64)),
-            ("cdf5", Some(FileKind::Data64)),
-            ("3", Some(FileKind::NetCdf4)),
-            ("4", Some(FileKind::NetCdf4Classic)),
-            ("enhanced-nc3", Some(FileKind::NetCdf4Classic)),
+            ("classic", Some(NetCdfKind::Classic)),
+            ("64-bit offset", Some(NetCdfKind::Offset64)),
+            ("cdf5", Some(NetCdfKind::Data64)),
+            ("3", Some(NetCdfKind::NetCdf4)),
+            ("4", Some(NetCdfKind::NetCdf4Classic)),
+            ("enhanced-nc3", Some(NetCdfKind::NetCdf4Classic)),
             ("6", None),
             ("", None),
             ("Classic", None),
         ] {
-            assert_eq!(FileKind::named(name.as_bytes()), kind, "{name}");
+            assert_eq!(NetCdfKind::named(name.as_bytes()), kind, "{name}");
         }
     }
 
     #[test]
     fn least_kind_that_serves() {
         let mut needs = Needs::default();
-        assert_eq!(needs.kind(), FileKind::Classic);
+        assert_eq!(needs.kind(), NetCdfKind::Classic);
         needs.integers = Some(1);
-        assert_eq!(needs.kind(), FileKind::Data64);
+        assert_eq!(needs.kind(), NetCdfKind::Data64);
         needs.enhanced(3, "a group");
-        assert_eq!(needs.kind(), FileKind::NetCdf4);
+        assert_eq!(needs.kind(), NetCdfKind::NetCdf4);
     }
 }

@@ -3,6 +3,7 @@
 
 mod constant;
 mod data;
+mod dialect;
 mod element;
 mod fault;
 mod infer;
@@ -16,12 +17,13 @@ mod tuning;
 
 pub use constant::{Constant, NumberConstant, PlacedConstant};
 pub use data::{DataSink, DataSlab, Nowhere, stream};
+pub use dialect::Dialect;
 pub use element::{Elements, VlenPieces, attribute, encode, fill, general};
 pub use fault::Fault;
-pub use kind::FileKind;
-pub use parser::{Dialect, parse};
+pub use kind::NetCdfKind;
+pub use parser::parse;
 pub use schema::{
-    AttributeDef, DimensionDef, Endian, FieldDef, GroupDef, MemberDef, Primitive, Quantizer,
-    Schema, StorageLayout, TypeClass, TypeDef, TypeRef, VariableDef, VariableStorage,
+    CdlAttribute, CdlDimension, CdlEnumMember, CdlField, CdlGroup, CdlType, CdlVariable, Endian,
+    Primitive, Quantizer, Schema, StorageLayout, TypeClass, TypeRef, VariableStorage,
 };
 pub use source::Source;

@@ -6,8 +6,8 @@
 use zonda_model::ExtType;
 
 use crate::constant::PlacedConstant;
-use crate::kind::{FileKind, Needs};
-use crate::parser::Dialect;
+use crate::dialect::Dialect;
+use crate::kind::{Needs, NetCdfKind};
 
 /// A type that CDL has by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub enum TypeRef {
 
 /// A group; the first one is the root.
 #[derive(Clone, Debug)]
-pub struct GroupDef {
+pub struct CdlGroup {
     /// Name; of the root, that of the dataset.
     pub name: Vec<u8>,
     /// The group around it; `None` for the root.
@@ -40,7 +40,7 @@ pub struct GroupDef {
 
 /// A type that the text defines.
 #[derive(Clone, Debug)]
-pub struct TypeDef {
+pub struct CdlType {
     /// Group.
     pub group: usize,
     /// Name.
@@ -65,7 +65,7 @@ pub enum TypeClass {
         /// Type of the integers.
         base: ExtType,
         /// Names and values.
-        members: Vec<MemberDef>,
+        members: Vec<CdlEnumMember>,
     },
     /// Sequences of any length.
     Vlen {
@@ -73,12 +73,12 @@ pub enum TypeClass {
         base: TypeRef,
     },
     /// Fields.
-    Compound(Vec<FieldDef>),
+    Compound(Vec<CdlField>),
 }
 
 /// A member of an enum type.
 #[derive(Clone, Debug)]
-pub struct MemberDef {
+pub struct CdlEnumMember {
     /// Name.
     pub name: Vec<u8>,
     /// Value: the first bytes, as many as the base type has, in native order.
@@ -87,7 +87,7 @@ pub struct MemberDef {
 
 /// A field of a compound type.
 #[derive(Clone, Debug)]
-pub struct FieldDef {
+pub struct CdlField {
     /// Name.
     pub name: Vec<u8>,
     /// Type.
@@ -100,7 +100,7 @@ pub struct FieldDef {
 
 /// A dimension.
 #[derive(Clone, Debug)]
-pub struct DimensionDef {
+pub struct CdlDimension {
     /// Group.
     pub group: usize,
     /// Name.
@@ -115,7 +115,7 @@ pub struct DimensionDef {
 
 /// A variable.
 #[derive(Clone, Debug)]
-pub struct VariableDef {
+pub struct CdlVariable {
     /// Group.
     pub group: usize,
     /// Name.
@@ -192,7 +192,7 @@ pub enum Quantizer {
 
 /// An attribute.
 #[derive(Clone, Debug)]
-pub struct AttributeDef {
+pub struct CdlAttribute {
     /// Group; that of the variable if the attribute belongs to one.
     pub group: usize,
     /// Variable; `None` for an attribute of the group.
@@ -211,17 +211,17 @@ pub struct AttributeDef {
 #[derive(Clone, Debug)]
 pub struct Schema {
     /// Groups, each after the group around it.
-    pub groups: Vec<GroupDef>,
+    pub groups: Vec<CdlGroup>,
     /// Types, each after the types of its parts.
-    pub types: Vec<TypeDef>,
+    pub types: Vec<CdlType>,
     /// Dimensions.
-    pub dims: Vec<DimensionDef>,
+    pub dims: Vec<CdlDimension>,
     /// Variables.
-    pub vars: Vec<VariableDef>,
+    pub vars: Vec<CdlVariable>,
     /// Attributes.
-    pub atts: Vec<AttributeDef>,
+    pub atts: Vec<CdlAttribute>,
     /// The value of `_Format`.
-    pub format: Option<FileKind>,
+    pub format: Option<NetCdfKind>,
     pub(crate) needs: Needs,
     pub(crate) dialect: Dialect,
 }
@@ -322,7 +322,7 @@ impl Schema {
     /// The kind of file if none is asked for: that of `_Format`, else the simplest that has all
     /// features of the text.
     #[must_use]
-    pub fn kind(&self) -> FileKind {
+    pub fn kind(&self) -> NetCdfKind {
         self.format.unwrap_or_else(|| self.needs.kind())
     }
 
@@ -334,7 +334,7 @@ impl Schema {
 
     /// Replaces types that a kind of file lacks: variables of 64-bit integers become ints, as in
     /// the reference.
-    pub fn settle(&mut self, kind: FileKind) {
+    pub fn settle(&mut self, kind: NetCdfKind) {
         if kind.has_all_integers() {
             return;
         }
@@ -356,7 +356,7 @@ impl Schema {
     pub fn group_path(&self, group: usize) -> Vec<u8> {
         let mut parts: Vec<&[u8]> = Vec::new();
         let mut next = self.groups.get(group);
-        while let Some(GroupDef { parent: Some(parent), name, .. }) = next {
+        while let Some(CdlGroup { parent: Some(parent), name, .. }) = next {
             parts.push(name);
             next = self.groups.get(*parent);
         }

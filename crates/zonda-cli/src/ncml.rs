@@ -10,7 +10,8 @@ use std::io::Write;
 use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, NcError, VarId, VarRef};
 
 use crate::cdl::header::var_id;
-use crate::cdl::values::{CdlValue, Precision, push_with_point};
+use crate::cdl::value::CdlValue;
+use crate::cdl::values::{Precision, push_with_point};
 use crate::failure::Result;
 use crate::markup;
 use crate::placed;

@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
 //! ```
-//! use zonda_plot::{Axis, AxisKind, Field, Format, MapOptions, map};
+//! use zonda_plot::{Axis, AxisKind, Format, MapField, MapOptions, map};
 //!
-//! let field = Field {
+//! let field = MapField {
 //!     columns: 3,
 //!     rows: 2,
 //!     values: &[280.0, 281.5, 283.0, 290.0, f64::NAN, 292.0],

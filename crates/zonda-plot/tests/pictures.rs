@@ -1,8 +1,8 @@
 //! Whole pictures: the texts of an SVG, the same bytes for the same chart, nothing from the machine.
 
 use zonda_plot::{
-    Access, Axis, AxisKind, Chart, Curve, Direction, Field, Format, LineOptions, MapOptions,
-    OffsetOptions, OffsetPanel, lines, map, offsets,
+    AccessDirection, Axis, AxisKind, Chart, Curve, FileAccess, Format, LineOptions, MapField,
+    MapOptions, OffsetOptions, OffsetPanel, lines, map, offsets,
 };
 
 fn a_map() -> Chart {
@@ -10,7 +10,7 @@ fn a_map() -> Chart {
         (0..12 * 6).map(|i| if i == 40 { f64::NAN } else { f64::from(i) }).collect();
     let x: Vec<f64> = (0..12).map(|i| f64::from(i) * 30.0).collect();
     let y: Vec<f64> = (0..6).map(|i| f64::from(i) * 30.0 - 75.0).collect();
-    let field = Field {
+    let field = MapField {
         columns: 12,
         rows: 6,
         values: &values,
@@ -36,13 +36,13 @@ fn a_line() -> Chart {
 }
 
 fn an_offset_chart() -> Chart {
-    let accesses: Vec<Access> = (0u32..100)
-        .map(|i| Access {
+    let accesses: Vec<FileAccess> = (0u32..100)
+        .map(|i| FileAccess {
             start_s: f64::from(i) * 1e-4,
             took_s: 1e-5,
             offset: u64::from(i) * 77_777 % 1_000_000,
             len_bytes: 4096,
-            direction: if i % 3 == 0 { Direction::Read } else { Direction::Write },
+            direction: if i % 3 == 0 { AccessDirection::Read } else { AccessDirection::Write },
         })
         .collect();
     let panel =

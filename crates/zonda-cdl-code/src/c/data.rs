@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use zonda_cdl::{
-    DataSink, DataSlab, Elements, Fault, Primitive, Schema, TypeClass, TypeRef, VariableDef, fill,
+    CdlVariable, DataSink, DataSlab, Elements, Fault, Primitive, Schema, TypeClass, TypeRef, fill,
 };
 use zonda_slab::unrank;
 
 use super::constants::{character, joined, nested, number, quoted};
-use super::{CProgram, Constant};
+use super::{CConstant, CProgram};
 
 /// The most values that one call puts, as in programs of the reference.
 const MOST_AT_ONCE: u64 = 1024;
@@ -21,7 +21,7 @@ impl CProgram<'_> {
         &mut self,
         schema: &Schema,
         var: usize,
-        constants: &BTreeMap<u64, Constant>,
+        constants: &BTreeMap<u64, CConstant>,
     ) -> Result<(), Fault> {
         let variable = &schema.vars[var];
         let fill = self.fill_value(schema, variable)?;
@@ -43,7 +43,7 @@ impl CProgram<'_> {
                 unrank(first / row, &shape[..outer], &mut start[..outer]);
                 count[..outer].fill(1);
             }
-            let values: Vec<&Constant> =
+            let values: Vec<&CConstant> =
                 (first..first + row).map(|n| constants.get(&n).unwrap_or(&fill)).collect();
             self.put_slab(variable, var, (&start, &count), &values);
             first += row;
@@ -51,7 +51,7 @@ impl CProgram<'_> {
         Ok(())
     }
 
-    fn put_scalar(&mut self, variable: &VariableDef, var: usize, value: &Constant) {
+    fn put_scalar(&mut self, variable: &CdlVariable, var: usize, value: &CConstant) {
         let (group, stem) = (self.groups[variable.group].clone(), self.vars[var].clone());
         let ty = self.c_type(variable.ty);
         self.line("    {\n    size_t count = 0;");
@@ -68,10 +68,10 @@ impl CProgram<'_> {
     /// One call, with arrays for its arguments.
     fn put_slab(
         &mut self,
-        variable: &VariableDef,
+        variable: &CdlVariable,
         var: usize,
         (start, count): (&[u64], &[u64]),
-        values: &[&Constant],
+        values: &[&CConstant],
     ) {
         let (group, stem) = (self.groups[variable.group].clone(), self.vars[var].clone());
         self.line("    {");
@@ -95,11 +95,11 @@ impl CProgram<'_> {
     }
 
     /// The fill value of a variable.
-    fn fill_value(&mut self, schema: &Schema, var: &VariableDef) -> Result<Constant, Fault> {
+    fn fill_value(&mut self, schema: &Schema, var: &CdlVariable) -> Result<CConstant, Fault> {
         let mut values = Elements::default();
         fill(schema, var, &mut values)?;
         let byte = values.bytes.first().copied().unwrap_or(0);
-        let mut constant = Constant { byte, ..Constant::default() };
+        let mut constant = CConstant { byte, ..CConstant::default() };
         constant.text = self.value(schema, var.ty, &values.bytes, &values, &mut constant.before);
         Ok(constant)
     }
@@ -214,7 +214,7 @@ impl DataSink for CProgram<'_> {
         let size = schema.size_of(variable.ty).max(1);
         for (n, bytes) in values.bytes.chunks_exact(size).enumerate() {
             let byte = bytes.first().copied().unwrap_or(0);
-            let mut constant = Constant { byte, ..Constant::default() };
+            let mut constant = CConstant { byte, ..CConstant::default() };
             if variable.ty != TypeRef::CHAR {
                 let before = &mut constant.before;
                 constant.text = self.value(schema, variable.ty, bytes, values, before);

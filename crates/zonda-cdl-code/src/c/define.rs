@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 
 use zonda_cdl::{
-    AttributeDef, Endian, Fault, FieldDef, FileKind, Primitive, Quantizer, Schema, StorageLayout,
-    TypeClass, TypeDef, TypeRef, VariableDef, VariableStorage, attribute,
+    CdlAttribute, CdlField, CdlType, CdlVariable, Endian, Fault, NetCdfKind, Primitive, Quantizer,
+    Schema, StorageLayout, TypeClass, TypeRef, VariableStorage, attribute,
 };
 
 use super::constants::{c_type, family, joined, number, quoted};
@@ -111,11 +111,11 @@ impl CProgram<'_> {
     fn create_file(&mut self, schema: &Schema) {
         self.line("    /* enter define mode */");
         let mode = match self.options.kind {
-            FileKind::Classic => "NC_CLOBBER",
-            FileKind::Offset64 => "NC_CLOBBER|NC_64BIT_OFFSET",
-            FileKind::Data64 => "NC_CLOBBER|NC_64BIT_DATA",
-            FileKind::NetCdf4 => "NC_CLOBBER|NC_NETCDF4",
-            FileKind::NetCdf4Classic => "NC_CLOBBER|NC_NETCDF4|NC_CLASSIC_MODEL",
+            NetCdfKind::Classic => "NC_CLOBBER",
+            NetCdfKind::Offset64 => "NC_CLOBBER|NC_64BIT_OFFSET",
+            NetCdfKind::Data64 => "NC_CLOBBER|NC_64BIT_DATA",
+            NetCdfKind::NetCdf4 => "NC_CLOBBER|NC_NETCDF4",
+            NetCdfKind::NetCdf4Classic => "NC_CLOBBER|NC_NETCDF4|NC_CLASSIC_MODEL",
         };
         self.call(format!("nc_create({}, {mode}, &ncid)", self.quoted_target()));
         if !self.options.kind.is_classic_model() {
@@ -163,7 +163,7 @@ impl CProgram<'_> {
     }
 
     fn declare_type(&mut self, schema: &Schema, index: usize) {
-        let TypeDef { class, size, .. } = &schema.types[index];
+        let CdlType { class, size, .. } = &schema.types[index];
         let (name, parts) = (self.types[index].ty.clone(), self.types[index].parts.clone());
         match class {
             TypeClass::Opaque => self.line(format!("typedef unsigned char {name}[{size}];")),
@@ -227,7 +227,7 @@ impl CProgram<'_> {
     }
 
     /// Calls that add fields to a compound type; `lead` is the first arguments of each.
-    fn insert_fields(&mut self, fields: &[FieldDef], names: &[String], c_name: &str, lead: &str) {
+    fn insert_fields(&mut self, fields: &[CdlField], names: &[String], c_name: &str, lead: &str) {
         for (field, part) in fields.iter().zip(names) {
             if !field.dims.is_empty() {
                 let (n, lengths) = (field.dims.len(), joined(&field.dims));
@@ -245,7 +245,7 @@ impl CProgram<'_> {
     }
 
     /// Arrays that the calls about the storage of a variable take.
-    fn declare_storage(&mut self, index: usize, var: &VariableDef) {
+    fn declare_storage(&mut self, index: usize, var: &CdlVariable) {
         let stem = self.vars[index].clone();
         if let Some(sizes) = &var.special.chunk_sizes {
             let (n, sizes) = (sizes.len(), joined(sizes));
@@ -262,7 +262,7 @@ impl CProgram<'_> {
         }
     }
 
-    fn define_variable(&mut self, index: usize, var: &VariableDef) {
+    fn define_variable(&mut self, index: usize, var: &CdlVariable) {
         let (group, stem) = (self.groups[var.group].clone(), self.vars[index].clone());
         let (ty, name, id) = (self.nc_type(var.ty), quoted(&var.name), format!("{stem}_id"));
         for (at, dim) in var.dims.iter().enumerate() {
@@ -325,7 +325,7 @@ impl CProgram<'_> {
         }
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
         let group = self.groups[att.group].clone();
         let owner = att.var.map_or("NC_GLOBAL".to_owned(), |var| self.vars[var].clone() + "_id");
         let (values, n) = attribute(schema, att)?;

@@ -5,10 +5,10 @@ use super::fast::{self, FastEnd};
 use super::run::ValueRun;
 use super::{DataSink, is_text, lengths, tokens};
 use crate::constant::{Constant, PlacedConstant};
+use crate::dialect::Dialect;
 use crate::element::{self, Elements};
 use crate::fault::{Fault, shown};
 use crate::lexer::Token;
-use crate::parser::Dialect;
 use crate::schema::Schema;
 use crate::source::Source;
 

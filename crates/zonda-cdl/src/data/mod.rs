@@ -9,68 +9,20 @@ mod fast;
 mod flat;
 mod nested;
 mod run;
+mod sink;
 mod slab;
 
+use sink::refused;
+pub use sink::{DataSink, DataSlab, Nowhere};
+
+use crate::dialect::Dialect;
 use crate::element::{self, Elements};
 use crate::fault::Fault;
 use crate::lexer::{Cursor, Lexer, Token};
-use crate::parser::Dialect;
 use crate::parser::tokens::Tokens;
-use crate::schema::{Schema, TypeRef, VariableDef};
+use crate::schema::{CdlVariable, Schema, TypeRef};
 use crate::source::Source;
 use run::ValueRun;
-
-/// A box of a variable, to which values belong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DataSlab<'a> {
-    /// Index of the first value, one for each dimension.
-    pub start: &'a [u64],
-    /// Values along each dimension.
-    pub count: &'a [u64],
-}
-
-/// Takes the data of variables.
-pub trait DataSink {
-    /// Takes values of the variable with the number `var`, in row-major order.
-    ///
-    /// # Errors
-    /// A message.
-    fn put(
-        &mut self,
-        schema: &Schema,
-        var: usize,
-        slab: DataSlab<'_>,
-        values: &mut Elements,
-    ) -> Result<(), String>;
-
-    /// Whether elements of the variable that are not put get its fill value without a put.
-    fn fills(&self, schema: &Schema, var: usize) -> bool;
-
-    /// Takes a warning.
-    fn warn(&mut self, fault: &Fault);
-}
-
-/// Takes all data and ignores it.
-#[derive(Clone, Copy, Debug)]
-pub struct Nowhere;
-
-impl DataSink for Nowhere {
-    fn put(
-        &mut self,
-        _: &Schema,
-        _: usize,
-        _: DataSlab<'_>,
-        _: &mut Elements,
-    ) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn fills(&self, _: &Schema, _: usize) -> bool {
-        true
-    }
-
-    fn warn(&mut self, _: &Fault) {}
-}
 
 /// Reads the data of all variables, and sets the lengths of unlimited dimensions in the schema.
 ///
@@ -140,7 +92,7 @@ fn tokens<'s>(
     Ok(tokens)
 }
 
-fn lengths(schema: &Schema, var: &VariableDef) -> Vec<u64> {
+fn lengths(schema: &Schema, var: &CdlVariable) -> Vec<u64> {
     var.dims.iter().map(|dim| schema.dims[*dim].len).collect()
 }
 
@@ -185,20 +137,15 @@ fn put_last(schema: &Schema, var: usize, sink: &mut dyn DataSink) -> Result<(), 
     sink.put(schema, var, slab, &mut values).map_err(|why| refused(variable, why))
 }
 
-/// Makes a fault of a message of the sink about a variable.
-fn refused(var: &VariableDef, why: String) -> Fault {
-    Fault::at(var.data.map_or(var.at, |(begin, _)| begin.saturating_sub(1)), why)
-}
-
 /// Strings are padded to a multiple of this many bytes; 1 means that they are not.
-fn unit(schema: &Schema, var: &VariableDef) -> u64 {
+fn unit(schema: &Schema, var: &CdlVariable) -> u64 {
     match var.dims[..] {
         [_, .., last] if !schema.dims[last].unlimited => schema.dims[last].len.max(1),
         _ => 1,
     }
 }
 
-fn is_text(var: &VariableDef) -> bool {
+fn is_text(var: &CdlVariable) -> bool {
     var.ty == TypeRef::CHAR
 }
 

@@ -1,7 +1,7 @@
 //! Collects consecutive values of a variable for the sink.
 
+use super::sink::{DataSink, DataSlab, refused};
 use super::slab::slabs;
-use super::{DataSink, DataSlab, refused};
 use crate::constant::{Constant, PlacedConstant};
 use crate::element::{self, Elements};
 use crate::fault::Fault;

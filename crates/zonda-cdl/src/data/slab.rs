@@ -55,9 +55,9 @@ pub(super) fn index(lengths: &[u64], n: u64) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    type Boxes = Vec<(Vec<u64>, Vec<u64>)>;
+    type BoxList = Vec<(Vec<u64>, Vec<u64>)>;
 
-    fn boxes(shape: &[u64], from: u64, n: u64) -> Boxes {
+    fn boxes(shape: &[u64], from: u64, n: u64) -> BoxList {
         let mut out = Vec::new();
         let mut sum = 0;
         let done: Result<(), ()> = slabs(shape, from, n, |start, count, values| {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(boxes(&[0, 3, 4], 0, 24), [(vec![0, 0, 0], vec![2, 3, 4])]);
         assert_eq!(boxes(&[9], 2, 5), [(vec![2], vec![5])]);
         assert_eq!(boxes(&[], 0, 1), [(vec![], vec![])]);
-        let parts: Boxes = vec![
+        let parts: BoxList = vec![
             (vec![0, 1, 2], vec![1, 1, 2]),
             (vec![0, 2, 0], vec![1, 1, 4]),
             (vec![1, 0, 0], vec![1, 3, 4]),

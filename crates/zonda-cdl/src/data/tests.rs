@@ -1,5 +1,6 @@
 use super::*;
-use crate::parser::{Dialect, parse};
+use crate::dialect::Dialect;
+use crate::parser::parse;
 
 /// Variable, start, count and bytes of a put.
 type Put = (usize, Vec<u64>, Vec<u64>, Vec<u8>);

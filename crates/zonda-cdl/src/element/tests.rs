@@ -1,5 +1,6 @@
 use super::*;
-use crate::parser::{Dialect, parse};
+use crate::dialect::Dialect;
+use crate::parser::parse;
 use crate::source::Source;
 
 /// The values of an attribute `a` of the root, made by a text around them.

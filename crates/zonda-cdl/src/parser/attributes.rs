@@ -5,7 +5,7 @@ use crate::constant::{Constant, PlacedConstant};
 use crate::fault::Fault;
 use crate::infer;
 use crate::names::NameReference;
-use crate::schema::{AttributeDef, TypeRef};
+use crate::schema::{CdlAttribute, TypeRef};
 
 /// The attribute that is also the fill value.
 const FILL_VALUE: &[u8] = b"_FillValue";
@@ -78,7 +78,7 @@ impl Parser<'_> {
         };
         self.uses(owner_at, ty);
         let group = var.map_or(self.group, |var| self.schema.vars[var].group);
-        self.schema.atts.push(AttributeDef { group, var, name, ty, values, at });
+        self.schema.atts.push(CdlAttribute { group, var, name, ty, values, at });
         Ok(())
     }
 }

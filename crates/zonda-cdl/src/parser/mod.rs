@@ -10,12 +10,13 @@ pub(crate) mod tokens;
 mod types;
 
 use crate::constant::NumberConstant;
+use crate::dialect::Dialect;
 use crate::fault::{Fault, shown};
-use crate::kind::{FileKind, Needs};
+use crate::kind::{Needs, NetCdfKind};
 use crate::lexer::{Lexer, Token};
 use crate::names::{NameReference, NameSpace, NameTable, soft_primitive};
 use crate::schema::{
-    DimensionDef, GroupDef, Primitive, Schema, TypeRef, VariableDef, VariableStorage,
+    CdlDimension, CdlGroup, CdlVariable, Primitive, Schema, TypeRef, VariableStorage,
 };
 use crate::source::Source;
 use tokens::Tokens;
@@ -23,17 +24,6 @@ use zonda_model::ExtType;
 
 /// The most groups within groups. A limit is needed, because names are looked up in all of them.
 const MOST_NESTED_GROUPS: usize = 1000;
-
-/// The language of the text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
-    /// That of `ncgen`.
-    #[default]
-    Enhanced,
-    /// That of `ncgen3`: without groups, own types, strings and unsigned integers. Hexadecimal numbers are
-    /// integers, and attributes about storage are attributes like others.
-    Classic,
-}
 
 /// The section of a group that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +48,7 @@ pub fn parse(
     source: &Source,
     dialect: Dialect,
     name: Option<&[u8]>,
-    kind: Option<FileKind>,
+    kind: Option<NetCdfKind>,
 ) -> Result<Schema, Fault> {
     let mut tokens = Tokens::new(Lexer::new(source))?;
     let at = tokens.at();
@@ -69,7 +59,7 @@ pub fn parse(
     let own = tokens.lexer().dataset_name()?;
     tokens.lexer().hex_integers = dialect == Dialect::Classic;
     tokens.advance()?;
-    let root = GroupDef { name: name.map_or(own, <[u8]>::to_vec), parent: None, at };
+    let root = CdlGroup { name: name.map_or(own, <[u8]>::to_vec), parent: None, at };
     let schema = Schema {
         groups: vec![root],
         types: Vec::new(),
@@ -97,7 +87,7 @@ struct Parser<'s> {
     schema: Schema,
     names: NameTable,
     dialect: Dialect,
-    kind: Option<FileKind>,
+    kind: Option<NetCdfKind>,
     /// The number of the group that is read.
     group: usize,
 }
@@ -164,7 +154,7 @@ impl Parser<'_> {
             return Err(Fault::at(at, why).over(name.len()));
         }
         self.names.add_group(Some(self.group));
-        self.schema.groups.push(GroupDef { name, parent: Some(self.group), at });
+        self.schema.groups.push(CdlGroup { name, parent: Some(self.group), at });
         self.group = index;
         self.tokens.expect(b'{')
     }
@@ -235,7 +225,7 @@ impl Parser<'_> {
     /// are keywords. (Variables may be named like types, and in HDF5 files often are.)
     fn check_name(&self, at: u64, name: &[u8]) -> Result<(), Fault> {
         let is_type = match (soft_primitive(name), self.kind) {
-            (Some(Primitive::String), Some(kind)) => kind == FileKind::NetCdf4,
+            (Some(Primitive::String), Some(kind)) => kind == NetCdfKind::NetCdf4,
             (Some(Primitive::Atomic(_)), Some(kind)) => kind.has_all_integers(),
             _ => false,
         };
@@ -297,7 +287,7 @@ impl Parser<'_> {
                 let why = format!("there is a dimension {} already", shown(&name));
                 return Err(Fault::at(at, why).over(name.len()));
             }
-            self.schema.dims.push(DimensionDef { group: self.group, name, len, unlimited, at });
+            self.schema.dims.push(CdlDimension { group: self.group, name, len, unlimited, at });
             if !self.tokens.accept(b',')? {
                 return Ok(());
             }
@@ -352,7 +342,7 @@ impl Parser<'_> {
             }
             self.uses(at, ty);
             let (group, special) = (self.group, VariableStorage::default());
-            let var = VariableDef { group, name, ty, dims, special, fill: None, data: None, at };
+            let var = CdlVariable { group, name, ty, dims, special, fill: None, data: None, at };
             self.schema.vars.push(var);
             if !self.tokens.accept(b',')? {
                 return Ok(());
@@ -387,7 +377,7 @@ impl Parser<'_> {
 
     /// Completes the schema with what is known only at the end of the text.
     fn finish(mut self) -> Result<Schema, Fault> {
-        let unlimited: Vec<&DimensionDef> =
+        let unlimited: Vec<&CdlDimension> =
             self.schema.dims.iter().filter(|dim| dim.unlimited).collect();
         if let [_, second, ..] = unlimited[..] {
             let at = second.at;

@@ -5,7 +5,7 @@ use zonda_model::filter_text;
 use super::Parser;
 use crate::constant::{Constant, PlacedConstant};
 use crate::fault::Fault;
-use crate::kind::FileKind;
+use crate::kind::NetCdfKind;
 use crate::schema::{Endian, Quantizer, StorageLayout};
 
 /// Special attributes of the whole file. All but `_Format` have no effect, because they follow from
@@ -138,7 +138,7 @@ impl Parser<'_> {
             return Ok(false);
         }
         if name == b"_Format" {
-            match FileKind::named(value.text()?) {
+            match NetCdfKind::named(value.text()?) {
                 Some(kind) => self.schema.format = Some(kind),
                 None => return value.refuse("a kind of file such as \"netCDF-4\""),
             }

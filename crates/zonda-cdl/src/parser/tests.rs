@@ -1,5 +1,5 @@
 use super::*;
-use crate::kind::FileKind;
+use crate::kind::NetCdfKind;
 use crate::schema::{Endian, StorageLayout, TypeClass};
 use proptest::prelude::*;
 
@@ -90,28 +90,28 @@ fn special_attributes() {
     );
     assert_eq!((special.endianness, special.no_fill), (Some(Endian::Big), Some(true)));
     assert_eq!(special.filters, [(2, vec![4]), (1, vec![9])]);
-    assert_eq!(made.kind(), FileKind::NetCdf4Classic);
+    assert_eq!(made.kind(), NetCdfKind::NetCdf4Classic);
     assert_eq!(made.atts.len(), 2);
 }
 
 #[test]
 fn kinds_follow_from_what_is_used() {
     for (text, kind) in [
-        ("variables: int v ;", FileKind::Classic),
-        ("variables: ubyte v ;", FileKind::Data64),
-        (":a = 3000000000 ;", FileKind::Data64),
-        ("variables: string v ;", FileKind::NetCdf4),
-        ("group: g { }", FileKind::NetCdf4),
-        ("types: opaque(1) o ;", FileKind::NetCdf4),
-        ("dimensions: a = UNLIMITED ; b = UNLIMITED ;", FileKind::NetCdf4),
-        ("variables: int v ; v:_NoFill = 1 ;", FileKind::NetCdf4),
-        (":_Format = \"64-bit offset\" ;", FileKind::Offset64),
-        ("variables: int v ; v:_FillValue = 1 ;", FileKind::Classic),
+        ("variables: int v ;", NetCdfKind::Classic),
+        ("variables: ubyte v ;", NetCdfKind::Data64),
+        (":a = 3000000000 ;", NetCdfKind::Data64),
+        ("variables: string v ;", NetCdfKind::NetCdf4),
+        ("group: g { }", NetCdfKind::NetCdf4),
+        ("types: opaque(1) o ;", NetCdfKind::NetCdf4),
+        ("dimensions: a = UNLIMITED ; b = UNLIMITED ;", NetCdfKind::NetCdf4),
+        ("variables: int v ; v:_NoFill = 1 ;", NetCdfKind::NetCdf4),
+        (":_Format = \"64-bit offset\" ;", NetCdfKind::Offset64),
+        ("variables: int v ; v:_FillValue = 1 ;", NetCdfKind::Classic),
     ] {
         assert_eq!(body(text).kind(), kind, "{text}");
     }
     let mut made = body("variables: int64 v ; ubyte u ;");
-    made.settle(FileKind::Classic);
+    made.settle(NetCdfKind::Classic);
     let types: Vec<String> = made.vars.iter().map(|var| made.type_name(var.ty)).collect();
     assert_eq!(types, ["int", "ubyte"]);
 }
@@ -139,9 +139,9 @@ fn types_of_the_kind_are_keywords() {
     let source = Source::from_bytes(text.to_vec()).unwrap();
     for (kind, at) in [
         (None, None),
-        (Some(FileKind::Classic), None),
-        (Some(FileKind::Data64), Some(23)),
-        (Some(FileKind::NetCdf4), Some(23)),
+        (Some(NetCdfKind::Classic), None),
+        (Some(NetCdfKind::Data64), Some(23)),
+        (Some(NetCdfKind::NetCdf4), Some(23)),
     ] {
         let made = parse(&source, Dialect::Enhanced, None, kind);
         assert_eq!(made.err().and_then(|fault| fault.at), at, "{kind:?}");

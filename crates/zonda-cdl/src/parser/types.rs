@@ -8,7 +8,7 @@ use crate::element::convert;
 use crate::fault::{Fault, shown};
 use crate::lexer::Token;
 use crate::names::{NameReference, NameSpace};
-use crate::schema::{FieldDef, MemberDef, TypeClass, TypeDef, TypeRef};
+use crate::schema::{CdlEnumMember, CdlField, CdlType, TypeClass, TypeRef};
 
 /// Bytes of an address and of a length in memory.
 const WORD: usize = 8;
@@ -38,7 +38,7 @@ impl Parser<'_> {
             let why = format!("there is a type {} already", shown(&name));
             return Err(Fault::at(at, why).over(name.len()));
         }
-        self.schema.types.push(TypeDef { group: self.group, name, class, size, align, at });
+        self.schema.types.push(CdlType { group: self.group, name, class, size, align, at });
         // The reference does not require the semicolon.
         self.tokens.accept(b';').map(drop)
     }
@@ -84,7 +84,7 @@ impl Parser<'_> {
         let at = self.tokens.at();
         let name = self.tokens.word("the name of the type")?;
         self.tokens.expect(b'{')?;
-        let mut members: Vec<MemberDef> = Vec::new();
+        let mut members: Vec<CdlEnumMember> = Vec::new();
         let mut known = std::collections::HashSet::new();
         loop {
             let member_at = self.tokens.at();
@@ -99,7 +99,7 @@ impl Parser<'_> {
                 _ => return Err(self.tokens.unexpected("an integer")),
             };
             self.tokens.advance()?;
-            members.push(MemberDef { name: member, value });
+            members.push(CdlEnumMember { name: member, value });
             if !self.tokens.accept(b',')? {
                 break;
             }
@@ -115,7 +115,7 @@ impl Parser<'_> {
         let at = self.tokens.at();
         let name = self.tokens.word("the name of the type")?;
         self.tokens.expect(b'{')?;
-        let mut fields: Vec<FieldDef> = Vec::new();
+        let mut fields: Vec<CdlField> = Vec::new();
         let mut known = std::collections::HashSet::new();
         let (mut end, mut align) = (0usize, 1);
         while !self.tokens.is(b'}') || fields.is_empty() {
@@ -139,7 +139,7 @@ impl Parser<'_> {
                 end = field_end.filter(|end| *end <= MOST_SIZE).ok_or_else(|| {
                     Fault::at(field_at, "values of this type would have too many bytes")
                 })?;
-                fields.push(FieldDef { name: field, ty, dims, offset });
+                fields.push(CdlField { name: field, ty, dims, offset });
                 if !self.tokens.accept(b',')? {
                     break;
                 }

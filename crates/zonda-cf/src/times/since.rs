@@ -104,29 +104,29 @@ impl Since {
     /// # Errors
     /// [`Problem::NoCalendar`] in a calendar that is none.
     pub fn date_after(&self, calendar: Calendar, value: f64) -> Result<CompTime, Problem> {
-        enum Span {
+        enum UnitSpan {
             Hours(f64),
             Months(f64),
         }
         let span = match self.unit {
-            Unit::Second => Span::Hours(value / 3600.0),
-            Unit::Minute => Span::Hours(value / 60.0),
-            Unit::Hour => Span::Hours(value),
-            Unit::Day => Span::Hours(24.0 * value),
-            Unit::Week => Span::Hours(168.0 * value),
-            Unit::Month => Span::Months(value),
-            Unit::Season => Span::Months(3.0 * value),
-            Unit::Year => Span::Months(12.0 * value),
+            Unit::Second => UnitSpan::Hours(value / 3600.0),
+            Unit::Minute => UnitSpan::Hours(value / 60.0),
+            Unit::Hour => UnitSpan::Hours(value),
+            Unit::Day => UnitSpan::Hours(24.0 * value),
+            Unit::Week => UnitSpan::Hours(168.0 * value),
+            Unit::Month => UnitSpan::Months(value),
+            Unit::Season => UnitSpan::Months(3.0 * value),
+            Unit::Year => UnitSpan::Months(12.0 * value),
         };
         let counting = || calendar.counting().ok_or(Problem::NoCalendar(calendar.0));
         Ok(match span {
-            Span::Hours(hours) if calendar.is_mixed() => add_hours_mixed(&self.base, hours),
-            Span::Hours(hours) => counting()?.add_hours(&self.base, hours),
+            UnitSpan::Hours(hours) if calendar.is_mixed() => add_hours_mixed(&self.base, hours),
+            UnitSpan::Hours(hours) => counting()?.add_hours(&self.base, hours),
             // Months of both calendars have the same names, so one of them will do.
-            Span::Months(months) if calendar.is_mixed() => {
+            UnitSpan::Months(months) if calendar.is_mixed() => {
                 Calendar(STANDARD).add_months(&self.base, months)
             }
-            Span::Months(months) => counting()?.add_months(&self.base, months),
+            UnitSpan::Months(months) => counting()?.add_months(&self.base, months),
         })
     }
 }

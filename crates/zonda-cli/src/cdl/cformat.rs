@@ -8,7 +8,7 @@ use std::io::Write;
 use zonda::ExtType;
 
 use super::digits;
-use super::values::CdlValue;
+use super::value::CdlValue;
 
 /// The largest width and precision. Without a limit, a format of a few characters could ask for
 /// gigabytes.

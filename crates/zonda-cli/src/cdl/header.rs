@@ -3,8 +3,10 @@
 use zonda::{AttView, Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
 
 use super::lines::CdlLines;
+use super::owner::AttributeOwner;
 use super::times::{TimeBounds, Times};
 use super::types::{ElementType, TypeKind, outward, push_hex};
+use super::value::CdlValue;
 use super::values::Precision;
 use super::{CdlOptions, names, special, types, values};
 use crate::failure::Result;
@@ -134,15 +136,6 @@ fn group_of(meta: &Meta<'_>, id: DimId) -> Option<Vec<u8>> {
     None
 }
 
-/// The variable or group that attributes belong to.
-pub(super) struct AttributeOwner<'a> {
-    pub(super) file: &'a Dataset,
-    pub(super) meta: &'a Meta<'a>,
-    pub(super) var: VarRef,
-    /// Empty for a group.
-    pub(super) name: &'a [u8],
-}
-
 impl AttributeOwner<'_> {
     fn write(
         &self,
@@ -231,7 +224,7 @@ impl AttributeOwner<'_> {
         for (at, element) in bytes.chunks_exact(ty.size.max(1)).enumerate() {
             match &ty.kind {
                 TypeKind::Atomic(ty) => {
-                    let value = values::CdlValue::native(*ty, element);
+                    let value = CdlValue::native(*ty, element);
                     values::push_att_value(&mut text, *ty, value, precision);
                 }
                 TypeKind::String { .. } => {
@@ -272,7 +265,7 @@ fn write_times(lines: &mut CdlLines<'_>, times: &Times, ty: ExtType, bytes: &[u8
     let mut at = 0;
     for (index, element) in bytes.chunks_exact(ty.size()).enumerate() {
         text.clear();
-        times.push(&mut text, values::CdlValue::native(ty, element));
+        times.push(&mut text, CdlValue::native(ty, element));
         if index + 1 < n {
             text.push(b',');
         }

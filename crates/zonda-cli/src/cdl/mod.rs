@@ -1,7 +1,7 @@
 //! CDL, the text form of a netCDF dataset.
 //!
 //! Spec: the netCDF User's Guide, "CDL Syntax", and byte by byte the output of `ncdump` 4.9.0, which
-//! programs and people compare. One file for each part: [`names`] and their escapes, [`values`] and
+//! programs and people compare. One file for each part: [`names`] and their escapes, one [`value`], [`values`] and
 //! their text with the [`digits`] of floating-point numbers, [`types`] for those that netCDF-4 files
 //! define, [`cformat`] for the `C_format` attribute, [`times`] for numbers that are dates, [`lines`] for
 //! indenting and wrapping, [`header`], [`special`] attributes, what is
@@ -15,11 +15,13 @@ pub(crate) mod header;
 mod lines;
 pub(crate) mod names;
 mod ordered;
+mod owner;
 mod rows;
 pub(crate) mod select;
 pub(crate) mod special;
 pub(crate) mod times;
 pub(crate) mod types;
+pub(crate) mod value;
 pub(crate) mod values;
 
 use std::io::Write;

@@ -2,8 +2,8 @@
 
 use zonda::{Endianness, ExtType, FilterSpec, Format, StorageKind};
 
-use super::header::AttributeOwner;
 use super::lines::CdlLines;
+use super::owner::AttributeOwner;
 use super::{CdlOptions, names};
 use crate::failure::Result;
 use crate::placed;

@@ -3,7 +3,7 @@
 use zonda::{Dataset, ExtType, Meta, VarRef};
 use zonda_cf::times::{self, Calendar, Problem, Since};
 
-use super::values::{CdlValue, special};
+use super::value::{CdlValue, special};
 use crate::failure::Result;
 use crate::placed;
 

@@ -7,7 +7,8 @@ use zonda::{ExtType, Field, Meta, NC_STRING, UserClass};
 
 use super::lines::CdlLines;
 use super::names;
-use super::values::{CdlValue, Precision, is_fill, push_plain};
+use super::value::CdlValue;
+use super::values::{Precision, is_fill, push_plain};
 use crate::failure::Result;
 use crate::placed::VlenStore;
 
@@ -377,7 +378,7 @@ fn push_field(text: &mut Vec<u8>, meta: &Meta<'_>, field: &Field) -> Result<()> 
 }
 
 /// Name of a member of an enumeration, and its value in native bytes.
-type EnumMember = (Box<[u8]>, Box<[u8]>);
+type NamedValue = (Box<[u8]>, Box<[u8]>);
 
 /// Writes the declaration of an enumeration, which is wrapped as values are.
 fn declare_enum(
@@ -385,7 +386,7 @@ fn declare_enum(
     meta: &Meta<'_>,
     name: &[u8],
     base: i32,
-    members: &[EnumMember],
+    members: &[NamedValue],
 ) -> Result<()> {
     lines.indent()?;
     let mut text = Vec::new();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use zonda::NcError;
 
-use super::NccopyRefusal;
 use super::options::integer;
+use super::refusal::NccopyRefusal;
 use super::tree::{SourceGroup, SourceVar, joined, parts, same};
 
 /// What `-c` says about one variable.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use zonda::{Format, NcError};
 
-use super::NccopyRefusal;
 use super::filters::{self, FilterOption};
+use super::refusal::NccopyRefusal;
 use crate::classic::getopt::{self, Argument};
 
 /// The option letters, in the form of `getopt`.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::NccopyRefusal;
 use super::options::NamedObjects;
+use super::refusal::NccopyRefusal;
 use super::tree::{SourceGroup, joined, parts, same};
 
 /// What is in the target, by paths.

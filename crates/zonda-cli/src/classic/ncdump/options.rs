@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use super::NcdumpRefusal;
+use super::refusal::NcdumpRefusal;
 use crate::cdl::times::TimeStyle;
 use crate::cdl::values::{Digits, Precision};
 use crate::cdl::{self, DataSelection, IndexOrder, names};

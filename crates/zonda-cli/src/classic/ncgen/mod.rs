@@ -12,9 +12,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use zonda_cdl::{Dialect, Fault, FileKind, Nowhere, Schema, Source, parse, stream};
+use zonda_cdl::{Dialect, Fault, NetCdfKind, Nowhere, Schema, Source, parse, stream};
 
-use options::{Language, NcgenOptions, NcgenOutput, NcgenRefusal, usage};
+use options::{NcgenOptions, NcgenOutput, NcgenRefusal, ProgramLanguage, usage};
 use write::{FileOptions, write_file};
 
 /// `ncgen`
@@ -126,14 +126,14 @@ fn program_text(
     source: &Source,
     schema: &mut Schema,
     options: &NcgenOptions,
-    (language, kind, target): (Language, FileKind, &Path),
+    (language, kind, target): (ProgramLanguage, NetCdfKind, &Path),
     warn: &dyn Fn(&Fault),
 ) -> Result<Vec<u8>, NcgenFailure> {
     let program = zonda_cdl_code::ProgramOptions {
         language: match language {
-            Language::C => zonda_cdl_code::Language::C,
-            Language::Fortran => zonda_cdl_code::Language::Fortran,
-            Language::Java => zonda_cdl_code::Language::Java,
+            ProgramLanguage::C => zonda_cdl_code::Language::C,
+            ProgramLanguage::Fortran => zonda_cdl_code::Language::Fortran,
+            ProgramLanguage::Java => zonda_cdl_code::Language::Java,
         },
         target,
         kind,
@@ -150,7 +150,7 @@ fn program_text(
     _: &Source,
     _: &mut Schema,
     _: &NcgenOptions,
-    _: (Language, FileKind, &Path),
+    _: (ProgramLanguage, NetCdfKind, &Path),
     _: &dyn Fn(&Fault),
 ) -> Result<Vec<u8>, NcgenFailure> {
     Err(NcgenFailure::Text(Fault::nowhere(options::NO_WRITERS.to_owned())))
@@ -158,20 +158,23 @@ fn program_text(
 
 /// The kind of file: that of the options, else the one that the text asks for or needs. Fortran and
 /// Java only know the classic kind.
-fn kind(options: &NcgenOptions, schema: &Schema) -> Result<FileKind, Fault> {
+fn kind(options: &NcgenOptions, schema: &Schema) -> Result<NetCdfKind, Fault> {
     let needs = schema.enhanced();
-    if matches!(options.output, NcgenOutput::Program(Language::Fortran | Language::Java)) {
+    if matches!(
+        options.output,
+        NcgenOutput::Program(ProgramLanguage::Fortran | ProgramLanguage::Java)
+    ) {
         return match needs {
             Some((at, what)) => {
                 let why = format!("{what}: Java or Fortran requires classic model CDL input");
                 Err(Fault::at(at, why))
             }
-            None => Ok(FileKind::Classic),
+            None => Ok(NetCdfKind::Classic),
         };
     }
     let kind = options.kind.unwrap_or_else(|| match options.dialect {
         Dialect::Enhanced => schema.kind(),
-        Dialect::Classic => FileKind::Classic,
+        Dialect::Classic => NetCdfKind::Classic,
     });
     match needs {
         Some((at, what)) if kind.is_classic_model() => {

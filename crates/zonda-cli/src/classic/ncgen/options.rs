@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use zonda_cdl::{Dialect, FileKind};
+use zonda_cdl::{Dialect, NetCdfKind};
 
 use crate::classic::getopt::{Argument, split};
 
@@ -21,12 +21,12 @@ pub(super) enum NcgenOutput {
     /// A netCDF file.
     File,
     /// A program that makes the file.
-    Program(Language),
+    Program(ProgramLanguage),
 }
 
 /// The language of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
+pub(super) enum ProgramLanguage {
     C,
     /// Fortran 77.
     Fortran,
@@ -37,15 +37,15 @@ pub(super) enum Language {
 pub(super) const NO_WRITERS: &str =
     "this build cannot write programs (it was made without the feature ncgen-code of zonda-cli)";
 
-const C: NcgenOutput = NcgenOutput::Program(Language::C);
-const FORTRAN: NcgenOutput = NcgenOutput::Program(Language::Fortran);
+const C: NcgenOutput = NcgenOutput::Program(ProgramLanguage::C);
+const FORTRAN: NcgenOutput = NcgenOutput::Program(ProgramLanguage::Fortran);
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NcgenOptions {
     pub(super) dialect: Dialect,
     pub(super) output: NcgenOutput,
-    pub(super) kind: Option<FileKind>,
+    pub(super) kind: Option<NetCdfKind>,
     /// `-o`
     pub(super) path: Option<PathBuf>,
     /// The ending of a file whose name `-o` does not give.
@@ -101,7 +101,7 @@ fn language(name: &OsStr, dialect: Dialect) -> Option<NcgenOutput> {
         (b"c" | b"C", _) => C,
         (b"f77" | b"fortran77" | b"Fortran77", _) => FORTRAN,
         (b"f" | b"F" | b"fortran" | b"Fortran", Dialect::Classic) => FORTRAN,
-        (b"j" | b"java", Dialect::Enhanced) => NcgenOutput::Program(Language::Java),
+        (b"j" | b"java", Dialect::Enhanced) => NcgenOutput::Program(ProgramLanguage::Java),
         _ => return None,
     })
 }
@@ -221,18 +221,18 @@ impl NcgenOptions {
         match letter {
             'h' => return Err(NcgenRefusal { lines: Vec::new(), usage: true, status: 0 }),
             'H' => self.header_only = true,
-            'k' | 'v' => match FileKind::named(value.as_bytes()) {
+            'k' | 'v' => match NetCdfKind::named(value.as_bytes()) {
                 Some(kind) => self.kind = Some(kind),
                 None => {
                     let line = format!("Invalid format: {}", value.to_string_lossy());
                     return Err(NcgenRefusal::new(line, 2));
                 }
             },
-            '3' => self.kind = Some(FileKind::Classic),
-            '4' => self.kind = Some(FileKind::NetCdf4),
-            '5' => self.kind = Some(FileKind::Data64),
-            '6' => self.kind = Some(FileKind::Offset64),
-            '7' => self.kind = Some(FileKind::NetCdf4Classic),
+            '3' => self.kind = Some(NetCdfKind::Classic),
+            '4' => self.kind = Some(NetCdfKind::NetCdf4),
+            '5' => self.kind = Some(NetCdfKind::Data64),
+            '6' => self.kind = Some(NetCdfKind::Offset64),
+            '7' => self.kind = Some(NetCdfKind::NetCdf4Classic),
             'M' => self.main = Some(value.to_string_lossy().into_owned()),
             'N' => self.dataset = Some(value.into_vec()),
             'o' => self.path = Some(unescaped(&value)),
@@ -286,9 +286,9 @@ mod tests {
             (&["-o", "x.nc"], NcgenOutput::File),
             (&["-knc4"], NcgenOutput::File),
             (&["-4"], NcgenOutput::File),
-            (&["-lc", "-o", "x.nc"], NcgenOutput::Program(Language::C)),
-            (&["-f"], NcgenOutput::Program(Language::Fortran)),
-            (&["-l", "java"], NcgenOutput::Program(Language::Java)),
+            (&["-lc", "-o", "x.nc"], NcgenOutput::Program(ProgramLanguage::C)),
+            (&["-f"], NcgenOutput::Program(ProgramLanguage::Fortran)),
+            (&["-l", "java"], NcgenOutput::Program(ProgramLanguage::Java)),
         ] {
             assert_eq!(options(args).map(|options| options.output), Ok(output), "{args:?}");
         }
@@ -322,10 +322,10 @@ mod tests {
             let read = read("ncgen3", &args, Dialect::Classic);
             read.map(|options| (options.output, options.kind)).map_err(|refusal| refusal.status)
         };
-        assert_eq!(args(&["-v2", "-b"]), Ok((NcgenOutput::File, Some(FileKind::Offset64))));
+        assert_eq!(args(&["-v2", "-b"]), Ok((NcgenOutput::File, Some(NetCdfKind::Offset64))));
         assert_eq!(args(&["-c", "-b"]), Ok((NcgenOutput::File, None)));
         assert_eq!(args(&["-c", "-f"]), Err(8));
         assert_eq!(args(&["-4"]), Err(8));
-        assert_eq!(args(&["-knc4"]), Ok((NcgenOutput::Nothing, Some(FileKind::NetCdf4))));
+        assert_eq!(args(&["-knc4"]), Ok((NcgenOutput::Nothing, Some(NetCdfKind::NetCdf4))));
     }
 }

@@ -9,8 +9,8 @@ use zonda::{
     filter_is_available,
 };
 use zonda_cdl::{
-    AttributeDef, DataSink, DataSlab, Elements, Endian, Fault, FileKind, Primitive, Quantizer,
-    Schema, Source, StorageLayout, TypeClass, TypeDef, TypeRef, VariableDef, VlenPieces, attribute,
+    CdlAttribute, CdlType, CdlVariable, DataSink, DataSlab, Elements, Endian, Fault, NetCdfKind,
+    Primitive, Quantizer, Schema, Source, StorageLayout, TypeClass, TypeRef, VlenPieces, attribute,
     stream,
 };
 
@@ -19,7 +19,7 @@ pub(super) struct FileOptions<'a> {
     pub(super) target: &'a Path,
     /// The path of the text, which must not be overwritten.
     pub(super) text: &'a Path,
-    pub(super) kind: FileKind,
+    pub(super) kind: NetCdfKind,
     pub(super) no_fill: bool,
     pub(super) header_only: bool,
     pub(super) in_memory: bool,
@@ -68,13 +68,13 @@ fn with_target_name(message: &str, path: &Path, target: &Path) -> String {
     message.replace(&path.display().to_string(), &target.display().to_string())
 }
 
-fn format(kind: FileKind) -> Format {
+fn format(kind: NetCdfKind) -> Format {
     match kind {
-        FileKind::Classic => Format::Cdf1,
-        FileKind::Offset64 => Format::Cdf2,
-        FileKind::Data64 => Format::Cdf5,
-        FileKind::NetCdf4 => Format::NetCdf4,
-        FileKind::NetCdf4Classic => Format::NetCdf4Classic,
+        NetCdfKind::Classic => Format::Cdf1,
+        NetCdfKind::Offset64 => Format::Cdf2,
+        NetCdfKind::Data64 => Format::Cdf5,
+        NetCdfKind::NetCdf4 => Format::NetCdf4,
+        NetCdfKind::NetCdf4Classic => Format::NetCdf4Classic,
     }
 }
 
@@ -163,7 +163,7 @@ impl FileWriter<'_> {
         for (index, var) in schema.vars.iter().enumerate() {
             self.define_storage(self.vars[index], var)?;
         }
-        let (of_groups, of_vars): (Vec<&AttributeDef>, Vec<&AttributeDef>) =
+        let (of_groups, of_vars): (Vec<&CdlAttribute>, Vec<&CdlAttribute>) =
             schema.atts.iter().partition(|att| att.var.is_none());
         for att in of_groups.into_iter().chain(of_vars) {
             self.define_attribute(schema, att)?;
@@ -181,7 +181,7 @@ impl FileWriter<'_> {
         }
     }
 
-    fn define_type(&self, ty: &TypeDef) -> zonda::Result<i32> {
+    fn define_type(&self, ty: &CdlType) -> zonda::Result<i32> {
         let (file, group) = (&self.dataset, self.groups[ty.group]);
         match &ty.class {
             TypeClass::Opaque => file.def_opaque(group, ty.size, &ty.name),
@@ -211,7 +211,7 @@ impl FileWriter<'_> {
     }
 
     /// Sets the storage of a variable, in the order of the reference.
-    fn define_storage(&self, id: VarRef, var: &VariableDef) -> Result<(), Fault> {
+    fn define_storage(&self, id: VarRef, var: &CdlVariable) -> Result<(), Fault> {
         let special = &var.special;
         let Some(place) = special.at else { return Ok(()) };
         let file = &self.dataset;
@@ -268,7 +268,7 @@ impl FileWriter<'_> {
         Ok(())
     }
 
-    fn define_attribute(&self, schema: &Schema, att: &AttributeDef) -> Result<(), Fault> {
+    fn define_attribute(&self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
         let owner = match att.var {
             Some(var) => self.vars[var],
             None => VarRef::group(self.groups[att.group]),

@@ -157,7 +157,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     }
     let mut stacks = measure(args, &accesses, &candidates, sync)?;
     stacks.sort_by(|a, b| a.sort_key().total_cmp(&b.sort_key()));
-    let outcome = Outcome::of(args, &accesses, &stacks, &candidates[0]);
+    let outcome = TuneOutcome::of(args, &accesses, &stacks, &candidates[0]);
     match args.json {
         true => outcome.write_json(out)?,
         false => outcome.write_text(out)?,
@@ -297,7 +297,7 @@ struct TuneJson<'a> {
 }
 
 /// What the trials show.
-struct Outcome<'a> {
+struct TuneOutcome<'a> {
     accesses: &'a Accesses,
     /// The fastest first; those that failed last.
     stacks: &'a [StackTimes],
@@ -313,20 +313,20 @@ struct Outcome<'a> {
     environment: Option<String>,
 }
 
-impl<'a> Outcome<'a> {
+impl<'a> TuneOutcome<'a> {
     fn of(
         args: &Args,
         accesses: &'a Accesses,
         stacks: &'a [StackTimes],
         default: &Candidate,
-    ) -> Outcome<'a> {
+    ) -> TuneOutcome<'a> {
         let default = default.spec.to_string();
         let index = stacks.iter().position(|stack| stack.spec == default).unwrap_or(0);
         let (best, default) = (&stacks[0], &stacks[index]);
         let gain = default.sort_key() / best.sort_key();
         // The device is part of the trial, not of what is to be set.
         let setting = best.spec.replace(&args.device_layer(), "");
-        Outcome {
+        TuneOutcome {
             accesses,
             stacks,
             best,

@@ -9,6 +9,7 @@ use zonda_trace::{Kind, NO_ITEM};
 use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
 use crate::tuning::{PICTURE_ACCESSES, REMEMBERED_CALLS, SUMS_PER_KIND};
 
+/// What has to be kept between events.
 #[derive(Debug, Default)]
 pub(super) struct AddingState {
     pub(super) first_ns: Option<u64>,
@@ -19,21 +20,26 @@ pub(super) struct AddingState {
     pub(super) ended: HashMap<u32, Vec<EndedCall>>,
     /// Time by thread and stage. Which threads are callers is known at the end only.
     pub(super) stage_ns: HashMap<(u32, Stage), u64>,
+    /// Indices of variables by file, group and number.
     variables: HashMap<(u32, u64, u32), usize>,
+    /// Indices of files by their number in the trace.
     files: HashMap<u32, usize>,
     /// How many layers stand above the backend of an opening.
     bottoms: HashMap<u32, u32>,
-    /// FileSummary, key of the layer and whether it writes, of the last transfer of each thread.
+    /// The last transfer of each thread: index of its file, key of its layer, and whether it writes.
     last: HashMap<u32, (usize, String, bool)>,
-    seen: u64,
+    /// Accesses to the backend so far.
+    n_accesses: u64,
 }
 
+/// A call that ended, and which a later one may contain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EndedCall {
     begin_ns: u64,
     ns: u64,
     bytes: u64,
-    way: Option<AccessDirection>,
+    /// Whether it put or got values; `None` for other calls.
+    direction: Option<AccessDirection>,
 }
 
 impl EndedCall {
@@ -116,20 +122,23 @@ impl ProcessSummary {
     fn call(&mut self, event: &Event, names: &Names) {
         let name = names.word(event.name).unwrap_or("a function");
         row(&mut self.calls, name).add(event);
-        let way = if name.starts_with("nc_put_var") {
+        let direction = if name.starts_with("nc_put_var") {
             Some(AccessDirection::Write)
         } else if name.starts_with("nc_get_var") {
             Some(AccessDirection::Read)
         } else {
             None
         };
-        if let Some(way) = way.filter(|_| event.item != NO_ITEM) {
+        if let Some(direction) = direction.filter(|_| event.item != NO_ITEM) {
             let variable = self.variable(event, names);
-            let sum =
-                if way == AccessDirection::Write { &mut variable.put } else { &mut variable.get };
+            let sum = if direction == AccessDirection::Write {
+                &mut variable.put
+            } else {
+                &mut variable.get
+            };
             sum.add(event);
         }
-        let bins = match way {
+        let bins = match direction {
             Some(AccessDirection::Write) => Some(&mut self.charts.put),
             Some(AccessDirection::Read) => Some(&mut self.charts.got),
             None => None,
@@ -137,8 +146,12 @@ impl ProcessSummary {
         if let Some(bins) = bins {
             bins.add(event.begin_ns, event.end_ns(), event.bytes as f64);
         }
-        let call =
-            EndedCall { begin_ns: event.begin_ns, ns: event.took_ns, bytes: event.bytes, way };
+        let call = EndedCall {
+            begin_ns: event.begin_ns,
+            ns: event.took_ns,
+            bytes: event.bytes,
+            direction,
+        };
         let ended = self.state.ended.entry(event.thread).or_default();
         let within = ended.iter().rev().take_while(|inner| inner.is_within(event)).count();
         let inner = ended.split_off(ended.len() - within);
@@ -153,7 +166,7 @@ impl ProcessSummary {
     /// Adds the time and bytes of a call, or takes them off again.
     fn count_time(&mut self, call: &EndedCall, add: fn(u64, u64) -> u64) {
         self.called_ns = add(self.called_ns, call.ns);
-        match call.way {
+        match call.direction {
             Some(AccessDirection::Write) => {
                 self.put_ns = add(self.put_ns, call.ns);
                 self.put_bytes = add(self.put_bytes, call.bytes);
@@ -268,8 +281,8 @@ impl ProcessSummary {
             if direction == AccessDirection::Read { &mut charts.read } else { &mut charts.written };
         bins.add(event.begin_ns, event.end_ns(), event.bytes as f64);
         charts.every = charts.every.max(1);
-        self.state.seen += 1;
-        if self.state.seen.is_multiple_of(charts.every) {
+        self.state.n_accesses += 1;
+        if self.state.n_accesses.is_multiple_of(charts.every) {
             charts.accesses.push(FileAccess {
                 start_s: event.begin_ns as f64 / 1e9,
                 took_s: event.took_ns as f64 / 1e9,
