@@ -106,13 +106,12 @@ impl PlainFile {
         data: &[u8],
     ) -> Result<Converted> {
         require_len(put, data.len())?;
-        let Some(mem) = put.mem.filter(|_| put.n_elems > 0) else {
-            return Ok(Converted::default());
-        };
+        let Some(mem) = put.mem else { return Ok(Converted::default()) };
         let of = put.of();
         let var = self.model.var(of.var.var)?;
         let slab = of.slab.ranked(var.dims.len()).ok_or(NcError::Inval)?;
         let from = self.model.records;
+        // Even a put of nothing at record n makes records 0 to n-1 exist, as in a classic file.
         let to = if var.is_record() { slab.axis(0).end().max(from) } else { from };
         if to > from {
             for (index, var) in self.model.vars.iter().enumerate() {
@@ -121,9 +120,12 @@ impl PlainFile {
                 }
             }
         }
-        let run = self.arrays.run(&self.model, index(of.var.var.0))?;
-        let encoder = Encoder::new(var.ty, run.order, mem, RULE).map_err(|_| NcError::Char)?;
-        let converted = run.put(&var.extent(to), &slab, &encoder, data)?;
+        let mut converted = Converted::default();
+        if put.n_elems > 0 {
+            let run = self.arrays.run(&self.model, index(of.var.var.0))?;
+            let encoder = Encoder::new(var.ty, run.order, mem, RULE).map_err(|_| NcError::Char)?;
+            converted = run.put(&var.extent(to), &slab, &encoder, data)?;
+        }
         // They are there once their values are.
         self.model.records = to;
         self.changes.records |= to > from;

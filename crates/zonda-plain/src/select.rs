@@ -63,7 +63,7 @@ impl PlainFile {
         }
         let n_elems = slab.n_elems().ok_or(NcError::NoMem)?;
         let records = if var.is_record() { slab.axis(0).end() } else { 0 };
-        if n_elems > 0 && var.bytes(records).is_none() {
+        if var.bytes(records).is_none() {
             return Err(NcError::InvalidCoords.into());
         }
         let n_bytes = n_elems.checked_mul(mem.size()).filter(|&n| isize::try_from(n).is_ok());

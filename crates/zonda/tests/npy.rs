@@ -175,3 +175,19 @@ fn random_lives_are_those_of_a_classic_file() {
         life(folder.path(), seed);
     }
 }
+
+#[test]
+fn a_put_of_nothing_makes_records_as_in_a_classic_file() {
+    let folder = TempFolder::new("zonda-npy-nothing");
+    for (name, format) in [("a.nc", Format::Cdf5), ("a", zonda::format_named("npy").unwrap())] {
+        let options = CreateOptions { format, ..CreateOptions::default() };
+        let file = Dataset::create(&folder.path().join(name), &options).unwrap();
+        let time = file.def_dim(b"time", 0).unwrap();
+        let var = file.def_var(b"v", 4, &[time.0]).unwrap();
+        file.enddef(Reserve::Default).unwrap();
+        let nothing = Hyperslab { start: &[2], count: &[0], stride: None };
+        let _ = file.put(var, &nothing, None, &[]).unwrap();
+        assert_eq!(file.meta(|meta| meta.n_records()), 2, "{name}");
+        file.close().unwrap();
+    }
+}
