@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
-    Advice, Create, Handles, OpenOptions, Spec, Stack, Storage, StorageError,
-    WriteRange, fill_by_writes, open,
+    Advice, Create, Handles, OpenOptions, Spec, Stack, Storage, StorageError, WriteRange,
+    fill_by_writes, open,
 };
 use zonda_testkit::{Rng, TempFolder};
 

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Cache, CacheShape, Count, CountHandle};
-use zonda_storage::{
-    Advice, Handles, Op, Spec, Storage, StorageError, WriteRange,
-};
+use zonda_storage::{Advice, Handles, Op, Spec, Storage, StorageError, WriteRange};
 use zonda_testkit::Rng;
 
 type Counted = Cache<Count<Arc<Memory>>>;

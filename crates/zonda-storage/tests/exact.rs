@@ -6,9 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use zonda_storage::backend::Memory;
-use zonda_storage::{
-    Advice, OpenOptions, Spec, Storage, StorageError, WriteRange, open,
-};
+use zonda_storage::{Advice, OpenOptions, Spec, Storage, StorageError, WriteRange, open};
 use zonda_testkit::{Rng, TempFolder};
 
 /// Every layer that changes what it passes on, alone and stacked, with pages small and large.
