@@ -170,19 +170,16 @@ fn unescaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use tempfile::TempDir;
 
     /// A made-up root with files of the kernel.
-    struct Root(PathBuf);
+    struct Root(TempDir);
 
     impl Root {
         fn new(files: &[(&str, &str)]) -> Root {
-            static NEXT: AtomicU32 = AtomicU32::new(0);
-            let n = NEXT.fetch_add(1, Ordering::Relaxed);
-            let root =
-                std::env::temp_dir().join(format!("zonda-cgroup-{}-{n}", std::process::id()));
+            let root = TempDir::new().unwrap();
             for (path, text) in files {
-                let path = root.join(path);
+                let path = root.path().join(path);
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, text).unwrap();
             }
@@ -190,13 +187,7 @@ mod tests {
         }
 
         fn limits(&self) -> Limits {
-            Limits::read(&self.0)
-        }
-    }
-
-    impl Drop for Root {
-        fn drop(&mut self) {
-            std::fs::remove_dir_all(&self.0).unwrap();
+            Limits::read(self.0.path())
         }
     }
 

@@ -8,6 +8,7 @@
 //!
 //! The program's forks come here by `pthread_atfork` ([`install`]), or by calls where a language has hooks of its own.
 
+use crate::tuning::POLL_EVERY;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -102,12 +103,12 @@ pub fn install() {
 }
 
 /// Everything that one fork holds.
-struct Holding {
+struct HeldOverFork {
     gate: Closed,
     parts: Vec<(&'static dyn Freeze, Box<dyn Frozen>)>,
 }
 
-impl Holding {
+impl HeldOverFork {
     /// In the child: parts that other threads came to for the first time when the fork had its list already. What
     /// nobody has at this moment is whole; else it is held by a thread that is not there.
     fn come_late(&self) -> impl Iterator<Item = Box<dyn Frozen>> {
@@ -119,7 +120,7 @@ impl Holding {
 
 thread_local! {
     /// What this thread holds over its fork.
-    static HOLDING: RefCell<Option<Holding>> = const { RefCell::new(None) };
+    static HOLDING: RefCell<Option<HeldOverFork>> = const { RefCell::new(None) };
 }
 
 /// Before a fork, on its thread. A second call before the fork does nothing: the thread has the locks already, and
@@ -132,7 +133,7 @@ pub fn before() {
         let until = Instant::now() + MOST_WAIT;
         let gate = GATE.close(Some(until));
         let parts = parts().into_iter().map(|part| (part, part.hold(until))).collect();
-        held.replace(Some(Holding { gate, parts }));
+        held.replace(Some(HeldOverFork { gate, parts }));
     });
 }
 
@@ -191,9 +192,6 @@ struct Gate {
 /// The one of the process.
 static GATE: Gate = Gate::new();
 
-/// How often who closes it looks.
-const STEP: Duration = Duration::from_micros(50);
-
 /// Leave to take locks, while it is kept.
 #[derive(Debug)]
 pub struct Inside {
@@ -246,7 +244,7 @@ impl Gate {
             if closed.is_empty || until.is_some_and(|until| Instant::now() >= until) {
                 return closed;
             }
-            std::thread::sleep(STEP);
+            std::thread::sleep(POLL_EVERY);
         }
     }
 }

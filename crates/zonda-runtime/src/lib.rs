@@ -10,11 +10,11 @@
 mod atomic {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 }
+#[allow(unsafe_code)]
+mod call_work;
 pub mod callout;
 pub mod cgroup;
 mod cpus;
-#[allow(unsafe_code)]
-mod crew;
 pub mod fork;
 pub mod lock;
 mod machine;
@@ -25,6 +25,7 @@ mod pool;
 mod ranks;
 pub mod setting;
 mod settled;
+mod tuning;
 pub mod worker;
 
 pub use cpus::CpuSet;

@@ -10,6 +10,9 @@
 //! constructor, to one processor before anything else is loaded. A share is counted of the processors
 //! that control groups leave, not of the mask: a launcher that binds ranks has divided the mask already.
 
+use crate::tuning::MEMORY_PART;
+use crate::tuning::MOST_MASKS_THREADS;
+use crate::tuning::MOST_MEMORY_BYTES;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,12 +22,6 @@ use crate::{CpuSet, Settled, os, setting};
 
 /// More threads would not find the memory bandwidth to pay.
 pub const MOST_THREADS: usize = 1024;
-/// The most memory that is taken unless the user says so.
-const MOST_MEMORY: u64 = 1 << 30;
-/// Which part of the memory there is is taken.
-const MEMORY_PART: u64 = 8;
-/// Threads whose masks are looked at: a program with more has said enough by these.
-const MOST_MASKS: usize = 512;
 
 /// What the process may use, as it was when it was looked at.
 #[derive(Clone, Debug)]
@@ -174,12 +171,16 @@ impl Machine {
         let known = limits.into_iter().filter_map(|(bytes, what)| Some((bytes?, what)));
         let (all, what) = match known.min_by_key(|(bytes, _)| *bytes) {
             Some((bytes, what)) => (bytes / MEMORY_PART, format!("an eighth {what}")),
-            None => {
-                (MOST_MEMORY / MEMORY_PART, "the system does not say how much there is".to_owned())
-            }
+            None => (
+                MOST_MEMORY_BYTES / MEMORY_PART,
+                "the system does not say how much there is".to_owned(),
+            ),
         };
-        let (all, what) =
-            if all > MOST_MEMORY { (MOST_MEMORY, "at most 1 GiB".to_owned()) } else { (all, what) };
+        let (all, what) = if all > MOST_MEMORY_BYTES {
+            (MOST_MEMORY_BYTES, "at most 1 GiB".to_owned())
+        } else {
+            (all, what)
+        };
         match self.ranks() {
             1 => Decision { value: all, because: what },
             n => {
@@ -203,7 +204,7 @@ impl Machine {
 fn masks_of_threads() -> Option<CpuSet> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let ids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
-    let masks = ids.take(MOST_MASKS).filter_map(os::affinity);
+    let masks = ids.take(MOST_MASKS_THREADS).filter_map(os::affinity);
     masks.reduce(|all, mask| all.union(&mask)).or_else(|| os::affinity(0))
 }
 

@@ -10,30 +10,31 @@
 //! system lets these threads run. So calls that come one after another start as many threads as one of them.
 
 use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
+use crate::tuning::LOOKS_BEFORE_SLEEP;
+use crate::tuning::POOL_THREAD_IDLE;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::crew::{Begun, Crew};
+use crate::call_work::{CallWork, RunningHelper};
 use crate::worker::{self, Purpose};
 
 /// Threads that are started when there is work for them, and end when there was none for a while.
 #[derive(Debug)]
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    queue: Mutex<Queue>,
+struct PoolShared {
+    queue: Mutex<PoolQueue>,
     /// Rung when there is a job, or the pool goes.
-    bell: Condvar,
+    wake: Condvar,
 }
 
 #[derive(Debug)]
-struct Queue {
-    jobs: VecDeque<Job>,
+struct PoolQueue {
+    jobs: VecDeque<PoolJob>,
     /// Threads there are, and those of them that have a job.
     n_threads: usize,
     n_busy: usize,
@@ -43,39 +44,31 @@ struct Queue {
     closing: bool,
 }
 
-enum Job {
+enum PoolJob {
     /// An offer to take part in a call's work.
-    Offer(Arc<Crew>),
+    Offer(Arc<CallWork>),
     /// Work that nobody waits for.
     Own(Box<dyn FnOnce() + Send>),
 }
 
 /// A job that a thread has taken.
-enum Task {
-    Part(Begun),
+enum TakenJob {
+    Part(RunningHelper),
     Own(Box<dyn FnOnce() + Send>),
 }
 
-impl std::fmt::Debug for Job {
+impl std::fmt::Debug for PoolJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Job::Offer(_) => "Offer",
-            Job::Own(_) => "Own",
+            PoolJob::Offer(_) => "Offer",
+            PoolJob::Own(_) => "Own",
         })
     }
 }
 
-/// How often a thread looks for another job before it sleeps: the next call often comes soon, and
-/// waking a thread takes longer than a small chunk.
-const LOOKS: usize = 32;
-
-/// How long a thread stays without work: a program whose own threads have all ended has come to its end only
-/// when the library's have, too.
-const IDLE: Duration = Duration::from_millis(500);
-
-impl Shared {
+impl PoolShared {
     /// No code that can panic runs under the lock, so a poisoned one is whole.
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, PoolQueue> {
         self.queue.lock()
     }
 
@@ -87,13 +80,13 @@ impl Shared {
             if let Some(task) = queue.take() {
                 drop(queue);
                 match task {
-                    Task::Part(begun) => {
+                    TakenJob::Part(begun) => {
                         begun.work();
                         self.lock().n_busy -= 1;
                         // The caller may return now.
                         drop(begun);
                     }
-                    Task::Own(work) => {
+                    TakenJob::Own(work) => {
                         // A panic on a thread that nobody waits for would end the process.
                         drop(catch_unwind(AssertUnwindSafe(work)));
                         self.lock().n_busy -= 1;
@@ -104,7 +97,7 @@ impl Shared {
             } else if queue.closing {
                 queue.n_threads -= 1;
                 return;
-            } else if looks < LOOKS {
+            } else if looks < LOOKS_BEFORE_SLEEP {
                 looks += 1;
                 drop(queue);
                 std::thread::yield_now();
@@ -113,13 +106,13 @@ impl Shared {
                 queue.n_threads -= 1;
                 return;
             } else {
-                (queue, is_late) = self.bell.wait_timeout(queue, IDLE);
+                (queue, is_late) = self.wake.wait_timeout(queue, POOL_THREAD_IDLE);
             }
         }
     }
 }
 
-impl Queue {
+impl PoolQueue {
     /// Threads that have nothing to do and nothing to come, those that are not yet started among them.
     fn n_free(&self) -> usize {
         self.most.saturating_sub(self.n_busy).saturating_sub(self.jobs.len())
@@ -127,14 +120,14 @@ impl Queue {
 
     /// The next job, which counts as begun from here on: whoever takes an offer back sees either it in the
     /// queue or a thread that is at work.
-    fn take(&mut self) -> Option<Task> {
+    fn take(&mut self) -> Option<TakenJob> {
         loop {
             let task = match self.jobs.pop_front()? {
-                Job::Offer(crew) => match crew.begin() {
-                    Some(begun) => Task::Part(begun),
+                PoolJob::Offer(call_work) => match call_work.begin() {
+                    Some(begun) => TakenJob::Part(begun),
                     None => continue,
                 },
-                Job::Own(work) => Task::Own(work),
+                PoolJob::Own(work) => TakenJob::Own(work),
             };
             self.n_busy += 1;
             return Some(task);
@@ -146,32 +139,33 @@ impl Pool {
     /// A pool of up to `most` threads, none of which is there yet.
     #[must_use]
     pub fn new(most: usize) -> Pool {
-        let queue = Queue { jobs: VecDeque::new(), n_threads: 0, n_busy: 0, most, closing: false };
+        let queue =
+            PoolQueue { jobs: VecDeque::new(), n_threads: 0, n_busy: 0, most, closing: false };
         Pool {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PoolShared {
                 queue: Mutex::ranked(Rank::Pool, queue),
-                bell: Condvar::new(),
+                wake: Condvar::new(),
             }),
         }
     }
 
-    /// Runs `here` on this thread and `work` on up to `helpers` threads of the pool that have nothing
+    /// Runs `own_part` on this thread and `work` on up to `helpers` threads of the pool that have nothing
     /// to do, and returns when all that began have come to their end. Nothing says that `work` runs
-    /// at all: where no thread is free, or `here` ends first, it does not.
+    /// at all: where no thread is free, or `own_part` ends first, it does not.
     ///
     /// # Panics
-    /// If `here` or `work` does; first all come to their end.
+    /// If `own_part` or `work` does; first all come to their end.
     pub fn run_beside<T>(
         &self,
         helpers: usize,
         work: &(dyn Fn() + Sync),
-        here: impl FnOnce() -> T,
+        own_part: impl FnOnce() -> T,
     ) -> T {
-        let (result, panic) = Crew::gather(
+        let (result, panic) = CallWork::run(
             work,
-            |crew| self.offer(helpers, crew) > 0,
-            |crew| self.withdraw(crew),
-            here,
+            |call_work| self.offer(helpers, call_work) > 0,
+            |call_work| self.withdraw(call_work),
+            own_part,
         );
         panic.map_or(result, |panic| resume_unwind(panic))
     }
@@ -187,37 +181,38 @@ impl Pool {
     /// gives none.
     pub fn spawn(&self, work: impl FnOnce() + Send + 'static) -> bool {
         let mut queue = self.shared.lock();
-        if queue.n_free() == 0 || !self.add(&mut queue, || Job::Own(Box::new(work))) {
+        if queue.n_free() == 0 || !self.add(&mut queue, || PoolJob::Own(Box::new(work))) {
             return false;
         }
         drop(queue);
-        self.shared.bell.notify_one();
+        self.shared.wake.notify_one();
         true
     }
 
     /// Offers a call's work to up to `helpers` threads; to how many.
-    fn offer(&self, helpers: usize, crew: &Arc<Crew>) -> usize {
+    fn offer(&self, helpers: usize, call_work: &Arc<CallWork>) -> usize {
         let mut queue = self.shared.lock();
         let wanted = helpers.min(queue.n_free());
         let mut offered = 0;
-        while offered < wanted && self.add(&mut queue, || Job::Offer(Arc::clone(crew))) {
+        while offered < wanted && self.add(&mut queue, || PoolJob::Offer(Arc::clone(call_work))) {
             offered += 1;
         }
         drop(queue);
         for _ in 0..offered {
-            self.shared.bell.notify_one();
+            self.shared.wake.notify_one();
         }
         offered
     }
 
     /// Takes back what nobody has taken.
-    fn withdraw(&self, crew: &Arc<Crew>) {
-        let is_other = |job: &Job| !matches!(job, Job::Offer(of) if Arc::ptr_eq(of, crew));
+    fn withdraw(&self, call_work: &Arc<CallWork>) {
+        let is_other =
+            |job: &PoolJob| !matches!(job, PoolJob::Offer(of) if Arc::ptr_eq(of, call_work));
         self.shared.lock().jobs.retain(is_other);
     }
 
     /// Puts a job into the queue if there is a thread for it, or one can be started.
-    fn add(&self, queue: &mut Queue, job: impl FnOnce() -> Job) -> bool {
+    fn add(&self, queue: &mut PoolQueue, job: impl FnOnce() -> PoolJob) -> bool {
         let n_idle = queue.n_threads - queue.n_busy;
         if n_idle <= queue.jobs.len() && !self.start(queue) {
             return false;
@@ -227,7 +222,7 @@ impl Pool {
     }
 
     /// Starts one more thread.
-    fn start(&self, queue: &mut Queue) -> bool {
+    fn start(&self, queue: &mut PoolQueue) -> bool {
         if queue.n_threads >= queue.most {
             return false;
         }
@@ -242,6 +237,6 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.lock().closing = true;
-        self.shared.bell.notify_all();
+        self.shared.wake.notify_all();
     }
 }

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[allow(dead_code, unsafe_code)]
-#[path = "../src/crew.rs"]
-mod crew;
+#[path = "../src/call_work.rs"]
+mod call_work;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../src/pool.rs"]
 mod pool;
+
+#[allow(dead_code)]
+#[path = "../src/tuning.rs"]
+mod tuning;
 
 /// As `lock` of the crate.
 mod lock {
@@ -22,7 +26,7 @@ mod lock {
     /// The order of locks is looked at in the crate's own.
     pub(crate) enum Rank {
         Pool,
-        Crew,
+        CallWork,
     }
 
     #[derive(Debug, Default)]

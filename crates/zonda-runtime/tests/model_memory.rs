@@ -118,6 +118,10 @@ mod memory {
     }
 }
 
+#[allow(dead_code)]
+#[path = "../src/tuning.rs"]
+mod tuning;
+
 use lock::{Mutex, Rank};
 use memory::{Broker, Holder, Kind, tick};
 

@@ -24,11 +24,11 @@ pub struct Arena {
     /// The process that may change it: a forked child has the same memory.
     pid: u32,
     capacity: usize,
-    free: Mutex<Free>,
+    free: Mutex<FreeSpace>,
 }
 
 #[derive(Debug)]
-struct Free {
+struct FreeSpace {
     /// Gaps by their first byte.
     gaps: BTreeMap<usize, usize>,
     slots: Vec<usize>,
@@ -52,7 +52,8 @@ impl Arena {
         ftruncate(&fd, len as u64)?;
         let map = MmapRaw::map_raw(&fd)?;
         let gaps = BTreeMap::from([(BLOCKS_AT, capacity)]);
-        let free = Mutex::ranked(Rank::Arena, Free { gaps, slots: (0..SLOTS).rev().collect() });
+        let free =
+            Mutex::ranked(Rank::Arena, FreeSpace { gaps, slots: (0..SLOTS).rev().collect() });
         let arena = Arena { map, fd, pid: zonda_runtime::fork::process_id(), capacity, free };
         let head = [MAGIC, SLOTS as u64, BLOCKS_AT as u64, len as u64];
         for (number, value) in head.into_iter().enumerate() {
@@ -123,7 +124,7 @@ impl Arena {
         free.slots.push(block.slot);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Free> {
+    fn lock(&self) -> MutexGuard<'_, FreeSpace> {
         self.free.lock()
     }
 
@@ -314,10 +315,9 @@ mod tests {
     fn no_block_overlaps_another_and_all_room_comes_back() {
         let arena = Arena::new(64 * 100).unwrap();
         let mut held: Vec<(Block, u8)> = Vec::new();
-        let mut seed = 1u64;
+        let mut rng = fastrand::Rng::with_seed(1);
         for step in 0..5000u32 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let pick = (seed >> 33) as usize;
+            let pick = rng.usize(..);
             if !pick.is_multiple_of(3)
                 && let Some(mut block) = arena.take(pick % 700)
             {

@@ -15,9 +15,9 @@ use rustix::net::{
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 
 /// Bytes of the longest message.
-const MOST: usize = 64 << 10;
-/// How long a message may wait for room.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MOST_MESSAGE_BYTES: usize = 64 << 10;
+/// How long a message waits for room, and an answer for somebody who limits the wait.
+const MESSAGE_WAIT: Duration = Duration::from_secs(5);
 
 /// One end. A message comes whole or not at all, and may bring an open file.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Channel {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    if !ready(&[(&self.0.as_fd(), PollFlags::OUT)], Some(PATIENCE))?[0] {
+                    if !ready(&[(&self.0.as_fd(), PollFlags::OUT)], Some(MESSAGE_WAIT))?[0] {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }
                 }
@@ -122,7 +122,7 @@ impl Channel {
     /// # Errors
     /// `TimedOut`; what the system says.
     pub fn wait(&self, process: Option<&Process>, is_patient: bool) -> io::Result<Happened> {
-        let within = if is_patient { None } else { Some(PATIENCE) };
+        let within = if is_patient { None } else { Some(MESSAGE_WAIT) };
         let channel = self.0.as_fd();
         loop {
             let mut files = vec![(&channel, PollFlags::IN)];
@@ -151,7 +151,7 @@ impl Channel {
     }
 
     fn receive(&self) -> io::Result<Happened> {
-        let mut bytes = vec![0; MOST];
+        let mut bytes = vec![0; MOST_MESSAGE_BYTES];
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut extra = RecvAncillaryBuffer::new(&mut room);
         let got = loop {

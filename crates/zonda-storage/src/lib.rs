@@ -45,6 +45,7 @@ mod sync {
 mod sync_level;
 mod syncs;
 pub mod temporary;
+mod tuning;
 pub mod whole;
 
 pub use error::{Op, StorageError, check_place};

@@ -73,7 +73,7 @@ struct WriterLocks {
     identity: Identity,
     /// Who has them.
     pid: u32,
-    turn: Mutex<Turn>,
+    turn: Mutex<WriterTurn>,
 }
 
 /// Device and inode.
@@ -81,7 +81,7 @@ type Identity = (u64, u64);
 
 /// Which of the writers of a process may change the file.
 #[derive(Debug, Default)]
-struct Turn {
+struct WriterTurn {
     /// The one whose changes are not all in the file.
     holder: Option<u64>,
     /// How often the file may have changed.
@@ -128,7 +128,7 @@ impl WriterLock {
         }
         match lock(file, intent) {
             Ok(fd) => {
-                let turn = Mutex::ranked(Rank::Turn, Turn::default());
+                let turn = Mutex::ranked(Rank::Turn, WriterTurn::default());
                 let held = Arc::new(WriterLocks {
                     fd,
                     identity,
@@ -138,9 +138,11 @@ impl WriterLock {
                 list.push(Arc::downgrade(&held));
                 Ok(Some(WriterLock(held)))
             }
-            Err(Failed::Taken(by)) => Err(taken(path, by)),
-            Err(Failed::Refused(errno)) if locking == Locking::Always => Err(refused(path, errno)),
-            Err(Failed::Refused(Errno(errno))) => {
+            Err(LockFailure::Taken(by)) => Err(taken(path, by)),
+            Err(LockFailure::Refused(errno)) if locking == Locking::Always => {
+                Err(refused(path, errno))
+            }
+            Err(LockFailure::Refused(Errno(errno))) => {
                 if locking == Locking::Warn && !WARNED.swap(true, Ordering::Relaxed) {
                     warn(path, errno);
                 }
@@ -245,7 +247,7 @@ impl WriterLocks {
         self.pid == zonda_runtime::fork::process_id()
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    fn turn(&self) -> MutexGuard<'_, WriterTurn> {
         self.turn.lock()
     }
 }
@@ -263,7 +265,7 @@ impl Drop for WriterLocks {
 
 /// Why a file was not locked.
 #[derive(Debug)]
-enum Failed {
+enum LockFailure {
     /// Somebody else has it, who did what is said.
     Taken(&'static str),
     /// There are no locks here.
@@ -271,14 +273,14 @@ enum Failed {
 }
 
 /// Takes both locks, or none, and gives the open file that has them.
-fn lock(file: &File, intent: Intent) -> Result<Arc<Fd>, Failed> {
+fn lock(file: &File, intent: Intent) -> Result<Arc<Fd>, LockFailure> {
     const WRITTEN: &str = "another program has it open for writing";
     const OPEN: &str = "another program has it open";
     let fd = Arc::clone(&file.fd);
     let failed = |by| {
         move |errno| match errno {
-            Errno(libc::EAGAIN | libc::EACCES) => Failed::Taken(by),
-            errno => Failed::Refused(errno),
+            Errno(libc::EAGAIN | libc::EACCES) => LockFailure::Taken(by),
+            errno => LockFailure::Refused(errno),
         }
     };
     if intent == Intent::Empty {

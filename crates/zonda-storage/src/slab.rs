@@ -5,25 +5,23 @@
 //! taken from the system as it is touched, and given back when the last page of a slab is dropped.
 #![allow(unsafe_code)]
 
+use crate::tuning::SLAB_BYTES;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Bytes of a slab, and its alignment: a huge page.
-const SLAB_BYTES: usize = 2 << 20;
-
 /// Zeroed memory from the system.
 #[derive(Debug)]
-struct Slab {
+struct SlabMemory {
     mapped: NonNull<libc::c_void>,
     len: usize,
 }
 
 // SAFETY: the memory belongs to the slab alone, and it is handed out in disjoint parts.
-unsafe impl Send for Slab {}
+unsafe impl Send for SlabMemory {}
 // SAFETY: as above; the slab itself reads and writes nothing.
-unsafe impl Sync for Slab {}
+unsafe impl Sync for SlabMemory {}
 
-impl Drop for Slab {
+impl Drop for SlabMemory {
     fn drop(&mut self) {
         // SAFETY: this is what mmap gave, and nobody has a part of it any more.
         unsafe { libc::munmap(self.mapped.as_ptr(), self.len) };
@@ -35,7 +33,7 @@ impl Drop for Slab {
 pub(crate) struct SlabPage {
     start: NonNull<u8>,
     len: usize,
-    _slab: Arc<Slab>,
+    _slab: Arc<SlabMemory>,
 }
 
 // SAFETY: each part of a slab is handed out once, so this is as good as a box of bytes.
@@ -66,7 +64,7 @@ pub(crate) fn pages(page_bytes: usize) -> Vec<SlabPage> {
     let Some(mapped) = NonNull::new(mapped).filter(|at| at.as_ptr() != libc::MAP_FAILED) else {
         return Vec::new();
     };
-    let slab = Arc::new(Slab { mapped, len });
+    let slab = Arc::new(SlabMemory { mapped, len });
     let first = mapped.cast::<u8>();
     let skip = first.as_ptr().align_offset(SLAB_BYTES).min(SLAB_BYTES);
     // SAFETY: `skip` is at most half of the mapping, so the other half lies within it.

@@ -1,6 +1,7 @@
 //! The trait that every backend and every layer is.
 
 use crate::StorageError;
+use crate::tuning::{FILL_BLOCK_BYTES, FILL_LEAST_BYTES};
 use std::fmt;
 use std::sync::Arc;
 
@@ -305,11 +306,6 @@ impl<S: Storage + ?Sized> Storage for Box<S> {
     forward! { this => **this; describe }
 }
 
-/// Bytes of a repeated element written at a time.
-const FILL_BLOCK: usize = 256 << 10;
-/// What it may do with.
-const FILL_LEAST: usize = 4096;
-
 /// [`Storage::fill_at`] by [`Storage::write_at`], for storages that do no better.
 ///
 /// # Errors
@@ -323,10 +319,11 @@ pub fn fill_by_writes(
     if element.is_empty() {
         return Ok(());
     }
-    let longest = usize::try_from(len).unwrap_or(usize::MAX).min(FILL_BLOCK);
+    let longest = usize::try_from(len).unwrap_or(usize::MAX).min(FILL_BLOCK_BYTES);
     // A shorter block does as well where there is no memory.
     let mut block = Vec::new();
-    let lengths = [longest, FILL_LEAST.min(longest)].map(|len| len.next_multiple_of(element.len()));
+    let lengths =
+        [longest, FILL_LEAST_BYTES.min(longest)].map(|len| len.next_multiple_of(element.len()));
     let Some(whole) = lengths.into_iter().find(|len| block.try_reserve_exact(*len).is_ok()) else {
         return Err(StorageError::NoMemory { bytes: lengths[1] as u64 });
     };

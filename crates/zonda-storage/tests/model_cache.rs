@@ -27,6 +27,9 @@ mod copy;
 #[allow(dead_code)]
 #[path = "../src/slab.rs"]
 mod slab;
+#[allow(dead_code)]
+#[path = "../src/tuning.rs"]
+mod tuning;
 
 /// As in the crate.
 mod storage {
@@ -62,7 +65,7 @@ mod sync {
         #[derive(Clone, Copy, Debug)]
         pub(crate) enum Rank {
             Failed,
-            Lent,
+            WithheldFills,
             BackgroundWork,
             Lives,
             Members,
@@ -70,7 +73,7 @@ mod sync {
             Resize,
             Sharing,
             Table,
-            Visits,
+            RecentReads,
         }
 
         #[derive(Clone, Copy, Debug)]
@@ -221,7 +224,7 @@ mod sync {
 }
 
 use cache::Cache;
-use cache::background::When;
+use cache::background::ThreadUse;
 use cache::policy::CacheShape;
 use cache::threaded::ThreadedCache;
 
@@ -589,7 +592,7 @@ fn insist<T>(
 
 /// A stream of complete pages, read back from behind, beside a write past all of it, with a thread that writes and reads
 /// ahead; where `is_broken`, nothing is lost, and each error is somebody's.
-fn with_a_thread(when: When, is_broken: bool) {
+fn with_a_thread(when: ThreadUse, is_broken: bool) {
     fn read(with: &WithThread, at: u64) -> u8 {
         insist(with, |cache| {
             let mut byte = [0];
@@ -622,24 +625,26 @@ fn with_a_thread(when: When, is_broken: bool) {
     let refused = disk.0.n_refused.load(Ordering::SeqCst);
     let told = cache.background().tell();
     match when {
-        When::Always => assert_eq!(told.is_err(), refused > had, "{refused} refused, {had} had"),
+        ThreadUse::Always => {
+            assert_eq!(told.is_err(), refused > had, "{refused} refused, {had} had")
+        }
         // What its users try again need not be told.
-        When::Worthwhile => assert!(told.is_ok() || refused > had),
+        ThreadUse::Worthwhile => assert!(told.is_ok() || refused > had),
     }
     assert_eq!(cache.background().tell(), Ok(()), "an error is told once");
 }
 
 #[test]
 fn a_thread_writes_and_reads_ahead() {
-    in_many_orders(|| with_a_thread(When::Always, false));
+    in_many_orders(|| with_a_thread(ThreadUse::Always, false));
 }
 
 #[test]
 fn a_thread_on_a_broken_disk() {
-    in_many_orders(|| with_a_thread(When::Always, true));
+    in_many_orders(|| with_a_thread(ThreadUse::Always, true));
 }
 
 #[test]
 fn a_thread_where_it_is_worthwhile() {
-    in_many_orders(|| with_a_thread(When::Worthwhile, true));
+    in_many_orders(|| with_a_thread(ThreadUse::Worthwhile, true));
 }

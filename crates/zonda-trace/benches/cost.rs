@@ -38,11 +38,10 @@ fn main() {
         work(sum, i);
     };
     let off = ns(|i| traced(&mut sum, i));
-    let path = std::env::temp_dir().join(format!("zonda-cost-{}.trace", std::process::id()));
-    zonda_trace::record_to(&path);
+    let trace = tempfile::NamedTempFile::new().expect("a temporary file");
+    zonda_trace::record_to(trace.path());
     let on = ns(|i| traced(&mut sum, i));
     let point = ns(|i| instant(Kind::QueueAccept, || Args { bytes: i, ..Args::default() }));
-    let _ = std::fs::remove_file(&path);
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "off: {:.2} ns an event", off - plain);
     let _ = writeln!(out, "span: {:.1} ns an event", on - plain);

@@ -4,6 +4,9 @@
 //! may write out what is complete. `len` says how far that is: it is published after the words before
 //! it. So adding an event takes no lock and no atomic operation beyond plain stores.
 
+use crate::tuning::BUFFER_BYTES;
+use crate::tuning::HAND_OVER_TICKS;
+use crate::tuning::KNOWN_NAMES;
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,21 +16,17 @@ use zonda_runtime::memory;
 use crate::event::Args;
 use crate::format::EVENT_WORDS;
 use crate::sink;
-use crate::span::Event;
+use crate::span::NewEvent;
 
-/// Words of a buffer: 64 KiB less what does not make an event.
-const CAPACITY: usize = (64 << 10) / 8 / EVENT_WORDS * EVENT_WORDS;
+/// Words of a buffer that make whole events.
+const CAPACITY_WORDS: usize = BUFFER_BYTES / 8 / EVENT_WORDS * EVENT_WORDS;
 
 /// The same in bytes.
-const BYTES: u64 = (CAPACITY * size_of::<AtomicU64>()) as u64;
-
-/// Ticks after which a buffer is handed over though it is not full, so that a process that is killed
-/// takes little with it: about a second of a processor's counter or less.
-const PATIENCE: u64 = if cfg!(target_arch = "x86_64") { 1 << 31 } else { 1 << 27 };
+const BYTES: u64 = (CAPACITY_WORDS * size_of::<AtomicU64>()) as u64;
 
 /// The buffer.
 #[derive(Debug)]
-pub(crate) struct Buffer {
+pub(crate) struct EventBuffer {
     /// Threads are numbered from 1 in the order in which they first record.
     pub(crate) thread: u32,
     words: Box<[AtomicU64]>,
@@ -39,12 +38,12 @@ pub(crate) struct Buffer {
     since: AtomicU64,
 }
 
-impl Buffer {
-    pub(crate) fn new(thread: u32) -> Buffer {
+impl EventBuffer {
+    pub(crate) fn new(thread: u32) -> EventBuffer {
         memory::process().take_anyway(memory::Kind::Trace, BYTES);
-        Buffer {
+        EventBuffer {
             thread,
-            words: (0..CAPACITY).map(|_| AtomicU64::new(0)).collect(),
+            words: (0..CAPACITY_WORDS).map(|_| AtomicU64::new(0)).collect(),
             len: AtomicUsize::new(0),
             written: AtomicUsize::new(0),
             since: AtomicU64::new(crate::clock::ticks()),
@@ -56,7 +55,7 @@ impl Buffer {
     fn push(&self, words: [u64; EVENT_WORDS]) {
         let mut at = self.len.load(Ordering::Relaxed);
         let waited = words[0].saturating_sub(self.since.load(Ordering::Relaxed));
-        if at + EVENT_WORDS > CAPACITY || waited > PATIENCE {
+        if at + EVENT_WORDS > CAPACITY_WORDS || waited > HAND_OVER_TICKS {
             sink::hand_over(self);
             at = 0;
         }
@@ -85,32 +84,29 @@ impl Buffer {
     }
 }
 
-impl Drop for Buffer {
+impl Drop for EventBuffer {
     fn drop(&mut self) {
         memory::process().give_back(memory::Kind::Trace, BYTES);
     }
 }
 
-/// Places in the small tables below; a power of two.
-const PLACES: usize = 64;
-
 /// What a thread keeps.
-struct Mine {
-    buffer: Arc<Buffer>,
+struct ThreadRecorder {
+    buffer: Arc<EventBuffer>,
     /// Where names lie in memory, and their numbers.
-    names: [Cell<(usize, usize, u16)>; PLACES],
+    names: [Cell<(usize, usize, u16)>; KNOWN_NAMES],
     /// Variables whose names the sink knows.
-    variables: [Cell<(u32, u64)>; PLACES],
+    variables: [Cell<(u32, u64)>; KNOWN_NAMES],
     /// The file that events without one belong to.
     current: Cell<u32>,
 }
 
-impl Mine {
-    fn new() -> Mine {
-        Mine {
+impl ThreadRecorder {
+    fn new() -> ThreadRecorder {
+        ThreadRecorder {
             buffer: sink::register(),
-            names: [const { Cell::new((0, 0, 0)) }; PLACES],
-            variables: [const { Cell::new((0, u64::MAX)) }; PLACES],
+            names: [const { Cell::new((0, 0, 0)) }; KNOWN_NAMES],
+            variables: [const { Cell::new((0, u64::MAX)) }; KNOWN_NAMES],
             current: Cell::new(0),
         }
     }
@@ -122,7 +118,7 @@ impl Mine {
             return 0;
         }
         let (address, len) = (name.as_ptr().addr(), name.len());
-        let place = &self.names[(address >> 3 ^ address >> 9 ^ len) % PLACES];
+        let place = &self.names[(address >> 3 ^ address >> 9 ^ len) % KNOWN_NAMES];
         let (known, known_len, number) = place.get();
         if known == address && known_len == len {
             return number;
@@ -133,21 +129,21 @@ impl Mine {
     }
 }
 
-impl Drop for Mine {
+impl Drop for ThreadRecorder {
     fn drop(&mut self) {
         sink::unregister(&self.buffer);
     }
 }
 
 thread_local! {
-    static MINE: OnceCell<Mine> = const { OnceCell::new() };
+    static MINE: OnceCell<ThreadRecorder> = const { OnceCell::new() };
 }
 
 /// Adds an event to the buffer of the calling thread.
 #[inline(never)]
-pub(crate) fn record(event: &Event) {
+pub(crate) fn record(event: &NewEvent) {
     let recorded = MINE.try_with(|mine| {
-        let mine = mine.get_or_init(Mine::new);
+        let mine = mine.get_or_init(ThreadRecorder::new);
         let Args { name, file, .. } = event.args;
         let file = if file == 0 { mine.current.get() } else { file };
         mine.buffer.push(event.words(mine.number(name), file));
@@ -166,15 +162,15 @@ pub(crate) fn current() -> u32 {
 
 pub(crate) fn set_current(file: u32) {
     // A thread that is ending records without.
-    let _ = MINE.try_with(|mine| mine.get_or_init(Mine::new).current.set(file));
+    let _ = MINE.try_with(|mine| mine.get_or_init(ThreadRecorder::new).current.set(file));
 }
 
 /// Whether this thread saw a variable before; from now on it has.
 pub(crate) fn seen(file: u32, variable: u64) -> bool {
     MINE.try_with(|mine| {
-        let mine = mine.get_or_init(Mine::new);
+        let mine = mine.get_or_init(ThreadRecorder::new);
         let mixed = variable ^ variable >> 32 ^ u64::from(file) << 3;
-        let place = &mine.variables[(mixed % PLACES as u64) as usize];
+        let place = &mine.variables[(mixed % KNOWN_NAMES as u64) as usize];
         place.replace((file, variable)) == (file, variable)
     })
     .unwrap_or(true)

@@ -21,6 +21,7 @@ pub mod format;
 mod names;
 mod sink;
 mod span;
+mod tuning;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 

@@ -3,6 +3,7 @@
 //! Everything here is under one lock, which a thread takes when its buffer is full, so about once in
 //! 1,300 events. A child of `fork` finds it as its parent held it, and can give it back.
 
+use crate::tuning::MOST_NAMES_BYTES;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice, Read, Write};
@@ -15,16 +16,14 @@ use zonda_runtime::Settled;
 use zonda_runtime::fork::{self, Child, Freeze, Frozen};
 use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
-use crate::buffer::{self, Buffer};
+use crate::buffer::{self, EventBuffer};
 use crate::clock;
 use crate::format::{
     self, BLOCK_HEAD, BlockHead, EVENT_BYTES, MAGIC, NameRecord, TABLE_FILES, TABLE_THREADS,
     TABLE_WORDS,
 };
-use crate::span::Event;
+use crate::span::NewEvent;
 
-/// Most bytes of names that are kept; what comes later shows as numbers.
-const MOST_NAMES_BYTES: usize = 16 << 20;
 /// Most bytes of a command line that are kept.
 const MOST_COMMAND_BYTES: usize = 4096;
 
@@ -32,7 +31,7 @@ const MOST_COMMAND_BYTES: usize = 4096;
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Default)]
-struct State {
+struct TraceState {
     /// As it was asked for, `%p` and all. None: nothing is recorded.
     path: Option<PathBuf>,
     /// Opened when the first block is written.
@@ -51,7 +50,7 @@ struct State {
     words: HashMap<&'static str, u16>,
     files: HashMap<String, u32>,
     variables: HashSet<(u32, u64)>,
-    buffers: Vec<Arc<Buffer>>,
+    buffers: Vec<Arc<EventBuffer>>,
     threads: u32,
     /// Events of threads that are ending.
     late: Vec<u8>,
@@ -63,12 +62,12 @@ fn now() -> (u64, u64) {
     (clock::ticks(), clock::nanoseconds())
 }
 
-fn state() -> &'static Mutex<State> {
-    static STATE: Settled<Mutex<State>> = Settled::new();
-    STATE.get_or_make(|| Mutex::ranked(Rank::Trace, State::default()))
+fn state() -> &'static Mutex<TraceState> {
+    static STATE: Settled<Mutex<TraceState>> = Settled::new();
+    STATE.get_or_make(|| Mutex::ranked(Rank::Trace, TraceState::default()))
 }
 
-fn lock() -> MutexGuard<'static, State> {
+fn lock() -> MutexGuard<'static, TraceState> {
     // Nothing here leaves the state half changed in a way that matters.
     state().lock()
 }
@@ -77,7 +76,7 @@ fn lock() -> MutexGuard<'static, State> {
 pub(crate) fn begin(path: &Path) -> bool {
     let mut state = lock();
     if state.path.is_none() {
-        fork::register(&Trace);
+        fork::register(&TraceFreeze);
         state.path = Some(path.to_owned());
         state.origin = now();
         state.open();
@@ -86,11 +85,11 @@ pub(crate) fn begin(path: &Path) -> bool {
 }
 
 /// A buffer for the calling thread.
-pub(crate) fn register() -> Arc<Buffer> {
+pub(crate) fn register() -> Arc<EventBuffer> {
     let mut state = lock();
     state.threads += 1;
     let number = state.threads;
-    let buffer = Arc::new(Buffer::new(number));
+    let buffer = Arc::new(EventBuffer::new(number));
     state.buffers.push(Arc::clone(&buffer));
     if let Some(name) = std::thread::current().name() {
         let text = name.to_owned();
@@ -100,7 +99,7 @@ pub(crate) fn register() -> Arc<Buffer> {
 }
 
 /// Writes out the buffer of a thread that ends.
-pub(crate) fn unregister(buffer: &Arc<Buffer>) {
+pub(crate) fn unregister(buffer: &Arc<EventBuffer>) {
     let mut state = lock();
     state.write_buffer(buffer);
     state.buffers.retain(|known| !Arc::ptr_eq(known, buffer));
@@ -108,14 +107,14 @@ pub(crate) fn unregister(buffer: &Arc<Buffer>) {
 
 /// Writes out and empties the buffer of the calling thread.
 #[cold]
-pub(crate) fn hand_over(buffer: &Buffer) {
+pub(crate) fn hand_over(buffer: &EventBuffer) {
     let mut state = lock();
     state.write_buffer(buffer);
     buffer.clear();
 }
 
 /// Keeps an event of a thread that has no buffer any more.
-pub(crate) fn record_late(event: &Event) {
+pub(crate) fn record_late(event: &NewEvent) {
     let number = word(event.args.name);
     let mut state = lock();
     if state.late.len() >= 1000 * EVENT_BYTES {
@@ -179,26 +178,26 @@ pub(crate) fn name(record: NameRecord) {
 }
 
 /// What a fork holds, so that the child finds all in order; nothing where nothing is recorded.
-struct Trace;
+struct TraceFreeze;
 
 /// The trace is held last: those who hold other locks may write to it.
-impl Freeze for Trace {
+impl Freeze for TraceFreeze {
     fn rank(&self) -> Rank {
         Rank::Trace
     }
 
     fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
         let state = if crate::on() { state().lock_until(until) } else { None };
-        Box::new(Forking { is_on: crate::on(), state })
+        Box::new(TraceOverFork { is_on: crate::on(), state })
     }
 }
 
-struct Forking {
+struct TraceOverFork {
     is_on: bool,
-    state: Option<MutexGuard<'static, State>>,
+    state: Option<MutexGuard<'static, TraceState>>,
 }
 
-impl Frozen for Forking {
+impl Frozen for TraceOverFork {
     /// What the parent recorded stays the parent's, and the child writes a file of its own, named as the parent's
     /// with a dot and the child's number behind it. A child of what could not be had in time records nothing.
     fn in_child(&mut self, _: Child) {
@@ -218,7 +217,7 @@ impl Frozen for Forking {
     }
 }
 
-impl State {
+impl TraceState {
     fn begin_in_child(&mut self) {
         self.file = None;
         self.end = 0;
@@ -317,7 +316,7 @@ impl State {
         }
     }
 
-    fn write_buffer(&mut self, buffer: &Buffer) {
+    fn write_buffer(&mut self, buffer: &EventBuffer) {
         let mut events = std::mem::take(&mut self.block);
         events.clear();
         buffer.take_to(&mut events);

@@ -6,14 +6,14 @@ use crate::{clock, on};
 
 /// An event as it lies in a buffer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Event {
+pub(crate) struct NewEvent {
     pub(crate) begin: u64,
     pub(crate) took: u64,
     pub(crate) kind: Kind,
     pub(crate) args: Args,
 }
 
-impl Event {
+impl NewEvent {
     /// The words of the file's format, see [`crate::format`]; `name` is the number of its name.
     pub(crate) fn words(&self, name: u16, file: u32) -> [u64; crate::format::EVENT_WORDS] {
         let Args { file: _, item, offset, bytes, code, name: _ } = self.args;
@@ -33,7 +33,7 @@ impl Event {
 /// Something that takes time: from [`span`] until it is dropped.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
-pub struct Span(Option<Event>);
+pub struct Span(Option<NewEvent>);
 
 /// Begins a span. `args` is called if events are recorded, and not otherwise.
 #[inline(always)]
@@ -44,7 +44,7 @@ pub fn span(kind: Kind, args: impl FnOnce() -> Args) -> Span {
 #[cold]
 fn begin(kind: Kind, args: impl FnOnce() -> Args) -> Span {
     let args = args();
-    Span(Some(Event { begin: clock::ticks(), took: 0, kind, args }))
+    Span(Some(NewEvent { begin: clock::ticks(), took: 0, kind, args }))
 }
 
 /// A moment for [`span_since`]; 0 where events are not recorded.
@@ -79,13 +79,13 @@ pub fn span_between(begin: u64, end: u64, kind: Kind, args: impl FnOnce() -> Arg
 
 #[cold]
 fn between(begin: u64, end: u64, kind: Kind, args: impl FnOnce() -> Args) {
-    record(&Event { begin, took: end.saturating_sub(begin), kind, args: args() });
+    record(&NewEvent { begin, took: end.saturating_sub(begin), kind, args: args() });
 }
 
 #[cold]
 fn ended(begin: u64, kind: Kind, args: impl FnOnce() -> Args) {
     let took = clock::ticks().saturating_sub(begin);
-    record(&Event { begin, took, kind, args: args() });
+    record(&NewEvent { begin, took, kind, args: args() });
 }
 
 /// Takes a lock, and records the wait where another thread has it.
@@ -112,7 +112,7 @@ pub fn instant(kind: Kind, args: impl FnOnce() -> Args) {
 
 #[cold]
 fn happened(kind: Kind, args: impl FnOnce() -> Args) {
-    record(&Event { begin: clock::ticks(), took: 0, kind, args: args() });
+    record(&NewEvent { begin: clock::ticks(), took: 0, kind, args: args() });
 }
 
 /// Records how much of something there is now.
@@ -174,7 +174,7 @@ impl Drop for Span {
 }
 
 #[cold]
-fn finish(event: &mut Event) {
+fn finish(event: &mut NewEvent) {
     event.took = clock::ticks().saturating_sub(event.begin);
     record(event);
 }

@@ -7,30 +7,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use zonda_runtime::lock::{Mutex, Rank};
 
+use tempfile::TempDir;
 use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
 use zonda_trace::{Args, Kind, NO_ITEM, counter, instant, lock, span, span_since, start};
 
 const CASE: &str = "ZONDA_TRACE_TEST_CASE";
 
 /// A folder that goes with the test.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let folder =
-            std::env::temp_dir().join(format!("zonda-trace-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Scratch(folder)
+        Scratch(TempDir::with_prefix(format!("zonda-trace-{name}-")).unwrap())
     }
 
     fn trace(&self) -> PathBuf {
-        self.0.join("out.trace")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path().join("out.trace")
     }
 }
 
@@ -168,9 +160,9 @@ fn several_processes() {
     let values = events[10_000..].iter().map(|(event, ..)| event.offset);
     assert!(values.eq(0..10_000));
 
-    let (pid, status) = child("many", &scratch.0.join("of-%p.trace"));
+    let (pid, status) = child("many", &scratch.0.path().join("of-%p.trace"));
     assert!(status.success());
-    assert_eq!(read(&scratch.0.join(format!("of-{pid}.trace"))).0.len(), 10_000);
+    assert_eq!(read(&scratch.0.path().join(format!("of-{pid}.trace"))).0.len(), 10_000);
 
     // While somebody else writes it, a process takes another file.
     let held = std::fs::File::open(scratch.trace()).unwrap();
@@ -178,7 +170,7 @@ fn several_processes() {
     let (pid, status) = child("many", &scratch.trace());
     assert!(status.success());
     assert_eq!(read(&scratch.trace()).1, 2);
-    assert_eq!(read(&scratch.0.join(format!("out.trace.{pid}"))).0.len(), 10_000);
+    assert_eq!(read(&scratch.0.path().join(format!("out.trace.{pid}"))).0.len(), 10_000);
 }
 
 #[test]
@@ -226,7 +218,7 @@ fn other_files_are_left_alone() {
         assert!(child("refused", &scratch.trace()).1.success());
         assert_eq!(std::fs::read(scratch.trace()).unwrap(), bytes);
     }
-    assert!(child("refused", &scratch.0.join("no/such/folder")).1.success());
+    assert!(child("refused", &scratch.0.path().join("no/such/folder")).1.success());
 }
 
 /// Every prefix and every flipped byte of a trace gives events or an error with its place.

@@ -76,16 +76,16 @@ impl<T: Send + 'static> Freeze for Global<T> {
     }
 
     fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
-        Box::new(Holding { of: self, guard: self.now().lock_until(until) })
+        Box::new(HeldGlobal { of: self, guard: self.now().lock_until(until) })
     }
 }
 
-struct Holding<T: 'static> {
+struct HeldGlobal<T: 'static> {
     of: &'static Global<T>,
     guard: Option<MutexGuard<'static, T>>,
 }
 
-impl<T: Send + 'static> Frozen for Holding<T> {
+impl<T: Send + 'static> Frozen for HeldGlobal<T> {
     fn in_child(&mut self, _: Child) {
         if self.guard.is_none() {
             let of = self.of;

@@ -16,6 +16,7 @@ mod global;
 mod order;
 mod polite;
 
+use crate::tuning::POLL_EVERY;
 use std::ops::{Deref, DerefMut};
 use std::sync::{PoisonError, TryLockError, TryLockResult};
 use std::time::{Duration, Instant};
@@ -29,9 +30,6 @@ pub use global::Global;
 pub use order::{Level, Rank};
 pub(crate) use order::{begin_child, set_aside};
 pub use polite::Polite;
-
-/// How often somebody looks who does not wait longer than he said.
-const STEP: Duration = Duration::from_micros(50);
 
 /// A lock that nobody has; one of which the holder panicked, too.
 fn attempted<G>(taken: TryLockResult<G>) -> Option<G> {
@@ -51,7 +49,7 @@ pub fn take_until<T>(until: Instant, mut attempt: impl FnMut() -> Option<T>) -> 
         if Instant::now() >= until {
             return None;
         }
-        std::thread::sleep(STEP);
+        std::thread::sleep(POLL_EVERY);
     }
 }
 

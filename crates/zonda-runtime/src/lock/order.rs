@@ -83,7 +83,7 @@ ranks! {
     /// Jobs for the threads of a pool.
     Pool,
     /// Who takes part in the work of one call.
-    Crew,
+    CallWork,
     /// What a file knows of the writer that it is.
     Writer,
     /// The locks that writers of this process have against other processes.
@@ -123,9 +123,9 @@ ranks! {
     /// Which pages of a cache are where.
     Table,
     /// Fill values of pages that writes have taken out.
-    Lent,
+    WithheldFills,
     /// Reads that a cache remembers.
-    Visits,
+    RecentReads,
     /// The caches that share pages.
     Members,
     /// What the thread of a cache has to do.
@@ -164,12 +164,12 @@ impl Level {
 
 /// The place of a lock in the order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ranked(#[cfg(debug_assertions)] checked::Place);
+pub(super) struct Ranked(#[cfg(debug_assertions)] checked::LockPlace);
 
 /// A lock that this thread has, as long as it lives.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct HeldLock(#[cfg(debug_assertions)] checked::Place);
+pub(super) struct HeldLock(#[cfg(debug_assertions)] checked::LockPlace);
 
 /// In the child of a fork: the thread may be in a signal handler, above a call that had locks. That call has them still,
 /// but there is no other thread that it could keep waiting.
@@ -189,7 +189,7 @@ pub(crate) fn set_aside() -> Aside {
 
 /// What a thread has that counts again afterwards.
 #[must_use]
-pub(crate) struct Aside(#[cfg(debug_assertions)] checked::All);
+pub(crate) struct Aside(#[cfg(debug_assertions)] checked::AllHeld);
 
 #[cfg(not(debug_assertions))]
 impl Ranked {
@@ -218,7 +218,7 @@ mod checked {
 
     /// A rank, and a level where there is one.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    pub(super) struct Place {
+    pub(super) struct LockPlace {
         rank: Rank,
         level: u32,
     }
@@ -229,12 +229,12 @@ mod checked {
     thread_local! {
         /// What this thread has. An entry comes and goes with one store, since a signal handler may take locks between
         /// any two.
-        static HELD: [Cell<Option<Place>>; MOST_HELD] = const { [const { Cell::new(None) }; MOST_HELD] };
+        static HELD: [Cell<Option<LockPlace>>; MOST_HELD] = const { [const { Cell::new(None) }; MOST_HELD] };
     }
 
-    impl Place {
+    impl LockPlace {
         /// Whether who holds it may wait for `other`.
-        fn is_before(self, other: Place) -> bool {
+        fn is_before(self, other: LockPlace) -> bool {
             if self.level != 0 && other.level != 0 && self.level != other.level {
                 return self.level > other.level;
             }
@@ -244,11 +244,11 @@ mod checked {
 
     impl Ranked {
         pub(in super::super) const fn of(rank: Rank) -> Ranked {
-            Ranked(Place { rank, level: 0 })
+            Ranked(LockPlace { rank, level: 0 })
         }
 
         pub(in super::super) const fn at(rank: Rank, level: Level) -> Ranked {
-            Ranked(Place { rank, level: level.0 })
+            Ranked(LockPlace { rank, level: level.0 })
         }
 
         /// To be called before it is waited for.
@@ -284,9 +284,9 @@ mod checked {
     }
 
     /// All that a thread has.
-    pub(super) type All = [Option<Place>; MOST_HELD];
+    pub(super) type AllHeld = [Option<LockPlace>; MOST_HELD];
 
-    pub(super) fn take_all() -> All {
+    pub(super) fn take_all() -> AllHeld {
         let mut all = [None; MOST_HELD];
         let _ = HELD.try_with(|held| {
             held.iter().zip(&mut all).for_each(|(entry, kept)| *kept = entry.take());
@@ -302,7 +302,7 @@ mod checked {
         }
     }
 
-    fn change(from: Option<Place>, to: Option<Place>) {
+    fn change(from: Option<LockPlace>, to: Option<LockPlace>) {
         let _ = HELD.try_with(|held| {
             if let Some(entry) = held.iter().find(|entry| entry.get() == from) {
                 entry.set(to);

@@ -1,12 +1,10 @@
 //! Locks whose newcomers let those pass who wait for a time only.
 
+use crate::tuning::POLL_EVERY;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{Rank, RwLock, RwLockReadGuard, RwLockWriteGuard, take_until};
-
-/// How often those look who are held back.
-const STEP: Duration = Duration::from_micros(50);
 
 /// A reader-writer lock for what a fork or an exit waits for: std's have no waiting with an end, and to who only looks
 /// now and then, threads that come and go without pause leave no moment.
@@ -58,7 +56,7 @@ impl<T> Polite<T> {
     #[inline]
     fn let_pass(&self) {
         while self.closing.load(Ordering::Relaxed) != 0 && self.is_closing_here() {
-            std::thread::sleep(STEP);
+            std::thread::sleep(POLL_EVERY);
         }
     }
 
@@ -71,6 +69,7 @@ impl<T> Polite<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
     use std::sync::atomic::AtomicBool;
 
     #[test]

@@ -1,7 +1,6 @@
 //! From the clock of one holder to the one of all (`clock.rs`).
 
-/// Moments that are remembered.
-const MOMENTS: usize = 32;
+use crate::tuning::REMEMBERED_MOMENTS;
 
 /// For a holder with a clock of its own, which costs its users less than one that all share: what that clock
 /// showed at some moments of the one of all. Between two of them an age is only known to lie there.
@@ -24,7 +23,7 @@ impl Ages {
     }
 
     fn add(&mut self, own: u64, time: u64) {
-        if self.moments.len() >= MOMENTS {
+        if self.moments.len() >= REMEMBERED_MOMENTS {
             // Every second one goes: what is long ago need not be known so well.
             let mut is_kept = false;
             self.moments.retain(|_| {
@@ -55,7 +54,7 @@ mod tests {
         assert_eq!(ages.time_of(5), super::super::USELESS + 1);
         for own in 0..10_000_u64 {
             ages.note(own, 3 * own + 7);
-            assert!(ages.moments.len() <= MOMENTS);
+            assert!(ages.moments.len() <= REMEMBERED_MOMENTS);
         }
         for own in (0..10_000).step_by(7) {
             let time = ages.time_of(own);

@@ -8,6 +8,8 @@
 //! Nobody waits here. A holder only tries its own locks, since whoever asks may have them; of two threads
 //! that want something given back at once one goes without. So one may ask while one holds any lock.
 
+use crate::tuning::RELOOK_AFTER_USES;
+use crate::tuning::RELOOK_AFTER_USES_IF_NONE;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -35,43 +37,43 @@ pub struct Broker {
     used: AtomicU64,
     /// What the process had from its parent when it was forked: no use to it, and not counted against it.
     inherited: AtomicU64,
-    kinds: [Tally; Kind::COUNT],
+    kinds: [KindUse; Kind::COUNT],
     /// No holder has anything that was used before, as far as is known until it is `look_at`.
     least: AtomicU64,
     look_at: AtomicU64,
     holders: Holders,
 }
 
-type List = Vec<Weak<dyn Holder>>;
+type HolderList = Vec<Weak<dyn Holder>>;
 
 /// Who may be asked to give something back.
 enum Holders {
     /// Those of the process, which every fork holds.
     Process,
     /// A test's.
-    Own(Mutex<List>),
+    Own(Mutex<HolderList>),
 }
 
 /// Where a fork could not have them in time, the child knows of none that its parent had: their memory is not
 /// counted against it either.
-static PROCESS: Global<List> = Global::new(Rank::Holders, Vec::new(), Vec::new);
+static PROCESS: Global<HolderList> = Global::new(Rank::Holders, Vec::new(), Vec::new);
 
 impl Holders {
-    fn lock(&self) -> MutexGuard<'_, List> {
+    fn lock(&self) -> MutexGuard<'_, HolderList> {
         match self {
             Holders::Process => PROCESS.lock(),
             Holders::Own(list) => list.lock(),
         }
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, List>> {
+    fn try_lock(&self) -> Option<MutexGuard<'_, HolderList>> {
         match self {
             Holders::Process => PROCESS.try_lock(),
             Holders::Own(list) => list.try_lock(),
         }
     }
 
-    fn lock_until(&self, until: Instant) -> Option<MutexGuard<'_, List>> {
+    fn lock_until(&self, until: Instant) -> Option<MutexGuard<'_, HolderList>> {
         match self {
             Holders::Process => PROCESS.lock_until(until),
             Holders::Own(list) => list.lock_until(until),
@@ -80,14 +82,14 @@ impl Holders {
 }
 
 /// What is had of one kind.
-struct Tally {
+struct KindUse {
     now: AtomicU64,
     most: AtomicU64,
 }
 
-impl Tally {
-    const fn new() -> Tally {
-        Tally { now: AtomicU64::new(0), most: AtomicU64::new(0) }
+impl KindUse {
+    const fn new() -> KindUse {
+        KindUse { now: AtomicU64::new(0), most: AtomicU64::new(0) }
     }
 
     fn add(&self, bytes: u64) {
@@ -108,11 +110,6 @@ pub struct MemoryUse {
     /// The most at any time.
     pub most: u64,
 }
-
-/// After so many uses it is looked again who has something older.
-const PATIENCE: u64 = 1024;
-/// The same where nobody had anything that could be had.
-const SHORT_PATIENCE: u64 = 32;
 
 impl std::fmt::Debug for Broker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -139,7 +136,7 @@ impl Broker {
             limit,
             used: AtomicU64::new(0),
             inherited: AtomicU64::new(0),
-            kinds: [const { Tally::new() }; Kind::COUNT],
+            kinds: [const { KindUse::new() }; Kind::COUNT],
             least: AtomicU64::new(0),
             look_at: AtomicU64::new(0),
             holders,
@@ -172,7 +169,7 @@ impl Broker {
     #[must_use]
     pub fn held(&self) -> [MemoryUse; Kind::COUNT] {
         Kind::ALL.map(|kind| {
-            let Tally { now, most } = &self.kinds[kind as usize];
+            let KindUse { now, most } = &self.kinds[kind as usize];
             let bytes = now.load(Ordering::Relaxed);
             MemoryUse { kind, bytes, most: most.load(Ordering::Relaxed).max(bytes) }
         })
@@ -294,7 +291,8 @@ impl Broker {
             let least = oldest.as_ref().map_or(u64::MAX, |(stamp, ..)| *stamp);
             self.least.store(least, Ordering::Relaxed);
             // Where nobody had anything, they may have been at work with it.
-            let patience = if oldest.is_some() { PATIENCE } else { SHORT_PATIENCE };
+            let patience =
+                if oldest.is_some() { RELOOK_AFTER_USES } else { RELOOK_AFTER_USES_IF_NONE };
             self.look_at.store(now.saturating_add(patience), Ordering::Relaxed);
             match oldest.filter(|(stamp, ..)| *stamp < before) {
                 None => return false,
@@ -333,13 +331,13 @@ impl Freeze for Broker {
     }
 
     fn hold(&'static self, _: Instant) -> Box<dyn fork::Frozen> {
-        Box::new(Counts(self))
+        Box::new(CountsOverFork(self))
     }
 }
 
-struct Counts(&'static Broker);
+struct CountsOverFork(&'static Broker);
 
-impl fork::Frozen for Counts {
+impl fork::Frozen for CountsOverFork {
     fn in_child(&mut self, _: Child) {
         self.0.in_child();
     }

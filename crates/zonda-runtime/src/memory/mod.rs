@@ -5,6 +5,8 @@
 //! was asked for by name has it. A cache may always have a few pages, so that many open files slow each
 //! other down but still work.
 
+use crate::tuning::SMALL_BUDGET_BYTES;
+
 mod ages;
 mod broker;
 mod clock;
@@ -47,11 +49,10 @@ pub fn budget() -> u64 {
 /// So many bytes there are in any case, unless somebody says otherwise: to find out how much there is takes longer than to
 /// change an attribute.
 fn little() -> u64 {
-    const LITTLE: u64 = 1 << 20;
     static KNOWN: Settled<u64> = Settled::new();
     let known = *KNOWN.get_or_make(|| match setting::text("ZONDA_MEMORY") {
         Some(_) => 0,
-        None => LITTLE,
+        None => SMALL_BUDGET_BYTES,
     });
     known.min(LIMIT.load(Ordering::Relaxed))
 }

@@ -7,6 +7,7 @@ use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
 use crate::slab;
 use crate::storage::{Advice, DeviceSpace, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::tuning::{READ_OVER_BYTES, START_WRITING_BYTES};
 
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
@@ -16,14 +17,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use zonda_runtime::lock::{Rank, RwLock};
-
-/// Ranges this close to each other are read in one call, the bytes between thrown away: copying
-/// 4 KiB takes less time than entering the kernel once more.
-const READ_OVER_BYTES: u64 = 4096;
-
-/// Where syncs reach the device, it is set to work each time so many bytes were written, so that a
-/// sync finds little left to wait for.
-const START_WRITING_BYTES: u64 = 2 << 20;
 
 /// A file, opened for reading or for reading and writing.
 #[derive(Debug)]

@@ -5,14 +5,12 @@
 
 use crate::error::{Op, StorageError, range_end};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::tuning::SEGMENT_BYTES;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use zonda_runtime::lock::{Rank, RwLock};
-
-/// Bytes per segment: large enough that a copy dwarfs the look-up, small enough to share.
-const SEGMENT_BYTES: u64 = 1 << 20;
 
 /// One segment: the bytes up to the last one written; zeros follow to the segment's end.
 type Segment = Arc<RwLock<Vec<u8>>>;

@@ -4,20 +4,20 @@
 //! filled. A buffer is written when its stream goes on to the next, complete or not. Programs that
 //! jump between more places than there are buffers want a cache.
 
-use super::cache::{AsyncCachePlan, CacheShape};
-use crate::spec::{Args, Plan, Registered, SpecError};
+use super::cache::{AsyncCacheSpec, CacheShape};
+use crate::spec::{LayerSpec, Registered, SpecArgs, SpecError};
 use std::sync::Arc;
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "bufa", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "bufa", parse };
 
 /// Buffers where a spec does not say, as in FFIO.
 const DEFAULT_BUFFERS: u64 = 2;
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     let shape = CacheShape::parse(args, DEFAULT_BUFFERS)?;
     args.end()?;
-    let plan = AsyncCachePlan {
+    let plan = AsyncCacheSpec {
         name: "bufa",
         shape,
         ahead: None,

@@ -4,25 +4,25 @@
 //! Layers that give the same ID, 1 to 15, share one set of pages between their files, of the size that
 //! the first of them asks for. The numbers are those of FFIO's layer of this name.
 
-use super::cache::{AsyncCachePlan, CacheShape, MOST_SHARED};
-use crate::spec::{Args, Plan, Registered, SpecError};
+use super::cache::{AsyncCacheSpec, CacheShape, MOST_SHARED};
+use crate::spec::{LayerSpec, Registered, SpecArgs, SpecError};
 use std::sync::Arc;
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "cachea", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "cachea", parse };
 
 /// Pages where a spec does not say, as in FFIO.
 const DEFAULT_PAGES: u64 = 4;
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     Ok(Arc::new(numbers("cachea", args)?))
 }
 
 /// Reads the four numbers of a layer called `name`.
 pub(super) fn numbers(
     name: &'static str,
-    args: &mut Args<'_>,
-) -> Result<AsyncCachePlan, SpecError> {
+    args: &mut SpecArgs<'_>,
+) -> Result<AsyncCacheSpec, SpecError> {
     let shape = CacheShape::parse(args, DEFAULT_PAGES)?;
     let ahead = args.next().map(|argument| args.number(argument)).transpose()?;
     let mut shared = None;
@@ -35,5 +35,5 @@ pub(super) fn numbers(
         shared = (id > 0).then_some(id);
     }
     args.end()?;
-    Ok(AsyncCachePlan { name, shape, ahead, shared, follows: false, keeps_reads: false })
+    Ok(AsyncCacheSpec { name, shape, ahead, shared, follows: false, keeps_reads: false })
 }

@@ -1,7 +1,7 @@
 //! `count`: counts operations and bytes, so that "open costs N reads" can be asserted.
 
 use crate::forward;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
 use crate::storage::fill_by_writes;
 use crate::{Op, ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
@@ -9,23 +9,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "count", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "count", parse };
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     args.end()?;
-    Ok(Arc::new(Planned))
+    Ok(Arc::new(CountSpec))
 }
 
 #[derive(Debug)]
-struct Planned;
+struct CountSpec;
 
-impl fmt::Display for Planned {
+impl fmt::Display for CountSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("count")
     }
 }
 
-impl Plan for Planned {
+impl LayerSpec for CountSpec {
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError> {
         let count = Count::new(below);
         building.handles.counts.push(count.handle());

@@ -12,8 +12,9 @@
 use crate::error::{Op, range_end};
 use crate::forward;
 use crate::slab;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
 use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
+use crate::tuning::{BOUNCE_BYTES, MOST_KEPT_BOUNCES};
 use crate::{BLOCK_BYTES, StorageError, backend};
 use std::fmt;
 use std::sync::Arc;
@@ -21,30 +22,26 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::setting::say_once;
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "direct", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "direct", parse };
 
 /// A block as a length in memory.
 const BLOCK: usize = BLOCK_BYTES as usize;
-/// Bytes moved at a time through memory of the layer: past the knee of a device's own latency.
-const BOUNCE_BYTES: usize = 1 << 20;
-/// Pieces of such memory that are kept.
-const MOST_KEPT: usize = 4;
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     args.end()?;
-    Ok(Arc::new(Planned))
+    Ok(Arc::new(DirectSpec))
 }
 
 #[derive(Debug)]
-struct Planned;
+struct DirectSpec;
 
-impl fmt::Display for Planned {
+impl fmt::Display for DirectSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("direct")
     }
 }
 
-impl Plan for Planned {
+impl LayerSpec for DirectSpec {
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError> {
         if let Some(file) = building.file
             && let Err(errno) = file.go_direct()
@@ -63,18 +60,18 @@ impl Plan for Planned {
 
 /// Memory that begins at a block.
 #[derive(Debug)]
-struct Bounce {
+struct BounceBuffer {
     memory: Vec<u8>,
     begin: usize,
 }
 
-impl Bounce {
-    fn new() -> Result<Bounce, StorageError> {
+impl BounceBuffer {
+    fn new() -> Result<BounceBuffer, StorageError> {
         let bytes = BOUNCE_BYTES + BLOCK;
         let no_memory = StorageError::NoMemory { bytes: bytes as u64 };
         let memory = slab::zeros(bytes).ok_or(no_memory)?;
         let begin = memory.as_ptr().align_offset(BLOCK).min(BLOCK);
-        Ok(Bounce { memory, begin })
+        Ok(BounceBuffer { memory, begin })
     }
 
     fn bytes(&mut self) -> &mut [u8] {
@@ -87,7 +84,7 @@ impl Bounce {
 pub struct Direct<S> {
     inner: S,
     file: Option<Arc<backend::File>>,
-    kept: Mutex<Vec<Bounce>>,
+    kept: Mutex<Vec<BounceBuffer>>,
 }
 
 /// Whether something of this length in this memory can pass the cache by as it is.
@@ -111,10 +108,10 @@ impl<S: Storage> Direct<S> {
         body: impl FnOnce(&mut [u8]) -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
         let kept = self.kept.lock().pop();
-        let mut bounce = kept.map_or_else(Bounce::new, Ok)?;
+        let mut bounce = kept.map_or_else(BounceBuffer::new, Ok)?;
         let done = body(bounce.bytes());
         let mut kept = self.kept.lock();
-        if kept.len() < MOST_KEPT {
+        if kept.len() < MOST_KEPT_BOUNCES {
             kept.push(bounce);
         }
         done

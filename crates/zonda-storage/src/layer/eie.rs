@@ -4,15 +4,15 @@
 //! those of `cachea`, which took this layer's place in FFIO, and so is its thread. What differs: all
 //! that is read through it stays in its pages, however much the cache above asks for at a time.
 
-use super::cache::AsyncCachePlan;
+use super::cache::AsyncCacheSpec;
 use super::cachea;
-use crate::spec::{Args, Plan, Registered, SpecError};
+use crate::spec::{LayerSpec, Registered, SpecArgs, SpecError};
 use std::sync::Arc;
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "eie", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "eie", parse };
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     let numbers = cachea::numbers("eie", args)?;
-    Ok(Arc::new(AsyncCachePlan { keeps_reads: true, ..numbers }))
+    Ok(Arc::new(AsyncCacheSpec { keeps_reads: true, ..numbers }))
 }

@@ -9,7 +9,7 @@
 //! that passes a layer without FILE is in there already (`probe.rs`), and no line is written.
 
 use crate::forward;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
 use crate::storage::fill_by_writes;
 use crate::{Op, ReadRange, Storage, StorageError, WriteRange};
 use std::collections::BTreeMap;
@@ -22,22 +22,22 @@ use std::time::{Duration, Instant};
 use zonda_runtime::lock::{Global, Mutex, Rank};
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "event", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "event", parse };
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     let file = match args.remainder() {
         Some("") => return Err(args.bad("", "a file name")),
         other => other.map(PathBuf::from),
     };
-    Ok(Arc::new(Planned { file }))
+    Ok(Arc::new(EventSpec { file }))
 }
 
 #[derive(Debug)]
-struct Planned {
+struct EventSpec {
     file: Option<PathBuf>,
 }
 
-impl fmt::Display for Planned {
+impl fmt::Display for EventSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         token(f, self.file.as_deref())
     }
@@ -48,7 +48,7 @@ fn token(f: &mut fmt::Formatter<'_>, file: Option<&Path>) -> fmt::Result {
     file.map_or(Ok(()), |file| write!(f, ":{}", file.display()))
 }
 
-impl Plan for Planned {
+impl LayerSpec for EventSpec {
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError> {
         Ok(Arc::new(Event::new(below, self.file.as_deref(), building.depth + 1)?))
     }
@@ -60,20 +60,20 @@ impl Plan for Planned {
 
 /// Where lines go. Layers that name the same file share one.
 #[derive(Debug)]
-enum Sink {
+enum LineSink {
     /// The process's trace has it.
     Trace,
     Stderr,
-    File(Lines),
+    File(LineFile),
 }
 
-impl Sink {
+impl LineSink {
     /// The sink for `path`, or for the trace or standard error. Files are appended to.
-    fn open(path: Option<&Path>) -> Result<Arc<Sink>, StorageError> {
-        static OPEN: Global<BTreeMap<PathBuf, Weak<Sink>>> =
+    fn open(path: Option<&Path>) -> Result<Arc<LineSink>, StorageError> {
+        static OPEN: Global<BTreeMap<PathBuf, Weak<LineSink>>> =
             Global::new(Rank::Sinks, BTreeMap::new(), BTreeMap::new);
         let Some(path) = path else {
-            let sink = if zonda_trace::on() { Sink::Trace } else { Sink::Stderr };
+            let sink = if zonda_trace::on() { LineSink::Trace } else { LineSink::Stderr };
             return Ok(Arc::new(sink));
         };
         let mut open = OPEN.lock();
@@ -89,7 +89,7 @@ impl Sink {
             })?;
         let (file, lost) =
             (Mutex::ranked(Rank::Lines, BufWriter::new(file)), AtomicBool::new(false));
-        let sink = Arc::new(Sink::File(Lines { path: path.to_owned(), file, lost }));
+        let sink = Arc::new(LineSink::File(LineFile { path: path.to_owned(), file, lost }));
         open.retain(|_, sink| sink.strong_count() > 0);
         open.insert(path.to_owned(), Arc::downgrade(&sink));
         Ok(sink)
@@ -98,17 +98,17 @@ impl Sink {
     /// Writes whole lines. A trace that cannot be written never fails the transfer it describes.
     fn write(&self, lines: &str) {
         match self {
-            Sink::Trace => {}
+            LineSink::Trace => {}
             // Where standard error takes nothing there is nobody to tell.
-            Sink::Stderr => {
+            LineSink::Stderr => {
                 let _untold = std::io::stderr().lock().write_all(lines.as_bytes());
             }
-            Sink::File(file) => file.done(|file| file.write_all(lines.as_bytes())),
+            LineSink::File(file) => file.done(|file| file.write_all(lines.as_bytes())),
         }
     }
 
     fn flush(&self) {
-        if let Sink::File(file) = self {
+        if let LineSink::File(file) = self {
             file.done(|file| {
                 file.flush()?;
                 // Some file systems tell only at the close that they could not keep what was written.
@@ -121,13 +121,13 @@ impl Sink {
 /// A file of lines. The first one that cannot be written is told of on standard error, and the file then gets
 /// no more: a trace with holes would be taken for a whole one.
 #[derive(Debug)]
-struct Lines {
+struct LineFile {
     path: PathBuf,
     file: Mutex<BufWriter<std::fs::File>>,
     lost: AtomicBool,
 }
 
-impl Lines {
+impl LineFile {
     fn done(&self, write: impl FnOnce(&mut BufWriter<std::fs::File>) -> std::io::Result<()>) {
         if self.lost.load(Ordering::Relaxed) {
             return;
@@ -144,7 +144,7 @@ impl Lines {
 
 /// What the summary says about one operation.
 #[derive(Debug, Clone, Copy, Default)]
-struct Stats {
+struct OpStats {
     calls: u64,
     errors: u64,
     ranges: u64,
@@ -157,7 +157,7 @@ struct Stats {
     time: Duration,
 }
 
-impl Stats {
+impl OpStats {
     fn range(&mut self, at: u64, len: u64) {
         self.min = if self.ranges == 0 { len } else { self.min.min(len) };
         self.max = self.max.max(len);
@@ -178,9 +178,9 @@ pub struct Event<S: Storage> {
     inner: S,
     file: Option<PathBuf>,
     number: usize,
-    sink: Arc<Sink>,
+    sink: Arc<LineSink>,
     begin: Instant,
-    stats: Mutex<[Stats; OPS.len()]>,
+    stats: Mutex<[OpStats; OPS.len()]>,
 }
 
 impl<S: Storage> Event<S> {
@@ -193,7 +193,7 @@ impl<S: Storage> Event<S> {
             inner,
             file: file.map(PathBuf::from),
             number,
-            sink: Sink::open(file)?,
+            sink: LineSink::open(file)?,
             begin: Instant::now(),
             stats: Mutex::ranked(Rank::Layer, Default::default()),
         })
@@ -208,7 +208,7 @@ impl<S: Storage> Event<S> {
         call: impl FnOnce() -> Result<T, StorageError>,
         moved: impl Fn(&T, usize) -> u64,
     ) -> Result<T, StorageError> {
-        if matches!(*self.sink, Sink::Trace) {
+        if matches!(*self.sink, LineSink::Trace) {
             return call();
         }
         let begin = Instant::now();
@@ -346,8 +346,8 @@ mod tests {
 
     #[test]
     fn lines_that_cannot_be_written_are_told_of_once() {
-        let sink = Sink::open(Some(Path::new("/dev/full"))).unwrap();
-        let Sink::File(lines) = &*sink else { panic!("no file: {sink:?}") };
+        let sink = LineSink::open(Some(Path::new("/dev/full"))).unwrap();
+        let LineSink::File(lines) = &*sink else { panic!("no file: {sink:?}") };
         sink.write("a line\n");
         assert!(!lines.lost.load(Ordering::Relaxed));
         sink.flush();

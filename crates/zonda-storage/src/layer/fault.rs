@@ -11,7 +11,7 @@ mod log;
 pub use log::{Entry, Log, WriteLog};
 
 use crate::forward;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
 use crate::storage::fill_by_writes;
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Op, ReadRange, Storage, StorageError, WriteRange};
@@ -20,14 +20,14 @@ use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "fault", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "fault", parse };
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     let argument = args.required("an operation or `log`")?;
     let watched = match argument {
         "log" => {
             args.end()?;
-            return Ok(Arc::new(log::Planned));
+            return Ok(Arc::new(log::LogSpec));
         }
         "read" => Watched::Read,
         "write" => Watched::Write,
@@ -123,7 +123,7 @@ impl fmt::Display for FaultPlan {
     }
 }
 
-impl Plan for FaultPlan {
+impl LayerSpec for FaultPlan {
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError> {
         let fault = Fault::new(below, *self);
         building.handles.faults.push(fault.handle());
@@ -136,7 +136,7 @@ impl Plan for FaultPlan {
 }
 
 #[derive(Debug)]
-struct State {
+struct FaultState {
     /// `None` when nothing is to fail.
     plan: Option<FaultPlan>,
     seen: u64,
@@ -145,7 +145,7 @@ struct State {
 
 /// Steers a [`Fault`] from outside the stack.
 #[derive(Debug, Clone)]
-pub struct FaultHandle(Arc<Mutex<State>>);
+pub struct FaultHandle(Arc<Mutex<FaultState>>);
 
 impl FaultHandle {
     /// Starts counting anew, for `plan`.
@@ -179,14 +179,14 @@ pub struct Fault<S> {
     inner: S,
     /// As it was made, for `describe`.
     plan: FaultPlan,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FaultState>>,
     syncs: Syncs,
 }
 
 impl<S: Storage> Fault<S> {
     /// Wraps `inner`.
     pub fn new(inner: S, plan: FaultPlan) -> Self {
-        let state = State { plan: Some(plan), seen: 0, injected: 0 };
+        let state = FaultState { plan: Some(plan), seen: 0, injected: 0 };
         Fault {
             inner,
             plan,

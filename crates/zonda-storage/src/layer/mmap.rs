@@ -13,7 +13,7 @@
 use crate::error::{Op, range_end};
 use crate::forward;
 use crate::os::Mapping;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
 use crate::storage::{ReadRange, Storage};
 use crate::{StorageError, backend};
 use std::fmt;
@@ -24,23 +24,23 @@ use std::sync::{Arc, Weak};
 use zonda_runtime::lock::{Global, Rank, RwLock};
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "mmap", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "mmap", parse };
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     args.end()?;
-    Ok(Arc::new(Planned))
+    Ok(Arc::new(MmapSpec))
 }
 
 #[derive(Debug)]
-struct Planned;
+struct MmapSpec;
 
-impl fmt::Display for Planned {
+impl fmt::Display for MmapSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("mmap")
     }
 }
 
-impl Plan for Planned {
+impl LayerSpec for MmapSpec {
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError> {
         let file = building.file.filter(|file| building.is_lowest && !file.is_writable());
         Ok(Arc::new(Mmap::new(below, file.map(Arc::clone))))
@@ -167,6 +167,7 @@ impl<S: Storage> Storage for Mmap<S> {
 mod tests {
     use super::*;
     use std::time::Duration;
+    use tempfile::TempPath;
 
     fn open(path: &std::path::Path) -> Mmap<Arc<backend::File>> {
         let file = Arc::new(backend::File::open_read(path).unwrap());
@@ -174,14 +175,15 @@ mod tests {
     }
 
     /// A file of `len` bytes; `None`, and a line that says so, where there are no leases.
-    fn file(name: &str, len: usize) -> Option<std::path::PathBuf> {
-        let path = std::env::temp_dir().join(format!("zonda-mmap-{name}-{}", std::process::id()));
+    fn file(name: &str, len: usize) -> Option<TempPath> {
+        let path =
+            tempfile::Builder::new().prefix(&format!("zonda-mmap-{name}-")).tempfile().unwrap();
+        let path = path.into_temp_path();
         let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + i / 251) as u8).collect();
         std::fs::write(&path, bytes).unwrap();
         let mapped = open(&path).mapping.read().is_some();
         if !mapped {
             use std::io::Write;
-            std::fs::remove_file(&path).unwrap();
             let _ = writeln!(std::io::stderr(), "skipped: {}: no leases here", path.display());
         }
         mapped.then_some(path)
@@ -198,7 +200,6 @@ mod tests {
             assert_eq!(buf[..got], bytes[from..(from + len).min(bytes.len())], "{len} at {at}");
         }
         assert!(layer.read_at(u64::MAX, &mut [0; 2]).is_err());
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
@@ -212,7 +213,6 @@ mod tests {
         drop(writer);
         layer.invalidate().unwrap();
         assert!(layer.mapping.read().is_some(), "mapped once it can be");
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
@@ -228,7 +228,6 @@ mod tests {
         writer.write_at(4999, b"!").unwrap();
         let mut last = [0];
         assert_eq!((layer.read_at(4999, &mut last), last), (Ok(1), *b"!"));
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
@@ -257,6 +256,5 @@ mod tests {
         });
         assert!(layer.mapping.read().is_none());
         assert_eq!(layer.read_at(90, &mut [0; 50]), Ok(10));
-        std::fs::remove_file(&path).unwrap();
     }
 }

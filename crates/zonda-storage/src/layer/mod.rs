@@ -24,10 +24,10 @@ pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, W
 pub use mmap::Mmap;
 pub(crate) use mmap::give_way_to_writing;
 pub use passthrough::Passthrough;
-pub(crate) use probe::Opening;
+pub(crate) use probe::TracedOpening;
 pub use throttle::Throttle;
 
-use crate::spec::{Plan, Registered};
+use crate::spec::{LayerSpec, Registered};
 use std::sync::Arc;
 
 /// Every layer that a spec can name; the order is that of the list in error messages.
@@ -46,6 +46,6 @@ pub(crate) const LAYERS: &[Registered] = &[
 ];
 
 /// The layer of the default stack: a cache that sizes itself.
-pub(crate) fn adaptive_plan() -> Arc<dyn Plan> {
-    cache::adaptive_plan()
+pub(crate) fn adaptive_spec() -> Arc<dyn LayerSpec> {
+    cache::adaptive_spec()
 }

@@ -1,31 +1,31 @@
 //! `passthrough`: forwards everything, changes nothing. The smallest layer: it shows what each of them consists of.
 
 use crate::forward;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
 use crate::{Storage, StorageError};
 use std::fmt;
 use std::sync::Arc;
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "passthrough", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "passthrough", parse };
 
 /// Reads the arguments after the name; this layer has none.
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     args.end()?;
-    Ok(Arc::new(Planned))
+    Ok(Arc::new(PassthroughSpec))
 }
 
 /// The layer as a spec holds it: checked, not yet built.
 #[derive(Debug)]
-struct Planned;
+struct PassthroughSpec;
 
-impl fmt::Display for Planned {
+impl fmt::Display for PassthroughSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("passthrough")
     }
 }
 
-impl Plan for Planned {
+impl LayerSpec for PassthroughSpec {
     fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
         Ok(Arc::new(Passthrough::new(below)))
     }

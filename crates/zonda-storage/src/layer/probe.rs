@@ -15,18 +15,18 @@ use zonda_trace::{Args, Kind};
 
 /// An opening of a file in the trace.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Opening {
+pub(crate) struct TracedOpening {
     file: u32,
     number: u32,
 }
 
-impl Opening {
+impl TracedOpening {
     /// A new one, if a trace is recorded. `path` is that of the file, if there is one.
-    pub(crate) fn of(path: Option<&Path>) -> Option<Opening> {
+    pub(crate) fn of(path: Option<&Path>) -> Option<TracedOpening> {
         static OPENINGS: AtomicU32 = AtomicU32::new(1);
         zonda_trace::on().then(|| {
             let number = OPENINGS.fetch_add(1, Ordering::Relaxed) & 0xff_ffff;
-            Opening { file: path.map_or(0, zonda_trace::file), number }
+            TracedOpening { file: path.map_or(0, zonda_trace::file), number }
         })
     }
 
@@ -35,7 +35,7 @@ impl Opening {
         // A stack deeper than the number has room for shows its lowest layers as one.
         let depth = u32::try_from(depth).unwrap_or(u32::MAX).min(0xff);
         zonda_trace::layer(self.number, depth, token);
-        let probe = Probe { below, file: self.file, item: self.number << 8 | depth };
+        let probe = TraceProbe { below, file: self.file, item: self.number << 8 | depth };
         zonda_trace::instant(Kind::Open, || Args {
             bytes: probe.below.len().unwrap_or(0),
             ..probe.args(0, 0)
@@ -45,14 +45,14 @@ impl Opening {
 }
 
 #[derive(Debug)]
-struct Probe {
+struct TraceProbe {
     below: Below,
     file: u32,
     /// Opening and depth, as events carry them.
     item: u32,
 }
 
-impl Probe {
+impl TraceProbe {
     fn args(&self, offset: u64, bytes: u64) -> Args {
         Args { file: self.file, item: self.item, offset, bytes, ..Args::default() }
     }
@@ -84,7 +84,7 @@ impl Probe {
     }
 }
 
-impl Drop for Probe {
+impl Drop for TraceProbe {
     fn drop(&mut self) {
         zonda_trace::instant(Kind::Close, || self.args(0, 0));
         if self.item & 0xff == 0 {
@@ -94,7 +94,7 @@ impl Drop for Probe {
     }
 }
 
-impl Storage for Probe {
+impl Storage for TraceProbe {
     forward! { this => this.below; rest, most_len, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {

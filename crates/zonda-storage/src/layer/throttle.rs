@@ -4,7 +4,7 @@
 //! callers share the bandwidth, as they would share the device; the latency is each call's own.
 
 use crate::forward;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, size_text};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError, size_text};
 use crate::storage::fill_by_writes;
 use crate::{ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use zonda_runtime::lock::{Mutex, Rank};
 
 /// How a spec names this layer.
-pub(super) const REGISTERED: Registered = Registered { name: "throttle", plan };
+pub(super) const REGISTERED: Registered = Registered { name: "throttle", parse };
 
 /// Latencies beyond this are taken for a slip.
 const MAX_LATENCY: Duration = Duration::from_secs(60);
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     let argument = args.required("a bandwidth in bytes per second")?;
     let bytes_per_s = args.bytes(argument)?;
     if !(1..=1 << 50).contains(&bytes_per_s) {
@@ -32,16 +32,16 @@ fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
         }
     }
     args.end()?;
-    Ok(Arc::new(Pace { bytes_per_s, latency }))
+    Ok(Arc::new(ThrottleSpec { bytes_per_s, latency }))
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct ThrottleSpec {
     bytes_per_s: u64,
     latency: Duration,
 }
 
-impl fmt::Display for Pace {
+impl fmt::Display for ThrottleSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "throttle:{}", size_text(self.bytes_per_s))?;
         let us = self.latency.as_micros();
@@ -54,7 +54,7 @@ impl fmt::Display for Pace {
     }
 }
 
-impl Plan for Pace {
+impl LayerSpec for ThrottleSpec {
     fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
         Ok(Arc::new(Throttle::new(below, self.bytes_per_s, self.latency)))
     }
@@ -68,7 +68,7 @@ impl Plan for Pace {
 #[derive(Debug)]
 pub struct Throttle<S> {
     inner: S,
-    pace: Pace,
+    pace: ThrottleSpec,
     /// When the device will have done all it was given.
     busy_until: Mutex<Option<Instant>>,
 }
@@ -76,7 +76,7 @@ pub struct Throttle<S> {
 impl<S: Storage> Throttle<S> {
     /// Wraps `inner`; a bandwidth of 0 is taken as 1 byte per second.
     pub fn new(inner: S, bytes_per_s: u64, latency: Duration) -> Self {
-        let pace = Pace { bytes_per_s: bytes_per_s.max(1), latency };
+        let pace = ThrottleSpec { bytes_per_s: bytes_per_s.max(1), latency };
         Throttle { inner, pace, busy_until: Mutex::ranked(Rank::Layer, None) }
     }
 

@@ -1,30 +1,24 @@
 use super::*;
 use crate::{Create, OpenOptions, SyncLevel, open_with_sidecars};
-use std::path::PathBuf;
+use tempfile::NamedTempFile;
 
 /// A file that is removed in the end.
-struct Made(PathBuf);
+struct TestFile(NamedTempFile);
 
-impl Made {
-    fn new(name: &str) -> Made {
-        let path = std::env::temp_dir().join(format!("zonda-lock-{name}-{}", std::process::id()));
-        std::fs::write(&path, b"something").unwrap();
-        Made(path)
+impl TestFile {
+    fn new(name: &str) -> TestFile {
+        let file = NamedTempFile::with_prefix(format!("zonda-lock-{name}-")).unwrap();
+        std::fs::write(file.path(), b"something").unwrap();
+        TestFile(file)
     }
 
     fn open(&self) -> File {
-        File::open(&self.0, true, Create::MustExist, SyncLevel::None).unwrap()
+        File::open(self.0.path(), true, Create::MustExist, SyncLevel::None).unwrap()
     }
 
     fn flock(&self, what: libc::c_int) -> Result<Fd, Errno> {
-        let fd = Fd::open(&self.0, libc::O_RDWR).unwrap();
+        let fd = Fd::open(self.0.path(), libc::O_RDWR).unwrap();
         fd.flock(what | libc::LOCK_NB).map(|()| fd)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -45,7 +39,7 @@ fn the_words_are_those_of_hdf5() {
 
 #[test]
 fn a_writer_admits_readers_of_hdf5_and_no_writers() {
-    let made = Made::new("admits");
+    let made = TestFile::new("admits");
     let lock = take(&made.open(), Intent::Change).unwrap().unwrap();
     assert!(made.flock(libc::LOCK_SH).is_ok());
     assert_eq!(made.flock(libc::LOCK_EX).unwrap_err(), Errno(libc::EAGAIN));
@@ -56,7 +50,7 @@ fn a_writer_admits_readers_of_hdf5_and_no_writers() {
 
 #[test]
 fn a_writer_of_hdf5_keeps_writers_out() {
-    let made = Made::new("out");
+    let made = TestFile::new("out");
     let theirs = made.flock(libc::LOCK_EX).unwrap();
     let error = take(&made.open(), Intent::Change).unwrap_err();
     assert!(error.to_string().ends_with("another program has it open for writing"), "{error}");
@@ -67,7 +61,7 @@ fn a_writer_of_hdf5_keeps_writers_out() {
 
 #[test]
 fn another_writer_of_this_library_is_kept_out_by_the_byte() {
-    let made = Made::new("byte");
+    let made = TestFile::new("byte");
     // As another process has it, which is not on this one's list.
     let theirs = lock(&made.open(), Intent::Change).unwrap();
     let error = take(&made.open(), Intent::Change).unwrap_err();
@@ -81,15 +75,15 @@ fn another_writer_of_this_library_is_kept_out_by_the_byte() {
 
 #[test]
 fn what_others_read_is_not_emptied() {
-    let made = Made::new("emptied");
+    let made = TestFile::new("emptied");
     let create = |lock| {
         let options = OpenOptions { create: Create::Truncate, lock, ..OpenOptions::default() };
-        open_with_sidecars(&made.0, &options)
+        open_with_sidecars(made.0.path(), &options)
     };
     let reader = made.flock(libc::LOCK_SH).unwrap();
     let error = create(Locking::Warn).unwrap_err();
     assert!(error.to_string().ends_with("another program has it open"), "{error}");
-    assert_eq!(std::fs::read(&made.0).unwrap(), b"something");
+    assert_eq!(std::fs::read(made.0.path()).unwrap(), b"something");
     drop(reader);
     let opened = create(Locking::Warn).unwrap();
     assert!(opened.lock.is_some());
@@ -105,14 +99,14 @@ fn what_others_read_is_not_emptied() {
 
 #[test]
 fn no_locks_where_none_are_asked_for() {
-    let made = Made::new("none");
+    let made = TestFile::new("none");
     let _theirs = made.flock(libc::LOCK_EX).unwrap();
     assert!(WriterLock::take(&made.open(), Intent::Change, Locking::Off).unwrap().is_none());
 }
 
 #[test]
 fn writers_of_one_process_share_the_lock_and_take_turns() {
-    let made = Made::new("turns");
+    let made = TestFile::new("turns");
     let writer = || take(&made.open(), Intent::Change).unwrap().unwrap().writer();
     let (mut a, mut b) = (writer(), writer());
     assert_eq!(a.begin(), MayWrite::Now);

@@ -123,6 +123,7 @@ mod tests {
     use super::*;
     use crate::Storage;
     use std::os::unix::fs::symlink;
+    use tempfile::TempDir;
 
     /// What opening gives: `missing`, the reason, or the bytes.
     fn outcome(allowed: &Allowed, path: &Path) -> String {
@@ -140,13 +141,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn only_regular_files_in_allowed_folders_are_opened() {
-        let top = std::env::temp_dir().join(format!("zonda-data-{}", std::process::id()));
-        let (home, out) = (top.join("home"), top.join("out"));
+    /// The folders `home`, `out` and `home-too`, with files of every kind in them. All of it goes with the first.
+    fn folders() -> (TempDir, PathBuf, PathBuf, PathBuf) {
+        let top = TempDir::with_prefix("zonda-data-").unwrap();
+        let (home, out) = (top.path().join("home"), top.path().join("out"));
         std::fs::create_dir_all(home.join("sub")).unwrap();
         std::fs::create_dir_all(&out).unwrap();
-        let twin = top.join("home-too");
+        let twin = top.path().join("home-too");
         std::fs::create_dir_all(&twin).unwrap();
         for (path, text) in [
             (home.join("a.nc"), "file"),
@@ -167,6 +168,12 @@ mod tests {
         assert!(
             std::process::Command::new("mkfifo").arg(home.join("fifo")).status().unwrap().success()
         );
+        (top, home, out, twin)
+    }
+
+    #[test]
+    fn only_regular_files_in_allowed_folders_are_opened() {
+        let (_top, home, out, twin) = folders();
         let own = Allowed::with(Some(&home.join("a.nc")), None);
         let cases = [
             ("in", "in"),
@@ -211,6 +218,5 @@ mod tests {
         let named = Allowed::with(Some(&home.join("a.nc")), Some(list));
         assert_eq!(outcome(&named, &twin.join("twin")), "twin");
         assert_eq!(outcome(&named, &out.join("out")), "outside");
-        std::fs::remove_dir_all(&top).unwrap();
     }
 }

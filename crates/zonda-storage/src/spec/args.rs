@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The name, options and arguments of one token.
 #[derive(Debug, Clone)]
-pub(crate) struct Args<'a> {
+pub(crate) struct SpecArgs<'a> {
     token: &'a str,
     position: usize,
     name: &'a str,
@@ -14,9 +14,9 @@ pub(crate) struct Args<'a> {
     rest: Option<&'a str>,
 }
 
-impl<'a> Args<'a> {
+impl<'a> SpecArgs<'a> {
     /// Splits `token`, which begins at character `position` of the spec.
-    pub(crate) fn new(token: &'a str, position: usize) -> Result<Args<'a>, SpecError> {
+    pub(crate) fn new(token: &'a str, position: usize) -> Result<SpecArgs<'a>, SpecError> {
         let (head, rest) = match token.split_once(':') {
             Some((head, rest)) => (head, Some(rest)),
             None => (token, None),
@@ -28,7 +28,7 @@ impl<'a> Args<'a> {
         if name.is_empty() {
             return Err(SpecError::Empty { position });
         }
-        Ok(Args { token, position, name, options, rest })
+        Ok(SpecArgs { token, position, name, options, rest })
     }
 
     pub(crate) fn name(&self) -> &'a str {

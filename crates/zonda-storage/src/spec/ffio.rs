@@ -8,7 +8,7 @@
 //! Layers of those days that there are (`bufa`, `cachea`, `eie`, ...) are found by their names. Options
 //! after dots (`.sds`, `.skip`, ...) said where memory was on that machine, and are accepted.
 
-use super::{Args, SpecError};
+use super::{SpecArgs, SpecError};
 
 /// Names that have no layer of their own.
 pub(super) const NAMES: [&str; 6] = ["global", "mr", "sds", "set", "syscall", "system"];
@@ -20,7 +20,7 @@ const OPTIONS: &[&str] = &[
 ];
 
 /// Refuses option words that no FFIO layer had; numbers are options too.
-pub(super) fn check_options(args: &Args<'_>) -> Result<(), SpecError> {
+pub(super) fn check_options(args: &SpecArgs<'_>) -> Result<(), SpecError> {
     let known = |option: &str| {
         OPTIONS.contains(&option)
             || (!option.is_empty() && option.bytes().all(|b| b.is_ascii_digit()))
@@ -29,13 +29,13 @@ pub(super) fn check_options(args: &Args<'_>) -> Result<(), SpecError> {
 }
 
 /// `system` and `syscall`: the backend.
-pub(super) fn system(args: &mut Args<'_>) -> Result<(), SpecError> {
+pub(super) fn system(args: &mut SpecArgs<'_>) -> Result<(), SpecError> {
     check_options(args)?;
     args.end()
 }
 
 /// Checks the arguments of a token that nothing stands for.
-pub(super) fn left_out(args: &mut Args<'_>) -> Result<(), SpecError> {
+pub(super) fn left_out(args: &mut SpecArgs<'_>) -> Result<(), SpecError> {
     if !["global", "mr", "sds", "set"].contains(&args.name()) {
         return Err(SpecError::Unknown {
             token: args.name().to_owned(),

@@ -13,7 +13,7 @@
 mod args;
 mod ffio;
 
-pub(crate) use args::{Args, size_text};
+pub(crate) use args::{SpecArgs, size_text};
 
 use crate::neighbour::from_env;
 use crate::storage::Storage;
@@ -33,11 +33,11 @@ pub const VARIABLES: [&str; 3] = ["ZONDA_IO", "NETCDF_FFIOSPEC", "NETCDF_FFIO_SP
 pub(crate) struct Registered {
     pub(crate) name: &'static str,
     /// Checks the arguments.
-    pub(crate) plan: fn(&mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError>,
+    pub(crate) parse: fn(&mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError>,
 }
 
 /// A layer with its arguments checked; `Display` gives its token.
-pub(crate) trait Plan: fmt::Debug + fmt::Display + Send + Sync {
+pub(crate) trait LayerSpec: fmt::Debug + fmt::Display + Send + Sync {
     /// Puts the layer on `below`.
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError>;
 
@@ -86,7 +86,7 @@ impl fmt::Display for Bottom {
 /// A stack of layers, parsed and checked. `Display` gives back what will run.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    layers: Vec<Arc<dyn Plan>>,
+    layers: Vec<Arc<dyn LayerSpec>>,
     bottom: Bottom,
     replaced: Vec<Replaced>,
 }
@@ -228,7 +228,7 @@ impl FromStr for Spec {
             if let Some((position, token)) = bottom {
                 return Err(SpecError::BackendNotLast { token: token.to_owned(), position });
             }
-            let mut args = Args::new(token, position)?;
+            let mut args = SpecArgs::new(token, position)?;
             match args.name() {
                 "file" | "memory" => {
                     let memory = args.name() == "memory";
@@ -245,7 +245,7 @@ impl FromStr for Spec {
                 name => match layer::LAYERS.iter().find(|l| l.name == name) {
                     Some(found) => {
                         ffio::check_options(&args)?;
-                        spec.layers.push((found.plan)(&mut args)?);
+                        spec.layers.push((found.parse)(&mut args)?);
                     }
                     None => {
                         ffio::left_out(&mut args)?;
@@ -293,7 +293,7 @@ impl Spec {
     /// The default stack for files: a cache that sizes itself over the file.
     #[must_use]
     pub fn default_stack() -> Spec {
-        Spec { layers: vec![layer::adaptive_plan()], ..Spec::file() }
+        Spec { layers: vec![layer::adaptive_spec()], ..Spec::file() }
     }
 
     /// The spec in the first of [`VARIABLES`] that is set and not empty.
@@ -349,7 +349,7 @@ impl Spec {
         base: Arc<dyn Storage>,
         handles: &mut Handles,
     ) -> Result<Arc<dyn Storage>, StorageError> {
-        self.build(base, None, layer::Opening::of(None), handles)
+        self.build(base, None, layer::TracedOpening::of(None), handles)
     }
 
     /// Stacks the layers on a file, which some of them ask for more than bytes.
@@ -357,7 +357,7 @@ impl Spec {
         &self,
         file: &Arc<backend::File>,
     ) -> Result<Arc<dyn Storage>, StorageError> {
-        let opening = layer::Opening::of(Some(file.path()));
+        let opening = layer::TracedOpening::of(Some(file.path()));
         self.build(Arc::clone(file) as Below, Some(file), opening, &mut Handles::default())
     }
 
@@ -366,7 +366,7 @@ impl Spec {
         &self,
         base: Below,
         file: Option<&Arc<backend::File>>,
-        opening: Option<layer::Opening>,
+        opening: Option<layer::TracedOpening>,
         handles: &mut Handles,
     ) -> Result<Arc<dyn Storage>, StorageError> {
         let probed = |stack, depth, token: &dyn fmt::Display| match opening {

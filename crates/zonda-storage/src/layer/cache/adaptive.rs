@@ -9,27 +9,27 @@
 //! the one that is read, so that the device and the program work at the same time. It writes what is
 //! complete of long streams on any device, where the process has another core.
 
-use super::background::When;
+use super::background::ThreadUse;
 use super::threaded::ThreadedCache;
 use super::{Cache, CacheShape};
 use crate::StorageError;
 use crate::forward;
-use crate::spec::{Below, Building, Plan};
+use crate::spec::{Below, Building, LayerSpec};
 use crate::storage::{Advice, Storage, WriteRange};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// The layer as a spec holds it.
 #[derive(Debug)]
-pub(super) struct Planned;
+pub(super) struct AdaptiveSpec;
 
-impl fmt::Display for Planned {
+impl fmt::Display for AdaptiveSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cache")
     }
 }
 
-impl Plan for Planned {
+impl LayerSpec for AdaptiveSpec {
     fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
         Ok(Arc::new(Adaptive::new(below)))
     }
@@ -58,7 +58,7 @@ impl<S: Storage + Clone + 'static> Adaptive<S> {
             return Ok(cache);
         }
         let shape = CacheShape::of_file(advice);
-        let cache = ThreadedCache::new(self.inner.clone(), shape, None, When::Worthwhile)?;
+        let cache = ThreadedCache::new(self.inner.clone(), shape, None, ThreadUse::Worthwhile)?;
         Ok(self.cache.get_or_init(|| cache))
     }
 

@@ -7,13 +7,14 @@
 //! written later.
 
 use super::CacheShape;
-use super::background::When;
-use super::coherence::Shared;
-use super::policy::Straight;
+use super::background::ThreadUse;
+use super::coherence::SharedPages;
+use super::policy::StraightSizes;
 use super::threaded::ThreadedCache;
 use crate::forward;
-use crate::spec::{Below, Building, Plan};
+use crate::spec::{Below, Building, LayerSpec};
 use crate::storage::{ReadRange, Storage, WriteRange};
+use crate::tuning::STREAM_GAP_BYTES;
 use crate::{BLOCK_BYTES, StorageError};
 use std::fmt;
 use std::sync::Arc;
@@ -21,15 +22,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where nothing ends.
 const NOWHERE: u64 = 1 << 63;
-/// A stream may leave out so much between two requests.
-const NEAR_BYTES: u64 = 16 << 10;
 
 /// How many pages ahead of a reader are read where a spec does not say.
 const DEFAULT_AHEAD: u64 = 1;
 
 /// How one of these layers is named and behaves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AsyncCachePlan {
+pub(crate) struct AsyncCacheSpec {
     pub(crate) name: &'static str,
     pub(crate) shape: CacheShape,
     /// Pages that are read ahead; a spec may leave them out.
@@ -42,11 +41,11 @@ pub(crate) struct AsyncCachePlan {
     pub(crate) keeps_reads: bool,
 }
 
-impl AsyncCachePlan {
+impl AsyncCacheSpec {
     /// The cache's shape, with what goes straight through.
     fn shape(&self) -> CacheShape {
         let CacheShape { page_bytes, pages, .. } = self.shape;
-        let mut straight = Straight::of_pages(page_bytes);
+        let mut straight = StraightSizes::of_pages(page_bytes);
         straight.write_bytes = (page_bytes * pages / 2).max(page_bytes);
         if self.keeps_reads {
             straight.read_bytes = page_bytes;
@@ -55,7 +54,7 @@ impl AsyncCachePlan {
     }
 }
 
-impl fmt::Display for AsyncCachePlan {
+impl fmt::Display for AsyncCacheSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CacheShape { page_bytes, pages, .. } = self.shape;
         write!(f, "{}:{}:{pages}", self.name, page_bytes / BLOCK_BYTES)?;
@@ -67,7 +66,7 @@ impl fmt::Display for AsyncCachePlan {
     }
 }
 
-impl Plan for AsyncCachePlan {
+impl LayerSpec for AsyncCacheSpec {
     fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
         Ok(Arc::new(AsyncCache::new(below, *self)?))
     }
@@ -80,7 +79,7 @@ impl Plan for AsyncCachePlan {
 /// The layer.
 pub struct AsyncCache<S: Storage + 'static> {
     cache: ThreadedCache<S>,
-    plan: AsyncCachePlan,
+    plan: AsyncCacheSpec,
     /// Pages to be read ahead.
     n_ahead: u64,
     /// Where the last read and the last write ended.
@@ -97,12 +96,12 @@ impl<S: Storage> fmt::Debug for AsyncCache<S> {
 }
 
 impl<S: Storage + 'static> AsyncCache<S> {
-    pub(crate) fn new(inner: S, mut plan: AsyncCachePlan) -> Result<AsyncCache<S>, StorageError> {
-        let shared = plan.shared.map(|id| Shared::of(id, plan.shape));
+    pub(crate) fn new(inner: S, mut plan: AsyncCacheSpec) -> Result<AsyncCache<S>, StorageError> {
+        let shared = plan.shared.map(|id| SharedPages::of(id, plan.shape));
         if let Some(shared) = &shared {
             plan.shape = shared.shape();
         }
-        let cache = ThreadedCache::new(inner, plan.shape(), shared, When::Always)?;
+        let cache = ThreadedCache::new(inner, plan.shape(), shared, ThreadUse::Always)?;
         // What was read stays a while: a reader may step back.
         let most = plan.shape.pages / 2;
         let n_ahead = plan.ahead.unwrap_or(if plan.follows { most } else { DEFAULT_AHEAD });
@@ -126,7 +125,7 @@ impl<S: Storage + 'static> AsyncCache<S> {
         }
         let end = at + len as u64;
         let before = self.read_to.swap(end, Ordering::Relaxed);
-        if at.wrapping_sub(before) <= NEAR_BYTES {
+        if at.wrapping_sub(before) <= STREAM_GAP_BYTES {
             let (last, _) = self.cache.place(end - 1);
             let (last_before, _) = self.cache.place(before.saturating_sub(1));
             if last > last_before {
@@ -157,11 +156,11 @@ impl<S: Storage + 'static> AsyncCache<S> {
         }
         let end = at + len as u64;
         let before = self.written_to.swap(end, Ordering::Relaxed);
-        if at.wrapping_sub(before) <= NEAR_BYTES {
+        if at.wrapping_sub(before) <= STREAM_GAP_BYTES {
             let (last, _) = self.cache.place(end - 1);
             let (last_before, _) = self.cache.place(before.saturating_sub(1));
             if last > last_before {
-                self.cache.background().left(last_before);
+                self.cache.background().passed(last_before);
             }
         }
     }

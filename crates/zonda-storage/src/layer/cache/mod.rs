@@ -19,23 +19,23 @@
 //! | `background` | what a thread is to do, its beginning and its end, what went wrong there | pages, storage |
 //! | `coherence` | locks; the steps by which pages come, change and go, and calls that go past them | specs, what a thread is for |
 //!
-//! On top of them is what a spec names: `plan.rs`, `adaptive.rs`, `async_cache.rs`; `threaded.rs` is a cache with its thread.
+//! On top of them is what a spec names: `spec.rs`, `adaptive.rs`, `async_cache.rs`; `threaded.rs` is a cache with its thread.
 
 mod adaptive;
 mod async_cache;
 mod background;
 mod coherence;
 mod pages;
-mod plan;
 mod policy;
+mod spec;
 #[cfg(test)]
 mod tests;
 mod threaded;
 
 pub use adaptive::Adaptive;
 pub use async_cache::AsyncCache;
-pub(super) use async_cache::AsyncCachePlan;
+pub(super) use async_cache::AsyncCacheSpec;
 pub use coherence::Cache;
 pub(super) use coherence::MOST_SHARED;
-pub(super) use plan::{REGISTERED, adaptive_plan};
 pub use policy::CacheShape;
+pub(super) use spec::{REGISTERED, adaptive_spec};

@@ -1,15 +1,15 @@
 //! What has locks and clocks of its own. Calls over each other are in `tests/model_cache.rs`, what a cache does with a storage
 //! in `tests/cache.rs` and `tests/async_cache.rs`.
 
-use super::background::{BackgroundWork, When};
-use super::coherence::seen::Pace;
+use super::background::{BackgroundWork, ThreadUse};
+use super::coherence::call_pace::CallPace;
 use crate::StorageError;
 use std::time::{Duration, Instant};
 
 #[test]
 fn the_first_error_of_a_thread_is_told_once() {
     let error = |bytes| StorageError::NoMemory { bytes };
-    for when in [When::Always, When::Worthwhile] {
+    for when in [ThreadUse::Always, ThreadUse::Worthwhile] {
         let background = BackgroundWork::new(when);
         assert_eq!((background.has_failed(), background.tell()), (false, Ok(())));
         background.fail(&error(1));
@@ -20,7 +20,10 @@ fn the_first_error_of_a_thread_is_told_once() {
         // Where users try again what failed, a write that succeeds is all there is to tell.
         background.fail(&error(3));
         background.note_written();
-        assert_eq!(background.tell(), if when == When::Always { Err(error(3)) } else { Ok(()) });
+        assert_eq!(
+            background.tell(),
+            if when == ThreadUse::Always { Err(error(3)) } else { Ok(()) }
+        );
     }
 }
 
@@ -31,7 +34,7 @@ fn calls_that_compute_are_not_slow_and_calls_that_wait_are() {
         let begin = Instant::now();
         while begin.elapsed() < long {}
     };
-    let pace = Pace::default();
+    let pace = CallPace::default();
     (0..50).for_each(|_| pace.time(4096, spin));
     assert!(!pace.is_slow());
     (0..10).for_each(|_| pace.time(4096, || std::thread::sleep(long)));

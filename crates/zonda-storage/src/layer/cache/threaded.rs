@@ -1,50 +1,51 @@
-//! A cache and the thread that works for it, which ends with it.
+//! A cache with a thread, which is joined when the cache is dropped.
 
-use super::background::{BackgroundWork, Task, When, Worker};
-use super::coherence::{Cache, Member, Shared};
+use super::background::{BackgroundWork, CacheTask, CacheWorker, ThreadUse};
+use super::coherence::{Cache, SharedPages, SharingCache};
 use super::policy::CacheShape;
 use crate::StorageError;
 use crate::storage::Storage;
 use crate::sync::lock::{Mutex, Rank};
+use crate::tuning::LEAVE_WAIT;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use zonda_runtime::memory::{self, Holder};
 
-/// The cache, as its thread and the files that share its pages see it.
+/// What the thread, and the files that share pages, hold of a cache.
 struct Core<S: Storage> {
     cache: Cache<S>,
-    /// Held while another file takes a page from this one; false once the layer goes, which then
-    /// writes no more.
+    /// Locked while another file takes a page from this one. False once the layer is being dropped: then it writes no
+    /// more.
     lives: Mutex<bool>,
 }
 
-impl<S: Storage> Worker for Core<S> {
-    fn work(&self, task: Task, background: &Arc<BackgroundWork>) {
+impl<S: Storage> CacheWorker for Core<S> {
+    fn work(&self, task: CacheTask, background: &Arc<BackgroundWork>) {
         match task {
-            Task::Ahead(pages) => self.cache.load_ahead(pages),
-            Task::Block(first) => self.cache.load_block(first),
-            // `background` has been told of the error.
-            Task::Complete(index) => {
+            CacheTask::ReadAhead(pages) => self.cache.load_ahead(pages),
+            CacheTask::ReadBlock(first) => self.cache.load_block(first),
+            // `background` has kept the error.
+            CacheTask::WriteComplete(index) => {
                 let _ = self.cache.write_complete_now(index, Some(background), false);
             }
-            Task::Rest(index) => {
+            CacheTask::WriteIncompleteRun(index) => {
                 let _ = self.cache.write_complete_now(index, Some(background), true);
             }
-            Task::Left(index) => self.cache.write_one(index, background),
-            Task::Clean => self.cache.clean_oldest(background),
+            CacheTask::WritePassed(index) => self.cache.write_one(index, background),
+            CacheTask::CleanOldest => self.cache.clean_oldest(background),
         }
     }
 }
 
-impl<S: Storage> Member for Core<S> {
+impl<S: Storage> SharingCache for Core<S> {
     fn n_pages(&self) -> u64 {
         self.cache.n_pages()
     }
 
     fn give_up(&self) -> bool {
-        // Where two layers of one stack share pages, this may be what the upper one waits for.
+        // Where two layers of one stack share pages, the upper one may wait for this one, so the lock is only tried.
         self.lives.try_lock().is_some_and(|lives| *lives && self.cache.give_up())
     }
 }
@@ -59,16 +60,13 @@ impl<S: Storage> Holder for Core<S> {
     }
 }
 
-/// A cache with a thread, which ends with it.
+/// A cache with a thread, which is joined when this is dropped.
 pub(crate) struct ThreadedCache<S: Storage> {
     core: Arc<Core<S>>,
     background: Arc<BackgroundWork>,
-    /// The cache, as the broker of memory knows it: where its pages count.
+    /// The cache as the broker of memory knows it, if its pages count as memory of the process.
     holder: Option<Weak<dyn Holder>>,
 }
-
-/// How long a cache waits at most for one that takes pages from it for others, before it goes.
-const MOST_WAIT: Duration = Duration::from_secs(1);
 
 impl<S: Storage> fmt::Debug for ThreadedCache<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,16 +77,15 @@ impl<S: Storage> fmt::Debug for ThreadedCache<S> {
 }
 
 impl<S: Storage + 'static> ThreadedCache<S> {
-    /// A cache above `inner`, whose pages may be shared with others'. The thread starts when there is
-    /// something to do.
+    /// A cache above `inner`, whose pages may be shared with other files. The thread starts with its first task.
     ///
     /// # Errors
     /// What `inner` reports when asked for its length.
     pub(crate) fn new(
         inner: S,
         shape: CacheShape,
-        shared: Option<Arc<Shared>>,
-        when: When,
+        shared: Option<Arc<SharedPages>>,
+        when: ThreadUse,
     ) -> Result<ThreadedCache<S>, StorageError> {
         let background = BackgroundWork::new(when);
         let cache = Cache::with(inner, shape, shared.clone(), Some(Arc::clone(&background)))?;
@@ -100,7 +97,7 @@ impl<S: Storage + 'static> ThreadedCache<S> {
             memory::process().join(Weak::clone(holder));
         }
         if let Some(shared) = shared {
-            shared.join(Weak::clone(&weak) as Weak<dyn Member>);
+            shared.join(Weak::clone(&weak) as Weak<dyn SharingCache>);
         }
         background.is_done_by(weak);
         Ok(ThreadedCache { core, background, holder })
@@ -123,11 +120,11 @@ impl<S: Storage> Deref for ThreadedCache<S> {
 
 impl<S: Storage> Drop for ThreadedCache<S> {
     fn drop(&mut self) {
-        // In a forked child both may be held for ever by a thread that it does not have.
+        // In a forked child a thread that it does not have may hold both locks for ever.
         if !self.background.is_inherited() {
             if let Some(holder) = &self.holder {
-                // The file is closed by its user, and not by one who still has it in hand.
-                memory::process().leave(holder, Instant::now() + MOST_WAIT);
+                // Nobody else may still use the cache then: the caller closes the file, and not another thread.
+                memory::process().leave(holder, Instant::now() + LEAVE_WAIT);
             }
             *self.core.lives.lock() = false;
             self.background.stop();

@@ -2,7 +2,7 @@
 
 use super::page_cuts;
 use crate::forward;
-use crate::spec::{Below, Building, Plan};
+use crate::spec::{Below, Building, LayerSpec};
 use crate::storage::fill_by_writes;
 use crate::{Storage, StorageError, WriteRange};
 use std::fmt;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
 
 #[derive(Debug)]
-pub(super) struct Planned;
+pub(super) struct LogSpec;
 
-impl fmt::Display for Planned {
+impl fmt::Display for LogSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("fault:log")
     }
 }
 
-impl Plan for Planned {
+impl LayerSpec for LogSpec {
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError> {
         let log = Log::new(below)?;
         building.handles.logs.push(log.handle());
@@ -49,7 +49,7 @@ pub enum Entry {
 }
 
 #[derive(Debug)]
-struct Record {
+struct Recording {
     /// What the storage held when recording began.
     base: Vec<u8>,
     entries: Vec<Entry>,
@@ -57,7 +57,7 @@ struct Record {
 
 /// What a [`Log`] recorded.
 #[derive(Debug, Clone)]
-pub struct WriteLog(Arc<Mutex<Record>>);
+pub struct WriteLog(Arc<Mutex<Recording>>);
 
 impl WriteLog {
     /// How many entries there are.
@@ -146,7 +146,7 @@ impl<S: Storage> Log<S> {
         base.try_reserve_exact(n).map_err(|_| limit)?;
         base.resize(n, 0);
         inner.read_at(0, &mut base)?;
-        let record = Record { base, entries: Vec::new() };
+        let record = Recording { base, entries: Vec::new() };
         Ok(Log { inner, log: WriteLog(Arc::new(Mutex::ranked(Rank::Layer, record))) })
     }
 

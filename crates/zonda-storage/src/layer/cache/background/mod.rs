@@ -1,18 +1,17 @@
-//! The thread of a cache: what it is to do, how it begins and ends, and what went wrong there.
+//! The thread of a cache: its tasks, how it starts and ends, and the errors it met.
 //!
-//! The thread is a help and never a need: nobody waits for it to begin something, and what it does
-//! not do its users do, when a page has to leave or at a barrier. So a forked child, which has no such
-//! thread, works as a cache without one, and it never takes the locks in here, which the thread
-//! may have held.
+//! A cache works without its thread, too: nobody waits for the thread to begin a task, and callers do what it has not done when
+//! a page is evicted or at a barrier. So a forked child, which has no such thread, works as a cache without one. It never takes
+//! the locks in here, which the thread may have held.
 //!
-//! A write that fails leaves its page dirty, and the error here; the thread then writes no more until that
-//! was told, or ([`When::Worthwhile`]) until somebody else's write succeeded.
+//! When a write fails, its page stays dirty and the error is kept here. The thread then writes no more until a call has
+//! reported the error, or, with [`ThreadUse::Worthwhile`], until somebody else's write succeeded.
 //!
-//! Knows numbers of pages; whose they are and what is done to them is its [`Worker`]'s affair.
+//! This module knows numbers of pages. What is done to a page is up to its [`CacheWorker`].
 
-mod failed;
-mod tasks;
+mod first_error;
+mod task_queue;
 mod work;
 
-pub(crate) use tasks::Task;
-pub(crate) use work::{BackgroundWork, When, Worker};
+pub(crate) use task_queue::CacheTask;
+pub(crate) use work::{BackgroundWork, CacheWorker, ThreadUse};

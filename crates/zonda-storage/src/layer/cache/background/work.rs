@@ -1,69 +1,58 @@
-//! The thread of a cache and its bell: it is there while there is something to do, and until the cache goes.
+//! The thread of a cache, which waits for tasks. It starts with the first one, and ends when there was none for a while or
+//! the cache goes.
 
-use super::failed::Failed;
-use super::tasks::{Task, Tasks};
+use super::first_error::FirstError;
+use super::task_queue::{CacheTask, TaskQueue};
 use crate::StorageError;
 use crate::sync::lock::{Condvar, Level, Mutex, Rank};
 use crate::sync::worker::{self, Purpose};
 use crate::sync::{JoinHandle, fork};
+use crate::tuning::{FORK_NAP, INCOMPLETE_RUN_WAIT, SLOW_INCOMPLETE_RUN_WAIT, THREAD_IDLE};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 // Numbers in names.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
-
-/// How long a thread that met a fork waits before it looks again.
-const FORK_NAP: Duration = Duration::from_micros(100);
-
-/// How long a few complete pages wait for more.
-const REST_NAP: Duration = Duration::from_millis(5);
-
-/// The same where each call takes long.
-const SLOW_REST_NAP: Duration = Duration::from_millis(50);
-
-/// How long a thread without work stays.
-const IDLE: Duration = Duration::from_millis(500);
 
 /// When a cache leaves work to its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
-    /// Whenever there is some; an error of the thread is told by the next call.
+pub(crate) enum ThreadUse {
+    /// Whenever there is some. The next call reports an error of the thread.
     Always,
-    /// Where calls of what is below take long, and where much is written in order. What the thread
-    /// failed at is tried again by its users, who have the error if it fails again.
+    /// Where calls to the storage below take long, and where much is written in order. A write at which the thread failed
+    /// is tried again by callers, who get the error if it fails again.
     Worthwhile,
 }
 
-/// What does the work.
-pub(crate) trait Worker: Send + Sync {
-    /// Does one thing; an error of a write is told to `background`, one of a read-ahead to nobody.
-    fn work(&self, task: Task, background: &Arc<BackgroundWork>);
+/// The cache, as its thread sees it.
+pub(crate) trait CacheWorker: Send + Sync {
+    /// Does one task. An error of a write is kept in `background`, one of a read-ahead is dropped.
+    fn work(&self, task: CacheTask, background: &Arc<BackgroundWork>);
 }
 
-/// What the thread and its users share.
+/// What the thread and the calls share.
 #[derive(Debug, Default)]
-struct State {
-    tasks: Tasks,
-    /// The cache goes; so does the thread.
+struct BackgroundState {
+    tasks: TaskQueue,
+    /// The cache is being dropped, so the thread ends.
     stop: bool,
-    /// The thread is there.
+    /// There is a thread.
     running: bool,
-    /// The thread, until it is joined. Never dropped unjoined: a forked child would detach what is no
-    /// thread there.
+    /// The thread, until it is joined. It is never dropped unjoined: a forked child would detach a thread that it does not
+    /// have.
     thread: Option<ManuallyDrop<JoinHandle<()>>>,
 }
 
-/// The work of one cache.
+/// The tasks of one cache, and its thread.
 pub(crate) struct BackgroundWork {
-    when: When,
+    when: ThreadUse,
     level: Level,
-    state: Mutex<State>,
-    bell: Condvar,
+    state: Mutex<BackgroundState>,
+    wake: Condvar,
     /// The process whose thread it is.
     pid: u32,
-    worker: OnceLock<Weak<dyn Worker>>,
-    failed: Failed,
+    worker: OnceLock<Weak<dyn CacheWorker>>,
+    failed: FirstError,
 }
 
 impl std::fmt::Debug for BackgroundWork {
@@ -73,16 +62,16 @@ impl std::fmt::Debug for BackgroundWork {
 }
 
 impl BackgroundWork {
-    pub(crate) fn new(when: When) -> Arc<BackgroundWork> {
+    pub(crate) fn new(when: ThreadUse) -> Arc<BackgroundWork> {
         let level = Level::next();
         Arc::new(BackgroundWork {
             when,
             level,
-            state: Mutex::ranked(Rank::BackgroundWork, State::default()),
-            bell: Condvar::new(),
+            state: Mutex::ranked(Rank::BackgroundWork, BackgroundState::default()),
+            wake: Condvar::new(),
             pid: zonda_runtime::fork::process_id(),
             worker: OnceLock::new(),
-            failed: Failed::default(),
+            failed: FirstError::default(),
         })
     }
 
@@ -92,54 +81,54 @@ impl BackgroundWork {
     }
 
     #[inline]
-    pub(crate) fn when(&self) -> When {
+    pub(crate) fn when(&self) -> ThreadUse {
         self.when
     }
 
-    /// Says who does the work. Until then none is taken.
-    pub(crate) fn is_done_by(&self, worker: Weak<dyn Worker>) {
+    /// Says which cache does the tasks. Before that none are accepted.
+    pub(crate) fn is_done_by(&self, worker: Weak<dyn CacheWorker>) {
         // A second one would be a slip of the only caller.
         let _ = self.worker.set(worker);
     }
 
-    /// Leaves a complete page to the thread; false if there is none.
+    /// Leaves a complete page to the thread; false if there is no thread.
     pub(crate) fn complete(self: &Arc<Self>, index: u64) -> bool {
         self.add(|tasks| {
             tasks.complete.insert(index);
         })
     }
 
-    /// Leaves a page to the thread that its stream has left; false if there is none.
-    pub(crate) fn left(self: &Arc<Self>, index: u64) -> bool {
+    /// Leaves a page to the thread whose stream has gone on to the next; false if there is no thread.
+    pub(crate) fn passed(self: &Arc<Self>, index: u64) -> bool {
         self.add(|tasks| {
-            tasks.left.insert(index);
+            tasks.passed.insert(index);
         })
     }
 
-    /// Remembers complete pages that are too few to be written while more may come.
-    pub(crate) fn rest(self: &Arc<Self>, index: u64) {
+    /// Remembers page `index`, the first of a run of complete pages that is too short to be written while more may come.
+    pub(crate) fn incomplete_run(self: &Arc<Self>, index: u64) {
         self.add(|tasks| {
-            tasks.rest.insert(index);
+            tasks.incomplete_runs.insert(index);
         });
     }
 
-    /// Has pages cleaned that will have to leave.
+    /// Asks for pages to be written that would be evicted next.
     pub(crate) fn clean(self: &Arc<Self>) {
         self.add(|tasks| tasks.clean = true);
     }
 
-    /// Has pages read; what was asked for before is forgotten.
+    /// Asks for pages to be read; those asked for before are forgotten.
     pub(crate) fn ahead(self: &Arc<Self>, pages: Range<u64>) {
         self.add(|tasks| tasks.ahead = Some(pages));
     }
 
-    /// Has the block read that begins with page `first`.
+    /// Asks for the block to be read that begins with page `first`.
     pub(crate) fn block(self: &Arc<Self>, first: u64) {
         self.add(|tasks| tasks.add_block(first));
     }
 
-    /// Adds work, and starts the thread at the first.
-    fn add(self: &Arc<Self>, add: impl FnOnce(&mut Tasks)) -> bool {
+    /// Adds a task, and starts the thread if there is none.
+    fn add(self: &Arc<Self>, add: impl FnOnce(&mut TaskQueue)) -> bool {
         if self.is_inherited() {
             return false;
         }
@@ -148,16 +137,16 @@ impl BackgroundWork {
             return false;
         }
         add(&mut state.tasks);
-        self.bell.notify_one();
+        self.wake.notify_one();
         true
     }
 
-    /// Whether this process is a fork of the one whose thread it is.
+    /// Whether this process was forked from the one that has the thread.
     pub(crate) fn is_inherited(&self) -> bool {
         self.pid != zonda_runtime::fork::process_id()
     }
 
-    fn start(self: &Arc<Self>, state: &mut State) -> bool {
+    fn start(self: &Arc<Self>, state: &mut BackgroundState) -> bool {
         static STARTED: AtomicU64 = AtomicU64::new(0);
         let Some(worker) = self.worker.get().cloned() else { return false };
         let background = Arc::clone(self);
@@ -172,21 +161,23 @@ impl BackgroundWork {
         state.running
     }
 
-    /// The thread.
-    fn serve(self: &Arc<Self>, worker: &Weak<dyn Worker>) {
-        /// Says that the thread is gone, where it ended otherwise than by having nothing to do.
-        struct Gone<'a>(&'a BackgroundWork);
-        impl Drop for Gone<'_> {
+    /// The body of the thread.
+    fn serve(self: &Arc<Self>, worker: &Weak<dyn CacheWorker>) {
+        /// Notes that the thread is gone where it did not end for want of tasks.
+        struct MarkGone<'a>(&'a BackgroundWork);
+        impl Drop for MarkGone<'_> {
             fn drop(&mut self) {
                 self.0.state.lock().running = false;
-                self.0.bell.notify_all();
+                self.0.wake.notify_all();
             }
         }
-        let gone = Gone(self);
+        let gone = MarkGone(self);
         while let Some(task) = self.next() {
             let Some(_gate) = self.leave() else { return };
             let Some(worker) = worker.upgrade() else { return };
-            if self.has_failed() && !matches!(task, Task::Ahead(_) | Task::Block(_)) {
+            if self.has_failed()
+                && !matches!(task, CacheTask::ReadAhead(_) | CacheTask::ReadBlock(_))
+            {
                 self.state.lock().tasks.forget_writes();
             } else {
                 worker.work(task, self);
@@ -196,7 +187,7 @@ impl BackgroundWork {
         std::mem::forget(gone);
     }
 
-    /// Leave to take locks; `None` when the cache goes first.
+    /// Waits until no fork is under way, and then keeps forks waiting; `None` if the cache is dropped first.
     fn leave(&self) -> Option<fork::Inside> {
         loop {
             if let Some(gate) = fork::enter() {
@@ -209,20 +200,20 @@ impl BackgroundWork {
         }
     }
 
-    /// The next thing to do; `None` if there is none for a while or the cache goes, and then the thread
-    /// counts as gone.
-    fn next(&self) -> Option<Task> {
+    /// Waits for the next task; `None` if none comes for a while or the cache is dropped. Then the thread counts as
+    /// gone.
+    fn next(&self) -> Option<CacheTask> {
         let mut state = self.state.lock();
         while !state.stop {
             if let Some(task) = state.tasks.take() {
                 return Some(task);
             }
             let nap = match self.when {
-                _ if !state.tasks.has_rest() => IDLE,
-                When::Always => REST_NAP,
-                When::Worthwhile => SLOW_REST_NAP,
+                _ if !state.tasks.has_incomplete_runs() => THREAD_IDLE,
+                ThreadUse::Always => INCOMPLETE_RUN_WAIT,
+                ThreadUse::Worthwhile => SLOW_INCOMPLETE_RUN_WAIT,
             };
-            let (again, is_late) = self.bell.wait_timeout(state, nap);
+            let (again, is_late) = self.wake.wait_timeout(state, nap);
             state = again;
             if is_late && !state.stop {
                 match state.tasks.take_late() {
@@ -232,21 +223,21 @@ impl BackgroundWork {
             }
         }
         state.running = false;
-        self.bell.notify_all();
+        self.wake.notify_all();
         None
     }
 
-    /// Ends the thread, and waits until it has done what it is at and is gone: a program that ends then
-    /// has nothing of it left.
+    /// Ends the thread, and waits until it has finished its task and is gone, so that nothing of it is left when the program
+    /// ends.
     pub(crate) fn stop(&self) {
         if self.is_inherited() {
             return;
         }
         let mut state = self.state.lock();
         state.stop = true;
-        self.bell.notify_all();
+        self.wake.notify_all();
         while state.running {
-            state = self.bell.wait(state);
+            state = self.wake.wait(state);
         }
         // It counts as gone, and takes no more locks.
         if let Some(thread) = state.thread.take() {
@@ -260,21 +251,21 @@ impl BackgroundWork {
         self.failed.is_some()
     }
 
-    /// A write has succeeded: where users try again what failed, the thread may, too. Its pages are dirty still: who writes
-    /// them next has what goes wrong then.
+    /// Notes that a write succeeded: with [`ThreadUse::Worthwhile`] the thread may then write again. The pages at which it
+    /// failed are still dirty, and the next call that writes them gets the error if it comes again.
     #[inline]
     pub(crate) fn note_written(&self) {
-        if self.when == When::Worthwhile && self.has_failed() {
+        if self.when == ThreadUse::Worthwhile && self.has_failed() {
             drop(self.failed.take());
         }
     }
 
-    /// Keeps an error until it is told.
+    /// Keeps an error until a call reports it.
     pub(crate) fn fail(&self, error: &StorageError) {
         self.failed.note(error);
     }
 
-    /// Tells an error of the thread, once.
+    /// Reports an error of the thread, once.
     ///
     /// # Errors
     /// That error.

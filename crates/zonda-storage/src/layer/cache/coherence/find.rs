@@ -1,12 +1,13 @@
 //! Finding a page, and making room for one.
 
 use super::pages::{NO_PAGE, Page};
-use super::policy::{Another, COLD, CacheShape, FIRST_PAGES};
-use super::table::Table;
+use super::policy::{COLD, CacheShape, PageGrant};
+use super::table::PageTable;
 use super::{Cache, more_hints};
 use crate::storage::Storage;
 use crate::sync::atomic::Ordering;
 use crate::sync::lock::RwLockWriteGuard;
+use crate::tuning::{FIRST_PAGES, OWN_MEMORY_BYTES};
 use crate::{StorageError, slab};
 use std::ops::Range;
 use zonda_runtime::memory::{self, Kind};
@@ -14,18 +15,14 @@ use zonda_runtime::memory::{self, Kind};
 /// A page under its write lock, with its slot.
 pub(crate) type LockedPage<'a> = (u32, RwLockWriteGuard<'a, Page>);
 
-/// The first pages of a cache have memory of their own, which grows with their data; only a cache
-/// that needs more than this is worth a slab.
-const OWN_MEMORY_BYTES: u64 = 2 << 20;
-
-/// What the table says about a page that was asked for.
-enum Found {
-    /// It is, or was a moment ago, in this slot.
-    Here(u32),
-    /// It is not cached; this slot, taken from the order, may hold it.
-    Room(u32),
-    /// It is not cached, and every slot is being evicted by somebody.
-    Full,
+/// Where a page is that was asked for.
+enum PageLookup {
+    /// In this slot, or it was a moment ago.
+    Cached(u32),
+    /// It is not cached. This slot, which was taken from the order of eviction, is for it.
+    Slot(u32),
+    /// It is not cached, and other threads have every slot.
+    NoSlot,
 }
 
 impl<S: Storage> Cache<S> {
@@ -49,8 +46,8 @@ impl<S: Storage> Cache<S> {
         loop {
             let found = self.find(&mut self.table.lock(), index);
             match found {
-                Found::Full => return Ok(None),
-                Found::Here(id) => {
+                PageLookup::NoSlot => return Ok(None),
+                PageLookup::Cached(id) => {
                     let slot = self.slot(id);
                     let page = slot.page.write();
                     // It may have been evicted while we waited.
@@ -60,7 +57,7 @@ impl<S: Storage> Cache<S> {
                         return Ok(Some((id, page)));
                     }
                 }
-                Found::Room(id) => {
+                PageLookup::Slot(id) => {
                     let mut page = self.slot(id).page.write();
                     if self.is_better_kept(&page) {
                         self.hand_back(&mut self.table.lock(), id, &page);
@@ -86,16 +83,16 @@ impl<S: Storage> Cache<S> {
         }
     }
 
-    fn find(&self, table: &mut Table, index: u64) -> Found {
+    fn find(&self, table: &mut PageTable, index: u64) -> PageLookup {
         if let Some(id) = table.map.get(&index) {
-            return Found::Here(*id);
+            return PageLookup::Cached(*id);
         }
         self.note_miss(table, index);
-        self.room(table).map_or(Found::Full, Found::Room)
+        self.room(table).map_or(PageLookup::NoSlot, PageLookup::Slot)
     }
 
     /// A slot for a page to come: unused, or the least recently used, taken out of the order.
-    fn room(&self, table: &mut Table) -> Option<u32> {
+    fn room(&self, table: &mut PageTable) -> Option<u32> {
         if let Some(id) = table.free.pop() {
             return Some(id);
         }
@@ -114,10 +111,10 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Whether the cache may use one page more; it is then counted as used.
-    fn may_have_another(&self, table: &Table) -> bool {
+    fn may_have_another(&self, table: &PageTable) -> bool {
         let used = table.in_use();
         let another = self.shape.another(used, self.limit.load(Ordering::Relaxed));
-        if another == Another::No {
+        if another == PageGrant::No {
             return false;
         }
         if let Some(shared) = &self.shared
@@ -133,14 +130,14 @@ impl<S: Storage> Cache<S> {
         }
         let (broker, bytes) = (memory::process(), self.shape.page_bytes);
         match another {
-            Another::No => false,
-            Another::Yes => true,
-            Another::First => {
+            PageGrant::No => false,
+            PageGrant::Yes => true,
+            PageGrant::First => {
                 broker.take_first(Kind::Pages, bytes);
                 true
             }
             // Its own oldest page goes unless others have something older.
-            Another::IfFound => {
+            PageGrant::IfFound => {
                 broker.take(Kind::Pages, bytes) || {
                     let own = table.order.oldest();
                     let own = own.map_or(u64::MAX, |stamp| table.ages.time_of(stamp));
@@ -167,8 +164,8 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Notes that page `index` is missed.
-    fn note_miss(&self, table: &mut Table, index: u64) {
-        if self.shape.can_grow() && table.left.take(index) {
+    fn note_miss(&self, table: &mut PageTable, index: u64) {
+        if self.shape.can_grow() && table.evicted.take(index) {
             self.raise_limit(self.shape.after_return(self.limit.load(Ordering::Relaxed)));
         }
     }
@@ -194,14 +191,14 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Makes the page of slot `id` the next to leave, unless it is used again or already leaving.
-    pub(super) fn cool(&self, table: &mut Table, id: u32) {
+    pub(super) fn cool(&self, table: &mut PageTable, id: u32) {
         if table.order.cool(id) {
             self.slot(id).stamp.store(COLD, Ordering::Relaxed);
         }
     }
 
     /// Undoes `room`.
-    fn hand_back(&self, table: &mut Table, id: u32, page: &Page) {
+    fn hand_back(&self, table: &mut PageTable, id: u32, page: &Page) {
         if page.index == NO_PAGE {
             table.free.push(id);
         } else {
@@ -211,7 +208,7 @@ impl<S: Storage> Cache<S> {
 
     /// Makes the clean `page` of slot `id`, which came from `room`, page `index`. False, and the
     /// slot handed back, if another thread brought that page in meanwhile.
-    fn install(&self, table: &mut Table, id: u32, page: &mut Page, index: u64) -> bool {
+    fn install(&self, table: &mut PageTable, id: u32, page: &mut Page, index: u64) -> bool {
         if table.map.contains_key(&index) {
             self.hand_back(table, id, page);
             return false;
@@ -220,7 +217,7 @@ impl<S: Storage> Cache<S> {
             table.map.remove(&page.index);
             // One that was given up has no age.
             if self.slot(id).last_used() != COLD {
-                table.left.note(page.index);
+                table.evicted.note(page.index);
             }
         }
         if page.index == NO_PAGE && u64::from(id) * self.shape.page_bytes >= OWN_MEMORY_BYTES {

@@ -4,13 +4,14 @@ use super::Cache;
 use super::background::BackgroundWork;
 use super::find::LockedPage;
 use super::pages::Page;
-use super::policy::{MOST_PIECES, RUN_PAGES, Run, is_left_behind};
-use super::table::Slot;
+use super::policy::{WriteRun, is_left_behind};
+use super::table::PageSlot;
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{Storage, WriteRange};
 use crate::sync::atomic::Ordering;
 use crate::sync::fork;
+use crate::tuning::{MOST_WRITE_RANGES, RUN_PAGES};
 use std::sync::Arc;
 
 impl<S: Storage> Cache<S> {
@@ -51,7 +52,7 @@ impl<S: Storage> Cache<S> {
         few: bool,
     ) -> Result<(), StorageError> {
         let page = self.shape.page_bytes;
-        let together = Run::new(&self.shape, self.writes.is_slow());
+        let together = WriteRun::new(&self.shape, self.writes.is_slow());
         let Some(first) = self.run_begin(index, together.pages) else { return Ok(()) };
         let enough = if few { 1 } else { together.enough(first) };
         let at_once = match background {
@@ -66,7 +67,7 @@ impl<S: Storage> Cache<S> {
             next += n;
             if n == 0 || next - first < enough {
                 // When nothing else is to be done, these are enough.
-                background.filter(|_| !few).inspect(|background| background.rest(first));
+                background.filter(|_| !few).inspect(|background| background.incomplete_run(first));
                 return Ok(());
             }
             let mut run: Vec<(u32, &mut Page)> =
@@ -134,7 +135,7 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Whether a page that is not complete will hardly become so.
-    fn is_left_behind(&self, slot: &Slot, page: &Page) -> bool {
+    fn is_left_behind(&self, slot: &PageSlot, page: &Page) -> bool {
         // The stamp of a page in use is ahead of the clock.
         let age = self.clock.load(Ordering::Relaxed).saturating_sub(slot.last_used());
         let is_gap = page.valid().has_ranges(2) && page.valid().end() == self.page_bytes();
@@ -195,7 +196,7 @@ impl<S: Storage> Cache<S> {
         for (_, page) in &*run {
             let base = self.base(page.index);
             for (a, b) in page.dirty.iter() {
-                if ranges.len() == MOST_PIECES {
+                if ranges.len() == MOST_WRITE_RANGES {
                     self.hand_down(&ranges)?;
                     ranges.clear();
                 }
@@ -217,7 +218,7 @@ impl<S: Storage> Cache<S> {
         let n_pieces = 1 + ranges.windows(2).filter(|two| !follows(two)).count();
         self.note_handed_down(ranges);
         self.writes.time_pieces(n_pieces, bytes, || self.inner.write_ranges(ranges))?;
-        self.lent.written(None, ranges, self.shape.page_bytes);
+        self.withheld.written(None, ranges, self.shape.page_bytes);
         Ok(())
     }
 
@@ -297,7 +298,7 @@ impl<S: Storage> Cache<S> {
         self.flush_from(first)?;
         self.inner.set_len(len)?;
         self.len.store(len, Ordering::Release);
-        self.lent.truncate(len, self.shape.page_bytes);
+        self.withheld.truncate(len, self.shape.page_bytes);
         self.for_pages_from(first, |id, page| {
             let keep = usize::try_from(len.saturating_sub(self.base(page.index)))
                 .unwrap_or(usize::MAX)

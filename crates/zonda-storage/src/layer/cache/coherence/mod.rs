@@ -10,7 +10,7 @@
 //! | *fill* | a byte is absent | it is as below | `read.rs` |
 //! | *merge* | any | a byte is newer than below | `write.rs` |
 //! | *write back* | newer than below | as below: written first, noted afterwards | `flush.rs` |
-//! | *evict* | nothing is newer than below | not in the table | `find.rs`, `given.rs` |
+//! | *evict* | nothing is newer than below | not in the table | `find.rs`, `reclaim.rs` |
 //! | *cut* | behind the new length | nothing known; the storage was cut first | `flush.rs` |
 //!
 //! So as long as a byte is newer than below, its page is in the table, and who looks there finds it; and what a page shows as
@@ -18,7 +18,7 @@
 //! past them (`straight.rs`). Around it are two rules:
 //!
 //! - Before: pages that are there take their part of it as any other write; the rest goes past. A page that only awaits fill
-//!   values there gives them up (`lent.rs`), so that nobody writes them over it.
+//!   values there gives them up (`withheld.rs`), so that nobody writes them over it.
 //! - After, however it ended: pages of its range *forget* what they read from below, which may be from before it. What others
 //!   have merged meanwhile stays, and is written later.
 //!
@@ -28,19 +28,19 @@
 //! A hit takes its page's lock only; a slot is found by a table of hints, without any other. What goes down is what was given,
 //! to the byte (`tests/exact.rs`): a clean byte between dirty ones may be stale, since another process may have written it.
 
+pub(crate) mod call_pace;
 mod find;
 mod flush;
-mod given;
-mod help;
-mod lent;
 mod read;
-pub(crate) mod seen;
-mod shared;
+mod reclaim;
+mod shared_pages;
 mod straight;
 mod table;
+mod thread_tasks;
+mod withheld;
 mod write;
 
-pub(crate) use shared::{MOST_SHARED, Member, Shared};
+pub(crate) use shared_pages::{MOST_SHARED, SharedPages, SharingCache};
 
 use super::background::{self, BackgroundWork};
 use super::{pages, policy};
@@ -49,20 +49,19 @@ use crate::forward;
 use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
 use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::lock::{Level, Mutex, Rank};
-use lent::Lent;
-use policy::{CacheShape, FIRST_PAGES, Visits};
-use seen::{ComeBack, Pace};
+use crate::tuning::{FIRST_PAGES, MOST_HINTS};
+use call_pace::{CallPace, ReturnRate};
+use policy::{CacheShape, RecentReads};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use table::{Slot, Table};
+use table::{PageSlot, PageTable};
+use withheld::WithheldFills;
 use zonda_runtime::memory::{self, Kind};
 
 /// Slots are made this many at a time at first, and then twice as many each time.
 const SEGMENT_SLOTS: u32 = 16;
 /// Segments of slots, enough for the most pages that a shape has.
 const SEGMENTS: usize = 17;
-/// The most entries of the hint table (256 KiB).
-const MAX_HINTS: u64 = 1 << 16;
 
 /// The layer.
 #[derive(Debug)]
@@ -83,14 +82,14 @@ pub struct Cache<S> {
     /// Where the last fill ended: a miss here is sequential.
     expected: AtomicU64,
     /// The last large reads.
-    large: Mutex<Visits>,
+    large: Mutex<RecentReads>,
     /// How often scattered reads come back to pages that have a part already.
-    dense: ComeBack,
+    dense: ReturnRate,
     /// How often large ones come back to what was read.
-    again: ComeBack,
+    again: ReturnRate,
     /// How long reads and writes of what is below take.
-    reads: Pace,
-    writes: Pace,
+    reads: CallPace,
+    writes: CallPace,
     /// How many bytes were written as complete pages.
     streamed: AtomicU64,
     /// Goes up by 2 whenever a page comes in; a page used since has the odd value above.
@@ -102,14 +101,14 @@ pub struct Cache<S> {
     hints: Box<[AtomicU32]>,
     /// The same for a cache with more than [`FIRST_PAGES`] pages, which takes the other's place.
     more_hints: OnceLock<Box<[AtomicU32]>>,
-    slots: [OnceLock<Box<[Slot]>>; SEGMENTS],
-    table: Mutex<Table>,
+    slots: [OnceLock<Box<[PageSlot]>>; SEGMENTS],
+    table: Mutex<PageTable>,
     /// Fill values that pages do not await while something is written past them.
-    lent: Lent,
+    withheld: WithheldFills,
     /// Held by `set_len`.
     resize: Mutex<()>,
     /// The pages it has together with other caches.
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<SharedPages>>,
     /// Work for its thread, if it has one.
     background: Option<Arc<BackgroundWork>>,
 }
@@ -127,7 +126,7 @@ impl<S: Storage> Cache<S> {
     pub(crate) fn with(
         inner: S,
         shape: CacheShape,
-        shared: Option<Arc<Shared>>,
+        shared: Option<Arc<SharedPages>>,
         background: Option<Arc<BackgroundWork>>,
     ) -> Result<Self, StorageError> {
         let len = inner.len()?;
@@ -143,19 +142,19 @@ impl<S: Storage> Cache<S> {
             len: AtomicU64::new(len),
             below_to: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
-            large: Mutex::ranked(Rank::Visits, Visits::default()),
-            dense: ComeBack::default(),
-            again: ComeBack::default(),
-            reads: Pace::default(),
-            writes: Pace::default(),
+            large: Mutex::ranked(Rank::RecentReads, RecentReads::default()),
+            dense: ReturnRate::default(),
+            again: ReturnRate::default(),
+            reads: CallPace::default(),
+            writes: CallPace::default(),
             streamed: AtomicU64::new(0),
             clock: AtomicU64::new(2),
             n_dirty: AtomicUsize::new(0),
             hints: no_hints(shape.pages.min(FIRST_PAGES)),
             more_hints: OnceLock::new(),
             slots: std::array::from_fn(|_| OnceLock::new()),
-            table: Mutex::ranked(Rank::Table, Table::default()),
-            lent: Lent::default(),
+            table: Mutex::ranked(Rank::Table, PageTable::default()),
+            withheld: WithheldFills::default(),
             resize: Mutex::at(Rank::Resize, level, ()),
             shared,
             background,
@@ -199,7 +198,7 @@ impl<S: Storage> Cache<S> {
 
     /// The slot where page `index` was last seen, unless another has taken it since.
     #[inline]
-    fn hinted(&self, index: u64) -> Option<(u32, &Slot)> {
+    fn hinted(&self, index: u64) -> Option<(u32, &PageSlot)> {
         let id = self.hint(index).load(Ordering::Acquire).checked_sub(1)?;
         let (segment, place) = segment_of(id);
         let slot = &self.slots[segment].get()?[place];
@@ -207,7 +206,7 @@ impl<S: Storage> Cache<S> {
         (slot.holds.load(Ordering::Relaxed) == index).then_some((id, slot))
     }
 
-    fn slot(&self, id: u32) -> &Slot {
+    fn slot(&self, id: u32) -> &PageSlot {
         let (segment, place) = segment_of(id);
         match self.slots[segment].get() {
             Some(slots) => &slots[place],
@@ -226,7 +225,7 @@ impl<S: Storage> Cache<S> {
     /// Notes a use. Pages used since the last page came in count as equally recent, so that hits
     /// write nothing shared in the common case.
     #[inline]
-    fn touch(&self, slot: &Slot) {
+    fn touch(&self, slot: &PageSlot) {
         let now = self.clock.load(Ordering::Relaxed) | 1;
         if slot.stamp.load(Ordering::Relaxed) != now {
             slot.stamp.store(now, Ordering::Relaxed);
@@ -251,23 +250,23 @@ fn segment_of(id: u32) -> (usize, usize) {
 }
 
 /// The slots of a segment, of which later ones are large; `None` where there is no memory for them.
-fn new_slots(segment: usize, level: Level) -> Option<Box<[Slot]>> {
+fn new_slots(segment: usize, level: Level) -> Option<Box<[PageSlot]>> {
     let n = (SEGMENT_SLOTS as usize) << segment;
     let mut slots = Vec::new();
     slots.try_reserve_exact(n).ok()?;
-    slots.resize_with(n, || Slot::new(level));
+    slots.resize_with(n, || PageSlot::new(level));
     Some(slots.into_boxed_slice())
 }
 
 /// An empty hint table for a cache of `pages` pages.
 fn no_hints(pages: u64) -> Box<[AtomicU32]> {
-    let n_hints = (2 * pages).next_power_of_two().min(MAX_HINTS);
+    let n_hints = (2 * pages).next_power_of_two().min(MOST_HINTS);
     (0..n_hints).map(|_| AtomicU32::new(0)).collect()
 }
 
 /// The same, where there is memory for it.
 fn more_hints(pages: u64) -> Option<Box<[AtomicU32]>> {
-    let n_hints = (2 * pages).next_power_of_two().min(MAX_HINTS) as usize;
+    let n_hints = (2 * pages).next_power_of_two().min(MOST_HINTS) as usize;
     let mut hints = Vec::new();
     hints.try_reserve_exact(n_hints).ok()?;
     hints.resize_with(n_hints, AtomicU32::default);

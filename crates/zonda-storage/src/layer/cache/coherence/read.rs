@@ -1,14 +1,14 @@
 //! Reading: hits, fills, and what goes straight through.
 
 use super::Cache;
+use super::find::LockedPage;
 use super::pages::{Page, copy_short};
-use super::policy::{
-    Fill, GRANULE_BYTES, Miss, READ_BEHIND_BYTES, Visit, ahead_bytes, block_pages, goes_by_pages,
-};
+use super::policy::{Miss, MissFill, ReadPattern, ahead_bytes, block_pages, goes_by_pages};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{ReadRange, Storage};
 use crate::sync::atomic::Ordering;
+use crate::tuning::{GRANULE_BYTES, READ_BEHIND_BYTES};
 
 impl<S: Storage> Cache<S> {
     /// Reads from page `index` if it is there and holds all of it.
@@ -46,9 +46,9 @@ impl<S: Storage> Cache<S> {
                 continue;
             }
             match self.large_read(range.at, n) {
-                Visit::New => self.read_large(range.at, buf, &mut straight)?,
+                ReadPattern::New => self.read_large(range.at, buf, &mut straight)?,
                 visit => {
-                    let ahead = visit == Visit::GoesOn;
+                    let ahead = visit == ReadPattern::GoesOn;
                     self.read_small(range.at, buf, ahead, &mut straight)?;
                 }
             }
@@ -65,16 +65,16 @@ impl<S: Storage> Cache<S> {
 
     /// What a large read is to those before it, where calls take long and it may go through pages: if it
     /// goes on, or comes back and others did so, too. `New` if it is to go past them.
-    fn large_read(&self, at: u64, n: u64) -> Visit {
+    fn large_read(&self, at: u64, n: u64) -> ReadPattern {
         if !goes_by_pages(n, self.reads.is_slow(), || self.reads_ahead()) {
-            return Visit::New;
+            return ReadPattern::New;
         }
         let visit = self.large.lock().note(at, at + n);
-        let many_come_back = self.again.note(visit == Visit::Again);
+        let many_come_back = self.again.note(visit == ReadPattern::Again);
         match visit {
-            Visit::GoesOn => visit,
-            _ if many_come_back => Visit::Again,
-            _ => Visit::New,
+            ReadPattern::GoesOn => visit,
+            _ if many_come_back => ReadPattern::Again,
+            _ => ReadPattern::New,
         }
     }
 
@@ -184,20 +184,20 @@ impl<S: Storage> Cache<S> {
         let comes_back = !goes_on && self.dense.note(before > 0) && self.reads_ahead();
         page.misses += u32::from(!goes_on);
         match (Miss { goes_on, is_slow, before, comes_back }).fill() {
-            Fill::Ahead => {
+            MissFill::Ahead => {
                 // What took long to get is kept as long as there is room.
                 if !is_slow {
                     self.leave_behind(page.index);
                 }
                 self.fill_from(page, missing, b, None)
             }
-            Fill::Block => {
+            MissFill::Block => {
                 let block = block_pages(&self.shape);
                 self.be_roomy(block);
                 let missing = page.valid().first_gap(0, b).unwrap_or(a);
                 self.fill_from(page, missing, b, Some(block))
             }
-            Fill::Granule(bytes) => {
+            MissFill::Granule(bytes) => {
                 if is_slow {
                     self.be_roomy(1);
                 }
@@ -212,8 +212,8 @@ impl<S: Storage> Cache<S> {
             || (self.reads.is_slow() && self.large.lock().goes_on_at(at))
     }
 
-    /// Reads what `page` lacks from `missing` on, and pages after it: as far as a sequential reader is
-    /// kept ahead of, or, with `block`, those around it that are a block of so many.
+    /// Reads what `page` lacks from byte `missing` on, and pages around it: those that a sequential reader will ask for
+    /// next, or, with `block`, those of the block of that many pages.
     fn fill_from(
         &self,
         page: &mut Page,
@@ -221,45 +221,73 @@ impl<S: Storage> Cache<S> {
         b: usize,
         block: Option<u64>,
     ) -> Result<(), StorageError> {
-        let base = self.base(page.index);
-        let whole = self.page_bytes();
-        let len = self.len.load(Ordering::Acquire);
         let end = self.fill_end(page, b);
-        let n_ahead = match page.valid().gaps(missing, end)[..] {
-            // Where a thread alone reads ahead, nobody waits for more than was asked for.
-            [(_, to)] if to == whole && base + (whole as u64) < len && self.readers_go_ahead() => {
-                self.shape.pages_after(page.index, len, block, self.reads.is_slow())
-            }
-            _ => 0,
-        };
+        let n_ahead = self.n_pages_ahead(page, missing, end, block);
         let mut ahead = self.claim_after(page.index, n_ahead);
         let n_before = block.map_or(0, |n| page.index % n);
         let mut before = self.claim(page.index - n_before..page.index);
         if ahead.is_empty() && before.is_empty() {
             self.fill_gaps(page, missing, end)?;
-            self.expected.store(base + end as u64, Ordering::Relaxed);
+            self.expected.store(self.base(page.index) + end as u64, Ordering::Relaxed);
             return Ok(());
         }
-        // Who has no memory for what nobody asked for reads what was asked for.
+        let Some(reached) = self.read_around(&mut before, page, (missing, end), &mut ahead)? else {
+            return self.fill_gaps(page, missing, end);
+        };
+        self.expected.store(reached, Ordering::Relaxed);
+        self.ask_for_block(page.index + 1 + ahead.len() as u64);
+        Ok(())
+    }
+
+    /// How many pages after `page` are read with its bytes `missing..end`.
+    fn n_pages_ahead(&self, page: &Page, missing: usize, end: usize, block: Option<u64>) -> u64 {
+        let whole = self.page_bytes();
+        let page_end = self.base(page.index) + whole as u64;
+        let len = self.len.load(Ordering::Acquire);
+        match page.valid().gaps(missing, end)[..] {
+            // Where a thread alone reads ahead, nobody waits for more than was asked for.
+            [(_, to)] if to == whole && page_end < len && self.readers_go_ahead() => {
+                self.shape.pages_after(page.index, len, block, self.reads.is_slow())
+            }
+            _ => 0,
+        }
+    }
+
+    /// Reads bytes `missing..end` of `page` and all of its neighbours `before` and `ahead` by one call, and gives where
+    /// in the storage that ended. `None` where there is no memory for the neighbours, or the call failed: the trouble
+    /// may be in the part that nobody asked for.
+    ///
+    /// # Errors
+    /// Where there is no memory for `page` itself.
+    fn read_around<'a>(
+        &self,
+        before: &mut [LockedPage<'a>],
+        page: &mut Page,
+        (missing, end): (usize, usize),
+        ahead: &mut [LockedPage<'a>],
+    ) -> Result<Option<u64>, StorageError> {
+        let whole = self.page_bytes();
+        let len = self.len.load(Ordering::Acquire);
         let needed =
             |index| usize::try_from(len - self.base(index)).unwrap_or(usize::MAX).min(whole);
-        let mut beside = before.iter_mut().chain(&mut ahead);
-        let no_memory = beside.any(|(_, page)| {
+        let mut neighbours = before.iter_mut().chain(&mut *ahead);
+        let no_memory = neighbours.any(|(_, page)| {
             let n = needed(page.index);
             page.reach(n, whole).is_err()
         });
         if no_memory {
-            return self.fill_gaps(page, missing, end);
+            return Ok(None);
         }
         let mut ranges = Vec::with_capacity(before.len() + 1 + ahead.len());
-        for (_, page) in &mut before {
+        for (_, page) in &mut *before {
             let page = &mut **page;
             ranges.push(ReadRange::new(self.base(page.index), &mut page.buf[..whole]));
         }
         page.reach(end, whole)?;
+        let base = self.base(page.index);
         ranges.push(ReadRange::new(base + missing as u64, &mut page.buf[missing..end]));
         let mut reached = base + end as u64;
-        for (_, next) in &mut ahead {
+        for (_, next) in &mut *ahead {
             let next = &mut **next;
             let begin = self.base(next.index);
             let n = needed(next.index);
@@ -268,8 +296,7 @@ impl<S: Storage> Cache<S> {
         }
         let bytes = ranges.iter().map(|range| range.buf.len()).sum();
         if self.reads.time(bytes, || self.inner.read_ranges(&mut ranges)).is_err() {
-            // The trouble may be in the part nobody asked for.
-            return self.fill_gaps(page, missing, end);
+            return Ok(None);
         }
         let mut lengths = Vec::with_capacity(ranges.len());
         for range in &mut ranges {
@@ -281,9 +308,7 @@ impl<S: Storage> Cache<S> {
         for ((_, next), n) in ahead.iter_mut().zip(&lengths[before.len() + 1..]) {
             next.add_read(0, *n);
         }
-        self.expected.store(reached, Ordering::Relaxed);
-        self.ask_for_block(page.index + 1 + ahead.len() as u64);
-        Ok(())
+        Ok(Some(reached))
     }
 
     /// Makes `a..b` of `page` valid, and what shares a granule with its ends.
@@ -314,8 +339,8 @@ impl<S: Storage> Cache<S> {
         let last = index.saturating_sub(READ_BEHIND_BYTES.div_ceil(self.shape.page_bytes));
         let at_once = ahead_bytes(self.reads.is_slow()) / self.shape.page_bytes + 1;
         let mut table = self.table.lock();
-        for async_cache in last.saturating_sub(at_once)..last {
-            if let Some(id) = table.map.get(&async_cache).copied()
+        for left in last.saturating_sub(at_once)..last {
+            if let Some(id) = table.map.get(&left).copied()
                 && !self.slot(id).is_dirty()
             {
                 self.cool(&mut table, id);

@@ -1,7 +1,7 @@
 //! Straight writes: so much, or with so little room, that it goes past the pages. The rules are at the head of `coherence`.
 
 use super::Cache;
-use super::lent::Holder;
+use super::withheld::FillOwner;
 use crate::StorageError;
 use crate::storage::{Storage, WriteRange};
 use crate::sync::atomic::Ordering;
@@ -13,16 +13,16 @@ impl<S: Storage> Cache<S> {
             return Ok(());
         }
         // What is taken from pages for this goes back when it does not come to be written.
-        let holder = self.lent.begin();
+        let holder = self.withheld.begin();
         let outcome = self.write_past(holder, ranges);
         match &outcome {
-            Ok(()) => self.lent.forget(holder),
+            Ok(()) => self.withheld.forget(holder),
             Err(_) => self.cover_again(holder),
         }
         outcome
     }
 
-    fn write_past(&self, holder: Holder, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+    fn write_past(&self, holder: FillOwner, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         let mut straight = Vec::new();
         for range in ranges {
             self.take_parts(holder, range, &mut straight)?;
@@ -36,7 +36,7 @@ impl<S: Storage> Cache<S> {
         let outcome = self.writes.time(bytes, || self.inner.write_ranges(&straight));
         match &outcome {
             Ok(()) => {
-                self.lent.written(Some(holder), &straight, self.shape.page_bytes);
+                self.withheld.written(Some(holder), &straight, self.shape.page_bytes);
                 if let Some(last) = straight.last() {
                     self.extend_to(last.at + last.data.len() as u64);
                 }
@@ -55,7 +55,7 @@ impl<S: Storage> Cache<S> {
     /// Gives pages that are there their part of `range`; what is left goes to `straight`.
     fn take_parts<'b>(
         &self,
-        holder: Holder,
+        holder: FillOwner,
         range: &WriteRange<'b>,
         straight: &mut Vec<WriteRange<'b>>,
     ) -> Result<(), StorageError> {
@@ -96,14 +96,14 @@ impl<S: Storage> Cache<S> {
 
     /// Takes the fill values away that page `index` awaits at `a..b`, if it holds nothing else; false where
     /// it does.
-    fn uncover(&self, holder: Holder, index: u64, a: usize, b: usize) -> bool {
+    fn uncover(&self, holder: FillOwner, index: u64, a: usize, b: usize) -> bool {
         let Some(id) = self.table.lock().map.get(&index).copied() else { return false };
         let mut page = self.slot(id).page.write();
         if page.index != index {
             return false;
         }
         let Some(taken) = page.uncover(a, b) else { return false };
-        self.lent.add(holder, index, &taken);
+        self.withheld.add(holder, index, &taken);
         if page.is_clean() {
             self.mark_clean(id, &mut page);
         }
@@ -112,17 +112,17 @@ impl<S: Storage> Cache<S> {
 
     /// After a write that failed: pages await the fill values again that it took from them, as far as no cut
     /// and nobody else's write came there meanwhile.
-    fn cover_again(&self, holder: Holder) {
-        for index in self.lent.pages_of(holder) {
+    fn cover_again(&self, holder: FillOwner) {
+        for index in self.withheld.pages_of(holder) {
             // A page that finds no room would need another write on a device that refuses them.
             if let Ok(Some((id, mut page))) = self.acquire(index) {
-                page.cover_again(&self.lent.take(holder, index));
+                page.cover_again(&self.withheld.take(holder, index));
                 if !page.is_clean() {
                     self.mark_dirty(self.slot(id));
                 }
             }
         }
-        self.lent.abandon(holder);
+        self.withheld.abandon(holder);
     }
 
     /// Writes fill values below whose pages found no room.
@@ -130,16 +130,16 @@ impl<S: Storage> Cache<S> {
     /// # Errors
     /// What the storage reports; they are kept then.
     pub(super) fn fill_abandoned(&self) -> Result<(), StorageError> {
-        for index in self.lent.pages_of(Holder::Nobody) {
+        for index in self.withheld.pages_of(FillOwner::Nobody) {
             let base = self.base(index);
-            let taken = self.lent.take(Holder::Nobody, index);
-            for (n, ground) in taken.iter().enumerate() {
+            let taken = self.withheld.take(FillOwner::Nobody, index);
+            for (n, fill_run) in taken.iter().enumerate() {
                 let fill = |from: usize, len: usize, element: &[u8]| {
                     self.below_to.fetch_max(base + (from + len) as u64, Ordering::AcqRel);
                     self.inner.fill_at(base + from as u64, len as u64, element)
                 };
-                if let Err(error) = ground.fill_by(fill) {
-                    self.lent.add(Holder::Nobody, index, &taken[n..]);
+                if let Err(error) = fill_run.fill_by(fill) {
+                    self.withheld.add(FillOwner::Nobody, index, &taken[n..]);
                     return Err(error);
                 }
             }

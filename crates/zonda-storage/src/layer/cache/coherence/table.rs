@@ -1,7 +1,7 @@
-//! Where pages are: the slots that hold them, and the table that finds them.
+//! Slots, which hold pages, and the table that says which page is in which slot.
 
 use super::pages::Page;
-use super::policy::{Left, Order};
+use super::policy::{EvictionOrder, RecentlyEvicted};
 use crate::slab::SlabPage;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::lock::{Level, Rank, RwLock};
@@ -10,9 +10,9 @@ use zonda_runtime::memory::Ages;
 
 /// A place for a page.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct PageSlot {
     pub(super) page: RwLock<Page>,
-    /// Which page it was given last: a hint that needs no lock, which may be held through a write.
+    /// The page that it was given last. A hint that is read without the page's lock, which may be held during a write.
     pub(super) holds: AtomicU64,
     /// When it was last used, on the cache's clock.
     pub(super) stamp: AtomicU64,
@@ -22,9 +22,9 @@ pub(crate) struct Slot {
     pub(super) opens_block: AtomicBool,
 }
 
-impl Slot {
-    pub(super) fn new(level: Level) -> Slot {
-        Slot {
+impl PageSlot {
+    pub(super) fn new(level: Level) -> PageSlot {
+        PageSlot {
             page: RwLock::at(Rank::Page, level, Page::default()),
             holds: AtomicU64::default(),
             stamp: AtomicU64::default(),
@@ -42,15 +42,15 @@ impl Slot {
     }
 }
 
-/// Who is where. Its lock is held for look-ups only, never through a copy or a system call, and no
-/// page's lock is waited for under it.
+/// Which page is in which slot. Its lock is held for look-ups only, never during a copy or a system call, and nobody waits
+/// for the lock of a page while he has it.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct PageTable {
     /// Page index to slot. An entry is made and removed only by a thread that holds the write lock
     /// of its slot, and removed only when the page is clean.
     pub(super) map: BTreeMap<u64, u32>,
     /// Slots that may be evicted.
-    pub(super) order: Order,
+    pub(super) order: EvictionOrder,
     /// Slots handed back unused.
     pub(super) free: Vec<u32>,
     /// Slots ever used.
@@ -59,13 +59,13 @@ pub(crate) struct Table {
     pub(super) given_up: Vec<u32>,
     /// Memory for pages to come.
     pub(super) memory: Vec<SlabPage>,
-    /// When stamps were.
+    /// Times of the process for stamps of this cache.
     pub(super) ages: Ages,
-    /// Pages that had to leave for others.
-    pub(super) left: Left,
+    /// Pages that left a while ago to make room for others.
+    pub(super) evicted: RecentlyEvicted,
 }
 
-impl Table {
+impl PageTable {
     /// Slots that hold a page or may.
     pub(crate) fn in_use(&self) -> u64 {
         u64::from(self.used) - self.given_up.len() as u64

@@ -3,7 +3,7 @@
 use super::Cache;
 use super::pages::Page;
 use super::policy::{is_past_cache, straight_from};
-use super::table::Slot;
+use super::table::PageSlot;
 use crate::StorageError;
 use crate::error::{Op, check_place, held_end, range_end};
 use crate::storage::{Storage, WriteRange, fill_by_writes};
@@ -45,7 +45,7 @@ impl<S: Storage> Cache<S> {
     #[inline(always)]
     fn put(
         &self,
-        slot: &Slot,
+        slot: &PageSlot,
         page: &mut Page,
         a: usize,
         data: &[u8],
@@ -60,7 +60,7 @@ impl<S: Storage> Cache<S> {
     }
 
     #[inline]
-    pub(super) fn mark_dirty(&self, slot: &Slot) {
+    pub(super) fn mark_dirty(&self, slot: &PageSlot) {
         if !slot.dirty.load(Ordering::Relaxed) {
             slot.dirty.store(true, Ordering::Release);
             self.n_dirty.fetch_add(1, Ordering::AcqRel);

@@ -3,20 +3,19 @@
 //! Of very many ranges there is a flag for each byte instead: a place among them is found without moving
 //! those behind it, in an eighth of the page's memory.
 
-/// From so many ranges on there are flags.
-const MOST_RANGES: usize = 1024;
+use crate::tuning::MOST_PAGE_RANGES;
 
 /// A set of byte ranges inside one page.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Extents {
+pub(crate) struct PageExtents {
     /// The ranges; none where there are flags.
     ranges: Vec<(u32, u32)>,
     /// Where the last insertion was: the next is often the one after it.
     finger: usize,
-    flags: Option<Box<Flags>>,
+    flags: Option<Box<ByteFlags>>,
 }
 
-impl Extents {
+impl PageExtents {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty() && self.flags.is_none()
@@ -120,7 +119,7 @@ impl Extents {
 
     /// Adds a range that meets no other, as the one numbered `i`.
     fn add(&mut self, i: usize, a: u32, b: u32) {
-        if self.ranges.len() < MOST_RANGES {
+        if self.ranges.len() < MOST_PAGE_RANGES {
             self.ranges.insert(i, (a, b));
         } else {
             self.make_flags(a, b);
@@ -130,7 +129,7 @@ impl Extents {
     /// Turns the ranges into flags, `a..b` among them.
     #[cold]
     fn make_flags(&mut self, a: u32, b: u32) {
-        let mut flags = Box::<Flags>::default();
+        let mut flags = Box::<ByteFlags>::default();
         for (a, b) in self.ranges.drain(..) {
             flags.set(a as usize, b as usize);
         }
@@ -206,7 +205,7 @@ impl Extents {
 
 /// A flag for each byte.
 #[derive(Debug, Clone)]
-struct Flags {
+struct ByteFlags {
     /// As far as there are any, the lowest bit of a word first.
     words: Vec<u64>,
     n_set: usize,
@@ -215,13 +214,13 @@ struct Flags {
     end: usize,
 }
 
-impl Default for Flags {
-    fn default() -> Flags {
-        Flags { words: Vec::new(), n_set: 0, begin: usize::MAX, end: 0 }
+impl Default for ByteFlags {
+    fn default() -> ByteFlags {
+        ByteFlags { words: Vec::new(), n_set: 0, begin: usize::MAX, end: 0 }
     }
 }
 
-impl Flags {
+impl ByteFlags {
     fn set(&mut self, a: usize, b: usize) {
         if self.words.len() < b.div_ceil(64) {
             self.words.resize(b.div_ceil(64), 0);
@@ -270,15 +269,15 @@ impl Flags {
 
 #[cfg(test)]
 mod tests {
-    use super::Extents;
+    use super::PageExtents;
     use proptest::prelude::*;
 
     /// More ranges than are kept as ranges, in either order, and what becomes of them.
     #[test]
     fn very_many_ranges_are_flags_and_one_is_a_range_again() {
-        const N: usize = 3 * super::MOST_RANGES;
+        const N: usize = 3 * super::MOST_PAGE_RANGES;
         let place = |i: usize| 3 * (i * 7 % N);
-        let mut set = Extents::default();
+        let mut set = PageExtents::default();
         (0..N).for_each(|i| set.insert(place(i), place(i) + 1));
         assert!(set.flags.is_some() && set.has_ranges(N) && !set.has_ranges(N - 1));
         assert!(set.iter().eq((0..N).map(|i| (3 * i, 3 * i + 1))));
@@ -307,7 +306,7 @@ mod tests {
             steps in prop::collection::vec((0_usize..64, 0_usize..24, 0..8), 1..60),
             many in any::<bool>(),
         ) {
-            let mut set = Extents::default();
+            let mut set = PageExtents::default();
             let mut flags = [false; 96];
             if many {
                 // As with very many ranges.

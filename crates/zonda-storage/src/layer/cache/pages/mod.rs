@@ -5,7 +5,7 @@
 //! | absent | nothing | what is below counts |
 //! | read | `read` | it is as below |
 //! | written | `dirty` | it is newer than what is below |
-//! | awaited | `grounds` | so it is, and nobody has written it down: a fill value |
+//! | awaited | `fill_runs` | so it is, and nobody has written it down: a fill value |
 //!
 //! | what happens | absent | read | written | awaited |
 //! |---|---|---|---|---|
@@ -22,22 +22,19 @@
 
 mod buffer;
 mod extents;
-mod ground;
+mod fill_run;
 
-pub(crate) use buffer::Buffer;
-pub(crate) use ground::Ground;
+pub(crate) use buffer::PageBuffer;
+pub(crate) use fill_run::FillRun;
 
 use crate::StorageError;
 use crate::copy::copy_past_cache;
 use crate::slab::{self, SlabPage};
-use extents::Extents;
+use crate::tuning::GROW_WHOLE_BYTES;
+use extents::PageExtents;
 
 /// The index of a slot that holds no page.
 pub(crate) const NO_PAGE: u64 = u64::MAX;
-
-/// Above this, the buffer of a growing page becomes a whole page at once. Below it grows with its
-/// data, so that a small file costs little.
-const GROW_WHOLE_BYTES: usize = 64 << 10;
 
 /// Copies between slices of one length, mostly short: one element is one move and not a call.
 #[inline(always)]
@@ -62,14 +59,14 @@ pub(crate) struct Page {
     /// Which page it is: its offset in units of the page size.
     pub(crate) index: u64,
     /// The bytes, as far as they were needed; only those that are valid mean something.
-    pub(crate) buf: Buffer,
+    pub(crate) buf: PageBuffer,
     /// What holds the storage's contents, where that is more than what was written.
-    read: Option<Extents>,
+    read: Option<PageExtents>,
     /// What was written and is not below yet.
-    pub(crate) dirty: Extents,
+    pub(crate) dirty: PageExtents,
     /// What is to be written where nothing else was until the page is read or written back; no part
     /// of what is valid.
-    grounds: Vec<Ground>,
+    fill_runs: Vec<FillRun>,
     /// How often a scattered read found something missing.
     pub(crate) misses: u32,
 }
@@ -78,10 +75,10 @@ impl Default for Page {
     fn default() -> Self {
         Page {
             index: NO_PAGE,
-            buf: Buffer::Own(Vec::new()),
+            buf: PageBuffer::Own(Vec::new()),
             read: None,
-            dirty: Extents::default(),
-            grounds: Vec::new(),
+            dirty: PageExtents::default(),
+            fill_runs: Vec::new(),
             misses: 0,
         }
     }
@@ -90,7 +87,7 @@ impl Default for Page {
 impl Page {
     /// Gives it memory for a whole page.
     pub(crate) fn set_memory(&mut self, memory: SlabPage) {
-        self.buf = Buffer::Whole(memory);
+        self.buf = PageBuffer::Whole(memory);
     }
 
     /// Makes it an empty page `index`; the buffer is kept for use.
@@ -98,14 +95,14 @@ impl Page {
         self.index = index;
         self.read = None;
         self.dirty.clear();
-        self.grounds.clear();
+        self.fill_runs.clear();
         self.misses = 0;
     }
 
     /// Makes it an empty place without memory.
     pub(crate) fn clear(&mut self) {
         self.reset(NO_PAGE);
-        self.buf = Buffer::Own(Vec::new());
+        self.buf = PageBuffer::Own(Vec::new());
     }
 
     /// Stores `data` at `a`, to be written back; past the processor's cache where it is not read
@@ -133,7 +130,7 @@ impl Page {
 
     /// What holds the storage's contents.
     #[inline]
-    pub(crate) fn valid(&self) -> &Extents {
+    pub(crate) fn valid(&self) -> &PageExtents {
         self.read.as_ref().unwrap_or(&self.dirty)
     }
 
@@ -169,12 +166,12 @@ impl Page {
             read.truncate(end);
         }
         self.dirty.truncate(end);
-        self.grounds.retain_mut(|ground| ground.truncate(end));
+        self.fill_runs.retain_mut(|fill_run| fill_run.truncate(end));
     }
 
     /// Whether nothing is to be written back.
     pub(crate) fn is_clean(&self) -> bool {
-        self.dirty.is_empty() && self.grounds.is_empty()
+        self.dirty.is_empty() && self.fill_runs.is_empty()
     }
 
     /// Whether every byte is valid.
@@ -191,55 +188,55 @@ impl Page {
         phase: usize,
         page_bytes: usize,
     ) -> Result<(), StorageError> {
-        let ground = Ground::new((a, b), element, phase);
-        let crossed = self.grounds.iter().any(|other| other.from < b && a < other.to);
+        let fill_run = FillRun::new((a, b), element, phase);
+        let crossed = self.fill_runs.iter().any(|other| other.from < b && a < other.to);
         if !crossed && self.valid().gaps(a, b)[..] == [(a, b)] {
-            self.grounds.push(ground);
+            self.fill_runs.push(fill_run);
             return Ok(());
         }
         // Something is there already, which this replaces.
         self.settle(page_bytes)?;
         self.reach(b, page_bytes)?;
-        ground.paint(a, &mut self.buf[a..b]);
+        fill_run.paint(a, &mut self.buf[a..b]);
         self.add_written(a, b);
         Ok(())
     }
 
     /// Takes the grounds away under `a..b`, where nothing but grounds was ever put on the page;
     /// gives what was taken, `None` for other pages.
-    pub(crate) fn uncover(&mut self, a: usize, b: usize) -> Option<Vec<Ground>> {
-        if self.grounds.is_empty() || self.read.is_some() || !self.dirty.is_empty() {
+    pub(crate) fn uncover(&mut self, a: usize, b: usize) -> Option<Vec<FillRun>> {
+        if self.fill_runs.is_empty() || self.read.is_some() || !self.dirty.is_empty() {
             return None;
         }
         let mut taken = Vec::new();
-        for ground in std::mem::take(&mut self.grounds) {
-            taken.extend(ground.within(a, b));
-            self.grounds.extend(ground.without(a, b));
+        for fill_run in std::mem::take(&mut self.fill_runs) {
+            taken.extend(fill_run.within(a, b));
+            self.fill_runs.extend(fill_run.without(a, b));
         }
         Some(taken)
     }
 
     /// Lays what was taken away again, where nothing else was put meanwhile. What was read meanwhile was
     /// read without it.
-    pub(crate) fn cover_again(&mut self, taken: &[Ground]) {
+    pub(crate) fn cover_again(&mut self, taken: &[FillRun]) {
         self.forget_read();
-        for ground in taken {
-            let gaps = self.valid().gaps(ground.from, ground.to);
-            self.grounds.extend(gaps.into_iter().filter_map(|(a, b)| ground.within(a, b)));
+        for fill_run in taken {
+            let gaps = self.valid().gaps(fill_run.from, fill_run.to);
+            self.fill_runs.extend(gaps.into_iter().filter_map(|(a, b)| fill_run.within(a, b)));
         }
     }
 
     /// Writes the grounds where nothing else was written. Without memory for it the page stays as it
     /// is.
     pub(crate) fn settle(&mut self, page_bytes: usize) -> Result<(), StorageError> {
-        if let Some(end) = self.grounds.iter().map(|ground| ground.to).max() {
+        if let Some(end) = self.fill_runs.iter().map(|fill_run| fill_run.to).max() {
             self.reach(end, page_bytes)?;
         }
-        for ground in std::mem::take(&mut self.grounds) {
-            for (a, b) in self.valid().gaps(ground.from, ground.to) {
-                ground.paint(a, &mut self.buf[a..b]);
+        for fill_run in std::mem::take(&mut self.fill_runs) {
+            for (a, b) in self.valid().gaps(fill_run.from, fill_run.to) {
+                fill_run.paint(a, &mut self.buf[a..b]);
             }
-            self.add_written(ground.from, ground.to);
+            self.add_written(fill_run.from, fill_run.to);
         }
         Ok(())
     }
@@ -248,14 +245,14 @@ impl Page {
     fn grow(&mut self, b: usize, page_bytes: usize) -> Result<(), StorageError> {
         let no_memory = StorageError::NoMemory { bytes: page_bytes as u64 };
         match &mut self.buf {
-            Buffer::Own(bytes) if b <= GROW_WHOLE_BYTES => {
+            PageBuffer::Own(bytes) if b <= GROW_WHOLE_BYTES => {
                 bytes.try_reserve(b.saturating_sub(bytes.len())).map_err(|_| no_memory)?;
                 bytes.resize(b, 0);
             }
             _ => {
                 let mut whole = slab::zeros(page_bytes).ok_or(no_memory)?;
                 whole[..self.buf.len()].copy_from_slice(&self.buf);
-                self.buf = Buffer::Own(whole);
+                self.buf = PageBuffer::Own(whole);
             }
         }
         Ok(())

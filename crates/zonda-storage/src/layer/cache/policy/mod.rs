@@ -3,24 +3,19 @@
 //! All of it is arithmetic over what was seen: no lock, no clock, no storage, no bytes. So each rule is tested as a table. No
 //! rule decides which bytes are read or written in the end, only when, how many at a time, and what stays in memory.
 
-mod order;
+mod eviction;
 mod pace;
 mod reads;
+mod recent_reads;
 mod room;
 mod shape;
-mod visits;
 mod writes;
 
-pub(crate) use order::{COLD, Left, Order};
-pub(crate) use pace::{Call, Score, TOLD_BY_BYTES, TOLD_BY_PIECES};
-pub(crate) use reads::{Fill, Miss, READ_BEHIND_BYTES, ahead_bytes, block_pages, goes_by_pages};
-pub(crate) use room::Another;
+pub(crate) use eviction::{COLD, EvictionOrder, RecentlyEvicted};
+pub(crate) use pace::{CallKind, PaceScore};
+pub(crate) use reads::{Miss, MissFill, ahead_bytes, block_pages, goes_by_pages};
+pub(crate) use recent_reads::{ReadPattern, RecentReads, Returns};
+pub(crate) use room::PageGrant;
 pub use shape::CacheShape;
-pub(crate) use shape::{
-    FIRST_PAGES, GRANULE_BYTES, LEAST_PAGES, MAX_CACHE_BYTES, MAX_PAGE_BYTES, MAX_PAGES, Straight,
-};
-pub(crate) use visits::{Returns, Visit, Visits};
-pub(crate) use writes::{
-    CLEANED_PART, MOST_PIECES, RUN_PAGES, Run, is_left_behind, is_long_stream, is_past_cache,
-    straight_from,
-};
+pub(crate) use shape::{MAX_CACHE_BYTES, MAX_PAGE_BYTES, MAX_PAGES, StraightSizes};
+pub(crate) use writes::{WriteRun, is_left_behind, is_long_stream, is_past_cache, straight_from};

@@ -6,30 +6,15 @@
 //! so it is asked only for a while after a call that took long. One that waited is no proof either, since its thread
 //! may have got the processor late: those that waited and were back soon speak against it as much.
 
+use crate::tuning::{
+    FAST_BYTES_PER_NS, FAST_CALL, MOST_SLOW_CALLS, SLOW_FROM_CALLS, SLOW_WEIGHT_CALLS,
+    WATCHED_CALLS,
+};
 use std::time::Duration;
-
-/// What a call may take that the system answers from its memory, whatever else the machine does.
-const FAST_CALL: Duration = Duration::from_micros(25);
-/// The same for each byte: half of what one core copies.
-const FAST_BYTES_PER_NS: u128 = 2;
-/// Transfers longer than this say nothing about calls.
-pub(crate) const TOLD_BY_BYTES: usize = 4 << 20;
-/// So do calls that move more pieces than this: each of them may be a call of its own.
-pub(crate) const TOLD_BY_PIECES: usize = 4;
-/// A slow call counts as so many fast ones, so that now and then one is enough to stay slow.
-const SLOW_WEIGHT: u32 = 4;
-/// From this on it is slow: three slow calls together.
-const SLOW_FROM: u32 = 12;
-/// The most that is remembered.
-const MOST: u32 = 24;
-
-/// Calls after a long one that are looked at closely. More than what is remembered, so that nothing that
-/// counts as slow goes unwatched.
-const WATCHED: u32 = 32;
 
 /// What a call was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum CallKind {
     Fast,
     /// It took long, and nobody looked why.
     Long,
@@ -41,7 +26,7 @@ pub(crate) enum Call {
     WaitedShortly,
 }
 
-impl Call {
+impl CallKind {
     /// A call that moved so many bytes, in pieces apart from each other, and took so long; `has_waited` if somebody looked
     /// whether its thread waited for something else than the processor.
     pub(crate) fn of(
@@ -49,61 +34,61 @@ impl Call {
         bytes: usize,
         took: Duration,
         has_waited: Option<bool>,
-    ) -> Call {
+    ) -> CallKind {
         let fast = FAST_CALL.as_nanos() * n_pieces as u128 + bytes as u128 / FAST_BYTES_PER_NS;
         match (took.as_nanos() > fast, has_waited) {
-            (false, None | Some(false)) => Call::Fast,
-            (false, Some(true)) => Call::WaitedShortly,
-            (true, None) => Call::Long,
-            (true, Some(false)) => Call::Busy,
-            (true, Some(true)) => Call::Waited,
+            (false, None | Some(false)) => CallKind::Fast,
+            (false, Some(true)) => CallKind::WaitedShortly,
+            (true, None) => CallKind::Long,
+            (true, Some(false)) => CallKind::Busy,
+            (true, Some(true)) => CallKind::Waited,
         }
     }
 }
 
 /// What the calls of one kind were.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Score {
+pub(crate) struct PaceScore {
     pub(crate) slow: u32,
     /// Calls that are still to be looked at closely.
     pub(crate) watched: u32,
 }
 
-impl Score {
+impl PaceScore {
     /// What is known after one more call.
     #[must_use]
-    pub(crate) fn after(self, call: Call) -> Score {
+    pub(crate) fn after(self, call: CallKind) -> PaceScore {
         let slow = match call {
-            Call::Waited => (self.slow + SLOW_WEIGHT).min(MOST),
-            Call::Long => self.slow,
-            Call::WaitedShortly => self.slow.saturating_sub(SLOW_WEIGHT),
-            Call::Fast | Call::Busy => self.slow.saturating_sub(1),
+            CallKind::Waited => (self.slow + SLOW_WEIGHT_CALLS).min(MOST_SLOW_CALLS),
+            CallKind::Long => self.slow,
+            CallKind::WaitedShortly => self.slow.saturating_sub(SLOW_WEIGHT_CALLS),
+            CallKind::Fast | CallKind::Busy => self.slow.saturating_sub(1),
         };
         let watched = match call {
-            Call::Fast | Call::WaitedShortly => self.watched.saturating_sub(1),
-            Call::Long | Call::Busy | Call::Waited => WATCHED,
+            CallKind::Fast | CallKind::WaitedShortly => self.watched.saturating_sub(1),
+            CallKind::Long | CallKind::Busy | CallKind::Waited => WATCHED_CALLS,
         };
-        Score { slow, watched }
+        PaceScore { slow, watched }
     }
 
     /// Whether calls take long, of which is remembered `slow`.
     #[inline]
     pub(crate) fn is_slow(slow: u32) -> bool {
-        slow >= SLOW_FROM
+        slow >= SLOW_FROM_CALLS
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Call::{Busy, Fast, Long, Waited, WaitedShortly};
+    use super::CallKind::{Busy, Fast, Long, Waited, WaitedShortly};
     use super::*;
 
     /// Calls one after another, each so many times, and whether the device is then taken for slow.
     #[test]
     fn what_makes_a_device_slow() {
-        const BOTH: [(Call, usize); 2] = [(Waited, 1), (WaitedShortly, 1)];
+        const BOTH: [(CallKind, usize); 2] = [(Waited, 1), (WaitedShortly, 1)];
         let by_turns: Vec<_> = std::iter::repeat_n(BOTH, 1000).flatten().collect();
-        let rows: [(&[(Call, usize)], bool); 9] = [
+        let rows: [(&[(CallKind, usize)], bool); 9] = [
             (&[], false),
             // One may have met something else.
             (&[(Waited, 1), (Fast, 1)], false),
@@ -119,20 +104,21 @@ mod tests {
         ];
         for (calls, expected) in rows {
             let all = calls.iter().flat_map(|(call, n)| std::iter::repeat_n(*call, *n));
-            let score = all.fold(Score::default(), Score::after);
-            assert_eq!(Score::is_slow(score.slow), expected, "{calls:?}");
+            let score = all.fold(PaceScore::default(), PaceScore::after);
+            assert_eq!(PaceScore::is_slow(score.slow), expected, "{calls:?}");
         }
     }
 
     #[test]
     fn which_calls_are_looked_at_closely() {
-        let after = |calls: &[Call]| calls.iter().copied().fold(Score::default(), Score::after);
+        let after =
+            |calls: &[CallKind]| calls.iter().copied().fold(PaceScore::default(), PaceScore::after);
         assert_eq!(after(&[Fast]).watched, 0);
-        assert_eq!(after(&[Long]).watched, WATCHED);
-        assert_eq!(after(&[Waited, Fast, WaitedShortly]).watched, WATCHED - 2);
+        assert_eq!(after(&[Long]).watched, WATCHED_CALLS);
+        assert_eq!(after(&[Waited, Fast, WaitedShortly]).watched, WATCHED_CALLS - 2);
         // What counts as slow never goes unwatched.
         let slow = [[Waited; 6].as_slice(), &[Fast; 12]].concat();
-        assert!(Score::is_slow(after(&slow).slow) && after(&slow).watched > 0);
+        assert!(PaceScore::is_slow(after(&slow).slow) && after(&slow).watched > 0);
     }
 
     #[test]
@@ -146,7 +132,7 @@ mod tests {
             (1, 4096, 20, Some(true), WaitedShortly),
             (1, 4096, 20, Some(false), Fast),
         ] {
-            let call = Call::of(n_pieces, bytes, Duration::from_micros(micros), has_waited);
+            let call = CallKind::of(n_pieces, bytes, Duration::from_micros(micros), has_waited);
             assert_eq!(call, expected, "{n_pieces} {bytes} {micros} {has_waited:?}");
         }
     }

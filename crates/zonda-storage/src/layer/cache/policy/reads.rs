@@ -3,18 +3,8 @@
 //! A read that goes on where one ended is kept ahead of; a scattered one brings in a part of its page, and more each time it
 //! comes back to it.
 
-use super::shape::{CacheShape, GRANULE_BYTES};
-
-/// Each further scattered miss in a page reads twice as much, up to this many times: a page that is
-/// asked for again and again is read whole in a few steps.
-const GRANULE_DOUBLINGS: u32 = 4;
-/// A sequential reader's pages are given up this far behind it.
-pub(crate) const READ_BEHIND_BYTES: u64 = 256 << 10;
-/// How far a sequential reader is kept ahead of, in whole pages of at least one.
-const READ_AHEAD_BYTES: u64 = 256 << 10;
-/// The same where each call takes long. Requests up to this length then go through pages too, when they
-/// follow one another.
-pub(crate) const SLOW_AHEAD_BYTES: u64 = 1 << 20;
+use super::shape::CacheShape;
+use crate::tuning::{GRANULE_BYTES, GRANULE_DOUBLINGS, READ_AHEAD_BYTES, SLOW_AHEAD_BYTES};
 
 /// How far a sequential reader is kept ahead of.
 pub(crate) fn ahead_bytes(is_slow: bool) -> u64 {
@@ -47,7 +37,7 @@ pub(crate) struct Miss {
 
 /// What a miss brings in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fill {
+pub(crate) enum MissFill {
     /// The rest of the page, and pages after it.
     Ahead,
     /// The block of pages around it: a call for each part costs more than all there is, if all of it will be
@@ -58,11 +48,11 @@ pub(crate) enum Fill {
 }
 
 impl Miss {
-    pub(crate) fn fill(&self) -> Fill {
+    pub(crate) fn fill(&self) -> MissFill {
         match () {
-            () if self.goes_on => Fill::Ahead,
-            () if self.is_slow && self.comes_back => Fill::Block,
-            () => Fill::Granule(GRANULE_BYTES << self.before.min(GRANULE_DOUBLINGS)),
+            () if self.goes_on => MissFill::Ahead,
+            () if self.is_slow && self.comes_back => MissFill::Block,
+            () => MissFill::Granule(GRANULE_BYTES << self.before.min(GRANULE_DOUBLINGS)),
         }
     }
 }
@@ -95,7 +85,7 @@ mod tests {
     #[test]
     fn what_a_miss_brings_in() {
         const G: usize = GRANULE_BYTES;
-        use Fill::{Ahead, Block, Granule};
+        use MissFill::{Ahead, Block, Granule};
         // Goes on, slow, misses before, comes back.
         for (goes_on, is_slow, before, comes_back, expected) in [
             (true, false, 0, false, Ahead),

@@ -1,21 +1,18 @@
-//! How many pages a cache may have. It begins with what its shape says, and is allowed more when it turns out that it would
-//! use them.
+//! How many pages a cache may have: at first what its shape says, and more when it turns out that it would use them.
 
-use super::shape::{CacheShape, LEAST_PAGES};
-
-/// How many times the pages that it has at first a cache may have where each call takes long.
-const ROOMY: u64 = 4;
+use super::shape::CacheShape;
+use crate::tuning::{LEAST_PAGES, ROOMY_TIMES};
 
 /// Whether a cache may use one page more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Another {
-    /// It has all that it may have.
+pub(crate) enum PageGrant {
+    /// No: it has as many as it may have.
     No,
-    /// It may, whatever else takes memory.
+    /// Yes, and its pages do not count as memory of the process.
     Yes,
-    /// It is counted in the memory of the process, and may, whatever there is.
+    /// Yes, even where the memory of the process is used up: it is one of its first few.
     First,
-    /// If there is memory, or others have a page that was not used for longer.
+    /// Yes, if there is memory, or others have some that was not used for longer.
     IfFound,
 }
 
@@ -35,18 +32,18 @@ impl CacheShape {
     /// back.
     pub(crate) fn roomier(&self, limit: u64, n: u64) -> u64 {
         match self.can_grow() {
-            true => limit.max((limit + n).min(self.at_first * ROOMY).min(self.pages)),
+            true => limit.max((limit + n).min(self.at_first * ROOMY_TIMES).min(self.pages)),
             false => limit,
         }
     }
 
     /// For a cache that uses `used` pages.
-    pub(crate) fn another(&self, used: u64, limit: u64) -> Another {
+    pub(crate) fn another(&self, used: u64, limit: u64) -> PageGrant {
         match () {
-            () if used >= limit => Another::No,
-            () if !self.within_budget => Another::Yes,
-            () if used < LEAST_PAGES => Another::First,
-            () => Another::IfFound,
+            () if used >= limit => PageGrant::No,
+            () if !self.within_budget => PageGrant::Yes,
+            () if used < LEAST_PAGES => PageGrant::First,
+            () => PageGrant::IfFound,
         }
     }
 }
@@ -80,7 +77,7 @@ mod tests {
 
     #[test]
     fn who_may_have_another_page() {
-        use Another::{First, IfFound, No, Yes};
+        use PageGrant::{First, IfFound, No, Yes};
         for (within_budget, used, limit, expected) in [
             (false, 0, 8, Yes),
             (false, 7, 8, Yes),

@@ -3,6 +3,10 @@
 
 use crate::BLOCK_BYTES;
 use crate::storage::Advice;
+use crate::tuning::{
+    AT_FIRST_BYTES, LEAST_PAGE_BYTES, LEAST_PAGES, MOST_PAGE_BYTES, PAGES_TOGETHER,
+    PIECES_PER_PAGE, READ_STRAIGHT_BYTES,
+};
 use std::fmt;
 
 /// The largest page, in bytes.
@@ -11,28 +15,6 @@ pub(crate) const MAX_PAGE_BYTES: u64 = 1 << 30;
 pub(crate) const MAX_CACHE_BYTES: u64 = 64 << 30;
 /// The most pages: what a table of moderate size can find.
 pub(crate) const MAX_PAGES: u64 = 1 << 20;
-/// Until it has more pages, a cache makes do with a small hint table.
-pub(crate) const FIRST_PAGES: u64 = 256;
-/// A first, scattered miss reads this much around what was asked; the rest of the page is read when
-/// the next miss shows that reading goes on there.
-pub(crate) const GRANULE_BYTES: usize = 16 << 10;
-/// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
-const READ_STRAIGHT_BYTES: u64 = GRANULE_BYTES as u64;
-/// What a cache within the memory of the process may have however little of that is left: enough to
-/// read ahead and to write runs.
-pub(crate) const LEAST_PAGES: u64 = 16;
-
-/// The smallest page that follows from a file: a few of them fit the first-level cache, and their memory is touched in no
-/// time.
-const LEAST_PAGE_BYTES: u64 = 16 << 10;
-/// The largest: past the knee where a system call costs little beside its copy.
-const MOST_PAGE_BYTES: u64 = 256 << 10;
-/// A page is about this part of what is worked on together.
-const PAGES_TOGETHER: u64 = 32;
-/// The most pieces that a page should be put together from, one for each part of a record.
-const PIECES_PER_PAGE: u64 = 256;
-/// What a cache has before it turns out to need more.
-const AT_FIRST_BYTES: u64 = 32 << 20;
 
 /// Page size and number of pages of a [`Cache`](super::super::Cache).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,20 +27,20 @@ pub struct CacheShape {
     /// Whether its pages count as memory of the process (`ZONDA_MEMORY`).
     pub(crate) within_budget: bool,
     /// Reads and writes of at least so many bytes go past its pages.
-    pub(crate) straight: Straight,
+    pub(crate) straight: StraightSizes,
 }
 
 /// From which length on requests go straight to what is below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Straight {
+pub(crate) struct StraightSizes {
     pub(crate) read_bytes: u64,
     pub(crate) write_bytes: u64,
 }
 
-impl Straight {
+impl StraightSizes {
     /// A page saves no call to one who has as much in hand.
-    pub(crate) fn of_pages(page_bytes: u64) -> Straight {
-        Straight { read_bytes: page_bytes.min(READ_STRAIGHT_BYTES), write_bytes: page_bytes }
+    pub(crate) fn of_pages(page_bytes: u64) -> StraightSizes {
+        StraightSizes { read_bytes: page_bytes.min(READ_STRAIGHT_BYTES), write_bytes: page_bytes }
     }
 }
 
@@ -75,7 +57,7 @@ impl CacheShape {
 
     /// `pages` pages of `page_bytes`, whatever memory there is.
     pub(crate) fn sized(page_bytes: u64, pages: u64) -> CacheShape {
-        let straight = Straight::of_pages(page_bytes);
+        let straight = StraightSizes::of_pages(page_bytes);
         CacheShape { page_bytes, pages, at_first: pages, within_budget: false, straight }
     }
 
@@ -155,7 +137,7 @@ mod tests {
             let shape = CacheShape::of_file(advice);
             assert_eq!((shape.page_bytes, shape.at_first), (page, at_first), "{advice:?}");
             assert_eq!(shape.pages * shape.page_bytes, MAX_CACHE_BYTES);
-            assert!(shape.within_budget && shape.straight == Straight::of_pages(page));
+            assert!(shape.within_budget && shape.straight == StraightSizes::of_pages(page));
         }
     }
 
@@ -166,7 +148,7 @@ mod tests {
             (16 * KIB, 16 * KIB, 16 * KIB),
             (256 * KIB, 16 * KIB, 256 * KIB),
         ] {
-            let expected = Straight { read_bytes: read, write_bytes: write };
+            let expected = StraightSizes { read_bytes: read, write_bytes: write };
             assert_eq!(CacheShape::sized(page, 10).straight, expected, "{page}");
         }
         let named = CacheShape::sized(4 * KIB, 10);

@@ -3,35 +3,12 @@
 //! Pages that are complete leave in ascending order, in large pieces, while they are in the processor's cache; what is still
 //! put together stays.
 
-use super::reads::SLOW_AHEAD_BYTES;
 use super::shape::CacheShape;
-
-/// The most pages written by one call, so that a flush does not hold them all.
-pub(crate) const RUN_PAGES: usize = 64;
-/// The most ranges that one call is given.
-pub(crate) const MOST_PIECES: usize = 4096;
-/// The part of the pages that are written back together before they have to leave.
-pub(crate) const CLEANED_PART: u64 = 8;
-/// Complete pages are written when there are so many bytes of them: a system call costs little
-/// beside that, and the second-level cache holds it.
-const COMPLETE_RUN_BYTES: u64 = 256 << 10;
-/// The same where each call takes long.
-const SLOW_RUN_BYTES: u64 = 1 << 20;
-/// The most that a thread writes by one call: who wants a page of it waits as long.
-const THREAD_RUN_BYTES: u64 = 4 << 20;
-/// At the beginning of a file of small pages fewer bytes are enough: it may be a small one, and
-/// memory that is not touched costs nothing.
-const COMPLETE_RUN_PAGES: u64 = 4;
-/// Where each call takes long, writes go straight to what is below from this length on: shorter ones
-/// are left to the thread.
-const SLOW_STRAIGHT_BYTES: u64 = 4 << 20;
-/// With more than this waiting to be written, what is put is out of the processor's cache before it
-/// leaves.
-const PAST_CACHE_BYTES: u64 = 4 << 20;
-/// Shorter pieces are not worth more than a plain copy.
-const PAST_CACHE_LEAST: usize = 256;
-/// A program that has written so much goes on to do so.
-const LONG_STREAM_BYTES: u64 = 16 << 20;
+use crate::tuning::{
+    COMPLETE_RUN_BYTES, COMPLETE_RUN_PAGES, LONG_STREAM_BYTES, PAST_CACHE_BYTES,
+    PAST_CACHE_LEAST_BYTES, RUN_PAGES, SLOW_AHEAD_BYTES, SLOW_RUN_BYTES, SLOW_STRAIGHT_BYTES,
+    THREAD_RUN_BYTES,
+};
 
 /// From which length on writes go straight to what is below; `has_writer` where shorter ones are left to a thread.
 pub(crate) fn straight_from(shape: &CacheShape, is_slow: bool, has_writer: bool) -> u64 {
@@ -44,7 +21,7 @@ pub(crate) fn straight_from(shape: &CacheShape, is_slow: bool, has_writer: bool)
 /// Whether `len` bytes are copied past the processor's cache while so many bytes wait.
 #[inline(always)]
 pub(crate) fn is_past_cache(len: usize, waiting_bytes: impl FnOnce() -> u64) -> bool {
-    len >= PAST_CACHE_LEAST && waiting_bytes() > PAST_CACHE_BYTES
+    len >= PAST_CACHE_LEAST_BYTES && waiting_bytes() > PAST_CACHE_BYTES
 }
 
 /// Whether so much was written in order that the copies are worth another core.
@@ -54,7 +31,7 @@ pub(crate) fn is_long_stream(streamed_bytes: u64) -> bool {
 
 /// How complete pages that lie one after another are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct WriteRun {
     /// Pages that make a large write.
     most: u64,
     /// The most pages by one call.
@@ -63,12 +40,12 @@ pub(crate) struct Run {
     patience: u64,
 }
 
-impl Run {
-    pub(crate) fn new(shape: &CacheShape, is_slow: bool) -> Run {
+impl WriteRun {
+    pub(crate) fn new(shape: &CacheShape, is_slow: bool) -> WriteRun {
         let bytes = if is_slow { SLOW_RUN_BYTES } else { COMPLETE_RUN_BYTES };
         let most = bytes.div_ceil(shape.page_bytes);
         // Of small pages a large write has more.
-        Run { most, pages: most.max(RUN_PAGES as u64), patience: shape.pages.div_ceil(4) * 3 }
+        WriteRun { most, pages: most.max(RUN_PAGES as u64), patience: shape.pages.div_ceil(4) * 3 }
     }
 
     /// How many pages, of which page `first` is the first, are enough to be written.
@@ -135,7 +112,7 @@ mod tests {
             (4 * KIB, 2, false, 100, 3, 64),
             (4 * KIB, 16, false, 100, 12, 64),
         ] {
-            let run = Run::new(&CacheShape::sized(page, pages), is_slow);
+            let run = WriteRun::new(&CacheShape::sized(page, pages), is_slow);
             let what = format!("{page} {pages} {is_slow} {first}");
             assert_eq!((run.enough(first), run.pages), (enough, at_once), "{what}");
         }
@@ -150,7 +127,7 @@ mod tests {
             (MIB, 1000, 4),
             (64 * MIB, 1000, 1),
         ] {
-            let run = Run::new(&CacheShape::sized(page, 1000), false);
+            let run = WriteRun::new(&CacheShape::sized(page, 1000), false);
             assert_eq!(run.of_thread(page, limit), expected, "{page} {limit}");
         }
     }

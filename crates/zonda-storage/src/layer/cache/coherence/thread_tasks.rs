@@ -1,52 +1,53 @@
-//! What the thread of a cache does for it, and what is left to that thread: what is complete is written behind the users, and
-//! what they are about to read is read ahead of them. Each piece of it is a transition that users make, too.
+//! What the thread of a cache does: it writes complete pages, and reads pages that callers are about to ask for. Callers do the
+//! same themselves where there is no thread, or where it does not get to it.
 
 use super::Cache;
-use super::background::{BackgroundWork, When};
+use super::background::{BackgroundWork, ThreadUse};
 use super::find::LockedPage;
-use super::policy::{CLEANED_PART, block_pages, is_long_stream};
-use super::table::Slot;
+use super::policy::{block_pages, is_long_stream};
+use super::table::PageSlot;
 use crate::storage::{ReadRange, Storage};
 use crate::sync::atomic::Ordering;
+use crate::tuning::CLEANED_PART;
 use std::ops::Range;
 use std::sync::Arc;
 
 impl<S: Storage> Cache<S> {
-    /// The thread, where a write is to be left to it.
+    /// The thread, if complete pages are to be left to it now.
     #[inline]
     pub(super) fn writer(&self) -> Option<&Arc<BackgroundWork>> {
         self.background.as_ref().filter(|background| match background.when() {
-            When::Always => true,
-            // What it failed at its users try themselves, and have the error.
-            When::Worthwhile => {
+            ThreadUse::Always => true,
+            // After an error callers write themselves, and get the error if it comes again.
+            ThreadUse::Worthwhile => {
                 (self.writes.is_slow() || self.is_long_stream()) && !background.has_failed()
             }
         })
     }
 
-    /// Whether so much is written in order that the copies are worth another core, where there is one.
+    /// Whether the process has another core, and has written so much in order that a thread is worth it.
     fn is_long_stream(&self) -> bool {
         is_long_stream(self.streamed.load(Ordering::Relaxed)) && zonda_runtime::threads() > 1
     }
 
-    /// The thread, where it is to read the block after one that is read.
+    /// The thread, if it is to read the block after one that is being read.
     #[inline]
     pub(super) fn reader(&self) -> Option<&Arc<BackgroundWork>> {
         self.background
             .as_ref()
-            .filter(|background| background.when() == When::Worthwhile && self.reads.is_slow())
+            .filter(|background| background.when() == ThreadUse::Worthwhile && self.reads.is_slow())
     }
 
-    /// Whether those who read from pages bring in what follows, and not only its thread.
+    /// Whether callers that read also read ahead, and not the thread alone.
     #[inline]
     pub(super) fn readers_go_ahead(&self) -> bool {
-        self.background.as_ref().is_none_or(|background| background.when() == When::Worthwhile)
+        self.background.as_ref().is_none_or(|background| background.when() == ThreadUse::Worthwhile)
     }
 
-    /// Page `index`, in `slot`, is the first of a block that was read ahead and is now used: the thread
-    /// is to read the next one.
+    /// To be called when page `index`, in `slot`, is used. If it is the first page of a block that was read ahead, the
+    /// thread is asked for the next block.
     #[cold]
-    pub(super) fn go_on(&self, index: u64, slot: &Slot) {
+    pub(super) fn go_on(&self, index: u64, slot: &PageSlot) {
         if slot.opens_block.swap(false, Ordering::Relaxed) {
             self.ask_for_block(index.saturating_add(block_pages(&self.shape)));
         }
@@ -62,8 +63,8 @@ impl<S: Storage> Cache<S> {
         }
     }
 
-    /// Brings a block of pages in, as far as the first of them that is cached; who uses the first asks
-    /// for the block after it.
+    /// Reads a block of pages that begins with page `first`, as far as the first one that is cached already. The call that
+    /// uses page `first` will ask for the next block.
     pub(crate) fn load_block(&self, first: u64) {
         let most = (self.limit.load(Ordering::Relaxed) / 4).max(1);
         let mut held = self.claim(first..first.saturating_add(block_pages(&self.shape).min(most)));
@@ -73,8 +74,8 @@ impl<S: Storage> Cache<S> {
         }
     }
 
-    /// Brings pages in that are not cached, as far as there is room that need not be written first. An
-    /// error is met again by whoever asks for them.
+    /// Reads those of `pages` that are not cached, as long as there are slots whose pages need not be written first. An
+    /// error is dropped: a call that asks for such a page meets it again.
     pub(crate) fn load_ahead(&self, pages: Range<u64>) {
         let len = self.len.load(Ordering::Acquire);
         let end = pages.end.min(len.div_ceil(self.shape.page_bytes));
@@ -92,7 +93,7 @@ impl<S: Storage> Cache<S> {
         }
     }
 
-    /// Reads pages that were claimed, neighbours in ascending order; false if that failed.
+    /// Reads pages that were claimed, which follow one another; false if that failed.
     fn load(&self, held: &mut [LockedPage<'_>]) -> bool {
         let len = self.len.load(Ordering::Acquire);
         let mut ranges = Vec::with_capacity(held.len());
@@ -124,7 +125,7 @@ impl<S: Storage> Cache<S> {
         true
     }
 
-    /// Writes page `index` back if it is dirty and nobody uses it.
+    /// Writes page `index` back if it is dirty and nobody has it locked.
     pub(crate) fn write_one(&self, index: u64, background: &BackgroundWork) {
         let Some(id) = self.table.lock().map.get(&index).copied() else { return };
         let Some(mut page) = self.slot(id).page.try_write() else { return };
@@ -136,7 +137,7 @@ impl<S: Storage> Cache<S> {
         }
     }
 
-    /// Writes some of the pages back that would have to leave next.
+    /// Writes back some of the dirty pages that would be evicted next.
     pub(crate) fn clean_oldest(&self, background: &BackgroundWork) {
         let n = (self.limit.load(Ordering::Relaxed) / CLEANED_PART).max(1) as usize;
         let ids: Vec<u32> = {

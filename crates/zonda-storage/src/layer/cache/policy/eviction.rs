@@ -1,24 +1,25 @@
-//! Which page leaves: the longest unused, and before all others those that nobody is expected to use again.
+//! Which page is evicted: first those that nobody is expected to use again, then the longest unused.
 
 use super::super::pages::NO_PAGE;
+use crate::tuning::REMEMBERED_EVICTIONS;
 use std::collections::BTreeSet;
 
 /// The stamp of a page that is not expected to be used again.
 pub(crate) const COLD: u64 = 0;
 
-/// Slots that may be taken, by when they were used. One that is being taken is not among them, so no two threads
-/// take the same.
+/// Slots whose pages may be evicted, by the time of their last use. A thread that evicts a page takes its slot out first,
+/// so no two threads evict the same one.
 ///
-/// A use only sets the slot's own stamp; here it stands with the stamp that it had when it was last looked at, which is
-/// never newer. Those found to have been used since go back with what they have.
+/// A use of a page sets the stamp in its slot and nothing here. So a stamp here may be older than the slot's own, but is
+/// never newer. A slot that turns out to have been used since is put back with its own stamp.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
+pub(crate) struct EvictionOrder {
     slots: BTreeSet<(u64, u32)>,
-    /// The stamp that each slot stands with, or stood.
+    /// The stamp that each slot was put in with last.
     stamps: Vec<u64>,
 }
 
-impl Order {
+impl EvictionOrder {
     /// Puts slot `id` in.
     pub(crate) fn enter(&mut self, id: u32, stamp: u64) {
         let place = id as usize;
@@ -29,7 +30,7 @@ impl Order {
         self.slots.insert((stamp, id));
     }
 
-    /// Makes slot `id` the next to be taken; false if it is not here, since somebody is taking it.
+    /// Makes slot `id` the next to be taken; false if another thread is taking it.
     pub(crate) fn cool(&mut self, id: u32) -> bool {
         let is_here = self.stamps.get(id as usize).is_some_and(|at| self.slots.remove(&(*at, id)));
         if is_here {
@@ -38,7 +39,7 @@ impl Order {
         is_here
     }
 
-    /// Takes slot `id` out, which is here.
+    /// Takes slot `id` out.
     pub(crate) fn remove(&mut self, id: u32) {
         if let Some(stamp) = self.stamps.get(id as usize) {
             self.slots.remove(&(*stamp, id));
@@ -85,29 +86,27 @@ impl Order {
     }
 }
 
-/// How many pages that had to leave are remembered.
-const REMEMBERED: usize = 4096;
-
-/// Pages that had to leave, by a hash of their index; newer ones take the place of older ones.
+/// Pages that were evicted not long ago, by a hash of their index; newer ones take the place of older ones. A page that is
+/// asked for again soon after shows that the cache is too small.
 #[derive(Debug, Default)]
-pub(crate) struct Left(Vec<u64>);
+pub(crate) struct RecentlyEvicted(Vec<u64>);
 
-impl Left {
+impl RecentlyEvicted {
     fn place(index: u64) -> usize {
-        (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % REMEMBERED
+        (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % REMEMBERED_EVICTIONS
     }
 
-    /// Remembers that page `index` had to leave. Without memory for it nothing is remembered.
+    /// Remembers that page `index` was evicted. Without memory for the table nothing is remembered.
     pub(crate) fn note(&mut self, index: u64) {
-        if self.0.is_empty() && self.0.try_reserve_exact(REMEMBERED).is_ok() {
-            self.0.resize(REMEMBERED, NO_PAGE);
+        if self.0.is_empty() && self.0.try_reserve_exact(REMEMBERED_EVICTIONS).is_ok() {
+            self.0.resize(REMEMBERED_EVICTIONS, NO_PAGE);
         }
         if let Some(known) = self.0.get_mut(Self::place(index)) {
             *known = index;
         }
     }
 
-    /// Whether page `index` had to leave not long ago; forgets it.
+    /// Whether page `index` was evicted not long ago; forgets it.
     pub(crate) fn take(&mut self, index: u64) -> bool {
         let Some(known) = self.0.get_mut(Self::place(index)) else { return false };
         let had_to_leave = *known == index;
@@ -138,7 +137,7 @@ mod tests {
             (&[2, 4, 6], &[2, 4, 7], &[2], &[0, 1, 2]),
         ];
         for (came, used, cold, expected) in rows {
-            let mut order = Order::default();
+            let mut order = EvictionOrder::default();
             (0..).zip(came).for_each(|(id, stamp)| order.enter(id, *stamp));
             assert!(cold.iter().all(|id| order.cool(*id)));
             let take = |_| order.take_oldest(|id| used[id as usize]);
@@ -153,11 +152,11 @@ mod tests {
         for (used, is_dirty, expected) in
             [(COLD, false, Some(1)), (COLD, true, None), (9, false, None)]
         {
-            let mut order = Order::default();
+            let mut order = EvictionOrder::default();
             order.enter(0, 2);
             order.enter(1, 4);
             let stamps = [2, used];
-            let take = |order: &mut Order| {
+            let take = |order: &mut EvictionOrder| {
                 order.take_cold(|id| stamps[id as usize], |id| is_dirty && id == 1)
             };
             assert_eq!(take(&mut order), None, "nobody is cold");
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn who_is_being_taken_is_not_made_cold() {
-        let mut order = Order::default();
+        let mut order = EvictionOrder::default();
         order.enter(3, 8);
         assert_eq!(order.take_oldest(|_| 8), Some(3));
         assert!(!order.cool(3) && !order.cool(77));
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn who_had_to_leave_is_known_once() {
-        let mut left = Left::default();
+        let mut left = RecentlyEvicted::default();
         assert!(!left.take(5));
         left.note(5);
         left.note(6);

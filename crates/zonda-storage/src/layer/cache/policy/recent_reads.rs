@@ -1,12 +1,11 @@
 //! Where reads were lately: whether they go on, in one place or in several side by side, and whether
 //! they come back. Only what is read ahead and kept depends on it, never which bytes.
 
-/// How many reads are remembered: of so many streams side by side each is known.
-const REMEMBERED: usize = 16;
+use crate::tuning::{MOST_RETURNS, REMEMBERED_READS, RETURNS_OFTEN_FROM};
 
 /// What a read is to those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Visit {
+pub(crate) enum ReadPattern {
     /// It begins where another ended.
     GoesOn,
     /// Most of it is what another has read.
@@ -16,7 +15,7 @@ pub(crate) enum Visit {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Read {
+struct PastRead {
     from: u64,
     to: u64,
     goes_on: bool,
@@ -24,27 +23,27 @@ struct Read {
 
 /// The last reads of some length.
 #[derive(Debug, Default)]
-pub(crate) struct Visits(Vec<Read>);
+pub(crate) struct RecentReads(Vec<PastRead>);
 
-impl Visits {
+impl RecentReads {
     /// Takes note of a read of `from..to`.
-    pub(crate) fn note(&mut self, from: u64, to: u64) -> Visit {
+    pub(crate) fn note(&mut self, from: u64, to: u64) -> ReadPattern {
         let reads = &mut self.0;
-        let shared = |read: &Read| read.to.min(to).saturating_sub(read.from.max(from));
-        let of = |read: &Read| match () {
-            () if read.to == from => Visit::GoesOn,
-            () if shared(read) > (to - from) / 2 => Visit::Again,
-            () => Visit::New,
+        let shared = |read: &PastRead| read.to.min(to).saturating_sub(read.from.max(from));
+        let of = |read: &PastRead| match () {
+            () if read.to == from => ReadPattern::GoesOn,
+            () if shared(read) > (to - from) / 2 => ReadPattern::Again,
+            () => ReadPattern::New,
         };
-        let known = reads.iter().rposition(|read| of(read) != Visit::New);
-        let visit = known.map_or(Visit::New, |i| of(&reads[i]));
+        let known = reads.iter().rposition(|read| of(read) != ReadPattern::New);
+        let visit = known.map_or(ReadPattern::New, |i| of(&reads[i]));
         // The newest is at the end.
         match known {
             Some(i) => drop(reads.remove(i)),
-            None if reads.len() == REMEMBERED => drop(reads.remove(0)),
+            None if reads.len() == REMEMBERED_READS => drop(reads.remove(0)),
             None => {}
         }
-        reads.push(Read { from, to, goes_on: visit == Visit::GoesOn });
+        reads.push(PastRead { from, to, goes_on: visit == ReadPattern::GoesOn });
         visit
     }
 
@@ -60,20 +59,15 @@ impl Visits {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Returns(pub(crate) u32);
 
-/// From so many returns on, less half of the first visits since.
-const OFTEN_FROM: u32 = 8;
-/// The most that is remembered.
-const MOST: u32 = 24;
-
 impl Returns {
     /// What is known after one more read; `again` if it has come back.
     #[must_use]
     pub(crate) fn after(self, again: bool) -> Returns {
-        Returns(if again { (self.0 + 2).min(MOST) } else { self.0.saturating_sub(1) })
+        Returns(if again { (self.0 + 2).min(MOST_RETURNS) } else { self.0.saturating_sub(1) })
     }
 
     pub(crate) fn are_many(self) -> bool {
-        self.0 >= OFTEN_FROM
+        self.0 >= RETURNS_OFTEN_FROM
     }
 }
 
@@ -83,21 +77,21 @@ mod tests {
 
     #[test]
     fn streams_side_by_side_are_told_from_jumps_and_returns() {
-        let mut visits = Visits::default();
+        let mut visits = RecentReads::default();
         for stream in 0..4 {
-            assert_eq!(visits.note(stream << 30, (stream << 30) + 100), Visit::New);
+            assert_eq!(visits.note(stream << 30, (stream << 30) + 100), ReadPattern::New);
         }
         for stream in 0..4 {
             let at = (stream << 30) + 100;
             assert!(visits.goes_on_at(at) && !visits.goes_on_at(at + 1));
-            assert_eq!(visits.note(at, at + 100), Visit::GoesOn);
+            assert_eq!(visits.note(at, at + 100), ReadPattern::GoesOn);
             assert!(visits.goes_on_at(at + 50), "within what goes on");
         }
-        assert_eq!(visits.note((2 << 30) + 110, (2 << 30) + 210), Visit::Again);
-        assert_eq!(visits.note((2 << 30) + 180, (2 << 30) + 280), Visit::New);
+        assert_eq!(visits.note((2 << 30) + 110, (2 << 30) + 210), ReadPattern::Again);
+        assert_eq!(visits.note((2 << 30) + 180, (2 << 30) + 280), ReadPattern::New);
         assert!(!visits.goes_on_at((2 << 30) + 200), "one that jumped there does not go on within");
-        for jump in 1..=REMEMBERED as u64 {
-            assert_eq!(visits.note(jump << 40, (jump << 40) + 1), Visit::New);
+        for jump in 1..=REMEMBERED_READS as u64 {
+            assert_eq!(visits.note(jump << 40, (jump << 40) + 1), ReadPattern::New);
         }
         assert!(!visits.goes_on_at(200), "forgotten");
     }

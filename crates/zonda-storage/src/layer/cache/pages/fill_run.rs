@@ -1,8 +1,8 @@
-//! A repeated element that a part of a page awaits: fill values that nobody has written down.
+//! Fill values that a part of a page awaits: they are written into its memory only when it is read or written back.
 
-/// A repeated element that nobody has written down yet.
+/// A range of a page, in bytes, and the element that is repeated in it, but not yet in the page's memory.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground {
+pub(crate) struct FillRun {
     pub(crate) from: usize,
     pub(crate) to: usize,
     element: [u8; 8],
@@ -11,33 +11,33 @@ pub(crate) struct Ground {
     phase: usize,
 }
 
-impl Ground {
+impl FillRun {
     /// `element`, of up to 8 bytes, over and over at `from..to`; byte `phase` of it is at `from`.
-    pub(crate) fn new((from, to): (usize, usize), element: &[u8], phase: usize) -> Ground {
+    pub(crate) fn new((from, to): (usize, usize), element: &[u8], phase: usize) -> FillRun {
         let mut bytes = [0; 8];
         let size = element.len().min(8);
         bytes[..size].copy_from_slice(&element[..size]);
-        Ground { from, to, element: bytes, size, phase }
+        FillRun { from, to, element: bytes, size, phase }
     }
 
     /// The part of it at `from..to`, which lies in it; none where that is empty.
-    fn part(&self, from: usize, to: usize) -> Option<Ground> {
+    fn part(&self, from: usize, to: usize) -> Option<FillRun> {
         let phase = (self.phase + from.saturating_sub(self.from)) % self.size;
-        (from < to).then_some(Ground { from, to, phase, ..*self })
+        (from < to).then_some(FillRun { from, to, phase, ..*self })
     }
 
     /// What of it lies at `a..b`.
-    pub(crate) fn within(&self, a: usize, b: usize) -> Option<Ground> {
+    pub(crate) fn within(&self, a: usize, b: usize) -> Option<FillRun> {
         self.part(self.from.max(a), self.to.min(b))
     }
 
     /// What is left of it without `a..b`.
-    pub(crate) fn without(self, a: usize, b: usize) -> impl Iterator<Item = Ground> {
+    pub(crate) fn without(self, a: usize, b: usize) -> impl Iterator<Item = FillRun> {
         let before = self.part(self.from, self.to.min(a));
-        let async_cache = self.part(self.from.max(b), self.to);
+        let after = self.part(self.from.max(b), self.to);
         // Nothing is taken away, and nothing is there twice.
-        let [before, async_cache] = if a < b { [before, async_cache] } else { [Some(self), None] };
-        before.into_iter().chain(async_cache)
+        let [before, after] = if a < b { [before, after] } else { [Some(self), None] };
+        before.into_iter().chain(after)
     }
 
     /// Forgets what lies behind `end`; false where nothing is left.

@@ -3,16 +3,16 @@
 use super::adaptive;
 use super::policy::{MAX_CACHE_BYTES, MAX_PAGE_BYTES, MAX_PAGES};
 use super::{Cache, CacheShape};
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError};
 use std::sync::Arc;
 
 /// How a spec names this layer.
-pub(in crate::layer) const REGISTERED: Registered = Registered { name: "cache", plan };
+pub(in crate::layer) const REGISTERED: Registered = Registered { name: "cache", parse };
 
-fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     if !args.has_more() {
-        return Ok(adaptive_plan());
+        return Ok(adaptive_spec());
     }
     let shape = CacheShape::parse(args, DEFAULT_PAGES)?;
     args.end()?;
@@ -20,13 +20,13 @@ fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
 }
 
 /// A cache that sizes itself.
-pub(in crate::layer) fn adaptive_plan() -> Arc<dyn Plan> {
-    Arc::new(adaptive::Planned)
+pub(in crate::layer) fn adaptive_spec() -> Arc<dyn LayerSpec> {
+    Arc::new(adaptive::AdaptiveSpec)
 }
 
 impl CacheShape {
     /// Reads `:BLOCKS:PAGES`, each of which may be left out.
-    pub(crate) fn parse(args: &mut Args<'_>, default_pages: u64) -> Result<Self, SpecError> {
+    pub(crate) fn parse(args: &mut SpecArgs<'_>, default_pages: u64) -> Result<Self, SpecError> {
         let mut page_bytes = DEFAULT_PAGE_BLOCKS * BLOCK_BYTES;
         let mut pages = default_pages;
         if let Some(argument) = args.next() {
@@ -61,7 +61,7 @@ impl CacheShape {
     }
 }
 
-impl Plan for CacheShape {
+impl LayerSpec for CacheShape {
     fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
         Ok(Arc::new(Cache::new(below, *self)?))
     }

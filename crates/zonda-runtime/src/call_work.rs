@@ -1,7 +1,7 @@
 //! One call's work, and the threads that help with it: the only other module with `unsafe`.
 //!
 //! The work borrows from the caller's stack. That is sound because a thread calls it only while it is
-//! counted as running ([`Begun`]), it is counted only while the crew is open, and the caller does not go on,
+//! counted as running ([`RunningHelper`]), it is counted only while the crew is open, and the caller does not go on,
 //! by no way out, before it has closed the crew and nobody is running.
 
 use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// The work of one call.
-pub(crate) struct Crew {
-    work: Work,
-    state: Mutex<State>,
+pub(crate) struct CallWork {
+    work: ErasedWork,
+    state: Mutex<CallWorkState>,
     /// Rung when the last that ran has ended.
     done: Condvar,
 }
 
-struct State {
+struct CallWorkState {
     /// Whether others may still begin.
     is_open: bool,
     n_running: usize,
@@ -29,35 +29,35 @@ struct State {
 }
 
 /// The caller's closure, without the lifetime that it has.
-struct Work(*const (dyn Fn() + Sync));
+struct ErasedWork(*const (dyn Fn() + Sync));
 
-// SAFETY: what it points to is `Sync`, so any thread may call it; `Crew` says when.
-unsafe impl Send for Work {}
+// SAFETY: what it points to is `Sync`, so any thread may call it; `CallWork` says when.
+unsafe impl Send for ErasedWork {}
 // SAFETY: as above.
-unsafe impl Sync for Work {}
+unsafe impl Sync for ErasedWork {}
 
-impl Crew {
-    /// Makes a crew for `work`, has `offer` tell others of it (whether there are any), runs `here`, has
+impl CallWork {
+    /// Makes a crew for `work`, has `offer` tell others of it (whether there are any), runs `own_part`, has
     /// `withdraw` take back what nobody has taken, and waits for those that began. Gives also what one of
     /// them panicked with.
-    pub(crate) fn gather<T>(
+    pub(crate) fn run<T>(
         work: &(dyn Fn() + Sync),
-        offer: impl FnOnce(&Arc<Crew>) -> bool,
-        withdraw: impl Fn(&Arc<Crew>),
-        here: impl FnOnce() -> T,
+        offer: impl FnOnce(&Arc<CallWork>) -> bool,
+        withdraw: impl Fn(&Arc<CallWork>),
+        own_part: impl FnOnce() -> T,
     ) -> (T, Option<Panic>) {
-        /// Takes back, closes the crew and waits, also when `here` panics.
-        struct Closing<'a, W: Fn(&Arc<Crew>)> {
-            crew: &'a Arc<Crew>,
+        /// Takes back, closes the crew and waits, also when `own_part` panics.
+        struct CloseOnDrop<'a, W: Fn(&Arc<CallWork>)> {
+            call_work: &'a Arc<CallWork>,
             withdraw: W,
             is_offered: bool,
         }
-        impl<W: Fn(&Arc<Crew>)> Drop for Closing<'_, W> {
+        impl<W: Fn(&Arc<CallWork>)> Drop for CloseOnDrop<'_, W> {
             fn drop(&mut self) {
                 if self.is_offered {
-                    (self.withdraw)(self.crew);
+                    (self.withdraw)(self.call_work);
                 }
-                self.crew.close();
+                self.call_work.close();
             }
         }
         let pointer = std::ptr::from_ref(work);
@@ -67,34 +67,37 @@ impl Crew {
                 pointer,
             )
         };
-        let crew = Arc::new(Crew {
-            work: Work(pointer),
-            state: Mutex::ranked(Rank::Crew, State { is_open: true, n_running: 0, panic: None }),
+        let call_work = Arc::new(CallWork {
+            work: ErasedWork(pointer),
+            state: Mutex::ranked(
+                Rank::CallWork,
+                CallWorkState { is_open: true, n_running: 0, panic: None },
+            ),
             done: Condvar::new(),
         });
         // Also where `offer` panics half-way.
-        let mut closing = Closing { crew: &crew, withdraw, is_offered: true };
-        closing.is_offered = offer(&crew);
-        let result = here();
+        let mut closing = CloseOnDrop { call_work: &call_work, withdraw, is_offered: true };
+        closing.is_offered = offer(&call_work);
+        let result = own_part();
         drop(closing);
-        let panic = crew.lock().panic.take();
+        let panic = call_work.lock().panic.take();
         (result, panic)
     }
 
     /// Nothing that can panic runs under the lock, so a poisoned one is whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CallWorkState> {
         self.state.lock()
     }
 
     /// Counts a thread as running, if the crew is still open.
-    pub(crate) fn begin(self: Arc<Self>) -> Option<Begun> {
+    pub(crate) fn begin(self: Arc<Self>) -> Option<RunningHelper> {
         let mut state = self.lock();
         if !state.is_open {
             return None;
         }
         state.n_running += 1;
         drop(state);
-        Some(Begun(self))
+        Some(RunningHelper(self))
     }
 
     /// Lets nobody begin any more, and waits for those that have.
@@ -108,9 +111,9 @@ impl Crew {
 }
 
 /// A thread that is counted as running, until this is dropped.
-pub(crate) struct Begun(Arc<Crew>);
+pub(crate) struct RunningHelper(Arc<CallWork>);
 
-impl Begun {
+impl RunningHelper {
     /// Does the work on this thread. A panic is kept for the caller.
     pub(crate) fn work(&self) {
         // SAFETY: this thread is counted as running, and was counted while the crew was open, so the
@@ -124,7 +127,7 @@ impl Begun {
     }
 }
 
-impl Drop for Begun {
+impl Drop for RunningHelper {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.n_running -= 1;

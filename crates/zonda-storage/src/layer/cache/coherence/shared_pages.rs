@@ -13,39 +13,39 @@ use std::sync::{Arc, Weak};
 /// The largest number that a spec may give: as many as there were in 1995.
 pub(crate) const MOST_SHARED: u64 = 15;
 
-/// A cache that takes part.
-pub(crate) trait Member: Send + Sync {
-    /// Pages that it has.
+/// A cache that shares pages.
+pub(crate) trait SharingCache: Send + Sync {
+    /// How many pages it has.
     fn n_pages(&self) -> u64;
 
-    /// Gives one up; false if it cannot without waiting.
+    /// Gives one page up; false if it would have to wait.
     fn give_up(&self) -> bool;
 }
 
-/// The pages that go by one number.
-pub(crate) struct Shared {
+/// The pages that layers with one number share.
+pub(crate) struct SharedPages {
     shape: CacheShape,
     used: AtomicU64,
-    members: Mutex<Vec<Weak<dyn Member>>>,
+    members: Mutex<Vec<Weak<dyn SharingCache>>>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedPages {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("used", &self.used).finish_non_exhaustive()
+        f.debug_struct("SharedPages").field("used", &self.used).finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl SharedPages {
     /// The pages of number `id`; those of `shape`, if no file has any now.
-    pub(crate) fn of(id: u64, shape: CacheShape) -> Arc<Shared> {
-        static ALL: Global<BTreeMap<u64, Weak<Shared>>> =
+    pub(crate) fn of(id: u64, shape: CacheShape) -> Arc<SharedPages> {
+        static ALL: Global<BTreeMap<u64, Weak<SharedPages>>> =
             Global::new(Rank::Sharing, BTreeMap::new(), BTreeMap::new);
         let mut all = ALL.lock();
         if let Some(shared) = all.get(&id).and_then(Weak::upgrade) {
             return shared;
         }
         let (used, members) = (AtomicU64::new(0), Mutex::ranked(Rank::Members, Vec::new()));
-        let shared = Arc::new(Shared { shape, used, members });
+        let shared = Arc::new(SharedPages { shape, used, members });
         all.insert(id, Arc::downgrade(&shared));
         shared
     }
@@ -55,7 +55,7 @@ impl Shared {
         self.shape
     }
 
-    pub(crate) fn join(&self, member: Weak<dyn Member>) {
+    pub(crate) fn join(&self, member: Weak<dyn SharingCache>) {
         let mut members = self.members.lock();
         members.retain(|member| member.strong_count() > 0);
         members.push(member);
@@ -77,7 +77,7 @@ impl Shared {
         if self.used.load(Ordering::Relaxed) < self.shape.pages {
             return;
         }
-        let members: Vec<Arc<dyn Member>> =
+        let members: Vec<Arc<dyn SharingCache>> =
             self.members.lock().iter().filter_map(Weak::upgrade).collect();
         let share = (self.shape.pages / members.len().max(1) as u64).max(1);
         if mine >= share {

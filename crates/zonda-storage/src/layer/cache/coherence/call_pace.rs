@@ -1,27 +1,28 @@
-//! What was seen of the calls and reads of a cache, as its threads note it together. A note that another thread's passes is lost:
-//! there will be more. What follows from it is in `policy`.
+//! How long calls to the storage below take, and how often reads come back to the same pages. All threads that use a cache count
+//! together, without locks: of two updates at once one is lost, which does no harm. What follows from the numbers is in `policy`.
 
-use super::policy::{Call, Returns, Score, TOLD_BY_BYTES, TOLD_BY_PIECES};
+use super::policy::{CallKind, PaceScore, Returns};
 use crate::sync::worker;
+use crate::tuning::{JUDGED_CALL_BYTES, JUDGED_CALL_RANGES};
 // Nothing but speed depends on these: no model need try their orders.
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// How long the calls of one kind take.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct CallPace {
     slow: AtomicU32,
     watched: AtomicU32,
 }
 
-impl Pace {
-    /// Makes a call that moves so many bytes, and takes note of how it went.
+impl CallPace {
+    /// Makes a call that moves `bytes` bytes, and notes how long it took.
     #[inline]
     pub(crate) fn time<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
         self.time_pieces(1, bytes, call)
     }
 
-    /// As [`Pace::time`], where the bytes are so many pieces, apart from each other.
+    /// As [`CallPace::time`], for bytes in `n_pieces` separate ranges.
     #[inline]
     pub(crate) fn time_pieces<T>(
         &self,
@@ -29,7 +30,7 @@ impl Pace {
         bytes: usize,
         call: impl FnOnce() -> T,
     ) -> T {
-        let tells = bytes <= TOLD_BY_BYTES && n_pieces <= TOLD_BY_PIECES;
+        let tells = bytes <= JUDGED_CALL_BYTES && n_pieces <= JUDGED_CALL_RANGES;
         let is_watched = tells && self.watched.load(Ordering::Relaxed) > 0;
         let before = if is_watched { worker::waits() } else { None };
         let begin = Instant::now();
@@ -37,15 +38,17 @@ impl Pace {
         if tells {
             let took = begin.elapsed();
             let has_waited = before.map(|before| worker::waits() != Some(before));
-            self.note(Call::of(n_pieces, bytes, took, has_waited));
+            self.note(CallKind::of(n_pieces, bytes, took, has_waited));
         }
         done
     }
 
-    fn note(&self, call: Call) {
+    fn note(&self, call: CallKind) {
         let (slow, watched) = (&self.slow, &self.watched);
-        let before =
-            Score { slow: slow.load(Ordering::Relaxed), watched: watched.load(Ordering::Relaxed) };
+        let before = PaceScore {
+            slow: slow.load(Ordering::Relaxed),
+            watched: watched.load(Ordering::Relaxed),
+        };
         let after = before.after(call);
         slow.store(after.slow, Ordering::Relaxed);
         watched.store(after.watched, Ordering::Relaxed);
@@ -54,16 +57,16 @@ impl Pace {
     /// Whether calls take long.
     #[inline]
     pub(crate) fn is_slow(&self) -> bool {
-        Score::is_slow(self.slow.load(Ordering::Relaxed))
+        PaceScore::is_slow(self.slow.load(Ordering::Relaxed))
     }
 }
 
-/// How often reads come back.
+/// How often reads come back to what was read before.
 #[derive(Debug, Default)]
-pub(crate) struct ComeBack(AtomicU32);
+pub(crate) struct ReturnRate(AtomicU32);
 
-impl ComeBack {
-    /// Takes note of a read, and says whether many come back.
+impl ReturnRate {
+    /// Notes a read, `again` if it came back, and says whether many reads do.
     pub(crate) fn note(&self, again: bool) -> bool {
         let after = Returns(self.0.load(Ordering::Relaxed)).after(again);
         self.0.store(after.0, Ordering::Relaxed);

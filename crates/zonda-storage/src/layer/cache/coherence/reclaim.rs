@@ -1,36 +1,34 @@
-//! Pages that go when the memory is worth more elsewhere: clean ones, the longest unused first.
+//! Gives memory back when others of the process need it more: clean pages, the longest unused first.
 
 use super::Cache;
 use super::pages::NO_PAGE;
-use super::policy::{COLD, LEAST_PAGES};
-use super::table::Table;
+use super::policy::COLD;
+use super::table::PageTable;
 use crate::storage::Storage;
+use crate::tuning::{LEAST_PAGES, RECLAIM_LOOKS_PAGES};
 use std::collections::BTreeSet;
 use zonda_runtime::memory::{self, Kind};
 
-/// Pages that are looked at for one that is clean.
-const MOST_LOOKED: usize = 32;
-
 impl<S: Storage> Cache<S> {
-    /// When the page longest unused of those that can go was used.
+    /// When the longest unused clean page was used last; `None` if there is none, or the table is locked.
     pub(crate) fn clean_age(&self) -> Option<u64> {
         let table = self.table.try_lock()?;
         let id = self.oldest_clean(&table)?;
         Some(table.ages.time_of(self.slot(id).last_used()))
     }
 
-    /// The slot of the page longest unused that can go, as far as that is seen at once.
-    fn oldest_clean(&self, table: &Table) -> Option<u32> {
+    /// The slot of the longest unused clean page among the first ones in the order of eviction.
+    fn oldest_clean(&self, table: &PageTable) -> Option<u32> {
         if table.in_use() <= LEAST_PAGES {
             return None;
         }
-        let oldest = table.order.iter().take(MOST_LOOKED);
+        let oldest = table.order.iter().take(RECLAIM_LOOKS_PAGES);
         let clean = oldest.filter(|id| !self.slot(*id).is_dirty());
         clean.min_by_key(|id| self.slot(*id).last_used())
     }
 
-    /// Gives up clean pages that were used before `before`, until they make `bytes` bytes, without waiting
-    /// for anybody; says how many bytes there were.
+    /// Gives up clean pages whose last use was before `before`, until that makes `bytes` bytes, and returns how many bytes
+    /// it made. It waits for no lock.
     pub(crate) fn give_clean(&self, bytes: u64, before: u64) -> u64 {
         let mut given = 0;
         while given < bytes {
@@ -41,7 +39,7 @@ impl<S: Storage> Cache<S> {
             if table.ages.time_of(stamp) >= before {
                 break;
             }
-            // Who holds a page may wait for the table; who holds the table only tries.
+            // A thread with a page may wait for the table, so one with the table only tries.
             let Some(mut page) = slot.page.try_write() else { break };
             if !page.is_clean() {
                 break;
@@ -50,7 +48,7 @@ impl<S: Storage> Cache<S> {
             if page.index != NO_PAGE {
                 table.map.remove(&page.index);
                 if stamp != COLD {
-                    table.left.note(page.index);
+                    table.evicted.note(page.index);
                 }
             }
             page.buf.release();
@@ -62,8 +60,8 @@ impl<S: Storage> Cache<S> {
         given
     }
 
-    /// In a child of a fork, for which nothing is read from the file any more: gives up all pages, changed ones, too, which
-    /// are its parent's. A thread that the child has not may have the cache itself for ever.
+    /// Gives up all pages, dirty ones as well. Only for the child of a fork, which reads nothing from the file any more: its
+    /// parent writes the dirty ones. What a thread of the parent had locked stays locked for ever, and is left out.
     pub(crate) fn give_all(&self) {
         let Some(mut table) = self.table.try_lock() else { return };
         let gone: BTreeSet<u32> = table.given_up.iter().copied().collect();

@@ -1,24 +1,24 @@
-//! What went wrong in a thread that nobody waits for.
+//! The error of a thread that nobody waits for, kept until a call reports it.
 
 use crate::StorageError;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::lock::{Mutex, Rank};
 
-/// The first error that nobody has been told of.
+/// The first error that no call has reported yet.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FirstError {
     error: Mutex<Option<StorageError>>,
-    /// Whether there is one, mostly: no lock is taken to see that there is none.
+    /// Whether there is one. It is set under the lock, and read without it on every write.
     is_some: AtomicBool,
 }
 
-impl Default for Failed {
-    fn default() -> Failed {
-        Failed { error: Mutex::ranked(Rank::Failed, None), is_some: AtomicBool::new(false) }
+impl Default for FirstError {
+    fn default() -> FirstError {
+        FirstError { error: Mutex::ranked(Rank::Failed, None), is_some: AtomicBool::new(false) }
     }
 }
 
-impl Failed {
+impl FirstError {
     #[inline]
     pub(crate) fn is_some(&self) -> bool {
         self.is_some.load(Ordering::Acquire)
