@@ -69,8 +69,8 @@ impl<T> Polite<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
 
     #[test]
     fn readers_without_pause_leave_a_moment() {
