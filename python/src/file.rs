@@ -126,7 +126,7 @@ impl File {
             } else if self.dataset.is_open() {
                 unpanicked(|| f(&self.dataset))
             } else {
-                Err(zonda::Error::explained(NcError::BadId, "the dataset is closed"))
+                Err(zonda::Error::because(NcError::BadId, "the dataset is closed"))
             }
         });
         told(py, self.object.as_deref(), done)
@@ -136,7 +136,7 @@ impl File {
 /// In a forked child, of a file that another thread was at work with.
 fn out_of_reach() -> zonda::Error {
     let why = "another thread was at work with the file when this process was forked";
-    zonda::Error::explained(NcError::System(ECHILD), why)
+    zonda::Error::because(NcError::System(ECHILD), why)
 }
 
 /// `ECHILD` of Linux.
@@ -145,7 +145,7 @@ const ECHILD: i32 = 10;
 /// What `f` gives; an error like any other where it panics, as from the C library: Python's own exception for
 /// it is none that programs catch.
 fn unpanicked<T>(f: impl FnOnce() -> zonda::Result<T>) -> zonda::Result<T> {
-    let panicked = |_| zonda::Error::explained(NcError::Internal, "Zonda panicked, which is a bug");
+    let panicked = |_| zonda::Error::because(NcError::Internal, "Zonda panicked, which is a bug");
     catch_unwind(AssertUnwindSafe(f)).map_err(panicked).flatten()
 }
 

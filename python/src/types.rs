@@ -43,7 +43,7 @@ impl Form {
     }
 
     fn within(meta: &Meta<'_>, nc_type: i32, depth: usize) -> zonda::Result<Form> {
-        let odd = || zonda::Error::explained(NcError::BadType, "a type without a form in memory");
+        let odd = || zonda::Error::because(NcError::BadType, "a type without a form in memory");
         if depth > MOST_DEPTH {
             return Err(odd());
         }

@@ -82,7 +82,7 @@ fn deadlock() -> CallFailure {
     let text = format!(
         "{code}: a filter plugin called the library for a file that is busy with the call that runs the plugin"
     );
-    zonda::Error::told(code, text).into()
+    zonda::Error::with_text(code, text).into()
 }
 
 /// Returns a code that a program's own format answered, and remembers it if it is a failure; all that is

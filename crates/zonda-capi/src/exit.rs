@@ -173,7 +173,7 @@ impl FileCommit {
             let waits = |waits| of_thread.waits.store(waits, Ordering::Release);
             // Time in which the queue of the file writes does not count as waiting.
             waits(false);
-            guarded(|| report(of_thread.file.dataset.drain_telling(&waits)));
+            guarded(|| report(of_thread.file.dataset.drain_reporting(&waits)));
             of_thread.is_done.store(true, Ordering::Release);
         });
         commit.has_no_thread.store(!is_started, Ordering::Relaxed);

@@ -135,7 +135,8 @@ pub unsafe extern "C" fn nc_zonda_memory(
 ) -> c_int {
     boundary(|| {
         let broker = memory::process();
-        let held = usize::try_from(kind).ok().and_then(|kind| broker.held().get(kind).copied());
+        let held =
+            usize::try_from(kind).ok().and_then(|kind| broker.memory_use().get(kind).copied());
         let (name, now, at_most) = match held {
             Some(held) => (held.kind.c_name(), held.bytes, held.most),
             None if kind == ALL => ("all\0", broker.in_use(), broker.limit()),

@@ -22,7 +22,7 @@ impl CallFailure {
 
     /// Another explanation.
     pub(crate) fn set_explanation(&mut self, text: String) {
-        self.error = Some(zonda::Error::told(self.code, text));
+        self.error = Some(zonda::Error::with_text(self.code, text));
     }
 
     /// What went wrong; of a failure that is a code alone, the text of the code.
@@ -62,5 +62,5 @@ fn out_of_range(n: u64) -> CallFailure {
         "{}: {n} {values} not fit the type that they go to; all others were transferred",
         NcError::Range
     );
-    zonda::Error::told(NcError::Range, text).into()
+    zonda::Error::with_text(NcError::Range, text).into()
 }

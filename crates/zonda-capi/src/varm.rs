@@ -153,7 +153,7 @@ impl VarTransfer<'_> {
             axis.begin_within(var.len(at))?;
             axis.count_within(var.len(at))
         });
-        inside.map_err(|misfit| misfit.leaves.into())
+        inside.map_err(|misfit| misfit.why.into())
     }
 
     /// The last elements of a selection that starts and, were its strides one, would end inside the

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
 use zonda_chunk::{
-    ArrayShape, ChunkAt, ChunkTable, ChunkedArray, Decode, Engine, FilterSpec, LinearArray,
+    ArrayShape, ChunkAt, ChunkTable, ChunkedArray, ContiguousArray, Decode, Engine, FilterSpec,
     Segment, SegmentBytes, TableError,
 };
 use zonda_convert::{ByteOrder, Decoder, RangeRule};
@@ -209,7 +209,7 @@ fn single(folder: &std::path::Path) {
     println!("120 elements through 2 chunks      {plan:6.0} ns");
     let bytes =
         SegmentBytes::Stored { storage: file.storage.clone(), at: 512, zeros_behind: false };
-    let linear = LinearArray::new(vec![Segment { len: 4000, bytes }], 4, Box::default());
+    let linear = ContiguousArray::new(vec![Segment { len: 4000, bytes }], 4, Box::default());
     let one = per_call(200_000, |i| {
         let slab = Hyperslab { start: &[i % 1000], count: &[1], stride: None };
         let _ = black_box(linear.read(&[1000], &slab, decode, &mut out)).expect("reads");

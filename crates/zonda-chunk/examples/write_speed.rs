@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkTable, ChunkWriter, Encode, Engine, FilterSpec,
     NewArray, TableError, WriteTable,
@@ -216,7 +216,7 @@ fn codec(pipeline: &Pipeline, chunks: &[u8], bytes: usize) -> (Duration, Duratio
     std::thread::scope(|scope| {
         for _ in 0..Engine::process().threads() {
             scope.spawn(|| {
-                let (mut scratch, mut out) = (Scratch::default(), Vec::new());
+                let (mut scratch, mut out) = (FilterBuffers::default(), Vec::new());
                 while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let _ = pipeline.encode(chunk, &mut scratch, &mut out).expect("encodes");
                     black_box(&out);

@@ -36,7 +36,7 @@ pub enum SegmentBytes {
         zeros_behind: bool,
     },
     /// Here.
-    Here(Arc<[u8]>),
+    InMemory(Arc<[u8]>),
     /// Nowhere: never written. Reads as fill values.
     Unwritten,
     /// Where they cannot be read, for this reason: whoever asks for them gets it.
@@ -46,18 +46,18 @@ pub enum SegmentBytes {
 /// An array whose elements are in row-major order in one run of bytes, made of segments. What lies
 /// behind the last segment was never written.
 #[derive(Clone, Debug)]
-pub struct LinearArray {
+pub struct ContiguousArray {
     segments: Vec<Segment>,
     elem_size: usize,
     fill: Box<[u8]>,
 }
 
-impl LinearArray {
+impl ContiguousArray {
     /// An array of elements of `elem_size` bytes in the file. `fill` is one of them; empty for
     /// zeros.
     #[must_use]
-    pub fn new(segments: Vec<Segment>, elem_size: usize, fill: Box<[u8]>) -> LinearArray {
-        LinearArray { segments, elem_size, fill }
+    pub fn new(segments: Vec<Segment>, elem_size: usize, fill: Box<[u8]>) -> ContiguousArray {
+        ContiguousArray { segments, elem_size, fill }
     }
 
     /// Reads a hyperslab of the array, which has the shape `extent`, into `out`: packed, row-major
@@ -123,7 +123,7 @@ impl LinearArray {
     }
 }
 
-impl RowSource for LinearArray {
+impl RowSource for ContiguousArray {
     fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
         // What nearly all arrays are.
         if let [Segment { len, bytes: SegmentBytes::Stored { storage, at, zeros_behind } }] =
@@ -146,7 +146,7 @@ impl RowSource for LinearArray {
             let (from, to) = (at.max(begin), end.min(begin.saturating_add(segment.len)));
             if let Some(wanted) = to.checked_sub(from) {
                 check_exists += match &segment.bytes {
-                    SegmentBytes::Here(_) => wanted,
+                    SegmentBytes::InMemory(_) => wanted,
                     SegmentBytes::Unwritten => 0,
                     SegmentBytes::Failed(_) if wanted == 0 => 0,
                     SegmentBytes::Failed(why) => return Err(ChunkError::Source(Arc::clone(why))),
@@ -169,7 +169,7 @@ impl RowSource for LinearArray {
     }
 }
 
-impl LinearArray {
+impl ContiguousArray {
     fn read_range(&self, at: u64, buf: &mut [u8]) -> Result<(), ChunkError> {
         // From the first byte wanted on.
         let (mut at, mut begin, mut buf) = (at, 0u64, buf);
@@ -186,7 +186,7 @@ impl LinearArray {
                         *zeros_behind,
                         &mut [ReadRange::new(inside, here)],
                     )?,
-                    SegmentBytes::Here(bytes) => {
+                    SegmentBytes::InMemory(bytes) => {
                         let inside = usize::try_from(inside).unwrap_or(usize::MAX);
                         let from = inside..inside.saturating_add(n);
                         let truncated = ChunkError::Truncated { at, len: n as u64 };

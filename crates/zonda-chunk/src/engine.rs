@@ -81,8 +81,8 @@ impl Engine {
 
     /// Bytes that are taken now, by what they are for.
     #[must_use]
-    pub fn held(&self) -> [memory::MemoryUse; Kind::COUNT] {
-        self.broker().held()
+    pub fn memory_use(&self) -> [memory::MemoryUse; Kind::COUNT] {
+        self.broker().memory_use()
     }
 
     pub(crate) fn budget_bytes(&self) -> u64 {

@@ -30,7 +30,7 @@ mod worker;
 mod write;
 
 pub use array::{ArrayShape, ChunkedArray};
-pub use contiguous::{LinearArray, Segment, SegmentBytes};
+pub use contiguous::{ContiguousArray, Segment, SegmentBytes};
 pub use decode::Decode;
 pub use engine::Engine;
 pub use error::ChunkError;

@@ -65,7 +65,7 @@ pub trait Allocate {
     ///
     /// # Errors
     /// What the format met. The chunk is then not stored.
-    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
+    fn before_store(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
         let _nothing_to_do = (array, chunk);
         Ok(())
     }

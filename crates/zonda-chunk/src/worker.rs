@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::Engine;
-use crate::filter::Scratch;
+use crate::filter::FilterBuffers;
 use crate::row_reader::RowBuffers;
 use crate::tuning::{KEPT_BUFFERS_BUDGET_PART, KEPT_BUFFERS_CHUNK_BYTES};
 
@@ -14,7 +14,7 @@ pub(crate) struct WorkerBuffers {
     /// Rows on their way from and to the storage.
     pub rows: RowBuffers,
     /// A chunk between two filters.
-    pub filter: Scratch,
+    pub filter: FilterBuffers,
     /// A decoded chunk that is not kept.
     pub chunk: Vec<u8>,
 }

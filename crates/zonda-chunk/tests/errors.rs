@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrays::{Flip, Made, Recipe, Table};
 use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
 use zonda_chunk::{
-    ArrayShape, ChunkAt, ChunkError, ChunkedArray, Decode, Engine, FilterError, FilterSpec,
-    LinearArray, Segment, SegmentBytes,
+    ArrayShape, ChunkAt, ChunkError, ChunkedArray, ContiguousArray, Decode, Engine, FilterError,
+    FilterSpec, Segment, SegmentBytes,
 };
 use zonda_model::{Hyperslab, NcError};
 use zonda_storage::Storage;
@@ -234,7 +234,7 @@ fn linear_arrays_that_end_early() {
     let read = |segment: Segment, count: usize| {
         let mut out = vec![1; count * 4];
         let slab = Hyperslab { start: &[0], count: &[count], stride: None };
-        let array = LinearArray::new(vec![segment], 4, Box::default());
+        let array = ContiguousArray::new(vec![segment], 4, Box::default());
         array.read(&[100], &slab, RAW4, &mut out).map(|_| out)
     };
     assert_eq!(read(segment(60, false), 10).expect("there"), [7; 40]);
@@ -295,7 +295,7 @@ fn element_longer_than_the_file_takes_no_memory() {
     let len = 1 << 46;
     let storage = Arc::new(Memory::from_slice(&[7; 100]));
     let bytes = SegmentBytes::Stored { storage, at: 60, zeros_behind: false };
-    let array = LinearArray::new(vec![Segment { len: len as u64, bytes }], len, Box::default());
+    let array = ContiguousArray::new(vec![Segment { len: len as u64, bytes }], len, Box::default());
     let decode =
         Decode::Custom { file_size: len, mem_size: 8, run: &|_, _| unreachable!("not there") };
     let slab = Hyperslab { start: &[0], count: &[1], stride: None };
@@ -316,7 +316,7 @@ fn element_that_nobody_wrote_takes_no_memory() {
         vec![Segment { len: len as u64, bytes: SegmentBytes::Unwritten }],
         vec![Segment { len: len as u64, bytes: short }],
     ] {
-        let array = LinearArray::new(segments, len, Box::default());
+        let array = ContiguousArray::new(segments, len, Box::default());
         let error = array.read(&[1], &slab, decode, &mut [0; 8]).expect_err("not there");
         assert!(matches!(error, ChunkError::NoMemory { .. }), "{error}");
     }
@@ -332,7 +332,8 @@ fn element_that_nobody_wrote_takes_no_memory() {
         },
     };
     let mut out = [0; 8];
-    let _all_fit =
-        LinearArray::new(vec![], len, Box::default()).read(&[1], &slab, decode, &mut out).unwrap();
+    let _all_fit = ContiguousArray::new(vec![], len, Box::default())
+        .read(&[1], &slab, decode, &mut out)
+        .unwrap();
     assert_eq!(out, [9; 8]);
 }

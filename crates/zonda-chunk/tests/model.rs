@@ -3,7 +3,7 @@
 mod arrays;
 
 use arrays::{Flip, Made, Random, Recipe};
-use zonda_chunk::{Decode, Engine, LinearArray, Segment, SegmentBytes};
+use zonda_chunk::{ContiguousArray, Decode, Engine, Segment, SegmentBytes};
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
 
@@ -218,7 +218,7 @@ fn random_requests_of_linear_arrays() {
             let more = if at + n == made.model.len() { random.below(10) } else { 0 };
             let here = &mut made.model[at..at + n];
             let bytes = match random.below(3) {
-                0 => SegmentBytes::Here([&*here, &[1; 10]].concat().into()),
+                0 => SegmentBytes::InMemory([&*here, &[1; 10]].concat().into()),
                 1 => {
                     // The storage may end early, and then reads as zeros.
                     let cut = if random.one_in(2) { random.below(n as u64) as usize } else { n };
@@ -242,7 +242,7 @@ fn random_requests_of_linear_arrays() {
         }
         let rest = at.min(made.model.len());
         fill_bytes(&mut made.model[rest..], rest, &fill);
-        let array = LinearArray::new(segments, elem, fill.into());
+        let array = ContiguousArray::new(segments, elem, fill.into());
         for _ in 0..20 {
             let slab = random_slab(&extent, &mut random);
             let expected = made.expected(&slab.start, &slab.count, &slab.stride);

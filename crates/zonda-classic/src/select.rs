@@ -1,7 +1,7 @@
 //! Is this hyperslab inside the variable? The checks of the reference, in its order.
 
 use zonda_model::{Hyperslab, VarId};
-use zonda_slab::{Axis, Leaves, MAX_RECORD, Misfit, Order, is_stride};
+use zonda_slab::{Axis, AxisOutOfBounds, MAX_RECORD, Order, OutOfBounds, is_stride};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var, Version};
@@ -39,16 +39,16 @@ impl Selected<'_> {
     }
 
     #[cold]
-    fn error(&self, Misfit { axis, leaves }: Misfit) -> ClassicError {
+    fn error(&self, AxisOutOfBounds { axis, why }: AxisOutOfBounds) -> ClassicError {
         let (variable, len) = (shown(&self.var.name), self.len(axis));
         let of = |list: &[usize]| list.get(axis).copied().unwrap_or(0);
         let start = of(self.slab.start);
-        match leaves {
-            Leaves::AtStart => ClassicError::InvalidCoords { variable, axis, start, len },
-            Leaves::AtEnd => {
+        match why {
+            OutOfBounds::AtStart => ClassicError::InvalidCoords { variable, axis, start, len },
+            OutOfBounds::AtEnd => {
                 ClassicError::Edge { variable, axis, start, count: of(self.slab.count), len }
             }
-            Leaves::ByStride => {
+            OutOfBounds::ByStride => {
                 ClassicError::BadStride { variable, axis, stride: self.slab.stride_of(axis) }
             }
         }
@@ -111,7 +111,7 @@ pub(crate) fn check_vars(
             axis.begin_within(of.len(at))?;
             axis.count_within(of.len(at))?;
         }
-        if is_stride(slab.stride_of(at)) { Ok(()) } else { Err(Leaves::ByStride) }
+        if is_stride(slab.stride_of(at)) { Ok(()) } else { Err(OutOfBounds::ByStride) }
     })
     .map_err(|misfit| of.error(misfit))
 }
@@ -125,7 +125,7 @@ fn check_last(
 ) -> Result<(), ClassicError> {
     let of = Selected { var, slab, n_records };
     let writes = direction != Direction::Get { writable: false };
-    let outside = |_| Leaves::AtStart;
+    let outside = |_| OutOfBounds::AtStart;
     slab.each_axis(Order::Up, |at, axis| {
         let len = of.len(at);
         match of.is_record(at) {
@@ -179,6 +179,6 @@ pub(crate) fn check_n_records(
     if slab.count.is_empty() {
         return Ok(());
     }
-    let misfit = Misfit { axis: 0, leaves: Leaves::AtStart };
+    let misfit = AxisOutOfBounds { axis: 0, why: OutOfBounds::AtStart };
     Err(Selected { var, slab, n_records }.error(misfit))
 }

@@ -83,23 +83,23 @@ fn clause(code: &NcError) -> String {
 impl Error {
     /// An error whose text is that of its code, and then why.
     #[must_use]
-    pub fn explained(code: NcError, why: &'static str) -> Error {
+    pub fn because(code: NcError, why: &'static str) -> Error {
         Error::new(Cause::Explained(code, why))
     }
 
     /// The error of a call that would change a file of a format that can only be read.
     #[must_use]
     pub fn only_read() -> Error {
-        Error::explained(NcError::Perm, "files of this format can only be read")
+        Error::because(NcError::Perm, "files of this format can only be read")
     }
 
     /// An error whose text replaces that of its code. The code says what kind of answer it is.
     #[must_use]
-    pub fn told(code: NcError, text: impl Into<String>) -> Error {
+    pub fn with_text(code: NcError, text: impl Into<String>) -> Error {
         Error::answered(code, Answer::of_code(code), text)
     }
 
-    /// As [`Error::told`], where the code does not say what kind of answer it is.
+    /// As [`Error::with_text`], where the code does not say what kind of answer it is.
     pub fn answered(code: NcError, answer: Answer, text: impl Into<String>) -> Error {
         let text = text.into();
         Error::new(Cause::WordedError(WordedError { code, text, answer, offset: None }))
@@ -109,14 +109,14 @@ impl Error {
     /// the byte from their cause.
     #[must_use]
     pub fn about_byte(mut self, at: u64) -> Error {
-        if let Cause::WordedError(told) = &mut self.0.cause {
-            told.offset = Some(at);
+        if let Cause::WordedError(with_text) = &mut self.0.cause {
+            with_text.offset = Some(at);
         }
         self
     }
 
     /// The same error with another text: code, kind of answer and byte stay.
-    pub fn retold(self, text: impl Into<String>) -> Error {
+    pub fn with_other_text(self, text: impl Into<String>) -> Error {
         let (code, answer, offset) = (self.code(), self.answer(), self.offset());
         let cause = Cause::WordedError(WordedError { code, text: text.into(), answer, offset });
         Error(Box::new(Failure { path: self.0.path, cause }))
@@ -128,9 +128,9 @@ impl Error {
             return self;
         }
         let text = self.cause();
-        let mut error = self.retold(text);
-        if let Cause::WordedError(told) = &mut error.0.cause {
-            told.answer = Answer::Damaged;
+        let mut error = self.with_other_text(text);
+        if let Cause::WordedError(with_text) = &mut error.0.cause {
+            with_text.answer = Answer::Damaged;
         }
         error
     }
@@ -144,7 +144,7 @@ impl Error {
         match zonda_model::memory::take_refused() {
             Some(bytes) if !error.cause().contains(" bytes") => {
                 let text = format!("{error}: there is no memory for {bytes} bytes");
-                error.retold(text)
+                error.with_other_text(text)
             }
             _ => error,
         }
@@ -159,7 +159,7 @@ impl Error {
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
             Cause::Refused(code) | Cause::Explained(code, _) => *code,
-            Cause::WordedError(told) => told.code,
+            Cause::WordedError(with_text) => with_text.code,
         }
     }
 
@@ -173,7 +173,7 @@ impl Error {
             Cause::Storage(error) => Answer::of_errno(error.raw_os_error()),
             Cause::Spec(_) => Answer::Request,
             Cause::Refused(code) | Cause::Explained(code, _) => Answer::of_code(*code),
-            Cause::WordedError(told) => told.answer,
+            Cause::WordedError(with_text) => with_text.answer,
         }
     }
 
@@ -204,7 +204,7 @@ impl Error {
         match &self.0.cause {
             Cause::Format(error) => error.offset(),
             Cause::Storage(error) => error.offset(),
-            Cause::WordedError(told) => told.offset,
+            Cause::WordedError(with_text) => with_text.offset,
             Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) => None,
         }
     }
@@ -252,7 +252,7 @@ impl Error {
     }
 
     /// The same about another path, unless a path was said by the storage.
-    pub fn anew_at(mut self, path: &Path) -> Error {
+    pub fn at_instead(mut self, path: &Path) -> Error {
         self.0.path = Some(path.to_owned());
         self
     }
@@ -290,7 +290,7 @@ impl std::error::Error for Error {
             Cause::Storage(error) => Some(error),
             Cause::Spec(error) => Some(error),
             Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
-            Cause::WordedError(told) => Some(&told.code),
+            Cause::WordedError(with_text) => Some(&with_text.code),
         }
     }
 }
@@ -315,7 +315,7 @@ impl From<SpecError> for Error {
 
 impl From<NoMemory> for Error {
     fn from(error: NoMemory) -> Error {
-        Error::told(NcError::NoMem, error.to_string())
+        Error::with_text(NcError::NoMem, error.to_string())
     }
 }
 
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn an_explanation_follows_a_colon_and_no_full_stop() {
-        let text = |code| Error::explained(code, "why").to_string();
+        let text = |code| Error::because(code, "why").to_string();
         assert!(NcError::NotBuilt.to_string().ends_with('.'));
         assert!(text(NcError::NotBuilt).ends_with("netCDF was built: why"));
         assert_eq!(text(NcError::NotNc), format!("{}: why", NcError::NotNc));
@@ -340,8 +340,11 @@ mod tests {
 
     #[test]
     fn an_error_in_words_of_its_own_knows_its_byte() {
-        let error = Error::told(NcError::Trunc, "values at byte 7: no more").about_byte(7);
-        assert_eq!((error.offset(), error.retold("other words").offset()), (Some(7), Some(7)));
+        let error = Error::with_text(NcError::Trunc, "values at byte 7: no more").about_byte(7);
+        assert_eq!(
+            (error.offset(), error.with_other_text("other words").offset()),
+            (Some(7), Some(7))
+        );
         assert_eq!(Error::from(NcError::Trunc).about_byte(7).offset(), None);
     }
 

@@ -317,12 +317,12 @@ impl<'a> Meta<'a> {
 #[cold]
 #[must_use]
 pub fn no_such(code: NcError, what: &str, name: &[u8]) -> Error {
-    Error::told(code, format!("no {what} {:?}", zonda_model::shown_name(name)))
+    Error::with_text(code, format!("no {what} {:?}", zonda_model::shown_name(name)))
 }
 
 /// No variable has that number.
 #[cold]
 #[must_use]
 pub fn no_var(id: VarId) -> Error {
-    Error::told(NcError::NotVar, format!("no variable {}", id.0))
+    Error::with_text(NcError::NotVar, format!("no variable {}", id.0))
 }

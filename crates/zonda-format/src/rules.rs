@@ -136,7 +136,7 @@ impl PutRules {
 
     /// What the caller is told of values of type `mem` that did not fit.
     #[inline]
-    pub fn told(&self, mem: Option<MemType>, converted: Converted) -> Converted {
+    pub fn reported(&self, mem: Option<MemType>, converted: Converted) -> Converted {
         let is_byte = matches!(self.ext(), Some(ExtType::Byte | ExtType::UByte));
         let to_byte = matches!(mem, Some(MemType::I8 | MemType::U8));
         if self.tolerates_bytes && is_byte && to_byte { Converted::default() } else { converted }

@@ -1,7 +1,7 @@
 //! Files built byte by byte, for tests of single structures.
 
 use crate::checksum::lookup3;
-use crate::{File, FileAddr, Fresh, Limits, Sizes, Space};
+use crate::{File, FileAddr, Limits, NewBlocks, Sizes, Space};
 
 /// A file in the making.
 #[derive(Default)]
@@ -31,10 +31,10 @@ impl BuiltFile {
 }
 
 /// A file of what `make` puts into fresh space, which begins at byte 64.
-pub(crate) fn written<T>(sizes: Sizes, make: impl FnOnce(&mut Fresh<'_>) -> T) -> (File, T) {
+pub(crate) fn written<T>(sizes: Sizes, make: impl FnOnce(&mut NewBlocks<'_>) -> T) -> (File, T) {
     let storage = crate::testing::storage(&[]);
     let mut space = Space::new(64);
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
     let made = make(&mut fresh);
     fresh.write(&File::bare(storage.clone(), sizes, Limits::default())).unwrap();
     (File::bare(storage, sizes, Limits::default()), made)

@@ -7,7 +7,7 @@ use crate::message::{
 };
 use crate::object_header::{Message, ObjectHeader};
 use crate::shared::{self, Body, SharedReference};
-use crate::{Ahead, File, FileAddr, HdfError, Result};
+use crate::{File, FileAddr, HdfError, ReadAhead, Result};
 
 /// What an object is, by the messages that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl File {
     ///
     /// # Errors
     /// As [`File::object`].
-    pub fn object_ahead(&self, addr: FileAddr, ahead: &mut Ahead) -> Result<Object> {
+    pub fn object_ahead(&self, addr: FileAddr, ahead: &mut ReadAhead) -> Result<Object> {
         Ok(Object { header: ObjectHeader::read_ahead(self, addr, ahead)? })
     }
 }

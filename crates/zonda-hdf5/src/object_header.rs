@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use crate::message::kind;
-use crate::read_ahead::Ahead;
+use crate::read_ahead::ReadAhead;
 use crate::tuning::HEADER_READ_BYTES;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
@@ -117,14 +117,14 @@ impl ObjectHeader {
     /// Also where blocks lead back to each other, where a checksum is wrong, and where a message
     /// asks for failure when it is not known.
     pub fn read(file: &File, addr: FileAddr) -> Result<ObjectHeader> {
-        ObjectHeader::read_ahead(file, addr, &mut Ahead::default())
+        ObjectHeader::read_ahead(file, addr, &mut ReadAhead::default())
     }
 
     /// The same for one of many objects, with what was read ahead for those before.
     ///
     /// # Errors
     /// As [`ObjectHeader::read`].
-    pub fn read_ahead(file: &File, addr: FileAddr, ahead: &mut Ahead) -> Result<ObjectHeader> {
+    pub fn read_ahead(file: &File, addr: FileAddr, ahead: &mut ReadAhead) -> Result<ObjectHeader> {
         let at = file.locate(NAME, addr, 1)?;
         let have = HEADER_READ_BYTES.min(file.len().saturating_sub(at));
         let mut first = ahead.read(file, NAME, addr, have)?;
@@ -358,7 +358,7 @@ impl<'a> HeaderLoader<'a> {
         }
     }
 
-    fn continuations(&mut self, addr: FileAddr, ahead: &mut Ahead) -> Result<()> {
+    fn continuations(&mut self, addr: FileAddr, ahead: &mut ReadAhead) -> Result<()> {
         if self.blocks.is_empty() {
             return Ok(());
         }
@@ -386,7 +386,7 @@ impl<'a> HeaderLoader<'a> {
         (addr, len): (FileAddr, u64),
         number: usize,
         visited: &mut HashSet<FileAddr>,
-        ahead: &mut Ahead,
+        ahead: &mut ReadAhead,
     ) -> Result<()> {
         let is_cut = match self.file.locate(CONTINUATION_NAME, addr, len) {
             Err(error) if self.file.is_tolerant() => Some(error),

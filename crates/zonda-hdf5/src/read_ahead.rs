@@ -14,7 +14,7 @@ use zonda_model::memory;
 
 /// The windows of one walk over a file.
 #[derive(Debug, Default)]
-pub struct Ahead {
+pub struct ReadAhead {
     windows: [ReadAheadWindow; READ_AHEAD_WINDOWS],
     /// Counts reads, for the age of windows.
     reads: u64,
@@ -46,7 +46,7 @@ impl ReadAheadWindow {
     }
 }
 
-impl Ahead {
+impl ReadAhead {
     /// The `len` bytes at an address, as [`File::read`] gives them.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ mod tests {
     fn windows_grow_along_rows_and_only_there() {
         let bytes = bytes(100_000);
         let file = file(&bytes);
-        let mut ahead = Ahead::default();
+        let mut ahead = ReadAhead::default();
         // Two rows, one a little disordered, and reads that belong to none.
         let mut lens = Vec::new();
         for i in 0..60usize {
@@ -148,7 +148,7 @@ mod tests {
     fn what_nobody_asked_for_may_be_missing() {
         let bytes = bytes(8000);
         let file = file(&bytes);
-        let mut ahead = Ahead::default();
+        let mut ahead = ReadAhead::default();
         ahead.read(&file, "test", FileAddr(0), 512).unwrap();
         ahead.read(&file, "test", FileAddr(512), 512).unwrap();
         // Cut by somebody else: what is left can be read, and what is not is an error.

@@ -22,7 +22,7 @@ use crate::{File, FileAddr, Object, ObjectKind, Reader, Result};
 const OLD_PREFIX: usize = 16;
 /// An object that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundObject {
     /// Its header.
     pub addr: FileAddr,
     /// The name that some group has, or had, for it.
@@ -33,7 +33,7 @@ pub struct Found {
 ///
 /// # Errors
 /// What the storage reports.
-pub fn find_objects(file: &File, known: &dyn Fn(FileAddr) -> bool) -> Result<Vec<Found>> {
+pub fn find_objects(file: &File, known: &dyn Fn(FileAddr) -> bool) -> Result<Vec<FoundObject>> {
     let mut marks = SignatureMarks::default();
     each_window(file, OLD_PREFIX, &mut |at, bytes| {
         for (i, prefix) in bytes.windows(OLD_PREFIX).enumerate() {
@@ -67,7 +67,7 @@ pub fn find_objects(file: &File, known: &dyn Fn(FileAddr) -> bool) -> Result<Vec
     // A header that cannot be read is no object.
     names.retain(|addr, _| file.object(*addr).is_ok_and(|object| is_something(&object)));
     from_link_messages(file, &mut names)?;
-    Ok(names.into_iter().map(|(addr, name)| Found { addr, name }).collect())
+    Ok(names.into_iter().map(|(addr, name)| FoundObject { addr, name }).collect())
 }
 
 /// Whether these bytes may be the prefix of an object header of version 1: the version, the number of

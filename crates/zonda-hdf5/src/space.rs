@@ -17,7 +17,7 @@ use crate::{FileAddr, HdfError, Result};
 
 mod new_blocks;
 
-pub use new_blocks::Fresh;
+pub use new_blocks::NewBlocks;
 
 /// Addresses are multiples of this many bytes, unless a larger alignment is asked for.
 const ALIGN: u64 = 8;
@@ -298,7 +298,7 @@ impl Space {
         }
     }
 
-    /// Whether all that was to be written could be; if not, [`Fresh::write`] tries again.
+    /// Whether all that was to be written could be; if not, [`NewBlocks::write`] tries again.
     #[must_use]
     pub fn is_written(&self) -> bool {
         self.unwritten.is_empty()

@@ -101,7 +101,7 @@ impl ExtentKind {
 
 /// A run of bytes of the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct UsedExtent {
     /// First byte, user block included.
     pub at: u64,
     /// Bytes.
@@ -112,7 +112,7 @@ pub struct Extent {
     pub owner: Option<FileAddr>,
 }
 
-impl Extent {
+impl UsedExtent {
     /// The byte behind it.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -137,7 +137,7 @@ pub struct ObjectUsage {
 
 /// Something that is damaged.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct UsageFault {
     /// Header of the object that it belongs to; `None` for what belongs to the file.
     pub owner: Option<FileAddr>,
     /// What is wrong, and where.
@@ -146,27 +146,27 @@ pub struct Fault {
 
 /// Which bytes of a file belong to what.
 #[derive(Clone, Debug, Default)]
-pub struct Usage {
+pub struct FileUsage {
     /// Bytes of the storage.
     pub file_bytes: u64,
     /// Extents in ascending order, those of one object and kind that touch put together.
-    pub extents: Vec<Extent>,
+    pub extents: Vec<UsedExtent>,
     /// Pairs of extents that overlap, the first thousand.
-    pub overlaps: Vec<(Extent, Extent)>,
+    pub overlaps: Vec<(UsedExtent, UsedExtent)>,
     /// What is damaged, the first thousand.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<UsageFault>,
     /// The bytes of each object, by the address of its header.
     pub objects: HashMap<FileAddr, ObjectUsage>,
     /// Something could not be counted: `faults` says what.
     pub is_partial: bool,
 }
 
-impl Usage {
+impl FileUsage {
     /// Walks a file.
     ///
     /// An error of the storage ends the part of the walk that met it, as damage does.
     #[must_use]
-    pub fn of(file: &Arc<File>) -> Usage {
+    pub fn of(file: &Arc<File>) -> FileUsage {
         let mut walk = walk::UsageWalk::new(file);
         walk.whole_file();
         let mut usage = walk.usage;
@@ -205,7 +205,7 @@ impl Usage {
     }
 
     /// Adds an extent, and counts it for its owner.
-    fn claim(&mut self, extent: Extent) {
+    fn claim(&mut self, extent: UsedExtent) {
         if extent.len == 0 {
             return;
         }
@@ -215,7 +215,7 @@ impl Usage {
                 if extent.kind.is_raw_data() { &mut of.data_bytes } else { &mut of.metadata_bytes };
             *bytes = bytes.saturating_add(extent.len);
         }
-        let touches = |last: &&mut Extent| {
+        let touches = |last: &&mut UsedExtent| {
             last.kind == extent.kind && last.owner == extent.owner && last.end() == extent.at
         };
         if let Some(last) = self.extents.last_mut().filter(touches) {
@@ -232,7 +232,7 @@ impl Usage {
     fn fault(&mut self, owner: Option<FileAddr>, error: HdfError) {
         self.is_partial = true;
         if self.faults.len() < USAGE_REPORTS {
-            self.faults.push(Fault { owner, error });
+            self.faults.push(UsageFault { owner, error });
         }
     }
 
@@ -250,7 +250,7 @@ impl Usage {
     }
 
     fn find_overlaps(&mut self) {
-        let mut reaches: Option<Extent> = None;
+        let mut reaches: Option<UsedExtent> = None;
         for extent in &self.extents {
             if let Some(before) = reaches.filter(|before| extent.at < before.end())
                 && self.overlaps.len() < USAGE_REPORTS

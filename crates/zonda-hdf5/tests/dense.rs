@@ -16,7 +16,7 @@ use zonda_hdf5::message::{
     LinkInfo, LinkTarget, SpaceKind, kind,
 };
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage, encode_header};
-use zonda_hdf5::{Attribute, File, FileAddr, Fresh, Object, Sizes, Space, Writer};
+use zonda_hdf5::{Attribute, File, FileAddr, NewBlocks, Object, Sizes, Space, Writer};
 use zonda_storage::backend::Memory;
 
 const SIZES: Sizes = Sizes::EIGHT;
@@ -85,14 +85,14 @@ fn soft(name: String, i: usize) -> Link {
 }
 
 /// Puts a header somewhere.
-fn put_header(fresh: &mut Fresh<'_>, style: HeaderStyle, messages: &[NewMessage]) -> FileAddr {
+fn put_header(fresh: &mut NewBlocks<'_>, style: HeaderStyle, messages: &[NewMessage]) -> FileAddr {
     let len = zonda_hdf5::object_header::first_chunk_len(&style, messages);
     let space = HeaderSpace { addr: fresh.space().alloc(len).unwrap(), len };
     put_header_at(fresh, style, messages, &space)
 }
 
 fn put_header_at(
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
     style: HeaderStyle,
     messages: &[NewMessage],
     space: &HeaderSpace,
@@ -107,11 +107,11 @@ fn put_header_at(
 }
 
 /// A file of what `make` puts into it, whose root group has links to these objects.
-fn file(make: impl FnOnce(&mut Fresh<'_>) -> Vec<(String, FileAddr)>) -> Vec<u8> {
+fn file(make: impl FnOnce(&mut NewBlocks<'_>) -> Vec<(String, FileAddr)>) -> Vec<u8> {
     let storage = Arc::new(Memory::new());
     let file = File::create(storage.clone(), 0).unwrap();
     let mut space = Space::new(ROOT.addr.0 + ROOT.len);
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
     let objects = make(&mut fresh);
     let mut messages = group(&LinkInfo {
         max_creation_index: Some(objects.len() as i64),
@@ -129,7 +129,7 @@ fn file(make: impl FnOnce(&mut Fresh<'_>) -> Vec<(String, FileAddr)>) -> Vec<u8>
 }
 
 /// A group of these links, which are written in another order than that of their creation.
-fn dense_group(fresh: &mut Fresh<'_>, mut links: Vec<Link>, order: Order) -> FileAddr {
+fn dense_group(fresh: &mut NewBlocks<'_>, mut links: Vec<Link>, order: Order) -> FileAddr {
     let middle = links.len() / 2;
     links.rotate_left(middle);
     let info = links::write_dense(&links, &link_info(order), SIZES, fresh).unwrap();
@@ -354,7 +354,7 @@ fn heaps_are_continued_wherever_they_end() {
     // The direct blocks of the root, then those of the four nested ones of its tenth row.
     let blocks: Vec<usize> = lens(9).chain((0..4).flat_map(|_| lens(7))).chain(lens(8)).collect();
     let ends = [1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 35, 36, 37, 38, 63, 64, 65, 92, 148, 149, 180];
-    let make = |fresh: &mut Fresh<'_>| {
+    let make = |fresh: &mut NewBlocks<'_>| {
         let group = |&end: &usize| {
             let count: usize = blocks[..end].iter().map(|&len| per_block(len)).sum();
             let links: Vec<Link> = (0..count).map(|i| soft(format!("{i:0>475}"), i)).collect();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use zonda_hdf5::message::{DataLayout, FileSpaceStrategy, LinkTarget, kind};
 use zonda_hdf5::object_header::NewMessage;
-use zonda_hdf5::{File, FileAddr, Fresh, Space, Writer};
+use zonda_hdf5::{File, FileAddr, NewBlocks, Space, Writer};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
@@ -39,7 +39,7 @@ fn moved(bytes: &[u8]) -> (Vec<u8>, bool) {
         write(&file, &edit.switches);
         file.extension_edited();
     }
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
     let mut switches = Vec::new();
     let mut n_moved = 0;
     for link in file.object(file.root()).unwrap().links(&file).unwrap() {

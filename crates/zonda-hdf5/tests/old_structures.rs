@@ -18,8 +18,8 @@ use zonda_hdf5::object_header::{
 };
 use zonda_hdf5::symbol_table::{symbol_table_extents, write_symbol_table};
 use zonda_hdf5::{
-    Attribute, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapId, HeapWriter, ObjectHeader,
-    Result, Sizes, Space, Writer, attributes, links,
+    Attribute, ChunkLocation, ChunkTree, File, FileAddr, HeapId, HeapWriter, NewBlocks,
+    ObjectHeader, Result, Sizes, Space, Writer, attributes, links,
 };
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -94,7 +94,7 @@ fn name(i: u32) -> String {
 
 /// A header of version 1 with so many links to it.
 fn put_header(
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
     reference_count: u32,
     messages: &[NewMessage],
     sizes: Sizes,
@@ -108,14 +108,14 @@ fn put_header(
     space.addr
 }
 
-fn put_group(fresh: &mut Fresh<'_>, file: &File, links: &[Link]) -> FileAddr {
+fn put_group(fresh: &mut NewBlocks<'_>, file: &File, links: &[Link]) -> FileAddr {
     let table = write_symbol_table(links, file.superblock(), fresh).unwrap();
     let table = message(kind::SYMBOL_TABLE, 0, file.sizes(), |writer| table.encode(writer));
     put_header(fresh, 1, &[table], file.sizes())
 }
 
 /// A dataset of 100 chunks of 4 numbers, chunk `i` being filled with `i`.
-fn put_chunks(fresh: &mut Fresh<'_>, file: &Arc<File>) -> FileAddr {
+fn put_chunks(fresh: &mut NewBlocks<'_>, file: &Arc<File>) -> FileAddr {
     let mut tree = ChunkTree::new(file, &[4], 4).unwrap();
     for i in 0..100u8 {
         let addr = fresh.put(i32::from(i).to_le_bytes().repeat(4)).unwrap();
@@ -138,7 +138,7 @@ fn put_chunks(fresh: &mut Fresh<'_>, file: &Arc<File>) -> FileAddr {
 }
 
 /// A dataset of 300 texts.
-fn put_texts(fresh: &mut Fresh<'_>, file: &File) -> FileAddr {
+fn put_texts(fresh: &mut NewBlocks<'_>, file: &File) -> FileAddr {
     let sizes = file.sizes();
     let mut heap = HeapWriter::new(sizes);
     let mut data = Vec::new();
@@ -158,7 +158,7 @@ fn put_texts(fresh: &mut Fresh<'_>, file: &File) -> FileAddr {
 }
 
 /// A new group, whose 500 links and 200 attributes are outside of its header.
-fn put_dense(fresh: &mut Fresh<'_>, sizes: Sizes) -> FileAddr {
+fn put_dense(fresh: &mut NewBlocks<'_>, sizes: Sizes) -> FileAddr {
     let info = LinkInfo {
         tracked: false,
         indexed: false,
@@ -209,7 +209,7 @@ fn edited(bytes: &[u8], count: u32) -> Vec<u8> {
     let sizes = file.sizes();
     let (base, eof) = (file.superblock().base, file.superblock().eof);
     let mut space = Space::new(eof - base);
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
 
     let hard = u32::try_from((0..count).filter(|i| i % 3 != 0).count()).unwrap();
     let layout = DataLayout::Compact { data: 42i32.to_le_bytes().into() };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{Inflate, open};
 use zonda_hdf5::FileAddr;
-use zonda_hdf5::usage::{ExtentKind, Usage};
+use zonda_hdf5::usage::{ExtentKind, FileUsage};
 
 fn files() -> BTreeMap<String, Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -30,9 +30,9 @@ fn files() -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-fn walk(bytes: &[u8]) -> Option<Usage> {
+fn walk(bytes: &[u8]) -> Option<FileUsage> {
     let file = open(bytes).ok()?.with_unfilter(Arc::new(Inflate));
-    Some(Usage::of(&Arc::new(file)))
+    Some(FileUsage::of(&Arc::new(file)))
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn sound_files_have_no_overlaps_and_all_bytes_are_accounted_for() {
 fn the_chunks_are_those_of_the_indexes() {
     for (name, bytes) in files().into_iter().filter(|(name, _)| name.starts_with("chunks-")) {
         let file = Arc::new(open(&bytes).unwrap());
-        let usage = Usage::of(&file);
+        let usage = FileUsage::of(&file);
         let mut n_chunks = 0;
         for addr in usage.objects.keys() {
             let object = file.object(*addr).unwrap();
@@ -108,6 +108,6 @@ fn a_root_that_is_nowhere_is_a_fault() {
     bytes.truncate(len / 2);
     // The superblock says that there is more.
     assert!(walk(&bytes).is_none());
-    let usage = Usage::default();
+    let usage = FileUsage::default();
     assert!(usage.objects.get(&FileAddr(0)).is_none() && usage.gaps().next().is_none());
 }

@@ -17,7 +17,7 @@ use zonda_hdf5::object_header::{
 };
 use zonda_hdf5::shared::SharedReference;
 use zonda_hdf5::space::SECTOR;
-use zonda_hdf5::{Attribute, File, FileAddr, Fresh, Result, Sizes, Space, Writer};
+use zonda_hdf5::{Attribute, File, FileAddr, NewBlocks, Result, Sizes, Space, Writer};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
@@ -175,7 +175,7 @@ fn plain(datatype: &Datatype) -> NewMessage {
 
 /// Objects on their way into a file.
 struct Objects<'a> {
-    fresh: Fresh<'a>,
+    fresh: NewBlocks<'a>,
     continued: usize,
 }
 
@@ -221,7 +221,7 @@ fn assembled(user_block: u64) -> Vec<u8> {
     let storage = Arc::new(Memory::new());
     let file = File::create(Arc::clone(&storage) as Arc<dyn Storage>, user_block).unwrap();
     let mut space = Space::new(SECTOR);
-    let mut objects = Objects { fresh: Fresh::new(&mut space), continued: 0 };
+    let mut objects = Objects { fresh: NewBlocks::new(&mut space), continued: 0 };
 
     // A committed type: linked once, used by a dataset and an attribute.
     let count = message(kind::REFERENCE_COUNT, 4, |writer| encode_reference_count(3, writer));

@@ -18,8 +18,8 @@ use zonda_hdf5::message::{
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage, encode_header};
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{
-    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapCursor, HeapId, HeapWriter,
-    Result, Sizes, Space, Writer,
+    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, HeapCursor, HeapId, HeapWriter,
+    NewBlocks, Result, Sizes, Space, Writer,
 };
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -254,7 +254,7 @@ impl Dataset {
     }
 
     fn commit(&mut self, lab: &mut Lab) {
-        let mut fresh = Fresh::new(&mut lab.space);
+        let mut fresh = NewBlocks::new(&mut lab.space);
         let commit = self.tree.commit(&mut fresh, false).unwrap();
         fresh.write(&lab.file).unwrap();
         for (at, word) in &commit.patches {

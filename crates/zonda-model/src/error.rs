@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zonda_slab::Leaves;
+use zonda_slab::OutOfBounds;
 
 macro_rules! nc_errors {
     ($($variant:ident = $code:literal, $c_name:ident, $text:literal;)*) => {
@@ -172,12 +172,12 @@ impl fmt::Display for NcError {
 impl std::error::Error for NcError {}
 
 /// The code that the reference mostly has for it.
-impl From<Leaves> for NcError {
-    fn from(leaves: Leaves) -> NcError {
-        match leaves {
-            Leaves::AtStart => NcError::InvalidCoords,
-            Leaves::AtEnd => NcError::Edge,
-            Leaves::ByStride => NcError::Stride,
+impl From<OutOfBounds> for NcError {
+    fn from(why: OutOfBounds) -> NcError {
+        match why {
+            OutOfBounds::AtStart => NcError::InvalidCoords,
+            OutOfBounds::AtEnd => NcError::Edge,
+            OutOfBounds::ByStride => NcError::Stride,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! are stored lower word first. Source: `ncaux_h5filterspec_parse` of the reference.
 
 /// A filter: its id and its parameters.
-pub type Filter = (u32, Vec<u32>);
+pub type FilterIdAndParams = (u32, Vec<u32>);
 
 fn trim_start(text: &[u8]) -> &[u8] {
     let from = text.iter().position(|byte| !b" \t".contains(byte)).unwrap_or(text.len());
@@ -80,7 +80,7 @@ pub fn parameter(text: &[u8]) -> Option<Vec<u32>> {
 
 /// A filter: its id and words; `None` if it is malformed.
 #[must_use]
-pub fn filter(text: &[u8]) -> Option<Filter> {
+pub fn filter(text: &[u8]) -> Option<FilterIdAndParams> {
     if text.is_empty() {
         return None;
     }
@@ -96,7 +96,7 @@ pub fn filter(text: &[u8]) -> Option<Filter> {
 /// The number in front of a list, `[number]`, and the filters, separated by `|`; `None`
 /// where something is malformed.
 #[must_use]
-pub fn list(text: &[u8]) -> Option<(i32, Vec<Filter>)> {
+pub fn list(text: &[u8]) -> Option<(i32, Vec<FilterIdAndParams>)> {
     let (mut format, mut rest) = (0, text);
     if let Some(tagged) = text.strip_prefix(b"[") {
         let end = tagged.iter().position(|&byte| byte == b']')?;

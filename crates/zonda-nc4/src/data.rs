@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, Filter, FilterError, FilterSpec, Pipeline, is_builtin};
 use zonda_chunk::{
-    ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkedArray, Decode, LinearArray, Segment,
+    ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkedArray, ContiguousArray, Decode, Segment,
     SegmentBytes, TableError,
 };
 use zonda_convert::Converted;
@@ -41,7 +41,7 @@ pub(crate) struct Data {
 #[derive(Debug)]
 enum Source {
     Chunked(ChunkedArray),
-    Linear(LinearArray),
+    Linear(ContiguousArray),
     Virtual(Virtual),
 }
 
@@ -76,8 +76,8 @@ impl Data {
                 if (data.len() as u64) < need {
                     return Err(bad("bytes", data.len() as u64));
                 }
-                let segment = Segment { len: need, bytes: SegmentBytes::Here(data) };
-                Source::Linear(LinearArray::new(vec![segment], elem, fill))
+                let segment = Segment { len: need, bytes: SegmentBytes::InMemory(data) };
+                Source::Linear(ContiguousArray::new(vec![segment], elem, fill))
             }
             DataLayout::Contiguous { addr, len } => {
                 let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
@@ -100,7 +100,7 @@ impl Data {
                         vec![Segment { len: need, bytes }]
                     }
                 };
-                Source::Linear(LinearArray::new(segments, elem, fill))
+                Source::Linear(ContiguousArray::new(segments, elem, fill))
             }
             DataLayout::Chunked(layout) => {
                 let filters = object.filters(file)?;
@@ -149,7 +149,7 @@ impl Data {
         extent: &[u64],
     ) -> Data {
         let fill = user_fill.clone().unwrap_or_default();
-        let source = Source::Linear(LinearArray::new(Vec::new(), form.file_size, fill));
+        let source = Source::Linear(ContiguousArray::new(Vec::new(), form.file_size, fill));
         let file = Arc::clone(file);
         Data { file, form, user_fill, missing: None, extent: extent.into(), source }
     }
@@ -160,7 +160,7 @@ impl Data {
         let storage = Arc::clone(self.file.storage());
         let bytes = SegmentBytes::Stored { storage, at, zeros_behind: true };
         let fill = self.user_fill.clone().unwrap_or_default();
-        let array = LinearArray::new(vec![Segment { len, bytes }], self.form.file_size, fill);
+        let array = ContiguousArray::new(vec![Segment { len, bytes }], self.form.file_size, fill);
         self.source = Source::Linear(array);
     }
 
@@ -173,8 +173,8 @@ impl Data {
         out: &mut [u8],
     ) -> Result<Converted, ChunkError> {
         let segment =
-            Segment { len: bytes.len() as u64, bytes: SegmentBytes::Here(Arc::clone(bytes)) };
-        let array = LinearArray::new(vec![segment], self.form.file_size, Box::default());
+            Segment { len: bytes.len() as u64, bytes: SegmentBytes::InMemory(Arc::clone(bytes)) };
+        let array = ContiguousArray::new(vec![segment], self.form.file_size, Box::default());
         array.read(&self.extent, slab, decode, out)
     }
 

@@ -18,7 +18,7 @@ fn model_of(file: &Nc4File, group: GroupId) -> Result<(&Model, &Group)> {
 }
 
 fn dim_of(model: &Model, id: DimId) -> Result<&Dim> {
-    let none = || Error::told(NcError::BadDim, format!("no dimension {}", id.0));
+    let none = || Error::with_text(NcError::BadDim, format!("no dimension {}", id.0));
     model.dim(id).ok_or_else(none)
 }
 
@@ -84,7 +84,7 @@ impl Definitions for Nc4File {
         let (model, inner) = model_of(self, group)?;
         let missing = || match model.gap(group, &name) {
             // What the link leads to may be a variable.
-            Some(gap) => Error::told(NcError::NotVar, gap.to_string()),
+            Some(gap) => Error::with_text(NcError::NotVar, gap.to_string()),
             None => no_such(NcError::NotVar, "variable", &name),
         };
         inner.find_var(&name).ok_or_else(missing)

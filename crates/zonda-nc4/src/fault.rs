@@ -52,11 +52,11 @@ impl Fault {
     #[cold]
     pub(crate) fn wrong_length() -> Fault {
         let why = "the memory given is not as long as its element count says";
-        Fault::explained(NcError::Inval, why)
+        Fault::because(NcError::Inval, why)
     }
 
     /// A refusal in words.
-    pub(crate) fn explained(code: NcError, why: impl Into<String>) -> Fault {
+    pub(crate) fn because(code: NcError, why: impl Into<String>) -> Fault {
         Fault::Explained(code, why.into())
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::Found;
+use zonda_chunk::filter::FilterLookup;
 use zonda_format::VarRef;
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, NcError, VarId};
@@ -22,7 +22,7 @@ use crate::write::Writing;
 use crate::{Nc4Error, Result};
 
 /// Finds a filter that is not built in, say in a plugin.
-pub type FindFilter = dyn Fn(&FilterSpec) -> Found + Send + Sync;
+pub type FindFilter = dyn Fn(&FilterSpec) -> FilterLookup + Send + Sync;
 
 /// What becomes of a file that is damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Damaged {
     #[default]
     Refuse,
     /// What can be read of it is shown, and [`Nc4File::faults`] tells of the rest.
-    PassOver,
+    Skip,
     /// The same, and where groups are damaged, objects are looked for in the whole file.
     Search,
 }

@@ -45,16 +45,16 @@ mod write;
 pub use error::Nc4Error;
 pub use file::{Damaged, FindFilter, Nc4File, Nc4OpenOptions, OnGaps};
 pub use model::{AttInfo, Dim, Gap, Group, Model, SkipReason, Skipped, TypeEntry, Var};
-pub use stored::Stored;
+pub use stored::StorageUse;
 pub use write::MOST_FILTER_PARAMS;
-pub use write::{Nc4CreateOptions, NeverWritten, View, recover, recover_of};
+pub use write::{Nc4CreateOptions, UnwrittenElements, View, recover, recover_of};
 pub use zonda_format::{
     Endianness, Field, GroupId, Member, Quantize, QuantizeMode, StorageKind, StorageRequest,
     UserClass, UserType, VarInfo, VarRef, VlenSink, VlenSource,
 };
 pub use zonda_hdf5::HdfError;
 pub use zonda_hdf5::journal::Recovered;
-pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};
+pub use zonda_hdf5::usage::{ExtentKind, FileUsage, ObjectUsage, UsageFault, UsedExtent};
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

@@ -55,7 +55,7 @@ impl Skipped {
     /// Whether it is in the model, though no group leads to it.
     #[must_use]
     pub fn is_found(&self) -> bool {
-        matches!(self.why, SkipReason::Found)
+        matches!(self.why, SkipReason::FoundByBytes)
     }
 }
 
@@ -67,7 +67,7 @@ pub enum SkipReason {
     /// It is sound, and netCDF has no words for it: what it is.
     NoWords(&'static str),
     /// No group leads to it: it was found by its bytes.
-    Found,
+    FoundByBytes,
 }
 
 /// Something that the file names in another one, and that the definitions lack: what an external link

@@ -90,8 +90,8 @@ pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Misfit> {
         axis.begin_within(len(at))?;
         axis.last_within(len(at))
     });
-    let refused = |misfit: zonda_slab::Misfit| {
-        Misfit::new(misfit.leaves.into(), &slab, misfit.axis, Some(len(misfit.axis)))
+    let refused = |misfit: zonda_slab::AxisOutOfBounds| {
+        Misfit::new(misfit.why.into(), &slab, misfit.axis, Some(len(misfit.axis)))
     };
     inside.map_err(refused)
 }

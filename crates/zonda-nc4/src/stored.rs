@@ -14,7 +14,7 @@ use crate::{GroupId, Nc4File, Result};
 
 /// Bytes of a variable's elements, in the file and as they are without filters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stored {
+pub struct StorageUse {
     /// Chunks that the file has, and chunks of the whole variable; `None` where it has no chunks.
     pub chunks: Option<(u64, u64)>,
     /// Bytes in the file. Strings and sequences are references there, to what is not counted.
@@ -28,7 +28,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
-    pub fn stored(&self, group: GroupId, var: VarId) -> Result<Stored> {
+    pub fn stored(&self, group: GroupId, var: VarId) -> Result<StorageUse> {
         let (model, known) = self.var(group, var)?;
         let stored = match (self.written_stored(model, group, var), known.draft.as_deref()) {
             (Some(stored), _) => stored,
@@ -36,9 +36,9 @@ impl Nc4File {
             (None, Some(_)) => {
                 let elem = self.size_of(model, known.nc_type) as u64;
                 let data_bytes = known.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
-                Ok(Stored { data_bytes, ..Stored::default() })
+                Ok(StorageUse { data_bytes, ..StorageUse::default() })
             }
-            (None, None) => self.details(known).and_then(Stored::of),
+            (None, None) => self.details(known).and_then(StorageUse::of),
         };
         stored.map_err(|error| hdf(model.var_path(group, known), error))
     }
@@ -51,8 +51,8 @@ impl Nc4File {
     }
 }
 
-impl Stored {
-    fn of(details: &Details) -> HdfResult<Stored> {
+impl StorageUse {
+    fn of(details: &Details) -> HdfResult<StorageUse> {
         let (file, object) = (&details.file, details.object()?);
         let space = object.dataspace(file)?;
         let element = u64::from(object.datatype(file)?.size);
@@ -76,6 +76,6 @@ impl Stored {
                 chunks = Some((n, grid));
             }
         }
-        Ok(Stored { chunks, bytes, data_bytes })
+        Ok(StorageUse { chunks, bytes, data_bytes })
     }
 }

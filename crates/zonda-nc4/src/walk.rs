@@ -10,7 +10,7 @@
 mod dims;
 
 use zonda_hdf5::message::{Link, LinkTarget, SpaceKind};
-use zonda_hdf5::{Ahead, File, FileAddr, HdfError, Object, ObjectKind};
+use zonda_hdf5::{File, FileAddr, HdfError, Object, ObjectKind, ReadAhead};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
 use crate::Damaged;
@@ -43,7 +43,7 @@ pub(crate) struct Walk<'a> {
     seen_groups: hashbrown::HashSet<ObjectAt>,
     revisits_left: u64,
     /// What was read ahead, and of which file.
-    ahead: (u16, Ahead),
+    ahead: (u16, ReadAhead),
     /// What becomes of a group that cannot be read.
     damaged: Damaged,
     /// Objects of the file itself that were met, where others may be looked for.
@@ -318,7 +318,7 @@ impl<'a> Walk<'a> {
     /// An object of a file, which the walk comes to next.
     fn object(&mut self, file: &File, at: ObjectAt) -> HdfResult<Object> {
         if self.ahead.0 != at.file {
-            self.ahead = (at.file, Ahead::default());
+            self.ahead = (at.file, ReadAhead::default());
         }
         file.object_ahead(at.addr, &mut self.ahead.1)
     }

@@ -3,7 +3,7 @@
 
 use hashbrown::HashSet;
 use zonda_hdf5::message::{Link, LinkTarget};
-use zonda_hdf5::salvage::{Found, find_objects};
+use zonda_hdf5::salvage::{FoundObject, find_objects};
 use zonda_hdf5::{FileAddr, ObjectKind, links};
 
 use crate::fault::HdfResult;
@@ -40,7 +40,7 @@ impl Walk<'_> {
             match group.name {
                 Some(name) => {
                     let name = free_name(&mut taken, &name, group.addr);
-                    self.pass(GroupId::ROOT, Some(&name), SkipReason::Found);
+                    self.pass(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
                     waiting.push((Some(GroupId::ROOT), name, at));
                 }
                 None => {
@@ -67,13 +67,13 @@ impl Walk<'_> {
         }
         waiting.reverse();
         self.groups(waiting)?;
-        for Found { addr, name } in others {
+        for FoundObject { addr, name } in others {
             if !self.met.insert(addr) {
                 continue;
             }
             let name = name.unwrap_or_else(|| links::unnamed_link(addr).name);
             let name = free_name(&mut taken, &name, addr);
-            self.pass(GroupId::ROOT, Some(&name), SkipReason::Found);
+            self.pass(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
             let link = Link { name, ..links::unnamed_link(addr) };
             self.members(GroupId::ROOT, self.files.root(), vec![link]).map_err(fail)?;
         }
@@ -124,7 +124,10 @@ impl Walk<'_> {
 
     /// The groups among what was found, with their links, and the rest.
     #[expect(clippy::type_complexity, reason = "two lists")]
-    fn sorted(&self, found: Vec<Found>) -> HdfResult<(Vec<(Found, Vec<Link>)>, Vec<Found>)> {
+    fn sorted(
+        &self,
+        found: Vec<FoundObject>,
+    ) -> HdfResult<(Vec<(FoundObject, Vec<Link>)>, Vec<FoundObject>)> {
         let file = self.files.main();
         let (mut groups, mut others) = (Vec::new(), Vec::new());
         for found in found {

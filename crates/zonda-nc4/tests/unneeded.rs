@@ -14,7 +14,7 @@ use zonda_hdf5::checksum::lookup3;
 use zonda_hdf5::message::kind;
 use zonda_hdf5::{File, FileAddr, Message, ObjectHeader};
 use zonda_model::VarId;
-use zonda_nc4::{GroupId, Nc4Error, Nc4File, Nc4OpenOptions, Usage, VarRef};
+use zonda_nc4::{FileUsage, GroupId, Nc4Error, Nc4File, Nc4OpenOptions, VarRef};
 use zonda_storage::backend::Memory;
 
 /// What nobody needs who reads elements and definitions. The table of shared messages is one where no
@@ -92,7 +92,7 @@ struct VlenSink {
 /// Where messages are that nobody needs: of all headers that can be reached, and of the extension.
 fn places(bytes: &[u8]) -> Vec<VlenSink> {
     let file = Arc::new(File::open(Arc::new(Memory::from_slice(bytes))).unwrap());
-    let usage = Usage::of(&file);
+    let usage = FileUsage::of(&file);
     let mut headers: Vec<FileAddr> = usage.objects.keys().copied().collect();
     headers.extend(file.superblock().extension);
     headers.sort_unstable();
@@ -171,7 +171,7 @@ fn what_nobody_needs_may_be_damaged() {
         n_files += 1;
         let faults = |bytes: &[u8]| {
             let file = Arc::new(File::open(Arc::new(Memory::from_slice(bytes))).unwrap());
-            Usage::of(&file).faults.len()
+            FileUsage::of(&file).faults.len()
         };
         let n_before = faults(&bytes);
         // Files have many messages that are alike: some of each kind.
@@ -218,6 +218,6 @@ fn file_space_of_files_that_an_older_library_changed() {
         let values = support::read(&file, GroupId::ROOT, var.0, &[0], &[100]).unwrap();
         // The file was made without a put.
         assert_eq!(values, [0; 400], "{name}");
-        assert!(Usage::of(file.hdf5()).faults.is_empty(), "{name}");
+        assert!(FileUsage::of(file.hdf5()).faults.is_empty(), "{name}");
     }
 }

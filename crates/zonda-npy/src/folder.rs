@@ -59,12 +59,12 @@ impl Folder {
             Ok(mut entries) => {
                 if exclusive || (entries.next().is_some() && !crate::is_one(path)) {
                     let what = "the folder exists and may not be overwritten";
-                    return Err(Error::explained(NcError::Exist, what).at(path));
+                    return Err(Error::because(NcError::Exist, what).at(path));
                 }
                 remove(path)?;
             }
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                return Err(Error::explained(NcError::Exist, "it is no folder").at(path));
+                return Err(Error::because(NcError::Exist, "it is no folder").at(path));
             }
             Err(error) => return Err(told(path, &error)),
         }

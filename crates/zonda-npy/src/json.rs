@@ -211,7 +211,7 @@ pub(crate) fn write(model: &Model, folder: &Path) -> Result<()> {
     let text = text.map_err(|error| told(&new, &error.into()))?;
     if text.len() as u64 > MOST_BYTES {
         let what = "more definitions than are read again";
-        return Err(Error::explained(NcError::VarSize, what));
+        return Err(Error::because(NcError::VarSize, what));
     }
     // What a writer left that did not get so far.
     let _ = std::fs::remove_file(&new);

@@ -18,13 +18,13 @@ const MAX_VALUES: usize = 0x7FFF_FFFF;
 
 /// A name in the form in which it is kept.
 fn valid_name(name: &[u8]) -> Result<Vec<u8>> {
-    let refused = |code| Error::told(code, format!("name {:?}: {code}", shown_name(name)));
+    let refused = |code| Error::with_text(code, format!("name {:?}: {code}", shown_name(name)));
     check_name(name).map_err(refused)?;
     Ok(normalize_name(name).map_err(refused)?.into_owned())
 }
 
 fn in_use(name: &[u8]) -> Error {
-    Error::told(NcError::NameInUse, format!("name {:?} is in use", shown_name(name)))
+    Error::with_text(NcError::NameInUse, format!("name {:?} is in use", shown_name(name)))
 }
 
 impl PlainFile {

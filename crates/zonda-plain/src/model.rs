@@ -77,7 +77,7 @@ pub(crate) fn find<'a>(name: &[u8], names: impl IntoIterator<Item = &'a [u8]>) -
 /// A place in a list as C numbers it.
 pub(crate) fn number(index: usize) -> Result<i32> {
     let what = "more objects than a C int can number";
-    i32::try_from(index).map_err(|_| Error::explained(NcError::Inval, what))
+    i32::try_from(index).map_err(|_| Error::because(NcError::Inval, what))
 }
 
 /// The place in a list that a number of C means.
@@ -145,7 +145,7 @@ impl Var {
             Some(_) => {
                 let what = "_FillValue must be one value of the variable's type";
                 let text = format!("variable {}: {what}", shown_name(&self.name));
-                Err(Error::told(NcError::BadType, text))
+                Err(Error::with_text(NcError::BadType, text))
             }
             None => {
                 let native: Vec<u8> =

@@ -2,7 +2,7 @@
 
 use zonda_format::{Access, Error, Result, Transfer};
 use zonda_model::{ExtType, MemType, NcError, VarId, shown_name};
-use zonda_slab::{Axis, Hyperslab, Leaves, MAX_RECORD, Order, is_stride};
+use zonda_slab::{Axis, Hyperslab, MAX_RECORD, Order, OutOfBounds, is_stride};
 
 use crate::file::PlainFile;
 use crate::model::Var;
@@ -17,7 +17,7 @@ pub(crate) fn check_mix(ty: ExtType, mem: Option<MemType>) -> Result<MemType> {
 }
 
 /// What one dimension is tested for: the selection along it, its length, and whether it can grow.
-type Test<'t> = &'t mut dyn FnMut(Axis, u64, bool) -> std::result::Result<(), Leaves>;
+type Test<'t> = &'t mut dyn FnMut(Axis, u64, bool) -> std::result::Result<(), OutOfBounds>;
 
 impl PlainFile {
     fn selected<'s>(&self, access: &Access<'s>) -> Result<(&Var, MemType, Hyperslab<'s>)> {
@@ -25,7 +25,7 @@ impl PlainFile {
         let mem = check_mix(var.ty, access.mem)?;
         let what = "start, count or stride is shorter than the variable's rank";
         let slab = access.slab.ranked(var.dims.len());
-        Ok((var, mem, slab.ok_or_else(|| Error::explained(NcError::Inval, what))?))
+        Ok((var, mem, slab.ok_or_else(|| Error::because(NcError::Inval, what))?))
     }
 
     /// First step of a transfer. Puts may go beyond the records there are.
@@ -40,7 +40,11 @@ impl PlainFile {
                     axis.begin_within(len)?;
                     axis.count_within(len)?;
                 }
-                if strides.next().is_none_or(is_stride) { Ok(()) } else { Err(Leaves::ByStride) }
+                if strides.next().is_none_or(is_stride) {
+                    Ok(())
+                } else {
+                    Err(OutOfBounds::ByStride)
+                }
             })?;
             if slab.is_empty() && !(puts && slab.is_unit()) {
                 return Ok(());
@@ -97,7 +101,7 @@ impl PlainFile {
         self.each(var, slab, &mut |axis, len, grows| {
             let all = MAX_RECORD.saturating_add(1);
             let len = if grows { if reads { len.min(all) } else { all } } else { len };
-            axis.last_within(len).map_err(|_| Leaves::AtStart)
+            axis.last_within(len).map_err(|_| OutOfBounds::AtStart)
         })?;
         self.each(var, slab, &mut |axis, len, grows| {
             if grows && !puts { axis.last_within(len) } else { Ok(()) }
@@ -111,8 +115,8 @@ impl PlainFile {
             len => test(axis, len.copied().unwrap_or(0), false),
         };
         slab.each_axis(Order::Up, of_axis).map_err(|misfit| {
-            let (code, name) = (NcError::from(misfit.leaves), shown_name(&var.name));
-            Error::told(code, format!("variable {name}, dimension {}: {code}", misfit.axis))
+            let (code, name) = (NcError::from(misfit.why), shown_name(&var.name));
+            Error::with_text(code, format!("variable {name}, dimension {}: {code}", misfit.axis))
         })
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
-use zonda_chunk::filter::{FilterError, Found};
+use zonda_chunk::filter::{FilterError, FilterLookup};
 use zonda_storage::StorageError;
 use zonda_storage::neighbour::{Refusal, plugin};
 
@@ -82,7 +82,7 @@ pub fn set_path(folders: Vec<PathBuf>) {
 ///
 /// Code in the plugin runs in this process, as it would with HDF5: for the file that `of` stands for, whose chunks these are.
 #[must_use]
-pub fn find(id: u32, params: &[u32], of: Mark) -> Found {
+pub fn find(id: u32, params: &[u32], of: Mark) -> FilterLookup {
     if is_loading() {
         let what = "a plugin that is being loaded calls the library, which would look for it there";
         return Some(Err(FilterError::Busy { filter: "of a plugin", what }));

@@ -261,7 +261,8 @@ fn who_cannot_go_without_is_never_refused() {
         thread.join().unwrap();
         let held = shelf.len() * PART + 3 * PART;
         assert_eq!(broker.in_use(), held);
-        let of = |kind: Kind| broker.held().into_iter().find(|held| held.kind == kind).unwrap();
+        let of =
+            |kind: Kind| broker.memory_use().into_iter().find(|held| held.kind == kind).unwrap();
         assert_eq!(of(Kind::Incomplete).bytes, 2 * PART);
         assert_eq!(of(Kind::Queues).bytes, PART);
         assert_eq!(of(Kind::Pages).bytes, shelf.len() * PART);

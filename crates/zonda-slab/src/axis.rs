@@ -16,7 +16,7 @@ pub const fn is_stride(stride: isize) -> bool {
 /// How a selection leaves a variable. Which code of the C interface that is depends on the format and on the
 /// call; mostly the one that is named here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaves {
+pub enum OutOfBounds {
     /// The first element is outside (`NC_EINVALCOORDS`).
     AtStart,
     /// A later one is (`NC_EEDGE`).
@@ -27,11 +27,11 @@ pub enum Leaves {
 
 /// Where a selection leaves a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct AxisOutOfBounds {
     /// Number of the dimension, the slowest being 0.
     pub axis: usize,
     /// In which way.
-    pub leaves: Leaves,
+    pub why: OutOfBounds,
 }
 
 /// One dimension of a selection, in elements.
@@ -71,27 +71,27 @@ impl Axis {
     /// `start` is at most `len`: a start at the end is one of no elements.
     ///
     /// # Errors
-    /// [`Leaves::AtStart`].
+    /// [`OutOfBounds::AtStart`].
     #[inline]
-    pub fn start_within(self, len: u64) -> Result<(), Leaves> {
-        if self.start > len { Err(Leaves::AtStart) } else { Ok(()) }
+    pub fn start_within(self, len: u64) -> Result<(), OutOfBounds> {
+        if self.start > len { Err(OutOfBounds::AtStart) } else { Ok(()) }
     }
 
     /// The first element, if there is one, is not at the end: what follows [`Axis::start_within`].
     ///
     /// # Errors
-    /// [`Leaves::AtStart`].
+    /// [`OutOfBounds::AtStart`].
     #[inline]
-    pub fn first_within(self, len: u64) -> Result<(), Leaves> {
-        if self.count > 0 && self.start == len { Err(Leaves::AtStart) } else { Ok(()) }
+    pub fn first_within(self, len: u64) -> Result<(), OutOfBounds> {
+        if self.count > 0 && self.start == len { Err(OutOfBounds::AtStart) } else { Ok(()) }
     }
 
     /// Both: the reference's usual test of a start.
     ///
     /// # Errors
-    /// [`Leaves::AtStart`].
+    /// [`OutOfBounds::AtStart`].
     #[inline]
-    pub fn begin_within(self, len: u64) -> Result<(), Leaves> {
+    pub fn begin_within(self, len: u64) -> Result<(), OutOfBounds> {
         self.start_within(len)?;
         self.first_within(len)
     }
@@ -99,22 +99,22 @@ impl Axis {
     /// `start + count` is at most `len`, whatever the stride: the reference's test of an edge.
     ///
     /// # Errors
-    /// [`Leaves::AtEnd`].
+    /// [`OutOfBounds::AtEnd`].
     #[inline]
-    pub fn count_within(self, len: u64) -> Result<(), Leaves> {
-        if self.start.saturating_add(self.count) > len { Err(Leaves::AtEnd) } else { Ok(()) }
+    pub fn count_within(self, len: u64) -> Result<(), OutOfBounds> {
+        if self.start.saturating_add(self.count) > len { Err(OutOfBounds::AtEnd) } else { Ok(()) }
     }
 
     /// The last element, if there is one, is inside.
     ///
     /// # Errors
-    /// [`Leaves::AtEnd`].
+    /// [`OutOfBounds::AtEnd`].
     #[inline]
-    pub fn last_within(self, len: u64) -> Result<(), Leaves> {
+    pub fn last_within(self, len: u64) -> Result<(), OutOfBounds> {
         if self.count == 0 || self.last().is_some_and(|last| last < len) {
             Ok(())
         } else {
-            Err(Leaves::AtEnd)
+            Err(OutOfBounds::AtEnd)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A selection of elements of a variable.
 
-use crate::axis::{Axis, Leaves, Misfit};
+use crate::axis::{Axis, AxisOutOfBounds, OutOfBounds};
 
 /// A hyperslab in elements: `start`, `count` and optionally `stride` per dimension.
 ///
@@ -113,13 +113,13 @@ impl<'a> Hyperslab<'a> {
     pub fn each_axis(
         &self,
         order: Order,
-        mut test: impl FnMut(usize, Axis) -> Result<(), Leaves>,
-    ) -> Result<(), Misfit> {
+        mut test: impl FnMut(usize, Axis) -> Result<(), OutOfBounds>,
+    ) -> Result<(), AxisOutOfBounds> {
         let mut axes = self.start.iter().zip(self.count).enumerate();
         let at = |(axis, (&start, &count)): (usize, (&usize, &usize))| {
             let stride = u64::try_from(self.stride_of(axis)).unwrap_or(1);
             let along = Axis { start: start as u64, count: count as u64, stride };
-            test(axis, along).map_err(|leaves| Misfit { axis, leaves })
+            test(axis, along).map_err(|why| AxisOutOfBounds { axis, why })
         };
         match order {
             Order::Up => axes.try_for_each(at),

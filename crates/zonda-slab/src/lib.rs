@@ -10,7 +10,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use axis::{Axis, Leaves, MAX_RECORD, Misfit, STRIDE_LIMIT, is_stride};
+pub use axis::{Axis, AxisOutOfBounds, MAX_RECORD, OutOfBounds, STRIDE_LIMIT, is_stride};
 pub use blocks::{Block, Blocks};
 pub use hyperslab::{Hyperslab, Order};
 pub use index::{Index, Indices, advance, advance_by, unrank};

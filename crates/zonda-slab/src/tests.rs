@@ -192,8 +192,8 @@ fn numbers_that_cannot_be_counted_are_outside() {
     let most = Axis { start: u64::MAX, count: 2, stride: 1 };
     assert_eq!(most.last(), None);
     assert_eq!(most.end(), u64::MAX);
-    assert_eq!(most.last_within(u64::MAX), Err(Leaves::AtEnd));
-    assert_eq!(most.count_within(u64::MAX - 1), Err(Leaves::AtEnd));
+    assert_eq!(most.last_within(u64::MAX), Err(OutOfBounds::AtEnd));
+    assert_eq!(most.count_within(u64::MAX - 1), Err(OutOfBounds::AtEnd));
     // No end is none.
     assert_eq!(most.count_within(u64::MAX), Ok(()));
     let far = Axis { start: 0, count: u64::MAX, stride: u64::MAX };
@@ -242,7 +242,7 @@ fn scalars_are_one_element() {
     assert_eq!(all.next(), None);
     assert_eq!(Rows::of(&[], &scalar, 8), Some(Rows { n: 1, step: 8, outer: 0 }));
     assert!(!advance::<usize>(&mut [], &[]));
-    assert!(scalar.each_axis(Order::Up, |_, _| Err(Leaves::AtEnd)).is_ok());
+    assert!(scalar.each_axis(Order::Up, |_, _| Err(OutOfBounds::AtEnd)).is_ok());
 }
 
 #[test]
@@ -267,8 +267,11 @@ fn as_many_dimensions_as_there_can_be() {
     let extent: Vec<u64> = count.iter().map(|&n| n as u64).collect();
     assert_eq!(Rows::of(&extent, &slab, 1).map(|rows| rows.n), Some(30));
     let misfit =
-        slab.each_axis(Order::Down, |axis, _| if axis < 700 { Err(Leaves::AtEnd) } else { Ok(()) });
-    assert_eq!(misfit, Err(Misfit { axis: 699, leaves: Leaves::AtEnd }));
+        slab.each_axis(
+            Order::Down,
+            |axis, _| if axis < 700 { Err(OutOfBounds::AtEnd) } else { Ok(()) },
+        );
+    assert_eq!(misfit, Err(AxisOutOfBounds { axis: 699, why: OutOfBounds::AtEnd }));
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl Dataset {
     pub fn put_att_to<'a>(&'a self, att: &'a AttPut<'a>) -> Result<PutAtt<'a>> {
         self.check_group(att.owner.group)?;
         let mut to = self.changing()?;
-        let n_bytes = self.here(to.writer().and_then(|file| file.check_put_att(att)))?;
+        let n_bytes = self.named(to.writer().and_then(|file| file.check_put_att(att)))?;
         Ok(PutAtt { dataset: self, to, att, n_bytes })
     }
 
@@ -98,8 +98,8 @@ impl Dataset {
     #[inline]
     pub fn get_att_from<'a>(&'a self, get: &'a mut Transfer<AttAccess<'_>>) -> Result<GetAtt<'a>> {
         self.check_group(get.of().owner.group)?;
-        let from = self.here(self.queued_file.look())?;
-        self.here(from.file().and_then(|file| file.check_get_att(get)))?;
+        let from = self.named(self.queued_file.look())?;
+        self.named(from.file().and_then(|file| file.check_get_att(get)))?;
         Ok(GetAtt { dataset: self, from, get })
     }
 }
@@ -125,7 +125,7 @@ impl PutAtt<'_> {
     /// As [`Dataset::put_att`].
     pub fn write(mut self, values: Values<'_>) -> Result<Converted> {
         let put = self.to.writer().and_then(|file| file.put_att(self.att, values));
-        self.dataset.here(put)
+        self.dataset.named(put)
     }
 }
 
@@ -150,7 +150,7 @@ impl GetAtt<'_> {
     #[inline]
     pub fn read(self, room: Destination<'_>) -> Result<Converted> {
         let file = self.from.file();
-        self.dataset.here(file.and_then(|file| file.get_att(self.get, room)))
+        self.dataset.named(file.and_then(|file| file.get_att(self.get, room)))
     }
 }
 

@@ -65,7 +65,7 @@ impl Dataset {
                         FaultKind::Damaged(Nc4Error::Hdf { object, error }.into())
                     }
                     SkipReason::NoWords(what) => FaultKind::NoWords(what),
-                    SkipReason::Found => FaultKind::Doubtful(
+                    SkipReason::FoundByBytes => FaultKind::Doubtful(
                         "no group leads to it any more; it may be named otherwise, belong to another \
                          group, or have been given up before"
                             .to_owned(),
@@ -102,7 +102,7 @@ fn of_classic(passed: &zonda_classic::Skipped) -> Fault {
             "its header counts {counted} records, and the file has something of {found}: these are \
              taken, though nobody said that they are complete"
         )),
-        Skipped::FewerRecords { counted, found } => FaultKind::Damaged(Error::told(
+        Skipped::FewerRecords { counted, found } => FaultKind::Damaged(Error::with_text(
             zonda_model::NcError::Trunc,
             format!(
                 "its header counts {counted} records, more than a file of this length ever had, and \

@@ -51,10 +51,10 @@ pub struct Dataset {
 fn check_path_alone(in_memory: Option<Persist>, io: Option<&str>) -> Result<()> {
     if in_memory.is_some() {
         let what = "datasets of this format are not held in memory";
-        return Err(Error::explained(NcError::Diskless, what));
+        return Err(Error::because(NcError::Diskless, what));
     }
     match io {
-        Some(_) => Err(Error::explained(NcError::Inval, "files of this format take no layers")),
+        Some(_) => Err(Error::because(NcError::Inval, "files of this format take no layers")),
         None => Ok(()),
     }
 }
@@ -114,7 +114,7 @@ impl Dataset {
             Maker::OnBytes(create) => create,
             Maker::OnPath(_) => {
                 let what = "files of this format are not one file's bytes";
-                return Err(Error::explained(NcError::Inval, what).at(name));
+                return Err(Error::because(NcError::Inval, what).at(name));
             }
         };
         Dataset::create_on(create, Opened::of(storage), name, options)
@@ -212,7 +212,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    pub(crate) fn here<T, E: Into<Error>>(&self, result: std::result::Result<T, E>) -> Result<T> {
+    pub(crate) fn named<T, E: Into<Error>>(&self, result: std::result::Result<T, E>) -> Result<T> {
         result.map_err(|error| error.into().at(&self.path))
     }
 
@@ -221,7 +221,7 @@ impl Dataset {
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
-        self.here(self.queued_file.changing().and_then(|mut file| f(file.writer()?)))
+        self.named(self.queued_file.changing().and_then(|mut file| f(file.writer()?)))
     }
 
     /// The same in a group, which has to be the root where there are no others.
@@ -239,13 +239,13 @@ impl Dataset {
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
-        self.here(self.queued_file.steering().and_then(|mut file| f(file.writer()?)))
+        self.named(self.queued_file.steering().and_then(|mut file| f(file.writer()?)))
     }
 
     /// The file, for one who changes what is in it, which other writers of the process may do by turns: puts that were
     /// accepted came before.
     pub(crate) fn changing(&self) -> Result<ChangeGuard<'_>> {
-        self.here(self.queued_file.changing())
+        self.named(self.queued_file.changing())
     }
 
     /// Of formats without groups only the root is asked for.
@@ -277,7 +277,7 @@ impl Dataset {
     /// `NC_EBADID` where another thread has closed the file.
     #[inline]
     pub(crate) fn ask<R>(&self, f: impl FnOnce(&dyn Dispatch) -> Result<R>) -> Result<R> {
-        self.here(self.queued_file.ask(f))
+        self.named(self.queued_file.ask(f))
     }
 
     /// What files of its format can have, and how they behave.
@@ -325,7 +325,7 @@ impl Dataset {
     /// The same for what is about bytes of a file.
     pub(crate) fn bytes(&self) -> Result<&Arc<dyn Storage>> {
         let none = "the bytes of a file of this format cannot be asked for";
-        self.storage().ok_or_else(|| Error::explained(NcError::NotBuilt, none).at(&self.path))
+        self.storage().ok_or_else(|| Error::because(NcError::NotBuilt, none).at(&self.path))
     }
 
     /// Runs `f` on the definitions of the root group as they are now; nothing is copied. `f` must
@@ -357,7 +357,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
     pub fn redef(&self) -> Result<()> {
-        self.here(self.queued_file.redef())
+        self.named(self.queued_file.redef())
     }
 
     /// Leaves define mode and commits.
@@ -377,7 +377,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     pub fn sync(&self) -> Result<()> {
-        self.here(self.queued_file.sync())
+        self.named(self.queued_file.sync())
     }
 
     /// Ends the dataset without its pending definitions, and removes a file that was being created.
@@ -453,8 +453,8 @@ impl Dataset {
             _ if self.is_forked() => Ok(()),
             Ending::Keep if self.persists => self.persist_in_the_end(),
             Ending::Remove if self.on_disk => match &self.file {
-                Some(file) => self.here(file.remove()),
-                None => self.here(open::remove_made(&self.path)),
+                Some(file) => self.named(file.remove()),
+                None => self.named(open::remove_made(&self.path)),
             },
             Ending::Keep | Ending::Remove => Ok(()),
         }
@@ -475,7 +475,7 @@ impl Dataset {
             return Ok(());
         }
         if let Some(storage) = self.storage() {
-            self.here(open::persist(&**storage, &self.path))?;
+            self.named(open::persist(&**storage, &self.path))?;
         }
         *is_done = closes;
         Ok(())
@@ -487,7 +487,7 @@ impl Dataset {
         if self.is_forked() {
             return Ok(());
         }
-        self.file.as_ref().map_or(Ok(()), |file| self.here(file.check_close()))
+        self.file.as_ref().map_or(Ok(()), |file| self.named(file.check_close()))
     }
 
     /// Takes every lock of this dataset, for a fork.
@@ -540,19 +540,19 @@ impl Dataset {
     /// # Errors
     /// What the storage reports.
     pub fn drain(&self) -> Result<()> {
-        self.drain_telling(&|_| ())
+        self.drain_reporting(&|_| ())
     }
 
     /// [`Dataset::drain`] that tells whether it waits for a call of another thread.
     ///
     /// # Errors
     /// What the storage reports.
-    pub fn drain_telling(&self, waits: &dyn Fn(bool)) -> Result<()> {
+    pub fn drain_reporting(&self, waits: &dyn Fn(bool)) -> Result<()> {
         if self.is_forked() {
             // All that was put is the parent's.
             return Ok(());
         }
-        let told = self.here(self.queued_file.drain(waits))?;
+        let told = self.named(self.queued_file.drain(waits))?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.persist(false)?;
         }

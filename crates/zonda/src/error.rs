@@ -77,7 +77,7 @@ mod tests {
             assert_eq!(error.answer(), answer, "{error}");
             // In other words it is the same.
             let (code, offset) = (error.code(), error.offset());
-            let retold = error.retold("in other words");
+            let retold = error.with_other_text("in other words");
             assert_eq!((retold.answer(), retold.code(), retold.offset()), (answer, code, offset));
             assert_eq!(retold.line(), answer.said_of("in other words"));
         }
@@ -97,7 +97,7 @@ mod tests {
             (chunk(zonda_chunk::ChunkError::Table(Box::new(cycle()))).into(), Some(9)),
             (chunk(zonda_chunk::ChunkError::Truncated { at: 11, len: 1 }).into(), Some(11)),
             (chunk(zonda_chunk::ChunkError::NoMemory { bytes: 1 }).into(), None),
-            (Error::explained(NcError::Inval, "at byte 5"), None),
+            (Error::because(NcError::Inval, "at byte 5"), None),
         ];
         for (error, offset) in cases {
             assert_eq!(error.offset(), offset, "{error}");

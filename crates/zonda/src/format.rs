@@ -168,7 +168,7 @@ pub(crate) fn maker(format: Format) -> Result<Maker> {
     let entry = entry_of(format).ok_or_else(|| {
         let made: Vec<_> = formats_made().map(Format::kind).collect();
         let (kind, made) = (format.kind(), made.join(", "));
-        Error::told(NcError::Inval, format!("no format is called {kind:?}; known: {made}"))
+        Error::with_text(NcError::Inval, format!("no format is called {kind:?}; known: {made}"))
     })?;
     entry.maker().ok_or_else(Error::only_read)
 }
@@ -302,7 +302,7 @@ impl Detected {
     pub(crate) fn refused(self) -> Error {
         match self {
             Detected::Hdf4 => {
-                Error::told(NcError::NotBuilt, "an HDF4 file, a format that is not read")
+                Error::with_text(NcError::NotBuilt, "an HDF4 file, a format that is not read")
             }
             _ => {
                 let read = FORMATS.iter().filter_map(|entry| match entry.stands {
@@ -311,7 +311,7 @@ impl Detected {
                 });
                 let read: Vec<_> = read.collect();
                 let why = format!("neither {}, by its first bytes", read.join(" nor "));
-                Error::told(NcError::NotNc, why)
+                Error::with_text(NcError::NotNc, why)
             }
         }
     }

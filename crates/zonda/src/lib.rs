@@ -78,7 +78,7 @@ pub use zonda_model::{
     check_name, default_fill, filter_text, memory, normalize_name, release,
 };
 pub use zonda_nc4::{
-    Damaged, Extent, ExtentKind, Gap, MOST_FILTER_PARAMS, ObjectUsage, Stored, Usage,
+    Damaged, ExtentKind, FileUsage, Gap, MOST_FILTER_PARAMS, ObjectUsage, StorageUse, UsedExtent,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_runtime::callout::Stuck;

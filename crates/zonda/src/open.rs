@@ -131,7 +131,7 @@ pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Op
     // EEXIST has a code of its own in netCDF.
     let exists = |error: Error| match error.code() {
         NcError::System(EEXIST) => {
-            Error::explained(NcError::Exist, "the file exists and may not be overwritten")
+            Error::because(NcError::Exist, "the file exists and may not be overwritten")
         }
         _ => error,
     };

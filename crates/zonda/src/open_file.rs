@@ -332,7 +332,7 @@ pub(crate) fn writer<'f>(file: &'f mut ExclusiveGuard<'_>) -> Result<&'f mut dyn
 #[cold]
 fn of_the_parent() -> Error {
     let why = "the file belongs to the process that forked this one";
-    Error::explained(NcError::System(ECHILD), why)
+    Error::because(NcError::System(ECHILD), why)
 }
 
 /// `ECHILD` of Linux on every architecture.

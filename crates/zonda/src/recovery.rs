@@ -109,11 +109,11 @@ pub fn set_records(path: &Path) -> Result<Option<(u64, u64)>> {
     let work = || {
         let opened = open::for_recovery(path)?;
         if !matches!(detect_in(&*opened.storage)?, Detected::Classic(_)) {
-            return Err(Error::explained(NcError::NotNc3, "only classic files have such a number"));
+            return Err(Error::because(NcError::NotNc3, "only classic files have such a number"));
         }
         let sidecars = opened.sidecars.ok_or(NcError::Inval)?;
         if sidecars.find(Sidecar::Journal)?.is_some() {
-            return Err(Error::explained(NcError::Inval, "its journal has to be completed before"));
+            return Err(Error::because(NcError::Inval, "its journal has to be completed before"));
         }
         Ok(zonda_classic::set_records(&*opened.storage)?)
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zonda_chunk::ChunkAt;
 use zonda_format::{Destination, Dispatch, StorageKind, StoreVars, VarInfo, VarRef, VlenSink};
 use zonda_model::NcError;
-use zonda_nc4::{Gap, Nc4File, ObjectUsage, Stored, Usage};
+use zonda_nc4::{FileUsage, Gap, Nc4File, ObjectUsage, StorageUse};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::nc4::of;
 /// How variables are stored, where the format can say; else `NC_ENOTNC4`.
 impl Dataset {
     pub(crate) fn ask_stored<T>(&self, f: impl FnOnce(&dyn StoreVars) -> Result<T>) -> Result<T> {
-        self.here(self.check_storage())?;
+        self.named(self.check_storage())?;
         self.ask(|file| f(stored_in(file)?))
     }
 
@@ -65,8 +65,8 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
     pub fn set_chunk_cache(&self, var: VarRef, cache: (usize, usize, f32)) -> Result<()> {
-        self.here(self.check_storage())?;
-        self.here(self.queued_file.tell_both(|file| stored_in(file)?.set_chunk_cache(var, cache)))
+        self.named(self.check_storage())?;
+        self.named(self.queued_file.tell_both(|file| stored_in(file)?.set_chunk_cache(var, cache)))
     }
 }
 
@@ -84,8 +84,8 @@ impl Dataset {
 
     /// Has `f` look at the file itself, and not at what it is with puts that wait.
     pub(crate) fn hdf5<T>(&self, f: impl FnOnce(&Nc4File) -> Result<T>) -> Result<T> {
-        let file = self.here(self.queued_file.file().read())?;
-        self.here(of(&**file).and_then(f))
+        let file = self.named(self.queued_file.file().read())?;
+        self.named(of(&**file).and_then(f))
     }
 
     pub(crate) fn change_hdf5<T>(
@@ -94,14 +94,14 @@ impl Dataset {
     ) -> Result<T> {
         let mut held = self.changing()?;
         let file = held.file.as_any_mut().downcast_mut().ok_or(NcError::NotNc4);
-        self.here(file.map_err(Error::from).and_then(|file| Ok(f(file)?)))
+        self.named(file.map_err(Error::from).and_then(|file| Ok(f(file)?)))
     }
 
     /// How much of the file a variable takes up, and in how many chunks.
     ///
     /// # Errors
     /// As [`Dataset::var_info`].
-    pub fn stored(&self, var: VarRef) -> Result<Stored> {
+    pub fn stored(&self, var: VarRef) -> Result<StorageUse> {
         self.hdf5(|file| Ok(file.stored(var.group, var.var)?))
     }
 
@@ -126,14 +126,14 @@ impl Dataset {
     ///
     /// # Errors
     /// `NC_ENOTNC4`.
-    pub fn usage(&self) -> Result<Usage> {
+    pub fn usage(&self) -> Result<FileUsage> {
         self.hdf5(|file| Ok(file.usage()))
     }
 
     /// What a variable takes, by what [`Dataset::usage`] found. `None` for one that is not there or in
     /// another file.
     #[must_use]
-    pub fn var_usage(&self, usage: &Usage, var: VarRef) -> Option<ObjectUsage> {
+    pub fn var_usage(&self, usage: &FileUsage, var: VarRef) -> Option<ObjectUsage> {
         self.hdf5(|file| Ok(file.var_usage(usage, var.group, var.var))).ok()?
     }
 

@@ -155,7 +155,7 @@ fn every_flipped_byte_of_the_metadata_is_found_or_harmless() {
     let bytes = std::fs::read(&sound).unwrap();
     let usage = open(&sound).usage().unwrap();
     let is_metadata = |at: u64| {
-        let inside = |extent: &&zonda::Extent| (extent.at..extent.end()).contains(&at);
+        let inside = |extent: &&zonda::UsedExtent| (extent.at..extent.end()).contains(&at);
         usage.extents.iter().find(inside).is_some_and(|extent| !extent.kind.is_raw_data())
     };
     let path = folder.file("flipped.nc");

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-use zonda::slab::{Axis, Leaves, Order, advance, is_stride, row_major};
+use zonda::slab::{Axis, Order, OutOfBounds, advance, is_stride, row_major};
 use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, NcError};
 
 use super::members::type_of;
@@ -322,7 +322,7 @@ impl TableVar {
     }
 
     /// Checks that a selection stays in one dimension; a put may leave it where it grows.
-    fn check(&self, at: usize, axis: Axis, puts: bool) -> Result<(), Leaves> {
+    fn check(&self, at: usize, axis: Axis, puts: bool) -> Result<(), OutOfBounds> {
         let len = self.shape[at] as u64;
         if puts && self.grows[at] {
             return Ok(());
@@ -422,9 +422,9 @@ unsafe fn strided(
     let slab = Hyperslab { start, count: &counts, stride: Some(&strides) };
     slab.each_axis(Order::Up, |at, axis| {
         var.check(at, axis, puts)?;
-        if is_stride(strides[at]) { Ok(()) } else { Err(Leaves::ByStride) }
+        if is_stride(strides[at]) { Ok(()) } else { Err(OutOfBounds::ByStride) }
     })
-    .map_err(|misfit| NcError::from(misfit.leaves).code())?;
+    .map_err(|misfit| NcError::from(misfit.why).code())?;
     let is_plain = slab.is_unit();
     if slab.is_empty() && !(puts && is_plain) {
         return Ok(0);
@@ -476,7 +476,7 @@ unsafe fn mapped(
         .collect();
     let slab = Hyperslab { start: &starts, count: &counts, stride: Some(&strides) };
     slab.each_axis(Order::Down, |at, axis| var.check(at, axis, puts))
-        .map_err(|misfit| NcError::from(misfit.leaves).code())?;
+        .map_err(|misfit| NcError::from(misfit.why).code())?;
     if slab.is_empty() {
         return Ok(0);
     }

@@ -150,7 +150,7 @@ impl Parser<'_> {
 }
 
 /// `id,parameter,...|id,...`, one at least.
-fn filters(text: &[u8]) -> Option<Vec<filter_text::Filter>> {
+fn filters(text: &[u8]) -> Option<Vec<filter_text::FilterIdAndParams>> {
     let (_, filters) = filter_text::list(text)?;
     (!filters.is_empty()).then_some(filters)
 }

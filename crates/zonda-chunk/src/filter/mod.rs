@@ -32,11 +32,11 @@ pub use error::FilterError;
 use memory::{
     BlockBuffers, lengthen, reserve, with_block_buffers, with_thread_value, zeroed_table,
 };
-pub use pipeline::{Decoded, Pipeline, Scratch};
+pub use pipeline::{Decoded, FilterBuffers, Pipeline};
 pub use zonda_model::FilterSpec;
 
 /// Makes a filter for the chunks of one array, checking the parameters.
-pub type Make = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
+pub type MakeFilter = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
 
 /// A built-in filter: one line of [`BUILTIN`].
 #[derive(Debug)]
@@ -46,19 +46,19 @@ pub struct BuiltinFilter {
     /// What users call it.
     pub name: &'static str,
     /// Makes it for one array.
-    pub make: Make,
+    pub make: MakeFilter,
     /// Whether it can be applied. All can be undone.
     pub can_encode: bool,
 }
 
 impl BuiltinFilter {
     /// A filter that can be applied and undone.
-    const fn both(id: u32, name: &'static str, make: Make) -> BuiltinFilter {
+    const fn both(id: u32, name: &'static str, make: MakeFilter) -> BuiltinFilter {
         BuiltinFilter { id, name, make, can_encode: true }
     }
 
     /// A filter that can only be undone.
-    const fn decoder(id: u32, name: &'static str, make: Make) -> BuiltinFilter {
+    const fn decoder(id: u32, name: &'static str, make: MakeFilter) -> BuiltinFilter {
         BuiltinFilter { id, name, make, can_encode: false }
     }
 }
@@ -89,7 +89,7 @@ fn find(id: u32) -> Option<&'static BuiltinFilter> {
 
 /// How the built-in filter with this registered number is made; `None` if no built-in filter has it.
 #[must_use]
-pub fn builtin(id: u32) -> Option<Make> {
+pub fn builtin(id: u32) -> Option<MakeFilter> {
     find(id).map(|filter| filter.make)
 }
 
@@ -206,7 +206,7 @@ pub trait Filter: Send + Sync + std::fmt::Debug {
 
 /// What is said of a filter that is not built in: `None` where nobody has it, an error where it is there
 /// and cannot be used.
-pub type Found = Option<Result<Arc<dyn Filter>, FilterError>>;
+pub type FilterLookup = Option<Result<Arc<dyn Filter>, FilterError>>;
 
 #[cfg(test)]
 mod tests {

@@ -8,17 +8,19 @@ use std::sync::Arc;
 
 use zonda_trace::{Args, Kind, span};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, Found, builtin, lengthen, reserve};
+use super::{
+    ChunkShape, Filter, FilterError, FilterLookup, FilterSpec, builtin, lengthen, reserve,
+};
 use crate::tuning::TRUSTED_CHUNK_BYTES;
 
 /// Memory of a thread in which chunks are between two filters; kept from chunk to chunk.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct FilterBuffers {
     here: Vec<u8>,
     there: Vec<u8>,
 }
 
-impl Scratch {
+impl FilterBuffers {
     /// Bytes that are kept.
     pub(crate) fn bytes(&self) -> usize {
         self.here.capacity() + self.there.capacity()
@@ -73,7 +75,7 @@ impl Pipeline {
     pub fn new(
         specs: &[FilterSpec],
         shape: ChunkShape,
-        find: &dyn Fn(&FilterSpec) -> Found,
+        find: &dyn Fn(&FilterSpec) -> FilterLookup,
     ) -> Pipeline {
         let steps = specs
             .iter()
@@ -122,7 +124,7 @@ impl Pipeline {
         &self,
         stored: &[u8],
         mask: u32,
-        scratch: &mut Scratch,
+        scratch: &mut FilterBuffers,
         out: &mut [u8],
     ) -> Result<(), FilterError> {
         let active = self.active(mask, out.len())?;
@@ -149,7 +151,7 @@ impl Pipeline {
         &self,
         stored: &[u8],
         mask: u32,
-        scratch: &mut Scratch,
+        scratch: &mut FilterBuffers,
     ) -> Result<(), FilterError> {
         let expected = self.bytes.ok_or_else(|| self.no_memory())?;
         if expected <= TRUSTED_CHUNK_BYTES || expected / MOST_RATIO <= stored.len() {
@@ -167,7 +169,7 @@ impl Pipeline {
         &self,
         stored: &'a [u8],
         mask: u32,
-        scratch: &'a mut Scratch,
+        scratch: &'a mut FilterBuffers,
     ) -> Result<Decoded<'a>, FilterError> {
         let expected = self.bytes.ok_or_else(|| self.no_memory())?;
         let active = self.active(mask, expected)?;
@@ -193,10 +195,10 @@ impl Pipeline {
     pub fn encode(
         &self,
         raw: &[u8],
-        scratch: &mut Scratch,
+        scratch: &mut FilterBuffers,
         out: &mut Vec<u8>,
     ) -> Result<u32, FilterError> {
-        let Scratch { here, there } = scratch;
+        let FilterBuffers { here, there } = scratch;
         let mut mask = 0;
         // Where the bytes are that the next filter gets: the caller's, or in `here`.
         let mut begun = false;
@@ -288,9 +290,9 @@ fn undoing(filter: &dyn Filter, before: usize, after: usize) -> zonda_trace::Spa
 fn undo<'a>(
     active: &[Active<'_>],
     stored: &'a [u8],
-    scratch: &'a mut Scratch,
+    scratch: &'a mut FilterBuffers,
 ) -> Result<&'a [u8], FilterError> {
-    let Scratch { here, there } = scratch;
+    let FilterBuffers { here, there } = scratch;
     // The bytes so far: the first `len` of `stored`, or of `here`.
     let (mut begun, mut len) = (false, stored.len());
     for step in active.iter().rev() {
@@ -378,7 +380,7 @@ mod tests {
     }
 
     fn decode(pipeline: &Pipeline, stored: &[u8], mask: u32) -> Result<Vec<u8>, FilterError> {
-        let mut scratch = Scratch::default();
+        let mut scratch = FilterBuffers::default();
         let mut out = vec![0xaa; 40];
         let result = pipeline.decode(stored, mask, &mut scratch, &mut out).map(|()| out);
         let other = match pipeline.decode_shuffled(stored, mask, &mut scratch) {
@@ -399,7 +401,7 @@ mod tests {
 
     fn encode(pipeline: &Pipeline, raw: &[u8]) -> Result<(Vec<u8>, u32), FilterError> {
         let mut stored = vec![1, 2, 3];
-        let mask = pipeline.encode(raw, &mut Scratch::default(), &mut stored)?;
+        let mask = pipeline.encode(raw, &mut FilterBuffers::default(), &mut stored)?;
         Ok((stored, mask))
     }
 
@@ -472,7 +474,7 @@ mod tests {
 
     #[test]
     fn only_a_shuffle_of_the_elements_is_left_to_the_caller() {
-        let mut scratch = Scratch::default();
+        let mut scratch = FilterBuffers::default();
         for (size, left) in [(2, true), (4, false), (1, false)] {
             let made = pipeline(&[spec(2, true, &[size]), spec(1, true, &[5])]);
             let (stored, _) = encode(&made, &raw()).unwrap();
@@ -486,7 +488,7 @@ mod tests {
     fn a_chunk_that_no_memory_holds_is_an_error() {
         let shape = ChunkShape { dims: vec![u64::MAX, 3], elem_size: 8 };
         let made = Pipeline::new(&[spec(1, true, &[1])], shape, &|_| None);
-        let mut scratch = Scratch::default();
+        let mut scratch = FilterBuffers::default();
         let result = made.decode_shuffled(&[0; 10], 0, &mut scratch);
         assert!(matches!(result, Err(FilterError::Shape { .. })));
     }
@@ -499,7 +501,7 @@ mod tests {
             let made = Pipeline::new(&[spec(2, true, &[1]), filter], shape.clone(), &|_| None);
             let (stored, mask) = encode(&made, &[7; 1000]).unwrap();
             assert_eq!(mask, 0);
-            let mut scratch = Scratch::default();
+            let mut scratch = FilterBuffers::default();
             let result = made.decode_shuffled(&stored, 0, &mut scratch);
             assert!(
                 matches!(result, Err(FilterError::WrongLength { got: 1000, .. })),

@@ -258,7 +258,7 @@ impl ChunkWriter {
             let here = self.pending.get_mut(*id).filter(|pending| pending.elems.spilled.is_none());
             if let Some(pending) = here {
                 space
-                    .own(ArrayId(pending.array), &mut pending.elems.bytes)
+                    .before_store(ArrayId(pending.array), &mut pending.elems.bytes)
                     .map_err(ChunkError::Table)?;
             }
         }

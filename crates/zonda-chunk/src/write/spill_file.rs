@@ -30,7 +30,7 @@ impl SpillFile for File {
 }
 
 /// The spills of all writers of the process.
-static STORES: Global<Vec<Weak<SpillStore>>> = Global::new(Rank::Scratches, Vec::new(), Vec::new);
+static STORES: Global<Vec<Weak<SpillStore>>> = Global::new(Rank::Spills, Vec::new(), Vec::new);
 
 /// The device that a file is on.
 fn device_of(path: &Path) -> Option<u64> {
@@ -75,7 +75,7 @@ impl SpillStore {
             pid: zonda_runtime::fork::process_id(),
             device: device_of(path),
             engine: Arc::clone(engine),
-            bytes: RwLock::ranked(Rank::Scratch, SpillContent::File(file)),
+            bytes: RwLock::ranked(Rank::Spill, SpillContent::File(file)),
         });
         let mut all = STORES.lock();
         all.retain(|other| other.strong_count() > 0);

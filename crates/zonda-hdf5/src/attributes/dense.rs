@@ -20,7 +20,7 @@ use crate::fractal_heap::{GrowingHeap, HeapParams};
 use crate::message::AttributeInfo;
 use crate::sohm::HEAP_ID_LEN;
 use crate::tuning::{REMOVED_ATTRIBUTES_BYTES, REMOVED_ATTRIBUTES_DIVISOR};
-use crate::{File, FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
+use crate::{File, FileAddr, FileRange, HdfError, NewBlocks, Result, Sizes, Writer};
 
 /// The creation index of attributes in records where their object keeps none.
 const NO_ORDER: u32 = 0xffff;
@@ -123,7 +123,7 @@ impl DenseAttributes {
         attributes: &[NewAttribute<'_>],
         info: &AttributeInfo,
         sizes: Sizes,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
     ) -> Result<DenseAttributes> {
         let mut heap = GrowingHeap::new(&HeapParams::ATTRIBUTES, sizes, fresh)?;
         let mut next = u32::from(info.max_creation_index.unwrap_or(0));
@@ -201,7 +201,7 @@ impl DenseAttributes {
         name: &[u8],
         message: &[u8],
         stays_in_place: bool,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
     ) -> Result<()> {
         let before = self.take(name);
         let id = put(&mut self.heap, message, self.sizes, fresh)?;
@@ -245,7 +245,7 @@ impl DenseAttributes {
     ///
     /// # Errors
     /// As [`DenseAttributes::new`].
-    pub fn write(&mut self, fresh: &mut Fresh<'_>) -> Result<DenseChange> {
+    pub fn write(&mut self, fresh: &mut NewBlocks<'_>) -> Result<DenseChange> {
         let mut freed = Vec::new();
         let heap_header = self.heap.write(fresh, &mut freed)?;
         self.info.heap = Some(self.heap.addr());
@@ -277,7 +277,7 @@ fn put(
     heap: &mut GrowingHeap,
     message: &[u8],
     sizes: Sizes,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
 ) -> Result<HeapObjectId> {
     let mut id = Writer::with_room(ATTRIBUTE, sizes, HEAP_ID_LEN);
     heap.put(message, &mut id, fresh)?;
@@ -294,7 +294,7 @@ pub fn write_dense(
     attributes: &[Attribute],
     info: &AttributeInfo,
     sizes: Sizes,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
 ) -> Result<AttributeInfo> {
     let mut messages = EncodedMessages::new(ATTRIBUTE, sizes);
     for attribute in attributes {

@@ -1,7 +1,7 @@
 //! A tree that is written whole from all its records.
 
 use super::record_tree::{RecordTree, TreeRecord};
-use crate::{FileAddr, Fresh, Result, Sizes, Writer};
+use crate::{FileAddr, NewBlocks, Result, Sizes, Writer};
 
 /// A record in encoded form.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub fn build(
     record_len: u16,
     records: &[u8],
     sizes: Sizes,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
 ) -> Result<FileAddr> {
     let width = usize::from(record_len).max(1);
     let records = records.chunks_exact(width).map(RawRecord).collect();
@@ -133,7 +133,7 @@ mod tests {
             assert_eq!(count, 5000);
         }
         let mut space = crate::Space::new(0);
-        let mut fresh = Fresh::new(&mut space);
+        let mut fresh = NewBlocks::new(&mut space);
         for (record_len, count) in [(503, 1), (300, 2), (240, 5)] {
             let records = vec![0; record_len * count];
             let made = build(KIND, record_len as u16, &records, Sizes::EIGHT, &mut fresh);

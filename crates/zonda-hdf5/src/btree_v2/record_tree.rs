@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{MERGE_PERCENT, NODE_SIZE, SPLIT_PERCENT, TREE, TreeLayout, header_len};
-use crate::{FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
+use crate::{FileAddr, FileRange, HdfError, NewBlocks, Result, Sizes, Writer};
 
 /// A record of a tree.
 pub(crate) trait TreeRecord: Clone {
@@ -371,7 +371,7 @@ impl<R: TreeRecord> RecordTree<R> {
     /// [`HdfError::TooLarge`] where the file would become too long.
     pub(crate) fn write(
         &mut self,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
         freed: &mut Vec<FileRange>,
     ) -> Result<FileAddr> {
         if let Some(addr) = self.header.filter(|_| !self.is_changed) {
@@ -399,7 +399,7 @@ impl<R: TreeRecord> RecordTree<R> {
         &self,
         node: &mut Arc<RecordNode<R>>,
         level: usize,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
     ) -> Result<FileAddr> {
         if let Some(addr) = node.addr {
             return Ok(addr);

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::btree_v2::{RecordTree, TreeRecord, record_type};
 use crate::checksum::lookup3;
-use crate::{FileAddr, FileRange, Fresh, HdfError, Result, Sizes, Writer};
+use crate::{FileAddr, FileRange, HdfError, NewBlocks, Result, Sizes, Writer};
 
 /// Types of ids, as their first byte has them.
 const HUGE_ID: u8 = 0x10;
@@ -88,7 +88,7 @@ pub fn build(
     objects: &[&[u8]],
     params: &HeapParams,
     sizes: Sizes,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
 ) -> Result<BuiltHeap> {
     let mut heap = GrowingHeap::new(params, sizes, fresh)?;
     let mut ids = Writer::new(OBJECT, sizes);
@@ -134,7 +134,7 @@ impl GrowingHeap {
     pub(crate) fn new(
         params: &HeapParams,
         sizes: Sizes,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
     ) -> Result<GrowingHeap> {
         let header_len = plain_header_len(sizes).saturating_add(4);
         let addr = fresh.space().alloc_in_sector(header_len)?;
@@ -166,7 +166,7 @@ impl GrowingHeap {
         &mut self,
         object: &[u8],
         ids: &mut Writer,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
     ) -> Result<()> {
         self.is_changed = true;
         let (start, len) = (ids.len(), object.len());
@@ -198,7 +198,7 @@ impl GrowingHeap {
     /// As [`build`].
     pub(crate) fn write(
         &mut self,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
         freed: &mut Vec<FileRange>,
     ) -> Result<Option<(FileAddr, Vec<u8>)>> {
         if !std::mem::take(&mut self.is_changed) {
@@ -332,7 +332,7 @@ impl ManagedBlocks {
     fn put(
         &mut self,
         object: &[u8],
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
         dropped: &mut Vec<FileRange>,
     ) -> Result<u64> {
         let len = object.len() as u64;
@@ -374,7 +374,7 @@ impl ManagedBlocks {
 
     /// Gives the last block to `fresh`, with zeros behind its objects, unless the file has it as it
     /// is.
-    fn end(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<FileRange>) -> Result<()> {
+    fn end(&mut self, fresh: &mut NewBlocks<'_>, dropped: &mut Vec<FileRange>) -> Result<()> {
         let Some(block) = self.direct.last_mut().filter(|_| !self.last_is_there) else {
             return Ok(());
         };
@@ -394,7 +394,7 @@ impl ManagedBlocks {
     /// Gives all that changed to `fresh`.
     fn write(
         &mut self,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
         dropped: &mut Vec<FileRange>,
     ) -> Result<ManagedSummary> {
         self.end(fresh, dropped)?;
@@ -427,7 +427,7 @@ impl ManagedBlocks {
         &mut self,
         offset: u64,
         rows: u32,
-        fresh: &mut Fresh<'_>,
+        fresh: &mut NewBlocks<'_>,
         dropped: &mut Vec<FileRange>,
     ) -> Result<FileAddr> {
         let mut block = Writer::new(INDIRECT, self.sizes);
@@ -509,7 +509,7 @@ impl HugeObjects {
     }
 
     /// Puts an object into the file, and its address or number into its id.
-    fn put(&mut self, object: &[u8], id: &mut Writer, fresh: &mut Fresh<'_>) -> Result<()> {
+    fn put(&mut self, object: &[u8], id: &mut Writer, fresh: &mut NewBlocks<'_>) -> Result<()> {
         let len = object.len() as u64;
         let addr = fresh.put(object.to_vec())?;
         self.places.push((addr, len));

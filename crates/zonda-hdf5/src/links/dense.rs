@@ -5,7 +5,7 @@ use crate::btree_v2::{self, record_type};
 use crate::dense::{EncodedMessages, by_name, extents};
 use crate::fractal_heap::{self, HeapParams};
 use crate::message::{Link, LinkInfo};
-use crate::{File, FileAddr, Fresh, HdfError, Result, Sizes, Writer};
+use crate::{File, FileAddr, HdfError, NewBlocks, Result, Sizes, Writer};
 
 /// Bytes of an id in the heap of a group.
 const ID_LEN: u16 = 7;
@@ -23,7 +23,7 @@ pub fn write_dense(
     links: &[Link],
     info: &LinkInfo,
     sizes: Sizes,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
 ) -> Result<LinkInfo> {
     let mut messages = EncodedMessages::new(GROUP, sizes);
     for link in links {

@@ -7,15 +7,15 @@ use crate::{File, FileAddr, Result};
 
 /// Structures that have an address and are not written yet. Nothing in the file refers to them.
 #[derive(Debug)]
-pub struct Fresh<'a> {
+pub struct NewBlocks<'a> {
     space: &'a mut Space,
     blocks: Vec<(FileAddr, Vec<u8>)>,
 }
 
-impl<'a> Fresh<'a> {
+impl<'a> NewBlocks<'a> {
     /// Nothing so far.
-    pub fn new(space: &'a mut Space) -> Fresh<'a> {
-        Fresh { space, blocks: Vec::new() }
+    pub fn new(space: &'a mut Space) -> NewBlocks<'a> {
+        NewBlocks { space, blocks: Vec::new() }
     }
 
     /// The space that they are given.
@@ -59,7 +59,7 @@ impl<'a> Fresh<'a> {
     /// # Errors What the storage reports. Nothing is lost then: the next call writes what this one
     /// could not, so that a caller need not keep what it has put.
     pub fn write(self, file: &File) -> Result<()> {
-        let Fresh { space, blocks } = self;
+        let NewBlocks { space, blocks } = self;
         space.unwritten.extend(blocks);
         space.unwritten.sort_by_key(|(addr, _)| *addr);
         let mut ranges = Vec::with_capacity(space.unwritten.len());

@@ -158,11 +158,11 @@ fn what_could_not_be_written_goes_with_the_next() {
     let storage = Arc::new(Fault::new(Arc::clone(&memory), fault));
     let file = File::bare(storage, crate::Sizes::EIGHT, crate::Limits::default());
     let mut space = Space::new(16);
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
     fresh.put(vec![1; 8]).unwrap();
     assert!(fresh.write(&file).is_err());
     assert!(!space.is_written());
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
     fresh.put(vec![2; 8]).unwrap();
     fresh.write(&file).unwrap();
     assert!(space.is_written());

@@ -7,7 +7,7 @@ use super::{EntryTarget, SymbolTableEntry, encode_node, most_entries, node_space
 use crate::btree_v1::{NodeShape, NodeType};
 use crate::local_heap::NewLocalHeap;
 use crate::message::{Link, LinkTarget, SymbolTableMessage};
-use crate::{FileAddr, Fresh, HdfError, Result, Superblock};
+use crate::{FileAddr, HdfError, NewBlocks, Result, Superblock};
 
 const TABLE: &str = "symbol table";
 
@@ -32,7 +32,7 @@ struct PlacedNode {
 pub fn write_symbol_table(
     links: &[Link],
     superblock: &Superblock,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
 ) -> Result<SymbolTableMessage> {
     let mut links: Vec<&Link> = links.iter().collect();
     links.sort_by(|a, b| a.name.cmp(&b.name));
@@ -67,7 +67,7 @@ pub fn write_symbol_table(
 fn write_tree(
     mut children: Vec<PlacedNode>,
     superblock: &Superblock,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
 ) -> Result<FileAddr> {
     let shape = shape(superblock);
     let mut level = 0u8;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::walk::UsageWalk;
-use super::{Extent, ExtentKind};
+use super::{ExtentKind, UsedExtent};
 use crate::btree_v1::NodeType;
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::chunk_index::ChunkIndex;
@@ -65,7 +65,7 @@ impl UsageWalk<'_> {
                 unused = unused.saturating_add(chunk_bytes.saturating_sub(inside));
             }
             let (kind, owner) = (ExtentKind::Chunks, Some(owner));
-            usage.claim(Extent { at: chunk.at, len: chunk.len, kind, owner });
+            usage.claim(UsedExtent { at: chunk.at, len: chunk.len, kind, owner });
         })?;
         let of = self.usage.objects.entry(owner).or_default();
         (of.n_chunks, of.n_jumps, of.unused_bytes) = (n_chunks, n_jumps, unused);

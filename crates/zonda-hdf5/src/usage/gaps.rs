@@ -1,6 +1,6 @@
 //! Collections of the global heap, found in the gaps between other extents.
 
-use super::{Extent, ExtentKind, Usage};
+use super::{ExtentKind, FileUsage, UsedExtent};
 use crate::File;
 use crate::tuning::{GAP_SEARCH_BYTES, GAP_SEARCH_MAX_BYTES};
 
@@ -9,7 +9,7 @@ const BEGINS: [u8; 8] = *b"GCOL\x01\0\0\0";
 /// Bytes of the shortest collection.
 const LEAST: u64 = 4096;
 
-pub(super) fn find_collections(file: &File, usage: &mut Usage) {
+pub(super) fn find_collections(file: &File, usage: &mut FileUsage) {
     let gaps: Vec<(u64, u64)> = usage.gaps().filter(|&(_, len)| len >= LEAST).collect();
     let mut left = GAP_SEARCH_MAX_BYTES;
     for (at, len) in gaps {
@@ -22,7 +22,7 @@ pub(super) fn find_collections(file: &File, usage: &mut Usage) {
 }
 
 /// Looks for collections from byte `at` to byte `end`, which begin at multiples of 8.
-fn search(file: &File, usage: &mut Usage, mut at: u64, end: u64) -> crate::Result<()> {
+fn search(file: &File, usage: &mut FileUsage, mut at: u64, end: u64) -> crate::Result<()> {
     let length = usize::from(file.sizes().length);
     let mut block = vec![0; GAP_SEARCH_BYTES];
     while at < end {
@@ -50,7 +50,7 @@ fn search(file: &File, usage: &mut Usage, mut at: u64, end: u64) -> crate::Resul
         let len = u64::from_le_bytes(size);
         let fits = len >= LEAST && at.checked_add(len).is_some_and(|behind| behind <= end);
         if fits {
-            usage.claim(Extent { at, len, kind: ExtentKind::GlobalHeap, owner: None });
+            usage.claim(UsedExtent { at, len, kind: ExtentKind::GlobalHeap, owner: None });
         }
         at = at.saturating_add(if fits { len } else { BEGINS.len() as u64 });
     }

@@ -1,12 +1,12 @@
 use super::*;
 
-fn extent(at: u64, len: u64, owner: u64) -> Extent {
-    Extent { at, len, kind: ExtentKind::Chunks, owner: Some(FileAddr(owner)) }
+fn extent(at: u64, len: u64, owner: u64) -> UsedExtent {
+    UsedExtent { at, len, kind: ExtentKind::Chunks, owner: Some(FileAddr(owner)) }
 }
 
 #[test]
 fn what_touches_is_put_together_and_gaps_are_the_rest() {
-    let mut usage = Usage { file_bytes: 100, ..Usage::default() };
+    let mut usage = FileUsage { file_bytes: 100, ..FileUsage::default() };
     for (at, len, owner) in [(40, 10, 1), (10, 10, 1), (20, 10, 1), (30, 10, 2), (0, 0, 1)] {
         usage.claim(extent(at, len, owner));
     }
@@ -21,7 +21,7 @@ fn what_touches_is_put_together_and_gaps_are_the_rest() {
 
 #[test]
 fn overlaps_are_found_under_long_extents() {
-    let mut usage = Usage { file_bytes: 100, ..Usage::default() };
+    let mut usage = FileUsage { file_bytes: 100, ..FileUsage::default() };
     for (at, len, owner) in [(0, 50, 1), (10, 10, 2), (30, 30, 3), (60, 10, 4)] {
         usage.claim(extent(at, len, owner));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::{Extent, ExtentKind, Usage};
+use super::{ExtentKind, FileUsage, UsedExtent};
 use crate::attributes;
 use crate::btree_v1::{self, BtreeV1Node, NodeType};
 use crate::btree_v2::{BtreeV2, record_type};
@@ -37,14 +37,14 @@ fn nobody_needs(message: &Message) -> bool {
 
 pub(super) struct UsageWalk<'a> {
     pub(super) file: &'a Arc<File>,
-    pub(super) usage: Usage,
+    pub(super) usage: FileUsage,
     seen: HashSet<FileAddr>,
     pending: Vec<FileAddr>,
 }
 
 impl<'a> UsageWalk<'a> {
     pub(super) fn new(file: &'a Arc<File>) -> UsageWalk<'a> {
-        let usage = Usage { file_bytes: file.len(), ..Usage::default() };
+        let usage = FileUsage { file_bytes: file.len(), ..FileUsage::default() };
         UsageWalk { file, usage, seen: HashSet::new(), pending: Vec::new() }
     }
 
@@ -73,7 +73,7 @@ impl<'a> UsageWalk<'a> {
         len: u64,
     ) {
         let at = self.file.position(addr);
-        self.usage.claim(Extent { at, len, kind, owner });
+        self.usage.claim(UsedExtent { at, len, kind, owner });
     }
 
     fn claim_all(
@@ -107,7 +107,7 @@ impl<'a> UsageWalk<'a> {
             }),
             _ => offset.saturating_mul(4).saturating_add(16),
         };
-        let user_block = Extent { at: 0, len: base, kind: ExtentKind::UserBlock, owner: None };
+        let user_block = UsedExtent { at: 0, len: base, kind: ExtentKind::UserBlock, owner: None };
         self.usage.claim(user_block);
         self.claim(ExtentKind::Superblock, None, FileAddr(0), len);
         if let Some(addr) = superblock.driver_info {

@@ -65,7 +65,7 @@ pub(super) fn fill(
             put(store, &at, dims, extent, element, |slab, src| {
                 let encode = Encode::Raw { elem_size: element.len() };
                 let mut elements = src.to_vec();
-                room.own(*array, &mut elements).map_err(zonda_chunk::ChunkError::Table)?;
+                room.before_store(*array, &mut elements).map_err(zonda_chunk::ChunkError::Table)?;
                 chunks.put(*array, extent, slab, encode, &elements, &mut *room).map(|_| ())
             })?;
         }

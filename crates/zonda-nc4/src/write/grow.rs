@@ -28,9 +28,9 @@ pub(super) fn check<'s>(
     });
     match inside {
         Ok(()) => Ok(slab),
-        Err(zonda_slab::Misfit { axis, leaves }) => {
+        Err(zonda_slab::AxisOutOfBounds { axis, why }) => {
             let len = len(axis);
-            let code = if len.is_some() { leaves.into() } else { NcError::HdfErr };
+            let code = if len.is_some() { why.into() } else { NcError::HdfErr };
             Err(Misfit::new(code, &slab, axis, len))
         }
     }

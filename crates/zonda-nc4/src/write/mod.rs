@@ -48,7 +48,7 @@ pub(crate) use atts::{draft_fill, get_owned};
 pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub(crate) use links::committed_name;
-pub use raw::NeverWritten;
+pub use raw::UnwrittenElements;
 pub use reopen::{recover, recover_of};
 pub use settings::MOST_FILTER_PARAMS;
 pub(crate) use store::{Stores, VarStore};

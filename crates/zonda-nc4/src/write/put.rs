@@ -90,7 +90,7 @@ impl Nc4File {
             Err(misfit) => misfit.into(),
             Ok(_) => {
                 let why = "the file was opened for reading only";
-                Fault::explained(NcError::HdfErr, why)
+                Fault::because(NcError::HdfErr, why)
             }
         }
     }

@@ -15,12 +15,12 @@ use crate::details::as_stored;
 use crate::fault::{Fault, HdfResult, Outcome};
 use crate::file::hdf;
 use crate::model::{GroupId, Model};
-use crate::stored::Stored;
+use crate::stored::StorageUse;
 use crate::{Nc4Error, Nc4File, Result};
 
 /// What elements are that were never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NeverWritten {
+pub enum UnwrittenElements {
     /// Anything.
     Undefined,
     /// Zeros, as HDF5 has it where nobody gave a value.
@@ -70,11 +70,15 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::pipeline`].
-    pub fn never_written(&self, group: GroupId, var: VarId) -> Result<NeverWritten> {
+    pub fn never_written(&self, group: GroupId, var: VarId) -> Result<UnwrittenElements> {
         let (model, known) = self.var(group, var)?;
         if let Some(draft) = known.draft.as_deref() {
             let is_defined = !draft.no_fill;
-            return Ok(if is_defined { NeverWritten::Value } else { NeverWritten::Undefined });
+            return Ok(if is_defined {
+                UnwrittenElements::Value
+            } else {
+                UnwrittenElements::Undefined
+            });
         }
         let read = || -> HdfResult<_> {
             let details = self.details(known)?;
@@ -82,12 +86,12 @@ impl Nc4File {
         };
         let fill = read().map_err(|error| hdf(model.var_path(group, known), error))?;
         Ok(match fill {
-            Some(fill) if fill.undefined => NeverWritten::Undefined,
+            Some(fill) if fill.undefined => UnwrittenElements::Undefined,
             Some(fill) if fill.value.as_ref().is_some_and(|value| !value.is_empty()) => {
-                NeverWritten::Value
+                UnwrittenElements::Value
             }
-            Some(fill) if fill.fill_time == Some(FillTime::Never) => NeverWritten::Undefined,
-            _ => NeverWritten::Zeros,
+            Some(fill) if fill.fill_time == Some(FillTime::Never) => UnwrittenElements::Undefined,
+            _ => UnwrittenElements::Zeros,
         })
     }
 
@@ -294,7 +298,7 @@ impl Nc4File {
         model: &Model,
         group: GroupId,
         id: VarId,
-    ) -> Option<HdfResult<Stored>> {
+    ) -> Option<HdfResult<StorageUse>> {
         let (store, var) = (self.store(group, id)?, model.var(group, id)?);
         let elem = store.data.form.file_size as u64;
         let data_bytes = var.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
@@ -316,6 +320,6 @@ impl Nc4File {
                 chunks = Some((n, along.fold(1, u64::saturating_mul)));
             }
         }
-        Some(Ok(Stored { chunks, bytes, data_bytes }))
+        Some(Ok(StorageUse { chunks, bytes, data_bytes }))
     }
 }

@@ -118,7 +118,7 @@ fn check_chunk(sizes: &[u64], lens: &[Option<u64>], elem_size: u64) -> Outcome<(
         return Err(Fault::Explained(NcError::BadChunk, why));
     }
     if longer.is_some() || !is_short || !fits {
-        return Err(Fault::explained(
+        return Err(Fault::because(
             NcError::BadChunk,
             "the chunk would have 4 GiB or more; less is possible",
         ));
@@ -142,7 +142,7 @@ impl Definer<'_> {
         let is_scalar = self.rank_of_draft(of)? == 0;
         if shuffle {
             if is_scalar {
-                return Err(Fault::explained(NcError::Inval, SCALAR));
+                return Err(Fault::because(NcError::Inval, SCALAR));
             }
             self.add_filter(of, builtin(SHUFFLE, Vec::new()), true)?;
         }
@@ -161,7 +161,7 @@ impl Definer<'_> {
     pub(super) fn def_var_fletcher32(&mut self, of: VarRef, on: bool) -> Outcome<()> {
         let is_scalar = self.rank_of_draft(of)? == 0;
         if on && is_scalar {
-            return Err(Fault::explained(NcError::Inval, SCALAR));
+            return Err(Fault::because(NcError::Inval, SCALAR));
         }
         if on {
             self.add_filter(of, builtin(FLETCHER32, Vec::new()), true)?;
@@ -188,12 +188,12 @@ impl Definer<'_> {
         if storage != StorageRequest::Chunked && (!draft.filters.is_empty() || lens.contains(&None))
         {
             let why = "with filters or unlimited dimensions, only chunks are possible";
-            return Err(Fault::explained(NcError::Inval, why));
+            return Err(Fault::because(NcError::Inval, why));
         }
         let mut checked = Ok(());
         match storage {
             StorageRequest::Chunked if rank == 0 => {
-                return Err(Fault::explained(NcError::Inval, "a scalar has no chunks"));
+                return Err(Fault::because(NcError::Inval, "a scalar has no chunks"));
             }
             StorageRequest::Chunked => {
                 draft.storage = storage;
@@ -349,11 +349,11 @@ impl Definer<'_> {
         let known = self.var(of)?;
         // What lies in the heap is not filtered, only where it is. Releases since 4.9.3 accept that.
         if !self.is_fixed_size(known.nc_type) && answers_as() < ANY_TYPE_FILTERED {
-            return Err(Fault::explained(NcError::Filter, "strings and sequences have no filters"));
+            return Err(Fault::because(NcError::Filter, "strings and sequences have no filters"));
         }
         refuse_if(!self.is_defining(), NcError::InDefine)?;
         if known.dims.is_empty() {
-            return Err(Fault::explained(NcError::Inval, SCALAR));
+            return Err(Fault::because(NcError::Inval, SCALAR));
         }
         let dim_len = |&id| self.model.dim(id).map(|dim| dim.len).filter(|&len| len > 0);
         let elems = known.dims.iter().filter_map(dim_len);
@@ -408,7 +408,7 @@ fn check_params(draft: &VarDraft, id: u16, params: &[u32], elems: u64) -> Outcom
             Err(Fault::Explained(NcError::Inval, why))
         }
         (DEFLATE, &[_]) if has(SZIP) => {
-            Err(Fault::explained(NcError::Inval, "deflate and szip are not possible at once"))
+            Err(Fault::because(NcError::Inval, "deflate and szip are not possible at once"))
         }
         (SZIP, &[_, pixels]) => {
             let is_bad = pixels == 0 || pixels % 2 == 1 || pixels > MOST_PIXELS;

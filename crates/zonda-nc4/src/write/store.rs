@@ -10,7 +10,9 @@ use zonda_chunk::{
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_hdf5::message::{ChunkedLayout, DataLayout};
-use zonda_hdf5::{ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapWriter, Space, TreeCommit};
+use zonda_hdf5::{
+    ChunkLocation, ChunkTree, File, FileAddr, HeapWriter, NewBlocks, Space, TreeCommit,
+};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::Span;
 use zonda_storage::StorageError;
@@ -206,7 +208,7 @@ impl Writing {
             if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
                 let mut tree = tree.0.write();
                 if tree.is_dirty() {
-                    let mut fresh = Fresh::new(&mut *space);
+                    let mut fresh = NewBlocks::new(&mut *space);
                     let commit = tree.commit(&mut fresh, often)?;
                     trees.nodes.extend(fresh.into_blocks());
                     let all = &mut trees.in_place;
@@ -389,7 +391,7 @@ impl Allocate for FileSpace<'_> {
         }
     }
 
-    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
+    fn before_store(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
         let Some(copies) = self.copies.get(&array) else { return Ok(()) };
         Ok(copies.own(chunk, self.heap, self.space, self.file)?)
     }

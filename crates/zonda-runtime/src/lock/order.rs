@@ -93,9 +93,9 @@ ranks! {
     /// The copy beside a file.
     Sidecars,
     /// The files without a name in which chunks wait.
-    Scratches,
+    Spills,
     /// One such file.
-    Scratch,
+    Spill,
     /// Which caches share pages, and which of them a file has.
     Sharing,
     /// Whether a cache with a thread still lives.

@@ -167,7 +167,7 @@ impl Broker {
 
     /// What is taken now of each kind, and the most that was.
     #[must_use]
-    pub fn held(&self) -> [MemoryUse; Kind::COUNT] {
+    pub fn memory_use(&self) -> [MemoryUse; Kind::COUNT] {
         Kind::ALL.map(|kind| {
             let KindUse { now, most } = &self.kinds[kind as usize];
             let bytes = now.load(Ordering::Relaxed);

@@ -137,7 +137,7 @@ fn counters_tell_who_has_what() {
     broker.give_back(Kind::Incomplete, 100);
     broker.turn(Kind::Queues, Kind::Spare, 7);
     assert!(broker.take(Kind::Pages, 43) && !broker.take(Kind::Pages, 1));
-    let held = broker.held();
+    let held = broker.memory_use();
     let of = |kind: Kind| held[kind as usize];
     assert_eq!((of(Kind::Incomplete).bytes, of(Kind::Incomplete).most), (50, 150));
     assert_eq!((of(Kind::Queues).bytes, of(Kind::Queues).most), (0, 7));
@@ -155,7 +155,7 @@ fn what_a_parent_has_leaves_its_child_the_whole_limit() {
     held.in_child(Child { is_quiet: true });
     held.give_back();
     // What was accepted is of no use to it.
-    assert_eq!((broker.held()[Kind::Queues as usize].bytes, broker.in_use()), (0, 120));
+    assert_eq!((broker.memory_use()[Kind::Queues as usize].bytes, broker.in_use()), (0, 120));
     assert!(broker.take(Kind::Pages, 100) && !broker.take(Kind::Pages, 1));
     // The child closes what it inherited: it has one limit, and not what its parent had beside it.
     broker.give_back(Kind::Incomplete, 120);
@@ -184,6 +184,6 @@ fn threads_keep_to_the_limit_together() {
         }
     });
     assert_eq!(broker.in_use(), 0);
-    assert_eq!(broker.held().map(|held| held.bytes), [0; Kind::COUNT]);
+    assert_eq!(broker.memory_use().map(|held| held.bytes), [0; Kind::COUNT]);
     assert!(broker.take(Kind::Pages, broker.limit()));
 }

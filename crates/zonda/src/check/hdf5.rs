@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use zonda_nc4::{Extent, Nc4Error, Usage};
+use zonda_nc4::{FileUsage, Nc4Error, UsedExtent};
 
 use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
@@ -29,15 +29,15 @@ pub(super) fn check(
 }
 
 /// What the walk over all structures found.
-fn structure(file: &Dataset, usage: &Usage, notes: &mut Notes) {
+fn structure(file: &Dataset, usage: &FileUsage, notes: &mut Notes) {
     let paths = file.object_paths();
     for fault in &usage.faults {
         let object = fault.owner.and_then(|owner| paths.get(&owner.0));
         let error = Nc4Error::Hdf { object: "/".to_owned(), error: fault.error.clone() };
         notes.error(object.map(String::as_str), &error.into());
     }
-    let owner = |extent: &Extent| extent.owner.and_then(|owner| paths.get(&owner.0)).cloned();
-    let named = |extent: &Extent| match owner(extent) {
+    let owner = |extent: &UsedExtent| extent.owner.and_then(|owner| paths.get(&owner.0)).cloned();
+    let named = |extent: &UsedExtent| match owner(extent) {
         Some(path) => format!("{} of {path}", extent.kind.name()),
         None => extent.kind.name().to_owned(),
     };

@@ -131,7 +131,7 @@ pub fn check(
     let mut checked = Checked { file_bytes, ..Checked::default() };
     // Of a classic file everything hangs on the header, so what can be told of it is told by the whole.
     let opened = match detect(path)? {
-        Detected::Hdf5 => Dataset::open_damaged(path, Damaged::PassOver),
+        Detected::Hdf5 => Dataset::open_damaged(path, Damaged::Skip),
         Detected::Classic(_) | Detected::Hdf4 | Detected::Other(_) | Detected::Unknown => {
             Dataset::open(path, &OpenOptions::default())
         }

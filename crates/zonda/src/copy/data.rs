@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zonda_format::{StorageKind, Values};
 use zonda_model::{Hyperslab, NcError, memory};
-use zonda_nc4::NeverWritten;
+use zonda_nc4::UnwrittenElements;
 
 use super::ahead;
 use super::box_read::{indices, read_box, to_len};
@@ -227,11 +227,13 @@ impl Transfer<'_> {
         let mut a = memory::filled(made.var.elem, 0)?;
         let mut b = a.clone();
         match (old, new) {
-            (NeverWritten::Undefined, _) | (_, NeverWritten::Undefined) => return Ok(old == new),
-            (NeverWritten::Value, _) => {
+            (UnwrittenElements::Undefined, _) | (_, UnwrittenElements::Undefined) => {
+                return Ok(old == new);
+            }
+            (UnwrittenElements::Value, _) => {
                 self.source.fill_value(from, &mut Pieces::default(), &mut a)?
             }
-            (NeverWritten::Zeros, _) => {}
+            (UnwrittenElements::Zeros, _) => {}
         }
         self.target.fill_value(to, &mut Pieces::default(), &mut b)?;
         Ok(a == b)

@@ -9,7 +9,7 @@ use zonda_format::{
     VarInfo, VarRef,
 };
 use zonda_model::{Answer, DimId, NcError, memory};
-use zonda_nc4::NeverWritten;
+use zonda_nc4::UnwrittenElements;
 
 use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
@@ -135,7 +135,7 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
     if is_name && error.answer() == Answer::Request {
         return Error::answered(error.code(), Answer::Unrepresentable, text);
     }
-    error.retold(text)
+    error.with_other_text(text)
 }
 
 /// An error about something that was asked for: nothing is wrong with the file.
@@ -377,13 +377,13 @@ impl Definer<'_> {
         let of_source = self.source.hdf5(|file| Ok(file.never_written(from.group, from.var)?))?;
         let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, Pieces::default());
         match of_source {
-            NeverWritten::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
+            UnwrittenElements::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
                 return Ok(());
             }
-            NeverWritten::Value => self.source.fill_value(from, &mut pieces, &mut value)?,
+            UnwrittenElements::Value => self.source.fill_value(from, &mut pieces, &mut value)?,
             // Zeros are no fill value to netCDF, but somebody may read them.
-            NeverWritten::Zeros if self.is_waste(from)? && !var.has_pointers => {}
-            NeverWritten::Zeros | NeverWritten::Undefined => {
+            UnwrittenElements::Zeros if self.is_waste(from)? && !var.has_pointers => {}
+            UnwrittenElements::Zeros | UnwrittenElements::Undefined => {
                 let can_be = info.no_fill && var.nc_type != NC_STRING;
                 return if can_be { target.def_var_fill_values(id, true, None) } else { Ok(()) };
             }

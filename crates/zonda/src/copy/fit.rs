@@ -102,7 +102,7 @@ impl Misfits {
         if more > 0 {
             text.push_str(&format!("; and {more} more"));
         }
-        Err(Error::told(code, text))
+        Err(Error::with_text(code, text))
     }
 }
 
@@ -132,14 +132,14 @@ fn check_names(tree: &Tree) -> Result<()> {
     for dim in &tree.dims {
         if !names.insert((dim.group, &dim.name)) {
             let text = format!("two dimensions would be called {:?}", shown(&dim.name));
-            return Err(Error::told(NcError::NameInUse, text));
+            return Err(Error::with_text(NcError::NameInUse, text));
         }
     }
     let mut names = BTreeSet::new();
     for ty in &tree.types {
         if !names.insert((ty.group, &ty.name)) {
             let text = format!("two types would be called {:?}", shown(&ty.name));
-            return Err(Error::told(NcError::NameInUse, text));
+            return Err(Error::with_text(NcError::NameInUse, text));
         }
     }
     Ok(())

@@ -81,7 +81,7 @@ impl Progress<'_> {
         const EINTR: i32 = 4;
         match progress(self) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
+            ControlFlow::Break(()) => Err(Error::with_text(NcError::System(EINTR), "interrupted")),
         }
     }
 }
@@ -252,7 +252,7 @@ fn run(
     // Over the empty file that is there.
     let create = CreateOptions { format, ..CreateOptions::default() };
     let made = Dataset::create(temporary.working_path(), &create);
-    let file = made.map_err(|error| error.anew_at(target))?;
+    let file = made.map_err(|error| error.at_instead(target))?;
     // What is wrong with the source is said of it. The target has no name of its own so far: what is wrong
     // with it is said of the one it is to have.
     let of_source =
@@ -262,8 +262,8 @@ fn run(
     let done = fill(source, (&file, path), &tree, by, progress, &mut copied);
     done.and_then(|()| file.close()).map_err(|error| {
         match of_source.contains(&error.answer()) {
-            true => error.anew_at(source.path()),
-            false => error.anew_at(target),
+            true => error.at_instead(source.path()),
+            false => error.at_instead(target),
         }
     })?;
     temporary.finish()?;
@@ -351,5 +351,5 @@ fn refuse_storage(options: &CopyOptions, format: Format) -> Result<()> {
     }
     let kind = if let Format::Other(other) = format { other.name } else { "classic" };
     let text = format!("{kind} files have no chunks, filters or precision to be given up");
-    Err(Error::told(NcError::NotNc4, text))
+    Err(Error::with_text(NcError::NotNc4, text))
 }

@@ -18,7 +18,7 @@ pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
                 let name = shown(pattern.text());
                 let text =
                     format!("{what} for variable {name}: no variable that is copied has this name");
-                return Err(Error::told(NcError::NotVar, text));
+                return Err(Error::with_text(NcError::NotVar, text));
             }
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
                     }
                     None => format!("chunks along dimension {dim}: there is no such dimension"),
                 };
-                return Err(Error::told(NcError::BadDim, text));
+                return Err(Error::with_text(NcError::BadDim, text));
             }
         }
     }

@@ -3,7 +3,7 @@
 use zonda_classic::Skipped;
 use zonda_format::GroupId;
 use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
-use zonda_nc4::NeverWritten;
+use zonda_nc4::UnwrittenElements;
 
 use super::box_read::to_len;
 use super::boxes::{Array, Walk, choose};
@@ -152,7 +152,7 @@ impl Transfer<'_> {
         let is_cut = |passed: &Skipped| matches!(passed, Skipped::Header(_));
         if classic.is_record && self.source.passed.iter().any(is_cut) {
             let text = "how long a record is cannot be told: the list of variables is not whole";
-            return Err(Error::told(NcError::Trunc, text));
+            return Err(Error::with_text(NcError::Trunc, text));
         }
         let last = |d: usize| start[d].saturating_add(count[d]).saturating_sub(1);
         let (first_inner, begin) = match classic.is_record {
@@ -167,7 +167,7 @@ impl Transfer<'_> {
             return Ok(());
         }
         let text = format!("data go to byte {end}, and the file ends at {len}");
-        Err(Error::told(NcError::Trunc, text))
+        Err(Error::with_text(NcError::Trunc, text))
     }
 
     /// Copies a box in smaller ones, since it cannot be read as a whole: each element that can be read
@@ -233,7 +233,7 @@ impl Transfer<'_> {
         }
         let (group, var) = (made.target.group, made.target.var);
         let never = self.target.hdf5(|file| Ok(file.never_written(group, var)?))?;
-        Ok(never != NeverWritten::Value)
+        Ok(never != UnwrittenElements::Value)
     }
 
     /// Gives a variable fill values, since nothing of it can be read.

@@ -213,7 +213,7 @@ fn runs(
 
 fn io_error(error: &io::Error) -> Error {
     let code = NcError::System(error.raw_os_error().unwrap_or(0));
-    Error::told(code, format!("elements on their way from chunk to chunk: {code}"))
+    Error::with_text(code, format!("elements on their way from chunk to chunk: {code}"))
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ fn shape(var: &VarDef, wanted: &[Option<u64>], old: Option<&Vec<usize>>) -> Resu
     }
     if bytes(&shape) > u64::from(u32::MAX) {
         let text = format!("variable {}: chunks of {shape:?} have 4 GiB or more", shown(&var.path));
-        return Err(Error::told(NcError::BadChunk, text));
+        return Err(Error::with_text(NcError::BadChunk, text));
     }
     Ok(shape)
 }

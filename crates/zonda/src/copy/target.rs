@@ -59,7 +59,7 @@ impl Temporary {
                     () => None,
                 };
                 if let Some((code, why)) = refused {
-                    return Err(Error::told(code, why).at(target));
+                    return Err(Error::with_text(code, why).at(target));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -68,7 +68,7 @@ impl Temporary {
         let folder = folder_of(&path);
         fs::metadata(folder).map_err(|error| at(folder, &error))?;
         if path.file_name().is_none() {
-            return Err(Error::told(NcError::Inval, "it has no name").at(target));
+            return Err(Error::with_text(NcError::Inval, "it has no name").at(target));
         }
         Temporary::named(path, replace)
     }
@@ -97,11 +97,11 @@ impl Temporary {
                 () => None,
             };
             if let Some((code, why)) = refused {
-                return Err(Error::told(code, why).at(target));
+                return Err(Error::with_text(code, why).at(target));
             }
         }
         if path.file_name().is_none() {
-            return Err(Error::told(NcError::Inval, "it has no name").at(target));
+            return Err(Error::with_text(NcError::Inval, "it has no name").at(target));
         }
         let mut made = Temporary::named(path, replace)?;
         // The name is ours; the format makes the folder.
@@ -115,7 +115,7 @@ impl Temporary {
         let old = self.temporary.with_extension("old");
         let is_there = self.path.exists();
         if is_there && !self.replace {
-            return Err(Error::told(NcError::Exist, "it exists").at(&self.path));
+            return Err(Error::with_text(NcError::Exist, "it exists").at(&self.path));
         }
         if is_there {
             fs::rename(&self.path, &old).map_err(|error| at(&self.path, &error))?;
@@ -154,7 +154,7 @@ impl Temporary {
             false => self.rename_to_new(),
         };
         named.map_err(|error| match error.raw_os_error() {
-            Some(EEXIST) => Error::told(NcError::Exist, "it exists").at(&self.path),
+            Some(EEXIST) => Error::with_text(NcError::Exist, "it exists").at(&self.path),
             _ => at(&self.path, &error),
         })?;
         self.finished = true;

@@ -331,7 +331,7 @@ fn find_group(source: &Dataset, path: &[u8]) -> Result<GroupId> {
         let found = source.in_group(group, |meta| meta.find_group(name))?;
         group = found.map_err(|_| {
             let text = format!("there is no group {}", shown(path));
-            Error::told(NcError::NoGrp, text).at(source.path())
+            Error::with_text(NcError::NoGrp, text).at(source.path())
         })?;
     }
     Ok(group)
@@ -450,7 +450,7 @@ impl GroupReader<'_> {
     fn atts(&mut self, meta: &Meta<'_>, owner: VarId, path: &[u8]) -> Result<Vec<AttDef>> {
         let all = |error: Error| {
             let text = format!("{}: its attributes: {error}", shown(path));
-            error.retold(text)
+            error.with_other_text(text)
         };
         let n = self.or_lost(path, meta.n_atts(owner).map_err(all))?.unwrap_or(0);
         let mut atts = Vec::with_capacity(n);
@@ -471,7 +471,7 @@ fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8], atts: Vec<AttDef>) -> Resu
     let path = joined(group, var.name);
     let fault = |what: &str, error: Error| {
         let text = format!("variable {}: {what}: {error}", shown(&path));
-        error.retold(text)
+        error.with_other_text(text)
     };
     let mut axes = Vec::with_capacity(var.dims.len());
     for (d, &dim) in var.dims.iter().enumerate() {
@@ -536,7 +536,7 @@ fn choose(
         let is_absent = || absent.iter().any(|path| pattern.matches(path));
         if !all().any(|var| pattern.matches(&var.path)) && !is_absent() {
             let text = format!("there is no variable {}", shown(pattern.text()));
-            return Err(Error::told(NcError::NotVar, text).at(source.path()));
+            return Err(Error::with_text(NcError::NotVar, text).at(source.path()));
         }
     }
     let mut chosen = BTreeSet::new();

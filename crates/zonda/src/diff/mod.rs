@@ -161,7 +161,7 @@ pub fn diff(
         if !trees.iter().flat_map(Tree::vars).any(|var| pattern.matches(&var.path)) {
             let name = String::from_utf8_lossy(pattern.text());
             let text = format!("there is no variable {name} in either file");
-            return Err(Error::told(NcError::NotVar, text));
+            return Err(Error::with_text(NcError::NotVar, text));
         }
     }
     for pattern in &options.ignore_attributes {
@@ -171,7 +171,7 @@ pub fn diff(
         if !of_groups.chain(of_vars).any(|att| pattern.matches_name(&att.name)) {
             let name = String::from_utf8_lossy(pattern.text());
             let text = format!("there is no attribute {name} in either file");
-            return Err(Error::told(NcError::NotAtt, text));
+            return Err(Error::with_text(NcError::NotAtt, text));
         }
     }
     let mut n = 0;

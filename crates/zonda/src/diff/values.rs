@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use zonda_format::StorageKind;
 use zonda_model::{ExtType, MemType, memory};
-use zonda_nc4::NeverWritten;
+use zonda_nc4::UnwrittenElements;
 use zonda_slab::unrank;
 
 use super::forms::ValueForm;
@@ -450,14 +450,14 @@ fn same_unwritten(pair: &VarPair<'_>) -> Result<bool> {
             Ok(file.never_written(var.group, var.var)?)
         })?;
         match unwritten {
-            NeverWritten::Value if pair.form.has_pointers() => return Ok(false),
-            NeverWritten::Value => {
+            UnwrittenElements::Value if pair.form.has_pointers() => return Ok(false),
+            UnwrittenElements::Value => {
                 let mut value = memory::filled(pair.vars[side].elem, 0)?;
                 file.fill_value(var, &mut Pieces::default(), &mut value)?;
                 fills[side] = Some(value);
             }
             // Whatever was meant, zeros are what is read.
-            NeverWritten::Zeros | NeverWritten::Undefined => {}
+            UnwrittenElements::Zeros | UnwrittenElements::Undefined => {}
         }
     }
     Ok(match &fills {

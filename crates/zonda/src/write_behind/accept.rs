@@ -160,7 +160,7 @@ impl WriteQueue {
         } else {
             self.accept_small(var, known, fit, given)?
         };
-        Ok(accepted.map(|converted| known.rules.told(fit.given, converted)))
+        Ok(accepted.map(|converted| known.rules.reported(fit.given, converted)))
     }
 
     fn accept_large(
@@ -420,7 +420,7 @@ impl<'a> AcceptablePut<'a> {
                     if zonda_trace::on() {
                         trace_accepted(self.var, fit.kept_bytes, *pending_bytes);
                     }
-                    Some(rules.told(fit.given, converted))
+                    Some(rules.reported(fit.given, converted))
                 });
             if kept.is_some() {
                 self.queue.n_accepted.fetch_add(1, Ordering::SeqCst);

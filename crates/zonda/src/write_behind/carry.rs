@@ -326,6 +326,6 @@ fn is_refusal(error: &Error) -> bool {
 /// What `work` gives; an error where it panics.
 fn unpanicked(work: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Error::explained(NcError::Internal, "a put that was accepted panicked"))
+        Err(Error::because(NcError::Internal, "a put that was accepted panicked"))
     })
 }

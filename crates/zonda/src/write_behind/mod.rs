@@ -156,7 +156,7 @@ struct PutFailure {
 
 impl PutFailure {
     fn error(&self) -> Error {
-        Error::told(self.code, self.text.clone())
+        Error::with_text(self.code, self.text.clone())
     }
 }
 

@@ -54,7 +54,7 @@ impl InquiryGuard<'_> {
             InquiryGuard::File(file) => Ok(&***file),
             InquiryGuard::View(view) => match view.as_ref() {
                 Some(view) => Ok(view.file()),
-                None => Err(Error::explained(NcError::Internal, "a view that is gone")),
+                None => Err(Error::because(NcError::Internal, "a view that is gone")),
             },
         }
     }

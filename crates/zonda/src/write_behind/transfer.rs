@@ -396,13 +396,13 @@ fn check_again<'a>(
 /// A transfer that has had its second step.
 #[cold]
 fn is_over() -> Error {
-    Error::explained(NcError::Inval, "the transfer was not checked, or has ended")
+    Error::because(NcError::Inval, "the transfer was not checked, or has ended")
 }
 
 /// What is checked is not what was begun.
 #[cold]
 fn other_variable() -> Error {
-    Error::explained(NcError::Inval, "the transfer was begun for another variable")
+    Error::because(NcError::Inval, "the transfer was begun for another variable")
 }
 
 /// A put into the file itself, which was taken for it.

@@ -8,7 +8,7 @@ pub(super) struct FilterOption {
     /// Path of the variable with `\` before special characters; `*` for all variables.
     vars: Vec<u8>,
     /// Number and parameters; `None` for no filters.
-    filter: Option<filter_text::Filter>,
+    filter: Option<filter_text::FilterIdAndParams>,
 }
 
 /// Reads `VAR&VAR,ID,PARAMETER,…|…` or `VAR,none`; `None` where it is malformed.
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Vec<FilterOption>> {
     if vars.is_empty() {
         return None;
     }
-    let filters: Vec<Option<filter_text::Filter>> = match rest.unwrap_or_default() {
+    let filters: Vec<Option<filter_text::FilterIdAndParams>> = match rest.unwrap_or_default() {
         none if none.eq_ignore_ascii_case(b"none") => vec![None],
         list => filter_text::list(list)?.1.into_iter().map(Some).collect(),
     };

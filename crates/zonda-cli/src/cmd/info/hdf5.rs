@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde::Serialize;
 use zonda::{
-    Dataset, ExtType, ExtentKind, FaultKind, FilterSpec, GroupId, Meta, NC_STRING, StorageKind,
-    Usage, VarId, VarRef,
+    Dataset, ExtType, ExtentKind, FaultKind, FileUsage, FilterSpec, GroupId, Meta, NC_STRING,
+    StorageKind, VarId, VarRef,
 };
 
 use super::facts::{
@@ -213,7 +213,7 @@ fn type_name(meta: &Meta<'_>, nc_type: i32) -> String {
 /// How a variable is stored, and the bytes of its data before filters.
 fn stored(
     file: &Dataset,
-    usage: Option<&Usage>,
+    usage: Option<&FileUsage>,
     var: VarRef,
     facts: &mut FileFacts,
 ) -> (StoredFacts, u64) {
@@ -257,7 +257,7 @@ fn stored(
 }
 
 impl SpaceFacts {
-    fn of(usage: &Usage) -> SpaceFacts {
+    fn of(usage: &FileUsage) -> SpaceFacts {
         let kinds = ExtentKind::ALL.map(|kind| (kind.name(), usage.bytes(|it| it == kind)));
         SpaceFacts {
             kinds: kinds.into_iter().filter(|&(_, bytes)| bytes > 0).collect(),

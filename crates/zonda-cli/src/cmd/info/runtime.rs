@@ -80,7 +80,7 @@ impl RuntimeFacts {
             ranks: machine.ranks(),
             ranks_told_by: machine.ranks.told_by,
             kinds_of_threads: KINDS.iter().map(ThreadFacts::of).collect(),
-            kinds_of_memory: memory::process().held().iter().map(MemoryFacts::of).collect(),
+            kinds_of_memory: memory::process().memory_use().iter().map(MemoryFacts::of).collect(),
         }
     }
 }

@@ -73,12 +73,12 @@ impl ListTest {
             order: info.tracked.then_some(order),
         });
         let new: Vec<_> = new.collect();
-        let mut fresh = Fresh::new(space);
+        let mut fresh = NewBlocks::new(space);
         let list = DenseAttributes::new(&new, info, Sizes::EIGHT, &mut fresh).unwrap();
         (list, write(&**storage, &fresh.into_blocks()))
     }
 
-    fn set(&mut self, name: &[u8], data: Vec<u8>, stays: bool, fresh: &mut Fresh<'_>) {
+    fn set(&mut self, name: &[u8], data: Vec<u8>, stays: bool, fresh: &mut NewBlocks<'_>) {
         self.list.set(name, &message(name, &data), stays, fresh).unwrap();
         let at = self.model.iter().position(|(known, _)| known == name);
         match at {
@@ -96,9 +96,9 @@ impl ListTest {
     }
 
     /// Changes the list and commits that.
-    fn step(&mut self, change: impl FnOnce(&mut ListTest, &mut Fresh<'_>)) {
+    fn step(&mut self, change: impl FnOnce(&mut ListTest, &mut NewBlocks<'_>)) {
         let mut space = std::mem::replace(&mut self.space, Space::new(0));
-        let mut fresh = Fresh::new(&mut space);
+        let mut fresh = NewBlocks::new(&mut space);
         change(self, &mut fresh);
         let DenseChange { mut heap_header, mut freed } = self.list.write(&mut fresh).unwrap();
         self.written += write(&*self.storage, &fresh.into_blocks());

@@ -60,7 +60,7 @@ impl RecordTreeTest {
 
     /// Writes the tree and looks at all of it.
     fn commit(&mut self) -> FileAddr {
-        let (mut fresh, mut freed) = (Fresh::new(&mut self.space), Vec::new());
+        let (mut fresh, mut freed) = (NewBlocks::new(&mut self.space), Vec::new());
         let addr = self.tree.write(&mut fresh, &mut freed).unwrap();
         let blocks = fresh.into_blocks();
         self.n_blocks = blocks.len();

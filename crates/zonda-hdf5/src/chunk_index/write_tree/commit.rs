@@ -21,7 +21,7 @@ use super::super::grid::Numbers;
 use super::node::{NodeEntries, StoredEntries, WriteLink, WriteNode};
 use super::node_loader::NodeLoader;
 use super::{ChunkTree, NAME};
-use crate::{FileAddr, Fresh, HdfError, Result, Writer};
+use crate::{FileAddr, HdfError, NewBlocks, Result, Writer};
 
 /// Bytes to be written, and their address.
 type FileBytes = (FileAddr, Vec<u8>);
@@ -52,7 +52,7 @@ impl ChunkTree {
     ///
     /// # Errors Damage in nodes that had to be read, [`HdfError::TooLarge`] for elements or a file
     /// beyond what numbers can say. Nothing refers to what `fresh` was given until then.
-    pub fn commit(&mut self, fresh: &mut Fresh<'_>, often: bool) -> Result<TreeCommit> {
+    pub fn commit(&mut self, fresh: &mut NewBlocks<'_>, often: bool) -> Result<TreeCommit> {
         let mut out = TreeCommit::default();
         let mut old = Vec::new();
         let far = self.loader.far();
@@ -131,7 +131,7 @@ impl StayPlanner<'_> {
 fn place(
     child: &mut WriteLink,
     len: u64,
-    fresh: &mut Fresh<'_>,
+    fresh: &mut NewBlocks<'_>,
     old: &mut Vec<FileAddr>,
 ) -> Result<()> {
     if child.moves() {
@@ -180,7 +180,7 @@ struct NodeWithNeighbours<'a> {
 
 struct TreeWriter<'a, 'f, 's> {
     loader: &'a NodeLoader,
-    fresh: &'f mut Fresh<'s>,
+    fresh: &'f mut NewBlocks<'s>,
     out: &'f mut TreeCommit,
 }
 

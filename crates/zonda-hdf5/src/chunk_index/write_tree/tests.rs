@@ -6,7 +6,7 @@ use zonda_storage::backend::Memory;
 
 use super::tree_test::*;
 use super::*;
-use crate::{Fresh, Sizes, Space};
+use crate::{NewBlocks, Sizes, Space};
 
 /// Orders in which `n` chunks may come.
 fn orders(n: u64) -> Vec<(&'static str, Vec<u64>)> {
@@ -46,7 +46,7 @@ fn chunks_come_in_any_order() {
                 assert_eq!(test.tree.is_empty(), n == 0);
                 assert!(
                     test.tree
-                        .commit(&mut Fresh::new(&mut test.space), false)
+                        .commit(&mut NewBlocks::new(&mut test.space), false)
                         .unwrap()
                         .patches
                         .is_empty()
@@ -240,7 +240,7 @@ fn narrow_files_with_a_user_block() {
     let far =
         ChunkLocation { at: file.position(FileAddr(u64::from(u32::MAX) + 1)), len: 1, mask: 0 };
     test.tree.insert(&[0, 0], far).unwrap();
-    let error = test.tree.commit(&mut Fresh::new(&mut test.space), false).unwrap_err();
+    let error = test.tree.commit(&mut NewBlocks::new(&mut test.space), false).unwrap_err();
     assert!(matches!(error, HdfError::TooLarge { .. }), "{error}");
     let before = ChunkLocation { at: 1000, len: 1, mask: 0 };
     assert!(test.tree.insert(&[0, 0], before).is_err());
@@ -264,7 +264,7 @@ fn what_cannot_be_is_refused() {
     // No element has such a number.
     tree.insert(&[u64::MAX - 1, 0], at).unwrap();
     let mut space = Space::new(128);
-    assert!(tree.commit(&mut Fresh::new(&mut space), false).is_err());
+    assert!(tree.commit(&mut NewBlocks::new(&mut space), false).is_err());
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn damaged_nodes_are_errors() {
             }
         }
         let mut space = Space::new(bytes.len() as u64);
-        let _ = tree.commit(&mut Fresh::new(&mut space), false);
+        let _ = tree.commit(&mut NewBlocks::new(&mut space), false);
     }
     assert!(failed > 300, "{failed}");
 }
@@ -390,12 +390,12 @@ fn costs() {
             });
             let mut space = Space::new(128);
             let (encode, _) =
-                least(1, n, || tree.commit(&mut Fresh::new(&mut space), false).unwrap());
+                least(1, n, || tree.commit(&mut NewBlocks::new(&mut space), false).unwrap());
             let last: Vec<u64> = counts.iter().map(|count| count - 1).collect();
             let (commit, _) = least(1, 10_000, || {
                 for i in 0..10_000 {
                     tree.insert(&last, ChunkLocation { at: i, ..at }).unwrap();
-                    tree.commit(&mut Fresh::new(&mut space), false).unwrap();
+                    tree.commit(&mut NewBlocks::new(&mut space), false).unwrap();
                 }
             });
             eprintln!(

@@ -9,7 +9,7 @@ use super::*;
 use crate::btree_v1::{self, NodeType};
 use crate::space::SECTOR;
 use crate::testing::StructureBytes;
-use crate::{Fresh, Sizes, Space};
+use crate::{NewBlocks, Sizes, Space};
 
 pub(super) type ChunkMap = BTreeMap<Vec<u64>, ChunkLocation>;
 
@@ -121,7 +121,7 @@ impl ChunkTreeTest {
     pub(super) fn commit(&mut self) -> TreeCommit {
         let file = open(&self.storage);
         let before = (self.storage.to_vec().unwrap(), self.root, self.all_of(&self.storage));
-        let mut fresh = Fresh::new(&mut self.space);
+        let mut fresh = NewBlocks::new(&mut self.space);
         let commit = self.tree.commit(&mut fresh, self.often).unwrap();
         fresh.write(&file).unwrap();
         let put = |pieces: &[(FileAddr, Vec<u8>)]| {

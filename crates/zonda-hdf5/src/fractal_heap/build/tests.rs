@@ -118,17 +118,21 @@ fn what_does_not_fit_is_an_error() {
     check(&[100; 130], &small, Sizes::EIGHT);
     let objects = [[0u8; 100].as_slice(); 200];
     let mut space = crate::Space::new(0);
-    let made = build(&objects, &small, Sizes::EIGHT, &mut Fresh::new(&mut space));
+    let made = build(&objects, &small, Sizes::EIGHT, &mut NewBlocks::new(&mut space));
     assert!(matches!(made, Err(HdfError::TooLarge { .. })));
-    let made = build(&[&[]], &small, Sizes::EIGHT, &mut Fresh::new(&mut space));
+    let made = build(&[&[]], &small, Sizes::EIGHT, &mut NewBlocks::new(&mut space));
     assert!(matches!(made, Err(HdfError::BadValue { .. })));
     // Lengths of 2 bytes cannot say how long blocks may be.
     let sizes = Sizes { offset: 2, length: 2 };
-    let made = build(&[], &HeapParams::LINKS, sizes, &mut Fresh::new(&mut space));
+    let made = build(&[], &HeapParams::LINKS, sizes, &mut NewBlocks::new(&mut space));
     assert!(matches!(made, Err(HdfError::TooLarge { .. })));
     // A narrow file's addresses end before the objects do.
-    let made =
-        build(&[&[0; 70_000], &[0; 5000]], &HeapParams::LINKS, TWO, &mut Fresh::new(&mut space));
+    let made = build(
+        &[&[0; 70_000], &[0; 5000]],
+        &HeapParams::LINKS,
+        TWO,
+        &mut NewBlocks::new(&mut space),
+    );
     assert!(matches!(made, Err(HdfError::TooLarge { .. })));
 }
 

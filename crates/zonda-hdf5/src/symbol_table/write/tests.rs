@@ -35,7 +35,7 @@ const FIRST: u64 = 64;
 /// A file with a group of these links: the group's header, its message, the end of its table.
 fn write(links: &[Link], superblock: &Superblock) -> Result<(File, FileAddr, SymbolTableMessage)> {
     let mut space = Space::new(FIRST);
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
     let table = write_symbol_table(links, superblock, &mut fresh)?;
     let mut body = Writer::new("test", superblock.sizes);
     table.encode(&mut body)?;
@@ -209,7 +209,7 @@ fn branches_that_are_shared_end_in_an_error() {
     let superblock = superblock(Sizes::EIGHT, [4, 16]);
     let shape = shape(&superblock);
     let mut space = Space::new(FIRST);
-    let mut fresh = Fresh::new(&mut space);
+    let mut fresh = NewBlocks::new(&mut space);
     let (heap, bytes) =
         NewLocalHeap::new(Sizes::EIGHT).encode(|len| fresh.space().alloc(len)).unwrap();
     fresh.put_at(heap, bytes);

@@ -9,7 +9,7 @@
 
 use zonda_hdf5::File;
 use zonda_hdf5::FileAddr;
-use zonda_hdf5::usage::{Extent, Usage};
+use zonda_hdf5::usage::{FileUsage, UsedExtent};
 use zonda_storage::Storage;
 
 use super::{Writing, root_error};
@@ -109,11 +109,11 @@ impl Nc4File {
         {
             return Ok(());
         }
-        let usage = Usage::of(file);
+        let usage = FileUsage::of(file);
         if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
             return Ok(());
         }
-        let known = usage.extents.iter().map(Extent::end).max().unwrap_or(u64::MAX);
+        let known = usage.extents.iter().map(UsedExtent::end).max().unwrap_or(u64::MAX);
         // A commit that was interrupted may have left objects that only references lead to yet.
         let said = begin.saturating_add(writing.file_end.said);
         let written = last_written(&**file.storage(), known, said);

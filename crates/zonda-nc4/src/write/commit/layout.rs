@@ -13,7 +13,7 @@ use zonda_hdf5::object_header::{
 };
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::symbol_table::write_symbol_table;
-use zonda_hdf5::{File, FileAddr, Fresh, HdfError, Sizes, Writer, links};
+use zonda_hdf5::{File, FileAddr, HdfError, NewBlocks, Sizes, Writer, links};
 
 use super::Decided;
 use super::plan::{ChangedMessages, Made, MadeAtts, Plan};
@@ -348,7 +348,7 @@ impl Layout<'_> {
                     order: Some(order),
                 });
                 let new: Vec<_> = new.collect();
-                let mut fresh = Fresh::new(&mut self.writing.space);
+                let mut fresh = NewBlocks::new(&mut self.writing.space);
                 let list = DenseAttributes::new(&new, &info, self.sizes, &mut fresh)?;
                 let blocks = fresh.into_blocks();
                 self.out.take(blocks);
@@ -388,7 +388,7 @@ impl Layout<'_> {
             } else {
                 let mut atts = DenseAttributes::clone(&list.atts);
                 gone.into_iter().chain(&changed.gone).for_each(|name| atts.remove(name));
-                let mut fresh = Fresh::new(&mut self.writing.space);
+                let mut fresh = NewBlocks::new(&mut self.writing.space);
                 let set = changed.set.iter().map(|(att, stays)| (att, *stays));
                 for (att, stays) in new.into_iter().map(|att| (att, true)).chain(set) {
                     atts.set(&att.name, &att.body, stays, &mut fresh)?;
@@ -457,7 +457,7 @@ impl Layout<'_> {
                 what = before.what.clone();
                 dense.push(before.clone());
             } else {
-                let mut fresh = Fresh::new(&mut self.writing.space);
+                let mut fresh = NewBlocks::new(&mut self.writing.space);
                 what = if stored.has_symbols {
                     let superblock = self.file.superblock();
                     Outside::Symbols(write_symbol_table(&list, superblock, &mut fresh)?)

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zonda_hdf5::usage::Usage;
+use zonda_hdf5::usage::FileUsage;
 use zonda_hdf5::{File, FileAddr, Space};
 
 use super::super::objects::{Block, Dense, Outside, StoredObject};
@@ -84,7 +84,7 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
         return;
     }
     let Some(found_end) = writing.file_end.found.take() else { return };
-    let usage = Usage::of(file);
+    let usage = FileUsage::of(file);
     if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
         return;
     }

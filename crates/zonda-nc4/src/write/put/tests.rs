@@ -13,7 +13,7 @@ use zonda_format::{Transfer, Values};
 use zonda_model::{ExtType, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};
-use crate::NeverWritten;
+use crate::UnwrittenElements;
 use crate::write::testing::access;
 
 fn bytes<const N: usize, T>(values: &[T], to: impl Fn(&T) -> [u8; N]) -> Vec<u8> {
@@ -257,7 +257,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
         lab.file.stored_chunks(root, v, &[[0], [1]], &mut stored).unwrap();
         let chunks: Vec<_> = stored.iter().collect();
         assert_eq!(chunks, [(&[1][..], 0, &b"whatever it is"[..])]);
-        assert_eq!(lab.file.never_written(root, v).unwrap(), NeverWritten::Value);
+        assert_eq!(lab.file.never_written(root, v).unwrap(), UnwrittenElements::Value);
         assert_eq!(lab.file.extent(root, v).unwrap(), [4]);
         let int = crate::write::datatypes::atomic(ExtType::Int, crate::Endianness::Native);
         assert_eq!(lab.file.stored_type(root, v).unwrap(), int);
@@ -266,7 +266,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
     let mut lab = Lab::new();
     let s = lab.var(Made::new("s", 4, &[]));
     lab.file.def_var_fill(s.into(), true, None).unwrap();
-    assert_eq!(lab.file.never_written(root, s).unwrap(), NeverWritten::Undefined);
+    assert_eq!(lab.file.never_written(root, s).unwrap(), UnwrittenElements::Undefined);
     let refused = lab.file.def_var_pipeline(root, s, filters).unwrap_err();
     assert_eq!(refused.nc_error(), NcError::Inval);
 }

@@ -211,7 +211,7 @@ fn repeat(
 ) -> Result<()> {
     let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else {
         let why = "the file is gone, or another one is in its place";
-        return Err(Error::explained(NcError::System(ENOENT), why));
+        return Err(Error::because(NcError::System(ENOENT), why));
     };
     if path != file.path {
         done.moved_to = Some(path.clone());
@@ -263,7 +263,7 @@ fn tell_again(error: &Error, left: Duration) {
 fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<()> {
     let Record { at, len, start, count, stride, .. } = record;
     let slab = Hyperslab { start, count, stride: stride.as_deref() };
-    let damaged = || Error::explained(NcError::Internal, "values that do not fit their put");
+    let damaged = || Error::because(NcError::Internal, "values that do not fit their put");
     let values = bytes.get(*at..).and_then(|bytes| bytes.get(..*len)).ok_or_else(damaged)?;
     let Form::Of(mem) = record.form else {
         let held = OwnedValues::read_from(values).ok_or_else(damaged)?;
