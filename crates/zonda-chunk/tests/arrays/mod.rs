@@ -179,7 +179,7 @@ impl Made {
         let grid: Vec<u64> = extent.iter().zip(chunk).map(|(e, c)| e.div_ceil(*c)).collect();
         let mut table = Table::default();
         let mut bytes = vec![0xEE; 7];
-        let mut scratch = zonda_chunk::filter::Scratch::default();
+        let mut scratch = zonda_chunk::filter::FilterBuffers::default();
         for_each(&grid, |key| {
             let missing = recipe.missing > 0 && random.one_in(recipe.missing);
             let edge = (0..key.len()).any(|d| (key[d] + 1) * chunk[d] > extent[d]);
