@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Instant;
 
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 
 /// Where a chunk is in the file: its number, address, stored bytes and filter mask.
 type Place = (usize, u64, usize, u32);
@@ -61,7 +61,7 @@ fn main() {
         .expect("a --file that can be written");
     let (next, end) = (AtomicUsize::new(0), AtomicU64::new(0));
     let work = || {
-        let (mut places, mut scratch) = (Vec::<Place>::new(), Scratch::default());
+        let (mut places, mut scratch) = (Vec::<Place>::new(), FilterBuffers::default());
         let mut stored = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ fn main() {
     });
     let seconds = begin.elapsed().as_secs_f64();
 
-    let (mut out, mut scratch) = (vec![0; chunk_bytes], Scratch::default());
+    let (mut out, mut scratch) = (vec![0; chunk_bytes], FilterBuffers::default());
     for &(number, at, len, mask) in &places {
         let mut stored = vec![0; len];
         file.read_exact_at(&mut stored, at).expect("reads");

@@ -13,7 +13,7 @@ mod container;
 use std::time::{Duration, Instant};
 
 use container::{Random, pipeline, read, spec};
-use zonda_chunk::filter::{Scratch, shuffle};
+use zonda_chunk::filter::{FilterBuffers, shuffle};
 
 fn main() {
     kernels();
@@ -64,7 +64,7 @@ fn deflate(file: &[u8]) {
     println!("\n| chunk | ratio | sirocco inflate | libdeflate inflate | inflate + unshuffle |");
     println!("|---|---|---|---|---|");
     let (arrays, chunks) = read(file);
-    let mut scratch = Scratch::default();
+    let mut scratch = FilterBuffers::default();
     for chunk in &chunks {
         let array = &arrays[chunk.array];
         let len = array.raw.len();
@@ -114,7 +114,7 @@ fn others() {
         .flat_map(|i| ((smooth(i) + noise(&mut random)) as f32).to_le_bytes())
         .collect();
     let len = raw.len();
-    let mut scratch = Scratch::default();
+    let mut scratch = FilterBuffers::default();
     let on = |id, params: &[u32]| spec(id, true, params.to_vec());
     let bytes = u32::try_from(len).unwrap();
     let mut all = vec![

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkTable, ChunkedArray, ContiguousArray, Decode, Engine, FilterSpec,
     Segment, SegmentBytes, TableError,
@@ -71,7 +71,7 @@ impl File {
         let pipeline = Pipeline::new(&specs, shape, &|_| None);
         let grid: Vec<u64> = extent.iter().zip(chunk).map(|(e, c)| e.div_ceil(*c)).collect();
         let (mut bytes, mut places, mut seed) = (vec![0u8; 512], Vec::new(), 1u32);
-        let mut scratch = Scratch::default();
+        let mut scratch = FilterBuffers::default();
         for key in 0..grid.iter().product::<u64>() {
             let mut raw = Vec::with_capacity(n * 4);
             for i in 0..n {
@@ -115,7 +115,7 @@ impl File {
     fn decode_once(&self) -> Duration {
         let mut stored = vec![0; 64 << 20];
         let mut out = vec![0; self.chunk.iter().product::<u64>() as usize * 4];
-        let mut scratch = Scratch::default();
+        let mut scratch = FilterBuffers::default();
         let begin = thread_time();
         for place in &self.table.places {
             let stored = &mut stored[..place.len as usize];

@@ -15,7 +15,7 @@ use crate::decode::{self, Decode};
 use crate::filter::Decoded;
 use crate::memory_parts::{MemoryPart, MemoryParts};
 use crate::plan::{self, PartBatch};
-use crate::prefetch::PrefetchBox;
+use crate::prefetch::{Observation, PrefetchBox};
 use crate::row_reader::{RowBuffers, read_rows};
 use crate::scatter::{fill_part, scatter_rows};
 use crate::selection::{Coords, GridSelection, run_in};
@@ -50,6 +50,18 @@ struct KeepRules {
     whole: bool,
     /// Unfiltered chunks.
     unfiltered: bool,
+}
+
+impl KeepRules {
+    /// For a request for so many bytes of the file's form.
+    fn new(observed: &Observation, wanted_bytes: usize, chunk_bytes: usize) -> KeepRules {
+        KeepRules {
+            whole: observed.overlaps,
+            unfiltered: observed.same_chunk >= CACHED_UNFILTERED_REQUESTS
+                && wanted_bytes <= chunk_bytes / SMALL_REQUEST_PART
+                && chunk_bytes <= CACHED_UNFILTERED_BYTES,
+        }
+    }
 }
 
 /// The first thing that went wrong, by part number, and what was converted.
@@ -146,14 +158,8 @@ impl Inner {
             pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
         };
         self.background.note(observed.position);
-        let small =
-            selection.n_elems.saturating_mul(self.elem_size) <= chunk_bytes / SMALL_REQUEST_PART;
-        let keep = KeepRules {
-            whole: observed.overlaps,
-            unfiltered: observed.same_chunk >= CACHED_UNFILTERED_REQUESTS
-                && small
-                && chunk_bytes <= CACHED_UNFILTERED_BYTES,
-        };
+        let wanted_bytes = selection.n_elems.saturating_mul(self.elem_size);
+        let keep = KeepRules::new(&observed, wanted_bytes, chunk_bytes);
         // With work for all threads, the prefetch can wait until this read is done.
         let few = parts.n_parts() < self.engine.threads();
         let ahead = observed.ahead.filter(|ahead| self.may_prefetch(ahead));

@@ -5,7 +5,7 @@ mod arrays;
 use std::sync::Arc;
 
 use arrays::{Flip, Made, Recipe, Table};
-use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkError, ChunkedArray, ContiguousArray, Decode, Engine, FilterError,
     FilterSpec, Segment, SegmentBytes,
@@ -260,7 +260,7 @@ fn chunk_longer_than_its_bytes_can_give_takes_no_memory() {
     let shuffle = FilterSpec { id: 2, optional: false, name: String::new(), params: vec![4] };
     for specs in [vec![deflate.clone()], vec![shuffle, deflate]] {
         let small = ChunkShape { dims: vec![10], elem_size: 4 };
-        let (mut stored, mut scratch) = (Vec::new(), Scratch::default());
+        let (mut stored, mut scratch) = (Vec::new(), FilterBuffers::default());
         let pipeline = Pipeline::new(&specs, small, &|_| None);
         pipeline.encode(&[7; 40], &mut scratch, &mut stored).expect("encoded");
 

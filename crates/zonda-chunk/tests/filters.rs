@@ -5,7 +5,7 @@ mod container;
 
 use container::{Array, Chunk, Random, kept, pipeline, read, spec, write};
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::{Decoded, Scratch, shuffle};
+use zonda_chunk::filter::{Decoded, FilterBuffers, shuffle};
 
 /// Each filter as users apply it, for chunks of `bytes` bytes.
 fn pipelines(size: usize, bytes: usize) -> Vec<(String, Vec<FilterSpec>)> {
@@ -48,7 +48,7 @@ fn pipelines(size: usize, bytes: usize) -> Vec<(String, Vec<FilterSpec>)> {
 #[test]
 fn what_the_reference_stored_is_read() {
     let (arrays, chunks) = kept();
-    let mut scratch = Scratch::default();
+    let mut scratch = FilterBuffers::default();
     for chunk in &chunks {
         let Array { elem_size, raw } = &arrays[chunk.array];
         let made = pipeline(&chunk.specs, *elem_size, raw.len());
@@ -77,7 +77,7 @@ fn what_the_reference_stored_is_read() {
 #[test]
 fn what_is_encoded_is_decoded() {
     let mut random = Random(7);
-    let (mut scratch, mut stored) = (Scratch::default(), Vec::new());
+    let (mut scratch, mut stored) = (FilterBuffers::default(), Vec::new());
     let mut masked = 0;
     for size in [1usize, 2, 3, 4, 5, 7, 8, 12, 16, 17, 24, 300] {
         for elems in [0usize, 1, 2, 7, 8, 9, 127, 128, 129, 1000, 1024] {
@@ -108,7 +108,7 @@ fn what_is_encoded_is_decoded() {
 #[test]
 fn blocks_of_large_chunks_are_put_together() {
     let mut random = Random(11);
-    let (mut scratch, mut stored) = (Scratch::default(), Vec::new());
+    let (mut scratch, mut stored) = (FilterBuffers::default(), Vec::new());
     for (size, elems) in [(4, 300_000), (2, 520_001), (8, 140_003)] {
         let raw = random.bytes(size * elems);
         for (name, specs) in pipelines(size, raw.len()) {
@@ -134,7 +134,7 @@ fn blocks_of_large_chunks_are_put_together() {
 fn damaged_chunks_end_in_errors() {
     let (arrays, chunks) = kept();
     let mut random = Random(3);
-    let mut scratch = Scratch::default();
+    let mut scratch = FilterBuffers::default();
     let (mut errors, mut same) = (0, 0);
     for chunk in chunks.iter().filter(|chunk| chunk.stored.len() < 2000) {
         let Array { elem_size, raw } = &arrays[chunk.array];
@@ -189,7 +189,7 @@ fn reference_alive() {
     let made = folder.path().join("made.bin");
     run(&["make", made.to_str().unwrap(), "23"]);
     let (arrays, chunks) = read(&std::fs::read(&made).unwrap());
-    let mut scratch = Scratch::default();
+    let mut scratch = FilterBuffers::default();
     for chunk in &chunks {
         let Array { elem_size, raw } = &arrays[chunk.array];
         let mut out = vec![0xaa; raw.len()];

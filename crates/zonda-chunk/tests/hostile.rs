@@ -1,7 +1,7 @@
 //! Damaged chunks and nonsense parameters end in a chunk or an error, and nothing else.
 
 use proptest::prelude::*;
-use zonda_chunk::filter::{ChunkShape, FilterSpec, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, FilterSpec, Pipeline};
 
 /// Chunks of the reference, as `random_chunks.py` prints them.
 const KEPT: [&str; 5] = [
@@ -52,7 +52,7 @@ fn run(chunk: &Chunk) {
     let shape = ChunkShape { dims: chunk.dims.clone(), elem_size: chunk.elem_size };
     let pipeline = Pipeline::new(&[spec], shape, &|_| None);
     let mut out = vec![0; chunk.len];
-    let mut scratch = Scratch::default();
+    let mut scratch = FilterBuffers::default();
     if pipeline.decode(&chunk.stored, 0, &mut scratch, &mut out).is_ok() {
         // What was accepted once can be written again, or is refused.
         let _ = pipeline.encode(&out, &mut scratch, &mut Vec::new());

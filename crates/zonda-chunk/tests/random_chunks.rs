@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use zonda_chunk::filter::{ChunkShape, FilterError, FilterSpec, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, FilterError, FilterSpec, Pipeline};
 
 struct Case {
     name: String,
@@ -49,14 +49,14 @@ fn cases(lines: &str) -> Vec<Case> {
 
 fn decode(case: &Case, stored: &[u8]) -> Result<Vec<u8>, FilterError> {
     let mut out = vec![0x55; case.raw.len()];
-    case.pipeline.decode(stored, 0, &mut Scratch::default(), &mut out)?;
+    case.pipeline.decode(stored, 0, &mut FilterBuffers::default(), &mut out)?;
     Ok(out)
 }
 
 /// The chunk as it would be stored, or none where the filter says that it does not pay.
 fn encode(case: &Case) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let mask = case.pipeline.encode(&case.raw, &mut Scratch::default(), &mut out);
+    let mask = case.pipeline.encode(&case.raw, &mut FilterBuffers::default(), &mut out);
     let mask = mask.unwrap_or_else(|error| panic!("{}: {error}", case.name));
     (mask == 0).then_some(out)
 }

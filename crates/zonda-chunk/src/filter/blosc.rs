@@ -328,10 +328,37 @@ impl Plan {
         let block = block.min(len);
         if block > group { block / group * group } else { block / self.elem_size * self.elem_size }
     }
+
+    /// The frame's header and room for where each block begins; the frame's length is still 0.
+    fn begin_frame(&self, raw_len: u32, block: usize, splits: bool, out: &mut Vec<u8>) {
+        let flags = match self.shuffling {
+            Shuffling::None => 0,
+            Shuffling::Bytes => SHUFFLED,
+            Shuffling::Bits => BIT_SHUFFLED,
+        } | if splits { 0 } else { ONE_STREAM }
+            | (self.format as u8) << 5;
+        out.extend_from_slice(&[VERSION, 1, flags, self.elem_size as u8]);
+        out.extend_from_slice(&raw_len.to_le_bytes());
+        out.extend_from_slice(&(block as u32).to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.resize(out.len() + 4 * (raw_len as usize).div_ceil(block), 0);
+    }
+
+    /// Shuffles a block into `out`, which has its length.
+    fn shuffle_block(&self, raw: &[u8], work: &mut Vec<u8>, out: &mut [u8]) {
+        match self.shuffling {
+            Shuffling::None => out.copy_from_slice(raw),
+            Shuffling::Bytes => shuffle(raw, self.elem_size, out),
+            Shuffling::Bits => {
+                let head = whole_bits(raw.len(), self.elem_size).unwrap_or(0);
+                bit_shuffle(&raw[..head], self.elem_size, work, &mut out[..head]);
+                out[head..].copy_from_slice(&raw[head..]);
+            }
+        }
+    }
 }
 
 fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
-    let elem_size = plan.elem_size;
     let Ok(len) = u32::try_from(raw.len()) else {
         return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 4 GiB" });
     };
@@ -341,42 +368,19 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
     if plan.level == 0 || raw.len() < 128 || block == 0 || len > i32::MAX as u32 - HEADER as u32 {
         return Ok(false);
     }
-    let splits = plan.splits && streams(block, elem_size) > 1;
-    let flags = match plan.shuffling {
-        Shuffling::None => 0,
-        Shuffling::Bytes => SHUFFLED,
-        Shuffling::Bits => BIT_SHUFFLED,
-    } | if splits { 0 } else { ONE_STREAM }
-        | (plan.format as u8) << 5;
+    let splits = plan.splits && streams(block, plan.elem_size) > 1;
     reserve(NAME, out, raw.len())?;
-    out.extend_from_slice(&[VERSION, 1, flags, elem_size as u8]);
-    out.extend_from_slice(&len.to_le_bytes());
-    out.extend_from_slice(&(block as u32).to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    let starts = out.len();
-    out.resize(starts + 4 * raw.len().div_ceil(block), 0);
+    let starts = out.len() + HEADER;
+    plan.begin_frame(len, block, splits, out);
     with_block_buffers(|buffers| {
         let shuffled = lengthen(NAME, &mut buffers.block, block)?;
         for (i, raw_block) in raw.chunks(block).enumerate() {
             let at = out.len() as u32;
             out[starts + 4 * i..][..4].copy_from_slice(&at.to_le_bytes());
             let shuffled = &mut shuffled[..raw_block.len()];
-            match plan.shuffling {
-                Shuffling::None => shuffled.copy_from_slice(raw_block),
-                Shuffling::Bytes => shuffle(raw_block, elem_size, shuffled),
-                Shuffling::Bits => {
-                    let head = whole_bits(raw_block.len(), elem_size).unwrap_or(0);
-                    bit_shuffle(
-                        &raw_block[..head],
-                        elem_size,
-                        &mut buffers.inner,
-                        &mut shuffled[..head],
-                    );
-                    shuffled[head..].copy_from_slice(&raw_block[head..]);
-                }
-            }
+            plan.shuffle_block(raw_block, &mut buffers.inner, shuffled);
             let each = match splits && raw_block.len() == block {
-                true => block / elem_size,
+                true => block / plan.elem_size,
                 false => raw_block.len(),
             };
             for stream in shuffled.chunks(each) {

@@ -179,7 +179,7 @@ impl<'a> StoreQueue<'a> {
             };
             drop(state);
             match claim {
-                Some(claim) => claim.filter(&mut buffers),
+                Some(claim) => claim.encode(&mut buffers),
                 None => break,
             }
         }
@@ -229,7 +229,7 @@ impl<'a> StoreQueue<'a> {
                 used = writing.write(&self.jobs[first..first + n], taken);
             } else if let Some(claim) = self.claim(&mut state) {
                 drop(state);
-                claim.filter(&mut buffers);
+                claim.encode(&mut buffers);
             } else if n > 0 {
                 let first = state.begin;
                 let taken = self.take(&mut state, n);
@@ -289,10 +289,10 @@ impl QueueState<'_> {
 }
 
 impl EncodeClaim<'_, '_> {
-    fn filter(mut self, buffers: &mut WorkerBuffers) {
+    fn encode(mut self, buffers: &mut WorkerBuffers) {
         for index in self.range.clone() {
             let spare = self.spare.pop();
-            self.results.push(self.queue.jobs[index].filter(buffers, spare));
+            self.results.push(self.queue.jobs[index].encoded(buffers, spare));
         }
     }
 }
