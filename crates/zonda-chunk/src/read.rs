@@ -143,14 +143,17 @@ impl Inner {
     ) -> Result<Converted, ChunkError> {
         decode::check_sizes(self.elem_size, &self.fill, decode)?;
         let chunk_bytes = self.chunk_bytes.ok_or(ChunkError::Shape {
-            what: "chunks of no elements, or of more than can be counted",
+            what: "a chunk has no elements, or more than can be counted",
         })?;
         let selection = GridSelection::new(&self.chunk_dims, extent, slab)?;
         if selection.n_elems == 0 && out.is_empty() {
             return Ok(Converted::default());
         }
-        let parts = MemoryParts::new(out, decode.mem_size(), selection.cuts())
-            .ok_or(ChunkError::Request { what: "memory of another length" })?;
+        let parts = MemoryParts::new(out, decode.mem_size(), selection.cuts()).ok_or(
+            ChunkError::Request {
+                what: "memory of another length than the selected elements have",
+            },
+        )?;
         let since = tick();
         self.since.store(since, Ordering::Relaxed);
         let observed = {

@@ -128,7 +128,7 @@ pub enum StorageError {
         len: u64,
     },
     /// The device took no bytes of a write and gave no reason.
-    #[error("{}: write of {len} bytes at byte {at}: nothing was taken", path.display())]
+    #[error("{}: write of {len} bytes at byte {at}: the file system wrote nothing and gave no reason", path.display())]
     NothingWritten {
         /// The file as it was opened.
         path: Arc<Path>,

@@ -158,7 +158,10 @@ pub fn write_journal(
 ) -> Result<Option<Arc<dyn Storage>>, StorageError> {
     let journal = match sidecars.create(Sidecar::Journal) {
         Err(error) if error.is_refused() || has_no_descriptor(error.raw_os_error()) => {
-            told(&error, "changes of the file's headers are made without a journal");
+            told(
+                &error,
+                "the file's headers are changed without a journal: a crash meanwhile can leave the file unreadable",
+            );
             return Ok(None);
         }
         Err(error) if takes_no_files(error.raw_os_error()) => return Ok(None),

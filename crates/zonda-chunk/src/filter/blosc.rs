@@ -186,7 +186,10 @@ impl<'a> Frame<'a> {
             return Err(damaged(0, "no whole header"));
         };
         if !(1..=VERSION).contains(&version) {
-            return Err(FilterError::Unsupported { filter: NAME, what: "this version of frames" });
+            return Err(FilterError::Unsupported {
+                filter: NAME,
+                what: "a frame of a version above 2",
+            });
         }
         let (raw, block) = (u32_at(stored, 4)?, u32_at(stored, 8)?);
         let len = u32_at(stored, 12)?;
@@ -210,8 +213,10 @@ impl<'a> Frame<'a> {
             out.copy_from_slice(bytes.ok_or_else(|| damaged(HEADER, "ends early"))?);
             return Ok(());
         }
-        let format = Format::of(self.flags)
-            .ok_or(FilterError::Unsupported { filter: NAME, what: "this codec" })?;
+        let format = Format::of(self.flags).ok_or(FilterError::Unsupported {
+            filter: NAME,
+            what: "a codec other than BloscLZ, LZ4, Snappy, zlib and Zstandard",
+        })?;
         let elem_size = self.elem_size;
         let shuffling = if self.flags & SHUFFLED != 0 && elem_size > 1 {
             Shuffling::Bytes
@@ -360,7 +365,7 @@ impl Plan {
 
 fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
     let Ok(len) = u32::try_from(raw.len()) else {
-        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 4 GiB" });
+        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 4 GiB or more" });
     };
     // The reference's frames are at most as long as the chunk, and a header that says "as it is"
     // would make them longer.
@@ -423,9 +428,9 @@ pub(super) fn stream_to(
             let most = snap::raw::max_compress_len(raw.len());
             reserve(filter, out, most)?;
             out.resize(begin + most, 0);
-            let len = snap::raw::Encoder::new()
-                .compress(raw, &mut out[begin..])
-                .map_err(|_| FilterError::Unsupported { filter, what: "this length" })?;
+            let len = snap::raw::Encoder::new().compress(raw, &mut out[begin..]).map_err(|_| {
+                FilterError::Unsupported { filter, what: "a block that Snappy refuses to compress" }
+            })?;
             out.truncate(begin + len);
             len < raw.len()
         }

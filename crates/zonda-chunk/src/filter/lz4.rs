@@ -190,7 +190,10 @@ pub(super) fn compress(
     let len = with_thread_value(&TABLE, CompressTable::small, |table| {
         lz4_flex::block::compress_into_with_table(raw, &mut out[from..], table)
     })
-    .map_err(|_| FilterError::Unsupported { filter, what: "a block of this length" })?;
+    .map_err(|_| FilterError::Unsupported {
+        filter,
+        what: "a block that LZ4 refuses to compress",
+    })?;
     out.truncate(from + len);
     Ok(len)
 }

@@ -28,6 +28,9 @@ impl Filter for Quantize {
     }
 
     fn encode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<bool, FilterError> {
-        Err(FilterError::Unsupported { filter: self.name, what: "cutting numbers" })
+        Err(FilterError::Unsupported {
+            filter: self.name,
+            what: "quantizing where chunks are written",
+        })
     }
 }

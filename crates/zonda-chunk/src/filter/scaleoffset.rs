@@ -64,7 +64,10 @@ pub(crate) fn new(spec: &FilterSpec, _shape: &ChunkShape) -> Result<Box<dyn Filt
             Kind::Float { digits, power: 10f64.powf(f64::from(digits)) }
         }
         (1, 1, _) => {
-            return Err(FilterError::Unsupported { filter: NAME, what: "scaling by exponents" });
+            return Err(FilterError::Unsupported {
+                filter: NAME,
+                what: "scaling by exponents (E-scaling)",
+            });
         }
         (2, 0, 0) => Kind::Unsigned,
         (2, 0, 1) => Kind::Signed,

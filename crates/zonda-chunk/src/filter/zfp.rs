@@ -117,7 +117,8 @@ impl Zfp {
             let expected = elems * T::LEN;
             return Err(FilterError::WrongLength { filter: NAME, got: raw.len(), expected });
         }
-        let unsupported = FilterError::Unsupported { filter: NAME, what: "this chunk" };
+        let unsupported =
+            FilterError::Unsupported { filter: NAME, what: "a chunk that zfp refuses to compress" };
         let no_memory = |bytes| FilterError::NoMemory { filter: NAME, bytes };
         let numbers: Vec<T> = raw.chunks_exact(T::LEN).map(T::load).collect();
         let field = ZfpField::new(&numbers, self.field.dims).map_err(|_| unsupported.clone())?;

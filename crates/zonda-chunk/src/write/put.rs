@@ -358,7 +358,7 @@ impl WriterArray {
             return Err(RANK);
         }
         if !self.may_have(extent) {
-            let what = "another extent than an array with unfiltered edges";
+            let what = "the array has unfiltered edge chunks, so its extent cannot change";
             return Err(ChunkError::Request { what });
         }
         let limits: Coords = self.limits.iter().zip(extent).map(|(&a, &b)| a.min(b)).collect();

@@ -79,7 +79,7 @@ impl NodesV1 {
             let mask = key.u32()?;
             scaled(&mut key, grid, &mut coords)?;
             if before.as_ref().is_some_and(|before| *before >= coords) {
-                return Err(key.bad("the order of chunks, seen at chunk", i as u64));
+                return Err(key.bad("the number of a chunk that is out of order", i as u64));
             }
             // Nobody asks for a chunk outside the extent.
             if let Some(number) = grid.key(&coords) {
@@ -104,7 +104,7 @@ fn decode_inner(grid: &Grid, node: &BtreeV1Node) -> Result<ChunkNode> {
         scaled(&mut key, grid, &mut coords)?;
         let from = grid.rank_of(&coords);
         if lower.last().is_some_and(|&before| before > from) {
-            return Err(key.bad("the order of children, seen at child", i as u64));
+            return Err(key.bad("the number of a child that is out of order", i as u64));
         }
         lower.push(from);
         children.push(NodeLink::new(node.child(i)?, 0, below));

@@ -88,7 +88,9 @@ impl NodesV2 {
                 *coord = record.u64()?;
             }
             if before.as_ref().is_some_and(|before| *before >= coords) {
-                return Err(record.bad("the order of chunks, seen at chunk", lower.len() as u64));
+                return Err(
+                    record.bad("the number of a chunk that is out of order", lower.len() as u64)
+                );
             }
             before = Some(coords.clone());
             let from = grid.rank_of(&coords);

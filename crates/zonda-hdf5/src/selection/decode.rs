@@ -129,7 +129,7 @@ fn blocks(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Selectio
     let blocks = Blocks { rank, corners };
     for (first, last) in blocks.iter() {
         if let Some((first, _)) = first.iter().zip(last).find(|(first, last)| first > last) {
-            return Err(reader.bad("the beginning of a block, after its end:", *first));
+            return Err(reader.bad("the beginning of a block that ends before it", *first));
         }
     }
     Ok(Selection::Blocks(blocks))

@@ -108,7 +108,7 @@ impl VirtualSource {
         let mut source = RegularSelection::of(&self.source, source_dims);
         if let Some(dim) = self.target.unlimited_dim() {
             let Some(slices) = self.slices(source_dims) else {
-                return bad("a source with an end for a target without", dim as u64);
+                return bad("a dimension that is unlimited in the target alone", dim as u64);
             };
             let ends = [(&mut target, Some(dim)), (&mut source, self.source.unlimited_dim())];
             for (side, dim) in ends {
@@ -117,8 +117,8 @@ impl VirtualSource {
                     *len = slices;
                 }
             }
-        } else if self.source.unlimited_dim().is_some() {
-            return bad("a target with an end for a source without", 0);
+        } else if let Some(dim) = self.source.unlimited_dim() {
+            return bad("a dimension that is unlimited in the source alone", dim as u64);
         }
         if let (Some(target), Some(source)) = (&target, &source)
             && let Some(pairs) = paired_dims(target, source)

@@ -114,7 +114,7 @@ impl<'a> Chunk<'a> {
             return Err(damaged(8, "a block longer than the chunk, or empty"));
         }
         if newer != 0 || more_flags & (DICTIONARY | LAZY) != 0 {
-            let what = "a dictionary, or another newer kind of chunk,";
+            let what = "a chunk with a dictionary, or of a newer kind,";
             return Err(FilterError::Unsupported { filter: NAME, what });
         }
         Ok(Chunk {
@@ -148,7 +148,10 @@ impl<'a> Chunk<'a> {
             return Ok(());
         }
         let format = Format::of(self.flags).filter(|format| *format != Format::Snappy);
-        let format = format.ok_or(FilterError::Unsupported { filter: NAME, what: "this codec" })?;
+        let format = format.ok_or(FilterError::Unsupported {
+            filter: NAME,
+            what: "a codec other than BloscLZ, LZ4, zlib and Zstandard",
+        })?;
         let (mut other_memory, mut work, mut first) = (memory.clone(), Vec::new(), Vec::new());
         let delta = self.filters.iter().any(|(filter, _)| *filter == DELTA);
         // Streams do not lie upon each other: bytes that many blocks shared would be decoded many
@@ -318,7 +321,7 @@ pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), F
     let begin = out.len();
     let (elem_size, block) = (usize::from(plan.elem_size), plan.block(raw.len()).max(1));
     let Ok(len) = i32::try_from(raw.len() + HEADER) else {
-        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 2 GiB" });
+        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 2 GiB or more" });
     };
     let flags = EXTENDED | ONE_STREAM | (plan.format as u8) << 5;
     out.extend_from_slice(&[VERSION, 1, flags, plan.elem_size]);

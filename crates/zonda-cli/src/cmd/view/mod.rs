@@ -67,10 +67,10 @@ struct At {
 }
 
 fn at(text: &str) -> std::result::Result<At, String> {
-    let meant = || "DIM=INDEX is meant, such as time=-1".to_owned();
-    let (dim, index) = text.rsplit_once('=').ok_or_else(meant)?;
-    let index = index.parse().map_err(|_| meant())?;
-    if dim.is_empty() { Err(meant()) } else { Ok(At { dim: dim.to_owned(), index }) }
+    let expected = || "expected DIM=INDEX, such as time=-1".to_owned();
+    let (dim, index) = text.rsplit_once('=').ok_or_else(expected)?;
+    let index = index.parse().map_err(|_| expected())?;
+    if dim.is_empty() { Err(expected()) } else { Ok(At { dim: dim.to_owned(), index }) }
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {

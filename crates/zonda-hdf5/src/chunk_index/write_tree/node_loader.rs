@@ -248,7 +248,7 @@ impl NodeLoader {
             std::mem::swap(&mut before, &mut coords);
             self.coords(&mut key, &mut coords)?;
             if i > 0 && before >= coords {
-                return Err(key.bad("the order of chunks, seen at chunk", i as u64));
+                return Err(key.bad("the number of a chunk that is out of order", i as u64));
             }
             keys.insert(&self.packing, i, self.packing.search_key(&coords), node.len());
             let child = node.child(i)?;
