@@ -9,7 +9,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::memory::tick;
 
 use crate::ChunkError;
-use crate::array::{Inner, NewerChunks};
+use crate::array::{NewerChunks, SharedArray};
 use crate::cache::{CacheClaim, CacheHit, ClaimTerms};
 use crate::decode::{self, Decode};
 use crate::filter::Decoded;
@@ -96,7 +96,7 @@ impl ReadOutcome {
     }
 }
 
-impl Inner {
+impl SharedArray {
     /// Reads a single run of elements inside one chunk, if that is in the cache; else does nothing.
     #[inline]
     pub(crate) fn read_cached_run(

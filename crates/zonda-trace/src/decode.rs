@@ -33,7 +33,7 @@ pub enum DecodeError {
 
 /// A process that recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Process {
+pub struct RecordedProcess {
     /// Its number.
     pub pid: u32,
     /// Its parent's.
@@ -50,12 +50,12 @@ pub struct Process {
 
 /// The names that numbers in events stand for.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub struct TraceNames {
     tables: HashMap<(u8, u32, u64), String>,
     bytes: usize,
 }
 
-impl Names {
+impl TraceNames {
     fn get(&self, table: u8, number: u32, second: u64) -> Option<&str> {
         self.tables.get(&(table, number, second)).map(String::as_str)
     }
@@ -145,9 +145,9 @@ impl Event {
 
 /// What comes next.
 #[derive(Debug)]
-pub enum Step<'a> {
+pub enum TraceStep<'a> {
     /// Another process; its times begin at 0.
-    Process(&'a Process),
+    Process(&'a RecordedProcess),
     /// Events of one thread, in the order in which they ended.
     Events(&'a [Event]),
 }
@@ -158,8 +158,8 @@ pub struct Decoder<R> {
     input: R,
     /// Where the next block begins.
     at: u64,
-    process: Process,
-    names: Names,
+    process: RecordedProcess,
+    names: TraceNames,
     /// Ticks and nanoseconds of the section's beginning.
     origin: Option<(u64, u64)>,
     /// The same of blocks since then, in rising order.
@@ -184,8 +184,8 @@ impl<R: Read> Decoder<R> {
         Decoder {
             input,
             at: 0,
-            process: Process::default(),
-            names: Names::default(),
+            process: RecordedProcess::default(),
+            names: TraceNames::default(),
             origin: None,
             clock: Vec::new(),
             counter: false,
@@ -198,7 +198,7 @@ impl<R: Read> Decoder<R> {
     }
 
     /// Names known so far in this process: those of the events that were given out.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &TraceNames {
         &self.names
     }
 
@@ -217,7 +217,7 @@ impl<R: Read> Decoder<R> {
     /// # Errors
     /// [`DecodeError`] with the byte at which something is wrong. A last block that is not complete
     /// is no error, see [`Decoder::torn`].
-    pub fn step(&mut self) -> Result<Option<Step<'_>>, DecodeError> {
+    pub fn step(&mut self) -> Result<Option<TraceStep<'_>>, DecodeError> {
         loop {
             let Some(head) = self.block()? else { return Ok(None) };
             let bad = |at: u64, what: &str| DecodeError::Bad { at, what: what.to_owned() };
@@ -228,7 +228,7 @@ impl<R: Read> Decoder<R> {
             match head.contents {
                 format::SECTION => {
                     self.section(&head).map_err(|what| DecodeError::Bad { at: contents, what })?;
-                    return Ok(Some(Step::Process(&self.process)));
+                    return Ok(Some(TraceStep::Process(&self.process)));
                 }
                 format::NAMES => {
                     let mut rest = &self.payload[..];
@@ -241,7 +241,7 @@ impl<R: Read> Decoder<R> {
                 _ => {
                     self.lost = self.lost.max(head.lost);
                     self.events(&head);
-                    return Ok(Some(Step::Events(&self.events)));
+                    return Ok(Some(TraceStep::Events(&self.events)));
                 }
             }
         }
@@ -293,7 +293,7 @@ impl<R: Read> Decoder<R> {
         };
         let (command, library) =
             text().zip(text()).ok_or("a process's beginning that is cut short")?;
-        self.process = Process {
+        self.process = RecordedProcess {
             pid: u32_at(4),
             parent: u32_at(8),
             cores: u32_at(12),
@@ -302,7 +302,7 @@ impl<R: Read> Decoder<R> {
             library,
         };
         self.counter = head[2] == 1;
-        self.names = Names::default();
+        self.names = TraceNames::default();
         self.lost_before = self.lost_before.saturating_add(std::mem::take(&mut self.lost));
         self.origin = Some((block.ticks, block.ns));
         self.clock.clear();

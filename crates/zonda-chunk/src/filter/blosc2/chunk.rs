@@ -18,7 +18,7 @@
 //! flags follows, and with flag 1 the stream is the negated length repeated.
 
 use super::super::bitshuffle::{bit_shuffle, bit_unshuffle};
-use super::super::blosc::{Format, stream_to};
+use super::super::blosc::{BloscCodec, stream_to};
 use super::super::shuffle::{shuffle, unshuffle};
 use super::super::{FilterError, memory, reserve};
 use super::{NAME, damaged};
@@ -147,7 +147,7 @@ impl<'a> Chunk<'a> {
             data.chunks(self.block).enumerate().for_each(|(index, block)| sink(index, block));
             return Ok(());
         }
-        let format = Format::of(self.flags).filter(|format| *format != Format::Snappy);
+        let format = BloscCodec::of(self.flags).filter(|format| *format != BloscCodec::Snappy);
         let format = format.ok_or(FilterError::Unsupported {
             filter: NAME,
             what: "a codec other than BloscLZ, LZ4, zlib and Zstandard",
@@ -239,7 +239,7 @@ impl<'a> Chunk<'a> {
     fn streams(
         &self,
         mut at: usize,
-        format: Format,
+        format: BloscCodec,
         n_streams: usize,
         unread: &mut usize,
         out: &mut [u8],
@@ -295,21 +295,21 @@ fn add_before(block: &mut [u8], elem_size: usize) {
 }
 
 /// How a chunk is encoded.
-pub(super) struct Plan {
+pub(super) struct Blosc2Encoding {
     pub(super) elem_size: u8,
     pub(super) level: u32,
     /// 0, or one of the two shuffles.
     pub(super) filter: u8,
-    pub(super) format: Format,
+    pub(super) format: BloscCodec,
     /// Its number among the parameters.
     pub(super) codec: u8,
 }
 
-impl Plan {
+impl Blosc2Encoding {
     /// Bytes of a block of `len` bytes of data: what fits the second cache, more for codecs that
     /// see far; whole elements, in eights.
     pub(super) fn block(&self, len: usize) -> usize {
-        let far = matches!(self.format, Format::Zlib | Format::Zstd);
+        let far = matches!(self.format, BloscCodec::Zlib | BloscCodec::Zstd);
         let most = (128 << 10) << u32::from(far) << u32::from(self.level > 5);
         let group = 8 * usize::from(self.elem_size);
         if len > most { most / group * group } else { len }
@@ -317,18 +317,39 @@ impl Plan {
 }
 
 /// Appends a chunk. It can be longer than the data by its headers.
-pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+pub(super) fn encode(
+    encoding: &Blosc2Encoding,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
     let begin = out.len();
-    let (elem_size, block) = (usize::from(plan.elem_size), plan.block(raw.len()).max(1));
+    let (elem_size, block) = (usize::from(encoding.elem_size), encoding.block(raw.len()).max(1));
     let Ok(len) = i32::try_from(raw.len() + HEADER) else {
         return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 2 GiB or more" });
     };
-    let flags = EXTENDED | ONE_STREAM | (plan.format as u8) << 5;
-    out.extend_from_slice(&[VERSION, 1, flags, plan.elem_size]);
+    let flags = EXTENDED | ONE_STREAM | (encoding.format as u8) << 5;
+    out.extend_from_slice(&[VERSION, 1, flags, encoding.elem_size]);
     out.extend_from_slice(&(len as u32 - HEADER as u32).to_le_bytes());
     out.extend_from_slice(&(block as u32).to_le_bytes());
     out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&[0, 0, 0, 0, 0, plan.filter, plan.codec, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&[
+        0,
+        0,
+        0,
+        0,
+        0,
+        encoding.filter,
+        encoding.codec,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
     let starts = out.len();
     out.resize(starts + 4 * raw.len().div_ceil(block), 0);
     let (mut filtered, mut work) = (Vec::new(), Vec::new());
@@ -339,7 +360,7 @@ pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), F
             start.copy_from_slice(&at.to_le_bytes());
         }
         let Some(filtered) = filtered.get_mut(..raw.len()) else { break };
-        match plan.filter {
+        match encoding.filter {
             SHUFFLE => shuffle(raw, elem_size, filtered),
             BIT_SHUFFLE => {
                 let head = raw.len() / elem_size / 8 * 8 * elem_size;
@@ -350,7 +371,7 @@ pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), F
             }
             _ => filtered.copy_from_slice(raw),
         }
-        stream_to(NAME, (plan.format, plan.level), filtered, out)?;
+        stream_to(NAME, (encoding.format, encoding.level), filtered, out)?;
     }
     if out.len() - begin > raw.len() + HEADER {
         // Nothing gained: the data as they are.

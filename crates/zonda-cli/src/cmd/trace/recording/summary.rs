@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use zonda_plot::FileAccess;
-use zonda_trace::decode::{Event, Process};
+use zonda_trace::decode::{Event, RecordedProcess};
 
 use super::bins::{Bins, LevelOverTime};
 use adding::AddingState;
@@ -199,7 +199,7 @@ pub(super) struct Charts {
 }
 
 impl ProcessSummary {
-    pub(super) fn new(process: &Process) -> ProcessSummary {
+    pub(super) fn new(process: &RecordedProcess) -> ProcessSummary {
         ProcessSummary {
             pid: process.pid,
             command: process.command.clone(),

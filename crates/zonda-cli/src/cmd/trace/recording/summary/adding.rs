@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use zonda_plot::{AccessDirection, FileAccess};
-use zonda_trace::decode::{Event, Names};
+use zonda_trace::decode::{Event, TraceNames};
 use zonda_trace::{Kind, NO_ITEM};
 
 use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
@@ -51,7 +51,7 @@ impl EndedCall {
 
 impl ProcessSummary {
     /// Adds an event. Events of a thread come in the order in which they ended.
-    pub(in super::super) fn add(&mut self, event: &Event, names: &Names) {
+    pub(in super::super) fn add(&mut self, event: &Event, names: &TraceNames) {
         self.events += 1;
         let Some(kind) = event.kind else { return };
         let first = self.state.first_ns.map_or(event.begin_ns, |first| first.min(event.begin_ns));
@@ -119,7 +119,7 @@ impl ProcessSummary {
         self.stage(kind, Stage::Wait, event);
     }
 
-    fn call(&mut self, event: &Event, names: &Names) {
+    fn call(&mut self, event: &Event, names: &TraceNames) {
         let name = names.word(event.name).unwrap_or("a function");
         row(&mut self.calls, name).add(event);
         let direction = if name.starts_with("nc_put_var") {
@@ -179,7 +179,7 @@ impl ProcessSummary {
         }
     }
 
-    fn variable(&mut self, event: &Event, names: &Names) -> &mut VariableSummary {
+    fn variable(&mut self, event: &Event, names: &TraceNames) -> &mut VariableSummary {
         let key = (event.file, event.offset, event.item);
         let known = self.state.variables.get(&key).copied();
         let index = known.unwrap_or_else(|| {
@@ -197,7 +197,7 @@ impl ProcessSummary {
         &mut self.variables[index]
     }
 
-    fn storage(&mut self, kind: Kind, event: &Event, names: &Names) {
+    fn storage(&mut self, kind: Kind, event: &Event, names: &TraceNames) {
         if kind == Kind::Open {
             // The event of the backend, which is the deepest, comes first.
             let bottom = self.state.bottoms.entry(event.opening()).or_default();

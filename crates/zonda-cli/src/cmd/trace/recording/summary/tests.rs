@@ -1,5 +1,5 @@
 use super::*;
-use zonda_trace::decode::{Event, Names};
+use zonda_trace::decode::{Event, TraceNames};
 use zonda_trace::{Kind, NO_ITEM};
 
 fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> Event {
@@ -18,8 +18,8 @@ fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> Event {
 }
 
 fn summary(events: &[Event]) -> ProcessSummary {
-    let mut summary = ProcessSummary::new(&Process::default());
-    events.iter().for_each(|event| summary.add(event, &Names::default()));
+    let mut summary = ProcessSummary::new(&RecordedProcess::default());
+    events.iter().for_each(|event| summary.add(event, &TraceNames::default()));
     summary.finish();
     summary
 }
