@@ -14,13 +14,13 @@ pub(crate) struct Reader<'a> {
     production: &'static str,
     /// Counts are 8 bytes (CDF-5) instead of 4.
     wide: bool,
-    /// Of a damaged header: a count may be larger than what is left.
+    /// The header is damaged, so a count of items may be larger than the bytes that are left.
     tolerates_counts: bool,
     /// The last list of the file, while it is read.
     items: Items,
 }
 
-/// How far a long list is read.
+/// How far the reader is in a long list.
 #[derive(Clone, Copy, Default)]
 struct Items {
     /// Where the first item begins.

@@ -43,8 +43,7 @@ pub fn decode_header(bytes: &[u8]) -> Result<(Header, u64), ClassicError> {
 /// [`decode_header`] of bytes that the header then keeps.
 ///
 /// # Errors
-/// As [`decode_header`], and how long the header may be by what could be read of it: at least as
-/// long as `bytes`.
+/// As [`decode_header`], with an estimate of the header's length from the part that could be read: at least that of `bytes`.
 pub(crate) fn decode_read(mut bytes: Vec<u8>) -> Result<(Header, u64), (ClassicError, u64)> {
     let mut reader = Reader::new(&bytes);
     let parsed = match Parsed::read(&mut reader) {
@@ -71,7 +70,7 @@ pub(crate) fn decode_damaged(bytes: Vec<u8>) -> Result<(Header, u64), ClassicErr
     let Parsed { mut header, n_records, lists } = parsed;
     lists.give_to(&mut header, bytes);
     if layout::read_back(&mut header).is_err() {
-        // Where one variable lies is not to be believed, so where the others lie is not either.
+        // The place of one variable is wrong, so the places of the others cannot be trusted either.
         header.clear_vars();
         layout::read_back(&mut header)?;
     }
@@ -241,7 +240,7 @@ fn place(at: u64) -> Result<u32, ClassicError> {
 
 /// `att = name nc_type nelems values`, its name with all bytes that are counted.
 ///
-/// Always inlined: where a list is only passed over, nothing is left of it but the bounds.
+/// Always inlined: where a list is only passed over, only the checks of bounds are left of it.
 #[inline(always)]
 pub(crate) fn att<'a>(reader: &mut Reader<'a>) -> Result<AttRef<'a>, ClassicError> {
     let name = counted_name(reader)?;
