@@ -15,7 +15,7 @@ use zonda_model::{ExtType, Ranks, normalize_name};
 use crate::codec;
 use crate::header::Name;
 use crate::names::NameIndex;
-use crate::reader::Reader;
+use crate::reader::HeaderReader;
 use crate::tuning::LINEAR_ATTS;
 
 /// An attribute, its values as they stand in the file.
@@ -83,7 +83,7 @@ impl AttsAsRead {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<AttRef<'_>> {
         let bytes = self.from(index).filter(|_| index < self.n)?;
-        codec::att(&mut Reader::resume(bytes, self.source.wide)).ok()
+        codec::att(&mut HeaderReader::resume(bytes, self.source.wide)).ok()
     }
 
     /// Whether the attribute may have that name, by a look at its first bytes.

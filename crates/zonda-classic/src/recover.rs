@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(doc)]
 use zonda_storage::StorageError;
-use zonda_storage::neighbour::{Refusal, told};
+use zonda_storage::neighbour::{Refusal, warn_once};
 use zonda_storage::{FoundSidecar, Sidecar, SidecarForReader, Sidecars, Storage, takes_no_files};
 
 use crate::commit::finish_header;
@@ -138,7 +138,7 @@ fn complete(
             Err(error) if !takes_no_files(error.raw_os_error()) => return Err(error.into()),
             _ => {}
         },
-        Err(error) if error.is_refused() => told(&error, "it is left as it is"),
+        Err(error) if error.is_refused() => warn_once(&error, "it is left as it is"),
         found => drop(found?),
     }
     Ok(done)
@@ -172,7 +172,7 @@ pub(crate) fn pending(
 ) -> Result<Pending, ClassicError> {
     let not_its = || {
         let error = sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes);
-        told(&error, "the file is read without it");
+        warn_once(&error, "the file is read without it");
         Ok(Pending::Nothing)
     };
     match sidecars.sight(Sidecar::Journal)? {

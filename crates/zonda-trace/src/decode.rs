@@ -100,7 +100,7 @@ impl TraceNames {
 
 /// An event; what the fields mean is said at its [`Kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
+pub struct RecordedEvent {
     /// What happened; `None` for a kind that a later version has.
     pub kind: Option<Kind>,
     /// Which thread; 0 for one that was ending.
@@ -123,7 +123,7 @@ pub struct Event {
     pub name: u16,
 }
 
-impl Event {
+impl RecordedEvent {
     /// Of operations of a storage: the number of the opening.
     #[must_use]
     pub fn opening(&self) -> u32 {
@@ -149,7 +149,7 @@ pub enum TraceStep<'a> {
     /// Another process; its times begin at 0.
     Process(&'a RecordedProcess),
     /// Events of one thread, in the order in which they ended.
-    Events(&'a [Event]),
+    Events(&'a [RecordedEvent]),
 }
 
 /// Reads a trace.
@@ -168,7 +168,7 @@ pub struct Decoder<R> {
     lost: u64,
     lost_before: u64,
     payload: Vec<u8>,
-    events: Vec<Event>,
+    events: Vec<RecordedEvent>,
     torn: Option<u64>,
 }
 
@@ -365,7 +365,7 @@ impl<R: Read> Decoder<R> {
                 u64::from_le_bytes(eight)
             };
             let (who, what) = (word(4), word(5));
-            self.events.push(Event {
+            self.events.push(RecordedEvent {
                 kind: Kind::of(what as u16),
                 thread: block.thread,
                 begin_ns: moment(word(0)),

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use crate::tuning::REPLAYED_ACCESSES;
 use zonda_trace::Kind;
-use zonda_trace::decode::{DecodeError, Decoder, Event, TraceNames, TraceStep};
+use zonda_trace::decode::{DecodeError, Decoder, RecordedEvent, TraceNames, TraceStep};
 
 /// An operation on a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Accesses {
         let mut found = Accesses::default();
         let mut state = AccessScan::default();
         let mut decoder = Decoder::new(input);
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<RecordedEvent> = Vec::new();
         // Index of the first access of the process that is read.
         let mut first = 0;
         loop {
@@ -116,7 +116,7 @@ impl Accesses {
     }
 
     /// Adds an event, if it is an operation on the uppermost layer of a stack.
-    fn add(&mut self, event: &Event, names: &TraceNames, state: &mut AccessScan) {
+    fn add(&mut self, event: &RecordedEvent, names: &TraceNames, state: &mut AccessScan) {
         let Some((kind, what)) = event.kind.and_then(|kind| Some((kind, what(kind)?))) else {
             state.last.remove(&event.thread);
             return;
@@ -145,7 +145,7 @@ impl Accesses {
         state.last.insert(event.thread, self.all.len() - 1);
     }
 
-    fn push(&mut self, opening: usize, what: AccessKind, event: &Event) {
+    fn push(&mut self, opening: usize, what: AccessKind, event: &RecordedEvent) {
         match what {
             AccessKind::Open => self.openings[opening].len = event.bytes,
             AccessKind::Write | AccessKind::Fill | AccessKind::SetLen => {
@@ -170,7 +170,7 @@ impl Accesses {
     }
 
     /// Adds a range to the call at `index`.
-    fn extend(&mut self, index: usize, event: &Event) {
+    fn extend(&mut self, index: usize, event: &RecordedEvent) {
         let end = self.more.len();
         if self.more.len() >= REPLAYED_ACCESSES {
             self.cut = true;
