@@ -314,6 +314,22 @@ impl Blosc2Encoding {
         let group = 8 * usize::from(self.elem_size);
         if len > most { most / group * group } else { len }
     }
+
+    /// Applies the filter to a block, into `out` of the same length.
+    fn filter_block(&self, raw: &[u8], work: &mut Vec<u8>, out: &mut [u8]) {
+        let elem_size = usize::from(self.elem_size);
+        match self.filter {
+            SHUFFLE => shuffle(raw, elem_size, out),
+            BIT_SHUFFLE => {
+                let head = raw.len() / elem_size / 8 * 8 * elem_size;
+                let (from, from_tail) = raw.split_at(head);
+                let (to, to_tail) = out.split_at_mut(head);
+                bit_shuffle(from, elem_size, work, to);
+                to_tail.copy_from_slice(from_tail);
+            }
+            _ => out.copy_from_slice(raw),
+        }
+    }
 }
 
 /// Appends a chunk. It can be longer than the data by its headers.
@@ -323,7 +339,7 @@ pub(super) fn encode(
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
     let begin = out.len();
-    let (elem_size, block) = (usize::from(encoding.elem_size), encoding.block(raw.len()).max(1));
+    let block = encoding.block(raw.len()).max(1);
     let Ok(len) = i32::try_from(raw.len() + HEADER) else {
         return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 2 GiB or more" });
     };
@@ -360,17 +376,7 @@ pub(super) fn encode(
             start.copy_from_slice(&at.to_le_bytes());
         }
         let Some(filtered) = filtered.get_mut(..raw.len()) else { break };
-        match encoding.filter {
-            SHUFFLE => shuffle(raw, elem_size, filtered),
-            BIT_SHUFFLE => {
-                let head = raw.len() / elem_size / 8 * 8 * elem_size;
-                let (from, from_tail) = raw.split_at(head);
-                let (to, to_tail) = filtered.split_at_mut(head);
-                bit_shuffle(from, elem_size, &mut work, to);
-                to_tail.copy_from_slice(from_tail);
-            }
-            _ => filtered.copy_from_slice(raw),
-        }
+        encoding.filter_block(raw, &mut work, filtered);
         stream_to(NAME, (encoding.format, encoding.level), filtered, out)?;
     }
     if out.len() - begin > raw.len() + HEADER {
