@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, Pipeline, FilterBuffers};
 
 const IDS: [u32; 20] = [
     1, 2, 3, 4, 5, 6, 307, 32000, 32001, 32004, 32008, 32013, 32015, 32026, 32022, 32023, 32009,
@@ -36,5 +36,5 @@ fuzz_target!(|bytes: &[u8]| {
     let spec = FilterSpec { id, optional: false, name: String::new(), params };
     let mut out = vec![0; (usize::from(rows) + 1) * (usize::from(columns) + 1) * shape.elem_size];
     let pipeline = Pipeline::new(&[spec], shape, &|_| None);
-    let _ = pipeline.decode(stored, 0, &mut Scratch::default(), &mut out);
+    let _ = pipeline.decode(stored, 0, &mut FilterBuffers::default(), &mut out);
 });

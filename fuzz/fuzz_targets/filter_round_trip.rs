@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
+use zonda_chunk::filter::{ChunkShape, Pipeline, FilterBuffers};
 
 /// Filters that lose nothing, with parameters.
 const FILTERS: [(u32, &[u32]); 14] = [
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     let shape = ChunkShape { dims: vec![raw.len() as u64 / 4], elem_size: 4 };
     let pipeline = Pipeline::new(&[spec(*which), spec(*second)], shape, &|_| None);
     let (mut stored, mut back) = (Vec::new(), vec![0; raw.len()]);
-    let mut scratch = Scratch::default();
+    let mut scratch = FilterBuffers::default();
     let mask = pipeline.encode(raw, &mut scratch, &mut stored).expect("anything can be filtered");
     pipeline.decode(&stored, mask, &mut scratch, &mut back).expect("and comes back");
     assert_eq!(back, raw);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use zonda_trace::decode::{DecodeError, Decoder, Step};
+use zonda_trace::decode::{DecodeError, Decoder, TraceStep};
 use zonda_trace::format::{BlockHead, EVENT_BYTES, EVENTS, NAMES, SECTION};
 
 fn decode(bytes: &[u8]) {
@@ -12,13 +12,13 @@ fn decode(bytes: &[u8]) {
         let _ = (decoder.lost(), decoder.names().word(1));
         match decoder.step() {
             Ok(None) => break,
-            Ok(Some(Step::Events(events))) => {
+            Ok(Some(TraceStep::Events(events))) => {
                 assert!(events.len() <= bytes.len() / EVENT_BYTES);
                 for event in events {
                     assert!(event.end_ns() >= event.begin_ns);
                 }
             }
-            Ok(Some(Step::Process(process))) => assert!(process.library.len() <= 3 * bytes.len()),
+            Ok(Some(TraceStep::Process(process))) => assert!(process.library.len() <= 3 * bytes.len()),
             Err(DecodeError::Bad { at, .. }) => {
                 assert!(at <= bytes.len() as u64);
                 break;

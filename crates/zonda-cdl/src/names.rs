@@ -51,7 +51,7 @@ impl NameReference {
 
 /// Names of all objects.
 #[derive(Debug, Default)]
-pub(crate) struct NameTable {
+pub(crate) struct ObjectNames {
     /// Objects by kind, group and name.
     by_name: HashMap<(NameSpace, usize, Vec<u8>), usize>,
     /// Types by name, whatever their group.
@@ -60,7 +60,7 @@ pub(crate) struct NameTable {
     parents: Vec<Option<usize>>,
 }
 
-impl NameTable {
+impl ObjectNames {
     /// Adds an object; `false` if another one has the name.
     pub(crate) fn add(
         &mut self,
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn scopes() {
-        let mut names = NameTable::default();
+        let mut names = ObjectNames::default();
         // root > a > b, root > c
         for parent in [None, Some(0), Some(1), Some(0)] {
             names.add_group(parent);

@@ -87,7 +87,7 @@ pub struct Rules {
     /// `missing_value`.
     pub missing: Vec<Number>,
     /// What elements have that were never written.
-    pub fill: Option<Fill>,
+    pub fill: Option<FillRule>,
     /// Which numbers are valid before they are scaled.
     pub stored_range: Range,
     /// Which numbers are valid after they are scaled.
@@ -103,7 +103,7 @@ pub struct Rules {
 
 /// What elements have that were never written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fill {
+pub struct FillRule {
     /// The type of the numbers.
     pub ty: ExtType,
     /// One number; several, if the attribute has them.

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Instant;
 
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::{ChunkShape, Pipeline, FilterBuffers};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 
 /// Where a chunk is in the file: its number, address, stored bytes and filter mask.
 type Place = (usize, u64, usize, u32);

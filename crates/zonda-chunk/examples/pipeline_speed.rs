@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zonda_chunk::filter::{ChunkShape, Pipeline, FilterBuffers};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkTable, ChunkedArray, ContiguousArray, Decode, Engine, FilterSpec,
     Segment, SegmentBytes, TableError,

@@ -29,7 +29,7 @@ pub struct ArrayShape {
 /// An array in chunks, with its cache of decoded chunks. Any number of threads may read it at once.
 #[derive(Debug)]
 pub struct ChunkedArray {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<SharedArray>,
 }
 
 /// Chunks that are in memory and newer than what the table finds.
@@ -47,7 +47,7 @@ pub(crate) trait NewerChunks: Sync {
 
 /// What work in the background needs of an array.
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct SharedArray {
     pub engine: Arc<Engine>,
     pub storage: Arc<dyn Storage>,
     pub table: Arc<dyn ChunkTable>,
@@ -103,7 +103,7 @@ impl ChunkedArray {
             chunk_dims.iter().try_fold(elem_size as u64, |product, &n| product.checked_mul(n));
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         let chunk_bytes = bytes.filter(|&bytes| bytes > 0 && isize::try_from(bytes).is_ok());
-        let inner = Inner {
+        let inner = SharedArray {
             engine: Arc::clone(engine),
             storage,
             table,
@@ -169,7 +169,7 @@ impl Drop for ChunkedArray {
     }
 }
 
-impl Inner {
+impl SharedArray {
     /// Forgets what was decoded of a chunk that is another one in the storage now. Not to be called
     /// while requests run.
     pub(crate) fn changed(&self, key: &[u64]) {

@@ -251,5 +251,7 @@ fn read_stored(
     Ok(())
 }
 
-const TOO_LARGE: ChunkError = ChunkError::Shape { what: "more bytes than can be counted" };
-const WRONG_LENGTH: ChunkError = ChunkError::Request { what: "memory of another length" };
+const TOO_LARGE: ChunkError =
+    ChunkError::Shape { what: "the array has more bytes than can be counted" };
+const WRONG_LENGTH: ChunkError =
+    ChunkError::Request { what: "memory of another length than the selected elements have" };

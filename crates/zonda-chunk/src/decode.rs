@@ -162,13 +162,15 @@ impl Decode<'_> {
 /// Checks that the size of an element in the array, the fill value and the decoder agree.
 pub(crate) fn check_sizes(elem: usize, fill: &[u8], decode: &Decode<'_>) -> Result<(), ChunkError> {
     if elem == 0 {
-        return Err(ChunkError::Shape { what: "elements of no bytes" });
+        return Err(ChunkError::Shape { what: "elements in memory have no bytes" });
     }
     if !fill.is_empty() && fill.len() != elem {
-        return Err(ChunkError::Shape { what: "a fill value of another size than an element" });
+        return Err(ChunkError::Shape { what: "the fill value has another size than an element" });
     }
     if decode.file_size() != elem || decode.mem_size() == 0 {
-        return Err(ChunkError::Request { what: "another size of elements than the array" });
+        return Err(ChunkError::Request {
+            what: "the conversion is for elements of another size than those of the array",
+        });
     }
     Ok(())
 }

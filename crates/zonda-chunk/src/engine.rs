@@ -12,7 +12,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::memory::{self, Broker, Kind};
 use zonda_runtime::{Pool, Settled};
-use zonda_trace::{Args, Kind as Event};
+use zonda_trace::{Args, Kind as EventKind};
 
 /// Threads and memory that arrays share.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl Engine {
             done = zonda_trace::start();
             result
         });
-        zonda_trace::span_since(done, Event::WaitPool, Args::default);
+        zonda_trace::span_since(done, EventKind::WaitPool, Args::default);
         result
     }
 

@@ -78,14 +78,17 @@ pub enum ChunkError {
         what: &'static str,
     },
     /// The request does not fit the array.
-    #[error("the request has {what}")]
+    #[error("{what}")]
     Request {
         /// What is wrong.
         what: &'static str,
     },
     /// A chunk that waited in a file without a name beside the data, for want of memory, cannot be read
     /// from there.
-    #[error("chunk {chunk:?}, which waits in a file without a name: {}", spilled(error.as_ref()))]
+    #[error(
+        "chunk {chunk:?} was put into a temporary file for want of memory and cannot be read back: {}",
+        spilled(error.as_ref())
+    )]
     Spill {
         /// Coordinates in the chunk grid.
         chunk: Vec<u64>,
@@ -183,5 +186,8 @@ pub(crate) fn coordinates(chunk: &[u64]) -> Vec<u64> {
 const EIO: i32 = 5;
 
 fn spilled(error: Option<&StorageError>) -> String {
-    error.map_or_else(|| "that has become too short".to_owned(), StorageError::to_string)
+    error.map_or_else(
+        || "the temporary file has become too short".to_owned(),
+        StorageError::to_string,
+    )
 }

@@ -86,7 +86,7 @@ impl AxisCuts {
 }
 
 /// One piece of each dimension.
-pub(crate) type DimNumbers = SmallVec<[usize; 4]>;
+pub(crate) type PieceNumbers = SmallVec<[usize; 4]>;
 
 /// One dimension of the caller's memory.
 #[derive(Clone, Copy, Debug)]
@@ -156,8 +156,8 @@ impl<'a> MemoryParts<'a> {
     }
 
     /// The piece of each dimension that the part `number` is made of.
-    pub(crate) fn pieces(&self, number: usize) -> DimNumbers {
-        let mut pieces: DimNumbers = SmallVec::from_elem(0, self.axes.len());
+    pub(crate) fn pieces(&self, number: usize) -> PieceNumbers {
+        let mut pieces: PieceNumbers = SmallVec::from_elem(0, self.axes.len());
         let mut rest = number;
         for (axis, piece) in self.axes.iter().zip(pieces.iter_mut()).rev() {
             let n = axis.cuts.n_pieces();
@@ -173,7 +173,7 @@ impl<'a> MemoryParts<'a> {
 
     /// From the pieces of a part to those of the next one; after the last comes the first.
     #[inline]
-    pub(crate) fn advance(&self, pieces: &mut DimNumbers) {
+    pub(crate) fn advance(&self, pieces: &mut PieceNumbers) {
         for (axis, piece) in self.axes.iter().zip(pieces.iter_mut()).rev() {
             *piece += 1;
             if *piece < axis.cuts.n_pieces() {
@@ -199,7 +199,7 @@ pub(crate) struct ClaimedParts<'p, 'a> {
     parts: &'p MemoryParts<'a>,
     range: Range<usize>,
     /// The pieces of part `range.start`.
-    pieces: DimNumbers,
+    pieces: PieceNumbers,
 }
 
 impl<'a> Iterator for ClaimedParts<'_, 'a> {
@@ -235,7 +235,7 @@ pub(crate) struct MemoryPart<'a> {
     /// Its number.
     pub number: usize,
     /// Its piece in each dimension.
-    pub pieces: DimNumbers,
+    pub pieces: PieceNumbers,
     memory: *mut u8,
     len: usize,
     /// Its first byte.

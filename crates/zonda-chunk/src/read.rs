@@ -9,13 +9,13 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::memory::tick;
 
 use crate::ChunkError;
-use crate::array::{Inner, NewerChunks};
+use crate::array::{NewerChunks, SharedArray};
 use crate::cache::{CacheClaim, CacheHit, ClaimTerms};
 use crate::decode::{self, Decode};
 use crate::filter::Decoded;
 use crate::memory_parts::{MemoryPart, MemoryParts};
 use crate::plan::{self, PartBatch};
-use crate::prefetch::PrefetchBox;
+use crate::prefetch::{Observation, PrefetchBox};
 use crate::row_reader::{RowBuffers, read_rows};
 use crate::scatter::{fill_part, scatter_rows};
 use crate::selection::{Coords, GridSelection, run_in};
@@ -52,6 +52,18 @@ struct KeepRules {
     unfiltered: bool,
 }
 
+impl KeepRules {
+    /// For a request for so many bytes of the file's form.
+    fn new(observed: &Observation, wanted_bytes: usize, chunk_bytes: usize) -> KeepRules {
+        KeepRules {
+            whole: observed.overlaps,
+            unfiltered: observed.same_chunk >= CACHED_UNFILTERED_REQUESTS
+                && wanted_bytes <= chunk_bytes / SMALL_REQUEST_PART
+                && chunk_bytes <= CACHED_UNFILTERED_BYTES,
+        }
+    }
+}
+
 /// The first thing that went wrong, by part number, and what was converted.
 struct ReadOutcome {
     failed: Mutex<Option<ChunkError>>,
@@ -84,7 +96,7 @@ impl ReadOutcome {
     }
 }
 
-impl Inner {
+impl SharedArray {
     /// Reads a single run of elements inside one chunk, if that is in the cache; else does nothing.
     #[inline]
     pub(crate) fn read_cached_run(
@@ -131,14 +143,17 @@ impl Inner {
     ) -> Result<Converted, ChunkError> {
         decode::check_sizes(self.elem_size, &self.fill, decode)?;
         let chunk_bytes = self.chunk_bytes.ok_or(ChunkError::Shape {
-            what: "chunks of no elements, or of more than can be counted",
+            what: "a chunk has no elements, or more than can be counted",
         })?;
         let selection = GridSelection::new(&self.chunk_dims, extent, slab)?;
         if selection.n_elems == 0 && out.is_empty() {
             return Ok(Converted::default());
         }
-        let parts = MemoryParts::new(out, decode.mem_size(), selection.cuts())
-            .ok_or(ChunkError::Request { what: "memory of another length" })?;
+        let parts = MemoryParts::new(out, decode.mem_size(), selection.cuts()).ok_or(
+            ChunkError::Request {
+                what: "memory of another length than the selected elements have",
+            },
+        )?;
         let since = tick();
         self.since.store(since, Ordering::Relaxed);
         let observed = {
@@ -146,14 +161,8 @@ impl Inner {
             pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
         };
         self.background.note(observed.position);
-        let small =
-            selection.n_elems.saturating_mul(self.elem_size) <= chunk_bytes / SMALL_REQUEST_PART;
-        let keep = KeepRules {
-            whole: observed.overlaps,
-            unfiltered: observed.same_chunk >= CACHED_UNFILTERED_REQUESTS
-                && small
-                && chunk_bytes <= CACHED_UNFILTERED_BYTES,
-        };
+        let wanted_bytes = selection.n_elems.saturating_mul(self.elem_size);
+        let keep = KeepRules::new(&observed, wanted_bytes, chunk_bytes);
         // With work for all threads, the prefetch can wait until this read is done.
         let few = parts.n_parts() < self.engine.threads();
         let ahead = observed.ahead.filter(|ahead| self.may_prefetch(ahead));

@@ -117,10 +117,13 @@ impl GridSelection {
         let rank = chunk.len();
         let strides = slab.stride.map_or(rank, <[isize]>::len);
         if [extent.len(), slab.start.len(), slab.count.len(), strides] != [rank; 4] {
-            return Err(ChunkError::Request { what: "another rank than the array" });
+            return Err(ChunkError::Request {
+                what: "the selection has another number of dimensions than the array",
+            });
         }
-        let n_elems =
-            slab.n_elems().ok_or(ChunkError::Request { what: "more elements than memory" })?;
+        let n_elems = slab.n_elems().ok_or(ChunkError::Request {
+            what: "the selection has more elements than memory can hold",
+        })?;
         let mut axes = SmallVec::new();
         for d in 0..rank {
             let stride = match slab.stride {
@@ -128,7 +131,7 @@ impl GridSelection {
                 None => 1,
             };
             if stride == 0 {
-                return Err(ChunkError::Request { what: "a stride below 1" });
+                return Err(ChunkError::Request { what: "the selection has a stride below 1" });
             }
             // One element has no next one, however far.
             let stride = if slab.count[d] <= 1 { 1 } else { stride };

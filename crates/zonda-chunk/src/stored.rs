@@ -4,7 +4,7 @@
 use zonda_storage::ReadRange;
 use zonda_trace::{Args, Kind, span};
 
-use crate::array::Inner;
+use crate::array::SharedArray;
 use crate::chunk_bytes::ChunkBytes;
 use crate::row_reader::RowSource;
 use crate::table::ChunkAt;
@@ -12,7 +12,7 @@ use crate::tuning::CHECKED_FETCH_BYTES;
 use crate::worker::WorkerBuffers;
 use crate::{ChunkError, FilterError};
 
-impl Inner {
+impl SharedArray {
     /// Decodes a chunk for the cache.
     pub(crate) fn decode_chunk(
         &self,
@@ -121,7 +121,7 @@ impl LocatedChunk<'_> {
 
 /// A chunk that no filter was applied to.
 pub(crate) struct UnfilteredChunk<'a> {
-    pub inner: &'a Inner,
+    pub inner: &'a SharedArray,
     pub found: &'a LocatedChunk<'a>,
     pub chunk_bytes: usize,
 }

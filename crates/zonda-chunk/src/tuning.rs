@@ -69,11 +69,11 @@ pub(crate) const MOST_UNWRITTEN_ELEM_BYTES: u64 = 64 << 20;
 // ---- Conversion ---------------------------------------------------------------------------------------------------
 
 /// Bytes that are packed before they are converted, or converted before they are spread: they stay in the first-level
-/// cache. Reads: "strided 2, deflate 4 shuffle, float"; writes: "bands, deflate 1 shuffle, float from double, chunks of 1
+/// cache. Reads: "strided 2, deflate 4 shuffle, float"; writes: "whole, deflate 1 shuffle, float from double, chunks of 1
 /// MiB".
 pub(crate) const CONVERT_BLOCK_BYTES: usize = 8 << 10;
-/// Bytes copied at a time while a chunk is filled with fill values: they stay in the first-level cache. Writes: "random,
-/// uncompressed, float from double, chunks of 1 MiB".
+/// Bytes copied at a time while a chunk is filled with fill values: they stay in the first-level cache. Writes:
+/// "random, uncompressed, float, chunks of 1 MiB".
 pub(crate) const FILL_BLOCK_BYTES: usize = 8 << 10;
 /// Bytes put into a chunk from which on the trace has an event of it: that of fewer would take longer than they do.
 /// Writes: "put_var1, sequence, 8 MB, chunks 10x50x50".
@@ -129,8 +129,8 @@ pub(crate) const PUT_BATCH_CHUNKS: usize = 4096;
 /// Bytes of incomplete chunks that are put before it is checked whether they are too many. Decides where chunks lie.
 /// Writes: "slices, uncompressed, float, chunks of 4 MiB".
 pub(crate) const PUT_ROUND_BYTES: u64 = 64 << 20;
-/// Bytes of a put from which on converting is worth other threads. Writes: "bands, uncompressed, float from double, chunks
-/// of 1 MiB".
+/// Bytes of a put from which on converting is worth other threads. Writes: "bands, uncompressed, float, chunks of 1
+/// MiB".
 pub(crate) const PUT_POOL_BYTES: usize = 4 << 20;
 /// Decoded bytes from which on loading chunks to change them is worth other threads. Writes: "random, deflate 1 shuffle,
 /// float, chunks of 64 KiB".

@@ -5,7 +5,7 @@ mod arrays;
 use std::sync::Arc;
 
 use arrays::{Flip, Made, Recipe, Table};
-use zonda_chunk::filter::{ChunkShape, Pipeline, FilterBuffers};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkError, ChunkedArray, ContiguousArray, Decode, Engine, FilterError,
     FilterSpec, Segment, SegmentBytes,

@@ -1,7 +1,7 @@
 //! Damaged chunks and nonsense parameters end in a chunk or an error, and nothing else.
 
 use proptest::prelude::*;
-use zonda_chunk::filter::{ChunkShape, FilterSpec, Pipeline, FilterBuffers};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, FilterSpec, Pipeline};
 
 /// Chunks of the reference, as `random_chunks.py` prints them.
 const KEPT: [&str; 5] = [

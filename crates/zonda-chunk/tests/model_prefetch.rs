@@ -207,7 +207,7 @@ mod array {
     use crate::sync::atomic::AtomicU64;
 
     #[derive(Debug)]
-    pub(crate) struct Inner {
+    pub(crate) struct SharedArray {
         pub engine: Arc<Engine>,
         pub table: Table,
         pub disk: Mutex<Vec<u8>>,
@@ -264,11 +264,11 @@ mod worker {
 
 /// As in the crate, but with a disk in place of filters and a storage.
 mod reads {
-    use super::array::Inner;
+    use super::array::SharedArray;
     use super::stored::LocatedChunk;
     use super::worker::WorkerBuffers;
 
-    impl Inner {
+    impl SharedArray {
         #[expect(clippy::unused_self, reason = "as in the crate")]
         pub(crate) fn is_filtered(&self) -> bool {
             true
@@ -306,7 +306,7 @@ mod reads {
     }
 }
 
-use array::{Inner, Table};
+use array::{SharedArray, Table};
 use cache::{CacheClaim, ChunkCache, ClaimTerms};
 use prefetch::{BackgroundDecoding, PrefetchBox, WalkPosition};
 use stored::LocatedChunk;
@@ -324,9 +324,9 @@ fn in_many_orders(test: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Chunks 0, 10 and 20, side by side.
-fn array() -> Arc<Inner> {
+fn array() -> Arc<SharedArray> {
     let engine = engine::Engine::new();
-    Arc::new(Inner {
+    Arc::new(SharedArray {
         cache: ChunkCache::new(&engine, 1),
         engine,
         table: Table(Mutex::new((0..N_CHUNKS).collect())),
@@ -339,7 +339,7 @@ fn array() -> Arc<Inner> {
 }
 
 /// A request has come to chunk `edge` of a walk: what comes next is decoded in the background.
-fn walk(inner: &Arc<Inner>, edge: u64) {
+fn walk(inner: &Arc<SharedArray>, edge: u64) {
     inner.background.note(WalkPosition { walk: 1, edge, keeps: true });
     let one = |n: u64| -> SmallVec<[u64; 4]> { smallvec![n] };
     let ahead = PrefetchBox {
@@ -356,7 +356,7 @@ fn walk(inner: &Arc<Inner>, edge: u64) {
 }
 
 /// The chunk, as a request reads it.
-fn read(inner: &Arc<Inner>, key: u64) -> u8 {
+fn read(inner: &Arc<SharedArray>, key: u64) -> u8 {
     if let Some(chunk) = inner.cache.get(&[key]) {
         return chunk.bytes[0];
     }
@@ -375,7 +375,7 @@ fn read(inner: &Arc<Inner>, key: u64) -> u8 {
 }
 
 /// Stores a chunk at a new place, as the writer does; gives the old one.
-fn store_elsewhere(inner: &Inner, key: u64, byte: u8) -> usize {
+fn store_elsewhere(inner: &SharedArray, key: u64, byte: u8) -> usize {
     let mut disk = inner.disk.lock().unwrap();
     disk.push(byte);
     let at = disk.len() as u64 - 1;
@@ -386,18 +386,18 @@ fn store_elsewhere(inner: &Inner, key: u64, byte: u8) -> usize {
 }
 
 /// The same where the old one stays as it was for a while.
-fn store(inner: &Inner, key: u64, byte: u8) {
+fn store(inner: &SharedArray, key: u64, byte: u8) {
     store_elsewhere(inner, key, byte);
 }
 
 /// The same where it is used for something else at once.
-fn store_and_reuse(inner: &Inner, key: u64, byte: u8) {
+fn store_and_reuse(inner: &SharedArray, key: u64, byte: u8) {
     let old = store_elsewhere(inner, key, byte);
     inner.disk.lock().unwrap()[old] = NOTHING;
 }
 
 /// Stores a chunk where it is.
-fn store_over(inner: &Inner, key: u64, byte: u8) {
+fn store_over(inner: &SharedArray, key: u64, byte: u8) {
     let at = inner.table.at(key).at as usize;
     inner.disk.lock().unwrap()[at] = byte;
     inner.background.changed(&inner.cache, &[key]);
@@ -405,7 +405,7 @@ fn store_over(inner: &Inner, key: u64, byte: u8) {
 
 /// Requests and changes one after another, as the lock of a file has it, and decoding in the background beside them: each
 /// request reads what was stored last.
-fn changes_beside_a_walk(store: fn(&Inner, u64, u8)) {
+fn changes_beside_a_walk(store: fn(&SharedArray, u64, u8)) {
     let inner = array();
     assert_eq!(read(&inner, 0), 0);
     walk(&inner, 0);

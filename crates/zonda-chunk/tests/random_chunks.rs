@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use zonda_chunk::filter::{ChunkShape, FilterError, FilterSpec, Pipeline, FilterBuffers};
+use zonda_chunk::filter::{ChunkShape, FilterBuffers, FilterError, FilterSpec, Pipeline};
 
 struct Case {
     name: String,

@@ -243,7 +243,7 @@ fn a_spilled_chunk_that_is_lost_is_told() {
     let error = file.writer.put(id, &[20, 1000], &slab, encode, &[1; 200], &mut file.space);
     let error = error.expect_err("its other rows are lost");
     assert!(matches!(&error, ChunkError::Spill { chunk, .. } if chunk[..] == [0, 0]), "{error}");
-    assert!(error.to_string().contains("file without a name"), "{error}");
+    assert!(error.to_string().contains("temporary file"), "{error}");
     assert!(file.flush().is_err());
     // The last one is in memory.
     let slab = Hyperslab { start: &[10, 950], count: &[1, 50], stride: None };

@@ -15,7 +15,7 @@ use zonda_model::{ExtType, Ranks, normalize_name};
 use crate::codec;
 use crate::header::Name;
 use crate::names::NameIndex;
-use crate::reader::Reader;
+use crate::reader::HeaderReader;
 use crate::tuning::LINEAR_ATTS;
 
 /// An attribute, its values as they stand in the file.
@@ -78,12 +78,12 @@ impl AttsAsRead {
 
     /// An attribute with its name as it is counted, NULs included.
     ///
-    /// Always inlined, as what uses it: parts that go through memory and come back as a whole cost
-    /// more than finding them.
+    /// Always inlined, as its callers are: otherwise the parts are written to memory and read back
+    /// as a whole, which costs more than finding them.
     #[inline(always)]
     fn get(&self, index: u32) -> Option<AttRef<'_>> {
         let bytes = self.from(index).filter(|_| index < self.n)?;
-        codec::att(&mut Reader::resume(bytes, self.source.wide)).ok()
+        codec::att(&mut HeaderReader::resume(bytes, self.source.wide)).ok()
     }
 
     /// Whether the attribute may have that name, by a look at its first bytes.
@@ -118,16 +118,17 @@ pub struct Atts {
     /// Set until the list is changed.
     stored: Option<AttsAsRead>,
     own: AttsApart,
-    /// Places by their names: numbers of what was read, slots of what was taken apart.
+    /// Index by name: of attribute numbers while the list is as it was read, of slots once it was
+    /// taken apart.
     names: NameIndex,
 }
 
 /// A list that was taken apart.
 #[derive(Clone, Debug, Default)]
 struct AttsApart {
-    /// By slot. What was deleted leaves an attribute without a name.
+    /// By slot. A deleted attribute leaves one without a name.
     slots: Vec<Att>,
-    /// Which slots have what number; `None` where nothing was deleted, and they are the same.
+    /// Maps numbers to slots; `None` while nothing was deleted, as both are then the same.
     ranks: Option<Box<Ranks>>,
 }
 
@@ -147,7 +148,7 @@ impl AttsApart {
         self.ranks.as_ref().map_or(slot, |ranks| ranks.number(slot))
     }
 
-    /// What was deleted has no name that somebody could look for.
+    /// A deleted attribute has no name, so no search finds it.
     fn name(&self, slot: usize) -> Option<&[u8]> {
         self.slots.get(slot).map(|att| &*att.name).filter(|name| !name.is_empty())
     }
@@ -263,11 +264,11 @@ impl Atts {
         if let Some(att) = self.own.slots.get_mut(slot) {
             *att = Att { name: Name::from(&[][..]), ty: att.ty, len: 0, bytes: SmallVec::new() };
         }
-        // What was deleted takes no more than what is left.
+        // Slots of deleted attributes take no more memory than those that are left.
         let n_left = self.own.len();
         if n_slots.saturating_sub(n_left) > n_left {
             let (slots, ranks) = (std::mem::take(&mut self.own.slots), self.own.ranks.take());
-            // The next one that is left is in the slot of the next number.
+            // The next attribute is in the slot of the next number.
             let (mut left, mut next) = (Vec::with_capacity(n_left), 0);
             for (slot, att) in slots.into_iter().enumerate() {
                 if ranks.as_ref().and_then(|ranks| ranks.slot(next)) == Some(slot) {

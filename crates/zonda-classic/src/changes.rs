@@ -9,7 +9,7 @@ use crate::codec::decode_header;
 use crate::error::shown;
 use crate::header::{Header, Var};
 use crate::journal::{ChangeKind, JournalBody};
-use crate::moving::Runs;
+use crate::moving::MovedRuns;
 
 /// The most characters of a text that are shown.
 const TEXT: usize = 60;
@@ -19,14 +19,14 @@ impl JournalBody {
     pub(crate) fn changes(&self) -> Vec<String> {
         let mut lines =
             vec![format!("bytes 0 to {}: the header", self.new.len().saturating_sub(1))];
-        // A header that is torn is no longer the old one; what is to be there counts.
+        // A torn header is no longer the old one; the new header says what there will be.
         let (old, new) = (decode_header(&self.old), decode_header(&self.new));
         let (Ok((old, old_records)), Ok((new, new_records))) = (old, new) else {
             lines.push("its new or its old definitions cannot be read".to_owned());
             return lines;
         };
         if matches!(self.kind, ChangeKind::Move { .. }) {
-            let bytes = Runs::new(&old, &new, self.n_records, self.stored).moved_bytes();
+            let bytes = MovedRuns::new(&old, &new, self.n_records, self.stored).moved_bytes();
             lines.push(format!("{bytes} bytes of data move towards the end of the file"));
         }
         if old_records != new_records {

@@ -13,28 +13,28 @@ use zonda_storage::{BLOCK_BYTES, Sidecar, Sidecars, Storage, write_journal};
 
 use crate::codec::{self, NUMRECS_AT, encode_header};
 use crate::error::ClassicError;
-use crate::file::{Base, State};
+use crate::file::{Base, FileState};
 use crate::header::{Header, Version};
 use crate::journal::{ChangeKind, JournalBody};
-use crate::moving::{Move, Runs, read_whole};
+use crate::moving::{Move, MovedRuns, read_whole};
 use crate::rewrite::rewrite;
 use crate::tuning::COMMIT_BYTES;
 
-/// A change that is under way in the file: what was there before is no longer intact, so there is
-/// no way but forward.
+/// A change that the file has a part of: the former content is no longer intact, so the change can
+/// only be completed.
 #[derive(Debug)]
 pub(crate) enum Unfinished {
     /// A header of several pages is being written.
     Header(Vec<u8>),
     /// Data is being moved.
     Move(Box<Move>),
-    /// A copy with these definitions has taken the file's place; the folder has yet to make sure.
+    /// A copy with these definitions has taken the file's place; the folder is not synced yet.
     Renamed(Box<Header>),
 }
 
 impl Base {
     /// Writes what the file lacks: data first, then what makes it visible.
-    pub(crate) fn commit(&self, state: &mut State) -> Result<(), ClassicError> {
+    pub(crate) fn commit(&self, state: &mut FileState) -> Result<(), ClassicError> {
         let _span = zonda_trace::span(zonda_trace::Kind::Commit, zonda_trace::Args::default);
         self.complete(state)?;
         let n_records = self.n_records.load(Ordering::Acquire);
@@ -53,7 +53,7 @@ impl Base {
 
     /// Completes a change that an error stopped; gives the definitions that the file then has,
     /// where data was moved for them.
-    pub(crate) fn complete(&self, state: &mut State) -> Result<Option<Header>, ClassicError> {
+    pub(crate) fn complete(&self, state: &mut FileState) -> Result<Option<Header>, ClassicError> {
         let sidecars = self.sidecars.as_ref();
         match &mut state.unfinished {
             None => return Ok(None),
@@ -74,7 +74,7 @@ impl Base {
     }
 
     /// Makes the header in the file that of `state`, all data being in place.
-    fn commit_header(&self, state: &mut State, n_records: u64) -> Result<(), ClassicError> {
+    fn commit_header(&self, state: &mut FileState, n_records: u64) -> Result<(), ClassicError> {
         let storage = &*self.storage;
         let mut new = encode_header(&state.header, n_records)?;
         let new_len = new.len() as u64;
@@ -110,7 +110,7 @@ impl Base {
 
     fn journal_header(
         &self,
-        state: &mut State,
+        state: &mut FileState,
         old: Vec<u8>,
         new: Vec<u8>,
         n_records: u64,
@@ -132,13 +132,13 @@ impl Base {
     /// false where nothing has to.
     pub(crate) fn relocate(
         &self,
-        state: &mut State,
+        state: &mut FileState,
         old: &Header,
         n_records: u64,
     ) -> Result<bool, ClassicError> {
         let storage = &*self.storage;
         let stored = storage.len()?;
-        let moved = Runs::new(old, &state.header, n_records, stored).moved_bytes();
+        let moved = MovedRuns::new(old, &state.header, n_records, stored).moved_bytes();
         if moved == 0 {
             return Ok(false);
         }
@@ -149,7 +149,7 @@ impl Base {
             && !self.share
             && moved.saturating_mul(4) >= stored
             && neighbours.replaceable()
-            // What holds no copy is not filled with half of one first.
+            // A device without room for the copy is not filled with half of it first.
             && neighbours.room().is_none_or(|room| room >= state.header.file_len(n_records))
             && rewrite(storage, &**neighbours, old, &state.header, n_records)?
         {
@@ -165,8 +165,8 @@ impl Base {
         Ok(true)
     }
 
-    /// Commits the `n_records` there are when enough of them are new. To be called before another
-    /// one is added, by who adds it.
+    /// Commits the `n_records` there are when enough of them are new. The caller that adds a record
+    /// calls it before.
     pub(crate) fn commit_records(
         &self,
         header: &Header,
@@ -222,9 +222,9 @@ pub(crate) fn finish_header(
     Ok(())
 }
 
-/// The writes by which `old` becomes `new`, in order, each within one page and each leaving a header
-/// that is right; `None` where there is no such way. Both are as long; the record count is
-/// `count_len` bytes.
+/// The writes by which `old` becomes `new`, in order, each within one page and each leaving a valid
+/// header; `None` where there are no such writes. Both are as long; the record count is `count_len`
+/// bytes.
 fn switches<'a>(old: &[u8], new: &'a [u8], count_len: usize) -> Option<Vec<(u64, &'a [u8])>> {
     let page_of = |at: usize| (at as u64).checked_div(BLOCK_BYTES);
     let write = |from: usize, to: usize| Some((from as u64, new.get(from..to)?));

@@ -15,7 +15,7 @@ use crate::file::ClassicFile;
 use crate::fill::FILL_VALUE;
 use crate::header::{Dim, Header, Name, Var, Version, round_up};
 
-/// What gets another name: the one it has, its id, and what gives it one.
+/// A rename: the present name of the object, its id, and the function that sets the new one.
 type Renamed<'a> = (&'a Name, i32, fn(&mut Header, usize, Name, bool));
 
 /// The name in stored form.
@@ -83,7 +83,7 @@ impl DispatchWrite for ClassicFile {
         let (bytes, converted) = encode(version, ty, mem, values.bytes, len)?;
         let att = Att { name: stored, ty, len: n_values as u64, bytes };
         match old {
-            // It was found by its name, so that is the same.
+            // It was found by its name, so the name stays the same.
             Some(slot) => *slot = att,
             None => atts.push(att),
         }
@@ -163,10 +163,9 @@ impl DispatchWrite for ClassicFile {
         })
     }
 
-    /// Defines a variable over the dimensions `dims`, slowest first.
-    /// In the reference's order: not in define mode, bad name, type not in the format, too many
-    /// dimensions, name in use, no such dimension, record dimension not first. Then more bytes than 63
-    /// bits count, which the reference takes and computes with what is left of their number.
+    /// Defines a variable over the dimensions `dims`, slowest first. In the reference's order: not in define mode, bad name, type
+    /// not in the format, too many dimensions, name in use, no such dimension, record dimension not first. Then a size of more
+    /// bytes than 63 bits can count, which the reference accepts and computes with modulo its integers.
     fn def_var(
         &mut self,
         _group: GroupId,
@@ -192,7 +191,7 @@ impl DispatchWrite for ClassicFile {
             }
             shape.push(len);
         }
-        // What no file can have, however its variables are laid out.
+        // A size that no file can have, however its variables are laid out.
         let bytes =
             shape.iter().try_fold(ty.size() as u64, |n, &len: &u64| n.checked_mul(len.max(1)));
         if bytes.is_none_or(|bytes| i64::try_from(bytes).is_err()) {

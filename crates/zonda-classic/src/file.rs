@@ -13,18 +13,18 @@ use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Version};
 use crate::layout;
-use crate::lock::Mutex;
+use crate::lock::TracedMutex;
 use crate::recover::{self, Pending};
 
-/// An open classic file. It knows no lock: who has it by `&` shares it with others who read, and who put (records are added by
-/// one at a time); who has it by `&mut` has it alone.
+/// An open classic file. It has no lock of its own: callers with `&` may read and put at the same time (one at a time adds
+/// records); a caller with `&mut` has exclusive access.
 #[derive(Debug)]
 pub struct ClassicFile {
     pub(crate) base: Base,
-    pub(crate) state: State,
+    pub(crate) state: FileState,
 }
 
-/// What a file stands on, and the number of its records, which puts change that share it.
+/// What a file stands on, and the number of its records, which puts by `&` change.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(crate) storage: Arc<dyn Storage>,
@@ -40,26 +40,26 @@ pub(crate) struct Base {
     /// Records that the count in the file includes.
     pub(crate) n_committed: AtomicU64,
     /// Held while records are added.
-    pub(crate) growth: Mutex<()>,
-    /// Records that there are with all puts that were accepted and not yet carried out; 0 where none were.
+    pub(crate) growth: TracedMutex<()>,
+    /// Records that there will be once all accepted puts are carried out; 0 where none are queued.
     pub(crate) n_accepted: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct FileState {
     pub(crate) header: Header,
-    pub(crate) mode: Mode,
+    pub(crate) mode: FileMode,
     pub(crate) fill: FillMode,
-    /// Whether the definitions in the file are behind `header`.
+    /// Whether `header` has changes that the file does not have yet.
     pub(crate) header_dirty: bool,
     /// Bytes of the header in the file, so that a shorter one leaves no old bytes behind it.
     pub(crate) stored_len: u64,
-    /// What an error stopped halfway.
+    /// The change that an error interrupted.
     pub(crate) unfinished: Option<Unfinished>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Mode {
+pub(crate) enum FileMode {
     Data,
     /// Define mode; `None` while the file is being created.
     Define {
@@ -77,29 +77,33 @@ pub(crate) struct Redefined {
     overwritten: bool,
 }
 
-impl State {
+impl FileState {
     pub(crate) fn require_data(&self) -> Result<&Header, ClassicError> {
         match self.mode {
-            Mode::Data => Ok(&self.header),
-            Mode::Define { .. } => Err(ClassicError::InDefineMode),
-            Mode::Closed => Err(ClassicError::Closed),
+            FileMode::Data => Ok(&self.header),
+            FileMode::Define { .. } => Err(ClassicError::InDefineMode),
+            FileMode::Closed => Err(ClassicError::Closed),
         }
     }
 
     pub(crate) fn require_define(&mut self) -> Result<&mut Header, ClassicError> {
         match self.mode {
-            Mode::Data => Err(ClassicError::NotInDefineMode),
-            Mode::Define { .. } => Ok(&mut self.header),
-            Mode::Closed => Err(ClassicError::Closed),
+            FileMode::Data => Err(ClassicError::NotInDefineMode),
+            FileMode::Define { .. } => Ok(&mut self.header),
+            FileMode::Closed => Err(ClassicError::Closed),
         }
     }
 
     pub(crate) fn in_define(&self) -> bool {
-        matches!(self.mode, Mode::Define { .. })
+        matches!(self.mode, FileMode::Define { .. })
     }
 
     pub(crate) fn require_open(&self) -> Result<&Header, ClassicError> {
-        if matches!(self.mode, Mode::Closed) { Err(ClassicError::Closed) } else { Ok(&self.header) }
+        if matches!(self.mode, FileMode::Closed) {
+            Err(ClassicError::Closed)
+        } else {
+            Ok(&self.header)
+        }
     }
 }
 
@@ -112,9 +116,9 @@ impl ClassicFile {
         version: Version,
         share: bool,
     ) -> ClassicFile {
-        let state = State {
+        let state = FileState {
             header: Header::new(version),
-            mode: Mode::Define { old: None },
+            mode: FileMode::Define { old: None },
             fill: FillMode::Fill,
             header_dirty: true,
             stored_len: 0,
@@ -147,31 +151,31 @@ impl ClassicFile {
             Pending::Header(bytes) => decode_header(&bytes)?,
         };
         let known = resolve_streaming(&*storage, &header, n_records)?;
-        let state = State {
+        let state = FileState {
             stored_len: header.layout.header_len,
             header,
-            mode: Mode::Data,
+            mode: FileMode::Data,
             fill: FillMode::Fill,
             header_dirty: false,
             unfinished: None,
         };
         let file = ClassicFile::with_state(storage, sidecars, writable, share, state, known);
-        // A count that follows from the file's length is written before that changes.
+        // A count that was computed from the file's length is written before the length changes.
         file.base.n_records_dirty.store(known != n_records, Ordering::Relaxed);
         file.base.advise(&file.state.header);
         Ok(file)
     }
 
-    /// A file to be read, of which this is left.
+    /// A damaged file, opened for reading, with the definitions that could be read.
     pub(crate) fn of_left(
         storage: Arc<dyn Storage>,
         header: Header,
         n_records: u64,
     ) -> ClassicFile {
-        let state = State {
+        let state = FileState {
             stored_len: header.layout.header_len,
             header,
-            mode: Mode::Data,
+            mode: FileMode::Data,
             fill: FillMode::Fill,
             header_dirty: false,
             unfinished: None,
@@ -184,7 +188,7 @@ impl ClassicFile {
         sidecars: Option<Arc<dyn Sidecars>>,
         writable: bool,
         share: bool,
-        state: State,
+        state: FileState,
         n_records: u64,
     ) -> ClassicFile {
         let base = Base {
@@ -195,7 +199,7 @@ impl ClassicFile {
             n_records: AtomicU64::new(n_records),
             n_records_dirty: AtomicBool::new(false),
             n_committed: AtomicU64::new(n_records),
-            growth: Mutex::new(Rank::Growth, ()),
+            growth: TracedMutex::new(Rank::Growth, ()),
             n_accepted: Arc::default(),
         };
         ClassicFile { base, state }
@@ -256,7 +260,7 @@ impl ClassicFile {
         }
         let header = state.header.clone();
         let redefined = Redefined { header, overwritten: false };
-        state.mode = Mode::Define { old: Some(Box::new(redefined)) };
+        state.mode = FileMode::Define { old: Some(Box::new(redefined)) };
         Ok(())
     }
 
@@ -308,25 +312,25 @@ impl ClassicFile {
     /// way back: its work is completed instead.
     ///
     /// # Errors
-    /// [`ClassicError::Closed`], and what the storage reports. The file has ended all the same.
+    /// [`ClassicError::Closed`], and what the storage reports. The file is closed all the same.
     pub fn abort(&mut self) -> Result<Ending, ClassicError> {
         let ClassicFile { base, state } = self;
-        let mode = std::mem::replace(&mut state.mode, Mode::Closed);
+        let mode = std::mem::replace(&mut state.mode, FileMode::Closed);
         match mode {
-            Mode::Closed => Err(ClassicError::Closed),
-            Mode::Define { old: None } => Ok(Ending::Remove),
-            Mode::Define { old: Some(old) }
+            FileMode::Closed => Err(ClassicError::Closed),
+            FileMode::Define { old: None } => Ok(Ending::Remove),
+            FileMode::Define { old: Some(old) }
                 if (old.overwritten || state.unfinished.is_some())
                     && base.require_writable().is_ok() =>
             {
-                state.mode = Mode::Define { old: Some(old) };
+                state.mode = FileMode::Define { old: Some(old) };
                 let result = base.end_define(state, Reserve::Default);
-                state.mode = Mode::Closed;
+                state.mode = FileMode::Closed;
                 result.map(|()| Ending::Keep)
             }
             // redef committed everything that was put before it.
-            Mode::Define { old: Some(_) } => Ok(Ending::Keep),
-            Mode::Data => {
+            FileMode::Define { old: Some(_) } => Ok(Ending::Keep),
+            FileMode::Data => {
                 if base.require_writable().is_ok() {
                     base.commit(state)?;
                 }
@@ -337,31 +341,30 @@ impl ClassicFile {
 
     /// Ends the file: leaves define mode, commits, and gives the file its full length.
     ///
-    /// Where the storage failed the file stays open, so that the caller may make room and close it
-    /// again; unless it was being created, or a sync of it was lost, which nothing can mend. For any
-    /// other reason it has ended all the same, one whose definitions were refused as by
-    /// [`ClassicFile::abort`].
+    /// Where the storage failed the file stays open, so that the caller may make room and close it again; unless it was being
+    /// created, or a sync of it was lost, which nothing can mend. After any other error it is closed all the same; if its
+    /// definitions were refused, as by [`ClassicFile::abort`].
     ///
     /// # Errors
     /// As [`ClassicFile::enddef`] and [`ClassicFile::sync`], and how the file ended, if it did.
     pub fn close(&mut self) -> Result<Ending, (ClassicError, Option<Ending>)> {
         let ClassicFile { base, state } = self;
         let Err(error) = base.finish(state) else {
-            state.mode = Mode::Closed;
+            state.mode = FileMode::Closed;
             return Ok(Ending::Keep);
         };
         let ending = match (&error, &state.mode) {
-            (_, Mode::Define { old: None }) => Some(Ending::Remove),
+            (_, FileMode::Define { old: None }) => Some(Ending::Remove),
             (ClassicError::Storage(error), _) if !base.has_lost_sync(error) => None,
             _ => Some(Ending::Keep),
         };
         if ending.is_some() {
-            state.mode = Mode::Closed;
+            state.mode = FileMode::Closed;
         }
         Err((error, ending))
     }
 
-    /// Whether it has not ended.
+    /// Whether it is not closed.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.state.require_open().is_ok()
@@ -374,7 +377,7 @@ impl ClassicFile {
     /// What the storage reports.
     pub fn drain(&mut self) -> Result<(), ClassicError> {
         let ClassicFile { base, state } = self;
-        if matches!(state.mode, Mode::Data) && base.require_writable().is_ok() {
+        if matches!(state.mode, FileMode::Data) && base.require_writable().is_ok() {
             base.finish(state)?;
         }
         Ok(())
@@ -387,10 +390,10 @@ impl Base {
         if self.writable { Ok(()) } else { Err(ClassicError::ReadOnly) }
     }
 
-    fn end_define(&self, state: &mut State, reserve: Reserve) -> Result<(), ClassicError> {
-        // What an enddef began that met an error comes first.
+    fn end_define(&self, state: &mut FileState, reserve: Reserve) -> Result<(), ClassicError> {
+        // A change that an interrupted enddef began is completed first.
         let reached = self.complete(state)?;
-        let Mode::Define { old } = &mut state.mode else {
+        let FileMode::Define { old } = &mut state.mode else {
             return Err(ClassicError::NotInDefineMode);
         };
         let mut old = old.take();
@@ -398,7 +401,7 @@ impl Base {
             **old = Redefined { header, overwritten: true };
         }
         let result = self.give_places(state, old.as_deref_mut(), reserve);
-        state.mode = if result.is_ok() { Mode::Data } else { Mode::Define { old } };
+        state.mode = if result.is_ok() { FileMode::Data } else { FileMode::Define { old } };
         result
     }
 
@@ -410,7 +413,7 @@ impl Base {
     /// The work of enddef.
     fn give_places(
         &self,
-        state: &mut State,
+        state: &mut FileState,
         old: Option<&mut Redefined>,
         reserve: Reserve,
     ) -> Result<(), ClassicError> {
@@ -441,7 +444,7 @@ impl Base {
         error.is_lost_sync() && self.storage.sync().is_err_and(|error| error.is_lost_sync())
     }
 
-    fn finish(&self, state: &mut State) -> Result<(), ClassicError> {
+    fn finish(&self, state: &mut FileState) -> Result<(), ClassicError> {
         state.require_open()?;
         if self.require_writable().is_err() {
             return Ok(());
@@ -452,7 +455,7 @@ impl Base {
             self.commit(state)?;
         }
         let full = state.header.file_len(self.n_records.load(Ordering::Acquire));
-        // Where no file can be so long nothing was put behind its end, and a reader finds zeros there.
+        // A file system that holds no file of this length: nothing was put behind the end, and a reader finds zeros there.
         let can_be = check_place(0, full, || self.storage.most_len()).is_ok();
         if can_be && self.storage.len()? < full {
             self.storage.set_len(full)?;
@@ -478,7 +481,7 @@ impl Base {
         Ok(n)
     }
 
-    fn reload(&self, state: &mut State) -> Result<(), ClassicError> {
+    fn reload(&self, state: &mut FileState) -> Result<(), ClassicError> {
         self.storage.invalidate()?;
         let (mut header, n_records) = read_header(&*self.storage, DecodeLimits::default())?;
         // Records that the header counts are in the file by now, and perhaps were not when its length was asked for.

@@ -44,7 +44,7 @@ pub(crate) fn new_fixed_vars(
     for var in header.vars.iter().skip(first).filter(|var| !var.is_record() && !var.no_fill) {
         let len = var.padded_bytes();
         let element = fill_element(var)?;
-        // The commit that follows writes all of it, so much of it need not wait in between.
+        // The commit that follows writes all of it, so the larger ones need not wait in a cache.
         if len >= FILLED_BY_WRITES_BYTES {
             fill_by_writes(storage, var.begin, len, &element)?;
         } else {
@@ -64,12 +64,12 @@ pub(crate) fn new_record_vars(
     records(storage, header, first, 0, n_records, None)
 }
 
-/// Records that a put is about to write completely, and for which variable.
+/// The records of a variable that a put is about to write completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Covered {
     /// Index of the variable.
     pub(crate) var: usize,
-    /// First record covered; all later ones are, too.
+    /// The first of them; all later ones count, too.
     pub(crate) from: u64,
 }
 
@@ -169,7 +169,8 @@ mod tests {
     use super::*;
     use zonda_format::{DispatchWrite, GroupId};
 
-    /// Many records at once are as one after another, whatever their variables are, up to those that a put covers.
+    /// Filling many records together gives the same bytes as one after another, whatever the variables are, and leaves out what a
+    /// put covers.
     #[test]
     fn many_records_are_filled_as_few_are() {
         use crate::file::ClassicFile;

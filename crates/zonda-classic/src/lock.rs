@@ -5,11 +5,11 @@ use zonda_runtime::lock::{self, MutexGuard, Rank};
 
 /// A mutual exclusion lock.
 #[derive(Debug)]
-pub(crate) struct Mutex<T>(lock::Mutex<T>);
+pub(crate) struct TracedMutex<T>(lock::Mutex<T>);
 
-impl<T> Mutex<T> {
-    pub(crate) fn new(rank: Rank, value: T) -> Mutex<T> {
-        Mutex(lock::Mutex::ranked(rank, value))
+impl<T> TracedMutex<T> {
+    pub(crate) fn new(rank: Rank, value: T) -> TracedMutex<T> {
+        TracedMutex(lock::Mutex::ranked(rank, value))
     }
 
     #[inline]

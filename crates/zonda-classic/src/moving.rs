@@ -1,11 +1,10 @@
 //! Moving data in place when the header outgrows its room or the shape of a record changes.
 //!
-//! Everything moves towards the end of the file, so it is done from back to front, in batches: a
-//! batch is read whole, kept in the journal, then written to where it goes. A batch that was begun
-//! can be repeated from the journal, by this process after an error or by the next one after a
-//! death; what comes after it has not been touched. A last slot without a batch says that all are done:
-//! new variables and the header go where batches came from. Without a journal (a file in memory) only the
-//! former holds.
+//! Everything moves towards the end of the file, so it is done from back to front, in batches: a batch is read whole, kept in the
+//! journal, then written to where it goes. A batch that was begun can be repeated from the journal, by this process after an
+//! error or by the next one after a death; what comes after it has not been touched. A last slot without a batch says that all
+//! are done: new variables and the header go where batches came from. Without a journal (a file in memory) only this process can
+//! repeat a batch.
 //!
 //! Where the device is nearly full the batches are smaller, and so is the journal: the file's own
 //! growth is all that a move surely needs, and the reference needs that, too.
@@ -39,7 +38,7 @@ struct BatchPiece {
 /// A move of a file's data to the places that new definitions give it.
 #[derive(Debug)]
 pub(crate) struct Move {
-    runs: Runs,
+    runs: MovedRuns,
     /// The definitions that the file has in the end. Its first variables are those of the old ones.
     target: Header,
     /// How many variables the old definitions have.
@@ -70,7 +69,7 @@ impl Move {
         n_records: u64,
     ) -> Result<Move, ClassicError> {
         let stored = storage.len()?;
-        let runs = Runs::new(old, target, n_records, stored);
+        let runs = MovedRuns::new(old, target, n_records, stored);
         // Zeros are written: a longer length alone would not show now that the device has no room.
         let full = runs.end();
         let len =
@@ -156,7 +155,7 @@ impl Move {
         else {
             return Ok(false);
         };
-        Ok(storage.len()? >= Runs::new(&old, &target, body.n_records, body.stored).end())
+        Ok(storage.len()? >= MovedRuns::new(&old, &target, body.n_records, body.stored).end())
     }
 
     /// Goes on with the move that a journal describes.
@@ -175,7 +174,7 @@ impl Move {
         let slots = Slots::new(journal, body);
         let (next, block) = slots.last()?.unwrap_or_default();
         Ok(Move {
-            runs: Runs::new(&old, &target, body.n_records, body.stored),
+            runs: MovedRuns::new(&old, &target, body.n_records, body.stored),
             target,
             n_old_vars: old.vars.len(),
             n_records: body.n_records,
@@ -207,7 +206,7 @@ impl Move {
             if number < self.next { Ok(()) } else { self.carry_out(storage, pieces) }
         })?;
         if let Some(slots) = &self.slots {
-            // What comes now may lie where the last batch came from, so that is to be read no more.
+            // The next write may go where the last batch came from, so that batch is not read from there any more.
             slots.write(self.next, &mut [0; SLOT_FIXED])?;
         }
         fill::new_fixed_vars(storage, &self.target, self.n_old_vars)?;
@@ -237,7 +236,7 @@ impl Move {
                 read_or_zeros(storage, piece.from, part)?;
             }
             if let Some(slots) = &self.slots {
-                // What lands outside of where it comes from can be read there again.
+                // A piece that does not overlap its new place can be read again from the old one.
                 let kept = SLOT_FIXED.saturating_add(journal_bytes(pieces));
                 slots.write(self.next, block.get_mut(..kept).ok_or(BATCH)?)?;
             }
@@ -249,7 +248,7 @@ impl Move {
             rest = more;
             storage.write_at(piece.to, part)?;
         }
-        // The batch is below before the journal forgets it.
+        // The batch is in the storage before the journal drops it.
         storage.barrier()?;
         self.block.clear();
         self.next = self.next.saturating_add(1);
@@ -257,10 +256,10 @@ impl Move {
     }
 }
 
-/// What moves has the length of its place; where it has not, the data would be lost.
+/// A piece and its new place have the same length; if they had not, data would be lost.
 const BATCH: ClassicError = ClassicError::Length("data that moves");
 
-/// Bytes that a batch has in the journal: none of what lands outside of where it comes from.
+/// Bytes that a batch takes in the journal: none for pieces that do not overlap their new place.
 fn journal_bytes(pieces: &[BatchPiece]) -> usize {
     let apart = highest_source(pieces) <= lowest_target(pieces);
     if apart { 0 } else { pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len)) }
@@ -283,7 +282,7 @@ fn lowest_target(pieces: &[BatchPiece]) -> u64 {
 
 /// A run of bytes that new definitions move: where it lies, where it goes, and its length in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct MovedRun {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) len: u64,
@@ -292,24 +291,24 @@ pub(crate) struct Run {
 /// All data that two headers have in common, as runs of bytes. The same headers give the same runs in every process, which a
 /// journal relies on.
 #[derive(Clone, Debug)]
-pub(crate) struct Runs {
+pub(crate) struct MovedRuns {
     /// Those of fixed-size variables.
-    fixed: Vec<Run>,
+    fixed: Vec<MovedRun>,
     /// Those of the first record.
-    of_record: Vec<Run>,
+    of_record: Vec<MovedRun>,
     n_records: u64,
     /// Bytes from a record to the next, before and after.
     record_lens: (u64, u64),
-    /// Bytes of the file before. What lies behind was never written and needs no moving.
+    /// Bytes of the file before the move. Data behind that were never written and need not move.
     stored: u64,
 }
 
-impl Runs {
-    pub(crate) fn new(old: &Header, new: &Header, n_records: u64, stored: u64) -> Runs {
+impl MovedRuns {
+    pub(crate) fn new(old: &Header, new: &Header, n_records: u64, stored: u64) -> MovedRuns {
         let (from_len, to_len) = (old.layout.record_len, new.layout.record_len);
-        let runs = |is_record, most: u64| -> Vec<Run> {
+        let runs = |is_record, most: u64| -> Vec<MovedRun> {
             pairs(old, new, is_record)
-                .map(|(old, new)| Run {
+                .map(|(old, new)| MovedRun {
                     from: old.begin,
                     to: new.begin,
                     len: old.padded_bytes().min(most),
@@ -322,24 +321,24 @@ impl Runs {
         // Records behind the end of the file were never written, however many a header claims.
         let n_stored = stored.checked_div(from_len).map_or(0, |n| n.saturating_add(1));
         let mut n_runs = n_records.min(n_stored);
-        let distance = |run: &Run| run.to.saturating_sub(run.from);
+        let distance = |run: &MovedRun| run.to.saturating_sub(run.from);
         if let Some(first) = of_record.first().copied()
             && from_len == to_len
             && of_record.iter().all(|run| distance(run) == distance(&first))
         {
             // All records move together: they are one run.
             let len = n_records.saturating_mul(from_len);
-            (of_record, n_runs) = (vec![Run { len, ..first }], 1);
+            (of_record, n_runs) = (vec![MovedRun { len, ..first }], 1);
         }
-        Runs { fixed, of_record, n_records: n_runs, record_lens: (from_len, to_len), stored }
+        MovedRuns { fixed, of_record, n_records: n_runs, record_lens: (from_len, to_len), stored }
     }
 
-    /// The runs in the order in which they lie in the file, without what the file never had.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Run> {
+    /// The runs in the order in which they lie in the file, up to the file's end.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = MovedRun> {
         let of_records = (0..self.n_records).flat_map(|record| {
             let (from, to) = self.record_lens;
             let (from, to) = (record.saturating_mul(from), record.saturating_mul(to));
-            self.of_record.iter().map(move |run| Run {
+            self.of_record.iter().map(move |run| MovedRun {
                 from: run.from.saturating_add(from),
                 to: run.to.saturating_add(to),
                 len: run.len,
@@ -349,7 +348,7 @@ impl Runs {
             .iter()
             .copied()
             .chain(of_records)
-            .map(|run| Run { len: run.len.min(self.stored.saturating_sub(run.from)), ..run })
+            .map(|run| MovedRun { len: run.len.min(self.stored.saturating_sub(run.from)), ..run })
     }
 
     /// Bytes that change their place.
@@ -358,7 +357,7 @@ impl Runs {
         moved.fold(0, |sum, run| sum.saturating_add(run.len))
     }
 
-    /// Where the last byte of all is to go, plus one.
+    /// Bytes of the file after the move: the end of the last run's new place.
     fn end(&self) -> u64 {
         let ends = self.iter().filter(|run| run.len > 0);
         ends.map(|run| run.to.saturating_add(run.len)).max().unwrap_or(0)
@@ -373,7 +372,9 @@ impl Runs {
         let mut pieces: Vec<BatchPiece> = Vec::new();
         let mut space = payload;
         let mut number = 0u64;
-        for Run { from, to, len: mut left } in self.iter().rev().filter(|run| run.from != run.to) {
+        for MovedRun { from, to, len: mut left } in
+            self.iter().rev().filter(|run| run.from != run.to)
+        {
             while left > 0 {
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(space);
                 left = left.saturating_sub(len as u64);

@@ -14,11 +14,11 @@ use crate::tuning::LINEAR_NAMES;
 /// An index of names onto positions in the list that owns them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameIndex {
-    table: OnceLock<NameTable>,
+    table: OnceLock<NameHashes>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct NameTable {
+struct NameHashes {
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
     /// Of some names there are several, of which only the first are here.
@@ -36,7 +36,7 @@ impl NameIndex {
         if len <= LINEAR_NAMES {
             return (0..len).find(|&i| name_of(i) == Some(name));
         }
-        let table = self.table.get_or_init(|| NameTable::new(len, &name_of));
+        let table = self.table.get_or_init(|| NameHashes::new(len, &name_of));
         let hash = table.hasher.hash_one(name);
         let found = table.ids.find(hash, |&i| name_of(i as usize) == Some(name))?;
         Some(*found as usize)
@@ -70,9 +70,9 @@ impl NameIndex {
     }
 }
 
-impl NameTable {
-    fn new<'a>(len: usize, name_of: &impl Fn(usize) -> Option<&'a [u8]>) -> NameTable {
-        let mut table = NameTable { ids: HashTable::with_capacity(len), ..NameTable::default() };
+impl NameHashes {
+    fn new<'a>(len: usize, name_of: &impl Fn(usize) -> Option<&'a [u8]>) -> NameHashes {
+        let mut table = NameHashes { ids: HashTable::with_capacity(len), ..NameHashes::default() };
         for id in 0..len {
             table.insert(id, name_of);
         }

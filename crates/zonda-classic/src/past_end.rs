@@ -6,7 +6,7 @@ use crate::error::ClassicError;
 
 pub(crate) const BUFFER: ClassicError = ClassicError::Length("a buffer for values");
 
-/// Reads; what lies behind the end of the file is zero.
+/// Reads bytes; those behind the end of the file are zeros.
 #[inline]
 pub(crate) fn read_or_zeros(
     storage: &dyn Storage,

@@ -76,8 +76,8 @@ impl TransferPlan {
         Ok(plan)
     }
 
-    /// Calls `f` with the byte offset of every run, in order. Of damaged headers places that cannot be counted
-    /// are the largest one, which no storage has.
+    /// Calls `f` with the byte offset of every run, in order. With a damaged header an offset beyond 64 bits becomes the largest
+    /// one, which no storage has.
     #[inline]
     fn for_each_run<E>(
         &self,
@@ -110,8 +110,8 @@ pub(crate) fn too_large(var: &Var) -> ClassicError {
     ClassicError::SelectionTooLarge(shown(&var.name))
 }
 
-/// The event of a block that is converted; `bytes` in the caller's memory. That of a few elements
-/// would take longer than they do.
+/// Begins the trace event of a block that is converted, of `bytes` in the caller's memory. Small blocks have none: it would take
+/// longer than converting them.
 #[inline(always)]
 fn converting(bytes: usize) -> Span {
     if bytes < TRACED_BYTES {
@@ -128,8 +128,8 @@ fn with_buffer<R>(
     if len <= STACK_RUN_BYTES {
         return on_stack(len, f);
     }
-    // Taken and put back: a storage layer that itself transfers finds an empty one, and so does a
-    // thread whose locals are gone.
+    // Taken out and put back: a storage layer below that transfers by itself then finds an empty buffer, and so does a thread
+    // that is ending.
     let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
     memory::lengthen(&mut scratch, len, 0)?;
     let done = scratch.get_mut(..len).ok_or(BUFFER).and_then(f);
@@ -137,10 +137,10 @@ fn with_buffer<R>(
     done
 }
 
-/// Values and their places are as many by construction; where they are not, no value may go unnoticed.
+/// There are as many values as places by construction; if not, it is an error, so that no value is lost silently.
 const VALUES: ClassicError = ClassicError::Length("a run of values");
 
-/// Nothing is left when all is delivered.
+/// Checks that no run of values is left over.
 fn all_delivered<T>(mut rest: impl Iterator<Item = T>) -> Result<(), ClassicError> {
     if rest.next().is_none() { Ok(()) } else { Err(VALUES) }
 }
@@ -175,7 +175,7 @@ pub(crate) fn write_plan(
                 let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
                 let external = buffer.get_mut(..len).ok_or(BUFFER)?;
                 if encoder.keeps_unfit() {
-                    // Of this pair of types, values that do not fit leave the file as it is.
+                    // For this pair of types, values that do not fit leave the file's elements as they are.
                     read_or_zeros(storage, at, external)?;
                 }
                 let span = converting(block.len());
@@ -274,7 +274,7 @@ pub(crate) fn read_plan(
     all_delivered(runs).map(|()| Converted { out_of_range: total })
 }
 
-/// Every n-th element of rows: reads spans with what lies between, and picks.
+/// Reads every n-th element of rows: whole spans are read, with the elements between, and the wanted ones are picked.
 fn read_strided(
     storage: &dyn Storage,
     plan: &TransferPlan,

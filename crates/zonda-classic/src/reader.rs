@@ -6,7 +6,7 @@
 use crate::error::ClassicError;
 
 /// Big-endian reader over the first bytes of a file.
-pub(crate) struct Reader<'a> {
+pub(crate) struct HeaderReader<'a> {
     /// What is left to read.
     bytes: &'a [u8],
     /// Bytes there were in the beginning.
@@ -14,13 +14,13 @@ pub(crate) struct Reader<'a> {
     production: &'static str,
     /// Counts are 8 bytes (CDF-5) instead of 4.
     wide: bool,
-    /// Of a damaged header: a count may be larger than what is left.
+    /// The header is damaged, so a count of items may be larger than the bytes that are left.
     tolerates_counts: bool,
     /// The last list of the file, while it is read.
     items: Items,
 }
 
-/// How far a long list is read.
+/// How far the reader is in a long list.
 #[derive(Clone, Copy, Default)]
 struct Items {
     /// Where the first item begins.
@@ -31,9 +31,9 @@ struct Items {
     end: u64,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader {
+impl<'a> HeaderReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> HeaderReader<'a> {
+        HeaderReader {
             bytes,
             len: bytes.len(),
             production: "magic",
@@ -44,8 +44,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A reader of the items of a list that was read before.
-    pub(crate) fn resume(bytes: &'a [u8], wide: bool) -> Reader<'a> {
-        Reader { wide, ..Reader::new(bytes) }
+    pub(crate) fn resume(bytes: &'a [u8], wide: bool) -> HeaderReader<'a> {
+        HeaderReader { wide, ..HeaderReader::new(bytes) }
     }
 
     pub(crate) fn set_wide(&mut self, wide: bool) {
@@ -186,17 +186,17 @@ mod tests {
     fn counts_are_checked_before_they_become_lengths() {
         let bytes = [0xff, 0xff, 0xff, 0xff, 1, 2, 3];
         assert!(matches!(
-            Reader::new(&bytes).count(1),
+            HeaderReader::new(&bytes).count(1),
             Err(ClassicError::CountTooLarge { at: 0, count: 0xffff_ffff, have: 3, .. })
         ));
-        let mut wide = Reader::new(&[0xff; 8]);
+        let mut wide = HeaderReader::new(&[0xff; 8]);
         wide.set_wide(true);
         assert!(matches!(wide.count(u64::MAX), Err(ClassicError::CountTooLarge { .. })));
     }
 
     #[test]
     fn padding_goes_with_its_bytes() {
-        let mut reader = Reader::new(b"abcde\0\0\0x");
+        let mut reader = HeaderReader::new(b"abcde\0\0\0x");
         assert_eq!(reader.padded(5).expect("five and three"), b"abcde");
         assert_eq!(reader.at(), 8);
         assert!(matches!(reader.padded(1), Err(ClassicError::Truncated { at: 9, need: 3, .. })));

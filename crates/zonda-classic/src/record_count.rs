@@ -26,7 +26,7 @@ pub fn set_records(storage: &dyn Storage) -> Result<Option<(u64, u64)>, ClassicE
     Ok(Some((before, after)))
 }
 
-/// Records of which a file of a length has every value; padding behind the last one may be missing.
+/// The number of complete records in a file of `len` bytes; padding behind the last one may be missing.
 fn complete_records(header: &Header, file_len: u64) -> Option<u64> {
     let layout = &header.layout;
     let ends = header.vars.iter().filter(|var| var.is_record());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(doc)]
 use zonda_storage::StorageError;
-use zonda_storage::neighbour::{Refusal, told};
+use zonda_storage::neighbour::{Refusal, warn_once};
 use zonda_storage::{FoundSidecar, Sidecar, SidecarForReader, Sidecars, Storage, takes_no_files};
 
 use crate::commit::finish_header;
@@ -23,8 +23,7 @@ pub enum Recovery {
     Header,
     /// The move of data was completed, and the header.
     Move,
-    /// The journal is not this file's, which somebody else made or changed since. Both were left as
-    /// they are.
+    /// The journal is not that of this file, or another program changed the file since. Both were left as they are.
     NotItsJournal,
     /// The writer is alive. Nothing was done.
     InUse,
@@ -50,7 +49,7 @@ enum JournalState {
     FoundJournal(FoundJournal),
 }
 
-/// Another user's journal is read up to four times the bytes of the file, and so many more.
+/// Another user's journal may have four times the bytes of the file, and this many more.
 const THEIRS_LEAST: u64 = 1 << 20;
 
 /// Whether a journal was written for the file in its present state.
@@ -59,7 +58,7 @@ fn is_its(body: &JournalBody, storage: &dyn Storage) -> Result<bool, ClassicErro
         && (body.kind == ChangeKind::Header || Move::has_room(storage, body)?))
 }
 
-/// What completing a journal changes that is not complete itself.
+/// What completing an incomplete journal changes.
 const NOTHING: &str = "nothing: it is not complete, and is removed";
 
 fn look(storage: &dyn Storage, found: Option<FoundSidecar>) -> Result<JournalState, ClassicError> {
@@ -90,8 +89,8 @@ pub fn recover(
     complete(storage, sidecars, look(storage, found)?)
 }
 
-/// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed `show` gets
-/// what will be, and may stop it by an error.
+/// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed, `show` gets the changes and may
+/// refuse them by an error.
 ///
 /// # Errors
 /// As [`recover`], and those of `show`.
@@ -133,14 +132,13 @@ fn complete(
             }
         },
     };
-    // A copy is of no use to anybody, and does no harm where it has to stay; what is none of ours is not
-    // touched.
+    // A copy is useless now, and does no harm where it cannot be removed; a file that is not Zonda's copy is left alone.
     match sidecars.find(Sidecar::Copy) {
         Ok(Some(copy)) if !copy.in_use => match sidecars.remove(Sidecar::Copy) {
             Err(error) if !takes_no_files(error.raw_os_error()) => return Err(error.into()),
             _ => {}
         },
-        Err(error) if error.is_refused() => told(&error, "it is left as it is"),
+        Err(error) if error.is_refused() => warn_once(&error, "it is left as it is"),
         found => drop(found?),
     }
     Ok(done)
@@ -174,7 +172,7 @@ pub(crate) fn pending(
 ) -> Result<Pending, ClassicError> {
     let not_its = || {
         let error = sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes);
-        told(&error, "the file is read without it");
+        warn_once(&error, "the file is read without it");
         Ok(Pending::Nothing)
     };
     match sidecars.sight(Sidecar::Journal)? {

@@ -12,7 +12,7 @@ use crate::codec::encode_header;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
-use crate::moving::{Run, Runs};
+use crate::moving::{MovedRun, MovedRuns};
 use crate::past_end::read_or_zeros;
 use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES};
 
@@ -60,7 +60,7 @@ fn write_copy(
     copy.advise(target.advice(n_records));
     copy.write_at(0, &encode_header(target, n_records)?)?;
     let mut copier = Copier { from, to: &copy, block: Vec::new() };
-    for Run { from, to, len } in Runs::new(old, target, n_records, from.len()?).iter() {
+    for MovedRun { from, to, len } in MovedRuns::new(old, target, n_records, from.len()?).iter() {
         copier.copy(from, to, len)?;
     }
     let first = old.vars.len();

@@ -17,7 +17,7 @@ use crate::header::Header;
 const FACTOR: u64 = 16;
 const SMALL: u64 = 1 << 20;
 
-/// Something of a damaged file that is not as it was written, and that opening it skipped.
+/// A part of a damaged file that opening it skipped.
 #[derive(Debug)]
 pub enum Skipped {
     /// Definitions from here on cannot be read.
@@ -26,14 +26,14 @@ pub enum Skipped {
     MoreRecords {
         /// The number in the header.
         counted: u64,
-        /// Records of which the file has something.
+        /// Records of which the file has at least a part.
         found: u64,
     },
     /// The header counts more records than any file of this length ever had.
     FewerRecords {
         /// The number in the header.
         counted: u64,
-        /// Records of which the file has something.
+        /// Records of which the file has at least a part.
         found: u64,
     },
 }

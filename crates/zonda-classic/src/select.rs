@@ -6,7 +6,7 @@ use zonda_slab::{Axis, AxisOutOfBounds, MAX_RECORD, Order, OutOfBounds, is_strid
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var, Version};
 
-/// Which way data goes: a put may go beyond the records there are.
+/// Direction of a transfer: a put may go beyond the last record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Get {
@@ -16,7 +16,7 @@ pub(crate) enum Direction {
     Put,
 }
 
-/// The variable that a transfer means.
+/// The variable of a transfer.
 pub(crate) fn transfer_var(header: &Header, id: VarId) -> Result<&Var, ClassicError> {
     if id == VarId::GLOBAL { Err(ClassicError::GlobalNotVar) } else { header.var(id) }
 }

@@ -13,15 +13,15 @@ use zonda_storage::Storage;
 
 use crate::attribute::range_rule;
 use crate::error::ClassicError;
-use crate::file::{Base, Mode, State};
+use crate::file::{Base, FileMode, FileState};
 use crate::header::{Header, Var};
 use crate::past_end::{BUFFER, read_or_zeros};
 use crate::tuning::{LITTLE_RUN_BYTES, NO_KERNEL_BYTES, STACK_RUN_BYTES, TINY_RUN_BYTES};
 
-/// What the second step of a transfer is to do, as `Transfer::found` has it with a place in the file; nothing is 0. Here a few
-/// elements side by side, from that place on, which are converted.
+/// Marks in `Transfer::found`, beside a place in the file, that say what the second step of a transfer does; 0 says nothing. This
+/// one: a few elements side by side, from that place on, are converted.
 pub(crate) const CONVERTED: u64 = 1;
-/// The same of the file's own type, with the bytes of an element added.
+/// The same without a conversion, the memory having the file's own type; the bytes of an element are added to the mark.
 pub(crate) const NATURAL: u64 = 16;
 /// Calls `f` with a buffer of `len` bytes, at most [`STACK_RUN_BYTES`], on the stack.
 #[inline(always)]
@@ -62,7 +62,7 @@ fn native_endian(numbers: &mut [u8], size: usize) {
     if ByteOrder::NATIVE == ByteOrder::Big {
         return;
     }
-    // So few need no kernel.
+    // So few bytes need no kernel.
     match size {
         8 if numbers.len() <= NO_KERNEL_BYTES => {
             numbers.as_chunks_mut::<8>().0.iter_mut().for_each(reverse)
@@ -107,7 +107,7 @@ pub(crate) fn read_natural(
     memory: &mut [u8],
     size: usize,
 ) -> Result<Converted, ClassicError> {
-    // They are turned round where they are to be.
+    // The bytes are swapped in the caller's memory.
     read_or_zeros(storage, at, memory)?;
     native_endian(memory, size);
     Ok(Converted { out_of_range: 0 })
@@ -162,12 +162,12 @@ impl SmallRun {
     #[inline(always)]
     pub(crate) fn find(
         file: &Base,
-        state: &State,
+        state: &FileState,
         id: VarId,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
     ) -> Option<(SmallRun, MemType)> {
-        if slab.stride.is_some() || !matches!(state.mode, Mode::Data) {
+        if slab.stride.is_some() || !matches!(state.mode, FileMode::Data) {
             return None;
         }
         let header = &state.header;
@@ -209,7 +209,7 @@ impl SmallRun {
         Some((SmallRun { at, n_elems, ty: var.ty, rule }, mem))
     }
 
-    /// For the second step of a transfer; up to so many bytes of the file's own type go without a converter.
+    /// Notes the run for the second step of a transfer; up to `most` bytes of the file's own type go without a converter.
     #[inline(always)]
     pub(crate) fn note_in(&self, mem: MemType, most: usize, by: &mut Transfer<Access<'_>>) {
         let (natural, n_bytes) = (NATURAL | self.ty.size() as u64, self.n_bytes(mem));
@@ -315,7 +315,7 @@ impl SmallRun {
         Ok(decoder.decode(external, memory))
     }
 
-    /// `find` lets no such pair through; the converter's word counts all the same.
+    /// `find` lets no such pair of types through; an error of the converter is passed on all the same.
     #[cold]
     fn mix(&self) -> ClassicError {
         ClassicError::TextNumberMix(self.ty.name().to_owned())

@@ -8,7 +8,7 @@ use zonda_model::{Hyperslab, MemType, VarId};
 
 use crate::attribute::{check_mix, range_rule};
 use crate::error::{ClassicError, shown, wrong_length};
-use crate::file::{Base, ClassicFile, State};
+use crate::file::{Base, ClassicFile, FileState};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var, Version};
 use crate::plan::{TransferPlan, n_elems, read_plan, too_large, write_plan};
@@ -178,7 +178,7 @@ impl Base {
     /// Everything that may refuse a transfer, in the order of the reference; `None` where there is nothing to move.
     fn check<'s>(
         &self,
-        state: &'s State,
+        state: &'s FileState,
         of: &Access<'_>,
         direction: Direction,
         n_records: u64,
@@ -232,13 +232,13 @@ impl Base {
         Ok(converted)
     }
 
-    /// For `NC_SHARE`: writes the record count if the file's is behind, and a put that is tried
-    /// again after an error finds that it still is.
+    /// For `NC_SHARE`: writes the record count where the file has an older one. After an error the flag stays set, so that the
+    /// next put tries again.
     fn publish_n_records(&self, version: Version) -> Result<(), ClassicError> {
         if !self.n_records_dirty.load(Ordering::Acquire) {
             return Ok(());
         }
-        // Another thread's larger count is not to be overtaken by this one.
+        // This count must not overwrite a larger one of another thread.
         let _growing = self.growth.lock();
         self.write_n_records(version, self.n_records.load(Ordering::Acquire))
     }
@@ -269,7 +269,7 @@ fn records_needed(var: &Var, slab: &Hyperslab<'_>) -> u64 {
     if !var.is_record() {
         return 0;
     }
-    // Even a put of nothing at record n makes records 0 to n-1 exist, as in the reference.
+    // Even a put of no elements at record n makes records 0 to n-1 exist, as in the reference.
     slab.axis(0).end()
 }
 
@@ -282,7 +282,7 @@ fn covered(header: &Header, id: VarId, slab: &Hyperslab<'_>) -> Option<Covered> 
     Some(Covered { var: index, from: *slab.start.first()? as u64 })
 }
 
-/// Where the elements are that a check found in the file's own type, and the bytes of one; for memory of the right length.
+/// For memory of the right length: the place of the elements that a check found in the file's own type, and the bytes of one.
 #[inline(always)]
 pub(crate) fn natural(of: &Transfer<Access<'_>>, len: usize) -> Option<(u64, usize)> {
     let [kind, at] = of.found;

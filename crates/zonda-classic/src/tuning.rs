@@ -1,37 +1,42 @@
-//! Numbers that change how fast something is, and not what it does. Rows are those of `bench/run.py --list`, `bench/reads.py` and
-//! `bench/writes.py`.
+//! Numbers that change how fast something is, and not what it does. Each says its unit, its reason, and which rows of `bench/run.py`
+//! (`--list` shows all of them) change with it.
 
 /// Bytes of external values that are converted at a time: a block and its converted form fit the second-level cache together.
-/// Rows: those of whole variables with another type in memory.
+/// Rows: `array 64 MB, short <- float, write`, `array 64 MB, double <- float, read`.
 pub(crate) const CONVERTED_BLOCK_BYTES: usize = 256 << 10;
 
-/// Bytes from one element to the next up to which a strided read reads what lies between, too. Rows: those with strides.
+/// Bytes from one element to the next up to which a strided read reads what lies between, too. Rows: `get_vars stride 2, 512 MB`,
+/// `get_vars stride 10, 512 MB`.
 pub(crate) const DENSE_STRIDE_BYTES: u64 = 512;
 
-/// Bytes of a run up to which runs are converted and handed on many at a time. Rows: puts of columns.
+/// Bytes of a run up to which runs are converted and handed on many at a time. Rows: `put_vars stride 10, 512 MB`,
+/// `put_varm transposed, 512 MB`.
 pub(crate) const SHORT_RUN_BYTES: usize = 256;
 
-/// The most such runs that are handed on at a time. Rows: puts of columns.
+/// The most such runs that are handed on at a time. Rows: as above.
 pub(crate) const RUNS_AT_ONCE: usize = 1024;
 
 /// Bytes in memory from which on a converted block is worth an event in a trace, which takes as long as converting a few
-/// elements. No row: traces are not measured.
+/// elements. No row: `bench/trace.py` measures what traces cost.
 pub(crate) const TRACED_BYTES: usize = 4096;
 
-/// Bytes of a run up to which it is converted on the stack: a latitude of a climate model's grid. Rows: small puts and gets.
+/// Bytes of a run up to which it is converted on the stack: a latitude of a climate model's grid. Rows:
+/// `history 197 MB, double, ..., write`, `history 197 MB, double, ..., read`.
 pub(crate) const STACK_RUN_BYTES: usize = 1024;
 
-/// Bytes of a run up to which only so much of the stack is cleared. Rows: small puts and gets.
+/// Bytes of a run up to which only so much of the stack is cleared. No row: runs of the rows have at most 128 bytes, or
+/// at least 512.
 pub(crate) const LITTLE_RUN_BYTES: usize = 256;
 
-/// Bytes of a run up to which a put needs no stack frame of its own. Rows: small puts.
+/// Bytes of a run up to which a put needs no stack frame of its own. Rows: `put_vara 16 sequential, 8 MB`.
 pub(crate) const TINY_RUN_BYTES: usize = 128;
 
-/// Bytes up to which numbers are swapped one by one: to find the kernel for them takes longer. Rows: small gets.
+/// Bytes up to which numbers are swapped one by one: to find the kernel for them takes longer. Rows:
+/// `get_vara 4 sequential, 8 MB`.
 pub(crate) const NO_KERNEL_BYTES: usize = 32;
 
 /// Bytes of a fixed-size variable from which on it is filled by writes of its own: the commit that follows writes all of it, so
-/// much of it need not wait in between. Rows: files that are created in fill mode.
+/// much of it need not wait in between. No row: the rows that fill have record variables alone.
 pub(crate) const FILLED_BY_WRITES_BYTES: u64 = 256 << 10;
 
 /// Records from which on they are filled together: one put may lie millions of records behind the end. No row: a put far behind
@@ -59,24 +64,27 @@ pub(crate) const HEADER_SPACE_MAX_BYTES: u64 = 64 << 10;
 /// the header, and small files stay as small as the reference's. No row: as above.
 pub(crate) const SMALL_DATA_BYTES: u64 = 4096;
 
-/// Bytes of new records after which a put that begins another one commits those before it. Rows: appended records.
+/// Bytes of new records after which a put that begins another one commits those before it. Rows: `history 197 MB, ..., write`.
 pub(crate) const COMMIT_BYTES: u64 = 64 << 20;
 
-/// The most pieces in a batch of a move: small records would make long lists. No row: moves are rare.
+/// The most pieces in a batch of a move: small records would make long lists. No row: in the rows so much
+/// moves that the file is made anew instead.
 pub(crate) const BATCH_PIECES: usize = 16 << 10;
 
 /// Bytes of zeros that are written at a time, where a file grows before its data move. No row: as above.
 pub(crate) const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Bytes that are copied at a time, where a file is made anew beside the old one. No row: as above.
+/// Bytes that are copied at a time, where a file is made anew beside the old one. Rows: `100 bytes more, the
+/// reference's file: data must move`.
 pub(crate) const COPY_BLOCK_BYTES: usize = 1 << 20;
 
-/// Bytes of zeros from which on a copied block is left out: it reads the same, and a file with holes keeps them. No row: as above.
+/// Bytes of zeros from which on a copied block is left out: it reads the same, and a file with holes keeps them. No row: the
+/// files of the rows have no holes.
 pub(crate) const HOLE_BYTES: usize = 64 << 10;
 
-/// Names in a list up to which looking at each is as fast as hashing. Rows: inquiries by name.
+/// Names in a list up to which looking at each is as fast as hashing. Rows: `inq_varid`, `inq_dimid`.
 pub(crate) const LINEAR_NAMES: usize = 12;
 
 /// Attributes as they were read up to which each is compared by its first bytes: an index of them would cost more. Rows:
-/// attributes by name.
+/// `inq_attid`, `get_att_text`, `get_att_double`.
 pub(crate) const LINEAR_ATTS: u32 = 32;

@@ -422,7 +422,7 @@ mod tests {
 
     /// A tree of records of 8 bytes, numbers from 0 on, as full as nodes of 64 bytes get: 6
     /// records in a leaf, 2 in an internal node.
-    struct Tree {
+    struct NumberTree {
         built: BuiltFile,
         next: u64,
     }
@@ -433,7 +433,7 @@ mod tests {
         if full > 255 { 2 } else { 1 }
     }
 
-    impl Tree {
+    impl NumberTree {
         fn leaf(&mut self) -> (u64, u64, u64) {
             let mut bytes = b"BTLF".to_vec();
             bytes.extend(le(&[(0, 1), (KIND, 1)]));
@@ -471,8 +471,8 @@ mod tests {
             (self.built.put_checked(&bytes), 2, total)
         }
 
-        fn build(depth: usize) -> (Tree, u64) {
-            let mut tree = Tree { built: BuiltFile::default(), next: 0 };
+        fn build(depth: usize) -> (NumberTree, u64) {
+            let mut tree = NumberTree { built: BuiltFile::default(), next: 0 };
             let root = tree.node(depth);
             let mut bytes = b"BTHD".to_vec();
             bytes.extend(le(&[(0, 1), (KIND, 1), (SMALL_NODE, 4), (8, 2), (depth as u64, 2)]));
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn walk_and_find_at_depths_0_to_5() {
         for depth in 0..=5 {
-            let (tree, header) = Tree::build(depth);
+            let (tree, header) = NumberTree::build(depth);
             let file = tree.built.file();
             let want: Vec<u64> = (0..tree.next).collect();
             assert_eq!(list(&file, header).unwrap(), want, "depth {depth}");
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn any_flipped_byte_is_noticed() {
-        let (tree, header) = Tree::build(2);
+        let (tree, header) = NumberTree::build(2);
         let whole = list(&tree.built.file(), header).unwrap();
         for i in 0..tree.built.bytes.len() {
             let mut damaged = BuiltFile { bytes: tree.built.bytes.clone() };
@@ -536,7 +536,7 @@ mod tests {
             bytes.extend(le(&[(100, 1), (40, 1), (root, 8), (1, 2), (1, 8)]));
             bytes
         };
-        let mut tree = Tree { built: BuiltFile::default(), next: 0 };
+        let mut tree = NumberTree { built: BuiltFile::default(), next: 0 };
         let layout = tree.built.put_checked(&header(0));
         let layout = BtreeV2::open(&tree.built.file(), at(layout), 6).unwrap();
         let mut below = (tree.leaf().0, 6u64);

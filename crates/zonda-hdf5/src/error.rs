@@ -82,7 +82,7 @@ pub enum HdfError {
         computed: u32,
     },
     /// A field with an impossible value.
-    #[error("{structure} at byte {at}: {what} is {value}")]
+    #[error("{structure} at byte {at}: {what} = {value} is not valid")]
     BadValue {
         /// The structure, as the specification names it.
         structure: &'static str,

@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use zonda_storage::neighbour::{Refusal, journal_id, told};
+use zonda_storage::neighbour::{Refusal, journal_id, warn_once};
 use zonda_storage::{
     FoundSidecar, Sidecar, SidecarForReader, Sidecars, Storage, StorageError, write_journal,
 };
@@ -355,7 +355,7 @@ pub fn for_reading(storage: &dyn Storage, sidecars: &dyn Sidecars) -> Result<()>
         Some(journal) if journal.belongs_to(storage)? => Err(refused.into()),
         _ => {
             let error = sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes);
-            told(&error, "the file is read without it");
+            warn_once(&error, "the file is read without it");
             Ok(())
         }
     }

@@ -10,10 +10,10 @@ mod blocks;
 mod decode;
 mod runs;
 
-pub use blocks::Blocks;
+pub use blocks::HyperslabBlocks;
 
 /// One number per dimension.
-pub type Numbers = SmallVec<[u64; 4]>;
+pub type DimValues = SmallVec<[u64; 4]>;
 
 /// One dimension of a regular hyperslab: `count` blocks of `block` elements each, the first at
 /// `start`, one after `stride` elements from the other.
@@ -49,7 +49,7 @@ pub enum Selection {
     /// A regular hyperslab.
     Hyperslab(SmallVec<[HyperslabDim; 3]>),
     /// An irregular one.
-    Blocks(Blocks),
+    Blocks(HyperslabBlocks),
 }
 
 impl HyperslabDim {

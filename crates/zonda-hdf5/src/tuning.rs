@@ -24,12 +24,12 @@ pub(crate) const READ_AHEAD_GAP_BYTES: u64 = 2 << 10;
 pub(crate) const SUPERBLOCK_READ_BYTES: usize = 2048;
 
 /// How long these bytes are taken for those of a file that was changed lately, which another program may
-/// be writing: where the clock of a file system has steps, its stamps may not tell. Rows: "open + close"
-/// of bench/run.py.
+/// be writing: where the clock of a file system has steps, its stamps may not tell. No row: the files
+/// that bench/reads.py opens were not changed lately.
 pub(crate) const SUPERBLOCK_READ_LASTS: Duration = Duration::from_millis(5);
 
 /// Seconds since the last change of a file from which on its stamps tell of each further change: more than
-/// a step of the clock of any file system. Rows: "open + close" of bench/run.py.
+/// a step of the clock of any file system. Rows: "open, 10 variables" of bench/reads.py.
 pub(crate) const SETTLED_SECONDS: u64 = 3;
 
 /// Bytes of a version 1 B-tree node that are read at first, so that a small node costs one read. No row:
@@ -102,8 +102,8 @@ pub(crate) const FORGOTTEN_COLLECTIONS: usize = 1 << 16;
 /// child may find the lock held by a thread that it does not have. No row: nobody holds it for long.
 pub(crate) const LOCK_TRIES: usize = 64;
 
-/// Bytes of the longest collection for several objects: libhdf5 lets its own become no longer. No row of
-/// its own: writes of strings.
+/// Bytes of the longest collection for several objects: libhdf5 lets its own become no longer. Rows: "strings,
+/// 10^6" of bench/writes.py.
 pub(crate) const COLLECTION_MAX_BYTES: usize = 65_536;
 
 /// Nodes of a B-tree of chunks that are read by one call of the storage, so that buffers stay small. Rows:
@@ -166,6 +166,6 @@ pub(crate) const LOWEST_FIT_TRIES: usize = 512;
 /// of bench/edits.py.
 pub(crate) const WAITING_MAX_BYTES: u64 = 64 << 20;
 
-/// Bytes of memory of a new writer: enough for most messages. Rows: "create + define 1000 variables" of
-/// bench/run.py.
+/// Bytes of memory of a new writer: enough for most messages. Rows: "create + define 1000
+/// variables" of bench/writes.py.
 pub(crate) const WRITER_BYTES: usize = 128;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zonda_hdf5::message::{Decoded, LinkTarget, decode, encode_filter_pipeline, kind};
+use zonda_hdf5::message::{DecodedMessage, LinkTarget, decode, encode_filter_pipeline, kind};
 use zonda_hdf5::object_header::encode_header;
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Message, ObjectHeader, Writer};
 
@@ -42,16 +42,18 @@ fn again(file: &File, header: &ObjectHeader, message: &Message) -> Option<Vec<u8
     let decoded = decode(message.kind, header.reader(sizes, message), file.limits()).ok()?;
     let mut writer = Writer::new("test", sizes);
     let encoded = match decoded {
-        Decoded::Dataspace(space) => space.encode(&mut writer),
-        Decoded::LinkInfo(info) => info.encode(&mut writer),
-        Decoded::Datatype(datatype) => datatype.encode(&mut writer),
-        Decoded::FillValue(fill) if message.kind == kind::FILL_VALUE => fill.encode(&mut writer),
-        Decoded::Link(link) => link.encode(&mut writer),
-        Decoded::DataLayout(layout) => layout.encode(&mut writer),
-        Decoded::GroupInfo(info) => info.encode(&mut writer),
-        Decoded::FilterPipeline(filters) => encode_filter_pipeline(&filters, &mut writer),
-        Decoded::AttributeInfo(info) => info.encode(&mut writer),
-        Decoded::Attribute(parts) if parts.version == 3 && !parts.dataspace_shared => {
+        DecodedMessage::Dataspace(space) => space.encode(&mut writer),
+        DecodedMessage::LinkInfo(info) => info.encode(&mut writer),
+        DecodedMessage::Datatype(datatype) => datatype.encode(&mut writer),
+        DecodedMessage::FillValue(fill) if message.kind == kind::FILL_VALUE => {
+            fill.encode(&mut writer)
+        }
+        DecodedMessage::Link(link) => link.encode(&mut writer),
+        DecodedMessage::DataLayout(layout) => layout.encode(&mut writer),
+        DecodedMessage::GroupInfo(info) => info.encode(&mut writer),
+        DecodedMessage::FilterPipeline(filters) => encode_filter_pipeline(&filters, &mut writer),
+        DecodedMessage::AttributeInfo(info) => info.encode(&mut writer),
+        DecodedMessage::Attribute(parts) if parts.version == 3 && !parts.dataspace_shared => {
             let whole = parts.resolve(file).ok()?;
             let attribute = Attribute {
                 name: whole.name.into(),

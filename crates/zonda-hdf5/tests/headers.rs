@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zonda_hdf5::message::{
-    AttributeMessage, ByteOrder, Charset, Class, DataLayout, Datatype, Decoded, Padding,
+    AttributeMessage, ByteOrder, Charset, Class, DataLayout, Datatype, DecodedMessage, Padding,
     ReferenceKind, SpaceKind, decode,
 };
 use zonda_hdf5::{File, FileAddr, Object, ObjectKind, Result};
@@ -66,7 +66,9 @@ fn decode_all(file: &File, object: &Object) -> Result<Vec<FileAddr>> {
     for message in &object.header().messages {
         let body = object.body(file, message)?;
         named.extend(body.committed);
-        if let Decoded::Attribute(parts) = decode(message.kind, body.reader(file), file.limits())? {
+        if let DecodedMessage::Attribute(parts) =
+            decode(message.kind, body.reader(file), file.limits())?
+        {
             let attribute = parts.resolve(file)?;
             named.extend(attribute.committed);
             let again = AttributeMessage::decode(file, body.reader(file))?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use zonda_hdf5::checksum::lookup3;
 use zonda_hdf5::message::ReferenceKind;
-use zonda_hdf5::selection::{Blocks, HyperslabDim};
+use zonda_hdf5::selection::{HyperslabBlocks, HyperslabDim};
 use zonda_hdf5::virtual_dataset::{Request, Slab};
 use zonda_hdf5::{File, Reader, Reference, Selection, Sizes, VirtualMapping, VirtualSource};
 use zonda_storage::Storage;
@@ -166,7 +166,7 @@ fn blocks() -> impl Strategy<Value = Selection> {
                 corners.extend([row + a, column + b, row + a.max(1) + c, column + b.max(1) + d]);
             }
         }
-        Selection::Blocks(Blocks::new(2, corners).unwrap())
+        Selection::Blocks(HyperslabBlocks::new(2, corners).unwrap())
     })
 }
 

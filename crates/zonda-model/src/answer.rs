@@ -17,12 +17,11 @@ pub enum Answer {
     System,
     /// Memory does not suffice.
     NoMemory,
-    /// It is sound, and the data model of netCDF has no words for it.
+    /// It is sound, and the data model of netCDF cannot represent it.
     Unrepresentable,
-    /// It is there, and not read, since its file is not to be trusted or in a folder that is not allowed.
+    /// It exists, and is not read, because its file is not trusted or is in a folder that is not allowed.
     Refused,
-    /// It may be sound, and is not decoded here: a filter that is not there, a part of a format that is
-    /// not read.
+    /// It may be sound, and Zonda cannot decode it: a filter is missing, or Zonda does not read that part of the format.
     Undecodable,
     /// The file is of no format that is read here. What it is, or was, nobody can tell.
     Unknown,
@@ -47,7 +46,7 @@ impl Answer {
         }
     }
 
-    /// What is to be said of it behind a message. Messages of the other kinds say it themselves.
+    /// What a message adds in brackets for this kind. Messages of the other kinds say it themselves.
     #[must_use]
     pub fn words(self) -> Option<&'static str> {
         match self {
@@ -72,7 +71,7 @@ impl Answer {
         }
     }
 
-    /// That of an error of the operating system.
+    /// The kind of an error of the operating system.
     #[must_use]
     pub fn of_errno(errno: i32) -> Answer {
         match errno {
@@ -84,7 +83,7 @@ impl Answer {
         }
     }
 
-    /// That of an error of which nothing is known but its code.
+    /// The kind of an error of which only the code is known.
     #[must_use]
     pub fn of_code(code: NcError) -> Answer {
         match code {
@@ -110,7 +109,7 @@ impl Answer {
 
 /// `ENOENT` of Linux on every architecture.
 const ENOENT: i32 = 2;
-/// `EINTR`: a caller had enough.
+/// `EINTR`: a caller stopped the call.
 const EINTR: i32 = 4;
 /// `ENOMEM`.
 const ENOMEM: i32 = 12;

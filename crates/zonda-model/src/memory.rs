@@ -1,8 +1,9 @@
 //! Memory whose size a caller or a file decides.
 //!
 //! `Vec::with_capacity`, `vec![value; n]` and their kin end the process where there is no memory.
-//! That is right for sizes of our own, which are small. A size that comes from outside goes through
-//! these functions, which give an error instead; `scripts/allocations.py` sends everybody here.
+//! That is acceptable for sizes that Zonda chooses itself, which are small. A size that a caller or
+//! a file decides goes through these functions, which give an error instead;
+//! `scripts/allocations.py` finds allocations that do not.
 
 use std::cell::Cell;
 
@@ -19,8 +20,8 @@ thread_local! {
     static REFUSED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The bytes that this thread asked for last without getting them, since the last call of this
-/// function. `NC_ENOMEM` has no room for a number, and who tells a user about it wants one.
+/// Takes the number of bytes of this thread's last failed allocation since the last call of this
+/// function. The code `NC_ENOMEM` carries no number, and a message to the user needs one.
 #[must_use]
 pub fn take_refused() -> Option<usize> {
     REFUSED.try_with(Cell::take).ok().flatten()
@@ -31,7 +32,7 @@ impl NoMemory {
     #[must_use]
     pub fn of<T>(n: usize) -> NoMemory {
         let bytes = n.saturating_mul(size_of::<T>());
-        // A thread that is being torn down tells nobody.
+        // A thread that is ending has no place to keep the number.
         let _gone = REFUSED.try_with(|refused| refused.set(Some(bytes)));
         NoMemory { bytes }
     }
@@ -91,7 +92,7 @@ pub fn lengthen<T: Clone>(list: &mut Vec<T>, n: usize, value: T) -> Result<(), N
     Ok(())
 }
 
-/// Makes `list` just `n` items long; new ones are `value`.
+/// Makes `list` exactly `n` items long; new ones are `value`.
 ///
 /// # Errors
 /// [`NoMemory`]; the list is then as it was.

@@ -13,11 +13,10 @@ use crate::NcError;
 /// Longest name in bytes (`NC_MAX_NAME`).
 pub const MAX_NAME_BYTES: usize = 256;
 
-/// No name that is longer becomes one that is short enough by normalisation.
+/// Bytes from which on normalisation cannot make a name short enough.
 const MOST_RAW_BYTES: usize = 64 << 10;
 
-/// A name as messages show it: no longer than names may be, so that no argument is ever copied as a
-/// whole.
+/// A name as messages show it: cut to the length that names may have, so that an argument of any length is not copied whole.
 #[must_use]
 pub fn shown_name(name: &[u8]) -> String {
     match name.get(..MAX_NAME_BYTES) {

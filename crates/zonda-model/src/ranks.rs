@@ -1,20 +1,23 @@
-//! Numbers of what is left in a list from which items are taken.
+//! Numbers of the items of a list from which items are removed: the position of each among those
+//! that are left.
 //!
-//! Attributes are numbered by their order, and one that is deleted gives its number to the next. A
-//! list that moved all behind it, or that counted through them, would take as long as the square of
-//! their number to empty. Here each item keeps its *slot*, and a tree of counts (Fenwick's) says in
-//! a logarithmic number of steps which slot has a number, and which number a slot.
+//! Attributes are numbered by their order, and one that is deleted gives its number to the next. To
+//! move or to count all attributes behind it each time would take time with the square of their
+//! number until the list is empty. Here each item keeps its *slot*, and a tree of counts
+//! (Fenwick's) gives the slot of a number, and the number of a slot, in a logarithmic number of
+//! steps.
 
 /// Which slots of a list are still taken, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ranks {
-    /// Node `i`, counted from 1, has the items in as many slots up to it as its lowest bit says.
+    /// Node `i`, counted from 1, counts the items that are left in the `n` slots that end with it;
+    /// `n` is the lowest bit of `i`.
     tree: Vec<u32>,
     n_left: usize,
 }
 
 impl Ranks {
-    /// Of a list of which nothing was taken.
+    /// For a list of `n_slots` items of which none was removed.
     #[must_use]
     pub fn new(n_slots: usize) -> Ranks {
         let lowest = |node: usize| u32::try_from(node & node.wrapping_neg()).unwrap_or(u32::MAX);
@@ -33,13 +36,13 @@ impl Ranks {
         self.n_left == 0
     }
 
-    /// Slots, of items that are left or not.
+    /// Number of slots: those of removed items count.
     #[must_use]
     pub fn n_slots(&self) -> usize {
         self.tree.len()
     }
 
-    /// An item more, in a slot behind the last.
+    /// Appends an item, in a slot behind the last.
     pub fn push(&mut self) {
         let node = self.tree.len() + 1;
         let first = node - (node & node.wrapping_neg());
@@ -48,7 +51,7 @@ impl Ranks {
         self.n_left += 1;
     }
 
-    /// Takes the item with that number, and says in which slot it was.
+    /// Removes the item with that number; gives its slot.
     pub fn remove(&mut self, number: usize) -> Option<usize> {
         let slot = self.slot(number)?;
         let mut node = slot + 1;
@@ -85,7 +88,7 @@ impl Ranks {
         self.before(slot.min(self.tree.len()))
     }
 
-    /// Items left in so many first slots.
+    /// Items that are left in the first `n_slots` slots.
     fn before(&self, n_slots: usize) -> usize {
         let (mut node, mut sum) = (n_slots, 0);
         while node > 0 {

@@ -84,7 +84,7 @@ pub enum StorageError {
         /// The cause, as in `errno.h`.
         errno: i32,
     },
-    /// Somebody else has a file whose writers keep others out.
+    /// Somebody else has the file open, and it may have one writer only.
     #[error("{}: {by}", path.display())]
     Locked {
         /// The path asked for.
@@ -112,7 +112,7 @@ pub enum StorageError {
         /// Its length.
         len: u64,
     },
-    /// A change was asked in a child of the process that opened a storage for writing, which writes on itself.
+    /// A change was asked of a storage in a forked child; the parent, which opened it for writing, goes on writing.
     #[error(
         "{}: {op} of {len} bytes at byte {at}: the file belongs to the process that forked this one",
         path.display()
@@ -128,7 +128,7 @@ pub enum StorageError {
         len: u64,
     },
     /// The device took no bytes of a write and gave no reason.
-    #[error("{}: write of {len} bytes at byte {at}: nothing was taken", path.display())]
+    #[error("{}: write of {len} bytes at byte {at}: the file system wrote nothing and gave no reason", path.display())]
     NothingWritten {
         /// The file as it was opened.
         path: Arc<Path>,
@@ -270,10 +270,9 @@ impl StorageError {
         matches!(self, StorageError::Refused { .. })
     }
 
-    /// Whether a sync or a barrier failed, of this storage or of another file that was needed for it.
-    /// What was handed to the device since the last good one may be lost then, and the device does not
-    /// say what: of one storage all later syncs and barriers give the same error. A write that fails is
-    /// not of this kind: what was not taken is kept, and tried again.
+    /// Whether a sync or a barrier failed, of this storage or of another file that was needed for it. Data handed to the device
+    /// since the last successful one may be lost then, and the device does not say which: all later syncs and barriers of this
+    /// storage give the same error. A failed write is not of this kind: its data are kept, and tried again.
     #[must_use]
     pub fn is_lost_sync(&self) -> bool {
         matches!(
@@ -339,10 +338,10 @@ pub(crate) fn range_end(op: Op, at: u64, len: usize) -> Result<u64, StorageError
     }
 }
 
-/// Places that every file system has.
+/// Bytes that a file can have on every file system.
 const FAR: u64 = u32::MAX as u64;
 
-/// Refuses a range that a storage can never hold, for who writes it later.
+/// Refuses a range that a storage can never hold, for a caller that writes later.
 ///
 /// # Errors
 /// [`StorageError::NoPlace`].

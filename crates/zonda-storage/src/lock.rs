@@ -8,11 +8,11 @@
 //!   library, which all may have the shared `flock`. It is the last but one of the bytes that a lock
 //!   can name: no file is so long, so nobody who locks what he reads or writes meets it.
 //!
-//! Who only reads takes neither, and is never in a writer's way. `HDF5_USE_FILE_LOCKING` has the
+//! A reader takes neither lock, and never keeps a writer out. `HDF5_USE_FILE_LOCKING` has the
 //! meaning that HDF5 gives it ([`Locking`]).
 //!
-//! The writers of one process share the locks, as they do in HDF5: which of them may write is for
-//! who has both of them to say.
+//! The writers of one process share the locks, as they do in HDF5: the program decides which of
+//! them may write.
 
 use crate::StorageError;
 use crate::backend::File;
@@ -30,8 +30,8 @@ const WRITERS_BYTE: i64 = i64::MAX - 1;
 pub enum Locking {
     /// `FALSE` or `0`: they are not.
     Off,
-    /// Nothing is said, or what HDF5 does not know: they are; a file system that refuses is worth a
-    /// warning.
+    /// Not set, or a word that HDF5 does not know: they are; where the file system refuses, there
+    /// is a warning.
     #[default]
     Warn,
     /// `BEST_EFFORT`: they are where the file system allows it.
@@ -41,7 +41,7 @@ pub enum Locking {
 }
 
 impl Locking {
-    /// As the environment says it now.
+    /// Reads the environment.
     #[must_use]
     pub fn from_env() -> Locking {
         let text = std::env::var_os("HDF5_USE_FILE_LOCKING");
@@ -59,7 +59,7 @@ impl Locking {
     }
 }
 
-/// What a writer has locked, until it is dropped.
+/// The locks of a writer, held until this is dropped.
 ///
 /// In a forked child dropping it gives nothing back: the locks are the parent's, who keeps them.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct WriterLock(Arc<WriterLocks>);
 /// The locks that writers of one process share.
 #[derive(Debug)]
 struct WriterLocks {
-    /// The open file that was locked, which outlives who opened it.
+    /// The open file that was locked; it stays open when its opener has closed it.
     fd: Arc<Fd>,
     identity: Identity,
     /// Who has them.
@@ -84,7 +84,7 @@ type Identity = (u64, u64);
 struct WriterTurn {
     /// The one whose changes are not all in the file.
     holder: Option<u64>,
-    /// How often the file may have changed.
+    /// Counts the changes of the file.
     changes: u64,
     n_writers: u64,
 }
@@ -92,20 +92,20 @@ struct WriterTurn {
 /// The locks of this process. Kept for the time that it takes to lock a file without waiting.
 static LIST: Global<Vec<Weak<WriterLocks>>> = Global::new(Rank::WriterLocks, Vec::new(), Vec::new);
 
-/// Whether somebody was told that files are not locked.
+/// Whether the warning that files are not locked was given.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// What a writer is going to do with what is there.
+/// What a writer is going to do with the present contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// Change it, while others read.
     Change,
-    /// Throw it away, which nobody of HDF5 may be reading.
+    /// Throw them away; no program with HDF5 may be reading them.
     Empty,
 }
 
 impl WriterLock {
-    /// Locks a file for one who will write it. `None` where files are not locked.
+    /// Locks a file for a writer. `None` where files are not locked.
     pub(crate) fn take(
         file: &File,
         intent: Intent,
@@ -167,7 +167,7 @@ impl WriterLock {
 pub struct Writer {
     lock: WriterLock,
     id: u64,
-    /// Changes of the file that it knows of.
+    /// Number of the file's changes that this writer has read.
     seen: u64,
 }
 
@@ -211,13 +211,13 @@ impl Writer {
         turn.holder.is_none() && turn.changes != self.seen
     }
 
-    /// Says that all of the file was read anew, while it was [`MayWrite::AfterReading`].
+    /// To be called after [`MayWrite::AfterReading`], when all of the file was read anew.
     pub fn has_read(&mut self) {
         self.seen = self.lock.0.turn().changes;
     }
 
-    /// What keeps the locks for another process that is given it, should this one be killed. Closing
-    /// the file gives them back for both.
+    /// A descriptor that keeps the locks, for another process, if this one is killed. Closing the
+    /// file gives the locks back for both.
     ///
     /// # Errors
     /// What the system says.
@@ -225,7 +225,7 @@ impl Writer {
         self.lock.0.fd.duplicate()
     }
 
-    /// Says that all its changes are in the file.
+    /// To be called when all changes of this writer are in the file.
     pub fn is_done(&mut self) {
         let mut turn = self.lock.0.turn();
         if turn.holder == Some(self.id) {
@@ -266,7 +266,7 @@ impl Drop for WriterLocks {
 /// Why a file was not locked.
 #[derive(Debug)]
 enum LockFailure {
-    /// Somebody else has it, who did what is said.
+    /// Somebody else has it open, in the way that the text says.
     Taken(&'static str),
     /// There are no locks here.
     Refused(Errno),
@@ -287,7 +287,7 @@ fn lock(file: &File, intent: Intent) -> Result<Arc<Fd>, LockFailure> {
         fd.flock(libc::LOCK_EX | libc::LOCK_NB).map_err(failed(OPEN))?;
     }
     fd.flock(libc::LOCK_SH | libc::LOCK_NB).map_err(failed(WRITTEN))?;
-    // Once the first is had, whatever is refused gives it back.
+    // If the second is refused, the first is given back.
     fd.lock_byte(WRITERS_BYTE, libc::F_WRLCK).map_err(|errno| {
         let _ = fd.flock(libc::LOCK_UN);
         failed(WRITTEN)(errno)

@@ -20,12 +20,12 @@ pub const DEFAULT_PAGES: u64 = 128;
 /// What to do about the file's existence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Create {
-    /// It must be there.
+    /// The file must exist.
     #[default]
     MustExist,
-    /// It is made if it is not there, and emptied if it is.
+    /// The file is made if it does not exist, and emptied if it does.
     Truncate,
-    /// It is made, and must not be there (`EEXIST` otherwise).
+    /// The file is made, and must not exist (`EEXIST` otherwise).
     Exclusive,
 }
 
@@ -108,8 +108,8 @@ impl Opened {
         self.file.as_ref()
     }
 
-    /// Locks the file for one who will write it, after what others wrote before: what was read of
-    /// it until now is forgotten. `None` for a memory, and where files are not locked.
+    /// Locks the file for a writer, and forgets what was read of it until now, since others may
+    /// have written before. `None` for a memory, and where files are not locked.
     ///
     /// # Errors
     /// [`StorageError::Locked`] where somebody else writes it; [`StorageError::NoLocks`].

@@ -8,7 +8,7 @@
 use crate::backend::{File, folder_of, sync_folder};
 use crate::error::Op;
 use crate::neighbour::acting;
-use crate::neighbour::{Refusal, forget, open_at_once, told};
+use crate::neighbour::{Refusal, forget, open_at_once, warn_once};
 use crate::os::{Errno, Fd, Status};
 use crate::{Storage, StorageError, SyncLevel};
 use std::fmt;
@@ -52,14 +52,14 @@ pub struct FoundSidecar {
     pub in_use: bool,
 }
 
-/// What a reader, who changes nothing, makes of a neighbour.
+/// How a reader, who changes nothing, may use a neighbour.
 #[derive(Debug)]
 pub enum SidecarForReader {
     /// There is none, or one that is not to be used: a line on standard error then said so.
     Nothing,
     /// One that may be used.
     Ours(FoundSidecar),
-    /// Another user's, which may be compared with the file, not used; and the error that says so.
+    /// Another user's, which may be compared with the file but not used, and the error that says so.
     Theirs(FoundSidecar, StorageError),
 }
 
@@ -86,7 +86,7 @@ pub trait Sidecars: Send + Sync + fmt::Debug {
     /// As [`Sidecars::find`].
     fn find_of(&self, which: Sidecar, user: u32) -> Result<Option<FoundSidecar>, StorageError>;
 
-    /// The neighbour that is there, for a reader: what is not to be used does not keep it from reading.
+    /// The neighbour that is there, for a reader, which reads the file even if the neighbour is not to be used.
     ///
     /// # Errors
     /// [`StorageError::Refused`] for another user's that cannot be read, so that nobody can tell
@@ -105,7 +105,7 @@ pub trait Sidecars: Send + Sync + fmt::Debug {
                 Err(_) => {}
             }
         }
-        told(&refused, "the file is read without it");
+        warn_once(&refused, "the file is read without it");
         Ok(SidecarForReader::Nothing)
     }
 
@@ -118,7 +118,7 @@ pub trait Sidecars: Send + Sync + fmt::Debug {
     /// What the operating system reports.
     fn remove(&self, which: Sidecar) -> Result<(), StorageError>;
 
-    /// Makes durable which files there are beside it, and which has its name, as far as the sync level of the file says.
+    /// Makes the names in the folder durable, that of the file and those of its neighbours, as far as the file's sync level says.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -142,13 +142,12 @@ pub trait Sidecars: Send + Sync + fmt::Debug {
     fn replace(&self) -> Result<(), StorageError>;
 }
 
-/// Writes a journal, which is to be relied on from then on: of these bytes, as durable as the file's sync
-/// level asks, and after the system was asked what it would report at the journal's close. What it gives
-/// holds the journal's lock, which says that its writer lives.
+/// Writes a journal with these bytes. When this returns the journal is as durable as the file's sync level asks, and the system
+/// was asked for the errors that it would report at the journal's close. The storage that it gives holds the journal's lock,
+/// which shows that its writer lives.
 ///
-/// `None` where the folder takes no files, or where somebody else's file has the name of the journal and
-/// cannot be removed, or the process may open no more files, of which a line tells: as safe as the reference
-/// does it.
+/// `None` where the folder takes no files, or where somebody else's file has the name of the journal and cannot be removed, or
+/// the process may open no more files; a line on standard error says so. The change is then as safe as with the reference.
 ///
 /// # Errors
 /// What the storage reports; there is then no journal.
@@ -158,7 +157,10 @@ pub fn write_journal(
 ) -> Result<Option<Arc<dyn Storage>>, StorageError> {
     let journal = match sidecars.create(Sidecar::Journal) {
         Err(error) if error.is_refused() || has_no_descriptor(error.raw_os_error()) => {
-            told(&error, "changes of the file's headers are made without a journal");
+            warn_once(
+                &error,
+                "the file's headers are changed without a journal: a crash meanwhile can leave the file unreadable",
+            );
             return Ok(None);
         }
         Err(error) if takes_no_files(error.raw_os_error()) => return Ok(None),
@@ -172,7 +174,7 @@ pub fn write_journal(
     match write() {
         Ok(()) => Ok(Some(journal)),
         Err(error) => {
-            // What there is of it must not be taken for one later.
+            // An incomplete one must not be taken for a journal later.
             let _ = sidecars.remove(Sidecar::Journal);
             Err(error)
         }
@@ -203,9 +205,9 @@ pub fn has_no_descriptor(errno: i32) -> bool {
 #[derive(Debug)]
 pub(crate) struct InFolder {
     file: Arc<File>,
-    /// The file's own path: where the path it was opened by is a symbolic link, what that means.
+    /// The file's own path: if it was opened by a symbolic link, the path that the link leads to.
     path: PathBuf,
-    /// The copy that was made, as it is open: what has its name may have been exchanged.
+    /// The copy that was made, kept open: another file may have got its name.
     copy: Mutex<Option<Fd>>,
 }
 
@@ -256,7 +258,7 @@ impl Sidecars for InFolder {
         made.fd.try_lock();
         let rights = acting::take_rights(&made.fd, &self.file.fd);
         if which == Sidecar::Copy {
-            // A journal is gone in a moment and need not belong to the same user.
+            // A journal exists for a moment only and need not belong to the same user.
             let kept = rights.and_then(|()| made.fd.again()).map_err(|errno| {
                 let _ = std::fs::remove_file(&path);
                 InFolder::open_error(&path, errno)

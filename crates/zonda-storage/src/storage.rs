@@ -36,23 +36,22 @@ pub struct WriteRange<'a> {
 /// What a format knows about how its file will be read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Advice {
-    /// Bytes that are put together in any order before the next as many follow: a record.
+    /// Bytes of a record: the program writes them in any order before it goes on to the next record.
     pub record_bytes: u64,
-    /// Parts of a record that are written or read side by side: its variables.
+    /// Number of parts of a record that are written or read side by side: its variables.
     pub n_record_parts: u64,
-    /// Bytes of the file as far as it is known how long it will be.
+    /// Bytes that the file will have, as far as that is known.
     pub file_bytes: u64,
 }
 
-/// A state of the bytes of a storage: two are equal where nothing was written between them, or all
-/// of it within one step of the clock that a file system has for this, which is some milliseconds
-/// on most and 2 seconds at worst.
+/// A stamp of the bytes of a storage. Two stamps are equal where nothing was written between them, or where all was written
+/// within one step of the file system's clock: some milliseconds on most, 2 seconds at worst.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Bytes of the storage.
     pub len: u64,
-    /// What else there is to tell of a file: its inode, and seconds and nanoseconds of when its bytes
-    /// and its inode were changed. Of a memory: how often it was changed.
+    /// For a file: its inode, and seconds and nanoseconds of the last change of its bytes and of its inode. For a memory: how
+    /// often it was changed.
     pub changed: [i64; 5],
 }
 
@@ -68,7 +67,7 @@ impl Stamp {
 /// What the device of a file has, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceSpace {
-    /// What this user may still take.
+    /// Bytes that this user may still take.
     pub free: u64,
     /// All of it.
     pub size: u64,
@@ -124,13 +123,13 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// As [`Storage::write_at`].
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError>;
 
-    /// Tells what is known about the accesses to come. A layer takes what it can use and passes it
-    /// on; nothing but speed and memory depends on it.
+    /// Tells the storage what is known about the accesses to come. A layer uses what it can and passes it on; only speed and
+    /// memory depend on it.
     fn advise(&self, advice: Advice);
 
-    /// Tells that nothing is being written and that there is time: a layer that gathers data to move more
-    /// at once hands on what is complete. Nothing but when it is written depends on it; what cannot be
-    /// written is kept, and said by the next call that meets it.
+    /// Tells that nothing is being written and that there is time: a layer that gathers data to move more at once hands on what
+    /// is complete. Only the time of writing depends on it; data that cannot be written are kept, and the next call that meets
+    /// them gives the error.
     fn rest(&self);
 
     /// The length in bytes, data not yet handed to the backend included.
@@ -139,8 +138,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// What the backend reports.
     fn len(&self) -> Result<u64, StorageError>;
 
-    /// The most bytes there can ever be, as far as that is known: what is behind them can never be written. A
-    /// layer that takes data to write it later asks first.
+    /// The most bytes that the storage can ever have, as far as that is known: a write behind them never succeeds. A layer that
+    /// accepts data and writes it later asks first.
     fn most_len(&self) -> u64 {
         u64::MAX
     }
@@ -320,7 +319,7 @@ pub fn fill_by_writes(
         return Ok(());
     }
     let longest = usize::try_from(len).unwrap_or(usize::MAX).min(FILL_BLOCK_BYTES);
-    // A shorter block does as well where there is no memory.
+    // Where there is no memory, a shorter block does.
     let mut block = Vec::new();
     let lengths =
         [longest, FILL_LEAST_BYTES.min(longest)].map(|len| len.next_multiple_of(element.len()));

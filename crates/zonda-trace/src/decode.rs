@@ -33,7 +33,7 @@ pub enum DecodeError {
 
 /// A process that recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Process {
+pub struct RecordedProcess {
     /// Its number.
     pub pid: u32,
     /// Its parent's.
@@ -50,12 +50,12 @@ pub struct Process {
 
 /// The names that numbers in events stand for.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub struct TraceNames {
     tables: HashMap<(u8, u32, u64), String>,
     bytes: usize,
 }
 
-impl Names {
+impl TraceNames {
     fn get(&self, table: u8, number: u32, second: u64) -> Option<&str> {
         self.tables.get(&(table, number, second)).map(String::as_str)
     }
@@ -100,7 +100,7 @@ impl Names {
 
 /// An event; what the fields mean is said at its [`Kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
+pub struct RecordedEvent {
     /// What happened; `None` for a kind that a later version has.
     pub kind: Option<Kind>,
     /// Which thread; 0 for one that was ending.
@@ -123,7 +123,7 @@ pub struct Event {
     pub name: u16,
 }
 
-impl Event {
+impl RecordedEvent {
     /// Of operations of a storage: the number of the opening.
     #[must_use]
     pub fn opening(&self) -> u32 {
@@ -145,11 +145,11 @@ impl Event {
 
 /// What comes next.
 #[derive(Debug)]
-pub enum Step<'a> {
+pub enum TraceStep<'a> {
     /// Another process; its times begin at 0.
-    Process(&'a Process),
+    Process(&'a RecordedProcess),
     /// Events of one thread, in the order in which they ended.
-    Events(&'a [Event]),
+    Events(&'a [RecordedEvent]),
 }
 
 /// Reads a trace.
@@ -158,8 +158,8 @@ pub struct Decoder<R> {
     input: R,
     /// Where the next block begins.
     at: u64,
-    process: Process,
-    names: Names,
+    process: RecordedProcess,
+    names: TraceNames,
     /// Ticks and nanoseconds of the section's beginning.
     origin: Option<(u64, u64)>,
     /// The same of blocks since then, in rising order.
@@ -168,7 +168,7 @@ pub struct Decoder<R> {
     lost: u64,
     lost_before: u64,
     payload: Vec<u8>,
-    events: Vec<Event>,
+    events: Vec<RecordedEvent>,
     torn: Option<u64>,
 }
 
@@ -184,8 +184,8 @@ impl<R: Read> Decoder<R> {
         Decoder {
             input,
             at: 0,
-            process: Process::default(),
-            names: Names::default(),
+            process: RecordedProcess::default(),
+            names: TraceNames::default(),
             origin: None,
             clock: Vec::new(),
             counter: false,
@@ -198,7 +198,7 @@ impl<R: Read> Decoder<R> {
     }
 
     /// Names known so far in this process: those of the events that were given out.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &TraceNames {
         &self.names
     }
 
@@ -217,7 +217,7 @@ impl<R: Read> Decoder<R> {
     /// # Errors
     /// [`DecodeError`] with the byte at which something is wrong. A last block that is not complete
     /// is no error, see [`Decoder::torn`].
-    pub fn step(&mut self) -> Result<Option<Step<'_>>, DecodeError> {
+    pub fn step(&mut self) -> Result<Option<TraceStep<'_>>, DecodeError> {
         loop {
             let Some(head) = self.block()? else { return Ok(None) };
             let bad = |at: u64, what: &str| DecodeError::Bad { at, what: what.to_owned() };
@@ -228,7 +228,7 @@ impl<R: Read> Decoder<R> {
             match head.contents {
                 format::SECTION => {
                     self.section(&head).map_err(|what| DecodeError::Bad { at: contents, what })?;
-                    return Ok(Some(Step::Process(&self.process)));
+                    return Ok(Some(TraceStep::Process(&self.process)));
                 }
                 format::NAMES => {
                     let mut rest = &self.payload[..];
@@ -241,7 +241,7 @@ impl<R: Read> Decoder<R> {
                 _ => {
                     self.lost = self.lost.max(head.lost);
                     self.events(&head);
-                    return Ok(Some(Step::Events(&self.events)));
+                    return Ok(Some(TraceStep::Events(&self.events)));
                 }
             }
         }
@@ -293,7 +293,7 @@ impl<R: Read> Decoder<R> {
         };
         let (command, library) =
             text().zip(text()).ok_or("a process's beginning that is cut short")?;
-        self.process = Process {
+        self.process = RecordedProcess {
             pid: u32_at(4),
             parent: u32_at(8),
             cores: u32_at(12),
@@ -302,7 +302,7 @@ impl<R: Read> Decoder<R> {
             library,
         };
         self.counter = head[2] == 1;
-        self.names = Names::default();
+        self.names = TraceNames::default();
         self.lost_before = self.lost_before.saturating_add(std::mem::take(&mut self.lost));
         self.origin = Some((block.ticks, block.ns));
         self.clock.clear();
@@ -365,7 +365,7 @@ impl<R: Read> Decoder<R> {
                 u64::from_le_bytes(eight)
             };
             let (who, what) = (word(4), word(5));
-            self.events.push(Event {
+            self.events.push(RecordedEvent {
                 kind: Kind::of(what as u16),
                 thread: block.thread,
                 begin_ns: moment(word(0)),

@@ -6,7 +6,7 @@ pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 
 /// Ticks of the clock after which a thread hands its events over though its buffer is not full, so that little is lost when the
 /// process is killed: about a second of a processor's counter, or less. No row: `make bench` records no trace;
-/// `cargo bench -p zonda-trace` shows what an event costs.
+/// `bench/trace.py` and `cargo bench -p zonda-trace` show what an event costs.
 pub(crate) const HAND_OVER_TICKS: u64 =
     if cfg!(target_arch = "x86_64") { 1 << 31 } else { 1 << 27 };
 

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use zonda_runtime::lock::{Mutex, Rank};
 
 use tempfile::TempDir;
-use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
+use zonda_trace::decode::{DecodeError, Decoder, RecordedEvent, TraceStep};
 use zonda_trace::{Args, Kind, NO_ITEM, counter, instant, lock, span, span_since, start};
 
 const CASE: &str = "ZONDA_TRACE_TEST_CASE";
@@ -94,18 +94,18 @@ fn everything() {
 }
 
 /// Every event of a trace, with what its name and file are called, and the number of processes.
-fn read(trace: &Path) -> (Vec<(Event, String, String)>, usize, u64) {
+fn read(trace: &Path) -> (Vec<(RecordedEvent, String, String)>, usize, u64) {
     let mut decoder = Decoder::new(std::fs::File::open(trace).unwrap());
     let (mut events, mut processes) = (Vec::new(), 0);
     loop {
         let these = match decoder.step().unwrap() {
             None => break,
-            Some(Step::Process(process)) => {
+            Some(TraceStep::Process(process)) => {
                 assert!(process.command[0].contains("recording"), "{process:?}");
                 processes += 1;
                 continue;
             }
-            Some(Step::Events(these)) => these.to_vec(),
+            Some(TraceStep::Events(these)) => these.to_vec(),
         };
         let names = decoder.names();
         let text = |name: Option<&str>| name.unwrap_or("").to_owned();

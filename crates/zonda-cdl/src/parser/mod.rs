@@ -14,7 +14,7 @@ use crate::dialect::Dialect;
 use crate::fault::{Fault, shown};
 use crate::kind::{Needs, NetCdfKind};
 use crate::lexer::{Lexer, Token};
-use crate::names::{NameReference, NameSpace, NameTable, soft_primitive};
+use crate::names::{NameReference, NameSpace, ObjectNames, soft_primitive};
 use crate::schema::{
     CdlDimension, CdlGroup, CdlVariable, Primitive, Schema, TypeRef, VariableStorage,
 };
@@ -71,7 +71,7 @@ pub fn parse(
         dialect,
     };
     let mut parser =
-        Parser { source, tokens, schema, names: NameTable::default(), dialect, kind, group: 0 };
+        Parser { source, tokens, schema, names: ObjectNames::default(), dialect, kind, group: 0 };
     parser.names.add_group(None);
     parser.tokens.expect(b'{')?;
     parser.body()?;
@@ -85,7 +85,7 @@ struct Parser<'s> {
     source: &'s Source,
     tokens: Tokens<'s>,
     schema: Schema,
-    names: NameTable,
+    names: ObjectNames,
     dialect: Dialect,
     kind: Option<NetCdfKind>,
     /// The number of the group that is read.

@@ -7,8 +7,8 @@
 use zonda_model::{ExtType, default_fill};
 
 use super::number::{Number, holds, is_integer, is_real, is_signed, other_sign};
-use super::reading::Reading;
-use super::{Attribute, Factor, Fill, Range, Rules, Scaling, Unused};
+use super::reading::AttributeReader;
+use super::{Attribute, Factor, FillRule, Range, Rules, Scaling, Unused};
 
 /// What besides attributes decides in a session of netCDF4-python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) fn rules<E>(
     session: NetCdf4,
     attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
 ) -> Result<Rules, E> {
-    let mut reading = Reading::new(attribute);
+    let mut reading = AttributeReader::new(attribute);
     let mut left = Vec::new();
     let taken_as = match (reading.attribute)("_Unsigned")? {
         Attribute::Text(text) if session.scales && is_signed(ty) && is_true(&text) => {
@@ -67,7 +67,7 @@ pub(super) fn rules<E>(
 
     let fill = match given {
         Some(numbers) => {
-            Fill { ty: taken_as, numbers: as_taken(numbers), is_default: false, counts: true }
+            FillRule { ty: taken_as, numbers: as_taken(numbers), is_default: false, counts: true }
         }
         None => default(ty, taken_as, session.is_filled),
     };
@@ -92,21 +92,21 @@ fn is_true(text: &[u8]) -> bool {
 
 /// The default fill value stays a number of the stored type. Of numbers that are meant unsigned it masks nothing, since
 /// NumPy compares it by its value; bytes have none where nothing is filled.
-fn default(ty: ExtType, taken_as: ExtType, is_filled: bool) -> Fill {
+fn default(ty: ExtType, taken_as: ExtType, is_filled: bool) -> FillRule {
     let number = match ty {
         ExtType::Char => Number::Int(0),
         _ => Number::native(ty, &default_fill(ty)).unwrap_or(Number::Int(0)),
     };
     let is_byte = matches!(ty, ExtType::Byte | ExtType::UByte);
     let counts = taken_as == ty && (is_filled || !is_byte);
-    Fill { ty, numbers: vec![number], is_default: true, counts }
+    FillRule { ty, numbers: vec![number], is_default: true, counts }
 }
 
 /// The numbers of an attribute in the stored type, if they keep their values there.
 fn kept<A, E>(
     ty: ExtType,
     attribute: &'static str,
-    reading: &mut Reading<A>,
+    reading: &mut AttributeReader<A>,
     left: &mut Vec<&'static str>,
 ) -> Result<Option<Vec<Number>>, E>
 where
@@ -167,7 +167,7 @@ fn cast(ty: ExtType, from: ExtType, number: Number) -> Option<Number> {
 fn scaling<A, E>(
     ty: ExtType,
     session: NetCdf4,
-    reading: &mut Reading<A>,
+    reading: &mut AttributeReader<A>,
     left: &mut Vec<&'static str>,
 ) -> Result<Scaling, E>
 where

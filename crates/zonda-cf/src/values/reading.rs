@@ -4,17 +4,17 @@ use super::number::Number;
 use super::{Attribute, Factor, Unused};
 use zonda_model::ExtType;
 
-pub(super) struct Reading<A> {
+pub(super) struct AttributeReader<A> {
     pub(super) attribute: A,
     pub(super) unused: Vec<Unused>,
 }
 
-impl<A, E> Reading<A>
+impl<A, E> AttributeReader<A>
 where
     A: FnMut(&'static str) -> Result<Attribute, E>,
 {
-    pub(super) fn new(attribute: A) -> Reading<A> {
-        Reading { attribute, unused: Vec::new() }
+    pub(super) fn new(attribute: A) -> AttributeReader<A> {
+        AttributeReader { attribute, unused: Vec::new() }
     }
 
     /// The numbers of an attribute, if it has some and `fits` their number.

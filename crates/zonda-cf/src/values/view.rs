@@ -3,14 +3,14 @@
 use zonda_model::{ExtType, default_fill};
 
 use super::number::{Number, is_integer, is_signed, modulus, other_sign};
-use super::reading::Reading;
-use super::{Attribute, Factor, Fill, Range, Rules, Scaling, Unused};
+use super::reading::AttributeReader;
+use super::{Attribute, Factor, FillRule, Range, Rules, Scaling, Unused};
 
 pub(super) fn rules<E>(
     ty: ExtType,
     attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
 ) -> Result<Rules, E> {
-    let mut reading = Reading::new(attribute);
+    let mut reading = AttributeReader::new(attribute);
     let taken_as = taken_as(ty, &mut reading)?;
     let as_stored = |number| as_stored(ty, taken_as, number);
 
@@ -21,7 +21,7 @@ pub(super) fn rules<E>(
             Number::native(ty, &default_fill(ty)).map(|number| wrapped(taken_as, number))
         })
     };
-    let fill = given.or_else(by_default).map(|number| Fill {
+    let fill = given.or_else(by_default).map(|number| FillRule {
         ty: taken_as,
         numbers: vec![number],
         is_default: given.is_none(),
@@ -65,7 +65,7 @@ pub(super) fn rules<E>(
 }
 
 /// The least and the greatest valid number, each with the type of its attribute.
-fn bounds<A, E>(reading: &mut Reading<A>) -> Result<(Option<Factor>, Option<Factor>), E>
+fn bounds<A, E>(reading: &mut AttributeReader<A>) -> Result<(Option<Factor>, Option<Factor>), E>
 where
     A: FnMut(&'static str) -> Result<Attribute, E>,
 {
@@ -91,7 +91,7 @@ fn width(ty: ExtType) -> u8 {
 }
 
 /// Signed integers stand for unsigned ones where `_Unsigned` says "true", unsigned ones for signed ones where it says "false".
-fn taken_as<A, E>(ty: ExtType, reading: &mut Reading<A>) -> Result<ExtType, E>
+fn taken_as<A, E>(ty: ExtType, reading: &mut AttributeReader<A>) -> Result<ExtType, E>
 where
     A: FnMut(&'static str) -> Result<Attribute, E>,
 {

@@ -6,14 +6,14 @@
 use zonda_model::ExtType;
 
 use super::number::is_real;
-use super::reading::Reading;
-use super::{Attribute, Factor, Fill, Rules, Scaling};
+use super::reading::AttributeReader;
+use super::{Attribute, Factor, FillRule, Rules, Scaling};
 
 pub(super) fn rules<E>(
     ty: ExtType,
     attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
 ) -> Result<Rules, E> {
-    let mut reading = Reading::new(attribute);
+    let mut reading = AttributeReader::new(attribute);
     let mut left = Vec::new();
     if (reading.attribute)("_Unsigned")? != Attribute::Absent {
         left.push("_Unsigned");
@@ -47,7 +47,7 @@ pub(super) fn rules<E>(
     }
     left.extend(reading.unused.iter().map(|unused| unused.attribute));
     Ok(Rules {
-        fill: fill.map(|fill| Fill {
+        fill: fill.map(|fill| FillRule {
             ty: fill.ty,
             numbers: vec![fill.number],
             is_default: false,

@@ -18,7 +18,7 @@ use zonda_runtime::callout;
 
 use arc_swap::ArcSwapOption;
 use zonda_runtime::memory::{Holder, Kind, tick};
-use zonda_trace::{Args, Kind as Event};
+use zonda_trace::{Args, Kind as EventKind};
 
 use crate::chunk_bytes::ChunkBytes;
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ impl DecodedChunk {
     #[inline]
     fn trace_hit(&self) {
         let args = || Args { bytes: self.bytes.len() as u64, ..Args::default() };
-        zonda_trace::instant(Event::ChunkHit, args);
+        zonda_trace::instant(EventKind::ChunkHit, args);
     }
 }
 
@@ -185,7 +185,7 @@ impl ChunkCache {
                 Lookup::Wait => {
                     let waiting = zonda_trace::start();
                     state = self.loaded.wait_timeout(state, DECODER_CHECK_INTERVAL).0;
-                    zonda_trace::span_since(waiting, Event::WaitChunk, Args::default);
+                    zonda_trace::span_since(waiting, EventKind::WaitChunk, Args::default);
                     continue;
                 }
                 Lookup::Absent { away } => away,

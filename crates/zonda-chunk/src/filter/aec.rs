@@ -64,7 +64,7 @@ impl Coding {
 /// # Errors
 /// What is wrong with the stream.
 pub(super) fn decode(stream: &[u8], coding: Coding, out: &mut [u8]) -> Result<(), &'static str> {
-    let mut from = Bits::new(stream);
+    let mut from = AecBits::new(stream);
     let mut samples = Vec::new();
     for interval in out.chunks_mut(coding.block * coding.blocks * coding.sample_len()) {
         samples.clear();
@@ -81,7 +81,7 @@ pub(super) fn decode(stream: &[u8], coding: Coding, out: &mut [u8]) -> Result<()
 /// Appends the samples of one interval, at least `wanted`; with prediction, the first is itself
 /// and the others are differences.
 fn decode_interval(
-    from: &mut Bits<'_>,
+    from: &mut AecBits<'_>,
     coding: Coding,
     wanted: usize,
     samples: &mut Vec<u32>,
@@ -205,16 +205,16 @@ fn load(raw: &[u8], coding: Coding) -> impl Iterator<Item = u32> {
 }
 
 /// Bits of the stream, from the highest of the first byte on.
-struct Bits<'a> {
+struct AecBits<'a> {
     rest: &'a [u8],
     /// The next bits, at the top; below the `held` counted ones there may be more of the stream.
     window: u64,
     held: u32,
 }
 
-impl<'a> Bits<'a> {
-    fn new(stream: &'a [u8]) -> Bits<'a> {
-        Bits { rest: stream, window: 0, held: 0 }
+impl<'a> AecBits<'a> {
+    fn new(stream: &'a [u8]) -> AecBits<'a> {
+        AecBits { rest: stream, window: 0, held: 0 }
     }
 
     /// Holds more than 32 bits, or all there are.

@@ -8,7 +8,7 @@
 
 use multiversion::multiversion;
 
-use super::lz4::{self, Frame};
+use super::lz4::{self, Lz4Frame};
 use super::shuffle::{shuffle, unshuffle};
 use super::{
     BlockBuffers, ChunkShape, Filter, FilterError, FilterSpec, lengthen, reserve,
@@ -71,7 +71,7 @@ impl Filter for Bitshuffle {
                 return Err(FilterError::WrongLength { filter: NAME, got, expected });
             }
             Codec::None => stored.len(),
-            _ => Frame::read(NAME, stored)?.checked_len(NAME, most)?,
+            _ => Lz4Frame::read(NAME, stored)?.checked_len(NAME, most)?,
         };
         reserve(NAME, out, raw)?;
         out.resize(raw, 0);
@@ -111,7 +111,7 @@ impl Bitshuffle {
             out[head..][..tail].copy_from_slice(&stored[head..]);
             return Ok(());
         }
-        let frame = Frame::read(NAME, stored)?;
+        let frame = Lz4Frame::read(NAME, stored)?;
         frame.check(NAME, out.len())?;
         let whole = self.elem_size.saturating_mul(8);
         if !frame.block.is_multiple_of(whole) {

@@ -33,7 +33,7 @@ const ONE_STREAM: u8 = 16;
 
 /// Formats, as in bits 5 to 7 of the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum BloscCodec {
     BloscLz = 0,
     /// Also what lz4hc writes.
     Lz4 = 1,
@@ -42,15 +42,15 @@ pub(super) enum Format {
     Zstd = 4,
 }
 
-impl Format {
+impl BloscCodec {
     /// The format that a chunk's flags say.
-    pub(super) fn of(flags: u8) -> Option<Format> {
+    pub(super) fn of(flags: u8) -> Option<BloscCodec> {
         Some(match flags >> 5 {
-            0 => Format::BloscLz,
-            1 => Format::Lz4,
-            2 => Format::Snappy,
-            3 => Format::Zlib,
-            4 => Format::Zstd,
+            0 => BloscCodec::BloscLz,
+            1 => BloscCodec::Lz4,
+            2 => BloscCodec::Snappy,
+            3 => BloscCodec::Zlib,
+            4 => BloscCodec::Zstd,
             _ => return None,
         })
     }
@@ -64,11 +64,11 @@ impl Format {
         out: &mut [u8],
     ) -> Result<usize, FilterError> {
         match self {
-            Format::BloscLz => blosclz::decompress(filter, stored, out),
-            Format::Lz4 => lz4::decompress(filter, at, stored, out).map(|()| out.len()),
-            Format::Zlib => deflate::inflate_into(filter, stored, out).map(|()| out.len()),
-            Format::Zstd => zstd::decompress(filter, stored, out),
-            Format::Snappy => snap::raw::Decoder::new()
+            BloscCodec::BloscLz => blosclz::decompress(filter, stored, out),
+            BloscCodec::Lz4 => lz4::decompress(filter, at, stored, out).map(|()| out.len()),
+            BloscCodec::Zlib => deflate::inflate_into(filter, stored, out).map(|()| out.len()),
+            BloscCodec::Zstd => zstd::decompress(filter, stored, out),
+            BloscCodec::Snappy => snap::raw::Decoder::new()
                 .decompress(stored, out)
                 .map_err(|_| FilterError::Damaged { filter, at, what: "no valid snappy data" }),
         }
@@ -111,7 +111,7 @@ impl Filter for Blosc {
     }
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
-        let raw = Frame::read(stored)?.raw;
+        let raw = BloscFrame::read(stored)?.raw;
         if raw > most {
             return Err(FilterError::WrongLength { filter: NAME, got: raw, expected: most });
         }
@@ -121,7 +121,7 @@ impl Filter for Blosc {
     }
 
     fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
-        let frame = Frame::read(stored)?;
+        let frame = BloscFrame::read(stored)?;
         if frame.raw != out.len() {
             let (got, expected) = (frame.raw, out.len());
             return Err(FilterError::WrongLength { filter: NAME, got, expected });
@@ -148,22 +148,22 @@ impl Filter for Blosc {
             other => return Err(bad(5, other)),
         };
         let format = match self.codec {
-            0 => Format::BloscLz,
-            1 | 2 => Format::Lz4,
-            3 => Format::Snappy,
-            4 => Format::Zlib,
-            5 => Format::Zstd,
+            0 => BloscCodec::BloscLz,
+            1 | 2 => BloscCodec::Lz4,
+            3 => BloscCodec::Snappy,
+            4 => BloscCodec::Zlib,
+            5 => BloscCodec::Zstd,
             other => return Err(bad(6, other)),
         };
         // One stream per byte only helps codecs that see a short way, and they alone split; lz4hc
         // has always had one.
         let splits = matches!(self.codec, 0 | 1 | 3);
-        encode(&Plan { elem_size, level: self.level, shuffling, format, splits }, raw, out)
+        encode(&BloscEncoding { elem_size, level: self.level, shuffling, format, splits }, raw, out)
     }
 }
 
 /// A frame's header, and what follows it.
-struct Frame<'a> {
+struct BloscFrame<'a> {
     stored: &'a [u8],
     flags: u8,
     elem_size: usize,
@@ -180,13 +180,16 @@ fn u32_at(stored: &[u8], at: usize) -> Result<usize, FilterError> {
     bytes.map(|bytes| u32::from_le_bytes(*bytes) as usize).ok_or_else(|| damaged(at, "ends early"))
 }
 
-impl<'a> Frame<'a> {
+impl<'a> BloscFrame<'a> {
     fn read(stored: &'a [u8]) -> Result<Self, FilterError> {
         let Some(&[version, _, flags, elem_size]) = stored.first_chunk::<4>() else {
             return Err(damaged(0, "no whole header"));
         };
         if !(1..=VERSION).contains(&version) {
-            return Err(FilterError::Unsupported { filter: NAME, what: "this version of frames" });
+            return Err(FilterError::Unsupported {
+                filter: NAME,
+                what: "a frame of a version above 2",
+            });
         }
         let (raw, block) = (u32_at(stored, 4)?, u32_at(stored, 8)?);
         let len = u32_at(stored, 12)?;
@@ -200,7 +203,7 @@ impl<'a> Frame<'a> {
         if raw > 0 && (block == 0 || block > raw) && flags & NOT_COMPRESSED == 0 {
             return Err(damaged(8, "a block longer than the chunk, or empty"));
         }
-        Ok(Frame { stored, flags, elem_size: elem_size.into(), raw, block })
+        Ok(BloscFrame { stored, flags, elem_size: elem_size.into(), raw, block })
     }
 
     /// Decodes into exactly the chunk's bytes.
@@ -210,8 +213,10 @@ impl<'a> Frame<'a> {
             out.copy_from_slice(bytes.ok_or_else(|| damaged(HEADER, "ends early"))?);
             return Ok(());
         }
-        let format = Format::of(self.flags)
-            .ok_or(FilterError::Unsupported { filter: NAME, what: "this codec" })?;
+        let format = BloscCodec::of(self.flags).ok_or(FilterError::Unsupported {
+            filter: NAME,
+            what: "a codec other than BloscLZ, LZ4, Snappy, zlib and Zstandard",
+        })?;
         let elem_size = self.elem_size;
         let shuffling = if self.flags & SHUFFLED != 0 && elem_size > 1 {
             Shuffling::Bytes
@@ -250,7 +255,7 @@ impl<'a> Frame<'a> {
     fn block_at(
         &self,
         mut at: usize,
-        format: Format,
+        format: BloscCodec,
         streams: usize,
         unread: &mut usize,
         out: &mut [u8],
@@ -301,19 +306,19 @@ fn unshuffle_bits(stored: &[u8], elem_size: usize, work: &mut Vec<u8>, out: &mut
 }
 
 /// How a chunk is encoded.
-struct Plan {
+struct BloscEncoding {
     elem_size: usize,
     level: u32,
     shuffling: Shuffling,
-    format: Format,
+    format: BloscCodec,
     splits: bool,
 }
 
-impl Plan {
+impl BloscEncoding {
     /// Bytes of a block: what fits the first caches, more of it for higher levels and for codecs
     /// that see far. A multiple of the element.
     fn block(&self, len: usize) -> usize {
-        let far = matches!(self.format, Format::Zlib | Format::Zstd);
+        let far = matches!(self.format, BloscCodec::Zlib | BloscCodec::Zstd);
         let block = match self.level {
             0 => 8 << 10,
             1 => 16 << 10,
@@ -328,59 +333,64 @@ impl Plan {
         let block = block.min(len);
         if block > group { block / group * group } else { block / self.elem_size * self.elem_size }
     }
+
+    /// The frame's header and room for where each block begins; the frame's length is still 0.
+    fn begin_frame(&self, raw_len: u32, block: usize, splits: bool, out: &mut Vec<u8>) {
+        let flags = match self.shuffling {
+            Shuffling::None => 0,
+            Shuffling::Bytes => SHUFFLED,
+            Shuffling::Bits => BIT_SHUFFLED,
+        } | if splits { 0 } else { ONE_STREAM }
+            | (self.format as u8) << 5;
+        out.extend_from_slice(&[VERSION, 1, flags, self.elem_size as u8]);
+        out.extend_from_slice(&raw_len.to_le_bytes());
+        out.extend_from_slice(&(block as u32).to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.resize(out.len() + 4 * (raw_len as usize).div_ceil(block), 0);
+    }
+
+    /// Shuffles a block into `out`, which has its length.
+    fn shuffle_block(&self, raw: &[u8], work: &mut Vec<u8>, out: &mut [u8]) {
+        match self.shuffling {
+            Shuffling::None => out.copy_from_slice(raw),
+            Shuffling::Bytes => shuffle(raw, self.elem_size, out),
+            Shuffling::Bits => {
+                let head = whole_bits(raw.len(), self.elem_size).unwrap_or(0);
+                bit_shuffle(&raw[..head], self.elem_size, work, &mut out[..head]);
+                out[head..].copy_from_slice(&raw[head..]);
+            }
+        }
+    }
 }
 
-fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
-    let elem_size = plan.elem_size;
+fn encode(encoding: &BloscEncoding, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
     let Ok(len) = u32::try_from(raw.len()) else {
-        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 4 GiB" });
+        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 4 GiB or more" });
     };
     // The reference's frames are at most as long as the chunk, and a header that says "as it is"
     // would make them longer.
-    let block = plan.block(raw.len());
-    if plan.level == 0 || raw.len() < 128 || block == 0 || len > i32::MAX as u32 - HEADER as u32 {
+    let block = encoding.block(raw.len());
+    if encoding.level == 0 || raw.len() < 128 || block == 0 || len > i32::MAX as u32 - HEADER as u32
+    {
         return Ok(false);
     }
-    let splits = plan.splits && streams(block, elem_size) > 1;
-    let flags = match plan.shuffling {
-        Shuffling::None => 0,
-        Shuffling::Bytes => SHUFFLED,
-        Shuffling::Bits => BIT_SHUFFLED,
-    } | if splits { 0 } else { ONE_STREAM }
-        | (plan.format as u8) << 5;
+    let splits = encoding.splits && streams(block, encoding.elem_size) > 1;
     reserve(NAME, out, raw.len())?;
-    out.extend_from_slice(&[VERSION, 1, flags, elem_size as u8]);
-    out.extend_from_slice(&len.to_le_bytes());
-    out.extend_from_slice(&(block as u32).to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    let starts = out.len();
-    out.resize(starts + 4 * raw.len().div_ceil(block), 0);
+    let starts = out.len() + HEADER;
+    encoding.begin_frame(len, block, splits, out);
     with_block_buffers(|buffers| {
         let shuffled = lengthen(NAME, &mut buffers.block, block)?;
         for (i, raw_block) in raw.chunks(block).enumerate() {
             let at = out.len() as u32;
             out[starts + 4 * i..][..4].copy_from_slice(&at.to_le_bytes());
             let shuffled = &mut shuffled[..raw_block.len()];
-            match plan.shuffling {
-                Shuffling::None => shuffled.copy_from_slice(raw_block),
-                Shuffling::Bytes => shuffle(raw_block, elem_size, shuffled),
-                Shuffling::Bits => {
-                    let head = whole_bits(raw_block.len(), elem_size).unwrap_or(0);
-                    bit_shuffle(
-                        &raw_block[..head],
-                        elem_size,
-                        &mut buffers.inner,
-                        &mut shuffled[..head],
-                    );
-                    shuffled[head..].copy_from_slice(&raw_block[head..]);
-                }
-            }
+            encoding.shuffle_block(raw_block, &mut buffers.inner, shuffled);
             let each = match splits && raw_block.len() == block {
-                true => block / elem_size,
+                true => block / encoding.elem_size,
                 false => raw_block.len(),
             };
             for stream in shuffled.chunks(each) {
-                stream_to(NAME, (plan.format, plan.level), stream, out)?;
+                stream_to(NAME, (encoding.format, encoding.level), stream, out)?;
                 if out.len() > raw.len() {
                     return Ok(false);
                 }
@@ -395,7 +405,7 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
 /// Appends a stream and its length before it; as it is where it does not become shorter.
 pub(super) fn stream_to(
     filter: &'static str,
-    (format, level): (Format, u32),
+    (format, level): (BloscCodec, u32),
     raw: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
@@ -403,25 +413,25 @@ pub(super) fn stream_to(
     out.extend_from_slice(&[0; 4]);
     let begin = out.len();
     let shorter = match format {
-        Format::BloscLz => blosclz::compress(raw, raw.len(), out),
-        Format::Lz4 => lz4::compress(filter, raw, out)? < raw.len(),
-        Format::Zlib => {
+        BloscCodec::BloscLz => blosclz::compress(raw, raw.len(), out),
+        BloscCodec::Lz4 => lz4::compress(filter, raw, out)? < raw.len(),
+        BloscCodec::Zlib => {
             deflate::deflate(filter, deflate::level(level), raw, out)?;
             out.len() - begin < raw.len()
         }
-        Format::Zstd => {
+        BloscCodec::Zstd => {
             // Nine levels for twenty-two, the last but one being the highest that is practical.
             let level = if level < 9 { level * 2 - 1 } else { 22 };
             zstd::compress(filter, level as i32, raw, out)?;
             out.len() - begin < raw.len()
         }
-        Format::Snappy => {
+        BloscCodec::Snappy => {
             let most = snap::raw::max_compress_len(raw.len());
             reserve(filter, out, most)?;
             out.resize(begin + most, 0);
-            let len = snap::raw::Encoder::new()
-                .compress(raw, &mut out[begin..])
-                .map_err(|_| FilterError::Unsupported { filter, what: "this length" })?;
+            let len = snap::raw::Encoder::new().compress(raw, &mut out[begin..]).map_err(|_| {
+                FilterError::Unsupported { filter, what: "a block that Snappy refuses to compress" }
+            })?;
             out.truncate(begin + len);
             len < raw.len()
         }
@@ -455,7 +465,7 @@ mod tests {
 
     fn decode(stored: &[u8], len: usize) -> Result<Vec<u8>, FilterError> {
         let mut out = vec![0; len];
-        Frame::read(stored)?.decode(&mut out).map(|()| out)
+        BloscFrame::read(stored)?.decode(&mut out).map(|()| out)
     }
 
     #[test]

@@ -87,7 +87,10 @@ impl Filter for Bzip2 {
                 Ok(Status::StreamEnd) => return Ok(true),
                 Ok(_) => capacity += capacity / 2,
                 Err(_) => {
-                    return Err(FilterError::Unsupported { filter: NAME, what: "this chunk" });
+                    return Err(FilterError::Unsupported {
+                        filter: NAME,
+                        what: "a chunk that libbz2 refuses to compress",
+                    });
                 }
             }
         }

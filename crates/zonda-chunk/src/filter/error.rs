@@ -25,7 +25,7 @@ pub enum FilterError {
         why: String,
     },
     /// The parameters make no sense.
-    #[error("filter {filter}: parameter {index} is {value}")]
+    #[error("filter {filter}: parameter {index} is {value}, which is not valid")]
     BadParameter {
         /// Name of the filter.
         filter: &'static str,
@@ -83,7 +83,7 @@ pub enum FilterError {
         what: &'static str,
     },
     /// The chunk cannot be in memory at all.
-    #[error("chunk of {dims:?} elements of {elem_size} bytes")]
+    #[error("a chunk of {dims:?} elements of {elem_size} bytes does not fit into memory")]
     Shape {
         /// Elements along each dimension.
         dims: Vec<u64>,

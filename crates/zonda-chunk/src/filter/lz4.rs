@@ -38,14 +38,14 @@ impl Filter for Lz4 {
     }
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
-        let raw = Frame::read(NAME, stored)?.checked_len(NAME, most)?;
+        let raw = Lz4Frame::read(NAME, stored)?.checked_len(NAME, most)?;
         reserve(NAME, out, raw)?;
         out.resize(raw, 0);
         self.decode_into(stored, out)
     }
 
     fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
-        let frame = Frame::read(NAME, stored)?;
+        let frame = Lz4Frame::read(NAME, stored)?;
         frame.check(NAME, out.len())?;
         let block = frame.block.min(frame.raw);
         if block == 0 {
@@ -88,22 +88,22 @@ impl Filter for Lz4 {
 }
 
 /// The header that this filter and bitshuffle have in common.
-pub(super) struct Frame<'a> {
+pub(super) struct Lz4Frame<'a> {
     /// Bytes of the chunk.
     pub(super) raw: usize,
     /// Bytes of a block.
     pub(super) block: usize,
-    pub(super) blocks: Blocks<'a>,
+    pub(super) blocks: Lz4Blocks<'a>,
 }
 
 /// Blocks, each after its length.
-pub(super) struct Blocks<'a> {
+pub(super) struct Lz4Blocks<'a> {
     rest: &'a [u8],
     /// Byte of the stored chunk at which `rest` begins.
     pub(super) at: usize,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> Lz4Frame<'a> {
     pub(super) fn read(filter: &'static str, stored: &'a [u8]) -> Result<Self, FilterError> {
         let header = |at, what| FilterError::Damaged { filter, at, what };
         let (raw, rest) =
@@ -116,7 +116,7 @@ impl<'a> Frame<'a> {
         if block == 0 && raw > 0 {
             return Err(header(8, "blocks of no bytes"));
         }
-        Ok(Frame { raw, block, blocks: Blocks { rest, at: HEADER } })
+        Ok(Lz4Frame { raw, block, blocks: Lz4Blocks { rest, at: HEADER } })
     }
 
     /// The bytes of the chunk, if they are at most `most` and can come from what is stored.
@@ -144,7 +144,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> Lz4Blocks<'a> {
     pub(super) fn next(&mut self, filter: &'static str) -> Result<&'a [u8], FilterError> {
         let damaged = |what| FilterError::Damaged { filter, at: self.at, what };
         let (len, rest) =
@@ -190,7 +190,10 @@ pub(super) fn compress(
     let len = with_thread_value(&TABLE, CompressTable::small, |table| {
         lz4_flex::block::compress_into_with_table(raw, &mut out[from..], table)
     })
-    .map_err(|_| FilterError::Unsupported { filter, what: "a block of this length" })?;
+    .map_err(|_| FilterError::Unsupported {
+        filter,
+        what: "a block that LZ4 refuses to compress",
+    })?;
     out.truncate(from + len);
     Ok(len)
 }

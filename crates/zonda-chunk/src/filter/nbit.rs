@@ -79,7 +79,10 @@ impl Params<'_> {
         let class_at = self.at;
         let class = self.next()?;
         if levels == 0 {
-            return Err(FilterError::Unsupported { filter: NAME, what: "a type of this depth" });
+            return Err(FilterError::Unsupported {
+                filter: NAME,
+                what: "a type nested more than 32 levels deep",
+            });
         }
         let size = self.size()?;
         match class {

@@ -44,13 +44,13 @@ pub enum Decoded<'a> {
 
 /// The filters of one array. Shared by all threads.
 pub struct Pipeline {
-    steps: Vec<Step>,
+    steps: Vec<PipelineStep>,
     shape: ChunkShape,
     /// Bytes of a chunk; none if they cannot be in memory.
     bytes: Option<usize>,
 }
 
-struct Step {
+struct PipelineStep {
     optional: bool,
     /// What there is to say when a chunk needs it and cannot have it.
     filter: Result<Arc<dyn Filter>, FilterError>,
@@ -79,7 +79,7 @@ impl Pipeline {
     ) -> Pipeline {
         let steps = specs
             .iter()
-            .map(|spec| Step {
+            .map(|spec| PipelineStep {
                 optional: spec.optional,
                 filter: match builtin(spec.id) {
                     Some(make) => make(spec, &shape).map(Arc::from),

@@ -5,16 +5,16 @@ use super::{ChunkShape, Filter, FilterError, FilterSpec, memory};
 
 /// Filter 32022 or 32023.
 #[derive(Debug)]
-struct Quantize {
+struct QuantizeFilter {
     name: &'static str,
 }
 
 pub(crate) fn new(spec: &FilterSpec, _: &ChunkShape) -> Result<Box<dyn Filter>, FilterError> {
     let name = super::name_of(spec.id).unwrap_or("quantize");
-    Ok(Box::new(Quantize { name }))
+    Ok(Box::new(QuantizeFilter { name }))
 }
 
-impl Filter for Quantize {
+impl Filter for QuantizeFilter {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -28,6 +28,9 @@ impl Filter for Quantize {
     }
 
     fn encode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<bool, FilterError> {
-        Err(FilterError::Unsupported { filter: self.name, what: "cutting numbers" })
+        Err(FilterError::Unsupported {
+            filter: self.name,
+            what: "quantizing where chunks are written",
+        })
     }
 }

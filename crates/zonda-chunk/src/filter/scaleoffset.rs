@@ -18,7 +18,7 @@ const HEADER: usize = 21;
 
 /// What the elements are.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ElementKind {
     Unsigned,
     Signed,
     /// With the number of decimal digits kept, and ten to the power of that.
@@ -31,7 +31,7 @@ enum Kind {
 /// Filter 6.
 #[derive(Debug)]
 pub(crate) struct ScaleOffset {
-    kind: Kind,
+    kind: ElementKind,
     /// Bytes of an element: 1, 2, 4 or 8.
     size: usize,
     big_endian: bool,
@@ -61,17 +61,20 @@ pub(crate) fn new(spec: &FilterSpec, _shape: &ChunkShape) -> Result<Box<dyn Filt
     let kind = match (param(0)?, param(3)?, param(5)?) {
         (0, 1, _) => {
             let digits = factor as i32;
-            Kind::Float { digits, power: 10f64.powf(f64::from(digits)) }
+            ElementKind::Float { digits, power: 10f64.powf(f64::from(digits)) }
         }
         (1, 1, _) => {
-            return Err(FilterError::Unsupported { filter: NAME, what: "scaling by exponents" });
+            return Err(FilterError::Unsupported {
+                filter: NAME,
+                what: "scaling by exponents (E-scaling)",
+            });
         }
-        (2, 0, 0) => Kind::Unsigned,
-        (2, 0, 1) => Kind::Signed,
+        (2, 0, 0) => ElementKind::Unsigned,
+        (2, 0, 1) => ElementKind::Signed,
         (2, 0, _) => return Err(bad(5)),
         _ => return Err(bad(0)),
     };
-    let min_bits = if matches!(kind, Kind::Float { .. }) { 0 } else { factor };
+    let min_bits = if matches!(kind, ElementKind::Float { .. }) { 0 } else { factor };
     if u64::from(min_bits) > size as u64 * 8 {
         return Err(bad(1));
     }
@@ -140,13 +143,13 @@ impl ScaleOffset {
     /// What a code stands for.
     fn value(&self, code: u64, least: u64) -> u64 {
         match self.kind {
-            Kind::Unsigned | Kind::Signed => least.wrapping_add(code),
+            ElementKind::Unsigned | ElementKind::Signed => least.wrapping_add(code),
             // The code is taken as a signed number of the element's size.
-            Kind::Float { power, .. } if self.size == 4 => {
+            ElementKind::Float { power, .. } if self.size == 4 => {
                 let least = f32::from_bits(least as u32);
                 u64::from(((code as u32 as i32) as f32 / power as f32 + least).to_bits())
             }
-            Kind::Float { power, .. } => {
+            ElementKind::Float { power, .. } => {
                 (code as i64 as f64 / power + f64::from_bits(least)).to_bits()
             }
         }
@@ -216,16 +219,16 @@ impl Filter for ScaleOffset {
         }
         let values: Vec<u64> = raw.chunks_exact(self.size).map(|from| self.load(from)).collect();
         let plan = match self.kind {
-            Kind::Unsigned | Kind::Signed => self.plan_integers(&values),
+            ElementKind::Unsigned | ElementKind::Signed => self.plan_integers(&values),
             // The reference computes single-precision data in single precision.
-            Kind::Float { digits, power } if self.size == 4 => self.plan_floats(
+            ElementKind::Float { digits, power } if self.size == 4 => self.plan_floats(
                 &values,
                 digits,
                 |bits| f64::from(f32::from_bits(bits as u32)),
                 |value| f64::from(value as f32 * power as f32),
                 |a, b| f64::from(a as f32 - b as f32),
             ),
-            Kind::Float { digits, power } => self.plan_floats(
+            ElementKind::Float { digits, power } => self.plan_floats(
                 &values,
                 digits,
                 f64::from_bits,
@@ -253,7 +256,7 @@ impl Filter for ScaleOffset {
 }
 
 /// How a chunk is to be written.
-struct Plan {
+struct ChunkCodes {
     bits: u32,
     least: u64,
     /// None: the elements as they are.
@@ -261,13 +264,14 @@ struct Plan {
 }
 
 impl ScaleOffset {
-    fn raw_plan(&self) -> Plan {
-        Plan { bits: self.width(), least: 0, codes: None }
+    fn raw_plan(&self) -> ChunkCodes {
+        ChunkCodes { bits: self.width(), least: 0, codes: None }
     }
 
-    fn plan_integers(&self, values: &[u64]) -> Plan {
+    fn plan_integers(&self, values: &[u64]) -> ChunkCodes {
         // Signed numbers are compared with their sign bit turned round, as if unsigned.
-        let turn = if matches!(self.kind, Kind::Signed) { 1 << (self.width() - 1) } else { 0 };
+        let turn =
+            if matches!(self.kind, ElementKind::Signed) { 1 << (self.width() - 1) } else { 0 };
         let real = || values.iter().filter(|value| Some(**value) != self.fill);
         let least = real().map(|value| value ^ turn).min().map_or(0, |least| least ^ turn);
         let greatest = real().map(|value| value ^ turn).max().map_or(0, |most| most ^ turn);
@@ -289,7 +293,7 @@ impl ScaleOffset {
             if Some(*value) == self.fill { ones(bits) } else { value.wrapping_sub(least) & mask }
         };
         let stored_least = if turn == 0 { least } else { widened(least, self.size) as u64 };
-        Plan { bits, least: stored_least, codes: Some(values.iter().map(code).collect()) }
+        ChunkCodes { bits, least: stored_least, codes: Some(values.iter().map(code).collect()) }
     }
 
     fn plan_floats(
@@ -299,7 +303,7 @@ impl ScaleOffset {
         number: impl Fn(u64) -> f64,
         scaled: impl Fn(f64) -> f64,
         minus: impl Fn(f64, f64) -> f64,
-    ) -> Plan {
+    ) -> ChunkCodes {
         let near = 10f64.powf(-f64::from(digits));
         let fill = self.fill.map(&number);
         let is_fill = |value: f64| fill.is_some_and(|fill| (value - fill).abs() < near);
@@ -327,7 +331,7 @@ impl ScaleOffset {
         };
         let stored_least =
             if self.size == 4 { u64::from((least as f32).to_bits()) } else { least.to_bits() };
-        Plan { bits, least: stored_least, codes: Some(values.iter().map(code).collect()) }
+        ChunkCodes { bits, least: stored_least, codes: Some(values.iter().map(code).collect()) }
     }
 }
 

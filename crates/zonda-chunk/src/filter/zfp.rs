@@ -53,7 +53,7 @@ fn words(bytes: &[u8], filter: &'static str) -> Result<Vec<u64>, FilterError> {
 }
 
 /// A number as the file has it.
-trait Number: ZfpScalar + Copy + Default {
+trait ZfpNumber: ZfpScalar + Copy + Default {
     const LEN: usize;
     fn load(bytes: &[u8]) -> Self;
     fn store(self, bytes: &mut [u8]);
@@ -61,7 +61,7 @@ trait Number: ZfpScalar + Copy + Default {
 
 macro_rules! number {
     ($($type:ty),*) => {$(
-        impl Number for $type {
+        impl ZfpNumber for $type {
             const LEN: usize = size_of::<$type>();
             fn load(bytes: &[u8]) -> Self {
                 bytes.first_chunk().map_or(Self::default(), |bytes| Self::from_le_bytes(*bytes))
@@ -84,7 +84,7 @@ impl Zfp {
         Ok(elems.unwrap_or_default())
     }
 
-    fn decode_as<T: Number>(
+    fn decode_as<T: ZfpNumber>(
         &self,
         stored: &[u8],
         most: usize,
@@ -111,13 +111,14 @@ impl Zfp {
         Ok(())
     }
 
-    fn encode_as<T: Number>(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
+    fn encode_as<T: ZfpNumber>(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
         let elems = self.elems(T::LEN, raw.len())?;
         if elems * T::LEN != raw.len() {
             let expected = elems * T::LEN;
             return Err(FilterError::WrongLength { filter: NAME, got: raw.len(), expected });
         }
-        let unsupported = FilterError::Unsupported { filter: NAME, what: "this chunk" };
+        let unsupported =
+            FilterError::Unsupported { filter: NAME, what: "a chunk that zfp refuses to compress" };
         let no_memory = |bytes| FilterError::NoMemory { filter: NAME, bytes };
         let numbers: Vec<T> = raw.chunks_exact(T::LEN).map(T::load).collect();
         let field = ZfpField::new(&numbers, self.field.dims).map_err(|_| unsupported.clone())?;

@@ -11,5 +11,5 @@
 mod pattern;
 mod work;
 
-pub(crate) use pattern::AccessPattern;
+pub(crate) use pattern::{AccessPattern, Observation};
 pub(crate) use work::{BackgroundDecoding, PrefetchBox};

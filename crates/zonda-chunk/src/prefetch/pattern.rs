@@ -136,11 +136,6 @@ impl AccessPattern {
         if all_whole && n_chunks >= 2 * threads as u64 {
             return None;
         }
-        let all_across = |(d, axis): (usize, &SelectedAxis)| {
-            let count = axis.cuts.n_elems() as u64;
-            d == walk || (axis.start == 0 && axis.stride == 1 && count == axis.extent)
-        };
-        let all_across = selection.axes.iter().enumerate().all(all_across);
         let axis = &selection.axes[walk];
         let (here_first, here_last) = (first[walk], last[walk]);
         let width = here_last - here_first + 1;
@@ -149,29 +144,15 @@ impl AccessPattern {
             return None;
         }
         // Rows of chunks: the next request's, and at least a chunk for each thread.
-        let far = (threads as u64).div_ceil(per_row).max(width);
-        let (from, to) = if step > 0 {
-            let end = axis.extent.checked_sub(1)? / axis.chunk;
-            let from = self.reached.unwrap_or(0).max(here_last + 1);
-            let to = here_last.saturating_add(far).min(end);
-            self.reached = Some(from.max(to + 1));
-            (from, to)
-        } else {
-            let to = self.reached.unwrap_or(here_first).min(here_first).checked_sub(1)?;
-            let from = here_first.saturating_sub(far);
-            self.reached = Some(from.min(to + 1));
-            (from, to)
-        };
-        if from > to {
-            return None;
-        }
+        let n_rows = (threads as u64).div_ceil(per_row).max(width);
+        let (from, to) = self.next_rows(axis, (here_first, here_last), step > 0, n_rows)?;
         // As many rows behind: a walk through all of the array does not come back to them soon.
         let rows = to - from + 1;
         let behind = match step > 0 {
             true => here_first.checked_sub(1).map(|to| (to.saturating_sub(rows - 1), to)),
             false => Some((here_last + 1, here_last + rows)),
         };
-        let behind = behind.filter(|_| all_across).map(|(from, to)| {
+        let behind = behind.filter(|_| is_all_across(selection, walk)).map(|(from, to)| {
             let (mut first, mut last) = (first.clone(), last.clone());
             (first[walk], last[walk]) = (from, to);
             (first, last)
@@ -188,6 +169,39 @@ impl AccessPattern {
             walk: self.number,
         })
     }
+
+    /// First and last row of chunks, of the `n_rows` rows that follow those of the request along the
+    /// walk, that were not asked for yet. They count as asked for from then on.
+    fn next_rows(
+        &mut self,
+        axis: &SelectedAxis,
+        (here_first, here_last): (u64, u64),
+        forward: bool,
+        n_rows: u64,
+    ) -> Option<(u64, u64)> {
+        let (from, to) = if forward {
+            let end = axis.extent.checked_sub(1)? / axis.chunk;
+            let from = self.reached.unwrap_or(0).max(here_last + 1);
+            let to = here_last.saturating_add(n_rows).min(end);
+            self.reached = Some(from.max(to + 1));
+            (from, to)
+        } else {
+            let to = self.reached.unwrap_or(here_first).min(here_first).checked_sub(1)?;
+            let from = here_first.saturating_sub(n_rows);
+            self.reached = Some(from.min(to + 1));
+            (from, to)
+        };
+        (from <= to).then_some((from, to))
+    }
+}
+
+/// Whether a request has all elements of each dimension but that of the walk.
+fn is_all_across(selection: &GridSelection, walk: usize) -> bool {
+    let all_across = |(d, axis): (usize, &SelectedAxis)| {
+        let count = axis.cuts.n_elems() as u64;
+        d == walk || (axis.start == 0 && axis.stride == 1 && count == axis.extent)
+    };
+    selection.axes.iter().enumerate().all(all_across)
 }
 
 /// The one dimension in which `to` differs from `from`, and by how much.

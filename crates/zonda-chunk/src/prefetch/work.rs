@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::array::Inner;
+use crate::array::SharedArray;
 use crate::cache::{CacheClaim, ChunkCache, ClaimTerms};
 use crate::selection::Coords;
 use crate::stored::LocatedChunk;
@@ -96,10 +96,10 @@ impl BackgroundDecoding {
 }
 
 /// Counts a piece of work while it lives.
-struct Running(Arc<Inner>);
+struct Running(Arc<SharedArray>);
 
 impl Running {
-    fn new(inner: &Arc<Inner>) -> Running {
+    fn new(inner: &Arc<SharedArray>) -> Running {
         let background = &inner.background;
         let pid = zonda_runtime::fork::process_id();
         if background.pid.swap(pid, Ordering::Relaxed) != pid {
@@ -116,7 +116,7 @@ impl Drop for Running {
     }
 }
 
-impl Inner {
+impl SharedArray {
     /// Whether what lies ahead takes time to decode, threads have it, and memory is there.
     pub(crate) fn may_prefetch(&self, ahead: &PrefetchBox) -> bool {
         let mut sides = ahead.first.iter().zip(&ahead.last).map(|(from, to)| to - from + 1);
@@ -142,7 +142,7 @@ struct PrefetchJob {
 
 impl PrefetchBox {
     /// Hands the work to threads that have nothing else to do.
-    pub(crate) fn launch(self, inner: &Arc<Inner>) {
+    pub(crate) fn launch(self, inner: &Arc<SharedArray>) {
         let engine = Arc::clone(&inner.engine);
         let running = Running::new(inner);
         engine.spawn(move || {

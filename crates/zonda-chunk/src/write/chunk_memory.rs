@@ -1,14 +1,14 @@
 //! Chunks that are in the storage already, loaded to be changed.
 
 use crate::ChunkError;
-use crate::array::Inner;
+use crate::array::SharedArray;
 use crate::selection::Coords;
 use crate::stored::{LocatedChunk, lengthen};
 use crate::table::ChunkAt;
 use crate::tuning::FILL_BLOCK_BYTES;
 use crate::worker::WorkerBuffers;
 
-impl Inner {
+impl SharedArray {
     /// Where one chunk is.
     pub(crate) fn find(&self, key: &[u64]) -> Result<Option<ChunkAt>, ChunkError> {
         let mut place = None;

@@ -62,12 +62,16 @@ pub struct ChunkWriter {
     reported: ReportedBytes,
 }
 
-const RANK: ChunkError = ChunkError::Request { what: "another rank than the array" };
-const NO_ARRAY: ChunkError = ChunkError::Request { what: "an array that was removed" };
-const OUTSIDE: ChunkError = ChunkError::Request { what: "elements beyond the extent" };
-const WRONG_SIZE: ChunkError =
-    ChunkError::Request { what: "another size of elements than the array" };
-const WRONG_LENGTH: ChunkError = ChunkError::Request { what: "memory of another length" };
+const RANK: ChunkError =
+    ChunkError::Request { what: "the selection has another number of dimensions than the array" };
+const NO_ARRAY: ChunkError = ChunkError::Request { what: "the array was removed" };
+const OUTSIDE: ChunkError =
+    ChunkError::Request { what: "the selection goes beyond the extent of the array" };
+const WRONG_SIZE: ChunkError = ChunkError::Request {
+    what: "the conversion is for elements of another size than those of the array",
+};
+const WRONG_LENGTH: ChunkError =
+    ChunkError::Request { what: "memory of another length than the selected elements have" };
 
 impl ChunkWriter {
     /// A writer into `storage`, whose incomplete chunks take up to about `limit_bytes` of memory.

@@ -56,36 +56,14 @@ impl ChunkWriter {
             self.store_complete(space)?;
         }
         let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
-        if encode.file_size() != array.elem_size || encode.mem_size() == 0 {
-            return Err(WRONG_SIZE);
-        }
-        if extent.len() != array.limits.len() {
-            return Err(RANK);
-        }
-        if !array.may_have(extent) {
-            let what = "another extent than an array with unfiltered edges";
-            return Err(ChunkError::Request { what });
-        }
-        let limits: Coords = array.limits.iter().zip(extent).map(|(&a, &b)| a.min(b)).collect();
-        let inside = GridSelection::new(&array.chunk_dims, &limits, slab)?;
-        if inside.n_elems.checked_mul(encode.mem_size()) != Some(src.len()) {
-            return Err(WRONG_LENGTH);
-        }
-        if inside.n_elems == 0 {
+        let source = PutMemory { encode, src };
+        if array.check_put(extent, slab, &source)? == 0 {
             return Ok(Converted::default());
         }
-        if inside.cuts().any(|cuts| cuts.n_pieces() != cuts.n_chunks()) {
-            return Err(OUTSIDE);
-        }
-        // In this one a chunk is whole if it is for good.
+        // Against the lengths that dimensions can have, not the present ones: a chunk that is whole
+        // here stays whole when the array grows.
         let selection = GridSelection::new(&array.chunk_dims, &array.limits, slab)?;
-        let mut mem_steps = DimNumbers::from_elem(0, slab.count.len());
-        let mut step = encode.mem_size();
-        for (mem_step, &n) in mem_steps.iter_mut().zip(slab.count).rev() {
-            *mem_step = step;
-            step = step.saturating_mul(n);
-        }
-        let source = PutMemory { encode, src };
+        let mem_steps = memory_steps(slab.count, encode.mem_size());
         let waits = !matches!(encode, Encode::Custom { .. }) && self.is_few(array, &selection);
         let put =
             SlabPut { id: id.0, extent, selection: &selection, mem_steps, source: &source, waits };
@@ -362,6 +340,48 @@ impl ChunkWriter {
         }
         result
     }
+}
+
+impl WriterArray {
+    /// Checks a put against the array and its extent; gives the number of its elements.
+    fn check_put(
+        &self,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        source: &PutMemory<'_>,
+    ) -> Result<usize, ChunkError> {
+        let mem_size = source.encode.mem_size();
+        if source.encode.file_size() != self.elem_size || mem_size == 0 {
+            return Err(WRONG_SIZE);
+        }
+        if extent.len() != self.limits.len() {
+            return Err(RANK);
+        }
+        if !self.may_have(extent) {
+            let what = "the array has unfiltered edge chunks, so its extent cannot change";
+            return Err(ChunkError::Request { what });
+        }
+        let limits: Coords = self.limits.iter().zip(extent).map(|(&a, &b)| a.min(b)).collect();
+        let inside = GridSelection::new(&self.chunk_dims, &limits, slab)?;
+        if inside.n_elems.checked_mul(mem_size) != Some(source.src.len()) {
+            return Err(WRONG_LENGTH);
+        }
+        if inside.n_elems > 0 && inside.cuts().any(|cuts| cuts.n_pieces() != cuts.n_chunks()) {
+            return Err(OUTSIDE);
+        }
+        Ok(inside.n_elems)
+    }
+}
+
+/// Bytes from one element to the next along each dimension of the caller's memory.
+fn memory_steps(count: &[usize], mem_size: usize) -> DimNumbers {
+    let mut steps = DimNumbers::from_elem(0, count.len());
+    let mut step = mem_size;
+    for (mem_step, &n) in steps.iter_mut().zip(count).rev() {
+        *mem_step = step;
+        step = step.saturating_mul(n);
+    }
+    steps
 }
 
 /// A put that goes to several chunks, or to one that does not wait.

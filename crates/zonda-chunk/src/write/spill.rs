@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use std::sync::Arc;
 use zonda_runtime::memory::Kind;
 use zonda_storage::{DeviceSpace, Op, StorageError};
-use zonda_trace::{Args, Kind as Event, span};
+use zonda_trace::{Args, Kind as EventKind, span};
 
 use super::ChunkWriter;
 use super::spill_file::{SpillFile, SpillStore, release_spills_on_device};
@@ -101,7 +101,7 @@ impl Spills {
     fn write(&mut self, bytes: &[u8], may_grow: u64) -> Option<SpillSlot> {
         let file = self.file.as_ref()?;
         let len = bytes.len() as u64;
-        let _span = span(Event::ChunkSpill, || Args { bytes: len, ..Args::default() });
+        let _span = span(EventKind::ChunkSpill, || Args { bytes: len, ..Args::default() });
         let free = self.free.get_mut(&len).and_then(Vec::pop);
         if free.is_none() && len > may_grow {
             return None;
@@ -123,7 +123,7 @@ impl Spills {
         slot: SpillSlot,
         out: &mut [u8],
     ) -> Result<(), ChunkError> {
-        let _span = span(Event::ChunkFetch, || Args { bytes: slot.len, ..Args::default() });
+        let _span = span(EventKind::ChunkFetch, || Args { bytes: slot.len, ..Args::default() });
         let failed = |error| ChunkError::Spill { chunk: key.to_vec(), error };
         if self.is_inherited() {
             let (path, op) = (Arc::from(Path::new("")), Op::Read);

@@ -214,7 +214,9 @@ fn check_stored(array: &WriterArray, chunks: &StoredChunks) -> Result<(), ChunkE
         }
         let skips_all = array.filters.skips_all(mask);
         if array.is_unfiltered(key) && !skips_all {
-            return Err(ChunkError::Request { what: "a filtered chunk where none are" });
+            return Err(ChunkError::Request {
+                what: "the chunk is filtered, and the array has unfiltered ones there",
+            });
         }
         let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
         if skips_all && got != expected {

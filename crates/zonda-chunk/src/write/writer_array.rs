@@ -75,11 +75,11 @@ impl WriterArray {
         let bytes = elems.and_then(|elems| elems.checked_mul(*elem_size as u64));
         let bytes = bytes.filter(|&bytes| bytes > 0 && isize::try_from(bytes).is_ok());
         let (Some(steps), Some(elems), Some(bytes)) = (steps, elems, bytes) else {
-            let what = "chunks of no elements, or of more than can be counted";
+            let what = "a chunk has no elements, or more than can be counted";
             return Err(ChunkError::Shape { what });
         };
         if !fill.is_empty() && fill.len() != *elem_size {
-            let what = "a fill value of another size than an element";
+            let what = "the fill value has another size than an element";
             return Err(ChunkError::Shape { what });
         }
         if fixed.len() != rank || unfiltered_edges.as_ref().is_some_and(|e| e.len() != rank) {

@@ -10,7 +10,7 @@ use crate::atts::{AttRef, Atts, HeaderBytes};
 use crate::error::{ClassicError, shown};
 use crate::header::{Dim, Header, Name, Var, Version};
 use crate::layout;
-use crate::reader::Reader;
+use crate::reader::HeaderReader;
 
 /// Bounds on what a header may cost, above any real file.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Default for DecodeLimits {
 /// caller decides whether the file goes on; the other causes for bytes that break the grammar or
 /// the rules on offsets and sizes.
 pub fn decode_header(bytes: &[u8]) -> Result<(Header, u64), ClassicError> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = HeaderReader::new(bytes);
     let parsed = Parsed::read(&mut reader)?;
     parsed.finish(bytes.get(..reader.done()).unwrap_or(bytes).to_vec())
 }
@@ -43,10 +43,9 @@ pub fn decode_header(bytes: &[u8]) -> Result<(Header, u64), ClassicError> {
 /// [`decode_header`] of bytes that the header then keeps.
 ///
 /// # Errors
-/// As [`decode_header`], and how long the header may be by what could be read of it: at least as
-/// long as `bytes`.
+/// As [`decode_header`], with an estimate of the header's length from the part that could be read: at least that of `bytes`.
 pub(crate) fn decode_read(mut bytes: Vec<u8>) -> Result<(Header, u64), (ClassicError, u64)> {
-    let mut reader = Reader::new(&bytes);
+    let mut reader = HeaderReader::new(&bytes);
     let parsed = match Parsed::read(&mut reader) {
         Ok(parsed) => parsed,
         Err(error) => return Err((error, reader.expected())),
@@ -63,7 +62,7 @@ pub(crate) fn decode_read(mut bytes: Vec<u8>) -> Result<(Header, u64), (ClassicE
 /// # Errors
 /// [`ClassicError::BadMagic`]; bytes that end before the list of dimensions.
 pub(crate) fn decode_damaged(bytes: Vec<u8>) -> Result<(Header, u64), ClassicError> {
-    let mut reader = Reader::new(&bytes);
+    let mut reader = HeaderReader::new(&bytes);
     let mut parsed = Parsed::begin(&mut reader)?;
     reader.tolerate_counts();
     // The caller has this error already: it is the one that the whole header gave.
@@ -71,7 +70,7 @@ pub(crate) fn decode_damaged(bytes: Vec<u8>) -> Result<(Header, u64), ClassicErr
     let Parsed { mut header, n_records, lists } = parsed;
     lists.give_to(&mut header, bytes);
     if layout::read_back(&mut header).is_err() {
-        // Where one variable lies is not to be believed, so where the others lie is not either.
+        // The place of one variable is wrong, so the places of the others cannot be trusted either.
         header.clear_vars();
         layout::read_back(&mut header)?;
     }
@@ -86,14 +85,14 @@ struct Parsed {
 }
 
 impl Parsed {
-    fn read(reader: &mut Reader<'_>) -> Result<Parsed, ClassicError> {
+    fn read(reader: &mut HeaderReader<'_>) -> Result<Parsed, ClassicError> {
         let mut parsed = Parsed::begin(reader)?;
         parsed.read_definitions(reader)?;
         Ok(parsed)
     }
 
     /// `magic numrecs`
-    fn begin(reader: &mut Reader<'_>) -> Result<Parsed, ClassicError> {
+    fn begin(reader: &mut HeaderReader<'_>) -> Result<Parsed, ClassicError> {
         let header = Header::new(magic(reader)?);
         reader.set_wide(header.version == Version::Cdf5);
         reader.enter("numrecs");
@@ -101,7 +100,7 @@ impl Parsed {
     }
 
     /// `dim_list gatt_list var_list`. After an error it has the definitions before the one that cannot be read.
-    fn read_definitions(&mut self, reader: &mut Reader<'_>) -> Result<(), ClassicError> {
+    fn read_definitions(&mut self, reader: &mut HeaderReader<'_>) -> Result<(), ClassicError> {
         dim_list(reader, &mut self.header)?;
         self.lists.read(reader, "gatt_list")?;
         var_list(reader, &mut self.header, &mut self.lists)
@@ -117,7 +116,7 @@ impl Parsed {
 }
 
 /// `magic = "CDF" version`
-fn magic(reader: &mut Reader<'_>) -> Result<Version, ClassicError> {
+fn magic(reader: &mut HeaderReader<'_>) -> Result<Version, ClassicError> {
     let found: [u8; 4] = reader.array()?;
     match &found {
         b"CDF\x01" => Ok(Version::Cdf1),
@@ -131,7 +130,11 @@ fn magic(reader: &mut Reader<'_>) -> Result<Version, ClassicError> {
 ///
 /// With no items any tag is accepted, as the reference does. Of a damaged header the count may be too large.
 #[inline]
-fn list(reader: &mut Reader<'_>, expected: u32, item_len: u64) -> Result<usize, ClassicError> {
+fn list(
+    reader: &mut HeaderReader<'_>,
+    expected: u32,
+    item_len: u64,
+) -> Result<usize, ClassicError> {
     let at = reader.at();
     let found = reader.u32()?;
     let before_count = reader.at();
@@ -152,13 +155,13 @@ fn list(reader: &mut Reader<'_>, expected: u32, item_len: u64) -> Result<usize, 
 }
 
 /// `name = nbytes bytes padding`.
-fn name(reader: &mut Reader<'_>) -> Result<Name, ClassicError> {
+fn name(reader: &mut HeaderReader<'_>) -> Result<Name, ClassicError> {
     let counted = counted_name(reader)?;
     Ok(Name::in_space(up_to_nul(counted), counted.len()))
 }
 
 #[inline]
-fn counted_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], ClassicError> {
+fn counted_name<'a>(reader: &mut HeaderReader<'a>) -> Result<&'a [u8], ClassicError> {
     let len = reader.count(1)?;
     reader.padded(len)
 }
@@ -171,7 +174,7 @@ pub(crate) fn up_to_nul(counted: &[u8]) -> &[u8] {
     end.and_then(|end| counted.get(..end)).unwrap_or(counted)
 }
 
-fn dim_list(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), ClassicError> {
+fn dim_list(reader: &mut HeaderReader<'_>, header: &mut Header) -> Result<(), ClassicError> {
     reader.enter("dim_list");
     let min_dim_len = header.version.count_len().saturating_mul(2);
     let n = list(reader, NC_DIMENSION, min_dim_len)?;
@@ -200,7 +203,7 @@ impl AttLists {
     /// `gatt_list` or `vatt_list`. After an error it has the attributes before the one that cannot be read.
     fn read(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut HeaderReader<'_>,
         production: &'static str,
     ) -> Result<(), ClassicError> {
         reader.enter(production);
@@ -241,9 +244,9 @@ fn place(at: u64) -> Result<u32, ClassicError> {
 
 /// `att = name nc_type nelems values`, its name with all bytes that are counted.
 ///
-/// Always inlined: where a list is only passed over, nothing is left of it but the bounds.
+/// Always inlined: where a list is only passed over, only the checks of bounds are left of it.
 #[inline(always)]
-pub(crate) fn att<'a>(reader: &mut Reader<'a>) -> Result<AttRef<'a>, ClassicError> {
+pub(crate) fn att<'a>(reader: &mut HeaderReader<'a>) -> Result<AttRef<'a>, ClassicError> {
     let name = counted_name(reader)?;
     let ty = nc_type(reader)?;
     let len = reader.count(ty.size() as u64)?;
@@ -252,7 +255,7 @@ pub(crate) fn att<'a>(reader: &mut Reader<'a>) -> Result<AttRef<'a>, ClassicErro
 }
 
 #[inline]
-fn nc_type(reader: &mut Reader<'_>) -> Result<ExtType, ClassicError> {
+fn nc_type(reader: &mut HeaderReader<'_>) -> Result<ExtType, ClassicError> {
     let at = reader.at();
     let found = reader.u32()?;
     // The reference accepts the five CDF-5 types in CDF-1/2 files, too.
@@ -263,7 +266,7 @@ fn nc_type(reader: &mut Reader<'_>) -> Result<ExtType, ClassicError> {
 }
 
 fn var_list(
-    reader: &mut Reader<'_>,
+    reader: &mut HeaderReader<'_>,
     header: &mut Header,
     lists: &mut AttLists,
 ) -> Result<(), ClassicError> {
@@ -291,7 +294,7 @@ fn var_list(
 }
 
 fn var(
-    reader: &mut Reader<'_>,
+    reader: &mut HeaderReader<'_>,
     header: &Header,
     lists: &mut AttLists,
 ) -> Result<Var, ClassicError> {

@@ -39,11 +39,11 @@ pub(crate) fn encode_numrecs(version: Version, n_records: u64) -> Vec<u8> {
 }
 
 /// Where encoded bytes go: into memory, or they are only counted.
-trait Bytes {
+trait ByteSink {
     fn append(&mut self, bytes: &[u8]);
 }
 
-impl Bytes for Vec<u8> {
+impl ByteSink for Vec<u8> {
     #[inline]
     fn append(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
@@ -53,7 +53,7 @@ impl Bytes for Vec<u8> {
 /// How many bytes were appended; saturating.
 struct Length(u64);
 
-impl Bytes for Length {
+impl ByteSink for Length {
     #[inline]
     fn append(&mut self, bytes: &[u8]) {
         self.0 = self.0.saturating_add(bytes.len() as u64);
@@ -65,7 +65,7 @@ struct HeaderWriter<B> {
     version: Version,
 }
 
-impl<B: Bytes> HeaderWriter<B> {
+impl<B: ByteSink> HeaderWriter<B> {
     fn header(&mut self, header: &Header, n_records: u64) {
         self.bytes.append(b"CDF");
         self.bytes.append(&[header.version.byte()]);

@@ -60,11 +60,11 @@ pub(super) struct DataVariable {
     /// For each dimension whether it can grow.
     pub(super) unlimited: Vec<bool>,
     pub(super) elem_bytes: usize,
-    pub(super) form: ValueForm,
+    pub(super) form: WrittenForm,
 }
 
 /// How the values of a variable are written.
-pub(super) enum ValueForm {
+pub(super) enum WrittenForm {
     /// For numbers and characters.
     Atomic(ValueFormat),
     /// For all other types.
@@ -76,14 +76,14 @@ pub(super) enum ValueForm {
     },
 }
 
-impl ValueForm {
+impl WrittenForm {
     fn new(
         file: &Dataset,
         meta: &Meta<'_>,
         var: VarRef,
         options: &CdlOptions,
         bounds: &TimeBounds,
-    ) -> Result<ValueForm> {
+    ) -> Result<WrittenForm> {
         let nc_type = meta.var(var.var)?.nc_type;
         let att = |name: &[u8]| meta.find_att(var.var, name).ok().map(|(_, att)| att);
         let fill = att(b"_FillValue").filter(|att| att.nc_type == nc_type && att.len == 1);
@@ -95,7 +95,7 @@ impl ValueForm {
             let mut none = || empty.place(b"", true).map(|number| number.to_ne_bytes().to_vec());
             let default = if nc_type == NC_STRING { none() } else { None };
             let fill = fill.or_else(|| Some((default?, empty)));
-            return Ok(ValueForm::Other {
+            return Ok(WrittenForm::Other {
                 ty: ElementType::of(meta, nc_type, options.exact)?,
                 fill,
                 precision,
@@ -111,30 +111,30 @@ impl ValueForm {
             Some(style) => Times::of(file, meta, var, meta.var(var.var)?.name, bounds, style)?,
             None => None,
         };
-        Ok(ValueForm::Atomic(ValueFormat::new(ty, c_format, fill, times, precision)))
+        Ok(WrittenForm::Atomic(ValueFormat::new(ty, c_format, fill, times, precision)))
     }
 
     /// Whether rows of characters are written as strings.
     pub(super) fn is_text(&self) -> bool {
-        matches!(self, ValueForm::Atomic(format) if format.is_text())
+        matches!(self, WrittenForm::Atomic(format) if format.is_text())
     }
 
     pub(super) fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &VlenStore) {
         match self {
-            ValueForm::Atomic(format) => format.push(out, element),
-            ValueForm::Other { ty, fill: Some((fill, of_fill)), .. }
+            WrittenForm::Atomic(format) => format.push(out, element),
+            WrittenForm::Other { ty, fill: Some((fill, of_fill)), .. }
                 if ty.same((fill, of_fill), (element, pieces)) =>
             {
                 out.push(b'_');
             }
-            ValueForm::Other { ty, precision, .. } => ty.push(out, element, pieces, *precision),
+            WrittenForm::Other { ty, precision, .. } => ty.push(out, element, pieces, *precision),
         }
     }
 
     /// About how many bytes an element takes while it is written.
     fn cost(&self, elem_bytes: usize) -> usize {
         match self {
-            ValueForm::Other { ty, .. }
+            WrittenForm::Other { ty, .. }
                 if !matches!(ty.kind, TypeKind::Opaque | TypeKind::Enum(_)) =>
             {
                 elem_bytes.max(VLEN_ELEM_BYTES)
@@ -163,7 +163,7 @@ impl DataVariable {
             return Ok(None);
         }
         let unlimited = var.dims.iter().map(|&dim| meta.dim(dim).is_ok_and(|d| d.is_unlimited));
-        let form = ValueForm::new(file, meta, id, options, bounds)?;
+        let form = WrittenForm::new(file, meta, id, options, bounds)?;
         let mut escaped = Vec::new();
         names::push_escaped(&mut escaped, var.name)?;
         Ok(Some(DataVariable {
@@ -190,7 +190,7 @@ impl DataVariable {
             lines.set_position(2);
         }
         let mut rows = DataRows::new(self, options);
-        if let ValueForm::Atomic(format) = &self.form
+        if let WrittenForm::Atomic(format) = &self.form
             && !format.is_text()
             && !options.full
         {

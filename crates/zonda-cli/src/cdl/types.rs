@@ -30,7 +30,7 @@ pub(crate) enum TypeKind {
     Opaque,
     Enum(Symbols),
     Vlen(Box<ElementType>),
-    Compound(Vec<CompoundField>),
+    Compound(Vec<TypeField>),
     /// Bytes of a type that netCDF does not know.
     Unknown,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Symbols {
 
 /// A field of a compound.
 #[derive(Clone, Debug)]
-pub(crate) struct CompoundField {
+pub(crate) struct TypeField {
     offset: usize,
     dims: Vec<usize>,
     ty: ElementType,
@@ -97,7 +97,7 @@ impl ElementType {
                 let part = |field: &Field| {
                     let dims = field.dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(0));
                     let (dims, ty) = (dims.collect(), inner(field.nc_type)?);
-                    Ok(CompoundField { offset: field.offset, dims, ty })
+                    Ok(TypeField { offset: field.offset, dims, ty })
                 };
                 TypeKind::Compound(fields.iter().map(part).collect::<zonda::Result<_>>()?)
             }
@@ -182,7 +182,7 @@ fn piece<'p>(element: &[u8], at: usize, pieces: &'p VlenStore) -> Option<&'p [u8
     pieces.get(u64::from_ne_bytes(*number))
 }
 
-impl CompoundField {
+impl TypeField {
     /// The bytes of the field within those of the compound.
     fn bytes<'e>(&self, element: &'e [u8]) -> &'e [u8] {
         let n_items = self.dims.iter().product::<usize>();
@@ -457,7 +457,7 @@ mod tests {
         let vlen = ElementType { size: 16, kind: TypeKind::Vlen(Box::new(int())) };
         let string = ElementType { size: 8, kind: TypeKind::String { exact: false } };
         let chars = ElementType { size: 1, kind: TypeKind::Atomic(ExtType::Char) };
-        let part = |offset, dims: &[usize], ty| CompoundField { offset, dims: dims.to_vec(), ty };
+        let part = |offset, dims: &[usize], ty| TypeField { offset, dims: dims.to_vec(), ty };
         let parts = vec![
             part(0, &[], vlen),
             part(16, &[2], string),

@@ -76,7 +76,7 @@ pub(crate) struct Args {
 
 fn tolerance(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
-    number.ok_or_else(|| "a number that is not negative is meant".to_owned())
+    number.ok_or_else(|| "expected a number that is not negative".to_owned())
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {

@@ -95,14 +95,14 @@ fn order(text: &str) -> std::result::Result<IndexOrder, String> {
     match text.as_bytes().first().map(u8::to_ascii_lowercase) {
         Some(b'c') => Ok(IndexOrder::C),
         Some(b'f') => Ok(IndexOrder::Fortran),
-        _ => Err("c or f is meant".to_owned()),
+        _ => Err("expected c or f".to_owned()),
     }
 }
 
 fn line_len(text: &str) -> std::result::Result<usize, String> {
     match text.parse() {
         Ok(len) if len >= LEAST_LINE => Ok(len),
-        _ => Err(format!("a number of at least {LEAST_LINE} is meant")),
+        _ => Err(format!("expected a number of at least {LEAST_LINE}")),
     }
 }
 

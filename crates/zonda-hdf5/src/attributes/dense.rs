@@ -37,7 +37,7 @@ type HeapObjectId = [u8; HEAP_ID_LEN];
 
 /// A record of the index by name.
 #[derive(Clone, Debug)]
-struct NameRecord {
+struct AttributeNameRecord {
     id: HeapObjectId,
     order: u32,
     hash: u32,
@@ -46,13 +46,13 @@ struct NameRecord {
     len: u64,
 }
 
-impl NameRecord {
+impl AttributeNameRecord {
     fn stands(&self, hash: u32, name: &[u8]) -> Ordering {
         self.hash.cmp(&hash).then_with(|| (*self.name).cmp(name))
     }
 }
 
-impl TreeRecord for NameRecord {
+impl TreeRecord for AttributeNameRecord {
     fn encode(&self, writer: &mut Writer) -> Result<()> {
         writer.put(&self.id).u8(FLAGS).u32(self.order).u32(self.hash);
         Ok(())
@@ -102,7 +102,7 @@ pub struct DenseAttributes {
     info: AttributeInfo,
     sizes: Sizes,
     heap: GrowingHeap,
-    names: RecordTree<NameRecord>,
+    names: RecordTree<AttributeNameRecord>,
     orders: Option<RecordTree<OrderRecord>>,
     /// The next creation index.
     next: u32,
@@ -141,7 +141,7 @@ impl DenseAttributes {
         let named = |(hash, i): (u32, usize)| {
             let (attribute, OrderRecord { id, order }) = (attributes.get(i)?, ids.get(i)?);
             let (name, len) = (attribute.name.into(), attribute.message.len() as u64);
-            Some(NameRecord { id: *id, order: *order, hash, name, len })
+            Some(AttributeNameRecord { id: *id, order: *order, hash, name, len })
         };
         let named = by_name(&all).into_iter().filter_map(named).collect();
         let names = RecordTree::of(record_type::ATTRIBUTE_NAME, NAME_LEN, sizes, named)?;
@@ -217,7 +217,7 @@ impl DenseAttributes {
             }
         };
         let hash = lookup3(name, 0);
-        let record = NameRecord { id, order, hash, name: name.into(), len };
+        let record = AttributeNameRecord { id, order, hash, name: name.into(), len };
         self.names.insert(record, &|other| other.stands(hash, name))?;
         if let Some(orders) = &mut self.orders {
             orders.insert(OrderRecord { id, order }, &|other| other.order.cmp(&order))?;
@@ -233,7 +233,8 @@ impl DenseAttributes {
     /// Removes an attribute from the indexes, and gives its creation index.
     fn take(&mut self, name: &[u8]) -> Option<u32> {
         let hash = lookup3(name, 0);
-        let NameRecord { order, len, .. } = self.names.remove(&|other| other.stands(hash, name))?;
+        let AttributeNameRecord { order, len, .. } =
+            self.names.remove(&|other| other.stands(hash, name))?;
         if let Some(orders) = &mut self.orders {
             orders.remove(&|other| other.order.cmp(&order));
         }

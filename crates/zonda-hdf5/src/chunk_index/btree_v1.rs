@@ -5,7 +5,7 @@
 
 use super::LocationCoding;
 use super::chunk_btree::{ChunkLeaf, ChunkNode, NodeLink};
-use super::grid::{Grid, Numbers};
+use super::grid::{ChunkGrid, DimValues};
 use super::location_table::{LeafKeys, LocationEntry, LocationTableBuilder};
 use crate::btree_v1::{BtreeV1Node, NodeType};
 use crate::{File, FileAddr, Reader, Result};
@@ -44,7 +44,7 @@ impl NodesV1 {
     pub(super) fn decode(
         &self,
         file: &File,
-        grid: &Grid,
+        grid: &ChunkGrid,
         child: &NodeLink,
         bytes: Vec<u8>,
     ) -> Result<(ChunkNode, u64)> {
@@ -68,8 +68,8 @@ impl NodesV1 {
         Ok((decoded, node.bytes()))
     }
 
-    fn decode_leaf(&self, grid: &Grid, node: &BtreeV1Node) -> Result<ChunkLeaf> {
-        let mut coords = Numbers::from_elem(0, grid.rank());
+    fn decode_leaf(&self, grid: &ChunkGrid, node: &BtreeV1Node) -> Result<ChunkLeaf> {
+        let mut coords = DimValues::from_elem(0, grid.rank());
         let mut keys = Vec::with_capacity(node.len());
         let mut table = LocationTableBuilder::with_capacity(node.len());
         let mut before = None;
@@ -79,7 +79,7 @@ impl NodesV1 {
             let mask = key.u32()?;
             scaled(&mut key, grid, &mut coords)?;
             if before.as_ref().is_some_and(|before| *before >= coords) {
-                return Err(key.bad("the order of chunks, seen at chunk", i as u64));
+                return Err(key.bad("the number of a chunk that is out of order", i as u64));
             }
             // Nobody asks for a chunk outside the extent.
             if let Some(number) = grid.key(&coords) {
@@ -93,8 +93,8 @@ impl NodesV1 {
     }
 }
 
-fn decode_inner(grid: &Grid, node: &BtreeV1Node) -> Result<ChunkNode> {
-    let mut coords = Numbers::from_elem(0, grid.rank());
+fn decode_inner(grid: &ChunkGrid, node: &BtreeV1Node) -> Result<ChunkNode> {
+    let mut coords = DimValues::from_elem(0, grid.rank());
     let mut lower = Vec::with_capacity(node.len());
     let mut children = Vec::with_capacity(node.len());
     let below = Some(node.level().saturating_sub(1));
@@ -104,7 +104,7 @@ fn decode_inner(grid: &Grid, node: &BtreeV1Node) -> Result<ChunkNode> {
         scaled(&mut key, grid, &mut coords)?;
         let from = grid.rank_of(&coords);
         if lower.last().is_some_and(|&before| before > from) {
-            return Err(key.bad("the order of children, seen at child", i as u64));
+            return Err(key.bad("the number of a child that is out of order", i as u64));
         }
         lower.push(from);
         children.push(NodeLink::new(node.child(i)?, 0, below));
@@ -115,7 +115,7 @@ fn decode_inner(grid: &Grid, node: &BtreeV1Node) -> Result<ChunkNode> {
 }
 
 /// Coordinates in chunks from offsets in elements.
-fn scaled(key: &mut Reader<'_>, grid: &Grid, coords: &mut Numbers) -> Result<()> {
+fn scaled(key: &mut Reader<'_>, grid: &ChunkGrid, coords: &mut DimValues) -> Result<()> {
     for (coord, &chunk) in coords.iter_mut().zip(&grid.chunk) {
         let offset = key.u64()?;
         *coord = offset.checked_div(chunk).unwrap_or(0);

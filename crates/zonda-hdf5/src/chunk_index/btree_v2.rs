@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::LocationCoding;
 use super::chunk_btree::{ChunkLeaf, ChunkNode, NodeLink};
-use super::grid::{Grid, Numbers};
+use super::grid::{ChunkGrid, DimValues};
 use super::location_table::{LeafKeys, LocationTableBuilder};
 use crate::btree_v2::{BtreeV2, Pointer, record_type};
 use crate::{File, FileAddr, HdfError, Reader, Result};
@@ -39,7 +39,7 @@ impl NodesV2 {
     }
 
     /// Reads the header.
-    pub(super) fn root(&self, file: &File, grid: &Grid) -> Result<Option<NodeLink>> {
+    pub(super) fn root(&self, file: &File, grid: &ChunkGrid) -> Result<Option<NodeLink>> {
         let filtered = self.coding.filtered;
         let kind = if filtered { record_type::FILTERED_CHUNK } else { record_type::CHUNK };
         let tree = BtreeV2::open(file, self.addr, kind)?;
@@ -67,7 +67,7 @@ impl NodesV2 {
     pub(super) fn decode(
         &self,
         file: &File,
-        grid: &Grid,
+        grid: &ChunkGrid,
         from: &NodeLink,
         bytes: Vec<u8>,
     ) -> Result<(ChunkNode, u64)> {
@@ -78,7 +78,7 @@ impl NodesV2 {
         let mut keys = Vec::with_capacity(n);
         let mut lower = vec![0];
         let mut table = LocationTableBuilder::with_capacity(n);
-        let mut coords = Numbers::from_elem(0, grid.rank());
+        let mut coords = DimValues::from_elem(0, grid.rank());
         let mut before = None;
         for record in node.records.chunks_exact(tree.record_len()) {
             let at = from.addr.0;
@@ -88,7 +88,9 @@ impl NodesV2 {
                 *coord = record.u64()?;
             }
             if before.as_ref().is_some_and(|before| *before >= coords) {
-                return Err(record.bad("the order of chunks, seen at chunk", lower.len() as u64));
+                return Err(
+                    record.bad("the number of a chunk that is out of order", lower.len() as u64)
+                );
             }
             before = Some(coords.clone());
             let from = grid.rank_of(&coords);

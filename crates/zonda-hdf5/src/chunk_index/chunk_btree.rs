@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zonda_storage::ReadRange;
 
-use super::grid::{Grid, Region};
+use super::grid::{ChunkGrid, Region};
 use super::location_table::{LeafKeys, LocationEntry, LocationTable, LocationTableBuilder};
 use super::{ChunkLocation, KeySegment, SegmentChunks, btree_v1, btree_v2};
 use crate::tuning::NODES_AT_ONCE;
@@ -152,7 +152,7 @@ impl ChunkBtree {
         }
     }
 
-    fn root(&self, grid: &Grid) -> Result<Option<&NodeLink>> {
+    fn root(&self, grid: &ChunkGrid) -> Result<Option<&NodeLink>> {
         if let Some(root) = self.root.get() {
             return Ok(root.as_ref());
         }
@@ -164,7 +164,7 @@ impl ChunkBtree {
     }
 
     /// The node of a child, read if need be.
-    fn node<'a>(&self, grid: &Grid, child: &'a NodeLink) -> Result<&'a ChunkNode> {
+    fn node<'a>(&self, grid: &ChunkGrid, child: &'a NodeLink) -> Result<&'a ChunkNode> {
         if let Some(node) = child.node.get() {
             return Ok(node);
         }
@@ -182,7 +182,12 @@ impl ChunkBtree {
     }
 
     /// A node and its bytes in the file.
-    fn decode(&self, grid: &Grid, child: &NodeLink, bytes: Vec<u8>) -> Result<(ChunkNode, u64)> {
+    fn decode(
+        &self,
+        grid: &ChunkGrid,
+        child: &NodeLink,
+        bytes: Vec<u8>,
+    ) -> Result<(ChunkNode, u64)> {
         match &self.version {
             NodeReader::V1(nodes) => nodes.decode(&self.file, grid, child, bytes),
             NodeReader::V2(nodes) => nodes.decode(&self.file, grid, child, bytes),
@@ -199,7 +204,7 @@ impl ChunkBtree {
 
     fn publish<'a>(
         &self,
-        grid: &Grid,
+        grid: &ChunkGrid,
         child: &'a NodeLink,
         bytes: Vec<u8>,
     ) -> Result<&'a ChunkNode> {
@@ -221,7 +226,7 @@ impl ChunkBtree {
     }
 
     /// The segment that begins at `key`.
-    pub(super) fn segment(&self, grid: &Grid, key: u64) -> Result<KeySegment<'_>> {
+    pub(super) fn segment(&self, grid: &ChunkGrid, key: u64) -> Result<KeySegment<'_>> {
         match self.flat.get() {
             Some(FlatChunks::Dense(table)) => {
                 return Ok(KeySegment {
@@ -267,7 +272,7 @@ impl ChunkBtree {
     }
 
     /// Reads all nodes that a box needs, level by level, many at a time.
-    pub(super) fn prepare(&self, grid: &Grid, region: &Region<'_>) -> Result<()> {
+    pub(super) fn prepare(&self, grid: &ChunkGrid, region: &Region<'_>) -> Result<()> {
         if self.flat.get().is_some() {
             return Ok(());
         }
@@ -318,7 +323,7 @@ impl ChunkBtree {
     }
 
     /// Reads all chunks, keeping no nodes.
-    fn flatten(&self, grid: &Grid) -> Result<FlatChunks> {
+    fn flatten(&self, grid: &ChunkGrid) -> Result<FlatChunks> {
         let mut all = GatheredChunks::default();
         let mut spent = 0u64;
         // As in `prepare`, but these children belong to no node.
@@ -368,7 +373,7 @@ impl ChunkBtree {
     }
 
     /// Reads the nodes that are not in memory yet.
-    fn read_all(&self, grid: &Grid, mut children: Vec<&NodeLink>) -> Result<()> {
+    fn read_all(&self, grid: &ChunkGrid, mut children: Vec<&NodeLink>) -> Result<()> {
         children.retain(|child| child.node.get().is_none());
         if children.len() < 2 {
             return Ok(());

@@ -31,7 +31,7 @@ pub(super) struct ExtensibleArray {
 
 #[derive(Debug)]
 struct OpenExtensibleArray {
-    shape: ArrayShape,
+    shape: ExtensibleArrayShape,
     /// The index block and its bytes.
     index: Option<(FileAddr, u64)>,
     /// Elements beyond this one were never set.
@@ -46,7 +46,7 @@ struct OpenExtensibleArray {
 
 /// The parameters of an array, from its header.
 #[derive(Clone, Copy, Debug)]
-struct ArrayShape {
+struct ExtensibleArrayShape {
     element_len: u64,
     size_width: usize,
     max_bits: u32,
@@ -108,7 +108,7 @@ fn pow2(n: u32) -> u64 {
     1u64.checked_shl(n).unwrap_or(u64::MAX)
 }
 
-impl ArrayShape {
+impl ExtensibleArrayShape {
     /// Super block, data block in it and element in that of an element after the index block's.
     fn place(&self, i: u64) -> (u32, u64, u64) {
         let u = (i >> self.min_elems_bits).saturating_add(1).ilog2();
@@ -198,7 +198,7 @@ impl ExtensibleArray {
     }
 
     /// The parameters in the header, and the least number of pointers in a super block.
-    fn read_shape(&self, reader: &mut Reader<'_>) -> Result<(ArrayShape, u8)> {
+    fn read_shape(&self, reader: &mut Reader<'_>) -> Result<(ExtensibleArrayShape, u8)> {
         let element_len = u64::from(reader.u8()?);
         let max_bits = u32::from(reader.u8()?);
         let index_elems = u64::from(reader.u8()?);
@@ -223,7 +223,7 @@ impl ExtensibleArray {
         let size_width = self.coding.size_width(&self.file, HEADER, self.addr, element_len)?;
         let supers = max_bits.saturating_sub(min_elems_bits).saturating_add(1);
         let direct = min_pointers.trailing_zeros().saturating_mul(2).min(supers);
-        let shape = ArrayShape {
+        let shape = ExtensibleArrayShape {
             element_len,
             size_width,
             max_bits,
@@ -238,7 +238,7 @@ impl ExtensibleArray {
 
     fn read_index(
         &self,
-        shape: ArrayShape,
+        shape: ExtensibleArrayShape,
         n_elems: u64,
         addr: FileAddr,
         min_pointers: u8,
@@ -273,7 +273,7 @@ impl ExtensibleArray {
         out.extend(open.index);
         let mut u = 0u32;
         for (i, block) in (0u64..).zip(&open.blocks) {
-            while ArrayShape::blocks_before(u.saturating_add(1)) <= i {
+            while ExtensibleArrayShape::blocks_before(u.saturating_add(1)) <= i {
                 u = u.saturating_add(1);
             }
             out.extend(block.addr.map(|addr| (addr, self.block_len(shape, u, true))));
@@ -288,8 +288,8 @@ impl ExtensibleArray {
         Ok(out)
     }
 
-    fn super_len(&self, shape: &ArrayShape, u: u32) -> u64 {
-        let n_blocks = ArrayShape::n_blocks(u);
+    fn super_len(&self, shape: &ExtensibleArrayShape, u: u32) -> u64 {
+        let n_blocks = ExtensibleArrayShape::n_blocks(u);
         n_blocks
             .saturating_add(1)
             .saturating_mul(u64::from(self.file.sizes().offset))
@@ -299,7 +299,7 @@ impl ExtensibleArray {
     }
 
     /// Bytes of a data block, its pages included or not.
-    fn block_len(&self, shape: &ArrayShape, u: u32, with_pages: bool) -> u64 {
+    fn block_len(&self, shape: &ExtensibleArrayShape, u: u32, with_pages: bool) -> u64 {
         let n_pages = shape.n_pages(u);
         let elements = pow2(shape.block_bits(u)).saturating_mul(shape.element_len);
         let body = match (n_pages > 0, with_pages) {
@@ -381,7 +381,7 @@ impl ExtensibleArray {
     ) -> Result<FoundBlock<'a>> {
         let shape = &open.shape;
         let (blocks, i, bitmap) = if u < shape.direct {
-            (&open.blocks, ArrayShape::blocks_before(u).saturating_add(block), None)
+            (&open.blocks, ExtensibleArrayShape::blocks_before(u).saturating_add(block), None)
         } else {
             let i = u.saturating_sub(shape.direct) as usize;
             let Some(super_block) = open.supers.get(i) else {
@@ -401,9 +401,14 @@ impl ExtensibleArray {
         Ok(data.map_or(FoundBlock::NoBlock, |data| FoundBlock::Block(data, bitmap)))
     }
 
-    fn read_super(&self, shape: &ArrayShape, u: u32, addr: FileAddr) -> Result<SuperBlockContents> {
+    fn read_super(
+        &self,
+        shape: &ExtensibleArrayShape,
+        u: u32,
+        addr: FileAddr,
+    ) -> Result<SuperBlockContents> {
         let file = &*self.file;
-        let n_blocks = ArrayShape::n_blocks(u);
+        let n_blocks = ExtensibleArrayShape::n_blocks(u);
         let bitmap_len = shape.n_pages(u).div_ceil(8).saturating_mul(n_blocks);
         let bytes = file.read(SUPER, addr, self.super_len(shape, u))?;
         let mut reader = verified(file.reader(SUPER, addr, &bytes))?;
@@ -414,7 +419,12 @@ impl ExtensibleArray {
         Ok(SuperBlockContents { bitmap, blocks: blocks? })
     }
 
-    fn read_data(&self, shape: &ArrayShape, u: u32, addr: FileAddr) -> Result<DataBlockElements> {
+    fn read_data(
+        &self,
+        shape: &ExtensibleArrayShape,
+        u: u32,
+        addr: FileAddr,
+    ) -> Result<DataBlockElements> {
         let file = &*self.file;
         let n_elems = pow2(shape.block_bits(u));
         let paged = shape.n_pages(u) > 0;

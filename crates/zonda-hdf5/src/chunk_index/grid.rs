@@ -7,26 +7,26 @@
 use smallvec::SmallVec;
 
 use crate::message::ChunkIndexKind;
-pub(super) use crate::selection::Numbers;
+pub(super) use crate::selection::DimValues;
 use crate::{HdfError, Result};
 
 const NAME: &str = "chunk grid";
 
 /// How chunks lie in the dataset and in which order they are numbered.
 #[derive(Debug)]
-pub(super) struct Grid {
+pub(super) struct ChunkGrid {
     /// Shape of a chunk in elements.
-    pub(super) chunk: Numbers,
+    pub(super) chunk: DimValues,
     /// Extent of the dataset in elements.
-    pub(super) dims: Numbers,
+    pub(super) dims: DimValues,
     /// Chunks along each dimension, the last perhaps cut by the extent.
-    pub(super) counts: Numbers,
+    pub(super) counts: DimValues,
     /// Which dimension is slowest, next, ..., fastest.
     order: SmallVec<[usize; 4]>,
     /// Chunks along `order[i]` as far as numbering goes: up to the largest extent for arrays.
-    spans: Numbers,
+    spans: DimValues,
     /// Keys from one chunk to the next along `order[i]`.
-    strides: Numbers,
+    strides: DimValues,
     /// Keys in all.
     pub(super) total: u64,
 }
@@ -44,9 +44,9 @@ fn get(numbers: &[u64], i: usize) -> u64 {
 fn numbering(
     kind: ChunkIndexKind,
     max_dims: &[u64],
-    counts: &Numbers,
-    most: &Numbers,
-) -> Result<(SmallVec<[usize; 4]>, Numbers)> {
+    counts: &DimValues,
+    most: &DimValues,
+) -> Result<(SmallVec<[usize; 4]>, DimValues)> {
     let mut order: SmallVec<[usize; 4]> = (0..counts.len()).collect();
     let spans = match kind {
         ChunkIndexKind::BtreeV1
@@ -66,7 +66,7 @@ fn numbering(
             };
             order.retain(|dim| *dim != front);
             order.insert(0, front);
-            let mut spans: Numbers = order.iter().map(|&dim| get(most, dim)).collect();
+            let mut spans: DimValues = order.iter().map(|&dim| get(most, dim)).collect();
             if let Some(first) = spans.first_mut() {
                 *first = get(counts, front);
             }
@@ -76,14 +76,14 @@ fn numbering(
     Ok((order, spans))
 }
 
-impl Grid {
+impl ChunkGrid {
     /// The grid of a dataset; `max_dims` is empty where the extent cannot grow.
     pub(super) fn new(
         kind: ChunkIndexKind,
         chunk: &[u64],
         dims: &[u64],
         max_dims: &[u64],
-    ) -> Result<Grid> {
+    ) -> Result<ChunkGrid> {
         let rank = dims.len();
         if rank == 0 || chunk.len() != rank {
             return Err(bad("the number of dimensions of a chunk", chunk.len() as u64));
@@ -95,7 +95,7 @@ impl Grid {
         if chunk.contains(&0) {
             return Err(bad("the length of a chunk", 0));
         }
-        let chunks = |dims: &[u64]| -> Numbers {
+        let chunks = |dims: &[u64]| -> DimValues {
             dims.iter().zip(chunk).map(|(&dim, &chunk)| dim.div_ceil(chunk)).collect()
         };
         let (counts, most) = (chunks(dims), chunks(max_dims));
@@ -106,14 +106,22 @@ impl Grid {
                 return Err(bad("the extent beyond the largest one", get(dims, dim)));
             }
         }
-        let mut strides: Numbers = spans.iter().map(|_| 1).collect();
+        let mut strides: DimValues = spans.iter().map(|_| 1).collect();
         let mut total = Some(1u64);
         for (stride, &span) in strides.iter_mut().zip(&spans).rev() {
             *stride = total.unwrap_or(0);
             total = total.and_then(|total| total.checked_mul(span));
         }
         let Some(total) = total else { return Err(bad("the number of chunks", u64::MAX)) };
-        Ok(Grid { chunk: chunk.into(), dims: dims.into(), counts, order, spans, strides, total })
+        Ok(ChunkGrid {
+            chunk: chunk.into(),
+            dims: dims.into(),
+            counts,
+            order,
+            spans,
+            strides,
+            total,
+        })
     }
 
     /// Number of dimensions.
@@ -187,9 +195,9 @@ impl Grid {
 /// A box of chunks as runs of keys.
 #[derive(Debug)]
 pub(super) struct Region<'a> {
-    grid: &'a Grid,
-    first: Numbers,
-    last: Numbers,
+    grid: &'a ChunkGrid,
+    first: DimValues,
+    last: DimValues,
     /// The box covers all dimensions after this place wholly, so its runs go along the dimension at
     /// this place.
     along: usize,
@@ -197,12 +205,12 @@ pub(super) struct Region<'a> {
 
 impl<'a> Region<'a> {
     /// The part of a box (both corners included) that is in the grid; `None` where there is none.
-    pub(super) fn new(grid: &'a Grid, first: &[u64], last: &[u64]) -> Option<Region<'a>> {
+    pub(super) fn new(grid: &'a ChunkGrid, first: &[u64], last: &[u64]) -> Option<Region<'a>> {
         if first.len() != grid.rank() || last.len() != grid.rank() || grid.total == 0 {
             return None;
         }
-        let mut from = Numbers::new();
-        let mut to = Numbers::new();
+        let mut from = DimValues::new();
+        let mut to = DimValues::new();
         for &dim in &grid.order {
             let end = get(&grid.counts, dim).checked_sub(1)?;
             let (low, high) = (get(first, dim), get(last, dim).min(end));
@@ -231,7 +239,7 @@ impl<'a> Region<'a> {
     /// The next keys of the box at or after `key`: from the first up to, not including, the second.
     pub(super) fn next(&self, key: u64) -> Option<(u64, u64)> {
         let places = self.along.saturating_add(1);
-        let mut coords = Numbers::new();
+        let mut coords = DimValues::new();
         let mut remainder = key;
         for place in 0..places {
             let stride = get(&self.grid.strides, place);
@@ -275,7 +283,7 @@ mod tests {
     use super::*;
 
     fn boxes(kind: ChunkIndexKind, max_dims: &[u64]) {
-        let grid = Grid::new(kind, &[2, 3, 1], &[7, 9, 4], max_dims).unwrap();
+        let grid = ChunkGrid::new(kind, &[2, 3, 1], &[7, 9, 4], max_dims).unwrap();
         assert_eq!(grid.counts.as_slice(), [4, 3, 4]);
         let mut all = Vec::new();
         for a in 0..4 {
@@ -329,14 +337,14 @@ mod tests {
         };
         boxes(array, &[8, u64::MAX, 6]);
         boxes(array, &[7, 9, u64::MAX]);
-        assert!(Grid::new(array, &[1, 1], &[1, 1], &[u64::MAX, u64::MAX]).is_err());
-        assert!(Grid::new(array, &[1, 1], &[5, 1], &[4, u64::MAX]).is_err());
-        assert!(Grid::new(array, &[0, 1], &[5, 1], &[]).is_err());
+        assert!(ChunkGrid::new(array, &[1, 1], &[1, 1], &[u64::MAX, u64::MAX]).is_err());
+        assert!(ChunkGrid::new(array, &[1, 1], &[5, 1], &[4, u64::MAX]).is_err());
+        assert!(ChunkGrid::new(array, &[0, 1], &[5, 1], &[]).is_err());
     }
 
     #[test]
     fn separators_outside_the_grid_keep_their_order() {
-        let grid = Grid::new(ChunkIndexKind::BtreeV1, &[1, 1], &[2, 3], &[]).unwrap();
+        let grid = ChunkGrid::new(ChunkIndexKind::BtreeV1, &[1, 1], &[2, 3], &[]).unwrap();
         let ranks: Vec<u64> = [[0, 0], [0, 2], [0, 3], [0, 99], [1, 0], [1, 3], [2, 0], [9, 9]]
             .iter()
             .map(|coords| grid.rank_of(coords))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::grid::Grid;
+use super::grid::ChunkGrid;
 use super::{KeySegment, LocationCoding, SegmentChunks};
 use crate::{File, FileAddr, Result};
 
@@ -20,7 +20,7 @@ impl Implicit {
         Implicit { file, addr, coding }
     }
 
-    pub(super) fn segment(&self, grid: &Grid) -> Result<KeySegment<'_>> {
+    pub(super) fn segment(&self, grid: &ChunkGrid) -> Result<KeySegment<'_>> {
         // All were allocated together, so a file that ends before the last one is not sound, and
         // the number of chunks is bounded by the file's length.
         let len = self.coding.chunk_bytes;

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::chunk_btree::{ChunkBtree, ChunkLeaf, NodeReader};
-use self::grid::{Grid, Numbers, Region};
+use self::grid::{ChunkGrid, DimValues, Region};
 use self::location_table::{LocationEntry, LocationTable};
 use crate::message::{ChunkIndexKind, ChunkedLayout};
 use crate::{File, FileAddr, HdfError, Reader, Result};
@@ -134,7 +134,7 @@ impl LocationCoding {
 }
 
 #[derive(Debug)]
-enum Index {
+enum IndexStructure {
     /// Nothing was ever written.
     Empty,
     Tree(ChunkBtree),
@@ -147,8 +147,8 @@ enum Index {
 /// The index of the chunks of one dataset. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct ChunkIndex {
-    grid: Grid,
-    index: Index,
+    grid: ChunkGrid,
+    index: IndexStructure,
     partial_edge_unfiltered: bool,
 }
 
@@ -169,7 +169,7 @@ impl ChunkIndex {
         filtered: bool,
     ) -> Result<ChunkIndex> {
         let at = layout.addr.map_or(0, |addr| addr.0);
-        let grid = Grid::new(layout.index, &layout.chunk_dims, dims, max_dims)?;
+        let grid = ChunkGrid::new(layout.index, &layout.chunk_dims, dims, max_dims)?;
         let most = file.limits().chunk_bytes;
         let elem = u64::from(layout.elem_size);
         let bytes = layout.chunk_dims.iter().try_fold(elem, |bytes, &dim| bytes.checked_mul(dim));
@@ -181,26 +181,28 @@ impl ChunkIndex {
         let coding = LocationCoding { base, chunk_bytes, filtered };
         let rank = grid.rank();
         let index = match (layout.addr, layout.index) {
-            (None, _) => Index::Empty,
+            (None, _) => IndexStructure::Empty,
             (Some(addr), ChunkIndexKind::BtreeV1) => {
                 let nodes = btree_v1::NodesV1::new(addr, rank, coding);
-                Index::Tree(ChunkBtree::new(file, NodeReader::V1(nodes)))
+                IndexStructure::Tree(ChunkBtree::new(file, NodeReader::V1(nodes)))
             }
             (Some(addr), ChunkIndexKind::BtreeV2 { .. }) => {
                 let nodes = btree_v2::NodesV2::new(addr, coding);
-                Index::Tree(ChunkBtree::new(file, NodeReader::V2(nodes)))
+                IndexStructure::Tree(ChunkBtree::new(file, NodeReader::V2(nodes)))
             }
             (Some(addr), ChunkIndexKind::Single { filtered }) => {
-                Index::Single(single::location(addr, coding, filtered))
+                IndexStructure::Single(single::location(addr, coding, filtered))
             }
             (Some(addr), ChunkIndexKind::Implicit) => {
-                Index::Implicit(implicit::Implicit::new(file, addr, coding))
+                IndexStructure::Implicit(implicit::Implicit::new(file, addr, coding))
             }
             (Some(addr), ChunkIndexKind::FixedArray { .. }) => {
-                Index::FixedArray(fixed_array::FixedArray::new(file, addr, coding))
+                IndexStructure::FixedArray(fixed_array::FixedArray::new(file, addr, coding))
             }
             (Some(addr), ChunkIndexKind::ExtensibleArray { .. }) => {
-                Index::ExtensibleArray(extensible_array::ExtensibleArray::new(file, addr, coding))
+                IndexStructure::ExtensibleArray(extensible_array::ExtensibleArray::new(
+                    file, addr, coding,
+                ))
             }
         };
         Ok(ChunkIndex { grid, index, partial_edge_unfiltered: layout.partial_edge_unfiltered })
@@ -230,10 +232,10 @@ impl ChunkIndex {
             return Ok(());
         }
         let Some(region) = Region::new(&self.grid, first, last) else { return Ok(()) };
-        if let Index::Tree(tree) = &self.index {
+        if let IndexStructure::Tree(tree) = &self.index {
             tree.prepare(&self.grid, &region)?;
         }
-        let mut coords = Numbers::from_elem(0, self.grid.rank());
+        let mut coords = DimValues::from_elem(0, self.grid.rank());
         let mut run = region.next(0);
         while let Some((low, high)) = run {
             let segment = self.segment(low, high)?;
@@ -279,7 +281,7 @@ impl ChunkIndex {
         &self,
         leaf: &ChunkLeaf,
         keys: Range<u64>,
-        coords: &mut Numbers,
+        coords: &mut DimValues,
         found: &mut dyn FnMut(&[u64], ChunkLocation),
     ) -> Option<u64> {
         let mut i = leaf.keys.below(keys.start);
@@ -304,8 +306,9 @@ impl ChunkIndex {
     /// # Errors
     /// As [`ChunkIndex::locate`].
     pub fn for_each(&self, found: &mut dyn FnMut(&[u64], ChunkLocation)) -> Result<()> {
-        let first = Numbers::from_elem(0, self.grid.rank());
-        let last: Numbers = self.grid.counts.iter().map(|count| count.saturating_sub(1)).collect();
+        let first = DimValues::from_elem(0, self.grid.rank());
+        let last: DimValues =
+            self.grid.counts.iter().map(|count| count.saturating_sub(1)).collect();
         if self.grid.total == 0 { Ok(()) } else { self.locate(&first, &last, found) }
     }
 
@@ -315,8 +318,8 @@ impl ChunkIndex {
     /// Damage of its blocks.
     pub(crate) fn array_extents(&self) -> Result<Vec<(FileAddr, u64)>> {
         match &self.index {
-            Index::FixedArray(array) => array.extents(),
-            Index::ExtensibleArray(array) => array.extents(),
+            IndexStructure::FixedArray(array) => array.extents(),
+            IndexStructure::ExtensibleArray(array) => array.extents(),
             _ => Ok(Vec::new()),
         }
     }
@@ -359,14 +362,16 @@ impl ChunkIndex {
     /// The segment that begins at `key`. The caller needs no keys from `until` on.
     fn segment(&self, key: u64, until: u64) -> Result<KeySegment<'_>> {
         match &self.index {
-            Index::Empty => Ok(KeySegment { high: u64::MAX, chunks: SegmentChunks::Nothing }),
-            Index::Tree(tree) => tree.segment(&self.grid, key),
-            Index::Single(location) => {
+            IndexStructure::Empty => {
+                Ok(KeySegment { high: u64::MAX, chunks: SegmentChunks::Nothing })
+            }
+            IndexStructure::Tree(tree) => tree.segment(&self.grid, key),
+            IndexStructure::Single(location) => {
                 Ok(KeySegment { high: u64::MAX, chunks: SegmentChunks::One(Some(*location)) })
             }
-            Index::Implicit(implicit) => implicit.segment(&self.grid),
-            Index::FixedArray(array) => array.segment(key, until),
-            Index::ExtensibleArray(array) => array.segment(key, until),
+            IndexStructure::Implicit(implicit) => implicit.segment(&self.grid),
+            IndexStructure::FixedArray(array) => array.segment(key, until),
+            IndexStructure::ExtensibleArray(array) => array.segment(key, until),
         }
     }
 

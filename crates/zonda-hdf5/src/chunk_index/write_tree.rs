@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use self::keys::{KeyPacking, NodeKeys, SearchKey};
 use self::node::{ChunkEntry, LevelEdges, NodeEntries, RemovedEntry, WriteLink, WriteNode};
 use self::node_loader::NodeLoader;
-use super::grid::Numbers;
+use super::grid::DimValues;
 use super::{ChunkIndex, ChunkLocation};
 use crate::message::{ChunkIndexKind, ChunkedLayout};
 use crate::{File, FileAddr, HdfError, Result};
@@ -43,7 +43,7 @@ pub struct ChunkTree {
     /// Level of the root.
     level: u8,
     /// The coordinates behind the last chunk that there ever was.
-    end: Numbers,
+    end: DimValues,
     /// Whether the bounds of the last commit are before `end`.
     has_new_end: bool,
     /// Whether the bounds of the last commit are far away.
@@ -64,7 +64,7 @@ impl ChunkTree {
     /// [`HdfError::TooLarge`] for chunks of 4 GiB or more.
     pub fn new(file: &Arc<File>, chunk_dims: &[u64], elem_size: u32) -> Result<ChunkTree> {
         let loader = NodeLoader::new(file, chunk_dims, elem_size)?;
-        let end = Numbers::from_elem(0, chunk_dims.len());
+        let end = DimValues::from_elem(0, chunk_dims.len());
         Ok(ChunkTree {
             loader,
             root: None,
@@ -139,7 +139,7 @@ impl ChunkTree {
     pub fn len(&self) -> Result<u64> {
         let rank = self.loader.rank();
         let mut n = 0u64;
-        let (first, last) = (Numbers::from_elem(0, rank), Numbers::from_elem(u64::MAX, rank));
+        let (first, last) = (DimValues::from_elem(0, rank), DimValues::from_elem(u64::MAX, rank));
         self.for_each_in(&first, &last, &mut |_, _| n = n.saturating_add(1))?;
         Ok(n)
     }
@@ -213,7 +213,7 @@ impl ChunkTree {
             && let Some(root) = self.root.take()
         {
             let mut keys = NodeKeys::new();
-            let mut key = Numbers::new();
+            let mut key = DimValues::new();
             for (i, node) in
                 root.node.get().map(|node| &**node).into_iter().chain([&second]).enumerate()
             {
@@ -347,7 +347,7 @@ fn insert_below(
                 node.touch(0);
             }
             let second = split.and_then(|second| {
-                let mut first = Numbers::new();
+                let mut first = DimValues::new();
                 second.keys.read(packing, 0, &mut first);
                 let key = (packing, packing.search_key(&first));
                 let second = WriteLink::fresh(second);
@@ -387,7 +387,7 @@ fn remove_below(
             }
             let Some(next) = children.get_mut(at) else { return Ok(None) };
             let removed = remove_below(loader, next, below, search_key, dropped)?;
-            let (mut first, mut first_was) = (Numbers::new(), Numbers::new());
+            let (mut first, mut first_was) = (DimValues::new(), DimValues::new());
             let is_left = loader.node(next, below)?.keys.read(packing, 0, &mut first);
             node.keys.read(packing, at, &mut first_was);
             if removed.is_none() || (is_left && first == first_was) {
@@ -436,8 +436,8 @@ struct ChunkBox<'a> {
 
 impl ChunkBox<'_> {
     /// The first key of the box at or after `key`.
-    fn next(&self, key: &[u64]) -> Option<Numbers> {
-        let mut next = Numbers::new();
+    fn next(&self, key: &[u64]) -> Option<DimValues> {
+        let mut next = DimValues::new();
         for ((&coord, &first), &last) in key.iter().zip(self.first).zip(self.last) {
             if first > last {
                 return None;
@@ -466,8 +466,8 @@ impl ChunkBox<'_> {
     /// The children of a node that may have chunks of the box.
     fn children<'n>(&self, node: &'n WriteNode, out: &mut SmallVec<[&'n WriteLink; 8]>) {
         let NodeEntries::Inner(children) = &node.body else { return };
-        let mut from = Some(Numbers::from_slice(self.first));
-        let mut bound = Numbers::new();
+        let mut from = Some(DimValues::from_slice(self.first));
+        let mut bound = DimValues::new();
         while let Some(key) = from {
             let (at, is_there) = node.keys.search(self.packing, self.packing.search_key(&key));
             let at = if is_there { at } else { at.saturating_sub(1) };
@@ -482,7 +482,7 @@ impl ChunkBox<'_> {
     fn entries(&self, node: &WriteNode, found: &mut dyn FnMut(&[u64], &ChunkEntry)) {
         let NodeEntries::Leaf(entries) = &node.body else { return };
         let (mut at, _) = node.keys.search(self.packing, self.packing.search_key(self.first));
-        let mut key = Numbers::new();
+        let mut key = DimValues::new();
         while let Some(entry) = entries.get(at) {
             node.keys.read(self.packing, at, &mut key);
             let is_in = |((coord, first), last)| first <= coord && coord <= last;

@@ -12,7 +12,7 @@ use crate::{FileAddr, Limits, Reader, Result};
 /// What a message says.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is what its name says")]
-pub enum Decoded<'a> {
+pub enum DecodedMessage<'a> {
     Nil,
     Dataspace(Dataspace),
     LinkInfo(LinkInfo),
@@ -46,40 +46,46 @@ pub enum Decoded<'a> {
 ///
 /// # Errors
 /// Those of its type.
-pub fn decode<'a>(number: u16, reader: Reader<'a>, limits: &Limits) -> Result<Decoded<'a>> {
+pub fn decode<'a>(number: u16, reader: Reader<'a>, limits: &Limits) -> Result<DecodedMessage<'a>> {
     Ok(match number {
-        kind::NIL | kind::BOGUS => Decoded::Nil,
-        kind::DATASPACE => Decoded::Dataspace(Dataspace::decode(reader, limits)?),
-        kind::LINK_INFO => Decoded::LinkInfo(LinkInfo::decode(reader)?),
-        kind::DATATYPE => Decoded::Datatype(Datatype::decode(reader, limits)?),
-        kind::OLD_FILL_VALUE => Decoded::FillValue(FillValue::decode_old(reader)?),
-        kind::FILL_VALUE => Decoded::FillValue(FillValue::decode(reader)?),
-        kind::LINK => Decoded::Link(Link::decode(reader)?),
-        kind::EXTERNAL_FILES => Decoded::ExternalFiles(ExternalFilesMessage::decode(reader)?),
-        kind::DATA_LAYOUT => Decoded::DataLayout(DataLayout::decode(reader, limits)?),
-        kind::GROUP_INFO => Decoded::GroupInfo(GroupInfo::decode(reader)?),
-        kind::FILTER_PIPELINE => Decoded::FilterPipeline(decode_filter_pipeline(reader, limits)?),
-        kind::ATTRIBUTE => Decoded::Attribute(AttributeParts::decode(reader)?),
-        kind::COMMENT => Decoded::Comment(Comment::decode(reader)?),
+        kind::NIL | kind::BOGUS => DecodedMessage::Nil,
+        kind::DATASPACE => DecodedMessage::Dataspace(Dataspace::decode(reader, limits)?),
+        kind::LINK_INFO => DecodedMessage::LinkInfo(LinkInfo::decode(reader)?),
+        kind::DATATYPE => DecodedMessage::Datatype(Datatype::decode(reader, limits)?),
+        kind::OLD_FILL_VALUE => DecodedMessage::FillValue(FillValue::decode_old(reader)?),
+        kind::FILL_VALUE => DecodedMessage::FillValue(FillValue::decode(reader)?),
+        kind::LINK => DecodedMessage::Link(Link::decode(reader)?),
+        kind::EXTERNAL_FILES => {
+            DecodedMessage::ExternalFiles(ExternalFilesMessage::decode(reader)?)
+        }
+        kind::DATA_LAYOUT => DecodedMessage::DataLayout(DataLayout::decode(reader, limits)?),
+        kind::GROUP_INFO => DecodedMessage::GroupInfo(GroupInfo::decode(reader)?),
+        kind::FILTER_PIPELINE => {
+            DecodedMessage::FilterPipeline(decode_filter_pipeline(reader, limits)?)
+        }
+        kind::ATTRIBUTE => DecodedMessage::Attribute(AttributeParts::decode(reader)?),
+        kind::COMMENT => DecodedMessage::Comment(Comment::decode(reader)?),
         kind::OLD_MODIFICATION_TIME => {
-            Decoded::ModificationTime(ModificationTime::decode_old(reader)?)
+            DecodedMessage::ModificationTime(ModificationTime::decode_old(reader)?)
         }
         kind::SHARED_MESSAGE_TABLE => {
-            Decoded::SharedMessageTable(SharedMessageTable::decode(reader)?)
+            DecodedMessage::SharedMessageTable(SharedMessageTable::decode(reader)?)
         }
         kind::CONTINUATION => {
             let mut reader = reader.named("object header continuation message");
             let addr = reader.defined_addr("block")?;
-            Decoded::Continuation { addr, len: reader.length()? }
+            DecodedMessage::Continuation { addr, len: reader.length()? }
         }
-        kind::SYMBOL_TABLE => Decoded::SymbolTable(SymbolTableMessage::decode(reader)?),
-        kind::MODIFICATION_TIME => Decoded::ModificationTime(ModificationTime::decode(reader)?),
-        kind::K_VALUES => Decoded::KValues(KValues::decode(reader)?),
-        kind::DRIVER_INFO => Decoded::DriverInfo(decode_driver_info(reader)?),
-        kind::ATTRIBUTE_INFO => Decoded::AttributeInfo(AttributeInfo::decode(reader)?),
-        kind::REFERENCE_COUNT => Decoded::ReferenceCount(decode_reference_count(reader)?),
-        kind::FILE_SPACE_INFO => Decoded::FileSpaceInfo(FileSpaceInfo::decode(reader)?),
-        kind::CACHE_IMAGE => Decoded::CacheImage(CacheImageMessage::decode(reader)?),
-        _ => Decoded::Unknown,
+        kind::SYMBOL_TABLE => DecodedMessage::SymbolTable(SymbolTableMessage::decode(reader)?),
+        kind::MODIFICATION_TIME => {
+            DecodedMessage::ModificationTime(ModificationTime::decode(reader)?)
+        }
+        kind::K_VALUES => DecodedMessage::KValues(KValues::decode(reader)?),
+        kind::DRIVER_INFO => DecodedMessage::DriverInfo(decode_driver_info(reader)?),
+        kind::ATTRIBUTE_INFO => DecodedMessage::AttributeInfo(AttributeInfo::decode(reader)?),
+        kind::REFERENCE_COUNT => DecodedMessage::ReferenceCount(decode_reference_count(reader)?),
+        kind::FILE_SPACE_INFO => DecodedMessage::FileSpaceInfo(FileSpaceInfo::decode(reader)?),
+        kind::CACHE_IMAGE => DecodedMessage::CacheImage(CacheImageMessage::decode(reader)?),
+        _ => DecodedMessage::Unknown,
     })
 }

@@ -40,7 +40,7 @@ pub use datatype::{
     ByteOrder, Charset, Class, Compound, Datatype, EnumMember, FixedPoint, FloatingPoint, Member,
     Normalisation, Padding, ReferenceKind,
 };
-pub use decoded::{Decoded, decode};
+pub use decoded::{DecodedMessage, decode};
 pub use driver_info::decode_driver_info;
 pub use external_files::{ExternalFilesMessage, ExternalSlotMessage};
 pub use file_space_info::{FileSpaceInfo, FileSpaceStrategy};

@@ -1,22 +1,22 @@
 //! Blocks: boxes of elements that together make an irregular hyperslab.
 
-use super::{Numbers, side};
+use super::{DimValues, side};
 
 /// Blocks of an irregular hyperslab. They do not overlap in sound files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocks {
+pub struct HyperslabBlocks {
     pub(super) rank: usize,
     /// For each block its first element, then its last one.
     pub(super) corners: Box<[u64]>,
 }
 
-impl Blocks {
+impl HyperslabBlocks {
     /// Blocks of `rank` dimensions from their corners, first and last element of each in turn;
     /// `None` where one ends before it begins, or numbers are missing.
     #[must_use]
-    pub fn new(rank: usize, corners: Vec<u64>) -> Option<Blocks> {
+    pub fn new(rank: usize, corners: Vec<u64>) -> Option<HyperslabBlocks> {
         let each = rank.checked_mul(2).filter(|&each| each > 0)?;
-        let blocks = Blocks { rank, corners: corners.into() };
+        let blocks = HyperslabBlocks { rank, corners: corners.into() };
         let is_whole = blocks.corners.len().is_multiple_of(each);
         let is_sound =
             |(first, last): (&[u64], &[u64])| first.iter().zip(last).all(|(a, b)| a <= b);
@@ -42,7 +42,7 @@ impl Blocks {
         for (first, last) in self.iter() {
             // In each dimension: the elements with a lower coordinate there and the same ones in
             // all dimensions before.
-            let mut sizes: Numbers = first.iter().zip(last).map(|(a, b)| side(*a, *b)).collect();
+            let mut sizes: DimValues = first.iter().zip(last).map(|(a, b)| side(*a, *b)).collect();
             sizes.push(1);
             let mut rest: u64 = sizes.iter().fold(1, |n, &size| n.saturating_mul(size));
             for ((&at, &size), (&a, &b)) in at.iter().zip(&sizes).zip(first.iter().zip(last)) {
@@ -58,8 +58,8 @@ impl Blocks {
 
     /// The coordinates of the element that `ordinal` others come before, and how many elements
     /// follow it in its row of its block, itself included.
-    pub(crate) fn at(&self, ordinal: u64) -> Option<(Numbers, u64)> {
-        let mut at = Numbers::from_elem(0, self.rank);
+    pub(crate) fn at(&self, ordinal: u64) -> Option<(DimValues, u64)> {
+        let mut at = DimValues::from_elem(0, self.rank);
         for dim in 0..self.rank {
             // The largest coordinate that no more than `ordinal` elements come before.
             let corners = || self.iter().flat_map(move |(a, b)| [a.get(dim), b.get(dim)]);

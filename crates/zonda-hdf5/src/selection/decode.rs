@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Blocks, HyperslabDim, Selection, UNLIMITED};
+use super::{HyperslabBlocks, HyperslabDim, Selection, UNLIMITED};
 use crate::{HdfError, Reader, Result};
 
 /// The newest version of any kind of selection.
@@ -126,10 +126,10 @@ fn regular(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Selecti
 fn blocks(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Selection> {
     let n = reader.uint(width)?;
     let corners = numbers(reader, n, rank.saturating_mul(2), width)?;
-    let blocks = Blocks { rank, corners };
+    let blocks = HyperslabBlocks { rank, corners };
     for (first, last) in blocks.iter() {
         if let Some((first, _)) = first.iter().zip(last).find(|(first, last)| first > last) {
-            return Err(reader.bad("the beginning of a block, after its end:", *first));
+            return Err(reader.bad("the beginning of a block that ends before it", *first));
         }
     }
     Ok(Selection::Blocks(blocks))

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{HyperslabDim, Numbers, Selection};
+use super::{DimValues, HyperslabDim, Selection};
 use crate::{HdfError, Result};
 
 impl Selection {
@@ -39,7 +39,7 @@ impl Selection {
             Selection::Hyperslab(slab) => slab_runs(slab, dims, found),
             Selection::Blocks(blocks) => {
                 let all: Vec<_> = blocks.iter().collect();
-                block_runs(&all, dims, &mut Numbers::new(), found);
+                block_runs(&all, dims, &mut DimValues::new(), found);
             }
         }
         Ok(())
@@ -48,13 +48,13 @@ impl Selection {
 
 /// The runs of a regular hyperslab, in order.
 fn slab_runs(slab: &[HyperslabDim], dims: &[u64], found: &mut dyn FnMut(&[u64], u64) -> bool) {
-    let lens: Numbers = slab.iter().zip(dims).map(|(slab, &dim)| slab.before(dim)).collect();
+    let lens: DimValues = slab.iter().zip(dims).map(|(slab, &dim)| slab.before(dim)).collect();
     let Some((inner, &len)) = slab.last().zip(lens.last()) else { return };
     if lens.contains(&0) {
         return;
     }
-    let mut i = Numbers::from_elem(0, slab.len());
-    let mut at: Numbers = slab.iter().map(|slab| slab.at(0)).collect();
+    let mut i = DimValues::from_elem(0, slab.len());
+    let mut at: DimValues = slab.iter().map(|slab| slab.at(0)).collect();
     loop {
         let mut from = 0u64;
         while from < len {
@@ -95,7 +95,7 @@ fn slab_runs(slab: &[HyperslabDim], dims: &[u64], found: &mut dyn FnMut(&[u64], 
 fn block_runs(
     blocks: &[(&[u64], &[u64])],
     dims: &[u64],
-    at: &mut Numbers,
+    at: &mut DimValues,
     found: &mut dyn FnMut(&[u64], u64) -> bool,
 ) -> bool {
     let dim = at.len();

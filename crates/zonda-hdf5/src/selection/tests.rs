@@ -33,7 +33,8 @@ fn every_type_and_version() {
     }
     assert_eq!(decode(&bytes).unwrap(), points);
     let corners = [0, 0, 1, 1, 3, 0, 4, 1];
-    let blocks = Selection::Blocks(Blocks { rank: 2, corners: corners.map(u64::from).into() });
+    let blocks =
+        Selection::Blocks(HyperslabBlocks { rank: 2, corners: corners.map(u64::from).into() });
     let mut bytes = u32s(&[2, 1, 0, 36, 2, 2]);
     bytes.extend(u32s(&corners));
     assert_eq!(decode(&bytes).unwrap(), blocks);
@@ -92,7 +93,7 @@ fn runs_of_a_hyperslab() {
 fn blocks_are_in_row_major_order_whatever_theirs() {
     // Two side by side with one below, given the wrong way round.
     let corners = [[2, 0, 2, 3], [0, 3, 1, 4], [0, 0, 1, 1]];
-    let blocks = Blocks { rank: 2, corners: corners.concat().into() };
+    let blocks = HyperslabBlocks { rank: 2, corners: corners.concat().into() };
     let selection = Selection::Blocks(blocks.clone());
     let got = runs(&selection, &[3, 4]);
     let row = |row, at, n| (vec![row, at], n);

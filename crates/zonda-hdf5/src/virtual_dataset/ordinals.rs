@@ -7,7 +7,7 @@ use super::VirtualSource;
 use super::pieces::RegularSelection;
 use super::request::{Piece, Request, Slab};
 use crate::Result;
-use crate::selection::{Numbers, Selection};
+use crate::selection::{DimValues, Selection};
 
 /// A source whose elements are found by their ordinals, and what is asked of it.
 struct OrdinalSource<'a> {
@@ -20,7 +20,7 @@ struct OrdinalSource<'a> {
 
 impl OrdinalSource<'_> {
     /// Where the element of an ordinal is, and how many follow it side by side, itself included.
-    fn at(&self, ordinal: u64) -> Option<(Numbers, u64)> {
+    fn at(&self, ordinal: u64) -> Option<(DimValues, u64)> {
         match (self.regular, self.selection) {
             (Some(regular), _) => regular.at(ordinal),
             (None, Selection::Points { rank, coords }) => {
@@ -41,7 +41,7 @@ impl OrdinalSource<'_> {
         ordinal: u64,
         found: &mut dyn FnMut(&Piece) -> Result<()>,
     ) -> Result<()> {
-        let mut place = Numbers::new();
+        let mut place = DimValues::new();
         for (dim, &at) in at.iter().enumerate().take(at.len().saturating_sub(1)) {
             match self.request.dim(dim).place(at) {
                 Some(coord) => place.push(coord),
@@ -137,9 +137,9 @@ fn target_runs(
     if bounds.iter().any(|(low, high)| low >= high) {
         return Ok(());
     }
-    let mut i: Numbers = bounds.iter().map(|bound| bound.0).collect();
+    let mut i: DimValues = bounds.iter().map(|bound| bound.0).collect();
     loop {
-        let at: Numbers = i.iter().zip(&target.dims).map(|(&i, slab)| slab.at(i)).collect();
+        let at: DimValues = i.iter().zip(&target.dims).map(|(&i, slab)| slab.at(i)).collect();
         let ordinal = i
             .iter()
             .zip(&target.lens)

@@ -5,14 +5,14 @@ use smallvec::SmallVec;
 use super::dim_pieces::{DimPiece, dim_pieces};
 use super::request::{Piece, Request, Slab};
 use super::{NAME, VirtualSource};
-use crate::selection::{HyperslabDim, Numbers, Selection, side};
+use crate::selection::{DimValues, HyperslabDim, Selection, side};
 use crate::{HdfError, Result};
 
 /// A selection with a form of its own in each dimension.
 pub(super) struct RegularSelection {
     pub(super) dims: SmallVec<[HyperslabDim; 3]>,
     /// How many elements of each dimension take part.
-    pub(super) lens: Numbers,
+    pub(super) lens: DimValues,
 }
 
 impl RegularSelection {
@@ -35,10 +35,10 @@ impl RegularSelection {
     }
 
     /// Where element `ordinal` is, and how many follow it along the last dimension, itself included.
-    pub(super) fn at(&self, ordinal: u64) -> Option<(Numbers, u64)> {
+    pub(super) fn at(&self, ordinal: u64) -> Option<(DimValues, u64)> {
         let mut above = ordinal;
         let mut run = 1;
-        let mut at = Numbers::new();
+        let mut at = DimValues::new();
         for (place, (dim, &len)) in self.dims.iter().zip(&self.lens).enumerate().rev() {
             let i = above.checked_rem(len)?;
             above = above.checked_div(len)?;
@@ -108,7 +108,7 @@ impl VirtualSource {
         let mut source = RegularSelection::of(&self.source, source_dims);
         if let Some(dim) = self.target.unlimited_dim() {
             let Some(slices) = self.slices(source_dims) else {
-                return bad("a source with an end for a target without", dim as u64);
+                return bad("a dimension that is unlimited in the target alone", dim as u64);
             };
             let ends = [(&mut target, Some(dim)), (&mut source, self.source.unlimited_dim())];
             for (side, dim) in ends {
@@ -117,8 +117,8 @@ impl VirtualSource {
                     *len = slices;
                 }
             }
-        } else if self.source.unlimited_dim().is_some() {
-            return bad("a target with an end for a source without", 0);
+        } else if let Some(dim) = self.source.unlimited_dim() {
+            return bad("a dimension that is unlimited in the source alone", dim as u64);
         }
         if let (Some(target), Some(source)) = (&target, &source)
             && let Some(pairs) = paired_dims(target, source)
@@ -201,8 +201,8 @@ fn single_elements(
     source_dims: &[u64],
     request: &Request<'_>,
 ) -> Option<Piece> {
-    let source_start: Numbers = source.dims.iter().map(|dim| dim.at(0)).collect();
-    let mut target_start = Numbers::new();
+    let source_start: DimValues = source.dims.iter().map(|dim| dim.at(0)).collect();
+    let mut target_start = DimValues::new();
     for (dim, slab) in target.dims.iter().enumerate() {
         let is_paired = pairs.iter().any(|pair| pair.0 == dim);
         target_start.push(if is_paired { 0 } else { request.dim(dim).place(slab.at(0))? });

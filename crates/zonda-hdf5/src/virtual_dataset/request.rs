@@ -1,25 +1,25 @@
 //! What is asked of a virtual dataset, and in which form its sources answer.
 
-use crate::selection::Numbers;
+use crate::selection::DimValues;
 
 /// Elements at equal steps in each dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slab {
     /// The first element.
-    pub start: Numbers,
+    pub start: DimValues,
     /// Elements from one to the next, at least 1.
-    pub step: Numbers,
+    pub step: DimValues,
     /// Number of elements.
-    pub count: Numbers,
+    pub count: DimValues,
 }
 
 impl Slab {
     /// `count` elements along the last dimension, `step` from one to the next; one element of each
     /// other dimension.
-    pub(super) fn row(start: Numbers, step: u64, count: u64) -> Slab {
+    pub(super) fn row(start: DimValues, step: u64, count: u64) -> Slab {
         let mut slab = Slab {
-            step: Numbers::from_elem(1, start.len()),
-            count: Numbers::from_elem(1, start.len()),
+            step: DimValues::from_elem(1, start.len()),
+            count: DimValues::from_elem(1, start.len()),
             start,
         };
         if let (Some(last_step), Some(last_count)) = (slab.step.last_mut(), slab.count.last_mut()) {

@@ -1,7 +1,7 @@
 //! `file`: a file of the operating system, by positional calls on one descriptor.
 //!
-//! Buffers nothing and holds no lock: the kernel orders what overlaps. Who opened it for writing alone writes: a
-//! child of that process has copies of what waits above, which are old soon, and the same open file.
+//! Buffers nothing and holds no lock: the kernel orders what overlaps. Only the process that opened it for writing writes: a
+//! forked child has the same open file, and copies of the buffered data above that soon are stale.
 
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
@@ -21,7 +21,7 @@ use zonda_runtime::lock::{Rank, RwLock};
 /// A file, opened for reading or for reading and writing.
 #[derive(Debug)]
 pub struct File {
-    /// Shared with what keeps the locks of the file, which may outlive it.
+    /// Shared with the locks of the file, which may outlive this.
     pub(crate) fd: Arc<Fd>,
     path: Arc<Path>,
     writable: bool,
@@ -106,8 +106,8 @@ impl File {
         }
     }
 
-    /// Has each barrier and sync ask what a close would report, too, whatever the sync level: for a file that
-    /// somebody relies on while it is open.
+    /// Lets each barrier and sync also ask for the errors that a close would report, whatever the sync level: for a file that
+    /// must be reliable while it is open.
     pub(crate) fn asking_close(mut self) -> File {
         self.asks_close = true;
         self
@@ -134,7 +134,7 @@ impl File {
         self.is_direct.load(Ordering::Acquire)
     }
 
-    /// After the file was replaced, or where the system refuses a transfer after all.
+    /// Ends it: the file was replaced, or the system refuses a transfer.
     pub(crate) fn no_more_direct(&self) {
         self.is_direct.store(false, Ordering::Release);
         *self.direct.write() = None;
@@ -173,7 +173,7 @@ impl File {
         past.unwrap_or_else(|| self.fd.pwrite(at, data))
     }
 
-    /// Throws away what is in it. A device has nothing that could be.
+    /// Empties the file. A device cannot be emptied.
     pub(crate) fn empty(&self) -> Result<(), StorageError> {
         match self.fd.status() {
             Ok(status) if !status.is_regular() => Ok(()),
@@ -249,8 +249,8 @@ impl File {
         self.syncs.run(|| sync(self.level).map_err(lost))
     }
 
-    /// Has the system say now what it would say where the file is closed, which nobody would hear: for the
-    /// end of a file that was written, after all else.
+    /// Asks the system for the errors that it would report at the close of the file, where nobody could act on them. To be called
+    /// last, when a written file ends.
     ///
     /// # Errors
     /// [`StorageError::CloseFailed`].
@@ -294,7 +294,7 @@ impl File {
         })
     }
 
-    /// Writes buffers that follow one another from `at` on, however short the kernel cuts it.
+    /// Writes buffers that follow one another from `at` on, by as many calls as the kernel needs.
     fn write_run(&self, mut at: u64, bufs: &mut [IoSlice<'_>]) -> Result<(), StorageError> {
         let len: usize = bufs.iter().map(|b| b.len()).sum();
         let mut left = len;

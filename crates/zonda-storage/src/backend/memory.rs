@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use zonda_runtime::lock::{Rank, RwLock};
 
 /// One segment: the bytes up to the last one written; zeros follow to the segment's end.
-type Segment = Arc<RwLock<Vec<u8>>>;
+type MemorySegment = Arc<RwLock<Vec<u8>>>;
 
 /// Growable bytes.
 #[derive(Debug)]
 pub struct Memory {
-    segments: RwLock<BTreeMap<u64, Segment>>,
+    segments: RwLock<BTreeMap<u64, MemorySegment>>,
     len: AtomicU64,
     limit: u64,
     /// How often something was written.
@@ -74,7 +74,7 @@ impl Memory {
         let n = usize::try_from(len).map_err(|_| too_big.clone())?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(n).map_err(|_| too_big)?;
-        let segments: Vec<(u64, Segment)> =
+        let segments: Vec<(u64, MemorySegment)> =
             self.segments.read().iter().map(|(i, s)| (*i, Arc::clone(s))).collect();
         for (index, segment) in segments {
             let begin = ((index * SEGMENT_BYTES).min(len)) as usize;
@@ -121,7 +121,7 @@ impl Memory {
     }
 
     /// The segment `index`, made if it is not there.
-    fn segment(&self, index: u64) -> Segment {
+    fn segment(&self, index: u64) -> MemorySegment {
         if let Some(segment) = self.segments.read().get(&index) {
             return Arc::clone(segment);
         }

@@ -1,9 +1,8 @@
 //! Files that change the file they stand beside, or take its place: journal, copy, temporary file.
 //!
-//! Their names are known, so anybody who may write to the folder can put something there. What is
-//! found is used only if it is a regular file of one name that belongs to the owner of the file, to
-//! root or to the user of this process: whoever that is could have changed the file without it, or has
-//! all power anyway. Another user's is used only when the user of this process says so, by name.
+//! Their names are known, so anybody who may write to the folder can put something there. What is found is used only if it is a
+//! regular file of one name that belongs to the owner of the file, to root or to the user of this process: each of them could
+//! have changed the file itself. Another user's is used only when the user of this process says so, by name.
 //!
 //! The helper process needs no name in a folder: it is reached through a pair of sockets.
 
@@ -21,17 +20,17 @@ const OTHERS_WRITE: u32 = 0o002;
 /// Bits of a mode that are the group's.
 const GROUP: u32 = 0o070;
 
-/// Whose files beside `file` are taken for what they say they are.
+/// The users whose files beside `file` are trusted.
 #[derive(Debug, Clone, Copy)]
 struct Trusted {
     /// The file that they stand beside.
     file: Status,
-    /// A user of whom the user of this process said so.
+    /// Another user, whom the user of this process named.
     also: Option<u32>,
 }
 
 impl Trusted {
-    /// Why what stands there is not used; none for what may be.
+    /// Why the file there is not used; `None` if it may be.
     fn refusal(&self, found: &Status) -> Option<Refusal> {
         let owner = found.owner.0;
         let is_known = owner == self.file.owner.0 || owner == 0 || owner == own_user();
@@ -90,7 +89,7 @@ pub(crate) fn open(
         }
         opened => opened.map_err(|errno| open_error(path, errno))?,
     };
-    // What was looked at may have been exchanged since; what is open cannot be.
+    // The file may have been exchanged since it was looked at; an open one cannot be.
     trusted.check(path, &status)?;
     Ok(Some(File::of_fd(fd, path, writable, level)))
 }
@@ -122,8 +121,8 @@ pub(crate) fn make(path: &Path, level: SyncLevel) -> Result<File, StorageError> 
     Ok(File::of_fd(fd, path, true, level))
 }
 
-/// Lets those use what was made who may use `file`, as far as that can be done: it may belong to another
-/// user. An error says that it has not all rights of the file.
+/// Gives the new file the rights of `file`, as far as possible: `file` may belong to another user. An error means that it does
+/// not have all of them.
 pub(crate) fn take_rights(made: &Fd, file: &Fd) -> Result<(), Errno> {
     let taken = made.take_rights_of(file);
     if let (Err(_), Ok(mine), Ok(its)) = (taken, made.status(), file.status()) {

@@ -133,7 +133,7 @@ pub(crate) fn user(id: u32) -> String {
     }
 }
 
-/// Whose file was refused, as a part of a message; nothing where that is not known.
+/// The owner of a refused file, as a part of a message; empty where it is not known.
 pub(crate) fn of_owner(owner: Option<u32>) -> String {
     owner.map_or_else(String::new, |id| format!("; its owner is user {}", user(id)))
 }
@@ -151,15 +151,15 @@ pub(crate) fn open_at_once(path: &Path, flags: libc::c_int) -> Result<(Fd, Statu
     Ok((fd, status))
 }
 
-/// Files that a line was written about; of each only one is.
+/// Files that a warning was written about; each gets one.
 static TOLD: Global<BTreeSet<PathBuf>> = Global::new(Rank::Said, BTreeSet::new(), BTreeSet::new);
 
-/// Most files that lines are written about.
+/// Most files that warnings are written about.
 const MOST_TOLD: usize = 64;
 
 /// Writes a line to standard error, once for each file of a process: something beside a file is not to
 /// be trusted, and `instead` is what is done without it.
-pub fn told(error: &StorageError, instead: &str) {
+pub fn warn_once(error: &StorageError, instead: &str) {
     let path = error.path().map(Path::to_owned).unwrap_or_default();
     let mut known = TOLD.lock();
     if known.len() < MOST_TOLD && known.insert(path) {

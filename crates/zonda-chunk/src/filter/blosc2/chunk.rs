@@ -18,7 +18,7 @@
 //! flags follows, and with flag 1 the stream is the negated length repeated.
 
 use super::super::bitshuffle::{bit_shuffle, bit_unshuffle};
-use super::super::blosc::{Format, stream_to};
+use super::super::blosc::{BloscCodec, stream_to};
 use super::super::shuffle::{shuffle, unshuffle};
 use super::super::{FilterError, memory, reserve};
 use super::{NAME, damaged};
@@ -91,50 +91,20 @@ pub(super) struct Chunk<'a> {
 impl<'a> Chunk<'a> {
     /// Reads the header of the chunk that `stored` begins with.
     pub(super) fn read(stored: &'a [u8]) -> Result<Chunk<'a>, FilterError> {
-        let Some(header) = stored.first_chunk::<HEADER>() else {
+        let words = stored.as_chunks::<4>().0.first_chunk::<{ HEADER / 4 }>();
+        let Some(&[begin, len, block, stored_len, filters, more_filters, metas, end]) = words
+        else {
             return Err(damaged(0, "no whole header of a chunk"));
         };
-        let &[
-            _version,
-            _,
-            flags,
-            elem_size,
-            n0,
-            n1,
-            n2,
-            n3,
-            b0,
-            b1,
-            b2,
-            b3,
-            c0,
-            c1,
-            c2,
-            c3,
-            f0,
-            f1,
-            f2,
-            f3,
-            f4,
-            f5,
-            _codec,
-            _,
-            m0,
-            m1,
-            m2,
-            m3,
-            m4,
-            m5,
-            newer,
-            more_flags,
-        ] = header;
+        let [_version, _, flags, elem_size] = begin;
+        let ([f0, f1, f2, f3], [f4, f5, _codec, _]) = (filters, more_filters);
+        let ([m0, m1, m2, m3], [m4, m5, newer, more_flags]) = (metas, end);
         if flags & EXTENDED != EXTENDED {
             let what = "a chunk of version 1 in a frame";
             return Err(FilterError::Unsupported { filter: NAME, what });
         }
         let number = |bytes| u32::from_le_bytes(bytes) as usize;
-        let (len, block) = (number([n0, n1, n2, n3]), number([b0, b1, b2, b3]));
-        let stored_len = number([c0, c1, c2, c3]);
+        let (len, block, stored_len) = (number(len), number(block), number(stored_len));
         let stored = stored.get(..stored_len).filter(|stored| stored.len() >= HEADER);
         let stored = stored.ok_or_else(|| damaged(12, "the chunk ends early"))?;
         if elem_size == 0 {
@@ -144,7 +114,7 @@ impl<'a> Chunk<'a> {
             return Err(damaged(8, "a block longer than the chunk, or empty"));
         }
         if newer != 0 || more_flags & (DICTIONARY | LAZY) != 0 {
-            let what = "a dictionary, or another newer kind of chunk,";
+            let what = "a chunk with a dictionary, or of a newer kind,";
             return Err(FilterError::Unsupported { filter: NAME, what });
         }
         Ok(Chunk {
@@ -160,22 +130,15 @@ impl<'a> Chunk<'a> {
 
     /// Decodes block by block: `sink` gets each block's number and its bytes.
     pub(super) fn blocks(&self, mut sink: impl FnMut(usize, &[u8])) -> Result<(), FilterError> {
-        let mut here = Vec::new();
-        memory::zeroed(NAME, &mut here, self.block.min(self.len))?;
+        let mut memory = Vec::new();
+        memory::zeroed(NAME, &mut memory, self.block.min(self.len))?;
         let n_blocks = self.len.div_ceil(self.block);
         let last = self.len - n_blocks.saturating_sub(1) * self.block;
         let block_len = |index| if index + 1 == n_blocks { last } else { self.block };
         let special = self.more_flags >> 4 & 7;
         if special != 0 {
-            match Special::of(special) {
-                Some(special) => special.fill(self.elem_size, &mut here)?,
-                None => {
-                    let value = self.stored.get(HEADER..HEADER + self.elem_size);
-                    let value = value.filter(|_| special == 3);
-                    fill(value.ok_or_else(|| damaged(31, "no such special value"))?, &mut here);
-                }
-            }
-            (0..n_blocks).for_each(|i| sink(i, here.get(..block_len(i)).unwrap_or_default()));
+            self.fill_special(special, &mut memory)?;
+            (0..n_blocks).for_each(|i| sink(i, memory.get(..block_len(i)).unwrap_or_default()));
             return Ok(());
         }
         if self.flags & NOT_COMPRESSED != 0 {
@@ -184,16 +147,19 @@ impl<'a> Chunk<'a> {
             data.chunks(self.block).enumerate().for_each(|(index, block)| sink(index, block));
             return Ok(());
         }
-        let format = Format::of(self.flags).filter(|format| *format != Format::Snappy);
-        let format = format.ok_or(FilterError::Unsupported { filter: NAME, what: "this codec" })?;
-        let (mut there, mut work, mut first) = (here.clone(), Vec::new(), Vec::new());
+        let format = BloscCodec::of(self.flags).filter(|format| *format != BloscCodec::Snappy);
+        let format = format.ok_or(FilterError::Unsupported {
+            filter: NAME,
+            what: "a codec other than BloscLZ, LZ4, zlib and Zstandard",
+        })?;
+        let (mut other_memory, mut work, mut first) = (memory.clone(), Vec::new(), Vec::new());
         let delta = self.filters.iter().any(|(filter, _)| *filter == DELTA);
         // Streams do not lie upon each other: bytes that many blocks shared would be decoded many
         // times over.
         let mut unread = self.stored.len();
         for index in 0..n_blocks {
             let len = block_len(index);
-            let (Some(mut block), Some(mut other)) = (here.get_mut(..len), there.get_mut(..len))
+            let (Some(block), Some(other)) = (memory.get_mut(..len), other_memory.get_mut(..len))
             else {
                 break;
             };
@@ -202,34 +168,8 @@ impl<'a> Chunk<'a> {
             let splits = self.flags & ONE_STREAM == 0 && len == self.block;
             let n_streams = if splits { self.elem_size } else { 1 };
             self.streams(at, format, n_streams, &mut unread, block)?;
-            for (filter, meta) in self.filters.iter().rev() {
-                let elem_size = if *meta == 0 { self.elem_size } else { usize::from(*meta) };
-                match *filter {
-                    0 | CUT => continue,
-                    SHUFFLE => unshuffle(block, elem_size, other),
-                    BIT_SHUFFLE => {
-                        let head = len / self.elem_size / 8 * 8 * self.elem_size;
-                        let (from, from_tail) = block.split_at(head);
-                        let (to, to_tail) = other.split_at_mut(head);
-                        reserve(NAME, &mut work, head)?;
-                        bit_unshuffle(from, self.elem_size, &mut work, to);
-                        to_tail.copy_from_slice(from_tail);
-                    }
-                    DELTA if index == 0 => {
-                        add_before(block, self.elem_size);
-                        continue;
-                    }
-                    DELTA => {
-                        block.iter_mut().zip(&first).for_each(|(to, first)| *to ^= first);
-                        continue;
-                    }
-                    _ => {
-                        let what = "a filter of Blosc's plugins";
-                        return Err(FilterError::Unsupported { filter: NAME, what });
-                    }
-                }
-                std::mem::swap(&mut block, &mut other);
-            }
+            let first_block = (index > 0).then_some(&first[..]);
+            let block = self.undo_filters(block, other, first_block, &mut work)?;
             if delta && index == 0 {
                 reserve(NAME, &mut first, len)?;
                 first.extend_from_slice(block);
@@ -237,6 +177,57 @@ impl<'a> Chunk<'a> {
             sink(index, block);
         }
         Ok(())
+    }
+
+    /// Fills a block of a chunk whose data are all the special value of this number.
+    fn fill_special(&self, special: u8, block: &mut [u8]) -> Result<(), FilterError> {
+        if let Some(special) = Special::of(special) {
+            return special.fill(self.elem_size, block);
+        }
+        let value = self.stored.get(HEADER..HEADER + self.elem_size).filter(|_| special == 3);
+        fill(value.ok_or_else(|| damaged(31, "no such special value"))?, block);
+        Ok(())
+    }
+
+    /// Undoes the filters of a decoded block, from the last to the first, in its memory and in
+    /// `other`, as long; gives the one of the two where the elements are then. `first_block` is the
+    /// decoded first block, where this is another one.
+    fn undo_filters<'b>(
+        &self,
+        mut block: &'b mut [u8],
+        mut other: &'b mut [u8],
+        first_block: Option<&[u8]>,
+        work: &mut Vec<u8>,
+    ) -> Result<&'b [u8], FilterError> {
+        for (filter, meta) in self.filters.iter().rev() {
+            let elem_size = if *meta == 0 { self.elem_size } else { usize::from(*meta) };
+            match (*filter, first_block) {
+                (0 | CUT, _) => continue,
+                (SHUFFLE, _) => unshuffle(block, elem_size, other),
+                (BIT_SHUFFLE, _) => {
+                    let head = block.len() / self.elem_size / 8 * 8 * self.elem_size;
+                    let (from, from_tail) = block.split_at(head);
+                    let (to, to_tail) = other.split_at_mut(head);
+                    reserve(NAME, work, head)?;
+                    bit_unshuffle(from, self.elem_size, work, to);
+                    to_tail.copy_from_slice(from_tail);
+                }
+                (DELTA, None) => {
+                    add_before(block, self.elem_size);
+                    continue;
+                }
+                (DELTA, Some(first_block)) => {
+                    block.iter_mut().zip(first_block).for_each(|(to, first)| *to ^= first);
+                    continue;
+                }
+                _ => {
+                    let what = "a filter of Blosc's plugins";
+                    return Err(FilterError::Unsupported { filter: NAME, what });
+                }
+            }
+            std::mem::swap(&mut block, &mut other);
+        }
+        Ok(block)
     }
 
     fn number(&self, at: usize) -> Result<i32, FilterError> {
@@ -248,7 +239,7 @@ impl<'a> Chunk<'a> {
     fn streams(
         &self,
         mut at: usize,
-        format: Format,
+        format: BloscCodec,
         n_streams: usize,
         unread: &mut usize,
         out: &mut [u8],
@@ -304,40 +295,77 @@ fn add_before(block: &mut [u8], elem_size: usize) {
 }
 
 /// How a chunk is encoded.
-pub(super) struct Plan {
+pub(super) struct Blosc2Encoding {
     pub(super) elem_size: u8,
     pub(super) level: u32,
     /// 0, or one of the two shuffles.
     pub(super) filter: u8,
-    pub(super) format: Format,
+    pub(super) format: BloscCodec,
     /// Its number among the parameters.
     pub(super) codec: u8,
 }
 
-impl Plan {
+impl Blosc2Encoding {
     /// Bytes of a block of `len` bytes of data: what fits the second cache, more for codecs that
     /// see far; whole elements, in eights.
     pub(super) fn block(&self, len: usize) -> usize {
-        let far = matches!(self.format, Format::Zlib | Format::Zstd);
+        let far = matches!(self.format, BloscCodec::Zlib | BloscCodec::Zstd);
         let most = (128 << 10) << u32::from(far) << u32::from(self.level > 5);
         let group = 8 * usize::from(self.elem_size);
         if len > most { most / group * group } else { len }
     }
+
+    /// Applies the filter to a block, into `out` of the same length.
+    fn filter_block(&self, raw: &[u8], work: &mut Vec<u8>, out: &mut [u8]) {
+        let elem_size = usize::from(self.elem_size);
+        match self.filter {
+            SHUFFLE => shuffle(raw, elem_size, out),
+            BIT_SHUFFLE => {
+                let head = raw.len() / elem_size / 8 * 8 * elem_size;
+                let (from, from_tail) = raw.split_at(head);
+                let (to, to_tail) = out.split_at_mut(head);
+                bit_shuffle(from, elem_size, work, to);
+                to_tail.copy_from_slice(from_tail);
+            }
+            _ => out.copy_from_slice(raw),
+        }
+    }
 }
 
 /// Appends a chunk. It can be longer than the data by its headers.
-pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+pub(super) fn encode(
+    encoding: &Blosc2Encoding,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
     let begin = out.len();
-    let (elem_size, block) = (usize::from(plan.elem_size), plan.block(raw.len()).max(1));
+    let block = encoding.block(raw.len()).max(1);
     let Ok(len) = i32::try_from(raw.len() + HEADER) else {
-        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 2 GiB" });
+        return Err(FilterError::Unsupported { filter: NAME, what: "a chunk of 2 GiB or more" });
     };
-    let flags = EXTENDED | ONE_STREAM | (plan.format as u8) << 5;
-    out.extend_from_slice(&[VERSION, 1, flags, plan.elem_size]);
+    let flags = EXTENDED | ONE_STREAM | (encoding.format as u8) << 5;
+    out.extend_from_slice(&[VERSION, 1, flags, encoding.elem_size]);
     out.extend_from_slice(&(len as u32 - HEADER as u32).to_le_bytes());
     out.extend_from_slice(&(block as u32).to_le_bytes());
     out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&[0, 0, 0, 0, 0, plan.filter, plan.codec, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&[
+        0,
+        0,
+        0,
+        0,
+        0,
+        encoding.filter,
+        encoding.codec,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
     let starts = out.len();
     out.resize(starts + 4 * raw.len().div_ceil(block), 0);
     let (mut filtered, mut work) = (Vec::new(), Vec::new());
@@ -348,18 +376,8 @@ pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), F
             start.copy_from_slice(&at.to_le_bytes());
         }
         let Some(filtered) = filtered.get_mut(..raw.len()) else { break };
-        match plan.filter {
-            SHUFFLE => shuffle(raw, elem_size, filtered),
-            BIT_SHUFFLE => {
-                let head = raw.len() / elem_size / 8 * 8 * elem_size;
-                let (from, from_tail) = raw.split_at(head);
-                let (to, to_tail) = filtered.split_at_mut(head);
-                bit_shuffle(from, elem_size, &mut work, to);
-                to_tail.copy_from_slice(from_tail);
-            }
-            _ => filtered.copy_from_slice(raw),
-        }
-        stream_to(NAME, (plan.format, plan.level), filtered, out)?;
+        encoding.filter_block(raw, &mut work, filtered);
+        stream_to(NAME, (encoding.format, encoding.level), filtered, out)?;
     }
     if out.len() - begin > raw.len() + HEADER {
         // Nothing gained: the data as they are.

@@ -16,7 +16,7 @@
 //! a block's. A chunk is then a grid of blocks, and each block a small array; at the far edges, both
 //! are filled up.
 
-use super::chunk::{self, Chunk, Plan, Special};
+use super::chunk::{self, Blosc2Encoding, Chunk, Special};
 use super::{NAME, damaged};
 use crate::filter::FilterError;
 
@@ -27,22 +27,22 @@ const FIXED: usize = 87;
 const MOST_DIMS: usize = 8;
 
 /// A frame with one chunk.
-pub(super) struct Frame<'a> {
-    data: Data<'a>,
+pub(super) struct Blosc2Frame<'a> {
+    data: FrameData<'a>,
     elem_size: usize,
     /// Bytes of the data, as the frame says.
     len: usize,
     /// How the chunk is laid out, if not from front to back.
-    grid: Option<Grid>,
+    grid: Option<BlockGrid>,
 }
 
-enum Data<'a> {
+enum FrameData<'a> {
     Chunk(Chunk<'a>),
     Special(Special),
 }
 
 /// Lengths along each dimension, slowest first.
-struct Grid {
+struct BlockGrid {
     /// Of the array, which is the one chunk.
     array: Vec<usize>,
     block: Vec<usize>,
@@ -68,9 +68,9 @@ fn int64(frame: &[u8], at: usize) -> Result<usize, FilterError> {
     usize::try_from(value).map_err(|_| damaged(at, "a negative size"))
 }
 
-impl<'a> Frame<'a> {
+impl<'a> Blosc2Frame<'a> {
     /// Reads header and offsets.
-    pub(super) fn read(stored: &'a [u8]) -> Result<Frame<'a>, FilterError> {
+    pub(super) fn read(stored: &'a [u8]) -> Result<Blosc2Frame<'a>, FilterError> {
         if stored.get(1..10) != Some(MAGIC) {
             return Err(damaged(0, "no frame of Blosc 2"));
         }
@@ -86,26 +86,28 @@ impl<'a> Frame<'a> {
         if elem_size == 0 {
             return Err(damaged(47, "elements of no bytes"));
         }
-        let grid = Grid::read(header)?;
+        let grid = BlockGrid::read(header)?;
         if len > chunk_len {
             let what = "a frame with several chunks";
             return Err(FilterError::Unsupported { filter: NAME, what });
         }
         let data = if len == 0 {
-            Data::Special(Special::Zeros)
+            FrameData::Special(Special::Zeros)
         } else {
             match offset(index)?.to_le_bytes() {
-                [0, 0, 0, 0, 0, 0, 0, kind] if kind >= 0x80 => Data::Special(
+                [0, 0, 0, 0, 0, 0, 0, kind] if kind >= 0x80 => FrameData::Special(
                     Special::of(kind & 0x7f).ok_or_else(|| damaged(38, "no such special chunk"))?,
                 ),
                 bytes => {
                     let at = usize::try_from(u64::from_le_bytes(bytes)).ok();
                     let chunk = at.and_then(|at| chunks.get(at..));
-                    Data::Chunk(Chunk::read(chunk.ok_or_else(|| damaged(38, "a wrong offset"))?)?)
+                    FrameData::Chunk(Chunk::read(
+                        chunk.ok_or_else(|| damaged(38, "a wrong offset"))?,
+                    )?)
                 }
             }
         };
-        Ok(Frame { data, elem_size, len, grid })
+        Ok(Blosc2Frame { data, elem_size, len, grid })
     }
 
     /// Bytes of the array.
@@ -118,8 +120,8 @@ impl<'a> Frame<'a> {
     /// Decodes into memory of the array's length.
     pub(super) fn decode(&self, out: &mut [u8]) -> Result<(), FilterError> {
         let chunk = match &self.data {
-            Data::Special(special) => return special.fill(self.elem_size, out),
-            Data::Chunk(chunk) => chunk,
+            FrameData::Special(special) => return special.fill(self.elem_size, out),
+            FrameData::Chunk(chunk) => chunk,
         };
         let Some(grid) = &self.grid else {
             if chunk.len != out.len() {
@@ -163,9 +165,9 @@ fn offset(index: &[u8]) -> Result<u64, FilterError> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-impl Grid {
+impl BlockGrid {
     /// From the metalayer `b2nd`; none if there is none.
-    fn read(header: &[u8]) -> Result<Option<Grid>, FilterError> {
+    fn read(header: &[u8]) -> Result<Option<BlockGrid>, FilterError> {
         let early = || damaged(FIXED, "the metalayers end early");
         // 93, cd and two bytes, de and how many.
         let n_layers = u16::from_be_bytes(field(header, FIXED + 4, 0xde)?);
@@ -178,13 +180,13 @@ impl Grid {
             if name == b"b2nd" {
                 let layer_len = u32::from_be_bytes(field(header, place, 0xc6)?) as usize;
                 let layer = header.get(place + 5..).and_then(|rest| rest.get(..layer_len));
-                return Grid::parse(layer.ok_or_else(early)?).map(Some);
+                return BlockGrid::parse(layer.ok_or_else(early)?).map(Some);
             }
         }
         Ok(None)
     }
 
-    fn parse(layer: &[u8]) -> Result<Grid, FilterError> {
+    fn parse(layer: &[u8]) -> Result<BlockGrid, FilterError> {
         type Lengths = Result<Vec<usize>, FilterError>;
         let wrong = || damaged(FIXED, "no dimensions that a chunk can have");
         let n_dims = usize::from(*layer.get(2).ok_or_else(wrong)?);
@@ -198,7 +200,7 @@ impl Grid {
         let chunk = (0..n_dims).map(|i| int32(layer, first + i * step)).collect::<Lengths>()?;
         let first = first + n_dims * 5 + 1;
         let block = (0..n_dims).map(|i| int32(layer, first + i * step)).collect::<Lengths>()?;
-        let grid = Grid { array, block };
+        let grid = BlockGrid { array, block };
         if grid.array != chunk {
             return Err(damaged(FIXED, "an array that is not its one chunk"));
         }
@@ -253,15 +255,19 @@ impl Grid {
 }
 
 /// Appends a frame with one chunk and no metalayers.
-pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+pub(super) fn encode(
+    encoding: &Blosc2Encoding,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
     const HEADER: usize = FIXED + 10;
     const TRAILER: usize = 35;
     let mut chunk = Vec::new();
-    chunk::encode(plan, raw, &mut chunk)?;
+    chunk::encode(encoding, raw, &mut chunk)?;
     let index_len = chunk::HEADER + 8;
     let frame_len = HEADER + chunk.len() + index_len + TRAILER;
-    let elem_size = u32::from(plan.elem_size);
-    let block = plan.block(raw.len());
+    let elem_size = u32::from(encoding.elem_size);
+    let block = encoding.block(raw.len());
 
     out.push(0x9e);
     out.extend_from_slice(MAGIC);
@@ -276,14 +282,14 @@ pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), F
     int32(out, HEADER as u32);
     int64(out, 0xcf, frame_len);
     // Version 2 with offsets of 64 bits; contiguous; codec and level; how blocks are split.
-    out.extend_from_slice(&[0xa4, 0x12, 0, plan.codec | (plan.level as u8) << 4, 2]);
+    out.extend_from_slice(&[0xa4, 0x12, 0, encoding.codec | (encoding.level as u8) << 4, 2]);
     int64(out, 0xd3, raw.len());
     int64(out, 0xd3, chunk.len());
     int32(out, elem_size);
     int32(out, block as u32);
     int32(out, raw.len() as u32);
     out.extend_from_slice(&[0xd1, 0, 1, 0xd1, 0, 1, 0xc2, 0xd8, 6]);
-    out.extend_from_slice(&[0, 0, 0, 0, 0, plan.filter, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&[0, 0, 0, 0, 0, encoding.filter, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     out.extend_from_slice(&[0x93, 0xcd, 0, 6, 0xde, 0, 0, 0xdc, 0, 0]);
     out.extend_from_slice(&chunk);
     // The offsets: 0 for the one chunk, in a chunk that is not compressed.
@@ -299,12 +305,12 @@ pub(super) fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), F
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, Grid, Plan, encode};
-    use crate::filter::blosc::Format;
+    use super::{BlockGrid, Blosc2Encoding, Blosc2Frame, encode};
+    use crate::filter::blosc::BloscCodec;
     use proptest::prelude::*;
 
     /// The array's elements in their blocks, in order; what sticks out is 0xee.
-    fn blocks(grid: &Grid) -> Vec<Vec<u8>> {
+    fn blocks(grid: &BlockGrid) -> Vec<Vec<u8>> {
         let counts = grid.blocks();
         let n_blocks: usize = counts.iter().product();
         let block_len: usize = grid.block.iter().product();
@@ -344,7 +350,7 @@ mod tests {
         ) {
             let array = dims.iter().map(|dim| dim.0).collect();
             let block = dims.iter().map(|dim| dim.1.min(dim.0)).collect();
-            let grid = Grid { array, block };
+            let grid = BlockGrid { array, block };
             let n_elems: usize = grid.array.iter().product();
             let mut out = vec![0x55; n_elems * 2];
             for (index, block) in blocks(&grid).iter().enumerate() {
@@ -359,13 +365,14 @@ mod tests {
     fn chunks_of_several_blocks_and_odd_tails() {
         let raw: Vec<u8> = (0..700_001u32).map(|i| (i / 7 % 251) as u8).collect();
         for (elem_size, filter) in [(1, 0), (4, 1), (8, 2), (24, 1), (3, 2)] {
-            for format in [Format::BloscLz, Format::Lz4, Format::Zlib, Format::Zstd] {
-                let plan = Plan { elem_size, level: 3, filter, format, codec: 0 };
+            for format in [BloscCodec::BloscLz, BloscCodec::Lz4, BloscCodec::Zlib, BloscCodec::Zstd]
+            {
+                let encoding = Blosc2Encoding { elem_size, level: 3, filter, format, codec: 0 };
                 let mut stored = Vec::new();
-                encode(&plan, &raw, &mut stored).unwrap();
+                encode(&encoding, &raw, &mut stored).unwrap();
                 assert!(stored.len() < raw.len());
                 let mut out = vec![0x55; raw.len()];
-                Frame::read(&stored).unwrap().decode(&mut out).unwrap();
+                Blosc2Frame::read(&stored).unwrap().decode(&mut out).unwrap();
                 assert!(out == raw, "{elem_size} {filter} {format:?}");
             }
         }

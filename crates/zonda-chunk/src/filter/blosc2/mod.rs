@@ -13,9 +13,9 @@
 mod chunk;
 mod frame;
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, blosc::Format, memory, reserve};
-use chunk::Plan;
-use frame::Frame;
+use super::{ChunkShape, Filter, FilterError, FilterSpec, blosc::BloscCodec, memory, reserve};
+use chunk::Blosc2Encoding;
+use frame::Blosc2Frame;
 
 const NAME: &str = "blosc2";
 
@@ -48,14 +48,14 @@ impl Filter for Blosc2 {
     }
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
-        let frame = Frame::read(stored)?;
+        let frame = Blosc2Frame::read(stored)?;
         memory::check_len(NAME, frame.len()?, most)?;
         memory::zeroed(NAME, out, frame.len()?)?;
         frame.decode(out)
     }
 
     fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
-        let frame = Frame::read(stored)?;
+        let frame = Blosc2Frame::read(stored)?;
         let got = frame.len()?;
         if got != out.len() {
             return Err(FilterError::WrongLength { filter: NAME, got, expected: out.len() });
@@ -66,10 +66,10 @@ impl Filter for Blosc2 {
     fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
         let bad = |index, value| FilterError::BadParameter { filter: NAME, index, value };
         let format = match self.codec {
-            0 => Format::BloscLz,
-            1 | 2 => Format::Lz4,
-            4 => Format::Zlib,
-            5 => Format::Zstd,
+            0 => BloscCodec::BloscLz,
+            1 | 2 => BloscCodec::Lz4,
+            4 => BloscCodec::Zlib,
+            5 => BloscCodec::Zstd,
             other => return Err(bad(6, other)),
         };
         if self.level > 9 {
@@ -81,7 +81,7 @@ impl Filter for Blosc2 {
         if self.level == 0 {
             return Ok(false);
         }
-        let plan = Plan {
+        let encoding = Blosc2Encoding {
             // More than its byte can say: bytes.
             elem_size: u8::try_from(self.elem_size.max(1)).unwrap_or(1),
             level: self.level,
@@ -91,7 +91,7 @@ impl Filter for Blosc2 {
             codec: self.codec as u8,
         };
         reserve(NAME, out, raw.len())?;
-        frame::encode(&plan, raw, out)?;
+        frame::encode(&encoding, raw, out)?;
         Ok(out.len() < raw.len())
     }
 }

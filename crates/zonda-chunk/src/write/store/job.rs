@@ -9,6 +9,7 @@ use super::super::put_part::PutPart;
 use super::super::spill::{self, Spills};
 use super::super::writer_array::WriterArray;
 use crate::ChunkError;
+use crate::row_reader::RowBuffers;
 use crate::selection::Coords;
 use crate::stored::lengthen;
 use crate::table::ChunkAt;
@@ -105,7 +106,8 @@ impl<'a> StoreJob<'a> {
         (bytes.len() == self.array.chunk_bytes).then_some(bytes)
     }
 
-    pub(super) fn filter(
+    /// The bytes to be written: those in memory where they are that already, else made in `spare`.
+    pub(super) fn encoded(
         &self,
         buffers: &mut WorkerBuffers,
         spare: Option<Vec<u8>>,
@@ -114,41 +116,59 @@ impl<'a> StoreJob<'a> {
             let converted = Converted::default();
             return Ok(EncodedChunk { bytes: EncodedBytes::Borrowed(bytes), mask: 0, converted });
         }
-        let WorkerBuffers { rows: lent, filter, .. } = buffers;
+        match self.array.is_unfiltered(&self.key) {
+            true => self.assembled(&mut buffers.rows.block, spare),
+            false => self.filtered(buffers, spare),
+        }
+    }
+
+    /// An unfiltered chunk that does not lie in memory as it is to be written.
+    fn assembled(
+        &self,
+        block: &mut Vec<u8>,
+        spare: Option<Vec<u8>>,
+    ) -> Result<EncodedChunk<'a>, ChunkError> {
+        let memory = || memory(spare, self.array.chunk_bytes);
+        let mut converted = Converted::default();
+        let bytes = match &self.bytes {
+            ChunkSource::Ready(bytes) => EncodedBytes::Borrowed(bytes),
+            ChunkSource::Spilled(spills, slot) => {
+                let mut bytes = memory()?;
+                spills.read(&self.key, *slot, &mut bytes)?;
+                EncodedBytes::Fetched(bytes)
+            }
+            ChunkSource::Put(part, source) => {
+                let mut bytes = memory()?;
+                converted = self.array.gather(part, source, &mut bytes, block);
+                EncodedBytes::Owned(bytes)
+            }
+        };
+        Ok(EncodedChunk { bytes, mask: 0, converted })
+    }
+
+    /// A chunk as its filters encode it.
+    fn filtered(
+        &self,
+        buffers: &mut WorkerBuffers,
+        spare: Option<Vec<u8>>,
+    ) -> Result<EncodedChunk<'a>, ChunkError> {
+        let WorkerBuffers { rows: RowBuffers { stored, block }, filter, .. } = buffers;
         let array = self.array;
         let mut converted = Converted::default();
         let raw: &[u8] = match &self.bytes {
             ChunkSource::Ready(bytes) => bytes,
-            ChunkSource::Spilled(spills, slot) if array.is_unfiltered(&self.key) => {
-                let mut bytes = memory(spare, array.chunk_bytes)?;
-                spills.read(&self.key, *slot, &mut bytes)?;
-                return Ok(EncodedChunk {
-                    bytes: EncodedBytes::Fetched(bytes),
-                    mask: 0,
-                    converted,
-                });
-            }
             ChunkSource::Spilled(spills, slot) => {
-                lengthen(&mut lent.stored, array.chunk_bytes)?;
-                let chunk = &mut lent.stored[..array.chunk_bytes];
+                lengthen(stored, array.chunk_bytes)?;
+                let chunk = &mut stored[..array.chunk_bytes];
                 spills.read(&self.key, *slot, chunk)?;
                 chunk
             }
             ChunkSource::Put(part, source) => match self.run_of(part, source) {
                 Some(bytes) => bytes,
-                None if array.is_unfiltered(&self.key) => {
-                    let mut bytes = memory(spare, array.chunk_bytes)?;
-                    converted = array.gather(part, source, &mut bytes, &mut lent.block);
-                    return Ok(EncodedChunk {
-                        bytes: EncodedBytes::Owned(bytes),
-                        mask: 0,
-                        converted,
-                    });
-                }
                 None => {
-                    lengthen(&mut lent.stored, array.chunk_bytes)?;
-                    let chunk = &mut lent.stored[..array.chunk_bytes];
-                    converted = array.gather(part, source, chunk, &mut lent.block);
+                    lengthen(stored, array.chunk_bytes)?;
+                    let chunk = &mut stored[..array.chunk_bytes];
+                    converted = array.gather(part, source, chunk, block);
                     chunk
                 }
             },

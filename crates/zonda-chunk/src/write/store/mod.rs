@@ -97,7 +97,7 @@ pub(crate) fn run(
         largest,
         state: Mutex::ranked(
             Rank::Put,
-            QueueState { spare: std::mem::take(spare), ..QueueState::default() },
+            StoreQueueState { spare: std::mem::take(spare), ..StoreQueueState::default() },
         ),
         ready: Condvar::new(),
         room: Condvar::new(),
@@ -117,7 +117,7 @@ struct StoreQueue<'a> {
     threads: usize,
     /// Bytes of the largest chunk.
     largest: usize,
-    state: Mutex<QueueState<'a>>,
+    state: Mutex<StoreQueueState<'a>>,
     /// The first chunk is ready, and the caller waits for it.
     ready: Condvar,
     /// There is room, and threads wait for it.
@@ -125,7 +125,7 @@ struct StoreQueue<'a> {
 }
 
 #[derive(Default)]
-struct QueueState<'a> {
+struct StoreQueueState<'a> {
     /// The first that is not taken to be written, and the first that is not claimed.
     begin: usize,
     next: usize,
@@ -157,7 +157,7 @@ struct EncodeClaim<'q, 'a> {
 }
 
 impl<'a> StoreQueue<'a> {
-    fn lock(&self) -> MutexGuard<'_, QueueState<'a>> {
+    fn lock(&self) -> MutexGuard<'_, StoreQueueState<'a>> {
         self.state.lock()
     }
 
@@ -179,7 +179,7 @@ impl<'a> StoreQueue<'a> {
             };
             drop(state);
             match claim {
-                Some(claim) => claim.filter(&mut buffers),
+                Some(claim) => claim.encode(&mut buffers),
                 None => break,
             }
         }
@@ -187,7 +187,7 @@ impl<'a> StoreQueue<'a> {
     }
 
     /// Takes chunks to be filtered, if there is room.
-    fn claim(&self, state: &mut QueueState<'a>) -> Option<EncodeClaim<'_, 'a>> {
+    fn claim(&self, state: &mut StoreQueueState<'a>) -> Option<EncodeClaim<'_, 'a>> {
         let first = state.next;
         let (mut taken, mut spare, mut results) = (0, Vec::new(), SmallVec::new());
         while let Some(job) = self.jobs.get(state.next) {
@@ -229,7 +229,7 @@ impl<'a> StoreQueue<'a> {
                 used = writing.write(&self.jobs[first..first + n], taken);
             } else if let Some(claim) = self.claim(&mut state) {
                 drop(state);
-                claim.filter(&mut buffers);
+                claim.encode(&mut buffers);
             } else if n > 0 {
                 let first = state.begin;
                 let taken = self.take(&mut state, n);
@@ -256,7 +256,7 @@ impl<'a> StoreQueue<'a> {
     /// Takes the first `n` chunks, which are ready.
     fn take(
         &self,
-        state: &mut QueueState<'a>,
+        state: &mut StoreQueueState<'a>,
         n: usize,
     ) -> Vec<Result<EncodedChunk<'a>, ChunkError>> {
         let mut taken = Vec::with_capacity(n);
@@ -276,7 +276,7 @@ impl<'a> StoreQueue<'a> {
     }
 }
 
-impl QueueState<'_> {
+impl StoreQueueState<'_> {
     /// How many chunks from the first on are ready, and their bytes in the storage.
     fn ready(&self) -> (usize, usize) {
         let done = self.slots.iter().map_while(|slot| match slot {
@@ -289,10 +289,10 @@ impl QueueState<'_> {
 }
 
 impl EncodeClaim<'_, '_> {
-    fn filter(mut self, buffers: &mut WorkerBuffers) {
+    fn encode(mut self, buffers: &mut WorkerBuffers) {
         for index in self.range.clone() {
             let spare = self.spare.pop();
-            self.results.push(self.queue.jobs[index].filter(buffers, spare));
+            self.results.push(self.queue.jobs[index].encoded(buffers, spare));
         }
     }
 }

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use zonda_cdl::{Dialect, Fault, NetCdfKind, Nowhere, Schema, Source, parse, stream};
 
 use options::{NcgenOptions, NcgenOutput, NcgenRefusal, ProgramLanguage, usage};
-use write::{FileOptions, write_file};
+use write::{OutputFile, write_file};
 
 /// `ncgen`
 pub(super) fn run(args: &[OsString]) -> ExitCode {
@@ -100,7 +100,7 @@ fn make(program: &str, options: &NcgenOptions, source: &Source) -> Result<(), Nc
     match options.output {
         NcgenOutput::Nothing => Ok(stream(source, &mut schema, &mut Nowhere)?),
         NcgenOutput::File => {
-            let file_options = FileOptions {
+            let file_options = OutputFile {
                 target: &target,
                 text: options.input.as_deref().unwrap_or(Path::new("-")),
                 kind,

@@ -15,7 +15,7 @@ use zonda_cdl::{
 };
 
 /// What file to write.
-pub(super) struct FileOptions<'a> {
+pub(super) struct OutputFile<'a> {
     pub(super) target: &'a Path,
     /// The path of the text, which must not be overwritten.
     pub(super) text: &'a Path,
@@ -32,7 +32,7 @@ const STRING: i32 = zonda::NC_STRING;
 pub(super) fn write_file(
     source: &Source,
     schema: &mut Schema,
-    options: &FileOptions<'_>,
+    options: &OutputFile<'_>,
     warn: &dyn Fn(&Fault),
 ) -> Result<(), Fault> {
     let temporary = Temporary::beside(options.target, options.text, true);
@@ -80,7 +80,7 @@ fn format(kind: NetCdfKind) -> Format {
 
 struct FileWriter<'a> {
     dataset: Dataset,
-    options: &'a FileOptions<'a>,
+    options: &'a OutputFile<'a>,
     warn: &'a dyn Fn(&Fault),
     /// Ids in the file, by the numbers in the schema.
     groups: Vec<GroupId>,

@@ -51,7 +51,7 @@ const FLETCHER32: u32 = 3;
 pub(super) fn format(text: &str) -> ParseResult<Format> {
     let found = KINDS.iter().find(|(name, _)| *name == text.to_ascii_lowercase());
     let found = found.map(|(_, format)| *format).or_else(|| zonda::format_named(text));
-    found.ok_or_else(|| format!("{} is meant", kinds()))
+    found.ok_or_else(|| format!("expected {}", kinds()))
 }
 
 /// The kinds that can be created, as a list in words.
@@ -69,17 +69,17 @@ pub(super) fn kinds() -> String {
 
 /// `512M` and the like; without a letter bytes.
 pub(super) fn bytes(text: &str) -> ParseResult<u64> {
-    let meant = || "a number of bytes is meant, such as 512M".to_owned();
+    let expected = || "expected a number of bytes, such as 512M".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" | "kb" | "kib" => 1u64 << 10,
         "m" | "mb" | "mib" => 1 << 20,
         "g" | "gb" | "gib" => 1 << 30,
-        _ => return Err(meant()),
+        _ => return Err(expected()),
     };
-    let number: u64 = digits.parse().map_err(|_| meant())?;
-    number.checked_mul(unit).filter(|&bytes| bytes > 0).ok_or_else(meant)
+    let number: u64 = digits.parse().map_err(|_| expected())?;
+    number.checked_mul(unit).filter(|&bytes| bytes > 0).ok_or_else(expected)
 }
 
 /// Splits `VAR,VAR:TEXT` into names and text; without a colon all of it is text.
@@ -97,12 +97,12 @@ pub(super) fn patterns(text: &str) -> Vec<Pattern> {
 
 /// `time/1,lat/180` or `temp:time/1`.
 pub(super) fn chunks(text: &str) -> ParseResult<Vec<ChunkRule>> {
-    let meant = || "[VAR:]DIM/N,... is meant, such as time/1,lat/180".to_owned();
+    let expected = || "expected [VAR:]DIM/N,..., such as time/1,lat/180".to_owned();
     let (vars, sizes) = with_vars(text);
     let size = |part: &str| {
-        let (dim, n) = part.rsplit_once('/').ok_or_else(meant)?;
-        let n = if n.is_empty() { 0 } else { n.parse().map_err(|_| meant())? };
-        if dim.is_empty() { Err(meant()) } else { Ok((dim.as_bytes().to_vec(), n)) }
+        let (dim, n) = part.rsplit_once('/').ok_or_else(expected)?;
+        let n = if n.is_empty() { 0 } else { n.parse().map_err(|_| expected())? };
+        if dim.is_empty() { Err(expected()) } else { Ok((dim.as_bytes().to_vec(), n)) }
     };
     let sizes = sizes.split(',').map(size).collect::<ParseResult<Vec<_>>>()?;
     if vars.is_empty() {
@@ -138,7 +138,7 @@ fn filter(text: &str) -> ParseResult<FilterSpec> {
         text_number
             .parse()
             .or_else(|_| signed())
-            .map_err(|_| format!("{text:?} is no parameter of a filter: an integer is meant"))
+            .map_err(|_| format!("{text:?} is no parameter of a filter: expected an integer"))
     };
     let mut params = parts.map(number).collect::<ParseResult<Vec<u32>>>()?;
     if let (Some((.., default)), true) = (known, params.is_empty()) {
@@ -150,7 +150,7 @@ fn filter(text: &str) -> ParseResult<FilterSpec> {
         && !range.contains(&level)
     {
         let (least, most) = (range.start(), range.end());
-        return Err(format!("{text:?}: a level from {least} to {most} is meant, not {level}"));
+        return Err(format!("{text:?}: expected a level from {least} to {most}, not {level}"));
     }
     Ok(builtin(id, params))
 }
@@ -162,22 +162,22 @@ pub(super) fn builtin(id: u32, params: Vec<u32>) -> FilterSpec {
 
 /// `granular,3` or `T,S:bitround,9`, `T:none`.
 pub(super) fn quantize(text: &str) -> ParseResult<QuantizeRule> {
-    let meant = || {
-        "[VAR,...:]MODE,N is meant: bitgroom or granular and decimal digits, bitround and bits, or none"
+    let expected = || {
+        "expected [VAR,...:]MODE,N: bitgroom or granular and decimal digits, bitround and bits, or none"
             .to_owned()
     };
     let (vars, how) = with_vars(text);
     if how == "none" {
         return Ok(QuantizeRule { vars, quantize: None });
     }
-    let (mode, kept) = how.split_once(',').ok_or_else(meant)?;
+    let (mode, kept) = how.split_once(',').ok_or_else(expected)?;
     let mode = match mode.to_ascii_lowercase().as_str() {
         "bitgroom" => QuantizeMode::BitGroom,
         "granular" | "granularbr" => QuantizeMode::GranularBitRound,
         "bitround" => QuantizeMode::BitRound,
-        _ => return Err(meant()),
+        _ => return Err(expected()),
     };
-    let kept = kept.trim().parse().ok().filter(|&kept| kept > 0).ok_or_else(meant)?;
+    let kept = kept.trim().parse().ok().filter(|&kept| kept > 0).ok_or_else(expected)?;
     Ok(QuantizeRule { vars, quantize: Some(Quantize { mode, kept }) })
 }
 
@@ -189,8 +189,8 @@ mod tests {
     fn kinds_and_sizes() {
         assert_eq!(format("netCDF4"), Ok(Format::NetCdf4));
         assert_eq!(format("64-bit offset"), Ok(Format::Cdf2));
-        let meant = "classic, 64bit-offset, cdf5, netcdf4, netcdf4-classic or npy is meant";
-        assert_eq!(format("hdf4"), Err(meant.to_owned()));
+        let expected = "expected classic, 64bit-offset, cdf5, netcdf4, netcdf4-classic or npy";
+        assert_eq!(format("hdf4"), Err(expected.to_owned()));
         for made in zonda::formats_made() {
             let named =
                 kinds().replace(" or ", ", ").split(", ").any(|kind| format(kind) == Ok(made));

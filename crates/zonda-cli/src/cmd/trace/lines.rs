@@ -152,8 +152,8 @@ impl LineTrace {
                 let shown: String = line.chars().take(60).collect();
                 let shown = shown.escape_debug();
                 return Err(format!(
-                    "line {number}: not of a trace: `{shown}`; seconds, event#N, operation, offset, \
-                     bytes, microseconds and outcome are meant"
+                    "line {number}: expected seconds, event#N, operation, offset, bytes, microseconds and \
+                     outcome, found `{shown}`"
                 ));
             }
         }
@@ -303,7 +303,10 @@ mod tests {
     fn a_bad_line_is_named() {
         let error =
             LineTrace::read("0.0 event#1 read 0 8 1.0 8\n\n# x\noops\n".as_bytes()).unwrap_err();
-        assert!(error.starts_with("line 4: not of a trace: `oops`"), "{error}");
+        assert!(
+            error.starts_with("line 4: expected ") && error.ends_with("found `oops`"),
+            "{error}"
+        );
         let error = LineTrace::read(&b"\xff\xfe\x00"[..]).unwrap_err();
         assert!(error.starts_with("line 1: "), "{error}");
         assert!(LineTrace::read(&b""[..]).unwrap().layers.is_empty());

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use crate::tuning::REPLAYED_ACCESSES;
 use zonda_trace::Kind;
-use zonda_trace::decode::{DecodeError, Decoder, Event, Names, Step};
+use zonda_trace::decode::{DecodeError, Decoder, RecordedEvent, TraceNames, TraceStep};
 
 /// An operation on a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct TracedAccess {
 
 /// One opening of a file.
 #[derive(Debug, Clone)]
-pub(super) struct TracedOpening {
+pub(super) struct RecordedOpening {
     /// Index in [`Accesses::paths`].
     pub(super) path: usize,
     /// Bytes of the file when it was opened.
@@ -54,7 +54,7 @@ pub(super) struct TracedOpening {
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     pub(super) paths: Vec<String>,
-    pub(super) openings: Vec<TracedOpening>,
+    pub(super) openings: Vec<RecordedOpening>,
     pub(super) all: Vec<TracedAccess>,
     pub(super) more: Vec<(u64, u64)>,
     /// Whether accesses were left out because there were too many.
@@ -67,7 +67,7 @@ pub(super) struct Accesses {
 
 /// What reading a trace needs besides what it found.
 #[derive(Default)]
-struct TraceState {
+struct AccessScan {
     paths: HashMap<String, usize>,
     /// By the number that an opening has in the process that is read.
     openings: HashMap<u32, usize>,
@@ -82,22 +82,22 @@ impl Accesses {
     /// Where it is not a trace.
     pub(super) fn read(input: impl Read, most_bytes: u64) -> Result<Accesses, DecodeError> {
         let mut found = Accesses::default();
-        let mut state = TraceState::default();
+        let mut state = AccessScan::default();
         let mut decoder = Decoder::new(input);
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<RecordedEvent> = Vec::new();
         // Index of the first access of the process that is read.
         let mut first = 0;
         loop {
             match decoder.step()? {
                 None => break,
-                Some(Step::Process(_)) => {
+                Some(TraceStep::Process(_)) => {
                     found.order(first);
                     first = found.all.len();
                     state.openings.clear();
                     state.last.clear();
                     continue;
                 }
-                Some(Step::Events(block)) => {
+                Some(TraceStep::Events(block)) => {
                     events.clear();
                     events.extend_from_slice(block);
                 }
@@ -116,7 +116,7 @@ impl Accesses {
     }
 
     /// Adds an event, if it is an operation on the uppermost layer of a stack.
-    fn add(&mut self, event: &Event, names: &Names, state: &mut TraceState) {
+    fn add(&mut self, event: &RecordedEvent, names: &TraceNames, state: &mut AccessScan) {
         let Some((kind, what)) = event.kind.and_then(|kind| Some((kind, what(kind)?))) else {
             state.last.remove(&event.thread);
             return;
@@ -134,7 +134,7 @@ impl Accesses {
             let path = names.file(event.file).unwrap_or("").to_owned();
             let n_paths = state.paths.len();
             let path = *state.paths.entry(path).or_insert(n_paths);
-            self.openings.push(TracedOpening { path, len: 0, writes: false });
+            self.openings.push(RecordedOpening { path, len: 0, writes: false });
             self.openings.len() - 1
         });
         if self.all.len() >= REPLAYED_ACCESSES {
@@ -145,7 +145,7 @@ impl Accesses {
         state.last.insert(event.thread, self.all.len() - 1);
     }
 
-    fn push(&mut self, opening: usize, what: AccessKind, event: &Event) {
+    fn push(&mut self, opening: usize, what: AccessKind, event: &RecordedEvent) {
         match what {
             AccessKind::Open => self.openings[opening].len = event.bytes,
             AccessKind::Write | AccessKind::Fill | AccessKind::SetLen => {
@@ -170,7 +170,7 @@ impl Accesses {
     }
 
     /// Adds a range to the call at `index`.
-    fn extend(&mut self, index: usize, event: &Event) {
+    fn extend(&mut self, index: usize, event: &RecordedEvent) {
         let end = self.more.len();
         if self.more.len() >= REPLAYED_ACCESSES {
             self.cut = true;

@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
     /// Index along a dimension, from 0; negative ones count from the end, -1 being the last
     #[arg(long, value_name = "DIM=INDEX", value_parser = at, allow_hyphen_values = true)]
-    at: Vec<At>,
+    at: Vec<DimIndex>,
 
     /// Colours with their middle at zero, for values of both signs
     #[arg(long)]
@@ -61,16 +61,16 @@ pub(crate) struct Args {
 
 /// An index along a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct At {
+struct DimIndex {
     dim: String,
     index: i64,
 }
 
-fn at(text: &str) -> std::result::Result<At, String> {
-    let meant = || "DIM=INDEX is meant, such as time=-1".to_owned();
-    let (dim, index) = text.rsplit_once('=').ok_or_else(meant)?;
-    let index = index.parse().map_err(|_| meant())?;
-    if dim.is_empty() { Err(meant()) } else { Ok(At { dim: dim.to_owned(), index }) }
+fn at(text: &str) -> std::result::Result<DimIndex, String> {
+    let expected = || "expected DIM=INDEX, such as time=-1".to_owned();
+    let (dim, index) = text.rsplit_once('=').ok_or_else(expected)?;
+    let index = index.parse().map_err(|_| expected())?;
+    if dim.is_empty() { Err(expected()) } else { Ok(DimIndex { dim: dim.to_owned(), index }) }
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn indices() {
-        assert_eq!(at("time=-1"), Ok(At { dim: "time".to_owned(), index: -1 }));
-        assert_eq!(at("a=b=3"), Ok(At { dim: "a=b".to_owned(), index: 3 }));
+        assert_eq!(at("time=-1"), Ok(DimIndex { dim: "time".to_owned(), index: -1 }));
+        assert_eq!(at("a=b=3"), Ok(DimIndex { dim: "a=b".to_owned(), index: 3 }));
         for wrong in ["time", "time=", "=3", "time=x", ""] {
             assert!(at(wrong).is_err(), "{wrong}");
         }

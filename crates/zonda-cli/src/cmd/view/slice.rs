@@ -8,7 +8,7 @@ use zonda_cf::times::Dates;
 use zonda_cf::values::{Decoder, Unused};
 use zonda_plot::AxisKind;
 
-use super::At;
+use super::DimIndex;
 use super::decode::{decoder, text};
 use crate::cdl::types::outward;
 use crate::failure::{CommandFailure, Result};
@@ -64,7 +64,7 @@ struct SlicedDim {
 }
 
 impl Slice {
-    pub(super) fn read(file: &Dataset, name: &str, at: &[At]) -> Result<Slice> {
+    pub(super) fn read(file: &Dataset, name: &str, at: &[DimIndex]) -> Result<Slice> {
         let (id, ty, mut dims) = variable(file, name)?;
         for at in at {
             place(&mut dims, at, name)?;
@@ -292,7 +292,7 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<SlicedDi
 }
 
 /// Notes an index that was asked for in its dimension.
-fn place(dims: &mut [SlicedDim], at: &At, variable: &str) -> Result<()> {
+fn place(dims: &mut [SlicedDim], at: &DimIndex, variable: &str) -> Result<()> {
     let known = dims.iter().map(|dim| dim.name.as_str()).collect::<Vec<_>>().join(", ");
     let Some(dim) = dims.iter_mut().find(|dim| dim.name == at.dim) else {
         let has = if known.is_empty() { "none".to_owned() } else { known };

@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-use super::super::grid::Numbers;
+use super::super::grid::DimValues;
 use super::node::{NodeEntries, StoredEntries, WriteLink, WriteNode};
 use super::node_loader::NodeLoader;
 use super::{ChunkTree, NAME};
@@ -214,7 +214,7 @@ impl TreeWriter<'_, '_, '_> {
         }
         let NodeEntries::Inner(children) = &node.body else { return Ok(()) };
         let below = level.saturating_sub(1);
-        let mut after_it = Numbers::new();
+        let mut after_it = DimValues::new();
         for (i, link) in children.iter().enumerate() {
             let next = i.saturating_add(1);
             let is_last = !node.keys.read(&loader.packing, next, &mut after_it);
@@ -312,7 +312,7 @@ impl TreeWriter<'_, '_, '_> {
         is_end: bool,
         writer: &mut Writer,
     ) -> Result<()> {
-        let mut key = Numbers::new();
+        let mut key = DimValues::new();
         for i in 0..node.len() {
             node.keys.read(&self.loader.packing, i, &mut key);
             let addr = match &node.body {

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::grid::Numbers;
+use super::super::grid::DimValues;
 use crate::tuning::{CACHE_LINE_KEYS, SLOWEST_COORD_BITS};
 
 /// How many bits of a number each coordinate has.
@@ -59,7 +59,7 @@ impl KeyPacking {
         SearchKey { coords, packed: Some(packed), is_behind: false }
     }
 
-    fn unpack(&self, mut packed: u64, out: &mut Numbers) {
+    fn unpack(&self, mut packed: u64, out: &mut DimValues) {
         out.resize(self.rank(), 0);
         for (out, &width) in out.iter_mut().zip(&self.widths).rev() {
             let width = u32::from(width);
@@ -88,7 +88,7 @@ impl NodeKeys {
 
     /// Reads key `i` into `out`; `false` where there are not so many.
     #[inline]
-    pub(super) fn read(&self, packing: &KeyPacking, i: usize, out: &mut Numbers) -> bool {
+    pub(super) fn read(&self, packing: &KeyPacking, i: usize, out: &mut DimValues) -> bool {
         if self.is_packed {
             self.list.get(i).map(|&packed| packing.unpack(packed, out)).is_some()
         } else {
@@ -109,7 +109,7 @@ impl NodeKeys {
             let before = before(&self.list, packed);
             return (before, self.list.get(before) == Some(&packed));
         }
-        let mut key = Numbers::new();
+        let mut key = DimValues::new();
         let (mut low, mut high) = (0, self.list.len().checked_div(self.step(packing)).unwrap_or(0));
         while low < high {
             let mid = usize::midpoint(low, high);
@@ -183,7 +183,7 @@ impl NodeKeys {
     #[cold]
     fn spread(&mut self, packing: &KeyPacking) {
         let packed = std::mem::take(&mut self.list);
-        let mut key = Numbers::new();
+        let mut key = DimValues::new();
         for packed in packed {
             packing.unpack(packed, &mut key);
             self.list.extend_from_slice(&key);
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     fn all(keys: &NodeKeys, packing: &KeyPacking) -> Vec<Vec<u64>> {
-        let mut key = Numbers::new();
+        let mut key = DimValues::new();
         let read = |i| keys.read(packing, i, &mut key).then(|| key.to_vec());
         (0..).map_while(read).collect()
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::chunk_btree::read_nodes;
-use super::super::grid::Numbers;
+use super::super::grid::DimValues;
 use super::NAME;
 use super::keys::{KeyPacking, NodeKeys};
 use super::node::{ChunkEntry, NodeEntries, StoredEntries, WriteLink, WriteNode};
@@ -21,7 +21,7 @@ const FAR: u64 = 1 << 62;
 pub(super) struct NodeLoader {
     file: Arc<File>,
     /// Shape of a chunk in elements.
-    chunk: Numbers,
+    chunk: DimValues,
     pub(super) packing: KeyPacking,
     pub(super) elem_size: u32,
     chunk_bytes: u32,
@@ -55,7 +55,7 @@ impl NodeLoader {
         let shape = NodeShape { node_type: NodeType::Chunk, sizes: file.sizes(), key_len, most };
         Ok(NodeLoader {
             file: Arc::clone(file),
-            chunk: Numbers::from_slice(chunk),
+            chunk: DimValues::from_slice(chunk),
             packing: KeyPacking::new(chunk.len()),
             elem_size,
             chunk_bytes,
@@ -72,7 +72,7 @@ impl NodeLoader {
 
     /// A key behind all chunks that there can be: each of its words is no less than that of any
     /// chunk.
-    pub(super) fn far(&self) -> Numbers {
+    pub(super) fn far(&self) -> DimValues {
         self.chunk.iter().map(|&dim| FAR.checked_div(dim).unwrap_or(0)).collect()
     }
 
@@ -169,12 +169,12 @@ impl NodeLoader {
     }
 
     /// The last keys of a node and of those below it at its last side.
-    pub(super) fn last_keys(&self, child: &WriteLink, level: u8) -> Result<Vec<Numbers>> {
+    pub(super) fn last_keys(&self, child: &WriteLink, level: u8) -> Result<Vec<DimValues>> {
         let mut out = Vec::new();
         let (mut child, mut level) = (child, level);
         loop {
             let node = self.node(child, level)?;
-            let mut key = Numbers::new();
+            let mut key = DimValues::new();
             if node.keys.read(&self.packing, node.len().wrapping_sub(1), &mut key) {
                 out.push(key);
             }
@@ -187,14 +187,14 @@ impl NodeLoader {
     }
 
     /// The root, its level, and the bound behind its last chunk.
-    pub(super) fn read_root(&self, addr: FileAddr) -> Result<(WriteLink, u8, Numbers)> {
+    pub(super) fn read_root(&self, addr: FileAddr) -> Result<(WriteLink, u8, DimValues)> {
         let bytes = self.file.read_up_to(NAME, addr, self.shape.node_len())?;
         let node = self.parse(addr, bytes, None)?;
         let level = node.level();
         if usize::from(level) > self.file.limits().tree_depth {
             return Err(node.key(0)?.bad("the level", u64::from(level)));
         }
-        let mut end = Numbers::new();
+        let mut end = DimValues::new();
         let mut key = node.key(node.len())?;
         key.skip(8)?;
         for &dim in &self.chunk {
@@ -240,15 +240,15 @@ impl NodeLoader {
         let mut keys = NodeKeys::new();
         let mut entries = Vec::new();
         let mut children = Vec::new();
-        let mut coords = Numbers::new();
-        let mut before = Numbers::new();
+        let mut coords = DimValues::new();
+        let mut before = DimValues::new();
         for i in 0..node.len() {
             let mut key = node.key(i)?;
             let (len, mask) = (key.u32()?, key.u32()?);
             std::mem::swap(&mut before, &mut coords);
             self.coords(&mut key, &mut coords)?;
             if i > 0 && before >= coords {
-                return Err(key.bad("the order of chunks, seen at chunk", i as u64));
+                return Err(key.bad("the number of a chunk that is out of order", i as u64));
             }
             keys.insert(&self.packing, i, self.packing.search_key(&coords), node.len());
             let child = node.child(i)?;
@@ -270,7 +270,7 @@ impl NodeLoader {
     }
 
     /// Coordinates in chunks from offsets in elements.
-    fn coords(&self, key: &mut Reader<'_>, out: &mut Numbers) -> Result<()> {
+    fn coords(&self, key: &mut Reader<'_>, out: &mut DimValues) -> Result<()> {
         out.clear();
         for &dim in &self.chunk {
             let offset = key.u64()?;

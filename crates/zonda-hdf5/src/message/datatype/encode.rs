@@ -54,7 +54,7 @@ fn bad(what: &'static str, value: u64) -> HdfError {
 fn name(writer: &mut Writer, name: &[u8]) -> Result<()> {
     match name.iter().position(|&byte| byte == 0) {
         None => writer.put(name).u8(0),
-        Some(at) => return Err(bad("a NUL in a name, at its byte", at as u64)),
+        Some(at) => return Err(bad("the byte of a NUL in a name", at as u64)),
     };
     Ok(())
 }

@@ -1,10 +1,9 @@
 //! The layers `cachea`, `bufa` and `eie`: a cache that always has its thread (`threaded.rs`), each in its own
 //! manner.
 //!
-//! Data is in a page when a write returns, so a read sees it at once, and memory is that of the pages:
-//! nothing is copied for the thread. A user who needs a page while all of them wait to be written writes
-//! one himself. Large requests pass through the pages too, up to half of what fits: only so can they be
-//! written later.
+//! Data is in a page when a write returns, so a read sees it at once, and memory is that of the pages: nothing is copied for the
+//! thread. A caller that needs a page while all pages wait to be written writes one itself. Large requests go through the pages
+//! too, up to half of the cache, since only data in pages can be written later.
 
 use super::CacheShape;
 use super::background::ThreadUse;
@@ -37,7 +36,7 @@ pub(crate) struct AsyncCacheSpec {
     pub(crate) shared: Option<u64>,
     /// A page is written when its stream goes on to the next one, complete or not.
     pub(crate) follows: bool,
-    /// Whatever is read stays: what asks is itself a cache.
+    /// All pages that are read stay: the reader is itself a cache.
     pub(crate) keeps_reads: bool,
 }
 
@@ -165,7 +164,7 @@ impl<S: Storage + 'static> AsyncCache<S> {
         }
     }
 
-    /// Hands down all that was accepted, and tells what went wrong behind its users' back.
+    /// Hands down all that was accepted, and reports an error that the thread met.
     fn flush(&self) -> Result<(), StorageError> {
         let flushed = self.cache.flush_from(0);
         flushed.and(self.cache.background().tell())

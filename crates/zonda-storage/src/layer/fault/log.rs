@@ -49,7 +49,7 @@ pub enum Entry {
 }
 
 #[derive(Debug)]
-struct Recording {
+struct LoggedChanges {
     /// What the storage held when recording began.
     base: Vec<u8>,
     entries: Vec<Entry>,
@@ -57,7 +57,7 @@ struct Recording {
 
 /// What a [`Log`] recorded.
 #[derive(Debug, Clone)]
-pub struct WriteLog(Arc<Mutex<Recording>>);
+pub struct WriteLog(Arc<Mutex<LoggedChanges>>);
 
 impl WriteLog {
     /// How many entries there are.
@@ -146,7 +146,7 @@ impl<S: Storage> Log<S> {
         base.try_reserve_exact(n).map_err(|_| limit)?;
         base.resize(n, 0);
         inner.read_at(0, &mut base)?;
-        let record = Recording { base, entries: Vec::new() };
+        let record = LoggedChanges { base, entries: Vec::new() };
         Ok(Log { inner, log: WriteLog(Arc::new(Mutex::ranked(Rank::Layer, record))) })
     }
 

@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use zonda_trace::decode::{Event, Names, Process};
+use zonda_trace::decode::{RecordedEvent, RecordedProcess, TraceNames};
 use zonda_trace::{Kind, NO_ITEM};
 
 use crate::failure::{CommandFailure, Result};
@@ -53,7 +53,7 @@ impl ChromeWriter {
         done.map_err(|error| self.failed(error))
     }
 
-    pub(super) fn process(&mut self, process: &Process) -> Result<()> {
+    pub(super) fn process(&mut self, process: &RecordedProcess) -> Result<()> {
         let first = *self.first_unix_ns.get_or_insert(process.unix_ns);
         self.since_ns = process.unix_ns.saturating_sub(first);
         self.pid = process.pid;
@@ -63,7 +63,7 @@ impl ChromeWriter {
             "args": {"name": name}}))
     }
 
-    pub(super) fn event(&mut self, event: &Event, names: &Names) -> Result<()> {
+    pub(super) fn event(&mut self, event: &RecordedEvent, names: &TraceNames) -> Result<()> {
         let Some(kind) = event.kind else { return Ok(()) };
         let tid = event.thread;
         if self.named.insert(tid)
@@ -113,7 +113,7 @@ fn category(kind: Kind) -> &'static str {
     }
 }
 
-fn name(kind: Kind, event: &Event, names: &Names) -> String {
+fn name(kind: Kind, event: &RecordedEvent, names: &TraceNames) -> String {
     let word = names.word(event.name);
     match (kind, word) {
         (Kind::Call, Some(word)) => word.to_owned(),
@@ -127,7 +127,7 @@ fn name(kind: Kind, event: &Event, names: &Names) -> String {
     }
 }
 
-fn args(kind: Kind, event: &Event, names: &Names) -> Value {
+fn args(kind: Kind, event: &RecordedEvent, names: &TraceNames) -> Value {
     let mut args = serde_json::Map::new();
     if let Some(file) = names.file(event.file) {
         args.insert("file".into(), file.into());

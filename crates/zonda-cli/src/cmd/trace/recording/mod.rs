@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use zonda_plot::{OffsetOptions, OffsetPanel, offsets};
-use zonda_trace::decode::{Decoder, Step};
+use zonda_trace::decode::{Decoder, TraceStep};
 
 use super::{Args, wrong_call};
 use crate::cmd::view::write_picture;
@@ -21,7 +21,7 @@ use crate::tuning::RECORDED_PROCESSES;
 use summary::ProcessSummary;
 
 /// A recording, added up.
-struct Recording {
+struct RecordingSummary {
     label: String,
     processes: Vec<ProcessSummary>,
     /// Events that were lost because the trace could not be written.
@@ -42,7 +42,7 @@ pub(super) fn show(
         Some(path) => Some(chrome::ChromeWriter::create(path)?),
         None => None,
     };
-    let recording = Recording::read(label, input, chrome.as_mut())?;
+    let recording = RecordingSummary::read(label, input, chrome.as_mut())?;
     if let Some(chrome) = chrome {
         chrome.end()?;
     }
@@ -68,13 +68,13 @@ pub(super) fn show(
     Ok(())
 }
 
-impl Recording {
+impl RecordingSummary {
     /// Adds a recording up, and writes its events to `chrome`.
     fn read(
         label: &Path,
         input: impl Read,
         mut chrome: Option<&mut chrome::ChromeWriter>,
-    ) -> Result<Recording> {
+    ) -> Result<RecordingSummary> {
         let mut decoder = Decoder::new(input);
         let mut processes: Vec<ProcessSummary> = Vec::new();
         // A copy, because a step borrows the decoder, whose names are needed beside the events.
@@ -82,7 +82,7 @@ impl Recording {
         loop {
             match decoder.step().map_err(|error| CommandFailure::at(label, error))? {
                 None => break,
-                Some(Step::Process(process)) => {
+                Some(TraceStep::Process(process)) => {
                     if processes.len() == RECORDED_PROCESSES {
                         let why = format!("more than {RECORDED_PROCESSES} processes");
                         return Err(CommandFailure::at(label, why));
@@ -93,7 +93,7 @@ impl Recording {
                     processes.push(ProcessSummary::new(process));
                     continue;
                 }
-                Some(Step::Events(block)) => {
+                Some(TraceStep::Events(block)) => {
                     events.clear();
                     events.extend_from_slice(block);
                 }
@@ -111,7 +111,7 @@ impl Recording {
         }
         processes.iter_mut().for_each(ProcessSummary::finish);
         let (lost, torn) = (decoder.lost(), decoder.torn());
-        Ok(Recording { label: label.display().to_string(), processes, lost, torn })
+        Ok(RecordingSummary { label: label.display().to_string(), processes, lost, torn })
     }
 }
 
@@ -161,7 +161,7 @@ struct ProcessJson<'a> {
     hidable_ns: u64,
 }
 
-fn json(recording: &Recording, speed: f64) -> Result<String> {
+fn json(recording: &RecordingSummary, speed: f64) -> Result<String> {
     let json = RecordingJson {
         path: &recording.label,
         lost: recording.lost,

@@ -10,7 +10,7 @@ use zonda_plot::{
 };
 
 use super::summary::{FileSummary, ProcessSummary, Stage, Sum, TransferSum};
-use super::{Recording, panel};
+use super::{RecordingSummary, panel};
 use crate::cmd::info::grouped;
 use crate::markup;
 
@@ -46,7 +46,7 @@ th:first-child, td:first-child { text-align: left; } tr + tr td { border-top: 1p
 ";
 
 /// Makes the page.
-pub(super) fn make(recording: &Recording, speed: f64) -> zonda_plot::Result<String> {
+pub(super) fn make(recording: &RecordingSummary, speed: f64) -> zonda_plot::Result<String> {
     let label = escaped(&recording.label);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use zonda_plot::FileAccess;
-use zonda_trace::decode::{Event, Process};
+use zonda_trace::decode::{RecordedEvent, RecordedProcess};
 
 use super::bins::{Bins, LevelOverTime};
 use adding::AddingState;
@@ -49,7 +49,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, event: &Event) {
+    fn add(&mut self, event: &RecordedEvent) {
         self.count += 1;
         self.errors += u64::from(event.code != 0);
         self.bytes = self.bytes.saturating_add(event.bytes);
@@ -79,7 +79,7 @@ pub(super) struct TransferSum {
 }
 
 impl TransferSum {
-    fn range(&mut self, event: &Event) {
+    fn range(&mut self, event: &RecordedEvent) {
         let (at, len) = (event.offset, event.bytes);
         let end = at.saturating_add(len);
         self.least = if self.ranges == 0 { len } else { self.least.min(len) };
@@ -199,7 +199,7 @@ pub(super) struct Charts {
 }
 
 impl ProcessSummary {
-    pub(super) fn new(process: &Process) -> ProcessSummary {
+    pub(super) fn new(process: &RecordedProcess) -> ProcessSummary {
         ProcessSummary {
             pid: process.pid,
             command: process.command.clone(),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::Recording;
+use super::RecordingSummary;
 use super::summary::{LayerSummary, ProcessSummary, Stage, Sum, TransferSum};
 use crate::cmd::info::grouped;
 use crate::failure::Result;
@@ -45,7 +45,7 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-pub(super) fn write(recording: &Recording, speed: f64, out: &mut dyn Write) -> Result<()> {
+pub(super) fn write(recording: &RecordingSummary, speed: f64, out: &mut dyn Write) -> Result<()> {
     for (index, process) in recording.processes.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;

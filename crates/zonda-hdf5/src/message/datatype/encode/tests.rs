@@ -123,12 +123,11 @@ fn names() -> impl Strategy<Value = Box<[u8]>> {
     proptest::collection::vec(1u8..=255, 0..20).prop_map(Into::into)
 }
 
-/// All types that are not made of others.
-fn plain() -> impl Strategy<Value = Datatype> {
+fn floats() -> impl Strategy<Value = Datatype> {
     let orders = vec![ByteOrder::Little, ByteOrder::Big, ByteOrder::Vax];
     let normal = vec![Normalisation::None, Normalisation::Stored, Normalisation::Implied];
     let orders = (proptest::sample::select(orders), proptest::sample::select(normal));
-    let float = (orders, 0u8..64, any::<u32>()).prop_map(|((order, normalisation), sign, bias)| {
+    (orders, 0u8..64, any::<u32>()).prop_map(|((order, normalisation), sign, bias)| {
         let class = Class::FloatingPoint(FloatingPoint {
             order,
             bit_offset: 2,
@@ -142,7 +141,22 @@ fn plain() -> impl Strategy<Value = Datatype> {
             bias,
         });
         Datatype { size: 8, class }
-    });
+    })
+}
+
+fn enumerations() -> impl Strategy<Value = Datatype> {
+    let members = proptest::collection::vec((names(), any::<[u8; 17]>()), 0..5);
+    (integers(), members).prop_map(|(base, members)| {
+        let size = base.size as usize;
+        let member =
+            |(name, value): (_, [u8; 17])| EnumMember { name, value: value[..size].into() };
+        let members = members.into_iter().map(member).collect();
+        Datatype { size: base.size, class: Class::Enum { base: Box::new(base), members } }
+    })
+}
+
+/// All types that are not made of others.
+fn plain() -> impl Strategy<Value = Datatype> {
     let time = (any::<bool>(), 1u16..=32).prop_map(|(big, precision)| {
         let order = if big { ByteOrder::Big } else { ByteOrder::Little };
         Datatype { size: 4, class: Class::Time { order, precision } }
@@ -173,21 +187,13 @@ fn plain() -> impl Strategy<Value = Datatype> {
         }
         class => Datatype { class, ..datatype },
     });
-    let complex = float.clone().prop_map(|base| {
+    let complex = floats().prop_map(|base| {
         let size = base.size * 2;
         Datatype { size, class: Class::Complex { base: Box::new(base) } }
     });
-    let members = proptest::collection::vec((names(), any::<[u8; 17]>()), 0..5);
-    let enumeration = (integers(), members).prop_map(|(base, members)| {
-        let size = base.size as usize;
-        let member =
-            |(name, value): (_, [u8; 17])| EnumMember { name, value: value[..size].into() };
-        let members = members.into_iter().map(member).collect();
-        Datatype { size: base.size, class: Class::Enum { base: Box::new(base), members } }
-    });
     prop_oneof![
         integers(),
-        float,
+        floats(),
         time,
         fixed_text,
         any_text,
@@ -195,7 +201,7 @@ fn plain() -> impl Strategy<Value = Datatype> {
         reference,
         bit_field,
         complex,
-        enumeration
+        enumerations()
     ]
 }
 

@@ -53,7 +53,7 @@ impl TaskQueue {
         self.clean = false;
     }
 
-    /// Adds a block to be read; of many that nobody came to read, the oldest is forgotten.
+    /// Adds a block to be read; if too many wait, the oldest is dropped.
     pub(crate) fn add_block(&mut self, first: u64) {
         if self.blocks.len() == MOST_WAITING_BLOCKS {
             self.blocks.pop_front();

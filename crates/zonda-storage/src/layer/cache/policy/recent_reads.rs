@@ -3,14 +3,14 @@
 
 use crate::tuning::{MOST_RETURNS, REMEMBERED_READS, RETURNS_OFTEN_FROM};
 
-/// What a read is to those before it.
+/// How a read relates to those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadPattern {
     /// It begins where another ended.
     GoesOn,
     /// Most of it is what another has read.
     Again,
-    /// Nothing of the kind.
+    /// Neither.
     New,
 }
 

@@ -12,7 +12,7 @@ pub(crate) enum PageGrant {
     Yes,
     /// Yes, even where the memory of the process is used up: it is one of its first few.
     First,
-    /// Yes, if there is memory, or others have some that was not used for longer.
+    /// Yes, if the process has memory left, or other caches have pages that were unused for longer.
     IfFound,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use zonda_plot::{AccessDirection, FileAccess};
-use zonda_trace::decode::{Event, Names};
+use zonda_trace::decode::{RecordedEvent, TraceNames};
 use zonda_trace::{Kind, NO_ITEM};
 
 use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
@@ -43,7 +43,7 @@ pub(super) struct EndedCall {
 }
 
 impl EndedCall {
-    fn is_within(&self, outer: &Event) -> bool {
+    fn is_within(&self, outer: &RecordedEvent) -> bool {
         let end_ns = self.begin_ns.saturating_add(self.ns);
         self.begin_ns >= outer.begin_ns && end_ns <= outer.end_ns() && self.ns < outer.took_ns
     }
@@ -51,7 +51,7 @@ impl EndedCall {
 
 impl ProcessSummary {
     /// Adds an event. Events of a thread come in the order in which they ended.
-    pub(in super::super) fn add(&mut self, event: &Event, names: &Names) {
+    pub(in super::super) fn add(&mut self, event: &RecordedEvent, names: &TraceNames) {
         self.events += 1;
         let Some(kind) = event.kind else { return };
         let first = self.state.first_ns.map_or(event.begin_ns, |first| first.min(event.begin_ns));
@@ -74,7 +74,7 @@ impl ProcessSummary {
             Kind::Filter => {
                 let name = names.word(event.name).unwrap_or("filter");
                 let undone = if event.code == 1 { "undo " } else { "" };
-                let event = Event { code: 0, ..*event };
+                let event = RecordedEvent { code: 0, ..*event };
                 row(&mut self.filters, &format!("{undone}{name}")).add(&event);
                 self.stage(kind, Stage::Filter, &event);
             }
@@ -103,7 +103,7 @@ impl ProcessSummary {
         }
     }
 
-    fn stage(&mut self, kind: Kind, stage: Stage, event: &Event) {
+    fn stage(&mut self, kind: Kind, stage: Stage, event: &RecordedEvent) {
         // Filters, storage and waits have tables of their own.
         if !matches!(stage, Stage::Filter | Stage::Disk | Stage::Wait) {
             self.stages.entry(kind.text()).or_default().add(event);
@@ -114,12 +114,12 @@ impl ProcessSummary {
         bins.add(event.begin_ns, event.end_ns(), event.took_ns as f64 / 1e9);
     }
 
-    fn wait(&mut self, kind: Kind, event: &Event) {
+    fn wait(&mut self, kind: Kind, event: &RecordedEvent) {
         self.waits.entry(kind.text()).or_default().add(event);
         self.stage(kind, Stage::Wait, event);
     }
 
-    fn call(&mut self, event: &Event, names: &Names) {
+    fn call(&mut self, event: &RecordedEvent, names: &TraceNames) {
         let name = names.word(event.name).unwrap_or("a function");
         row(&mut self.calls, name).add(event);
         let direction = if name.starts_with("nc_put_var") {
@@ -179,7 +179,7 @@ impl ProcessSummary {
         }
     }
 
-    fn variable(&mut self, event: &Event, names: &Names) -> &mut VariableSummary {
+    fn variable(&mut self, event: &RecordedEvent, names: &TraceNames) -> &mut VariableSummary {
         let key = (event.file, event.offset, event.item);
         let known = self.state.variables.get(&key).copied();
         let index = known.unwrap_or_else(|| {
@@ -197,7 +197,7 @@ impl ProcessSummary {
         &mut self.variables[index]
     }
 
-    fn storage(&mut self, kind: Kind, event: &Event, names: &Names) {
+    fn storage(&mut self, kind: Kind, event: &RecordedEvent, names: &TraceNames) {
         if kind == Kind::Open {
             // The event of the backend, which is the deepest, comes first.
             let bottom = self.state.bottoms.entry(event.opening()).or_default();
@@ -248,12 +248,12 @@ impl ProcessSummary {
         }
     }
 
-    fn is_bottom(&self, event: &Event) -> bool {
+    fn is_bottom(&self, event: &RecordedEvent) -> bool {
         self.state.bottoms.get(&event.opening()).is_none_or(|bottom| *bottom == event.depth())
     }
 
     /// Adds one more range of the call before.
-    fn more(&mut self, event: &Event) {
+    fn more(&mut self, event: &RecordedEvent) {
         let Some((file, key, writes)) = self.state.last.get(&event.thread) else { return };
         let Some(layer) = self.files[*file].layers.get_mut(key) else { return };
         let moved = if *writes { &mut layer.write } else { &mut layer.read };
@@ -267,7 +267,7 @@ impl ProcessSummary {
     }
 
     /// Notes an access to the backend.
-    fn reached(&mut self, kind: Kind, event: &Event) {
+    fn reached(&mut self, kind: Kind, event: &RecordedEvent) {
         let direction = match kind {
             Kind::Read => AccessDirection::Read,
             Kind::Write | Kind::Fill => AccessDirection::Write,

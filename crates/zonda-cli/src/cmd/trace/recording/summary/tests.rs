@@ -1,9 +1,9 @@
 use super::*;
-use zonda_trace::decode::{Event, Names};
+use zonda_trace::decode::{RecordedEvent, TraceNames};
 use zonda_trace::{Kind, NO_ITEM};
 
-fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> Event {
-    Event {
+fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> RecordedEvent {
+    RecordedEvent {
         kind: Some(kind),
         thread: 1,
         begin_ns,
@@ -17,9 +17,9 @@ fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> Event {
     }
 }
 
-fn summary(events: &[Event]) -> ProcessSummary {
-    let mut summary = ProcessSummary::new(&Process::default());
-    events.iter().for_each(|event| summary.add(event, &Names::default()));
+fn summary(events: &[RecordedEvent]) -> ProcessSummary {
+    let mut summary = ProcessSummary::new(&RecordedProcess::default());
+    events.iter().for_each(|event| summary.add(event, &TraceNames::default()));
     summary.finish();
     summary
 }
@@ -27,7 +27,7 @@ fn summary(events: &[Event]) -> ProcessSummary {
 /// A call within another is no time of its own; other threads' work is beside the callers'.
 #[test]
 fn time_counts_once() {
-    let elsewhere = Event { thread: 2, ..event(Kind::Filter, 0, 500) };
+    let elsewhere = RecordedEvent { thread: 2, ..event(Kind::Filter, 0, 500) };
     let found = summary(&[
         event(Kind::Call, 0, 100),
         event(Kind::Convert, 210, 30),
@@ -48,7 +48,7 @@ fn time_counts_once() {
 /// Ranges of one call count each; what reaches the lowest layer is the disk's.
 #[test]
 fn ranges_and_layers() {
-    let at = |kind, depth: u32, offset, bytes| Event {
+    let at = |kind, depth: u32, offset, bytes| RecordedEvent {
         item: 7 << 8 | depth,
         offset,
         bytes,
@@ -64,7 +64,7 @@ fn ranges_and_layers() {
         at(Kind::Sync, 1, 0, 0),
         // Of a call that is not there.
         at(Kind::WriteMore, 1, 0, 5),
-        Event { code: 28, ..at(Kind::Write, 1, 0, 999) },
+        RecordedEvent { code: 28, ..at(Kind::Write, 1, 0, 999) },
     ]);
     let layers: Vec<&LayerSummary> = found.files[0].layers.values().collect();
     assert_eq!((layers[0].depth, layers[0].write.bytes), (0, 10));
@@ -80,7 +80,7 @@ fn ranges_and_layers() {
 /// Whatever a file says: no overflow, no endless loop.
 #[test]
 fn odd_events() {
-    let all = |kind: &Kind| Event {
+    let all = |kind: &Kind| RecordedEvent {
         offset: u64::MAX,
         bytes: u64::MAX,
         file: u32::MAX,
@@ -89,10 +89,10 @@ fn odd_events() {
         code: i32::MIN,
         ..event(*kind, u64::MAX, u64::MAX)
     };
-    let mut events: Vec<Event> = Kind::ALL.iter().map(all).collect();
+    let mut events: Vec<RecordedEvent> = Kind::ALL.iter().map(all).collect();
     events.extend(events.clone());
-    events.extend(Kind::ALL.iter().map(|kind| Event { code: 0, begin_ns: 0, ..all(kind) }));
-    events.push(Event { kind: None, ..event(Kind::Call, 0, 0) });
+    events.extend(Kind::ALL.iter().map(|kind| RecordedEvent { code: 0, begin_ns: 0, ..all(kind) }));
+    events.push(RecordedEvent { kind: None, ..event(Kind::Call, 0, 0) });
     let found = summary(&events);
     assert_eq!(found.events, events.len() as u64);
     assert!(found.hidable_ns(1e-300) <= found.put_ns);
