@@ -10,8 +10,8 @@ use zonda_chunk::{
 };
 use zonda_convert::Converted;
 use zonda_hdf5::ChunkIndex;
-use zonda_hdf5::message::{ChunkedLayout, DataLayout, FilterDescription};
-use zonda_hdf5::{File, HdfError, Unfilter};
+use zonda_hdf5::message::{ChunkedLayout, DataLayout, Dataspace, FilterDescription};
+use zonda_hdf5::{File, FileAddr, HdfError, Object, Unfilter};
 use zonda_model::Hyperslab;
 use zonda_storage::Advice;
 
@@ -49,20 +49,16 @@ enum Source {
 pub(crate) type Find = Option<Arc<FindFilter>>;
 
 impl Data {
+    /// Finds out where the elements of a dataset are, and reads none of them.
     pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> HdfResult<Data> {
         let (file, object) = (&details.file, &details.object()?);
-        let bad = |what, value| HdfError::BadValue {
-            structure: RAW_DATA,
-            at: object.addr().0,
-            what,
-            value,
-        };
         let mut space = object.dataspace(file)?;
         let datatype = object.datatype(file)?;
-        let form = Form::of(&datatype).ok_or_else(|| bad("type", u64::from(datatype.size)))?;
+        let form =
+            Form::of(&datatype).ok_or_else(|| bad(object, "type", u64::from(datatype.size)))?;
         let elem = form.file_size;
         if elem == 0 {
-            return Err(bad("bytes of an element", 0));
+            return Err(bad(object, "bytes of an element", 0));
         }
         let user_fill = user_fill(file, object)?.filter(|fill| fill.len() == elem);
         let fill = user_fill.clone().unwrap_or_default();
@@ -71,64 +67,27 @@ impl Data {
         let mut missing = None;
         let source = match object.layout(file)? {
             DataLayout::Compact { data } => {
-                let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
+                let need = bytes.ok_or_else(|| bad(object, "bytes", u64::MAX))?;
                 let data: Arc<[u8]> = data.into();
                 if (data.len() as u64) < need {
-                    return Err(bad("bytes", data.len() as u64));
+                    return Err(bad(object, "bytes", data.len() as u64));
                 }
                 let segment = Segment { len: need, bytes: SegmentBytes::InMemory(data) };
                 Source::Linear(ContiguousArray::new(vec![segment], elem, fill))
             }
             DataLayout::Contiguous { addr, len } => {
-                let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
-                let segments = match (object.external_files(file)?, addr) {
-                    (Some(list), _) => external(files, details.at.file, &list.slots, need),
-                    (None, None) => Vec::new(),
-                    (None, Some(_)) if need == 0 => Vec::new(),
-                    (None, Some(addr)) => {
-                        if let Some(len) = len.filter(|&len| len < need) {
-                            return Err(bad("bytes", len));
-                        }
-                        // Of a damaged file what is before its end is read all the same.
-                        let least = if file.is_tolerant() { 1 } else { need };
-                        let at = file.locate(RAW_DATA, addr, least)?;
-                        let storage = Arc::clone(file.storage());
-                        // Small reads are served from pages from now on; metadata, which lie apart
-                        // from each other, would only be read with what is around them.
-                        storage.advise(Advice { file_bytes: file.len(), ..Advice::default() });
-                        let bytes = SegmentBytes::Stored { storage, at, zeros_behind: false };
-                        vec![Segment { len: need, bytes }]
-                    }
-                };
+                let need = bytes.ok_or_else(|| bad(object, "bytes", u64::MAX))?;
+                let segments = contiguous_segments(files, details, object, (addr, len), need)?;
                 Source::Linear(ContiguousArray::new(segments, elem, fill))
             }
             DataLayout::Chunked(layout) => {
-                let filters = object.filters(file)?;
-                let specs: Vec<_> = filters.iter().map(as_stored).collect();
+                let specs: Vec<_> = object.filters(file)?.iter().map(as_stored).collect();
                 missing = specs.iter().find_map(|spec| unusable(find, spec));
                 if usize::try_from(layout.elem_size) != Ok(elem) {
-                    return Err(bad("bytes of an element in a chunk", u64::from(layout.elem_size)));
+                    let found = u64::from(layout.elem_size);
+                    return Err(bad(object, "bytes of an element in a chunk", found));
                 }
-                let (dims, max) = (&space.dims, &space.max_dims);
-                let filtered = !specs.is_empty();
-                let index = ChunkIndex::new(Arc::clone(file), &layout, dims, max, filtered)?;
-                let ChunkedLayout { chunk_dims, partial_edge_unfiltered, .. } = layout;
-                let shape = ChunkShape { dims: chunk_dims.clone(), elem_size: elem };
-                let pipeline =
-                    Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
-                let shape = ArrayShape { chunk_dims, elem_size: elem };
-                let storage = Arc::clone(file.storage());
-                let table: Arc<dyn ChunkTable> = Arc::new(Table(index));
-                let pipeline = Arc::new(pipeline);
-                let array = ChunkedArray::new(
-                    storage,
-                    table,
-                    pipeline,
-                    shape,
-                    fill,
-                    partial_edge_unfiltered,
-                );
-                Source::Chunked(array)
+                Source::Chunked(chunked_array(file, find, &space, layout, &specs, fill)?)
             }
             DataLayout::Virtual { heap, index } => {
                 let found = Virtual::open(file, details.at.file, heap, index)?;
@@ -220,6 +179,65 @@ impl Data {
             array.set_cache_floor(bytes as u64);
         }
     }
+}
+
+/// The error about elements that are not as the rest of the header says.
+fn bad(object: &Object, what: &'static str, value: u64) -> HdfError {
+    HdfError::BadValue { structure: RAW_DATA, at: object.addr().0, what, value }
+}
+
+/// The pieces of a contiguous dataset of `need` bytes, which the layout message places at `addr` with a
+/// length: one in the file, or those in other files; none where nothing was written.
+fn contiguous_segments(
+    files: &Files,
+    details: &Details,
+    object: &Object,
+    (addr, len): (Option<FileAddr>, Option<u64>),
+    need: u64,
+) -> HdfResult<Vec<Segment>> {
+    let file = &details.file;
+    let addr = match (object.external_files(file)?, addr) {
+        (Some(list), _) => return Ok(external(files, details.at.file, &list.slots, need)),
+        (None, Some(addr)) if need > 0 => addr,
+        (None, _) => return Ok(Vec::new()),
+    };
+    if let Some(len) = len.filter(|&len| len < need) {
+        return Err(bad(object, "bytes", len));
+    }
+    // Of a damaged file what is before its end is read all the same.
+    let least = if file.is_tolerant() { 1 } else { need };
+    let at = file.locate(RAW_DATA, addr, least)?;
+    let storage = Arc::clone(file.storage());
+    // Small reads are served from pages from now on; metadata, which lie apart from each other, would
+    // only be read with what is around them.
+    storage.advise(Advice { file_bytes: file.len(), ..Advice::default() });
+    let bytes = SegmentBytes::Stored { storage, at, zeros_behind: false };
+    Ok(vec![Segment { len: need, bytes }])
+}
+
+/// A chunked dataset: where its chunks are, and the filters that they went through.
+fn chunked_array(
+    file: &Arc<File>,
+    find: &Find,
+    space: &Dataspace,
+    layout: ChunkedLayout,
+    specs: &[FilterSpec],
+    fill: Box<[u8]>,
+) -> HdfResult<ChunkedArray> {
+    let (dims, max) = (&space.dims, &space.max_dims);
+    let index = ChunkIndex::new(Arc::clone(file), &layout, dims, max, !specs.is_empty())?;
+    let ChunkedLayout { chunk_dims, partial_edge_unfiltered, elem_size, .. } = layout;
+    let elem_size = elem_size as usize;
+    let shape = ChunkShape { dims: chunk_dims.clone(), elem_size };
+    let pipeline = Pipeline::new(specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
+    Ok(ChunkedArray::new(
+        Arc::clone(file.storage()),
+        Arc::new(Table(index)),
+        Arc::new(pipeline),
+        ArrayShape { chunk_dims, elem_size },
+        fill,
+        partial_edge_unfiltered,
+    ))
 }
 
 /// Why a filter is not to be had; none for one that is.

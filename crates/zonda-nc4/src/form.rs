@@ -7,8 +7,8 @@
 use zonda_convert::ByteOrder;
 pub(crate) use zonda_format::NC_STRING;
 use zonda_hdf5::message::{
-    ByteOrder as FileOrder, Charset, Class, Datatype, FixedPoint, FloatingPoint, Normalisation,
-    Padding, ReferenceKind,
+    ByteOrder as FileOrder, Charset, Class, Compound, Datatype, EnumMember, FixedPoint,
+    FloatingPoint, Normalisation, Padding, ReferenceKind,
 };
 use zonda_model::ExtType;
 
@@ -95,54 +95,13 @@ impl Form {
                 (size, size, Shape::Bits(*bits))
             }
             Class::Opaque { tag } => (file_size, 1, Shape::Opaque(tag.clone())),
-            Class::Compound(compound) => {
-                let mut size = 0usize;
-                let mut align = 1usize;
-                let mut parts = Vec::with_capacity(compound.members.len());
-                for member in &compound.members {
-                    let form = Form::of(&member.datatype)?;
-                    let file_at = usize::try_from(member.offset).ok()?;
-                    if file_at.checked_add(form.file_size)? > file_size {
-                        return None;
-                    }
-                    let at = size.checked_next_multiple_of(form.align)?;
-                    size = at.checked_add(form.size)?;
-                    align = align.max(form.align);
-                    parts.push(Part { name: member.name.clone(), file_at, at, form });
-                }
-                (size.checked_next_multiple_of(align)?, align, Shape::Compound(parts))
-            }
-            Class::Reference(kind) => match kind {
-                ReferenceKind::Object => (file_size.max(8), 8, Shape::Reference(*kind)),
-                ReferenceKind::DatasetRegion => (file_size.max(12), 1, Shape::Reference(*kind)),
-                ReferenceKind::Object2
-                | ReferenceKind::DatasetRegion2
-                | ReferenceKind::Attribute => (file_size.max(64), 8, Shape::Reference(*kind)),
-            },
-            Class::Enum { base, members } => {
-                let base = Form::of(base)?;
-                let mut named = Vec::with_capacity(members.len());
-                for member in members {
-                    let mut value = vec![0; base.size];
-                    crate::bits::convert(&base, &member.value, &mut value)?;
-                    named.push((member.name.clone(), value.into_boxed_slice()));
-                }
-                (base.size, base.align, Shape::Enum(Box::new(base), named))
-            }
+            Class::Compound(compound) => compound_struct(compound, file_size)?,
+            Class::Reference(kind) => reference(*kind, file_size),
+            Class::Enum { base, members } => enumeration(base, members)?,
             Class::VarLenSequence { base } => {
                 (SEQUENCE, ADDRESS, Shape::Sequence(Box::new(Form::of(base)?)))
             }
-            Class::Array { base, dims } => {
-                let base = Form::of(base)?;
-                let n = dims
-                    .iter()
-                    .try_fold(1usize, |n, &dim| n.checked_mul(usize::try_from(dim).ok()?))?;
-                if n.checked_mul(base.file_size)? > file_size {
-                    return None;
-                }
-                let size = n.checked_mul(base.size)?;
-                (size, base.align, Shape::Array(Box::new(base), dims.clone()))
-            }
+            Class::Array { base, dims } => array(base, dims, file_size)?,
             Class::Complex { base } => {
                 let base = Form::of(base)?;
                 if base.file_size.checked_mul(2)? > file_size {
@@ -220,6 +179,7 @@ impl Form {
         out.into_boxed_slice()
     }
 
+    /// Appends what [`Form::identity`] gives.
     fn identify(&self, out: &mut Vec<u8>) {
         let mut head = |tag: u8, extra: [u8; 2]| {
             out.extend([tag]);
@@ -245,25 +205,12 @@ impl Form {
             }
             Shape::Compound(parts) => {
                 head(5, [0, 0]);
-                let mut sorted: Vec<&Part> = parts.iter().collect();
-                sorted.sort_by(|a, b| a.name.cmp(&b.name));
-                out.extend((sorted.len() as u64).to_le_bytes());
-                for part in sorted {
-                    text(&part.name, out);
-                    out.extend((part.at as u64).to_le_bytes());
-                    part.form.identify(out);
-                }
+                identify_members(parts, out);
             }
             Shape::Enum(base, members) => {
                 head(6, [0, 0]);
                 base.identify(out);
-                let mut sorted: Vec<_> = members.iter().collect();
-                sorted.sort();
-                out.extend((sorted.len() as u64).to_le_bytes());
-                for (name, value) in sorted {
-                    text(name, out);
-                    out.extend(value.iter());
-                }
+                identify_enum_members(members, out);
             }
             Shape::Sequence(base) => {
                 head(7, [0, 0]);
@@ -281,6 +228,29 @@ impl Form {
             Shape::Bits(_) => head(10, [0, 0]),
             Shape::Reference(kind) => head(11, [*kind as u8, 0]),
         }
+    }
+}
+
+/// Appends the members of a struct, in the order of their names.
+fn identify_members(members: &[Part], out: &mut Vec<u8>) {
+    let mut sorted: Vec<&Part> = members.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    out.extend((sorted.len() as u64).to_le_bytes());
+    for member in sorted {
+        text(&member.name, out);
+        out.extend((member.at as u64).to_le_bytes());
+        member.form.identify(out);
+    }
+}
+
+/// Appends the members of an enum, in the order of their names.
+fn identify_enum_members(members: &[Member], out: &mut Vec<u8>) {
+    let mut sorted: Vec<_> = members.iter().collect();
+    sorted.sort();
+    out.extend((sorted.len() as u64).to_le_bytes());
+    for (name, value) in sorted {
+        text(name, out);
+        out.extend(value.iter());
     }
 }
 
@@ -329,6 +299,57 @@ fn memory_order(order: FileOrder) -> Option<ByteOrder> {
         FileOrder::Big => Some(ByteOrder::Big),
         FileOrder::Vax => None,
     }
+}
+
+/// A struct, whose members lie in memory as C lays them out.
+fn compound_struct(compound: &Compound, file_size: usize) -> Option<(usize, usize, Shape)> {
+    let mut size = 0usize;
+    let mut align = 1usize;
+    let mut parts = Vec::with_capacity(compound.members.len());
+    for member in &compound.members {
+        let form = Form::of(&member.datatype)?;
+        let file_at = usize::try_from(member.offset).ok()?;
+        if file_at.checked_add(form.file_size)? > file_size {
+            return None;
+        }
+        let at = size.checked_next_multiple_of(form.align)?;
+        size = at.checked_add(form.size)?;
+        align = align.max(form.align);
+        parts.push(Part { name: member.name.clone(), file_at, at, form });
+    }
+    Some((size.checked_next_multiple_of(align)?, align, Shape::Compound(parts)))
+}
+
+fn reference(kind: ReferenceKind, file_size: usize) -> (usize, usize, Shape) {
+    let (least, align) = match kind {
+        ReferenceKind::Object => (8, 8),
+        ReferenceKind::DatasetRegion => (12, 1),
+        ReferenceKind::Object2 | ReferenceKind::DatasetRegion2 | ReferenceKind::Attribute => {
+            (64, 8)
+        }
+    };
+    (file_size.max(least), align, Shape::Reference(kind))
+}
+
+fn enumeration(base: &Datatype, members: &[EnumMember]) -> Option<(usize, usize, Shape)> {
+    let base = Form::of(base)?;
+    let mut named = Vec::with_capacity(members.len());
+    for member in members {
+        let mut value = vec![0; base.size];
+        crate::bits::convert(&base, &member.value, &mut value)?;
+        named.push((member.name.clone(), value.into_boxed_slice()));
+    }
+    Some((base.size, base.align, Shape::Enum(Box::new(base), named)))
+}
+
+fn array(base: &Datatype, dims: &[u32], file_size: usize) -> Option<(usize, usize, Shape)> {
+    let base = Form::of(base)?;
+    let n = dims.iter().try_fold(1usize, |n, &dim| n.checked_mul(usize::try_from(dim).ok()?))?;
+    if n.checked_mul(base.file_size)? > file_size {
+        return None;
+    }
+    let size = n.checked_mul(base.size)?;
+    Some((size, base.align, Shape::Array(Box::new(base), dims.to_vec())))
 }
 
 fn integer(bits: FixedPoint, file_size: usize) -> Option<(usize, usize, Shape)> {

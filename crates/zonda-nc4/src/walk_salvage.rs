@@ -9,7 +9,7 @@ use zonda_hdf5::{FileAddr, ObjectKind, links};
 use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::model::{GroupId, SkipReason};
-use crate::walk::{Failure, Walk};
+use crate::walk::{Failure, Named, Walk};
 use zonda_model::DimId;
 
 impl Walk<'_> {
@@ -18,55 +18,10 @@ impl Walk<'_> {
     /// a name are put into the root group, since it may be that.
     pub(crate) fn search(&mut self) -> Result<(), Failure> {
         let fail = |error| Failure { path: String::from("/"), error };
-        let file = self.files.main();
-        let root = file.root();
-        let found = {
-            let met = &self.met;
-            let extension = file.superblock().extension;
-            let known =
-                |addr: FileAddr| met.contains(&addr) || addr == root || Some(addr) == extension;
-            find_objects(file, &known).map_err(fail)?
-        };
+        let found = self.find_unmet().map_err(fail)?;
         let (groups, others) = self.sorted(found).map_err(fail)?;
-        let inner: HashSet<FileAddr> =
-            groups.iter().flat_map(|(_, links)| links.iter().filter_map(hard)).collect();
         let mut taken = self.taken();
-        let mut waiting = Vec::new();
-        for (group, members) in groups {
-            if inner.contains(&group.addr) || !self.met.insert(group.addr) {
-                continue;
-            }
-            let at = ObjectAt { file: 0, addr: group.addr };
-            match group.name {
-                Some(name) => {
-                    let name = free_name(&mut taken, &name, group.addr);
-                    self.pass(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
-                    waiting.push((Some(GroupId::ROOT), name, at));
-                }
-                None => {
-                    let members: Vec<Link> = members
-                        .into_iter()
-                        .filter(|link| hard(link).is_none_or(|addr| !self.met.contains(&addr)))
-                        .map(|link| Link {
-                            name: match hard(&link) {
-                                Some(addr) => free_name(&mut taken, &link.name, addr),
-                                None => link.name.clone(),
-                            },
-                            ..link
-                        })
-                        .collect();
-                    if !members.is_empty() {
-                        self.adopt(at, root);
-                    }
-                    let inner = self.members(GroupId::ROOT, at, members).map_err(fail)?;
-                    waiting.extend(
-                        inner.into_iter().map(|(name, at)| (Some(GroupId::ROOT), name, at)),
-                    );
-                }
-            }
-        }
-        waiting.reverse();
-        self.groups(waiting)?;
+        self.add_found_groups(groups, &mut taken)?;
         for FoundObject { addr, name } in others {
             if !self.met.insert(addr) {
                 continue;
@@ -78,6 +33,73 @@ impl Walk<'_> {
             self.members(GroupId::ROOT, self.files.root(), vec![link]).map_err(fail)?;
         }
         Ok(())
+    }
+
+    /// Looks through the bytes of the file for objects that were not met.
+    fn find_unmet(&self) -> HdfResult<Vec<FoundObject>> {
+        let file = self.files.main();
+        let (met, root, extension) = (&self.met, file.root(), file.superblock().extension);
+        let known = |addr: FileAddr| met.contains(&addr) || addr == root || Some(addr) == extension;
+        find_objects(file, &known)
+    }
+
+    /// Takes in the groups that were found and are in none of the others found.
+    fn add_found_groups(
+        &mut self,
+        groups: Vec<(FoundObject, Vec<Link>)>,
+        taken: &mut HashSet<Box<[u8]>>,
+    ) -> Result<(), Failure> {
+        let inner: HashSet<FileAddr> =
+            groups.iter().flat_map(|(_, links)| links.iter().filter_map(hard)).collect();
+        let mut waiting = Vec::new();
+        for (group, members) in groups {
+            if inner.contains(&group.addr) || !self.met.insert(group.addr) {
+                continue;
+            }
+            let at = ObjectAt { file: 0, addr: group.addr };
+            match group.name {
+                Some(name) => {
+                    let name = free_name(taken, &name, group.addr);
+                    self.pass(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
+                    waiting.push((Some(GroupId::ROOT), name, at));
+                }
+                None => {
+                    let inner = self.add_members_to_root(at, members, taken);
+                    let inner =
+                        inner.map_err(|error| Failure { path: String::from("/"), error })?;
+                    waiting.extend(
+                        inner.into_iter().map(|(name, at)| (Some(GroupId::ROOT), name, at)),
+                    );
+                }
+            }
+        }
+        waiting.reverse();
+        self.groups(waiting)
+    }
+
+    /// Puts what a group without a name leads to, and was not met, into the root group; gives the groups
+    /// among that.
+    fn add_members_to_root(
+        &mut self,
+        at: ObjectAt,
+        members: Vec<Link>,
+        taken: &mut HashSet<Box<[u8]>>,
+    ) -> HdfResult<Vec<Named>> {
+        let members: Vec<Link> = members
+            .into_iter()
+            .filter(|link| hard(link).is_none_or(|addr| !self.met.contains(&addr)))
+            .map(|link| Link {
+                name: match hard(&link) {
+                    Some(addr) => free_name(taken, &link.name, addr),
+                    None => link.name.clone(),
+                },
+                ..link
+            })
+            .collect();
+        if !members.is_empty() {
+            self.adopt(at, self.files.main().root());
+        }
+        self.members(GroupId::ROOT, at, members)
     }
 
     /// Moves variables of the root group to the groups that their dimensions are in: they are not to be

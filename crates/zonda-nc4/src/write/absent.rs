@@ -6,6 +6,7 @@
 
 use hashbrown::HashSet;
 use zonda_chunk::{Allocate, ChunkWriter, Encode};
+use zonda_hdf5::ChunkTree;
 use zonda_model::{Hyperslab, NcError};
 
 use super::ObjectKey;
@@ -45,13 +46,7 @@ pub(super) fn fill(
         if !tree.is_dirty() {
             return Ok(());
         }
-        let last: Vec<u64> = grid.iter().map(|along| along.saturating_sub(1)).collect();
-        let mut stored = HashSet::new();
-        let found = &mut |key: &[u64], _| {
-            stored.insert(key.to_vec());
-        };
-        tree.for_each_in(&vec![0; grid.len()], &last, found)?;
-        stored
+        stored_chunks(&tree, &grid)?
     };
     let chunk_elems = dims.iter().fold(1u64, |n, &dim| n.saturating_mul(dim));
     let chunk_bytes = chunk_elems.saturating_mul(element.len() as u64);
@@ -69,20 +64,34 @@ pub(super) fn fill(
                 chunks.put(*array, extent, slab, encode, &elements, &mut *room).map(|_| ())
             })?;
         }
-        let mut axes = at.iter_mut().zip(&grid).rev();
-        let is_next = axes.any(|(index, &along)| {
-            *index = index.saturating_add(1);
-            let is_in = *index < along;
-            if !is_in {
-                *index = 0;
-            }
-            is_in
-        });
-        if !is_next {
+        if !step(&mut at, &grid) {
             break;
         }
     }
     Ok(chunks.flush(room)?)
+}
+
+/// Which chunks of a grid are stored.
+fn stored_chunks(tree: &ChunkTree, grid: &[u64]) -> Outcome<HashSet<Vec<u64>>> {
+    let last: Vec<u64> = grid.iter().map(|along| along.saturating_sub(1)).collect();
+    let mut stored = HashSet::new();
+    let found = &mut |key: &[u64], _| {
+        stored.insert(key.to_vec());
+    };
+    tree.for_each_in(&vec![0; grid.len()], &last, found)?;
+    Ok(stored)
+}
+
+/// Goes to the next chunk of a grid, the last dimension fastest; `false` behind the last chunk.
+fn step(at: &mut [u64], grid: &[u64]) -> bool {
+    at.iter_mut().zip(grid).rev().any(|(index, &along)| {
+        *index = index.saturating_add(1);
+        let is_in = *index < along;
+        if !is_in {
+            *index = 0;
+        }
+        is_in
+    })
 }
 
 /// Hands over the elements of a chunk that are in the extent.

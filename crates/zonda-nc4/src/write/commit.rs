@@ -19,7 +19,7 @@ use zonda_format::FormatError as _;
 use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
 use zonda_model::{NcError, VarId};
-use zonda_storage::{WriteRange, has_no_room};
+use zonda_storage::{Sidecars, WriteRange, has_no_room};
 use zonda_trace::{Args, Kind, span};
 
 use self::ahead::Ends;
@@ -232,6 +232,7 @@ fn prepare(file: &File, writing: &mut Writing) -> HdfResult<()> {
     Ok(())
 }
 
+/// Writes a commit that is laid out: first what is at new places, then what leads to it.
 fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     if !writing.commits.is_prepared {
         prepare(file, writing)?;
@@ -243,11 +244,7 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let heap = heap.get_mut();
     heap.commit(file, space)?;
     let Commits { decided: Some(decided), n_commits, .. } = commits else { return Ok(()) };
-    decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
-    let blocks = decided.blocks.iter();
-    let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
-    let ranges: Vec<_> = ranges.collect();
-    storage.write_ranges(&ranges)?;
+    write_blocks(file, decided)?;
     let put = |pieces: &[(FileAddr, Vec<u8>)]| {
         let mut all = pieces.iter();
         all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
@@ -278,12 +275,34 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
         put(&decided.heaps)?;
         storage.barrier()?;
     }
+    write_switches(file, decided, sidecars.as_deref())?;
+    file.forget();
+    Ok(())
+}
+
+/// Writes what goes to fresh space, in the order of addresses.
+fn write_blocks(file: &File, decided: &mut Decided) -> HdfResult<()> {
+    decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
+    let blocks = decided.blocks.iter();
+    let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
+    let ranges: Vec<_> = ranges.collect();
+    Ok(file.storage().write_ranges(&ranges)?)
+}
+
+/// Writes over the first blocks of headers that change: by a journal where they are to change all at once
+/// or one of them does not lie within a sector.
+fn write_switches(
+    file: &File,
+    decided: &Decided,
+    sidecars: Option<&dyn Sidecars>,
+) -> HdfResult<()> {
+    let storage = file.storage();
     let at = |(addr, bytes): &'_ Switch| (file.position(*addr), bytes.len() as u64);
     let mut all = decided.defining.values().flatten().chain(&decided.switches);
     if decided.all_or_none || all.any(|one| crosses_sectors(at(one).0, at(one).1)) {
         let all = decided.defining.values().flatten().chain(&decided.switches);
         let changes = all.map(|(addr, bytes)| (file.position(*addr), &**bytes));
-        switch(&**storage, sidecars.as_deref(), base, changes)?;
+        switch(&**storage, sidecars, file.position(FileAddr(0)), changes)?;
     } else {
         let write_over = |switches: &[Switch]| {
             let mut all = switches.iter();
@@ -295,7 +314,6 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
         }
         write_over(&decided.switches)?;
     }
-    file.forget();
     Ok(())
 }
 

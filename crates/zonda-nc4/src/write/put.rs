@@ -5,6 +5,7 @@ use std::sync::Arc;
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_format::{Access, StoreVars as _, Transfer, VarRef};
+use zonda_hdf5::FileAddr;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::{Rows, Span};
 
@@ -331,25 +332,8 @@ fn put_linear(
             let position = file.position(at);
             if kept.is_none() {
                 let covers = Rows::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
-                let mut filled = len;
-                // Before the first put, so that a failure leaves nothing undefined.
-                if let Some(before) = before {
-                    if !covers {
-                        linear::copy(&**storage, file.position(before), position, len)?;
-                    }
-                    space.free(before, len);
-                } else if !covers && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
-                    match FillCopies::of(&store.data.form, Some(&fill)) {
-                        Some(copies) => {
-                            let own = &mut |elements: &mut [u8]| {
-                                Ok(copies.own(elements, heap, space, file)?)
-                            };
-                            linear::fill_each(&**storage, position, len, &fill, own)?;
-                        }
-                        None => filled = 0,
-                    }
-                }
-                store.keep_run(at, len, filled, file);
+                let new = NewRun { addr: at, len, before, is_covered: covers };
+                prepare_run(store, &new, space, heap, file)?;
             }
             let span = Span::of(extent, slab, elem);
             let filled = match (&store.keep, store.fill(), span) {
@@ -376,6 +360,47 @@ fn put_linear(
         }
         Keep::Chunked { .. } => Err(refused(NcError::Internal)),
     }
+}
+
+/// A place that the elements of a contiguous variable get with a put.
+struct NewRun {
+    addr: FileAddr,
+    len: u64,
+    /// Where they were before, if anywhere.
+    before: Option<FileAddr>,
+    /// The put gives a value to each element.
+    is_covered: bool,
+}
+
+/// Makes a new place ready for the first put, so that a failure of the put leaves nothing undefined: the
+/// elements that it does not cover are copied from where they were, or filled.
+#[cold]
+fn prepare_run(
+    store: &mut VarStore,
+    run: &NewRun,
+    space: &mut zonda_hdf5::Space,
+    heap: &mut zonda_hdf5::HeapWriter,
+    file: &zonda_hdf5::File,
+) -> Outcome<()> {
+    let &NewRun { addr, len, before, is_covered } = run;
+    let (storage, position) = (file.storage(), file.position(addr));
+    let mut filled = len;
+    if let Some(before) = before {
+        if !is_covered {
+            linear::copy(&**storage, file.position(before), position, len)?;
+        }
+        space.free(before, len);
+    } else if !is_covered && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
+        match FillCopies::of(&store.data.form, Some(&fill)) {
+            Some(copies) => {
+                let own = &mut |elements: &mut [u8]| Ok(copies.own(elements, heap, space, file)?);
+                linear::fill_each(&**storage, position, len, &fill, own)?;
+            }
+            None => filled = 0,
+        }
+    }
+    store.keep_run(addr, len, filled, file);
+    Ok(())
 }
 
 fn refused(code: NcError) -> Fault {

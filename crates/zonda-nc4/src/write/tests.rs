@@ -219,6 +219,18 @@ fn dim_name(file: &Nc4File, group: GroupId, random: &mut Random) -> String {
     }
 }
 
+/// A name that a new group may have.
+fn group_name(file: &Nc4File, group: GroupId, random: &mut Random) -> String {
+    loop {
+        let name = free_name(file, group, random);
+        let model = file.model().unwrap();
+        let dims = &model.group(group).unwrap().dims;
+        if !dims.iter().any(|id| *model.dim(*id).unwrap().name == *name.as_bytes()) {
+            return name;
+        }
+    }
+}
+
 /// One change of a file, or a commit.
 fn random_step(file: &mut Nc4File, random: &mut Random) {
     if random.below(10) > 0 {
@@ -247,15 +259,7 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
             def_dim(file, group, &name, len);
         }
         2 if n_groups < 6 => {
-            let name = loop {
-                let name = free_name(file, group, random);
-                let dims = &file.model().unwrap().group(group).unwrap().dims;
-                let dim =
-                    |id: &DimId| *file.model().unwrap().dim(*id).unwrap().name == *name.as_bytes();
-                if !dims.iter().any(dim) {
-                    break name;
-                }
-            };
+            let name = group_name(file, group, random);
             def_group(file, group, &name);
         }
         3..=5 if n_vars < 14 => {
@@ -284,20 +288,24 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
         8 if n_vars > 0 => random_put(file, group, random),
         9 | 10 => random_attribute(file, group, random),
         11 => {
-            let name = format!("type{}", random.below(8));
-            // Names may be in use.
-            match random.below(3) {
-                0 => drop(file.def_opaque(group, 1 + random.below(40), name.as_bytes())),
-                1 => drop(file.def_vlen(group, name.as_bytes(), 4)),
-                _ => {
-                    if let Ok(ty) = file.def_compound(group, 8, name.as_bytes()) {
-                        file.insert_field((group, ty), b"a", 0, 4, &[]).unwrap();
-                        file.insert_field((group, ty), b"b", 4, 5, &[]).unwrap();
-                    }
-                }
-            }
+            random_type(file, group, random);
         }
         _ => {}
+    }
+}
+
+/// Defines a type, if its name is not in use.
+fn random_type(file: &mut Nc4File, group: GroupId, random: &mut Random) {
+    let name = format!("type{}", random.below(8));
+    match random.below(3) {
+        0 => drop(file.def_opaque(group, 1 + random.below(40), name.as_bytes())),
+        1 => drop(file.def_vlen(group, name.as_bytes(), 4)),
+        _ => {
+            if let Ok(ty) = file.def_compound(group, 8, name.as_bytes()) {
+                file.insert_field((group, ty), b"a", 0, 4, &[]).unwrap();
+                file.insert_field((group, ty), b"b", 4, 5, &[]).unwrap();
+            }
+        }
     }
 }
 

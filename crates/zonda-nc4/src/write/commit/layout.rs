@@ -1,39 +1,36 @@
 //! Places and bytes of what a commit writes.
 
+mod attributes;
+mod links;
+
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use zonda_hdf5::attributes::{DenseAttributes, DenseChange, NewAttribute};
 use zonda_hdf5::global_heap::HeapId;
-use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{
     EncodedHeader, HeaderSpace, NewMessage, encode_header, first_chunk_len,
 };
 use zonda_hdf5::space::SECTOR;
-use zonda_hdf5::symbol_table::write_symbol_table;
-use zonda_hdf5::{File, FileAddr, HdfError, NewBlocks, Sizes, Writer, links};
+use zonda_hdf5::{File, FileAddr, HdfError, Sizes, Writer};
 
 use super::Decided;
-use super::plan::{ChangedMessages, Made, MadeAtts, Plan};
+use super::plan::{Made, MadeAtts, Plan};
 use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::hidden;
 use crate::model::{GroupId, Model};
-use crate::write::att_list::Stamp;
 use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
-use crate::write::objects::{AttMessage, Block, Dense, DenseList, Outside, StoredObject};
+use crate::write::objects::{AttMessage, Block, Dense, StoredObject};
 use crate::write::scales::{self, Scales, User};
-use crate::write::{ObjectKey, Writing, header};
+use crate::write::{ObjectKey, Writing};
 
 /// Bytes of the first block of a header that is not one block.
 const SPLIT_LEN: u64 = 256;
 /// Least bytes of a first block.
 const LEAST_LEN: u64 = 128;
-/// A symbol table before it is known where it is.
-const NO_SYMBOLS: SymbolTableMessage = SymbolTableMessage { btree: FileAddr(0), heap: FileAddr(0) };
 
 /// A commit while it is laid out.
 struct Layout<'a> {
@@ -298,206 +295,6 @@ impl Layout<'_> {
         Ok(out)
     }
 
-    /// The attributes of an object and what is said of them.
-    fn attributes(
-        &mut self,
-        atts: &[&AttMessage],
-        stored: &StoredObject,
-        moves: bool,
-        dense: Option<&mut Vec<Dense>>,
-        out: &mut Vec<NewMessage>,
-    ) -> HdfResult<()> {
-        let tracked = stored.style.flags & header::TRACKED != 0;
-        let indexed = stored.style.flags & header::INDEXED != 0;
-        let too_many =
-            HdfError::TooLarge { structure: "number of attributes", value: atts.len() as u64 };
-        let count = u16::try_from(atts.len()).map_err(|_| too_many)?;
-        let mut info = AttributeInfo {
-            tracked,
-            indexed,
-            max_creation_index: tracked.then_some(count),
-            heap: None,
-            name_index: None,
-            order_index: None,
-        };
-        let is_long = |att: &&AttMessage| att.body.len() > usize::from(u16::MAX);
-        // Those of a header of version 1 are always within.
-        let is_old = stored.style.version == 1;
-        let fit = atts.len() <= usize::from(header::PHASE_CHANGE.0) && !atts.iter().any(is_long);
-        if is_old || fit {
-            if !is_old {
-                out.push(header::attribute_info(&info, self.sizes)?);
-            }
-            out.extend((0..).zip(atts).map(|(order, att)| header::attribute(att, Some(order))));
-            return Ok(());
-        }
-        if let Some(dense) = dense {
-            let hash = Some(hash_of(atts));
-            let before = stored.dense.iter().filter(|dense| dense.hash == hash && !moves);
-            let mut before = before.filter_map(|dense| match dense.what {
-                Outside::Attributes(info) => Some((dense, info)),
-                _ => None,
-            });
-            if let Some((before, same)) = before.next() {
-                info = same;
-                dense.push(before.clone());
-            } else {
-                let new = (0..).zip(atts).map(|(order, att)| NewAttribute {
-                    name: &att.name,
-                    message: &att.body,
-                    order: Some(order),
-                });
-                let new: Vec<_> = new.collect();
-                let mut fresh = NewBlocks::new(&mut self.writing.space);
-                let list = DenseAttributes::new(&new, &info, self.sizes, &mut fresh)?;
-                let blocks = fresh.into_blocks();
-                self.out.take(blocks);
-                info = *list.info();
-                dense.push(attribute_list(hash, list));
-            }
-        }
-        out.push(header::attribute_info(&info, self.sizes)?);
-        Ok(())
-    }
-
-    /// What changed of the attributes that are outside of the header and stay there, and what is said
-    /// of them.
-    fn changed_attributes(
-        &mut self,
-        key: ObjectKey,
-        changed: &ChangedMessages,
-        stored: &StoredObject,
-        dense: Option<&mut Vec<Dense>>,
-        out: &mut Vec<NewMessage>,
-    ) -> HdfResult<()> {
-        let before = stored.dense.iter().find_map(|dense| Some((dense, dense.list.as_ref()?)));
-        let missing = HdfError::Missing { structure: "object", at: 0, what: "its attributes" };
-        let (before, list) = before.ok_or(missing)?;
-        let mut info = *list.atts.info();
-        if let Some(dense) = dense {
-            // What netCDF does not show is not among what changed.
-            let known =
-                self.writing.stored.objects.get(&key).map_or(&[][..], |known| &known.hidden);
-            let is_new = |att: &&AttMessage| !known.contains(att);
-            let is_gone = |att: &&AttMessage| !stored.says(&att.name);
-            let new: Vec<_> = stored.hidden.iter().filter(is_new).collect();
-            let gone: Vec<_> = known.iter().filter(is_gone).map(|att| &att.name).collect();
-            let n = [new.len(), gone.len(), changed.set.len(), changed.gone.len()];
-            if n == [0; 4] {
-                dense.push(before.clone());
-            } else {
-                let mut atts = DenseAttributes::clone(&list.atts);
-                gone.into_iter().chain(&changed.gone).for_each(|name| atts.remove(name));
-                let mut fresh = NewBlocks::new(&mut self.writing.space);
-                let set = changed.set.iter().map(|(att, stays)| (att, *stays));
-                for (att, stays) in new.into_iter().map(|att| (att, true)).chain(set) {
-                    atts.set(&att.name, &att.body, stays, &mut fresh)?;
-                }
-                let DenseChange { heap_header, freed } = atts.write(&mut fresh)?;
-                let blocks = fresh.into_blocks();
-                self.out.take(blocks);
-                self.out.freed.extend(freed);
-                self.out.decided.heaps.extend(heap_header);
-                info = *atts.info();
-                dense.push(attribute_list(None, atts));
-            }
-        }
-        out.push(header::attribute_info(&info, self.sizes)?);
-        Ok(())
-    }
-
-    /// The links of a group and what is said of them.
-    fn links(
-        &mut self,
-        id: GroupId,
-        stored: &StoredObject,
-        dense: Option<&mut Vec<Dense>>,
-        out: &mut Vec<NewMessage>,
-    ) -> HdfResult<()> {
-        let is_same = !self.names.contains_key(&id);
-        let before =
-            stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
-        let stays = |before: &&Dense| {
-            is_same && !self.writing.commits.tidying.contains(&ObjectKey::Group(id))
-                || before.extents().is_empty()
-        };
-        if let Some(before) = before.filter(stays) {
-            out.insert(0, self.link_message(&before.what)?);
-            dense.into_iter().for_each(|dense| dense.push(before.clone()));
-            return Ok(());
-        }
-        let entries = self.names.get(&id).or_else(|| self.writing.stored.links.get(&id));
-        let entries = entries.map_or(&[][..], |entries| entries);
-        let info = stored.link_info();
-        let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
-        let mut info = LinkInfo { max_creation_index: info.tracked.then_some(count), ..info };
-        let link = |(order, entry): (i64, &Entry)| Link {
-            name: entry.name.clone(),
-            charset: entry.charset,
-            creation_order: info.tracked.then_some(order),
-            target: self.target(entry),
-        };
-        let list: Vec<_> = (0..).zip(entries).map(link).collect();
-        let mut what = Outside::Links(info);
-        if stored.has_symbols {
-            what = Outside::Symbols(NO_SYMBOLS);
-        } else if list.len() <= usize::from(header::PHASE_CHANGE.0) {
-            for link in &list {
-                out.push(header::link(link, self.sizes)?);
-            }
-            out.insert(0, self.link_message(&what)?);
-            return Ok(());
-        }
-        if let Some(dense) = dense {
-            let mut bytes = Writer::new("links", self.sizes);
-            list.iter().try_for_each(|link| link.encode(&mut bytes))?;
-            let hash = Some(hash_of(bytes.bytes()));
-            let moves = self.writing.commits.tidying.contains(&ObjectKey::Group(id));
-            if let Some(before) = before.filter(|before| before.hash == hash && !moves) {
-                what = before.what.clone();
-                dense.push(before.clone());
-            } else {
-                let mut fresh = NewBlocks::new(&mut self.writing.space);
-                what = if stored.has_symbols {
-                    let superblock = self.file.superblock();
-                    Outside::Symbols(write_symbol_table(&list, superblock, &mut fresh)?)
-                } else {
-                    info = links::write_dense(&list, &info, self.sizes, &mut fresh)?;
-                    Outside::Links(info)
-                };
-                let blocks = fresh.into_blocks();
-                let extents = self.out.take(blocks);
-                dense.push(Dense { hash, what: what.clone(), extents, list: None });
-            }
-        }
-        out.insert(0, self.link_message(&what)?);
-        Ok(())
-    }
-
-    /// What the header of a group says of its links.
-    fn link_message(&self, what: &Outside) -> HdfResult<NewMessage> {
-        match what {
-            Outside::Symbols(table) => header::symbol_table(table, self.sizes),
-            Outside::Links(info) => header::link_info(info, self.sizes),
-            Outside::Attributes(info) => header::attribute_info(info, self.sizes),
-        }
-    }
-
-    /// What a name stands for.
-    fn target(&self, entry: &Entry) -> LinkTarget {
-        let places = &self.places.0;
-        let now = entry.key.and_then(|key| {
-            let stored = self.writing.stored.objects.get(&key).map(|stored| stored.space.addr);
-            places.get(&key).copied().or(stored)
-        });
-        match (&entry.target, now) {
-            (None | Some(LinkTarget::Hard(_)), Some(addr)) => LinkTarget::Hard(addr),
-            (Some(target), _) => target.clone(),
-            // While places are looked for, only lengths count.
-            (None, None) => LinkTarget::Hard(FileAddr(0)),
-        }
-    }
-
     /// Encodes a header, and says what of it is to be written.
     fn write(&mut self, object: Made) -> HdfResult<()> {
         let mut dense = Vec::new();
@@ -548,38 +345,6 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Where a group's symbol table is may be said elsewhere, too: that of the root group by the
-    /// superblock, which goes on to do so; that of another one by its entry in the group above, which
-    /// then says nothing of it.
-    fn symbols_elsewhere(&mut self, id: GroupId, stored: &StoredObject) -> HdfResult<()> {
-        let table = stored.dense.iter().find_map(|dense| match &dense.what {
-            Outside::Symbols(table) if dense.hash.is_some() => Some(table),
-            _ => None,
-        });
-        let Some(table) = table else { return Ok(()) };
-        let switch = match self.model.group(id).and_then(|group| Some((group, group.parent?))) {
-            Some((group, parent)) => self.entry_above(parent, &group.name)?,
-            None => {
-                let superblock = self.file.superblock();
-                let cache = superblock.encode_root_cache(table)?;
-                cache.map(|(at, bytes)| (FileAddr(at.saturating_sub(superblock.base)), bytes))
-            }
-        };
-        let switches = &mut self.out.decided.switches;
-        switches.extend(switch.map(|(addr, bytes)| (addr, bytes.into())));
-        Ok(())
-    }
-
-    /// What makes the entry of a group in the one above say nothing of its symbol table.
-    fn entry_above(&self, above: GroupId, name: &[u8]) -> HdfResult<Option<(FileAddr, Vec<u8>)>> {
-        let above = self.model.group(above).map(|group| group.at);
-        let Some(at) = above.filter(|at| *at != ObjectAt::NOWHERE) else { return Ok(None) };
-        let object = self.file.object(at.addr)?;
-        let Some(message) = object.header().find(kind::SYMBOL_TABLE) else { return Ok(None) };
-        let table = object.header().reader(self.sizes, message);
-        links::uncache_entry(self.file, &SymbolTableMessage::decode(table)?, name)
-    }
-
     /// Encodes a header. What does not fit its first block stays where it was, if it is the same.
     fn encode(
         &mut self,
@@ -617,13 +382,6 @@ impl Laying {
         self.taken.extend(&extents);
         extents
     }
-}
-
-/// Attributes outside of a header that were laid out.
-fn attribute_list(hash: Option<u64>, atts: DenseAttributes) -> Dense {
-    let what = Outside::Attributes(*atts.info());
-    let list = Some(DenseList { stamp: Stamp::new(), atts: Arc::new(atts) });
-    Dense { hash, what, extents: Vec::new(), list }
 }
 
 fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {
