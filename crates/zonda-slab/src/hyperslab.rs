@@ -99,7 +99,7 @@ impl<'a> Hyperslab<'a> {
     /// What `test` says, and of which dimension.
     ///
     /// ```
-    /// use zonda_slab::{Hyperslab, Leaves, Misfit, Order};
+    /// use zonda_slab::{AxisOutOfBounds, Hyperslab, Order, OutOfBounds};
     ///
     /// let slab = Hyperslab { start: &[1, 4], count: &[5, 1], stride: None };
     /// let lens = [3, 3];
@@ -107,7 +107,7 @@ impl<'a> Hyperslab<'a> {
     /// let refused = slab
     ///     .each_axis(Order::Up, |d, axis| axis.begin_within(lens[d]))
     ///     .and_then(|()| slab.each_axis(Order::Up, |d, axis| axis.count_within(lens[d])));
-    /// assert_eq!(refused, Err(Misfit { axis: 1, leaves: Leaves::AtStart }));
+    /// assert_eq!(refused, Err(AxisOutOfBounds { axis: 1, why: OutOfBounds::AtStart }));
     /// ```
     #[inline]
     pub fn each_axis(
