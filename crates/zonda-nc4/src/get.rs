@@ -236,7 +236,9 @@ pub(crate) fn short(
     let is_short = |(axis, dim): (&Axis, Option<&Dim>)| {
         let dim = dim.filter(|dim| !dim.is_unlimited && axis.extent < dim.len)?;
         let (name, has, len) = (String::from_utf8_lossy(&dim.name), axis.extent, dim.len);
-        Some(format!("it has {has} elements along {name}, a dimension of {len}"))
+        Some(format!(
+            "the selection goes beyond the variable: it has {has} elements along dimension {name}, which has {len}"
+        ))
     };
     let first = axes.iter().zip(dims()).find_map(is_short);
     match first.filter(|_| select::check(&long, slab).is_ok()) {

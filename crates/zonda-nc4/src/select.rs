@@ -62,11 +62,23 @@ impl fmt::Display for Misfit {
         let Misfit { code, axis, first, count, stride, len } = *self;
         match code {
             NcError::Inval => {
-                write!(f, "start, count or stride has fewer numbers than the variable dimensions")
+                write!(
+                    f,
+                    "start, count or stride has fewer numbers than the variable has dimensions"
+                )
             }
-            NcError::Stride => write!(f, "stride {stride} in dimension {axis}"),
+            NcError::Stride => {
+                write!(
+                    f,
+                    "stride {stride} in dimension {axis} is out of range: expected at least 1"
+                )
+            }
             NcError::InvalidCoords => {
-                write!(f, "start {first} in dimension {axis} of length {}", len.unwrap_or(0))
+                write!(
+                    f,
+                    "start {first} is outside dimension {axis} of length {}",
+                    len.unwrap_or(0)
+                )
             }
             _ => {
                 write!(f, "start {first} + count {count}")?;
@@ -74,8 +86,10 @@ impl fmt::Display for Misfit {
                     write!(f, " at stride {stride}")?;
                 }
                 match len {
-                    Some(len) => write!(f, " in dimension {axis} of length {len}"),
-                    None => write!(f, " in dimension {axis}: no dimension can be as long"),
+                    Some(len) => {
+                        write!(f, " is beyond the end of dimension {axis} of length {len}")
+                    }
+                    None => write!(f, " in dimension {axis} is beyond the end of any dimension"),
                 }
             }
         }
@@ -164,11 +178,16 @@ mod tests {
         let said = |start: &[usize], count: &[usize], stride: Option<&[isize]>| {
             check(&axes, &Hyperslab { start, count, stride }).unwrap_err().to_string()
         };
-        assert_eq!(said(&[0, 3], &[1, 4], None), "start 3 + count 4 in dimension 1 of length 6");
-        assert_eq!(said(&[4, 0], &[1, 1], None), "start 4 in dimension 0 of length 4");
-        assert_eq!(said(&[0, 0], &[1, 1], Some(&[1, -2])), "stride -2 in dimension 1");
+        let edge = said(&[0, 3], &[1, 4], None);
+        assert_eq!(edge, "start 3 + count 4 is beyond the end of dimension 1 of length 6");
+        assert_eq!(said(&[4, 0], &[1, 1], None), "start 4 is outside dimension 0 of length 4");
+        let stride = said(&[0, 0], &[1, 1], Some(&[1, -2]));
+        assert_eq!(stride, "stride -2 in dimension 1 is out of range: expected at least 1");
         let strided = said(&[1, 0], &[2, 1], Some(&[3, 1]));
-        assert_eq!(strided, "start 1 + count 2 at stride 3 in dimension 0 of length 4");
+        assert_eq!(
+            strided,
+            "start 1 + count 2 at stride 3 is beyond the end of dimension 0 of length 4"
+        );
         assert!(said(&[0], &[1], None).contains("fewer numbers"));
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn check_items(model: &Model, nc_type: i32, group: GroupId) -> Outcom
 /// As [`check_types`].
 pub(crate) fn check_fill(bytes: usize) -> Outcome<()> {
     if bytes > MOST_MESSAGE_BYTES {
-        return Err(too_large("bytes of a fill value", bytes));
+        return Err(too_large("bytes of a fill value (at most 65520)", bytes));
     }
     Ok(())
 }
@@ -79,7 +79,10 @@ pub(crate) fn check_attribute(model: &Model, nc_type: i32, n_values: usize) -> O
     let value = usize::try_from(ty.stored).unwrap_or(usize::MAX).saturating_mul(n_values);
     let bytes = value.saturating_add(ty.bytes).saturating_add(ATTRIBUTE_HEAD);
     if bytes > MOST_MESSAGE_BYTES {
-        return Err(too_large("bytes of an attribute in a header of version 1", bytes));
+        return Err(too_large(
+            "bytes of an attribute in a header of version 1 (at most 65520)",
+            bytes,
+        ));
     }
     Ok(())
 }
@@ -102,7 +105,10 @@ pub(crate) fn check_users(files: &Files, model: &Model, dims: &[DimId]) -> Outco
         if let Some(at) = at.filter(|at| n_users > MOST_USERS && at.file == 0)
             && file.object(at.addr)?.header().version == 1
         {
-            return Err(too_large("users of a dimension in a header of version 1", n_users));
+            return Err(too_large(
+                "axes that have a dimension whose header has version 1 (at most 4079)",
+                n_users,
+            ));
         }
     }
     Ok(())
@@ -123,14 +129,14 @@ fn comes_before(model: &Model, first: GroupId, second: GroupId) -> bool {
 
 fn check(measure: Measure) -> Outcome<()> {
     if measure.levels > DEEPEST {
-        return Err(too_large("types in types", measure.levels));
+        return Err(too_large("levels of types in types (at most 255)", measure.levels));
     }
     if measure.bytes > MOST_MESSAGE_BYTES {
-        return Err(too_large("bytes of a datatype message", measure.bytes));
+        return Err(too_large("bytes of a datatype message (at most 65520)", measure.bytes));
     }
     if u32::try_from(measure.stored).is_err() {
         let bytes = usize::try_from(measure.stored).unwrap_or(usize::MAX);
-        return Err(too_large("bytes of an element in the file", bytes));
+        return Err(too_large("bytes of an element in the file (at most 4294967295)", bytes));
     }
     Ok(())
 }
