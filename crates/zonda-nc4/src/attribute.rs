@@ -16,7 +16,7 @@ use crate::Nc4Error;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::hidden;
 use crate::model::AttInfo;
-use crate::names::SHORT_LIST;
+use crate::tuning::SHORT_LIST_NAMES;
 use crate::types::Types;
 use crate::write::{EditedAtts, OwnedValues};
 
@@ -221,7 +221,7 @@ impl ReadAtts {
     }
 
     fn find(&self, name: &[u8]) -> Option<usize> {
-        if self.shown.len() <= SHORT_LIST {
+        if self.shown.len() <= SHORT_LIST_NAMES {
             return (0..self.shown.len()).find(|&number| self.name(number) == name);
         }
         let map = self.by_name.get_or_init(|| {

@@ -16,6 +16,7 @@ use zonda_storage::Storage;
 
 use crate::elsewhere::{Around, Home, Role};
 use crate::fault::HdfResult;
+use crate::tuning::LINKED_FILES;
 
 /// An object: in which file, and where there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +32,6 @@ impl ObjectAt {
     pub(crate) const NOWHERE: ObjectAt = ObjectAt { file: 0, addr: FileAddr(u64::MAX) };
 }
 
-/// Files that one may lead to.
-const MOST_FILES: usize = 1024;
 /// Links from file to file that are followed for one object.
 const MOST_HOPS: usize = 16;
 
@@ -186,9 +185,9 @@ impl Files {
                     structure: "external links and virtual datasets",
                     at: 0,
                     what: "files that they lead to",
-                    limit: MOST_FILES as u64,
+                    limit: LINKED_FILES as u64,
                 };
-                if files.len() >= MOST_FILES {
+                if files.len() >= LINKED_FILES {
                     return Err(too_many);
                 }
                 files.push((Home { named, resolved }, Arc::new(File::open(Arc::new(found.file))?)));

@@ -34,6 +34,7 @@ mod request;
 mod select;
 mod storage_info;
 mod stored;
+mod tuning;
 mod types;
 mod usage;
 mod values;

@@ -7,11 +7,9 @@
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
+use crate::tuning::SHORT_LIST_NAMES;
 use hashbrown::HashTable;
 use zonda_runtime::Settled;
-
-/// Lists of up to so many names are looked through one by one.
-pub(crate) const SHORT_LIST: usize = 16;
 
 /// Numbers by the hashes of their names.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +26,7 @@ impl Names {
         all: impl Iterator<Item = (u32, &'n [u8])>,
         is_named: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        if n_names <= SHORT_LIST && self.table.get().is_none() {
+        if n_names <= SHORT_LIST_NAMES && self.table.get().is_none() {
             return all.into_iter().find(|(_, known)| *known == name).map(|(number, _)| number);
         }
         let table = self.table.get_or_init(|| {

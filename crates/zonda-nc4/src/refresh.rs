@@ -11,7 +11,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zonda_format::{StoreVars as _, VarRef};
 use zonda_hdf5::{File, HdfError};
@@ -21,20 +21,13 @@ use zonda_storage::{Stamp, Storage};
 use crate::file::{Nc4File, hdf};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
+use crate::tuning::{
+    CHANGING_SECONDS, REREAD_PAUSE, REREADS_CHANGING, REREADS_UNCHANGED, STAMP_SETTLES_AFTER,
+};
 use crate::walk::Walk;
 use crate::{Damaged, Nc4Error, Result};
 
 mod renumber;
-
-/// Longer than the steps of any file system's clock.
-const SETTLED: Duration = Duration::from_millis(2100);
-
-/// A file that was changed so many seconds ago may be in the middle of a change.
-const IN_THE_MIDDLE: u64 = 5;
-/// The first pause before what another program may be writing is read again; later ones are longer.
-const PAUSE: Duration = Duration::from_millis(2);
-/// How often it is read again where it is seen to change, and how often where it is not.
-const TRIES: (u32, u32) = (8, 3);
 
 /// For one who reads what does not fit together: another program may be writing it just now. Others
 /// than this library write metadata where they are, in several pieces.
@@ -57,12 +50,13 @@ impl<'a> Patience<'a> {
     pub(crate) fn is_left(&mut self) -> bool {
         let stamp = self.storage.stamp().ok();
         let changes = stamp != self.stamp;
-        let may_change = changes || stamp.is_some_and(|stamp| stamp.is_younger_than(IN_THE_MIDDLE));
-        let (most, most_of_the_same) = TRIES;
-        if !may_change || self.tries >= if changes { most } else { most_of_the_same } {
+        let may_change =
+            changes || stamp.is_some_and(|stamp| stamp.is_younger_than(CHANGING_SECONDS));
+        let most = if changes { REREADS_CHANGING } else { REREADS_UNCHANGED };
+        if !may_change || self.tries >= most {
             return false;
         }
-        std::thread::sleep(PAUSE.saturating_mul(1 << self.tries.min(4)));
+        std::thread::sleep(REREAD_PAUSE.saturating_mul(1 << self.tries.min(4)));
         (self.stamp, self.tries) = (stamp, self.tries.saturating_add(1));
         self.storage.invalidate().is_ok()
     }
@@ -101,7 +95,7 @@ impl Read {
         if self.is_settled {
             return None;
         }
-        let is_settled = self.since.elapsed() > SETTLED;
+        let is_settled = self.since.elapsed() > STAMP_SETTLES_AFTER;
         Some(Read { since: self.since, is_settled, ..now })
     }
 }

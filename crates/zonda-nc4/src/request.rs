@@ -18,12 +18,10 @@ use crate::form::NC_STRING;
 use crate::get::{Numeric, default_element, is_copy, natural, numeric, odd};
 use crate::model::Model;
 use crate::place::Target;
+use crate::tuning::VLEN_READ_BYTES;
 use crate::values::Values;
 use crate::write::{VarStore, Writing};
 use zonda_format::VlenSink;
-
-/// Bytes in file form that wait for their strings and sequences to be looked up.
-const BLOCK_BYTES: usize = 4 << 20;
 
 /// A hyperslab of a variable that is inside it.
 #[derive(Clone, Copy)]
@@ -125,7 +123,7 @@ impl Request<'_> {
                 None => Ok(converted),
             };
         }
-        let most = BLOCK_BYTES.checked_div(file_size).unwrap_or(1).max(1);
+        let most = VLEN_READ_BYTES.checked_div(file_size).unwrap_or(1).max(1);
         let mut raw = Vec::new();
         let mut left = out;
         let internal = Fault::Refused(NcError::Internal);

@@ -12,6 +12,7 @@ use zonda_hdf5::{File, FileAddr, HdfError, HeapCursor, Reader, Sizes};
 
 use crate::bits;
 use crate::form::{Form, Shape};
+use crate::tuning::VLEN_VALUE_MIN_BYTES;
 use zonda_format::VlenSink;
 
 /// Why values cannot be delivered.
@@ -38,9 +39,6 @@ pub(crate) struct Values<'a> {
     /// Bytes that items of sequences in sequences may still have, for the present value.
     budget: u64,
 }
-
-/// Bytes of items that the smallest file may have.
-const LEAST_BUDGET: u64 = 1 << 16;
 
 fn damaged(what: &'static str, value: u64) -> ValueFault {
     ValueFault::Hdf(HdfError::BadValue { structure: "value", at: 0, what, value })
@@ -69,7 +67,7 @@ impl<'a> Values<'a> {
             return Ok(());
         }
         for (src, dst) in src.chunks_exact(form.file_size).zip(dst.chunks_exact_mut(form.size)) {
-            self.budget = self.file.len().saturating_mul(4).saturating_add(LEAST_BUDGET);
+            self.budget = self.file.len().saturating_mul(4).saturating_add(VLEN_VALUE_MIN_BYTES);
             self.one(form, src, dst)?;
         }
         Ok(())

@@ -22,14 +22,10 @@ use crate::fault::{Fault, HdfResult, Outcome};
 use crate::files::{Files, ObjectAt};
 use crate::place::Target;
 use crate::request::Request;
+use crate::tuning::{VIRTUAL_BLOCKS, VIRTUAL_LEVELS};
 use crate::types::Types;
 
 const NAME: &str = "virtual dataset";
-/// Virtual datasets whose sources are virtual in turn.
-const MOST_LEVELS: u8 = 16;
-/// Sources that a numbered mapping may have.
-const MOST_BLOCKS: u64 = 1 << 16;
-
 /// Where the elements of a virtual dataset are.
 #[derive(Debug)]
 pub(crate) struct Virtual {
@@ -139,10 +135,10 @@ impl Virtual {
         let mut n = 0u64;
         while self.source(files, &one.block(n))?.is_some() {
             n = n.saturating_add(1);
-            if n >= MOST_BLOCKS {
+            if n >= VIRTUAL_BLOCKS {
                 // Fewer would be a shorter variable.
                 let (structure, what) = (NAME, "numbered sources");
-                return Err(HdfError::Limit { structure, at: 0, what, limit: MOST_BLOCKS });
+                return Err(HdfError::Limit { structure, at: 0, what, limit: VIRTUAL_BLOCKS });
             }
         }
         Ok(n.checked_sub(1).and_then(|last| one.extent(&[], last)))
@@ -169,9 +165,9 @@ impl Request<'_> {
         mut target: Target<'_>,
         out: &mut [u8],
     ) -> Outcome<Converted> {
-        if self.level >= MOST_LEVELS {
+        if self.level >= VIRTUAL_LEVELS {
             let (structure, what) = (NAME, "sources that are virtual");
-            let limit = u64::from(MOST_LEVELS);
+            let limit = u64::from(VIRTUAL_LEVELS);
             return Err(Fault::Hdf(HdfError::Limit { structure, at: 0, what, limit }));
         }
         let axes = 0..slab.count.len();
@@ -186,7 +182,7 @@ impl Request<'_> {
         for one in &found.mapping.sources {
             if one.is_numbered() {
                 let (first, end) = one.blocks(&wanted);
-                for number in first..end.min(MOST_BLOCKS) {
+                for number in first..end.min(VIRTUAL_BLOCKS) {
                     let one = one.block(number);
                     self.read_source(found, &one, &wanted, &mut target, &mut result)?;
                 }

@@ -20,14 +20,12 @@ use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::hidden;
 use crate::model::{Dim, Gap, Group, GroupId, Model, SkipReason, Skipped, Var};
+use crate::tuning::WALK_REVISITS;
 use crate::types::Types;
 use dims::Unmatched;
 
 /// Variables whose name is also that of a dimension they do not begin with have this before it.
 pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";
-/// Objects that may be met again through groups that were met before.
-const REVISITS: u64 = 1 << 20;
-
 /// A name and what it stands for.
 pub(crate) type Named = (Box<[u8]>, ObjectAt);
 
@@ -86,7 +84,7 @@ impl<'a> Walk<'a> {
             unmatched: Vec::new(),
             scales: Vec::new(),
             seen_groups: hashbrown::HashSet::new(),
-            revisits_left: REVISITS,
+            revisits_left: WALK_REVISITS,
             ahead: Default::default(),
             damaged,
             met: hashbrown::HashSet::new(),

@@ -170,7 +170,7 @@ fn patience_is_for_files_that_change_and_has_an_end() {
     // A memory has no clock, so nothing says that it was changed a moment ago.
     assert!(!Patience::with(&memory, &read).is_left());
     let mut patience = Patience::with(&memory, &read);
-    for _ in 0..TRIES.0 {
+    for _ in 0..REREADS_CHANGING {
         memory.write_at(0, b"x").unwrap();
         assert!(patience.is_left());
     }
@@ -189,5 +189,5 @@ fn a_file_that_was_just_written_is_read_again_a_few_times() {
     let mut patience = Patience::with(&file, &Read::now(&file));
     let n = std::iter::from_fn(|| patience.is_left().then_some(())).take(100).count();
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(n, TRIES.1 as usize);
+    assert_eq!(n, REREADS_UNCHANGED as usize);
 }

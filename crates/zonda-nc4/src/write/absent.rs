@@ -14,10 +14,7 @@ use super::linear::repeated;
 use super::store::{FileSpace, Keep, VarStore};
 use crate::fault::{Fault, Outcome};
 use crate::model::Model;
-
-/// A variable of which more than so many bytes are missing stays as it is: its only element may be
-/// a thousand million records from the beginning.
-const MOST_BYTES: u64 = 64 << 20;
+use crate::tuning::UNWRITTEN_CHUNKS_BYTES;
 
 /// Stores the chunks that a variable lacks, if others could not read it without.
 pub(super) fn fill(
@@ -51,7 +48,7 @@ pub(super) fn fill(
     let chunk_elems = dims.iter().fold(1u64, |n, &dim| n.saturating_mul(dim));
     let chunk_bytes = chunk_elems.saturating_mul(element.len() as u64);
     let missing = wanted.saturating_sub(stored.len() as u64);
-    if missing == 0 || missing.saturating_mul(chunk_bytes) > MOST_BYTES {
+    if missing == 0 || missing.saturating_mul(chunk_bytes) > UNWRITTEN_CHUNKS_BYTES {
         return Ok(());
     }
     let mut at = vec![0u64; grid.len()];

@@ -20,6 +20,7 @@ use crate::get::default_element;
 use crate::hidden;
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
 use crate::place::{NoPlace, Target};
+use crate::tuning::SMALL_ATTRIBUTE_BYTES;
 
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
@@ -28,9 +29,6 @@ const MOST_VALUES: usize = i32::MAX as usize;
 /// block that is written and in what a write joins. There has to be room for all when it is put, so that
 /// an attribute that was taken can be written.
 pub(crate) const COPIES: usize = 4;
-
-/// Bytes of an attribute that is not worth asking for.
-pub(crate) const SMALL: usize = 1 << 16;
 
 /// The type that numbers and text of an attribute have in memory.
 fn memory_type(att: &AttPut<'_>) -> Option<MemType> {
@@ -103,7 +101,7 @@ impl Definer<'_> {
         };
         refuse_if(none.is_asked, NcError::BadType)?;
         let bytes = held.memory_bytes();
-        if bytes > SMALL {
+        if bytes > SMALL_ATTRIBUTE_BYTES {
             memory::room::<u8>(bytes.saturating_mul(COPIES))?;
         }
         self.store_att(owner, &stored, nc_type, n_values, held)?;

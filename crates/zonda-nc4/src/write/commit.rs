@@ -35,6 +35,7 @@ use crate::fault::HdfResult;
 use crate::file::{Nc4File, hdf};
 use crate::files::{Files, ObjectAt};
 use crate::model::{GroupId, Model};
+use crate::tuning::COMMIT_AFTER_BYTES;
 use crate::{Nc4Error, Result};
 
 /// A header's first block, or a word, that is written over.
@@ -59,9 +60,6 @@ pub(crate) struct Decided {
     /// There is no superblock yet.
     is_first: bool,
 }
-
-/// Bytes put after which a put that begins another record commits those before it.
-const COMMIT_BYTES: u64 = 64 << 20;
 
 impl Nc4File {
     /// Writes what the file lacks, and makes it durable as the storage is asked to.
@@ -109,7 +107,7 @@ impl Nc4File {
         start: &[usize],
     ) -> Result<()> {
         let put = self.writing.as_ref().map_or(0, |writing| writing.stores.put_bytes);
-        if put < COMMIT_BYTES { Ok(()) } else { self.commit_records(group, var, start) }
+        if put < COMMIT_AFTER_BYTES { Ok(()) } else { self.commit_records(group, var, start) }
     }
 
     #[cold]

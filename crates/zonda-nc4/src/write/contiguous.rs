@@ -12,6 +12,7 @@ use zonda_storage::{Storage, StorageError, check_place};
 
 use super::linear;
 use crate::fault::HdfResult;
+use crate::tuning::FILL_AHEAD_BYTES;
 
 /// Takes the run of a variable, which the file system has to hold whole: it could never end the file behind it, and
 /// nothing else could be committed.
@@ -23,9 +24,6 @@ pub(super) fn take_run(space: &mut Space, file: &File, len: u64) -> HdfResult<Fi
     check_place(at, len, || file.storage().most_len())?;
     space.alloc(len)
 }
-
-/// Fill values written together where puts leave gaps.
-const FILL_BYTES: u64 = 1 << 20;
 
 /// Where the elements are.
 #[derive(Debug)]
@@ -73,7 +71,7 @@ impl Contiguous {
         }
         if has_gaps || start > filled {
             let need = if has_gaps { end } else { start };
-            self.fill_to(storage, at, fill, need.max(filled.saturating_add(FILL_BYTES)))?;
+            self.fill_to(storage, at, fill, need.max(filled.saturating_add(FILL_AHEAD_BYTES)))?;
         }
         Ok(self.filled.load(Ordering::Acquire).max(end))
     }
@@ -132,17 +130,18 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_filled_once() {
-        let len = 3 * FILL_BYTES;
+        let len = 3 * FILL_AHEAD_BYTES;
         let (storage, run) = (Memory::new(), Contiguous::fresh(FileAddr(0), len, 0));
         let filled = run.make_way(&storage, 0, b"fill", span(8, 12, false)).unwrap();
-        assert_eq!((filled, storage.len().unwrap()), (FILL_BYTES, FILL_BYTES));
+        assert_eq!((filled, storage.len().unwrap()), (FILL_AHEAD_BYTES, FILL_AHEAD_BYTES));
         storage.write_at(8, b"data").unwrap();
         run.has(filled);
         // A put that did not succeed is as none.
-        run.make_way(&storage, 0, b"fill", span(FILL_BYTES, FILL_BYTES + 8, false)).unwrap();
-        assert_eq!(storage.len().unwrap(), FILL_BYTES);
-        run.make_way(&storage, 0, b"fill", span(4, 2 * FILL_BYTES + 4, true)).unwrap();
-        assert_eq!(storage.len().unwrap(), 2 * FILL_BYTES + 4);
+        run.make_way(&storage, 0, b"fill", span(FILL_AHEAD_BYTES, FILL_AHEAD_BYTES + 8, false))
+            .unwrap();
+        assert_eq!(storage.len().unwrap(), FILL_AHEAD_BYTES);
+        run.make_way(&storage, 0, b"fill", span(4, 2 * FILL_AHEAD_BYTES + 4, true)).unwrap();
+        assert_eq!(storage.len().unwrap(), 2 * FILL_AHEAD_BYTES + 4);
         run.fill_to(&storage, 0, b"fill", u64::MAX).unwrap();
         let bytes = storage.to_vec().unwrap();
         assert_eq!(bytes.len() as u64, len);

@@ -13,6 +13,7 @@ use crate::file::{Nc4File, Nc4OpenOptions};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
 use crate::refresh::Read;
+use crate::tuning::FREED_WAIT_BYTES;
 use crate::write::ObjectKey;
 use crate::{Nc4Error, Result};
 
@@ -60,14 +61,10 @@ impl Nc4File {
     }
 }
 
-/// Bytes given back after what serves again. A writer of small records gives some KiB back with each
-/// commit, so a reader may take hundreds of commits to read what it has opened.
-const WAIT_BYTES: u64 = 4 << 20;
-
 /// The space behind `end`. What has at least so many bytes begins at a multiple of the other number.
 pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
     let mut space = Space::new(end);
-    space.wait(WAIT_BYTES);
+    space.wait(FREED_WAIT_BYTES);
     if let Some((threshold, alignment)) = alignment {
         space.align(threshold, alignment);
     }

@@ -13,6 +13,7 @@ use zonda_model::{ExtType, MemType, NcError, default_fill};
 use super::store::VarStore;
 use super::{Quantize, QuantizeMode};
 use crate::fault::{Fault, Outcome};
+use crate::tuning::QUANTIZE_BY_STEPS_VALUES;
 
 /// Values of a variable in memory form with fewer bits.
 pub(super) fn quantized(
@@ -147,8 +148,6 @@ fn groom<const N: usize, B: Bits<N>>(how: Quantize, values: &mut [u8], fill: f64
     }
 }
 
-/// Least number of values for which it pays to know more than one value's bits.
-const MANY: usize = 4096;
 /// Bits of the mantissa of a double.
 const FRACTION: u64 = (1 << 52) - 1;
 /// So near to a step, counted in the last bit of the mantissa, rounding has a say in where it is.
@@ -164,7 +163,7 @@ struct Needed {
 
 impl Needed {
     fn new(digits: f64, n_values: usize) -> Needed {
-        let n = if n_values < MANY { 0 } else { 0x7ff };
+        let n = if n_values < QUANTIZE_BY_STEPS_VALUES { 0 } else { 0x7ff };
         Needed { digits, steps: vec![Vec::new(); n] }
     }
 

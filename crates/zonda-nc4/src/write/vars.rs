@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError, VarId, default_fill};
 
 use super::StorageRequest;
-use super::atts::{COPIES, SMALL};
+use super::atts::COPIES;
 use super::datatypes::Typed;
 use super::define::{Definer, owned, stored_name};
 use super::draft::{Layout, VarDraft};
@@ -17,6 +17,7 @@ use crate::file::Nc4File;
 use crate::files::ObjectAt;
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, Model, StorageKind, Var, VarInfo};
+use crate::tuning::SMALL_ATTRIBUTE_BYTES;
 use crate::walk::NON_COORD;
 use crate::{Result, VarRef};
 use zonda_model::memory;
@@ -109,7 +110,7 @@ impl Definer<'_> {
         refuse_if(!is_atomic && self.model.user_type(nc_type).is_none(), NcError::BadType)?;
         // Its fill value is in memory more than once while it is written.
         let bytes = self.model.user_type(nc_type).map_or(0, |ty| ty.size);
-        if bytes > SMALL {
+        if bytes > SMALL_ATTRIBUTE_BYTES {
             memory::room::<u8>(bytes.saturating_mul(COPIES))?;
         }
         let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();

@@ -16,17 +16,12 @@ use super::{Writing, root_error};
 use crate::Result;
 use crate::fault::HdfResult;
 use crate::file::Nc4File;
-
-/// Commits after which somebody is taken to commit again and again.
-const OFTEN: u64 = 3;
+use crate::tuning::{FILE_AHEAD_BYTES, FREQUENT_COMMITS, TAIL_READ_BYTES};
 
 /// Whether who has made so many commits is taken to make another one soon.
 pub(crate) fn is_often(n_commits: u64) -> bool {
-    n_commits >= OFTEN
+    n_commits >= FREQUENT_COMMITS
 }
-
-/// Least bytes ahead.
-const AHEAD_BYTES: u64 = 8 << 20;
 
 /// Ends of the file, as addresses are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +43,7 @@ impl Ends {
             let said = said.max(used);
             return Ends { used, said, len: len.max(said) };
         }
-        let ahead = AHEAD_BYTES.max(used.checked_shr(3).unwrap_or(0));
+        let ahead = FILE_AHEAD_BYTES.max(used.checked_shr(3).unwrap_or(0));
         let least = used.saturating_add(ahead.checked_shr(1).unwrap_or(0));
         if said >= least {
             return Ends { used, said, len: len.max(said) };
@@ -80,7 +75,7 @@ impl Nc4File {
         // Who committed seldom has nothing ahead, but may have given the last of the file back, or found
         // what a writer that died had ahead.
         let has_less = writing.commits.n_commits > 0 && writing.file_end.said > writing.space.end();
-        if writing.commits.n_commits <= OFTEN && !has_less {
+        if writing.commits.n_commits <= FREQUENT_COMMITS && !has_less {
             return Ok(());
         }
         end_where_used(files.main(), writing).map_err(root_error)
@@ -103,7 +98,7 @@ impl Nc4File {
         let ahead = len.saturating_sub(begin).saturating_sub(writing.file_end.said);
         let is_new = writing.is_new || writing.commits.n_commits > 0;
         if is_new
-            || ahead < AHEAD_BYTES
+            || ahead < FILE_AHEAD_BYTES
             || !writing.owns_references
             || writing.file_end.page.is_some()
         {
@@ -126,15 +121,12 @@ impl Nc4File {
     }
 }
 
-/// Bytes that are looked at together.
-const PIECE: u64 = 1 << 20;
-
 /// Behind the last byte between `begin` and `end` that is not zero; `begin` where there is none.
 fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> HdfResult<u64> {
-    let mut bytes = vec![0; usize::try_from(PIECE).unwrap_or(0)];
+    let mut bytes = vec![0; usize::try_from(TAIL_READ_BYTES).unwrap_or(0)];
     let mut behind = end;
     while behind > begin {
-        let at = behind.saturating_sub(PIECE).max(begin);
+        let at = behind.saturating_sub(TAIL_READ_BYTES).max(begin);
         let n = usize::try_from(behind.saturating_sub(at)).unwrap_or(0);
         let Some(piece) = bytes.get_mut(..n) else { return Ok(end) };
         let n_read = storage.read_at(at, piece)?;
@@ -184,11 +176,11 @@ mod tests {
     fn what_is_said_was_there_before_and_lasts() {
         let mut ends = Ends { used: 1000, said: 1000, len: 1000 };
         let mut said = 0;
-        for commits in OFTEN..4000 {
+        for commits in FREQUENT_COMMITS..4000 {
             let before = ends;
             ends = ends.next(commits, 512);
-            assert!(ends.said >= ends.used + AHEAD_BYTES / 2 && ends.len >= ends.said);
-            assert!(ends.len <= ends.used + 3 * AHEAD_BYTES.max(ends.used / 8) + 512);
+            assert!(ends.said >= ends.used + FILE_AHEAD_BYTES / 2 && ends.len >= ends.said);
+            assert!(ends.len <= ends.used + 3 * FILE_AHEAD_BYTES.max(ends.used / 8) + 512);
             if ends.said != before.said {
                 said += 1;
                 assert!(said == 1 || ends.said == before.len, "the storage was so long");

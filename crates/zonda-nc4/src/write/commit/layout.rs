@@ -21,16 +21,12 @@ use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::hidden;
 use crate::model::{GroupId, Model};
+use crate::tuning::{HEADER_MIN_BYTES, HEADER_SPLIT_BYTES};
 use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
 use crate::write::objects::{AttMessage, Block, Dense, StoredObject};
 use crate::write::scales::{self, Scales, User};
 use crate::write::{ObjectKey, Writing};
-
-/// Bytes of the first block of a header that is not one block.
-const SPLIT_LEN: u64 = 256;
-/// Least bytes of a first block.
-const LEAST_LEN: u64 = 128;
 
 /// A commit while it is laid out.
 struct Layout<'a> {
@@ -190,10 +186,10 @@ impl Layout<'_> {
         }
         let messages = self.messages(object, None)?;
         // Types do not change: nothing comes to their headers.
-        let least = if let ObjectKey::Type(_) = object.key { 0 } else { LEAST_LEN };
+        let least = if let ObjectKey::Type(_) = object.key { 0 } else { HEADER_MIN_BYTES };
         let len = first_chunk_len(&object.stored.style, &messages).max(least);
         let len = len.checked_next_multiple_of(8).unwrap_or(u64::MAX);
-        let len = if len > SECTOR { SPLIT_LEN } else { len };
+        let len = if len > SECTOR { HEADER_SPLIT_BYTES } else { len };
         let addr = self.writing.space.alloc_in_sector(len)?;
         self.out.taken.push((addr, len));
         object.stored.space = HeaderSpace { addr, len };

@@ -17,13 +17,8 @@ use zonda_hdf5::{File, FileAddr, Space};
 use super::super::objects::{Block, Dense, Outside, StoredObject};
 use super::super::{ObjectKey, Writing};
 use crate::file::Nc4File;
+use crate::tuning::{TIDY_ROUNDS, TIDY_WALK_BYTES};
 use crate::{Result, hidden};
-
-/// Tries: what one gives back may have room for what the next moves.
-const ROUNDS: usize = 3;
-/// Bytes of a file of which is found out what those who wrote it before left free: all its structures
-/// are read for that.
-const MOST_WALKED: u64 = 4 << 20;
 
 impl Nc4File {
     /// Moves what definitions have at the end of the file to where it has room, and ends the file
@@ -32,7 +27,7 @@ impl Nc4File {
     /// # Errors
     /// Those of a commit.
     pub(crate) fn tidy(&mut self) -> Result<()> {
-        for _ in 0..ROUNDS {
+        for _ in 0..TIDY_ROUNDS {
             let Some(writing) = self.writing.as_deref_mut() else { return Ok(()) };
             let is_whole = !writing.is_new && writing.commits.decided.is_none();
             let is_changed = !writing.commits.changed.is_empty() || writing.commits.n_commits == 0;
@@ -79,7 +74,7 @@ impl Nc4File {
 /// there. What object references lead to is not known, so only where those are netCDF's.
 fn find_free(file: &Arc<File>, writing: &mut Writing) {
     let begin = file.position(FileAddr(0));
-    let may_look = writing.file_end.found.is_some_and(|end| end <= MOST_WALKED);
+    let may_look = writing.file_end.found.is_some_and(|end| end <= TIDY_WALK_BYTES);
     if !may_look || !writing.owns_references || !writing.stored.objects.values().any(has_moves) {
         return;
     }
