@@ -13,8 +13,8 @@ use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, NcError, shown_name};
 
 use crate::Nc4Error;
-use crate::form::{Form, NC_STRING, Shape};
-use crate::hidden;
+use crate::element_form::{ElementForm, ElementShape, NC_STRING};
+use crate::hidden_atts;
 use crate::model::AttInfo;
 use crate::tuning::SHORT_LIST_NAMES;
 use crate::types::Types;
@@ -32,7 +32,7 @@ pub(crate) enum AttList {
 /// An attribute's values, and where they are.
 pub(crate) enum AttValue<'a> {
     /// In the form of the file, with what they mean.
-    Stored(Box<(Attribute, Meaning)>),
+    Stored(Box<(Attribute, AttMeaning)>),
     /// In the form of memory.
     Owned(&'a OwnedValues),
 }
@@ -103,7 +103,7 @@ pub(crate) struct ReadAtts {
     file: Arc<File>,
     attributes: Attributes,
     /// What each of them is.
-    shown: Box<[Shown]>,
+    shown: Box<[ShownAtt]>,
     by_name: OnceLock<HashMap<Box<[u8]>, u32>>,
     /// Why others are not, of a file that is opened as a damaged one.
     faults: Box<[AttFault]>,
@@ -111,7 +111,7 @@ pub(crate) struct ReadAtts {
 
 /// An attribute that is shown.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+struct ShownAtt {
     nc_type: i32,
     len: u64,
 }
@@ -167,8 +167,8 @@ impl From<HdfError> for AttFault {
 }
 
 /// What an attribute is to netCDF.
-pub(crate) struct Meaning {
-    pub(crate) form: Form,
+pub(crate) struct AttMeaning {
+    pub(crate) form: ElementForm,
     pub(crate) nc_type: i32,
     pub(crate) len: u64,
 }
@@ -191,7 +191,7 @@ impl ReadAtts {
         for index in 0..attributes.len() {
             let mut found = None;
             let name = attributes.name(index);
-            if !hidden::is_reserved(name) {
+            if !hidden_atts::is_reserved(name) {
                 let described = attributes.describe(index, &file).map_err(AttFault::from);
                 let means = |(datatype, space)| meaning(name, &datatype, &space, types);
                 found = match described.and_then(means) {
@@ -208,7 +208,7 @@ impl ReadAtts {
                 };
             }
             is_shown.push(found.is_some());
-            shown.extend(found.map(|Meaning { nc_type, len, .. }| Shown { nc_type, len }));
+            shown.extend(found.map(|AttMeaning { nc_type, len, .. }| ShownAtt { nc_type, len }));
         }
         // The others are never asked for.
         attributes.retain(|index| is_shown.get(index).copied().unwrap_or(false));
@@ -263,8 +263,8 @@ pub(crate) fn meaning(
     datatype: &Datatype,
     space: &Dataspace,
     types: &Types,
-) -> Result<Option<Meaning>, AttFault> {
-    let Some(mut form) = Form::of(datatype) else {
+) -> Result<Option<AttMeaning>, AttFault> {
+    let Some(mut form) = ElementForm::of(datatype) else {
         return Ok(None);
     };
     let rank = space.dims.len();
@@ -274,9 +274,9 @@ pub(crate) fn meaning(
         return Ok(None);
     };
     let (nc_type, len) = match (&form.shape, space.kind) {
-        (Shape::FixedText(..), SpaceKind::Null) => (char_type, 0),
-        (Shape::FixedText(..), SpaceKind::Scalar) => (char_type, form.file_size as u64),
-        (Shape::FixedText(..), SpaceKind::Simple) => (NC_STRING, n_elems),
+        (ElementShape::FixedText(..), SpaceKind::Null) => (char_type, 0),
+        (ElementShape::FixedText(..), SpaceKind::Scalar) => (char_type, form.file_size as u64),
+        (ElementShape::FixedText(..), SpaceKind::Simple) => (NC_STRING, n_elems),
         (_, SpaceKind::Null) => (member_type, 0),
         (_, SpaceKind::Simple) if rank > 1 && member_type != NC_STRING => {
             return Err(AttFault::Shape(name.into()));
@@ -284,5 +284,5 @@ pub(crate) fn meaning(
         _ => (member_type, n_elems),
     };
     form.show(types.shown_fields(member_type));
-    Ok(Some(Meaning { form, nc_type, len }))
+    Ok(Some(AttMeaning { form, nc_type, len }))
 }

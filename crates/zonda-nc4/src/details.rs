@@ -11,12 +11,12 @@ use zonda_model::{ExtType, default_fill};
 
 use crate::attribute::{AttFault, AttList};
 use crate::bits;
-use crate::data::Data;
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
-use crate::form::Form;
 use crate::model::{Endianness, StorageKind, VarInfo};
 use crate::types::Types;
+use crate::var_data::VarData;
 use crate::write::EditedAtts;
 
 /// An object with what was asked of it. Its header is read again for its data, and not kept: its
@@ -31,7 +31,7 @@ pub(crate) struct Details {
     info: HdfResult<Option<Arc<VarInfo>>>,
     /// Chunk cache as it was set.
     pub(crate) cache: Mutex<Option<(usize, usize, f32)>>,
-    pub(crate) data: OnceLock<Arc<Data>>,
+    pub(crate) data: OnceLock<Arc<VarData>>,
 }
 
 /// The number of the shuffle filter.
@@ -113,7 +113,7 @@ fn info(file: &File, object: &Object) -> HdfResult<VarInfo> {
         DataLayout::Virtual { .. } => StorageKind::Virtual,
     };
     let filters = reported(&object.filters(file)?);
-    let form = Form::of(&object.datatype(file)?);
+    let form = ElementForm::of(&object.datatype(file)?);
     let value = user_fill(file, object)?;
     let no_fill = value.is_none();
     let (mut endianness, mut fill_value) = (Endianness::Native, Vec::new());
@@ -138,7 +138,7 @@ pub(crate) fn user_fill(file: &File, object: &Object) -> HdfResult<Option<Box<[u
 }
 
 /// The fill value of an atomic type in memory form.
-pub(crate) fn native_fill(form: &Form, ext: ExtType, user: Option<&[u8]>) -> Vec<u8> {
+pub(crate) fn native_fill(form: &ElementForm, ext: ExtType, user: Option<&[u8]>) -> Vec<u8> {
     let mut out = vec![0; form.size];
     let from_file = user.filter(|value| {
         if ext == ExtType::Char {

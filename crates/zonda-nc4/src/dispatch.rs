@@ -15,9 +15,9 @@ use crate::Nc4Error;
 use crate::fault::Fault;
 use crate::file::Nc4File;
 use crate::file_atts::NUMBER_OF_SPECIAL;
-use crate::get::{axes, bytes_of, check_conversion, element_bytes, mixed, short};
-use crate::place::{NoPlace, Target};
+use crate::get::{axes, beyond_error, bytes_of, check_conversion, element_bytes, mixed};
 use crate::select;
+use crate::value_target::{NoVlens, ValueTarget};
 use crate::write::{View, Writing, committed_name};
 
 impl Dispatch for Nc4File {
@@ -70,14 +70,14 @@ impl Dispatch for Nc4File {
         if self.writing.as_deref().is_some_and(defines) {
             return Err(refused(NcError::InDefine).into());
         }
-        let found = self.found(of.var, model, var).map_err(fail)?;
+        let found = self.located_data(of.var, model, var).map_err(fail)?;
         let data = found.data();
         if let Some(spec) = &data.missing {
             return Err(fail(Fault::missing(spec)).into());
         }
         let axes = axes(model, var);
         if let Err(misfit) = select::check(&axes, &slab) {
-            return Err(short(model, group, var, (&axes, &slab), misfit).into());
+            return Err(beyond_error(model, group, var, (&axes, &slab), misfit).into());
         }
         let elem = element_bytes(&data.form, mem).ok_or_else(|| refused(NcError::BadType))?;
         let count = slab.count.get(..var.dims.len());
@@ -97,8 +97,8 @@ impl Dispatch for Nc4File {
     /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
     /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        let mut none = NoPlace::default();
-        let target = Target::of(get.of().mem, room.place, &mut none);
+        let mut none = NoVlens::default();
+        let target = ValueTarget::of(get.of().mem, room.place, &mut none);
         let got = self.get_checked(get, target, room.bytes);
         Ok(if none.is_asked { Err(none.refused(self.path_of(get.of().var))) } else { got }?)
     }
@@ -144,8 +144,8 @@ impl Dispatch for Nc4File {
     /// sequences where there is no place for them. Values that do not fit are counted.
     fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
         let att = get.of();
-        let mut none = NoPlace::default();
-        let target = Target::of(att.mem, room.place, &mut none);
+        let mut none = NoVlens::default();
+        let target = ValueTarget::of(att.mem, room.place, &mut none);
         let got = self.att_values(get, target, room.bytes);
         Ok(if none.is_asked { Err(none.refused(self.path(att.owner))) } else { got }?)
     }

@@ -9,7 +9,7 @@ use zonda_storage::StorageError;
 
 use crate::Nc4Error;
 use crate::attribute::AttFault;
-use crate::select::Misfit;
+use crate::select::SelectionMisfit;
 use crate::values::ValueFault;
 
 /// What an operation on an object gives.
@@ -117,8 +117,8 @@ impl From<ValueFault> for Fault {
     }
 }
 
-impl From<Misfit> for Fault {
-    fn from(misfit: Misfit) -> Fault {
+impl From<SelectionMisfit> for Fault {
+    fn from(misfit: SelectionMisfit) -> Fault {
         Fault::Explained(misfit.code, misfit.to_string())
     }
 }

@@ -15,7 +15,7 @@ use crate::details::Details;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
 use crate::model::{Gap, GroupId, Model, SkipReason, Skipped, Var};
-use crate::refresh::{Patience, Read, may_be_torn};
+use crate::refresh::{ReadState, TornReadRetry, may_be_torn};
 use crate::types::Types;
 use crate::walk::Walk;
 use crate::write::Writing;
@@ -78,7 +78,7 @@ impl Default for Nc4OpenOptions {
 }
 
 impl Nc4OpenOptions {
-    pub(crate) fn tell(&self, gaps: &[Gap]) {
+    pub(crate) fn report_gaps(&self, gaps: &[Gap]) {
         if let Some(tell) = self.on_gaps.as_ref().filter(|_| !gaps.is_empty()) {
             tell(gaps);
         }
@@ -110,7 +110,7 @@ pub struct Nc4File {
     /// Where the file is open for writing.
     pub(crate) writing: Option<Box<Writing>>,
     /// What was read.
-    pub(crate) read: Read,
+    pub(crate) read: ReadState,
     /// Text of `_NCProperties` for a view of a new file, where no commit has it yet.
     pub(crate) properties: Option<Vec<u8>>,
 }
@@ -139,8 +139,8 @@ impl Nc4File {
     /// `NC_ENOTNC` for what is not HDF5, `NC_EHDFERR` for a damaged superblock or root group.
     pub fn open(storage: Arc<dyn Storage>, name: &Path, how: Nc4OpenOptions) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
-        let mut read = Read::now(&*storage);
-        let mut patience = Patience::with(&*storage, &read);
+        let mut read = ReadState::now(&*storage);
+        let mut patience = TornReadRetry::with(&*storage, &read);
         let file = loop {
             if how.damaged != Damaged::Refuse {
                 break File::open_damaged(Arc::clone(&storage)).map_err(fail)?;
@@ -149,12 +149,12 @@ impl Nc4File {
             match file.and_then(|file| file.object(file.root()).map(|_| file)) {
                 Ok(file) => break file,
                 Err(error) if may_be_torn(&error) && patience.is_left() => {
-                    read = Read::now(&*storage);
+                    read = ReadState::now(&*storage);
                 }
                 Err(error) => return Err(fail(error)),
             }
         };
-        let file = file.with_unfilter(crate::data::unfilter(how.find_filter.clone()));
+        let file = file.with_unfilter(crate::var_data::unfilter(how.find_filter.clone()));
         let file = Arc::new(file);
         let files = Files::new(file, how.path.clone());
         let (model, walking) = (OnceLock::new(), Mutex::ranked(Rank::Walk, ()));
@@ -175,7 +175,7 @@ impl Nc4File {
         if let Some(model) = self.model.get() {
             return Ok(model);
         }
-        let mut patience = Patience::with(&**self.hdf5().storage(), &self.read);
+        let mut patience = TornReadRetry::with(&**self.hdf5().storage(), &self.read);
         let model = loop {
             match Walk::run(&self.files, self.how.damaged) {
                 Ok(model) if model.is_whole() || !patience.is_left() => break model,
@@ -187,7 +187,7 @@ impl Nc4File {
             }
         };
         let model = self.model.get_or_init(|| model);
-        self.how.tell(&model.gaps);
+        self.how.report_gaps(&model.gaps);
         Ok(model)
     }
 
@@ -197,7 +197,7 @@ impl Nc4File {
         read: impl Fn() -> std::result::Result<T, E>,
         may_be_torn: impl Fn(&E) -> bool,
     ) -> std::result::Result<T, E> {
-        let mut patience = Patience::with(&**self.hdf5().storage(), &self.read);
+        let mut patience = TornReadRetry::with(&**self.hdf5().storage(), &self.read);
         loop {
             match read() {
                 Err(error)

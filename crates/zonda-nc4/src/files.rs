@@ -14,8 +14,8 @@ use zonda_hdf5::message::LinkTarget;
 use zonda_hdf5::{File, FileAddr, HdfError, Resolved};
 use zonda_storage::Storage;
 
-use crate::elsewhere::{Around, Home, Role};
 use crate::fault::HdfResult;
+use crate::file_lookup::{FileLookup, FilePath, FileRole};
 use crate::tuning::LINKED_FILES;
 
 /// An object: in which file, and where there.
@@ -39,29 +39,33 @@ const MOST_HOPS: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     main: Arc<File>,
-    around: Arc<Around>,
-    others: Arc<RwLock<Others>>,
+    around: Arc<FileLookup>,
+    others: Arc<RwLock<OtherFiles>>,
 }
 
 /// Files that were opened since others name them.
 #[derive(Debug, Default)]
-struct Others {
-    files: Vec<(Home, Arc<File>)>,
+struct OtherFiles {
+    files: Vec<(FilePath, Arc<File>)>,
     /// What names led to.
-    known: HashMap<Naming, Found>,
+    known: HashMap<FileNaming, FoundFile>,
 }
 
 /// A name that a file has for another one: what for, in which file, the name.
-type Naming = (Role, u16, Box<[u8]>);
+type FileNaming = (FileRole, u16, Box<[u8]>);
 
 /// The number of a file; `None` where there is none.
-type Found = HdfResult<Option<u16>>;
+type FoundFile = HdfResult<Option<u16>>;
 
 impl Files {
     /// `path` is that of the file, absolute; none for one in memory.
     pub(crate) fn new(main: Arc<File>, path: Option<PathBuf>) -> Files {
-        let around = Arc::new(Around::new(path));
-        Files { main, around, others: Arc::new(RwLock::ranked(Rank::Others, Others::default())) }
+        let around = Arc::new(FileLookup::new(path));
+        Files {
+            main,
+            around,
+            others: Arc::new(RwLock::ranked(Rank::Others, OtherFiles::default())),
+        }
     }
 
     /// The file itself.
@@ -85,7 +89,7 @@ impl Files {
     }
 
     /// Where a file is, by its number; none where it is in memory.
-    fn home(&self, number: u16) -> Option<Home> {
+    fn home(&self, number: u16) -> Option<FilePath> {
         let Some(index) = usize::from(number).checked_sub(1) else {
             return self.around.home().cloned();
         };
@@ -112,12 +116,12 @@ impl Files {
                 LinkTarget::Soft(path) => {
                     let resolved = self.get(at.file)?.resolve(at.addr, &path);
                     resolved.map_err(|cause| match &other {
-                        Some(name) => Role::Link.fault(name, cause),
+                        Some(name) => FileRole::Link.fault(name, cause),
                         None => cause,
                     })?
                 }
                 LinkTarget::External { file, path } => {
-                    let Some(number) = self.other(Role::Link, at.file, &file)? else {
+                    let Some(number) = self.other(FileRole::Link, at.file, &file)? else {
                         return Ok(None);
                     };
                     at = ObjectAt { file: number, addr: self.get(number)?.root() };
@@ -139,9 +143,9 @@ impl Files {
 
     /// Why an external link of a file leads nowhere, for one that does.
     pub(crate) fn absence(&self, from: u16, name: &[u8]) -> HdfError {
-        match self.other(Role::Link, from, name) {
-            Ok(Some(_)) => Role::Link.fault(name, HdfError::NoObject),
-            Ok(None) => Role::Link.fault(name, HdfError::NoFile),
+        match self.other(FileRole::Link, from, name) {
+            Ok(Some(_)) => FileRole::Link.fault(name, HdfError::NoObject),
+            Ok(None) => FileRole::Link.fault(name, HdfError::NoFile),
             Err(error) => error,
         }
     }
@@ -150,7 +154,7 @@ impl Files {
     ///
     /// # Errors
     /// What is there and is refused, or is no HDF5 file, or cannot be read.
-    pub(crate) fn other(&self, role: Role, from: u16, name: &[u8]) -> HdfResult<Option<u16>> {
+    pub(crate) fn other(&self, role: FileRole, from: u16, name: &[u8]) -> HdfResult<Option<u16>> {
         let key = (role, from, Box::from(name));
         let known = {
             let others = self.others.read();
@@ -170,9 +174,9 @@ impl Files {
 
     fn open_other(
         &self,
-        files: &mut Vec<(Home, Arc<File>)>,
-        role: Role,
-        home: Option<&Home>,
+        files: &mut Vec<(FilePath, Arc<File>)>,
+        role: FileRole,
+        home: Option<&FilePath>,
         name: &[u8],
     ) -> HdfResult<Option<u16>> {
         let Some((named, found)) = self.around.open(role, home, name)? else { return Ok(None) };
@@ -190,7 +194,10 @@ impl Files {
                 if files.len() >= LINKED_FILES {
                     return Err(too_many);
                 }
-                files.push((Home { named, resolved }, Arc::new(File::open(Arc::new(found.file))?)));
+                files.push((
+                    FilePath { named, resolved },
+                    Arc::new(File::open(Arc::new(found.file))?),
+                ));
                 files.len().saturating_sub(1)
             }
         };
@@ -203,8 +210,8 @@ impl Files {
     /// # Errors
     /// Also where there is none, as in the reference.
     pub(crate) fn bytes(&self, from: u16, name: &[u8]) -> HdfResult<Arc<dyn Storage>> {
-        let fail = |cause| Role::Bytes.fault(name, cause);
-        let found = self.around.open(Role::Bytes, self.home(from).as_ref(), name);
+        let fail = |cause| FileRole::Bytes.fault(name, cause);
+        let found = self.around.open(FileRole::Bytes, self.home(from).as_ref(), name);
         match found.map_err(|error| fail(error.into()))? {
             Some((_, found)) => Ok(Arc::new(found.file)),
             None => Err(fail(HdfError::NoFile)),

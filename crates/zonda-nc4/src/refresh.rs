@@ -34,16 +34,16 @@ mod renumber;
 ///
 /// A file that nobody changed lately is damaged, and is not read again.
 #[derive(Debug)]
-pub(crate) struct Patience<'a> {
+pub(crate) struct TornReadRetry<'a> {
     storage: &'a dyn Storage,
     stamp: Option<Stamp>,
     tries: u32,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> TornReadRetry<'a> {
     /// To be made before the first try.
-    pub(crate) fn with(storage: &'a dyn Storage, read: &Read) -> Patience<'a> {
-        Patience { storage, stamp: read.stamp, tries: 0 }
+    pub(crate) fn with(storage: &'a dyn Storage, read: &ReadState) -> TornReadRetry<'a> {
+        TornReadRetry { storage, stamp: read.stamp, tries: 0 }
     }
 
     /// Whether to try again, after a pause and with nothing kept of what was read.
@@ -72,7 +72,7 @@ pub(crate) fn may_be_torn(error: &HdfError) -> bool {
 
 /// What was read, and when.
 #[derive(Clone, Debug)]
-pub(crate) struct Read {
+pub(crate) struct ReadState {
     stamp: Option<Stamp>,
     /// When this state of the file was first seen.
     since: Instant,
@@ -80,15 +80,15 @@ pub(crate) struct Read {
     is_settled: bool,
 }
 
-impl Read {
+impl ReadState {
     /// The state of a storage from which nothing was read yet.
-    pub(crate) fn now(storage: &dyn Storage) -> Read {
-        Read { stamp: storage.stamp().ok(), since: Instant::now(), is_settled: false }
+    pub(crate) fn now(storage: &dyn Storage) -> ReadState {
+        ReadState { stamp: storage.stamp().ok(), since: Instant::now(), is_settled: false }
     }
 
     /// The state now; `None` where it is the same for certain.
-    fn next(&self, storage: &dyn Storage) -> Option<Read> {
-        let now = Read::now(storage);
+    fn next(&self, storage: &dyn Storage) -> Option<ReadState> {
+        let now = ReadState::now(storage);
         if now.stamp.is_none() || now.stamp != self.stamp {
             return Some(now);
         }
@@ -96,7 +96,7 @@ impl Read {
             return None;
         }
         let is_settled = self.since.elapsed() > STAMP_SETTLES_AFTER;
-        Some(Read { since: self.since, is_settled, ..now })
+        Some(ReadState { since: self.since, is_settled, ..now })
     }
 }
 
@@ -115,7 +115,7 @@ impl Nc4File {
         }
         let Some(read) = self.read.next(&*storage) else { return Ok(false) };
         storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
-        let mut patience = Patience::with(&*storage, &read);
+        let mut patience = TornReadRetry::with(&*storage, &read);
         let (files, model) = loop {
             match self.anew(&storage) {
                 Ok((files, Some(model))) if !model.is_whole() && patience.is_left() => {
@@ -137,7 +137,7 @@ impl Nc4File {
         if let Some(model) = &model
             && self.model.get().map(paths) != Some(paths(model))
         {
-            self.how.tell(&model.gaps);
+            self.how.report_gaps(&model.gaps);
         }
         self.model = model.map(Into::into).unwrap_or_default();
         for (var, cache) in caches {
@@ -155,7 +155,8 @@ impl Nc4File {
             return false;
         }
         let storage = Arc::clone(self.hdf5().storage());
-        let mut patience = Patience { tries: *tries, ..Patience::with(&*storage, &self.read) };
+        let mut patience =
+            TornReadRetry { tries: *tries, ..TornReadRetry::with(&*storage, &self.read) };
         let is_left = patience.is_left();
         *tries = patience.tries;
         // Torn itself, it is read once more the next time.
@@ -196,7 +197,7 @@ impl Nc4File {
     fn anew(&self, storage: &Arc<dyn Storage>) -> Result<(Files, Option<Model>)> {
         let fail = |error| hdf(String::from("/"), error);
         let below = File::open(Arc::clone(storage)).map_err(fail)?;
-        let below = below.with_unfilter(crate::data::unfilter(self.how.find_filter.clone()));
+        let below = below.with_unfilter(crate::var_data::unfilter(self.how.find_filter.clone()));
         below.object(below.root()).map_err(fail)?;
         let files = Files::new(Arc::new(below), self.how.path.clone());
         let model = match self.model.get() {

@@ -10,16 +10,16 @@ use zonda_model::memory;
 use zonda_model::{ExtType, Hyperslab, NcError};
 use zonda_slab::{Blocks, advance};
 
-use crate::data::Data;
 use crate::details::native_fill;
+use crate::element_form::NC_STRING;
 use crate::fault::{Fault, Outcome};
 use crate::file::Nc4File;
-use crate::form::NC_STRING;
 use crate::get::{Numeric, default_element, is_copy, natural, numeric, odd};
 use crate::model::Model;
-use crate::place::Target;
 use crate::tuning::VLEN_READ_BYTES;
-use crate::values::Values;
+use crate::value_target::ValueTarget;
+use crate::values::ValueReader;
+use crate::var_data::VarData;
 use crate::write::{VarStore, Writing};
 use zonda_format::VlenSink;
 
@@ -29,7 +29,7 @@ pub(crate) struct Request<'a> {
     pub(crate) nc4: &'a Nc4File,
     pub(crate) model: &'a Model,
     pub(crate) nc_type: i32,
-    pub(crate) data: &'a Data,
+    pub(crate) data: &'a VarData,
     /// Where a variable that is being written has its elements.
     pub(crate) written: Option<&'a Written<'a>>,
     /// Bytes of an element in memory.
@@ -67,7 +67,7 @@ impl Request<'_> {
     pub(crate) fn read(
         &self,
         slab: &Hyperslab<'_>,
-        target: Target<'_>,
+        target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Outcome<Converted> {
         if let Some(found) = self.data.as_virtual() {
@@ -75,8 +75,8 @@ impl Request<'_> {
         }
         let form = &self.data.form;
         let mem = match &target {
-            Target::Atomic(mem) => Some(*mem),
-            Target::Natural(_) => {
+            ValueTarget::Atomic(mem) => Some(*mem),
+            ValueTarget::Natural(_) => {
                 form.atomic().and_then(ExtType::from_nc_type).map(ExtType::natural_mem)
             }
         };
@@ -89,8 +89,8 @@ impl Request<'_> {
                 let (file_size, mem_size) = (form.file_size, decoder.mem_size());
                 Ok(self.fetch(slab, Decode::Custom { file_size, mem_size, run: &run }, out)?)
             }
-            (None, Target::Atomic(_)) => Err(NcError::BadType.into()),
-            (None, Target::Natural(place)) => self.read_natural(slab, place, out),
+            (None, ValueTarget::Atomic(_)) => Err(NcError::BadType.into()),
+            (None, ValueTarget::Natural(place)) => self.read_natural(slab, place, out),
         }
     }
 
@@ -109,7 +109,9 @@ impl Request<'_> {
             }
             let failed = Mutex::ranked(Rank::Failed, None);
             let run = |src: &[u8], dst: &mut [u8]| {
-                if let Err(fault) = Values::new(&data.file, &mut NoPlace).all(form, src, dst) {
+                if let Err(fault) =
+                    ValueReader::new(&data.file, &mut NoVlenSink).all(form, src, dst)
+                {
                     let mut failed = failed.lock();
                     *failed = Some(fault);
                 }
@@ -156,9 +158,9 @@ impl Request<'_> {
     }
 
     /// One element that no source has: the fill value of the file, else zeros.
-    pub(crate) fn unwritten(
+    pub(crate) fn read_unwritten(
         &self,
-        target: &mut Target<'_>,
+        target: &mut ValueTarget<'_>,
         element: &mut [u8],
     ) -> Outcome<Converted> {
         let form = &self.data.form;
@@ -171,12 +173,12 @@ impl Request<'_> {
             }
         };
         match target {
-            Target::Atomic(mem) => match numeric(form, *mem) {
+            ValueTarget::Atomic(mem) => match numeric(form, *mem) {
                 Some(Numeric::Kernel(decoder)) => Ok(decoder.decode(fill, element)),
                 Some(Numeric::Odd(decoder)) => Ok(odd(form, &decoder, fill, element)),
                 None => Err(NcError::BadType.into()),
             },
-            Target::Natural(place) => {
+            ValueTarget::Natural(place) => {
                 natural(&self.data.file, form, &mut **place, fill, element)?;
                 Ok(Converted::default())
             }
@@ -189,7 +191,7 @@ impl Request<'_> {
         &self,
         slab: &Hyperslab<'_>,
         count: &[usize],
-        target: Target<'_>,
+        target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Outcome<Converted> {
         let (form, elem) = (&self.data.form, self.elem);
@@ -201,7 +203,7 @@ impl Request<'_> {
         let mut converted = Converted::default();
         let mut fill = memory::filled(elem, 0)?;
         match target {
-            Target::Atomic(mem) => {
+            ValueTarget::Atomic(mem) => {
                 let ext = form.atomic().and_then(ExtType::from_nc_type);
                 let ext = ext.ok_or(NcError::BadType)?;
                 let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
@@ -214,16 +216,16 @@ impl Request<'_> {
                 })?;
                 if n_inner > 0 {
                     converted =
-                        converted.and(self.read(&inner, Target::Atomic(mem), &mut packed)?);
+                        converted.and(self.read(&inner, ValueTarget::Atomic(mem), &mut packed)?);
                 }
             }
-            Target::Natural(place) => {
+            ValueTarget::Natural(place) => {
                 let (model, nc_type) = (self.model, self.nc_type);
                 lay(out, slab.count, count, elem, &mut |element| {
                     default_element(model, nc_type, form, place, element)
                 })?;
                 if n_inner > 0 {
-                    let read = self.read(&inner, Target::Natural(place), &mut packed)?;
+                    let read = self.read(&inner, ValueTarget::Natural(place), &mut packed)?;
                     converted = converted.and(read);
                 }
             }
@@ -234,9 +236,9 @@ impl Request<'_> {
 }
 
 /// Takes no strings: for forms that have none.
-struct NoPlace;
+struct NoVlenSink;
 
-impl VlenSink for NoPlace {
+impl VlenSink for NoVlenSink {
     fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
         None
     }

@@ -19,7 +19,7 @@ pub(crate) struct Axis {
 
 /// Where a hyperslab leaves a variable, in the words of classic files.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Misfit {
+pub(crate) struct SelectionMisfit {
     pub(crate) code: NcError,
     axis: usize,
     first: u64,
@@ -29,37 +29,37 @@ pub(crate) struct Misfit {
     len: Option<u64>,
 }
 
-impl Misfit {
+impl SelectionMisfit {
     #[cold]
     pub(crate) fn new(
         code: NcError,
         slab: &Hyperslab<'_>,
         axis: usize,
         len: Option<u64>,
-    ) -> Misfit {
+    ) -> SelectionMisfit {
         let along = slab.axis(axis);
         let stride = slab.stride_of(axis);
-        Misfit { code, axis, first: along.start, count: along.count, stride, len }
+        SelectionMisfit { code, axis, first: along.start, count: along.count, stride, len }
     }
 
     /// Lists that are shorter than the variable's rank.
     #[cold]
-    pub(crate) fn short() -> Misfit {
-        Misfit { code: NcError::Inval, axis: 0, first: 0, count: 0, stride: 1, len: None }
+    pub(crate) fn short() -> SelectionMisfit {
+        SelectionMisfit { code: NcError::Inval, axis: 0, first: 0, count: 0, stride: 1, len: None }
     }
 
     /// The first stride that is none.
     #[cold]
-    pub(crate) fn stride(slab: &Hyperslab<'_>) -> Misfit {
+    pub(crate) fn stride(slab: &Hyperslab<'_>) -> SelectionMisfit {
         let first = |stride: &[isize]| stride.iter().position(|&stride| stride <= 0);
         let axis = slab.stride.and_then(first).unwrap_or(0);
-        Misfit::new(NcError::Stride, slab, axis, None)
+        SelectionMisfit::new(NcError::Stride, slab, axis, None)
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for SelectionMisfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Misfit { code, axis, first, count, stride, len } = *self;
+        let SelectionMisfit { code, axis, first, count, stride, len } = *self;
         match code {
             NcError::Inval => {
                 write!(
@@ -97,7 +97,7 @@ impl fmt::Display for Misfit {
 }
 
 /// Checks strides, then axis by axis the first and the last element.
-pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Misfit> {
+pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), SelectionMisfit> {
     let slab = ranked(slab, axes.len())?;
     let len = |at: usize| axes.get(at).map_or(0, |axis| axis.unlimited.unwrap_or(axis.extent));
     let inside = slab.each_axis(Order::Up, |at, axis| {
@@ -105,17 +105,24 @@ pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Misfit> {
         axis.last_within(len(at))
     });
     let refused = |misfit: zonda_slab::AxisOutOfBounds| {
-        Misfit::new(misfit.why.into(), &slab, misfit.axis, Some(len(misfit.axis)))
+        SelectionMisfit::new(misfit.why.into(), &slab, misfit.axis, Some(len(misfit.axis)))
     };
     inside.map_err(refused)
 }
 
 /// The hyperslab with no more than the variable's rank, once the reference has looked at its strides.
 #[inline]
-pub(crate) fn ranked<'s>(slab: &Hyperslab<'s>, rank: usize) -> Result<Hyperslab<'s>, Misfit> {
-    let slab = slab.ranked(rank).ok_or_else(Misfit::short)?;
+pub(crate) fn ranked<'s>(
+    slab: &Hyperslab<'s>,
+    rank: usize,
+) -> Result<Hyperslab<'s>, SelectionMisfit> {
+    let slab = slab.ranked(rank).ok_or_else(SelectionMisfit::short)?;
     // Of netCDF-4 files it takes strides of any length.
-    if slab.strides_are(|stride| stride > 0) { Ok(slab) } else { Err(Misfit::stride(&slab)) }
+    if slab.strides_are(|stride| stride > 0) {
+        Ok(slab)
+    } else {
+        Err(SelectionMisfit::stride(&slab))
+    }
 }
 
 /// How many elements of an axis exist in the variable, of those selected.

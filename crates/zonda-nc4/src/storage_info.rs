@@ -10,11 +10,11 @@ use zonda_model::{MemType, NcError, VarId};
 
 use crate::Nc4Error;
 use crate::details::user_fill;
+use crate::element_form::ElementForm;
 use crate::fault::Outcome;
 use crate::file::{Nc4File, hdf};
-use crate::form::Form;
 use crate::get::{default_element, natural, natural_size};
-use crate::place::NoPlace;
+use crate::value_target::NoVlens;
 use crate::write::draft_fill;
 
 impl StoreVars for Nc4File {
@@ -52,7 +52,7 @@ impl StoreVars for Nc4File {
     /// # Errors
     /// As [`StoreVars::var_info`]; `NC_EBADTYPE`, `NC_EINVAL` for memory that is too short.
     fn fill_value(&self, of: VarRef, room: Destination<'_>) -> Result<()> {
-        let mut none = NoPlace::default();
+        let mut none = NoVlens::default();
         let done = self.fill_element(of, room.place.unwrap_or(&mut none), room.bytes);
         Ok(if none.is_asked { Err(none.refused(self.path_of(of))) } else { done }?)
     }
@@ -127,7 +127,7 @@ impl Nc4File {
             let details = self.details(var)?;
             let object = details.object()?;
             let datatype = object.datatype(&details.file)?;
-            let form = Form::of(&datatype).ok_or(NcError::BadType)?;
+            let form = ElementForm::of(&datatype).ok_or(NcError::BadType)?;
             let out = out.get_mut(..natural_size(&form)).ok_or(NcError::Inval)?;
             let user = user_fill(&details.file, &object)?;
             match user.filter(|user| user.len() == form.file_size) {

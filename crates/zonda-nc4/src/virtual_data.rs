@@ -11,19 +11,19 @@ use hashbrown::HashMap;
 use zonda_convert::Converted;
 use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget};
 use zonda_hdf5::selection::Selection;
-use zonda_hdf5::virtual_dataset::{Piece, Request as Wanted, VirtualMapping, VirtualSource};
+use zonda_hdf5::virtual_dataset::{Piece, Request as SourceRequest, VirtualMapping, VirtualSource};
 use zonda_hdf5::{File, FileAddr, HdfError, Object};
 use zonda_model::{ExtType, Hyperslab, NcError};
 use zonda_slab::advance;
 
 use crate::details::Details;
-use crate::elsewhere::Role;
 use crate::fault::{Fault, HdfResult, Outcome};
+use crate::file_lookup::FileRole;
 use crate::files::{Files, ObjectAt};
-use crate::place::Target;
 use crate::request::Request;
 use crate::tuning::{VIRTUAL_BLOCKS, VIRTUAL_LEVELS};
 use crate::types::Types;
+use crate::value_target::ValueTarget;
 
 const NAME: &str = "virtual dataset";
 /// Where the elements of a virtual dataset are.
@@ -33,11 +33,11 @@ pub(crate) struct Virtual {
     home: u16,
     mapping: VirtualMapping,
     /// Sources met so far, by file and path.
-    sources: Mutex<HashMap<SourceName, Found>>,
+    sources: Mutex<HashMap<SourceName, FoundSource>>,
 }
 
 /// A source; `None` for one that is not there.
-type Found = HdfResult<Option<Arc<Details>>>;
+type FoundSource = HdfResult<Option<Arc<Details>>>;
 
 type SourceName = (Option<Box<[u8]>>, Box<[u8]>);
 
@@ -75,13 +75,13 @@ impl Virtual {
     }
 
     /// A source; an error where it is there and is refused, or cannot be read.
-    fn source(&self, files: &Files, one: &VirtualSource) -> Found {
+    fn source(&self, files: &Files, one: &VirtualSource) -> FoundSource {
         let name = (one.file.clone(), one.dataset.clone());
         let mut sources = self.sources.lock();
         if let Some(known) = sources.get(&name) {
             return known.clone();
         }
-        let in_file = |number: u16| -> Found {
+        let in_file = |number: u16| -> FoundSource {
             let root = ObjectAt { file: number, addr: files.get(number)?.root() };
             let target = LinkTarget::Soft(one.dataset.clone());
             let Some(at) = files.follow(root, &target)? else { return Ok(None) };
@@ -90,9 +90,9 @@ impl Virtual {
         };
         let found = match &one.file {
             None => in_file(self.home),
-            Some(file) => match files.other(Role::Virtual, self.home, file) {
+            Some(file) => match files.other(FileRole::Virtual, self.home, file) {
                 Ok(Some(number)) => {
-                    in_file(number).map_err(|cause| Role::Virtual.fault(file, cause))
+                    in_file(number).map_err(|cause| FileRole::Virtual.fault(file, cause))
                 }
                 Ok(None) => Ok(None),
                 Err(error) => Err(error),
@@ -162,7 +162,7 @@ impl Request<'_> {
         &self,
         found: &Virtual,
         slab: &Hyperslab<'_>,
-        mut target: Target<'_>,
+        mut target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Outcome<Converted> {
         if self.level >= VIRTUAL_LEVELS {
@@ -175,8 +175,8 @@ impl Request<'_> {
         let start: Vec<_> = picked.iter().map(|axis| axis.start).collect();
         let count: Vec<_> = picked.iter().map(|axis| axis.count).collect();
         let stride: Vec<_> = picked.iter().map(|axis| axis.stride).collect();
-        let wanted = Wanted { start: &start, count: &count, stride: &stride };
-        let mut result = Pieces { out, covered: Vec::new(), converted: Converted::default() };
+        let wanted = SourceRequest { start: &start, count: &count, stride: &stride };
+        let mut result = VirtualRead { out, covered: Vec::new(), converted: Converted::default() };
         let n_elems = slab.n_elems().ok_or(NcError::NoMem)?;
         zonda_model::memory::lengthen(&mut result.covered, n_elems, false)?;
         for one in &found.mapping.sources {
@@ -190,10 +190,10 @@ impl Request<'_> {
                 self.read_source(found, one, &wanted, &mut target, &mut result)?;
             }
         }
-        let Pieces { out, covered, mut converted } = result;
+        let VirtualRead { out, covered, mut converted } = result;
         for (element, covered) in out.chunks_exact_mut(self.elem.max(1)).zip(covered) {
             if !covered {
-                converted = converted.and(self.unwritten(&mut target, element)?);
+                converted = converted.and(self.read_unwritten(&mut target, element)?);
             }
         }
         Ok(converted)
@@ -204,9 +204,9 @@ impl Request<'_> {
         &self,
         found: &Virtual,
         one: &VirtualSource,
-        wanted: &Wanted<'_>,
-        target: &mut Target<'_>,
-        result: &mut Pieces<'_>,
+        wanted: &SourceRequest<'_>,
+        target: &mut ValueTarget<'_>,
+        result: &mut VirtualRead<'_>,
     ) -> Outcome<()> {
         let details = match found.source(&self.nc4.files, one) {
             Ok(Some(details)) => details,
@@ -239,8 +239,8 @@ impl Request<'_> {
         source: &Request<'_>,
         piece: &Piece,
         count: &[u64],
-        target: &mut Target<'_>,
-        result: &mut Pieces<'_>,
+        target: &mut ValueTarget<'_>,
+        result: &mut VirtualRead<'_>,
     ) -> Outcome<()> {
         let size = |&n: &u64| usize::try_from(n).unwrap_or(usize::MAX);
         let from: Vec<usize> = piece.source.start.iter().map(size).collect();
@@ -282,16 +282,16 @@ impl Request<'_> {
     fn target_for<'t>(
         &self,
         source: &Request<'_>,
-        target: &'t mut Target<'_>,
-    ) -> Outcome<Target<'t>> {
+        target: &'t mut ValueTarget<'_>,
+    ) -> Outcome<ValueTarget<'t>> {
         let (here, there) = (&self.data.form, &source.data.form);
         match target {
-            Target::Atomic(mem) => Ok(Target::Atomic(*mem)),
-            Target::Natural(place) if here.identity() == there.identity() => {
-                Ok(Target::Natural(&mut **place))
+            ValueTarget::Atomic(mem) => Ok(ValueTarget::Atomic(*mem)),
+            ValueTarget::Natural(place) if here.identity() == there.identity() => {
+                Ok(ValueTarget::Natural(&mut **place))
             }
-            Target::Natural(_) => match here.atomic().and_then(ExtType::from_nc_type) {
-                Some(ext) => Ok(Target::Atomic(ext.natural_mem())),
+            ValueTarget::Natural(_) => match here.atomic().and_then(ExtType::from_nc_type) {
+                Some(ext) => Ok(ValueTarget::Atomic(ext.natural_mem())),
                 None => Err(NcError::BadType.into()),
             },
         }
@@ -299,7 +299,7 @@ impl Request<'_> {
 }
 
 /// What was read so far.
-struct Pieces<'a> {
+struct VirtualRead<'a> {
     out: &'a mut [u8],
     /// Which elements some source had.
     covered: Vec<bool>,

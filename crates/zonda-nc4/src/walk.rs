@@ -15,19 +15,19 @@ use zonda_hdf5::{File, FileAddr, HdfError, Object, ObjectKind, ReadAhead};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
 use crate::Damaged;
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
-use crate::form::Form;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{Dim, Gap, Group, GroupId, Model, SkipReason, Skipped, Var};
 use crate::tuning::WALK_REVISITS;
 use crate::types::Types;
-use dims::Unmatched;
+use dims::UnmatchedVar;
 
 /// Variables whose name is also that of a dimension they do not begin with have this before it.
 pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";
 /// A name and what it stands for.
-pub(crate) type Named = (Box<[u8]>, ObjectAt);
+pub(crate) type NamedObject = (Box<[u8]>, ObjectAt);
 
 /// The model in the making.
 pub(crate) struct Walk<'a> {
@@ -36,7 +36,7 @@ pub(crate) struct Walk<'a> {
     types: Types,
     pub(crate) next_dim: i32,
     /// For each group the variables whose dimensions are to be found.
-    pub(crate) unmatched: Vec<Vec<Unmatched>>,
+    pub(crate) unmatched: Vec<Vec<UnmatchedVar>>,
     /// All scales with the groups they are in and the ids they have, also those that share one.
     pub(crate) scales: Vec<(ObjectAt, GroupId, DimId)>,
     seen_groups: hashbrown::HashSet<ObjectAt>,
@@ -52,14 +52,14 @@ pub(crate) struct Walk<'a> {
 }
 
 /// Why the walk ends: what failed, and in which group.
-pub(crate) struct Failure {
+pub(crate) struct WalkFailure {
     pub(crate) path: String,
     pub(crate) error: HdfError,
 }
 
 impl<'a> Walk<'a> {
     /// Walks the whole file; twice where variables come before the types that they have.
-    pub(crate) fn run(files: &'a Files, damaged: Damaged) -> Result<Model, Failure> {
+    pub(crate) fn run(files: &'a Files, damaged: Damaged) -> Result<Model, WalkFailure> {
         let mut walk = Walk::begin(files, damaged, Types::default())?;
         if let Some(types) = walk.types.foretold() {
             walk = Walk::begin(files, damaged, types)?;
@@ -75,7 +75,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks through all objects, some of whose types may be known.
-    fn begin(files: &'a Files, damaged: Damaged, types: Types) -> Result<Walk<'a>, Failure> {
+    fn begin(files: &'a Files, damaged: Damaged, types: Types) -> Result<Walk<'a>, WalkFailure> {
         let mut walk = Walk {
             files,
             model: Model::default(),
@@ -102,18 +102,20 @@ impl<'a> Walk<'a> {
     pub(crate) fn groups(
         &mut self,
         mut waiting: Vec<(Option<GroupId>, Box<[u8]>, ObjectAt)>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WalkFailure> {
         while let Some((parent, name, at)) = waiting.pop() {
             let Some(id) = self.add_group(parent, name, at) else {
                 break;
             };
             let inner = match self.group(id, at) {
-                Err(error) if self.passes_over(&error) => {
+                Err(error) if self.may_skip(&error) => {
                     self.misses = true;
-                    self.pass(id, None, SkipReason::Damaged(error));
+                    self.note_skipped(id, None, SkipReason::Damaged(error));
                     Vec::new()
                 }
-                read => read.map_err(|error| Failure { path: self.model.group_path(id), error })?,
+                read => {
+                    read.map_err(|error| WalkFailure { path: self.model.group_path(id), error })?
+                }
             };
             // The last pushed is the first popped.
             waiting.extend(inner.into_iter().rev().map(|(name, at)| (Some(id), name, at)));
@@ -137,12 +139,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The members of one group; those that are groups are returned.
-    fn group(&mut self, id: GroupId, at: ObjectAt) -> HdfResult<Vec<Named>> {
+    fn group(&mut self, id: GroupId, at: ObjectAt) -> HdfResult<Vec<NamedObject>> {
         let file = self.files.get(at.file)?;
         let object = self.object(&file, at)?;
         if id == GroupId::ROOT {
-            let strict = object.attribute(&file, hidden::STRICT);
-            self.model.is_classic = self.or(id, None, strict)?.flatten().is_some();
+            let strict = object.attribute(&file, hidden_atts::STRICT);
+            self.model.is_classic = self.read_or_skip(id, None, strict)?.flatten().is_some();
         }
         let links = if self.damaged == Damaged::Refuse {
             object.links(&file)?
@@ -151,7 +153,7 @@ impl<'a> Walk<'a> {
             let damage = object.header().damage.as_deref().cloned();
             for error in faults.into_iter().chain(damage) {
                 self.misses = true;
-                self.pass(id, None, SkipReason::Damaged(error));
+                self.note_skipped(id, None, SkipReason::Damaged(error));
             }
             links
         };
@@ -159,12 +161,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether an error leaves only something out.
-    fn passes_over(&self, error: &HdfError) -> bool {
+    fn may_skip(&self, error: &HdfError) -> bool {
         self.damaged != Damaged::Refuse && !matches!(error, HdfError::Storage(_))
     }
 
     /// Notes what is not in the model: a group, or something in it.
-    pub(crate) fn pass(&mut self, group: GroupId, name: Option<&[u8]>, why: SkipReason) {
+    pub(crate) fn note_skipped(&mut self, group: GroupId, name: Option<&[u8]>, why: SkipReason) {
         let mut path = self.model.group_path(group);
         if let Some(name) = name {
             if !path.ends_with('/') {
@@ -176,7 +178,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What was read, or nothing where that is damaged and may be passed over.
-    fn or<T>(
+    fn read_or_skip<T>(
         &mut self,
         group: GroupId,
         name: Option<&[u8]>,
@@ -184,8 +186,8 @@ impl<'a> Walk<'a> {
     ) -> HdfResult<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),
-            Err(error) if self.passes_over(&error) => {
-                self.pass(group, name, SkipReason::Damaged(error));
+            Err(error) if self.may_skip(&error) => {
+                self.note_skipped(group, name, SkipReason::Damaged(error));
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -198,7 +200,7 @@ impl<'a> Walk<'a> {
         id: GroupId,
         at: ObjectAt,
         links: Vec<Link>,
-    ) -> HdfResult<Vec<Named>> {
+    ) -> HdfResult<Vec<NamedObject>> {
         let again = !self.seen_groups.insert(at);
         let mut inner = Vec::new();
         for link in links {
@@ -208,7 +210,7 @@ impl<'a> Walk<'a> {
                 };
                 self.revisits_left = left;
             }
-            let name = short(&link.name);
+            let name = cut_name(&link.name);
             let before = self.listed(id, &inner);
             self.link(id, at, &link, &mut inner)?;
             if self.listed(id, &inner) == before
@@ -221,7 +223,7 @@ impl<'a> Walk<'a> {
     }
 
     /// How much of a group is listed so far.
-    fn listed(&self, id: GroupId, inner: &[Named]) -> [usize; 4] {
+    fn listed(&self, id: GroupId, inner: &[NamedObject]) -> [usize; 4] {
         let group = self.model.group(id);
         let (vars, types) = group.map_or((0, 0), |group| (group.vars.len(), group.types.len()));
         [vars, types, self.scales.len(), inner.len()]
@@ -233,16 +235,16 @@ impl<'a> Walk<'a> {
         id: GroupId,
         at: ObjectAt,
         link: &Link,
-        inner: &mut Vec<Named>,
+        inner: &mut Vec<NamedObject>,
     ) -> HdfResult<()> {
-        let name = short(&link.name);
+        let name = cut_name(&link.name);
         let target = match &link.target {
             LinkTarget::Hard(addr) => ObjectAt { file: at.file, addr: *addr },
             target => match self.files.follow(at, target) {
                 Ok(Some(target)) => target,
                 Ok(None) => {
                     if let LinkTarget::External { file, .. } = target {
-                        self.gap(id, name, self.files.absence(at.file, file));
+                        self.note_gap(id, name, self.files.absence(at.file, file));
                     }
                     return Ok(());
                 }
@@ -250,7 +252,7 @@ impl<'a> Walk<'a> {
                 Err(HdfError::Limit { .. }) => return Ok(()),
                 Err(error @ HdfError::Storage(_)) => return Err(error),
                 Err(error) => {
-                    self.gap(id, name, error);
+                    self.note_gap(id, name, error);
                     return Ok(());
                 }
             },
@@ -260,7 +262,7 @@ impl<'a> Walk<'a> {
             Ok(_) => {}
             // Another file fails nobody but those who ask for what is in it.
             Err(error @ HdfError::Storage(_)) if target.file != 0 => {
-                self.gap(id, name, error);
+                self.note_gap(id, name, error);
             }
             Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
             Err(error) => {
@@ -268,7 +270,7 @@ impl<'a> Walk<'a> {
                 if self.damaged != Damaged::Refuse {
                     // It may have been a group.
                     self.misses |= !matches!(error, HdfError::BadValue { .. });
-                    self.pass(id, Some(name), SkipReason::Damaged(error));
+                    self.note_skipped(id, Some(name), SkipReason::Damaged(error));
                 }
             }
         }
@@ -276,7 +278,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Tells of what a group lacks under this name.
-    fn gap(&mut self, group: GroupId, name: &[u8], error: HdfError) {
+    fn note_gap(&mut self, group: GroupId, name: &[u8], error: HdfError) {
         let path = self.model.path_in(group, name);
         self.model.gaps.push(Gap { path, error });
     }
@@ -300,7 +302,7 @@ impl<'a> Walk<'a> {
             ObjectKind::Dataset => self.dataset(group, name, at, &file, &object)?,
             ObjectKind::Datatype => {
                 let datatype = object.datatype(&file)?;
-                if let Some(form) = Form::of(&datatype) {
+                if let Some(form) = ElementForm::of(&datatype) {
                     let id = self.types.add_named(group, name, &datatype, &form);
                     id.into_iter().for_each(|id| {
                         if let Some(group) = self.model.group_mut(group) {
@@ -356,7 +358,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Names have at most so many bytes in the reference.
-fn short(name: &[u8]) -> &[u8] {
+fn cut_name(name: &[u8]) -> &[u8] {
     name.get(..MAX_NAME_BYTES).unwrap_or(name)
 }
 

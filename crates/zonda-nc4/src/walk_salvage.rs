@@ -9,15 +9,15 @@ use zonda_hdf5::{FileAddr, ObjectKind, links};
 use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::model::{GroupId, SkipReason};
-use crate::walk::{Failure, Named, Walk};
+use crate::walk::{NamedObject, Walk, WalkFailure};
 use zonda_model::DimId;
 
 impl Walk<'_> {
     /// Looks for objects that were not met, and puts them into the root group, by their names where
     /// some group still says these. A group among them brings what it has; the members of one without
     /// a name are put into the root group, since it may be that.
-    pub(crate) fn search(&mut self) -> Result<(), Failure> {
-        let fail = |error| Failure { path: String::from("/"), error };
+    pub(crate) fn search(&mut self) -> Result<(), WalkFailure> {
+        let fail = |error| WalkFailure { path: String::from("/"), error };
         let found = self.find_unmet().map_err(fail)?;
         let (groups, others) = self.sorted(found).map_err(fail)?;
         let mut taken = self.taken();
@@ -28,7 +28,7 @@ impl Walk<'_> {
             }
             let name = name.unwrap_or_else(|| links::unnamed_link(addr).name);
             let name = free_name(&mut taken, &name, addr);
-            self.pass(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
+            self.note_skipped(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
             let link = Link { name, ..links::unnamed_link(addr) };
             self.members(GroupId::ROOT, self.files.root(), vec![link]).map_err(fail)?;
         }
@@ -48,7 +48,7 @@ impl Walk<'_> {
         &mut self,
         groups: Vec<(FoundObject, Vec<Link>)>,
         taken: &mut HashSet<Box<[u8]>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WalkFailure> {
         let inner: HashSet<FileAddr> =
             groups.iter().flat_map(|(_, links)| links.iter().filter_map(hard)).collect();
         let mut waiting = Vec::new();
@@ -60,13 +60,13 @@ impl Walk<'_> {
             match group.name {
                 Some(name) => {
                     let name = free_name(taken, &name, group.addr);
-                    self.pass(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
+                    self.note_skipped(GroupId::ROOT, Some(&name), SkipReason::FoundByBytes);
                     waiting.push((Some(GroupId::ROOT), name, at));
                 }
                 None => {
                     let inner = self.add_members_to_root(at, members, taken);
                     let inner =
-                        inner.map_err(|error| Failure { path: String::from("/"), error })?;
+                        inner.map_err(|error| WalkFailure { path: String::from("/"), error })?;
                     waiting.extend(
                         inner.into_iter().map(|(name, at)| (Some(GroupId::ROOT), name, at)),
                     );
@@ -84,7 +84,7 @@ impl Walk<'_> {
         at: ObjectAt,
         members: Vec<Link>,
         taken: &mut HashSet<Box<[u8]>>,
-    ) -> HdfResult<Vec<Named>> {
+    ) -> HdfResult<Vec<NamedObject>> {
         let members: Vec<Link> = members
             .into_iter()
             .filter(|link| hard(link).is_none_or(|addr| !self.met.contains(&addr)))

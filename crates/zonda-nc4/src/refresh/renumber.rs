@@ -56,9 +56,9 @@ struct Renumbering {
 }
 
 /// By what things are known: a key, and the place of a header.
-type Known<K> = Vec<Option<(K, ObjectAt)>>;
+type KeyedObjects<K> = Vec<Option<(K, ObjectAt)>>;
 /// The group, and the name in it.
-type InGroup<'m> = (u16, &'m [u8]);
+type GroupAndName<'m> = (u16, &'m [u8]);
 
 /// For each of `new` the place of the one in `old` that it is: by key, else by the address of its
 /// header. Those that are in none get the places behind.
@@ -98,7 +98,7 @@ fn places<K: Eq + std::hash::Hash>(
 }
 
 fn groups(old: &Model, new: &Model) -> Vec<u16> {
-    fn keys(model: &Model) -> Known<String> {
+    fn keys(model: &Model) -> KeyedObjects<String> {
         let groups = (0..=u16::MAX).map(GroupId).zip(&model.groups);
         groups.map(|(id, group)| Some((model.group_path(id), group.at))).collect()
     }
@@ -107,7 +107,7 @@ fn groups(old: &Model, new: &Model) -> Vec<u16> {
 }
 
 fn dims(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
-    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> Known<InGroup<'_>> {
+    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> KeyedObjects<GroupAndName<'_>> {
         let key = |dim: &Dim| group(dim.group);
         let at = |dim: &Dim| dim.at.unwrap_or(ObjectAt::NOWHERE);
         let all = model.dims.iter().map(|dim| dim.as_ref());
@@ -119,7 +119,7 @@ fn dims(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
 }
 
 fn types(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
-    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> Known<InGroup<'_>> {
+    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> KeyedObjects<GroupAndName<'_>> {
         model
             .types
             .iter()

@@ -4,12 +4,12 @@ use zonda_hdf5::message::{Dataspace, SpaceKind};
 use zonda_hdf5::{File, FileAddr, HdfError, Object};
 use zonda_model::DimId;
 
-use super::dims::Unmatched;
+use super::dims::UnmatchedVar;
 use super::{Walk, stripped};
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::files::ObjectAt;
-use crate::form::Form;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{Dim, GroupId, SkipReason, Var};
 
 impl Walk<'_> {
@@ -23,15 +23,16 @@ impl Walk<'_> {
         object: &Object,
     ) -> HdfResult<()> {
         let space = self.dataset_space(group, name, at, file, object)?;
-        let attributes = self.or(group, Some(name), object.attributes(file))?.unwrap_or_default();
-        let hidden = hidden::Hidden::of(file, &attributes);
-        let hidden = self.or(group, Some(name), hidden)?.unwrap_or_default();
+        let attributes =
+            self.read_or_skip(group, Some(name), object.attributes(file))?.unwrap_or_default();
+        let hidden = hidden_atts::HiddenAtts::of(file, &attributes);
+        let hidden = self.read_or_skip(group, Some(name), hidden)?.unwrap_or_default();
         let scale = self.dataset_scale(group, name, at, &space, &hidden);
         if scale.is_some() && hidden.is_only_dimension {
             return Ok(());
         }
         let Some(nc_type) = self.dataset_type(group, file, object)? else {
-            self.pass(group, Some(name), SkipReason::NoWords("its type"));
+            self.note_skipped(group, Some(name), SkipReason::NoWords("its type"));
             return Ok(());
         };
         let rank = space.dims.len();
@@ -50,15 +51,15 @@ impl Walk<'_> {
                 pending = Some(None);
             }
             (None, None) => {
-                let scales = hidden::scales(file, &attributes);
-                pending = Some(self.or(group, Some(name), scales)?.flatten());
+                let scales = hidden_atts::scales(file, &attributes);
+                pending = Some(self.read_or_skip(group, Some(name), scales)?.flatten());
             }
         }
         let mut var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
-        var.refers_to_scales = attributes.find(hidden::DIMENSION_LIST).is_some();
+        var.refers_to_scales = attributes.find(hidden_atts::DIMENSION_LIST).is_some();
         if var.refers_to_scales && scale.is_some() && rank == 1 {
             // Nobody needs it for reading, so that damage of it is of no consequence here.
-            let named = hidden::scales(file, &attributes).ok().flatten();
+            let named = hidden_atts::scales(file, &attributes).ok().flatten();
             var.names_itself = named.is_some_and(|named| named[..] == [Some(at.addr)]);
         }
         if let Some(scales) = pending.filter(|_| rank > 0) {
@@ -82,7 +83,7 @@ impl Walk<'_> {
             match crate::virtual_data::extent(self.files, at, file, object, &space) {
                 Ok(dims) => space.dims = dims,
                 // As long as it was when it was written. Gets fail.
-                Err(error @ HdfError::Elsewhere { .. }) => self.gap(group, name, error),
+                Err(error @ HdfError::Elsewhere { .. }) => self.note_gap(group, name, error),
                 Err(error) => return Err(error),
             }
         }
@@ -96,7 +97,7 @@ impl Walk<'_> {
         name: &[u8],
         at: ObjectAt,
         space: &Dataspace,
-        hidden: &hidden::Hidden,
+        hidden: &hidden_atts::HiddenAtts,
     ) -> Option<DimId> {
         let len = *space.dims.first().filter(|_| hidden.is_scale)?;
         let max = space.max_dims.first().copied().unwrap_or(len);
@@ -114,7 +115,7 @@ impl Walk<'_> {
         object: &Object,
     ) -> HdfResult<Option<i32>> {
         let datatype = object.datatype(file)?;
-        let Some(form) = Form::of(&datatype) else { return Ok(None) };
+        let Some(form) = ElementForm::of(&datatype) else { return Ok(None) };
         let known = self.types.of(&form);
         let n_types = self.types.listed.len();
         let nc_type = known.or_else(|| self.types.add_anonymous(group, &datatype, &form));
@@ -144,7 +145,7 @@ impl Walk<'_> {
             scales.iter().map(|addr| addr.map(|addr| ObjectAt { file, addr })).collect()
         });
         if let Some(list) = self.unmatched.get_mut(usize::from(group.0)) {
-            list.push(Unmatched { var: index, scales, is_unlimited });
+            list.push(UnmatchedVar { var: index, scales, is_unlimited });
         }
     }
 

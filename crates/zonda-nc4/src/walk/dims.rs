@@ -8,7 +8,7 @@ use crate::files::ObjectAt;
 use crate::model::{Dim, GroupId, Model};
 
 /// A variable that does not name its dimensions by id.
-pub(crate) struct Unmatched {
+pub(crate) struct UnmatchedVar {
     /// Its number in its group.
     pub(crate) var: usize,
     /// For each axis the scale attached to it; `None` where the first axis has none, or there is no list.
@@ -86,7 +86,7 @@ fn attach(
 
 /// Dimensions for a variable that has none: one of its group with that length which it does not
 /// have yet, else a new one.
-fn invent(walk: &mut Walk<'_>, group: GroupId, unmatched: &Unmatched) {
+fn invent(walk: &mut Walk<'_>, group: GroupId, unmatched: &UnmatchedVar) {
     let Some(var) = walk.model.group(group).and_then(|group| group.vars.get(unmatched.var)) else {
         return;
     };

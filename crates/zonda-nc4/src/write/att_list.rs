@@ -21,9 +21,9 @@ use zonda_model::{ExtType, NcError, Ranks};
 use super::OwnedValues;
 use super::datatypes::{self, Typed};
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
+use crate::element_form::{ElementForm, NC_STRING};
 use crate::fault::{Coded, HdfResult, refuse_if};
-use crate::form::{Form, NC_STRING};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{AttInfo, Endianness, Model};
 use crate::names::Names;
 use crate::types::Types;
@@ -48,15 +48,15 @@ pub(crate) struct EditedAtts {
     /// The object's header is of version 1, which has all attributes within: none may be longer than a message.
     in_header: bool,
     /// What changed since a commit laid the list out.
-    since: Since,
+    since: AttChanges,
 }
 
 /// What changed of a list since a commit laid it out.
 #[derive(Clone, Debug, Default)]
-struct Since {
+struct AttChanges {
     /// Which list in the file it is that this one was then; `None` where that is not known, or not
     /// what changed since.
-    stamp: Option<Stamp>,
+    stamp: Option<AttListStamp>,
     /// Slots whose attributes changed or are new, with the places that they had then.
     slots: BTreeMap<usize, Option<u32>>,
     /// Names that are no more, or were not for a while.
@@ -67,13 +67,13 @@ struct Since {
 
 /// A list of attributes outside of a header, as one commit laid it out: no two are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(u64);
+pub(crate) struct AttListStamp(u64);
 
-impl Stamp {
+impl AttListStamp {
     /// Another one.
-    pub(crate) fn new() -> Stamp {
+    pub(crate) fn new() -> AttListStamp {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Stamp(LAST.fetch_add(1, Ordering::Relaxed))
+        AttListStamp(LAST.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -93,14 +93,14 @@ pub(crate) struct Att {
     name: Box<[u8]>,
     nc_type: i32,
     len: u64,
-    value: Value,
+    value: EditedValue,
     /// What the file has of it; `None` where it is new there.
-    placed: Option<Placed>,
+    placed: Option<FiledAtt>,
 }
 
 /// What the file has of an attribute.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
+struct FiledAtt {
     /// Its place among all.
     place: u32,
     nc_type: i32,
@@ -110,7 +110,7 @@ struct Placed {
 }
 
 #[derive(Clone, Debug)]
-enum Value {
+enum EditedValue {
     /// As the file has it.
     Stored(Box<Attribute>),
     /// Put since.
@@ -122,8 +122,8 @@ enum Value {
 }
 
 /// Makes file form of elements in memory form: the destination is as long as the form says.
-pub(crate) type Encode<'a> =
-    dyn FnMut(&Form, &mut dyn VlenSource, &[u8], &mut [u8]) -> HdfResult<()> + 'a;
+pub(crate) type EncodeElements<'a> =
+    dyn FnMut(&ElementForm, &mut dyn VlenSource, &[u8], &mut [u8]) -> HdfResult<()> + 'a;
 
 impl EditedAtts {
     /// The list of an object that is not in the file yet.
@@ -136,7 +136,7 @@ impl EditedAtts {
             released: Vec::new(),
             names: Names::default(),
             in_header: false,
-            since: Since::default(),
+            since: AttChanges::default(),
         }
     }
 
@@ -150,7 +150,7 @@ impl EditedAtts {
         let mut list = EditedAtts::new(Arc::clone(&file));
         list.in_header = object.header().version == 1;
         for (place, index) in (0u32..).zip(0..attributes.len()) {
-            if hidden::is_reserved(attributes.name(index)) {
+            if hidden_atts::is_reserved(attributes.name(index)) {
                 continue;
             }
             let attribute = attributes.decode(index, &file)?;
@@ -161,7 +161,7 @@ impl EditedAtts {
                         name: attribute.name.clone(),
                         nc_type: meaning.nc_type,
                         len: meaning.len,
-                        value: Value::Stored(Box::new(attribute)),
+                        value: EditedValue::Stored(Box::new(attribute)),
                         placed: None,
                     };
                     att.put_at(place);
@@ -219,8 +219,8 @@ impl EditedAtts {
     pub(crate) fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {
         let att = self.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
         match &att.value {
-            Value::Stored(attribute) => stored_value((**attribute).clone(), types),
-            Value::Owned { held, .. } => Ok(AttValue::Owned(held)),
+            EditedValue::Stored(attribute) => stored_value((**attribute).clone(), types),
+            EditedValue::Owned { held, .. } => Ok(AttValue::Owned(held)),
         }
     }
 
@@ -235,7 +235,7 @@ impl EditedAtts {
         len: u64,
         held: OwnedValues,
     ) -> Coded<()> {
-        let value = Value::Owned { held, encoded: OnceLock::new() };
+        let value = EditedValue::Owned { held, encoded: OnceLock::new() };
         if let Some(slot) = self.find_slot(name) {
             self.touch(slot);
             if let Some(Some(att)) = self.shown.get_mut(slot) {
@@ -307,7 +307,7 @@ impl EditedAtts {
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
         att.placed = None;
-        if let Value::Stored(attribute) = &mut att.value {
+        if let EditedValue::Stored(attribute) = &mut att.value {
             attribute.name = name.clone();
             attribute.charset = charset_of(&name);
         }
@@ -337,7 +337,7 @@ impl EditedAtts {
     pub(crate) fn attributes(
         &self,
         model: &Model,
-        encode: &mut Encode<'_>,
+        encode: &mut EncodeElements<'_>,
     ) -> Result<Vec<Attribute>, AttFault> {
         let mut all = Vec::with_capacity(self.len().saturating_add(self.others.len()));
         for (place, attribute) in &self.others {
@@ -357,7 +357,7 @@ impl EditedAtts {
     }
 
     /// How many changed, if this is what became of a list in the file since that was laid out.
-    pub(crate) fn n_changed(&self, since: Stamp) -> Option<usize> {
+    pub(crate) fn n_changed(&self, since: AttListStamp) -> Option<usize> {
         let n = self.since.slots.len().saturating_add(self.since.gone.len());
         (self.since.stamp == Some(since)).then_some(n)
     }
@@ -369,7 +369,7 @@ impl EditedAtts {
     pub(crate) fn changes(
         &self,
         model: &Model,
-        encode: &mut Encode<'_>,
+        encode: &mut EncodeElements<'_>,
     ) -> Result<ChangedAtts, AttFault> {
         let mut set = Vec::with_capacity(self.since.slots.len());
         for (slot, filed) in &self.since.slots {
@@ -384,10 +384,10 @@ impl EditedAtts {
 
     /// A commit has laid the list out: the file counts users of committed types as there are now, and
     /// has the list of this stamp, if it is outside of the header.
-    pub(crate) fn laid_out(&mut self, stamp: Option<Stamp>) {
+    pub(crate) fn laid_out(&mut self, stamp: Option<AttListStamp>) {
         self.released.clear();
         let next_place = self.since.next_place;
-        self.since = Since { stamp, next_place, ..Since::default() };
+        self.since = AttChanges { stamp, next_place, ..AttChanges::default() };
     }
 
     /// The file has them now, in the order in which [`EditedAtts::attributes`] gives them.
@@ -430,17 +430,17 @@ impl Att {
     /// The committed type that the file has it of.
     fn committed(&self) -> Option<FileAddr> {
         match &self.value {
-            Value::Stored(attribute) => attribute.committed,
-            Value::Owned { .. } => None,
+            EditedValue::Stored(attribute) => attribute.committed,
+            EditedValue::Owned { .. } => None,
         }
     }
 
     /// Its place among all in the file, where it stays: what has the type and the length that the file
     /// has of it. Others come last.
     fn place(&self) -> Option<u32> {
-        let stays = |placed: &Placed| match self.value {
-            Value::Stored(_) => true,
-            Value::Owned { .. } => {
+        let stays = |placed: &FiledAtt| match self.value {
+            EditedValue::Stored(_) => true,
+            EditedValue::Owned { .. } => {
                 let is_same = placed.nc_type == self.nc_type && placed.len == self.len;
                 is_same && placed.is_native
             }
@@ -451,14 +451,14 @@ impl Att {
     /// The file has it as it is now.
     fn put_at(&mut self, place: u32) {
         let (nc_type, len, is_native) = (self.nc_type, self.len, self.is_native());
-        self.placed = Some(Placed { place, nc_type, len, is_native });
+        self.placed = Some(FiledAtt { place, nc_type, len, is_native });
     }
 
     /// Its type in the file is the one that a put of its type makes.
     fn is_native(&self) -> bool {
         match &self.value {
-            Value::Owned { .. } => true,
-            Value::Stored(attribute) => match ExtType::from_nc_type(self.nc_type) {
+            EditedValue::Owned { .. } => true,
+            EditedValue::Stored(attribute) => match ExtType::from_nc_type(self.nc_type) {
                 Some(ExtType::Char) => {
                     let size = attribute.datatype.size;
                     attribute.datatype == datatypes::text(size)
@@ -471,10 +471,14 @@ impl Att {
         }
     }
 
-    fn attribute(&self, model: &Model, encode: &mut Encode<'_>) -> Result<Attribute, AttFault> {
+    fn attribute(
+        &self,
+        model: &Model,
+        encode: &mut EncodeElements<'_>,
+    ) -> Result<Attribute, AttFault> {
         let (held, encoded) = match &self.value {
-            Value::Stored(attribute) => return Ok((**attribute).clone()),
-            Value::Owned { held, encoded } => (held, encoded),
+            EditedValue::Stored(attribute) => return Ok((**attribute).clone()),
+            EditedValue::Owned { held, encoded } => (held, encoded),
         };
         let (name, charset) = (self.name.clone(), charset_of(&self.name));
         let empty = Dataspace { kind: SpaceKind::Null, dims: Vec::new(), max_dims: Vec::new() };

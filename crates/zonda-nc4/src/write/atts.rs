@@ -11,16 +11,16 @@ use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::{Definer, stored_name};
 use super::draft::VarDraft;
-use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
+use super::type_size::{check_attribute, check_fill};
 use super::{OwnedValues, owned_values};
+use crate::element_form::NC_STRING;
 use crate::fault::{Fault, Outcome, refuse_if};
-use crate::form::NC_STRING;
 use crate::get::default_element;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
-use crate::place::{NoPlace, Target};
 use crate::tuning::SMALL_ATTRIBUTE_BYTES;
+use crate::value_target::{NoVlens, ValueTarget};
 
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
@@ -67,7 +67,7 @@ impl Definer<'_> {
         &mut self,
         att: &AttPut<'_>,
         values: Values<'_>,
-        none: &mut NoPlace,
+        none: &mut NoVlens,
     ) -> Outcome<Converted> {
         let &AttPut { owner, name, nc_type, n_values, .. } = att;
         let (mem, bytes) = (memory_type(att), values.bytes);
@@ -148,7 +148,7 @@ impl Definer<'_> {
         let old = sought_name(name, NcError::BadName)?;
         let number = atts.find(&old).ok_or(NcError::NotAtt)?;
         refuse_if(is_strict && !is_defining && new_name.len() > old.len(), NcError::NotInDefine)?;
-        refuse_if(hidden::is_kept(&new_name), NcError::NameInUse)?;
+        refuse_if(hidden_atts::is_kept(&new_name), NcError::NameInUse)?;
         atts.rename(number, new_name);
         self.mark(owner.into());
         Ok(())
@@ -170,7 +170,7 @@ impl Definer<'_> {
         let stored = self.stored_name(name, false)?;
         let in_root = owner.group == GroupId::ROOT;
         refuse_if(
-            (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored),
+            (in_root || owner.var != VarId::GLOBAL) && hidden_atts::is_kept(&stored),
             NcError::NameInUse,
         )?;
         let atts = self.edit_atts(owner)?;
@@ -251,7 +251,7 @@ pub(crate) fn get_owned(
     model: &Model,
     info: &AttInfo,
     held: &OwnedValues,
-    target: Target<'_>,
+    target: ValueTarget<'_>,
     out: &mut [u8],
 ) -> Outcome<Converted> {
     let refused = Fault::Refused;
@@ -261,7 +261,7 @@ pub(crate) fn get_owned(
         _ => Err(Fault::wrong_length()),
     };
     let Some(ext) = ExtType::from_nc_type(info.nc_type) else {
-        let Target::Natural(place) = target else {
+        let ValueTarget::Natural(place) = target else {
             return Err(refused(NcError::BadType));
         };
         let typed = Typed::of(model, info.nc_type, Endianness::Native).map_err(refused)?;
@@ -270,8 +270,8 @@ pub(crate) fn get_owned(
         return Ok(Converted::default());
     };
     let mem = match target {
-        Target::Atomic(mem) => mem,
-        Target::Natural(_) => ext.natural_mem(),
+        ValueTarget::Atomic(mem) => mem,
+        ValueTarget::Natural(_) => ext.natural_mem(),
     };
     let rule = range_rule(model.is_classic, ext, mem);
     let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, rule);

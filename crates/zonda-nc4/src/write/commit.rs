@@ -25,7 +25,7 @@ use zonda_trace::{Args, Kind, span};
 use self::ahead::Ends;
 pub(super) use self::ahead::is_often;
 use self::layout::lay_out;
-use self::plan::Plan;
+use self::plan::CommitPlan;
 use super::define::owned;
 use super::objects::StoredObject;
 use super::store::TreeBlocks;
@@ -43,7 +43,7 @@ type Switch = (FileAddr, Box<[u8]>);
 
 /// A commit that is laid out, and perhaps written in part.
 #[derive(Debug, Default)]
-pub(crate) struct Decided {
+pub(crate) struct DecidedCommit {
     /// What goes to fresh space.
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// What changes of nodes of chunk trees where they are.
@@ -147,7 +147,7 @@ fn root_error(error: HdfError) -> Nc4Error {
 
 /// Lays a commit out.
 fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
-    let plan = Plan::make(files, model, writing)?;
+    let plan = CommitPlan::make(files, model, writing)?;
     let (mut decided, written) = lay_out(plan, file, model, writing).map_err(root_error)?;
     if let Some(page) = writing.file_end.page {
         writing.space.round_end(page).map_err(root_error)?;
@@ -279,7 +279,7 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
 }
 
 /// Writes what goes to fresh space, in the order of addresses.
-fn write_blocks(file: &File, decided: &mut Decided) -> HdfResult<()> {
+fn write_blocks(file: &File, decided: &mut DecidedCommit) -> HdfResult<()> {
     decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
     let blocks = decided.blocks.iter();
     let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
@@ -291,7 +291,7 @@ fn write_blocks(file: &File, decided: &mut Decided) -> HdfResult<()> {
 /// or one of them does not lie within a sector.
 fn write_switches(
     file: &File,
-    decided: &Decided,
+    decided: &DecidedCommit,
     sidecars: Option<&dyn Sidecars>,
 ) -> HdfResult<()> {
     let storage = file.storage();

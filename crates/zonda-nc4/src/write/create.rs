@@ -12,7 +12,7 @@ use super::{Commits, FileEnd, Mode, Nc4CreateOptions, StoredDefinitions, Stores,
 use crate::file::{Nc4File, Nc4OpenOptions};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
-use crate::refresh::Read;
+use crate::refresh::ReadState;
 use crate::tuning::FREED_WAIT_BYTES;
 use crate::write::ObjectKey;
 use crate::{Nc4Error, Result};
@@ -37,9 +37,9 @@ impl Nc4File {
         create: Nc4CreateOptions,
     ) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
-        let read = Read::now(&*storage);
+        let read = ReadState::now(&*storage);
         let file = File::create(storage, 0).map_err(fail)?;
-        let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
+        let file = Arc::new(file.with_unfilter(crate::var_data::unfilter(how.find_filter.clone())));
         let files = Files::new(file, how.path.clone());
         let model = Model::created(files.main(), create.classic);
         let space = space(SECTOR, how.alignment);

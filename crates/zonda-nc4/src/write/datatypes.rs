@@ -10,8 +10,10 @@ use zonda_hdf5::message::{
 };
 use zonda_model::{ExtType, NcError};
 
+use crate::element_form::{
+    ElementForm, ElementShape, NC_STRING, StructMember, ieee_double, ieee_single,
+};
 use crate::fault::{Coded, refuse_if};
-use crate::form::{Form, NC_STRING, Part, Shape, ieee_double, ieee_single};
 use crate::model::{Endianness, Field, Model, UserClass, UserType};
 
 /// Types may be nested so deeply; no more than a reader takes. (libhdf5 knows no limit, and needs
@@ -25,7 +27,7 @@ const STRING_BYTES: u32 = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Typed {
     pub(crate) datatype: Datatype,
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
 }
 
 /// The byte order of numbers in the file.
@@ -50,7 +52,7 @@ impl Typed {
     }
 
     fn new(datatype: Datatype) -> Coded<Typed> {
-        let form = Form::of(&datatype).ok_or(NcError::BadType)?;
+        let form = ElementForm::of(&datatype).ok_or(NcError::BadType)?;
         Ok(Typed { datatype, form })
     }
 }
@@ -144,8 +146,8 @@ fn declared(model: &Model, ty: &UserType, depth: usize) -> Coded<Typed> {
             let Typed { datatype, form } = native(*base)?;
             let class = Class::VarLenSequence { base: Box::new(datatype) };
             // Not `Form::of`: the items lie in memory as they were declared.
-            let shape = Shape::Sequence(Box::new(form));
-            let form = Form { file_size: ty.size, size: ty.size, align: 8, shape };
+            let shape = ElementShape::Sequence(Box::new(form));
+            let form = ElementForm { file_size: ty.size, size: ty.size, align: 8, shape };
             Ok(Typed { datatype: Datatype { size, class }, form })
         }
         UserClass::String | UserClass::Unknown => Err(NcError::BadType),
@@ -160,7 +162,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
         let Typed { datatype, form } = array(native(field.nc_type)?, &field.dims)?;
         let (name, offset) = (field.name.clone(), 0);
         members.push(Member { name: name.clone(), offset, datatype });
-        parts.push(Part { name, file_at: 0, at: field.offset, form });
+        parts.push(StructMember { name, file_at: 0, at: field.offset, form });
     }
     // Fields that point elsewhere put all of them in order, as in the reference.
     if parts.iter().any(|part| part.form.has_pointers()) {
@@ -180,7 +182,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
     let class = Class::Compound(Compound { members });
     let datatype = Datatype { size: u32::try_from(file_size).map_err(|_| NcError::Inval)?, class };
     let align = parts.iter().map(|part| part.form.align).max().unwrap_or(1);
-    let form = Form { file_size, size, align, shape: Shape::Compound(parts) };
+    let form = ElementForm { file_size, size, align, shape: ElementShape::Compound(parts) };
     Ok(Typed { datatype, form })
 }
 
@@ -199,7 +201,8 @@ fn array(base: Typed, dims: &[i32]) -> Coded<Typed> {
     let class = Class::Array { base: Box::new(datatype), dims: dims.clone() };
     let datatype = Datatype { size: u32::try_from(file_size).map_err(|_| NcError::HdfErr)?, class };
     let align = form.align;
-    let form = Form { file_size, size, align, shape: Shape::Array(Box::new(form), dims) };
+    let form =
+        ElementForm { file_size, size, align, shape: ElementShape::Array(Box::new(form), dims) };
     Ok(Typed { datatype, form })
 }
 

@@ -13,7 +13,7 @@ use super::lifecycle::root_refusal;
 use crate::Nc4Error;
 use crate::fault::Fault;
 use crate::file::Nc4File;
-use crate::place::NoPlace;
+use crate::value_target::NoVlens;
 
 impl DispatchWrite for Nc4File {
     /// First step of writing a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
@@ -47,7 +47,7 @@ impl DispatchWrite for Nc4File {
             return Ok(Converted::default());
         }
         self.commit_if_due(of.var.group, of.var.var, of.slab.start)?;
-        let mut none = NoPlace::default();
+        let mut none = NoVlens::default();
         let done = match values.fetch {
             Some(fetch) => self.put_ready(put, fetch, values.bytes),
             None => self.put_ready(put, &mut none, values.bytes),
@@ -95,7 +95,7 @@ impl DispatchWrite for Nc4File {
     /// says where they are; `NC_ENOMEM`, `NC_EMAXATTS`. Values that do not fit are counted.
     fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
         let AttPut { owner, name, .. } = *att;
-        let mut none = NoPlace::default();
+        let mut none = NoVlens::default();
         let done = self.define_att(owner, name, |it| it.put_att(att, values, &mut none));
         Ok(if none.is_asked { Err(none.refused(self.path(owner))) } else { done }?)
     }

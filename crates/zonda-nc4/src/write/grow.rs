@@ -5,7 +5,7 @@ use zonda_slab::Order;
 
 use super::store::VarStore;
 use crate::model::{GroupId, Model};
-use crate::select::{self, Misfit};
+use crate::select::{self, SelectionMisfit};
 
 /// Checks strides, then axis by axis the first and the last element, as the reference does. `fixed`
 /// has the length of each axis that cannot grow. Gives the hyperslab with no more than its rank.
@@ -13,7 +13,7 @@ use crate::select::{self, Misfit};
 pub(super) fn check<'s>(
     fixed: &[Option<u64>],
     slab: &Hyperslab<'s>,
-) -> Result<Hyperslab<'s>, Misfit> {
+) -> Result<Hyperslab<'s>, SelectionMisfit> {
     let slab = select::ranked(slab, fixed.len())?;
     let len = |at: usize| fixed.get(at).copied().flatten();
     let inside = slab.each_axis(Order::Up, |at, axis| match len(at) {
@@ -31,7 +31,7 @@ pub(super) fn check<'s>(
         Err(zonda_slab::AxisOutOfBounds { axis, why }) => {
             let len = len(axis);
             let code = if len.is_some() { why.into() } else { NcError::HdfErr };
-            Err(Misfit::new(code, &slab, axis, len))
+            Err(SelectionMisfit::new(code, &slab, axis, len))
         }
     }
 }

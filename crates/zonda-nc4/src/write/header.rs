@@ -10,8 +10,8 @@ use zonda_hdf5::{Sizes, Writer};
 use zonda_model::ExtType;
 
 use super::datatypes;
-use super::measure::MOST_MESSAGE_BYTES;
 use super::objects::AttMessage;
+use super::type_size::MOST_MESSAGE_BYTES;
 use crate::fault::HdfResult;
 use crate::model::{Dim, Endianness, Model, Var};
 

@@ -143,7 +143,7 @@ pub(super) fn put(
     let mem = mem_size(encode, elem);
     let row_bytes = usize::try_from(run.n).ok().and_then(|n| n.checked_mul(mem)).ok_or(NO_ROWS)?;
     let mut rest = src.chunks_exact(row_bytes.max(1));
-    let mut block = Block { storage, encode, elem, mem, rows: SmallVec::new(), used: 0 };
+    let mut block = RowBlock { storage, encode, elem, mem, rows: SmallVec::new(), used: 0 };
     let mut converted = Converted::default();
     let done = run.for_each(extent, slab, elem, |at| {
         let row = rest.next().ok_or(NO_ROWS)?;
@@ -156,7 +156,7 @@ pub(super) fn put(
 }
 
 /// Rows without gaps that are converted and written together.
-struct Block<'a, 'e> {
+struct RowBlock<'a, 'e> {
     storage: &'a dyn Storage,
     encode: &'a Encode<'e>,
     elem: usize,
@@ -167,7 +167,7 @@ struct Block<'a, 'e> {
     used: usize,
 }
 
-impl<'a> Block<'a, '_> {
+impl<'a> RowBlock<'a, '_> {
     fn add(&mut self, at: u64, step: u64, row: &'a [u8]) -> Outcome<Converted> {
         let (elem, mem) = (self.elem, self.mem);
         if step != elem as u64 && row.len() > mem {

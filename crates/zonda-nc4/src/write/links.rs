@@ -15,7 +15,7 @@ use crate::walk::NON_COORD;
 
 /// A name in a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct LinkEntry {
     pub(super) name: Box<[u8]>,
     pub(super) charset: Charset,
     /// What it is in the model; `None` for what is not there.
@@ -37,7 +37,7 @@ pub(crate) fn committed_name(
     let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
     while let Some(id) = within {
         if writing.commits.changed.contains(&ObjectKey::Group(id)) {
-            let is_it = |entry: &&Entry| entry.key == Some(key);
+            let is_it = |entry: &&LinkEntry| entry.key == Some(key);
             let entry = writing.stored.links.get(&id)?.iter().find(is_it)?;
             if entry.name != name(model, key) {
                 let ObjectKey::Var(..) = key else { return None };
@@ -56,18 +56,18 @@ pub(super) fn wanted(
     scales: &Scales,
     apart: &Apart,
     group: GroupId,
-    before: &[Entry],
-) -> Vec<Entry> {
+    before: &[LinkEntry],
+) -> Vec<LinkEntry> {
     let members = members(model, scales, group);
     let live: HashSet<ObjectKey> = members.iter().copied().collect();
-    let mut out: Vec<Entry> = Vec::with_capacity(members.len());
+    let mut out: Vec<LinkEntry> = Vec::with_capacity(members.len());
     let mut kept: HashSet<ObjectKey> = HashSet::with_capacity(before.len());
     for entry in before {
         match entry.key {
             None => out.push(entry.clone()),
             Some(key) if live.contains(&key) => {
                 kept.insert(key);
-                out.push(Entry { name: name(model, key), ..entry.clone() });
+                out.push(LinkEntry { name: name(model, key), ..entry.clone() });
             }
             Some(_) => {}
         }
@@ -80,7 +80,7 @@ pub(super) fn wanted(
         if kept.insert(key) {
             // As the reference does, whatever the bytes are.
             let charset = Charset::Ascii;
-            out.push(Entry { name: name(model, key), charset, key: Some(key), target: None });
+            out.push(LinkEntry { name: name(model, key), charset, key: Some(key), target: None });
         }
     }
     out

@@ -13,19 +13,19 @@ use zonda_model::{NcError, VarId};
 use zonda_storage::temporary;
 
 use super::contiguous::Contiguous;
-use super::own::FillCopies;
-use super::recipe::Recipe;
-use super::store::{Keep, Tree, VarStore, bytes_of, fixed};
+use super::fill_copies::FillCopies;
+use super::new_storage::NewStorage;
+use super::store::{ElementStorage, SharedChunkTree, VarStore, bytes_of, fixed};
 use super::{ObjectKey, Quantize, Writing, element};
-use crate::data::{Data, Find, unusable};
 use crate::details::{Details, as_stored, user_fill};
+use crate::element_form::ElementForm;
 use crate::fault::{Fault, HdfResult, Outcome, refuse_if};
-use crate::form::Form;
 use crate::model::{GroupId, Model, Var};
+use crate::var_data::{FilterFinder, VarData, unusable};
 
 /// What the storage of a variable is made of.
 struct StoreParts {
-    form: Form,
+    form: ElementForm,
     /// One element that was never written; `None` where it may be anything.
     fill: Option<Box<[u8]>>,
     filters: Vec<FilterDescription>,
@@ -49,7 +49,7 @@ impl Writing {
     pub(crate) fn store_of(
         &mut self,
         file: &Arc<File>,
-        find: &Find,
+        find: &FilterFinder,
         model: &Model,
         (group, id): (GroupId, VarId),
         details: Option<&Details>,
@@ -63,7 +63,7 @@ impl Writing {
         let parts = match (details, var.draft.as_deref()) {
             (None, Some(draft)) => {
                 let key = ObjectKey::Var(group, id);
-                let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
+                let recipe = NewStorage::of(model, var, draft, Some((&mut *self, key)))?;
                 StoreParts::of_new(file, recipe)?
             }
             (Some(details), _) => StoreParts::of_existing(file, model, var, details)?,
@@ -73,13 +73,13 @@ impl Writing {
         let specs: Vec<_> = filters.iter().map(as_stored).collect();
         let fixed = fixed(model, var);
         let keep = match elements {
-            Elements::Contiguous(run) => Keep::Contiguous(run),
-            Elements::Compact(bytes) => Keep::Compact { bytes },
+            Elements::Contiguous(run) => ElementStorage::Contiguous(run),
+            Elements::Compact(bytes) => ElementStorage::Compact { bytes },
             Elements::Chunked(layout, tree) => {
                 self.chunked(file, find, &form, layout, &specs, *tree, fill.as_deref(), &fixed)?
             }
         };
-        let mut data = Data::made(file, form, fill.clone(), &var.extent);
+        let mut data = VarData::made(file, form, fill.clone(), &var.extent);
         // Chunks of a filter that is not to be had can only be copied as they are.
         data.missing = specs.iter().find_map(|spec| unusable(find, spec));
         let mut store =
@@ -92,19 +92,19 @@ impl Writing {
     fn chunked(
         &mut self,
         file: &Arc<File>,
-        find: &Find,
-        form: &Form,
+        find: &FilterFinder,
+        form: &ElementForm,
         layout: ChunkedLayout,
         specs: &[FilterSpec],
         tree: ChunkTree,
         fill: Option<&[u8]>,
         fixed: &[Option<u64>],
-    ) -> Outcome<Keep> {
+    ) -> Outcome<ElementStorage> {
         let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
         let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
         let pipeline =
             Pipeline::new(specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
-        let tree = Arc::new(Tree(RwLock::ranked(Rank::ChunkIndex, tree)));
+        let tree = Arc::new(SharedChunkTree(RwLock::ranked(Rank::ChunkIndex, tree)));
         let table: Arc<dyn WriteTable> = tree.clone();
         let chunks = self.stores.chunks.get_or_insert_with(|| {
             let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
@@ -129,14 +129,14 @@ impl Writing {
         if let Some(copies) = FillCopies::of(form, fill) {
             self.stores.copies.insert(array, Arc::new(copies));
         }
-        Ok(Keep::Chunked { array, tree, layout })
+        Ok(ElementStorage::Chunked { array, tree, layout })
     }
 }
 
 impl StoreParts {
     /// Those of a variable that has no data yet.
-    fn of_new(file: &Arc<File>, recipe: Recipe) -> Outcome<StoreParts> {
-        let Recipe { form, layout, filters, fill, quantize } = recipe;
+    fn of_new(file: &Arc<File>, recipe: NewStorage) -> Outcome<StoreParts> {
+        let NewStorage { form, layout, filters, fill, quantize } = recipe;
         let elements = match layout {
             DataLayout::Contiguous { len, .. } => {
                 Elements::Contiguous(Contiguous::nowhere(len.unwrap_or(0)))
@@ -165,7 +165,7 @@ impl StoreParts {
         if object.dataspace(file)?.kind == SpaceKind::Null {
             return Err(Fault::Unwritable("it has no elements"));
         }
-        let mut form = Form::of(&object.datatype(file)?).ok_or(NcError::BadType)?;
+        let mut form = ElementForm::of(&object.datatype(file)?).ok_or(NcError::BadType)?;
         if !element::can_encode(&form) {
             return Err(Fault::Unwritable(element::NOT_WRITTEN));
         }

@@ -5,7 +5,6 @@
 //! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
 //! turns what is marked as changed into object headers.
 
-mod absent;
 mod att_list;
 mod atts;
 mod chunk_sizes;
@@ -17,7 +16,9 @@ mod define;
 mod dims;
 mod dispatch;
 mod draft;
+mod draft_data;
 mod element;
+mod fill_copies;
 mod filters;
 mod groups;
 mod grow;
@@ -26,20 +27,19 @@ mod lifecycle;
 mod linear;
 mod links;
 mod make_store;
-mod measure;
+mod new_storage;
 mod objects;
-mod own;
 mod owned_values;
 mod put;
 mod quantize;
 mod raw;
-mod recipe;
 mod reopen;
 mod scales;
 mod settings;
 mod store;
+mod type_size;
 mod types;
-mod unwritten;
+mod unwritten_chunks;
 mod vars;
 mod view;
 
@@ -66,8 +66,8 @@ use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 use zonda_storage::Sidecars;
 
-use self::commit::Decided;
-use self::links::Entry;
+use self::commit::DecidedCommit;
+use self::links::LinkEntry;
 use self::objects::StoredObject;
 use self::scales::{Apart, Scales};
 use crate::model::GroupId;
@@ -149,7 +149,7 @@ pub(crate) struct StoredDefinitions {
     /// The objects that were written or are to be changed.
     pub(crate) objects: HashMap<ObjectKey, StoredObject>,
     /// Names in groups.
-    pub(crate) links: HashMap<GroupId, Vec<Entry>>,
+    pub(crate) links: HashMap<GroupId, Vec<LinkEntry>>,
     /// What scales and variables say of each other.
     pub(crate) scales: Scales,
     /// All scales say the ids of their dimensions.
@@ -167,7 +167,7 @@ pub(crate) struct Commits {
     /// Objects of which what is outside of the first block goes to another place.
     pub(crate) tidying: BTreeSet<ObjectKey>,
     /// A commit that is laid out and not wholly written.
-    pub(crate) decided: Option<Decided>,
+    pub(crate) decided: Option<DecidedCommit>,
     /// Commits so far.
     pub(crate) n_commits: u64,
     /// The superblock no longer says what holds only until somebody writes to the file.

@@ -8,10 +8,10 @@ use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
 use zonda_hdf5::symbol_table::symbol_table_extents;
 use zonda_hdf5::{Attribute, File, FileAddr, Object, attributes, links};
 
-use super::att_list::Stamp;
+use super::att_list::AttListStamp;
 use crate::fault::{Fault, HdfResult, Outcome};
 use crate::files::ObjectAt;
-use crate::hidden;
+use crate::hidden_atts;
 
 /// An attribute message with its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,15 +22,15 @@ pub(crate) struct AttMessage {
 
 /// A block that was written, to be written again only where it differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct HeaderBlock {
     pub(super) addr: FileAddr,
     pub(super) bytes: Box<[u8]>,
 }
 
-impl Block {
+impl HeaderBlock {
     /// The space it has.
     pub(super) fn extent(&self) -> (FileAddr, u64) {
-        (self.addr, Block::room(self.bytes.len() as u64))
+        (self.addr, HeaderBlock::room(self.bytes.len() as u64))
     }
 
     /// The space that a block of `len` bytes gets: up to a quarter more, in steps, so that one that grows
@@ -56,7 +56,7 @@ pub(crate) struct Dense {
 /// The attributes of an object outside of its header, as a commit laid them out.
 #[derive(Clone, Debug)]
 pub(crate) struct DenseList {
-    pub(super) stamp: Stamp,
+    pub(super) stamp: AttListStamp,
     pub(super) atts: Arc<DenseAttributes>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct StoredObject {
     /// Attributes that netCDF does not show.
     pub(super) hidden: Vec<AttMessage>,
     /// The other block where it was written since the file was opened.
-    pub(super) continuation: Option<Block>,
+    pub(super) continuation: Option<HeaderBlock>,
     /// What is outside of the header.
     pub(super) dense: Vec<Dense>,
     /// Other blocks that were there when the file was opened.
@@ -217,7 +217,7 @@ impl StoredObject {
     /// All space it takes.
     pub(super) fn extents(&self) -> Vec<(FileAddr, u64)> {
         let mut out = vec![(self.space.addr, self.space.len)];
-        out.extend(self.continuation.iter().map(Block::extent));
+        out.extend(self.continuation.iter().map(HeaderBlock::extent));
         out.extend(self.dense.iter().flat_map(Dense::extents));
         out.extend(&self.others);
         out
@@ -262,7 +262,7 @@ fn hidden_attributes(file: &File, object: &Object) -> HdfResult<Vec<AttMessage>>
     let attributes = object.attributes(file)?;
     let mut out = Vec::new();
     for index in 0..attributes.len() {
-        if hidden::is_reserved(attributes.name(index)) {
+        if hidden_atts::is_reserved(attributes.name(index)) {
             let attribute = attributes.decode(index, file)?;
             out.push(AttMessage::new(file, &attribute)?);
         }

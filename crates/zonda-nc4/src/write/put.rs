@@ -10,12 +10,12 @@ use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::{Rows, Span};
 
 use super::contiguous::{Contiguous, take_run};
+use super::fill_copies::FillCopies;
 use super::linear;
-use super::own::FillCopies;
-use super::store::{FileSpace, Keep, Stores, VarStore};
+use super::store::{ElementStorage, FileSpace, Stores, VarStore};
 use super::{Writing, element, grow, quantize};
+use crate::element_form::{ElementForm, NC_STRING};
 use crate::fault::{Fault, Outcome};
-use crate::form::{Form, NC_STRING};
 use crate::get::{bytes_of, is_copy, tolerated};
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Nc4File};
@@ -249,7 +249,7 @@ impl Destination<'_> {
     fn takes_space(&self) -> bool {
         let store = self.stores.get(self.number);
         store.is_some_and(|store| match &store.keep {
-            Keep::Contiguous(run) => {
+            ElementStorage::Contiguous(run) => {
                 run.addr.is_none() || (run.is_referred && store.data.form.has_pointers())
             }
             _ => false,
@@ -288,7 +288,7 @@ impl Destination<'_> {
     /// Elements in file form, what they point to being in the heap.
     fn stored_with_heap(
         &mut self,
-        form: &Form,
+        form: &ElementForm,
         fetch: &mut dyn super::VlenSource,
         src: &[u8],
     ) -> Outcome<Vec<u8>> {
@@ -319,7 +319,7 @@ fn put_linear(
     let elem = store.data.form.file_size;
     let storage = file.storage();
     match &mut store.keep {
-        Keep::Contiguous(Contiguous { addr, len, is_referred, .. }) => {
+        ElementStorage::Contiguous(Contiguous { addr, len, is_referred, .. }) => {
             let (len, before) = (*len, *addr);
             // What elements point to is in the file only after the next commit: those to which the
             // last one refers stay as they are.
@@ -337,7 +337,7 @@ fn put_linear(
             }
             let span = Span::of(extent, slab, elem);
             let filled = match (&store.keep, store.fill(), span) {
-                (Keep::Contiguous(run), Some(fill), Some(span)) => {
+                (ElementStorage::Contiguous(run), Some(fill), Some(span)) => {
                     let filled = run.make_way(&**storage, position, fill, span);
                     Some((run, filled?))
                 }
@@ -349,7 +349,7 @@ fn put_linear(
             }
             Ok(converted)
         }
-        Keep::Compact { bytes } => {
+        ElementStorage::Compact { bytes } => {
             if Arc::get_mut(bytes).is_none() {
                 *bytes = bytes.to_vec().into();
             }
@@ -358,7 +358,7 @@ fn put_linear(
             store.is_changed = true;
             Ok(converted)
         }
-        Keep::Chunked { .. } => Err(refused(NcError::Internal)),
+        ElementStorage::Chunked { .. } => Err(refused(NcError::Internal)),
     }
 }
 
@@ -393,7 +393,8 @@ fn prepare_run(
     } else if !is_covered && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
         match FillCopies::of(&store.data.form, Some(&fill)) {
             Some(copies) => {
-                let own = &mut |elements: &mut [u8]| Ok(copies.own(elements, heap, space, file)?);
+                let own =
+                    &mut |elements: &mut [u8]| Ok(copies.copy_fills(elements, heap, space, file)?);
                 linear::fill_each(&**storage, position, len, &fill, own)?;
             }
             None => filled = 0,

@@ -10,7 +10,7 @@ use zonda_model::{NcError, VarId};
 
 use super::Writing;
 use super::contiguous::{Contiguous, take_run};
-use super::store::{FileSpace, Keep, Stores, VarStore};
+use super::store::{ElementStorage, FileSpace, Stores, VarStore};
 use crate::details::as_stored;
 use crate::fault::{Fault, HdfResult, Outcome};
 use crate::file::hdf;
@@ -124,7 +124,7 @@ impl Nc4File {
             found(key, ChunkAt { at, len, mask });
         };
         if let Some(store) = self.store(group, var) {
-            let Keep::Chunked { tree, .. } = &store.keep else { return Err(no_chunks()) };
+            let ElementStorage::Chunked { tree, .. } = &store.keep else { return Err(no_chunks()) };
             let told = tree.for_each(known.dims.len(), &mut tell);
             return told.map_err(|error| hdf(path(), error));
         }
@@ -201,7 +201,7 @@ impl Nc4File {
         let heap = heap.get_mut();
         stores.put_bytes = stores.put_bytes.saturating_add(stored.n_bytes() as u64);
         let store = stores.get(number).ok_or(refused(NcError::Internal))?;
-        let Keep::Chunked { array, layout, .. } = &store.keep else {
+        let ElementStorage::Chunked { array, layout, .. } = &store.keep else {
             return Err(refused(NcError::NotBuilt));
         };
         if store.data.form.has_pointers() {
@@ -240,7 +240,7 @@ impl Nc4File {
         writing.store_complete(file)?;
         let Writing { stores, space, .. } = writing;
         let store = stores.get_mut(number).ok_or_else(refused)?;
-        if let Keep::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
+        if let ElementStorage::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
             && !store.data.form.has_pointers()
         {
             let at = take_run(space, file, len)?;
@@ -304,9 +304,9 @@ impl Nc4File {
         let data_bytes = var.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
         let (mut chunks, mut bytes) = (None, 0u64);
         match &store.keep {
-            Keep::Contiguous(run) => bytes = run.addr.map_or(0, |_| run.len),
-            Keep::Compact { bytes: data } => bytes = data.len() as u64,
-            Keep::Chunked { tree, layout, .. } => {
+            ElementStorage::Contiguous(run) => bytes = run.addr.map_or(0, |_| run.len),
+            ElementStorage::Compact { bytes: data } => bytes = data.len() as u64,
+            ElementStorage::Chunked { tree, layout, .. } => {
                 let mut n = 0u64;
                 let told = tree.for_each(var.dims.len(), &mut |_, chunk| {
                     n = n.saturating_add(1);

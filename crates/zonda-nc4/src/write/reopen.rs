@@ -13,7 +13,7 @@ use super::create::space;
 use super::scales::{Apart, Scales};
 use super::{FileEnd, Nc4CreateOptions, ObjectKey, Writing};
 use crate::file::{Nc4File, Nc4OpenOptions, hdf};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Result};
 
@@ -53,7 +53,7 @@ impl Nc4File {
             attach_scales: true,
             properties: Vec::new(),
         };
-        let has_properties = root.attribute(below, hidden::PROPERTIES);
+        let has_properties = root.attribute(below, hidden_atts::PROPERTIES);
         let has_properties = has_properties.map_err(|error| hdf(String::from("/"), error))?;
         let eof = below.superblock().eof.saturating_sub(below.superblock().base);
         let page = below.file_space_info();

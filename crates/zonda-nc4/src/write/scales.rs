@@ -16,7 +16,7 @@ use zonda_model::{DimId, ExtType, VarId};
 
 use super::ObjectKey;
 use super::datatypes::{self, array_space, reference, scalar_space};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{Dim, Endianness, GroupId, Model, Var};
 
 /// A variable that has a dimension, and along which axis.
@@ -126,33 +126,33 @@ pub(super) const PLACE_BYTES: u32 = 16;
 
 /// `CLASS` of a scale.
 pub(super) fn class() -> Attribute {
-    text(hidden::CLASS, hidden::SCALE.to_vec())
+    text(hidden_atts::CLASS, hidden_atts::SCALE.to_vec())
 }
 
 /// `NAME` of the scale of a dimension that is no variable.
 pub(super) fn placeholder_name(len: u64) -> Attribute {
-    let said = String::from_utf8_lossy(hidden::ONLY_DIMENSION);
+    let said = String::from_utf8_lossy(hidden_atts::ONLY_DIMENSION);
     let mut name = format!("{said}{len:10}").into_bytes();
     name.resize(usize::try_from(NAME_BYTES).unwrap_or(0), 0);
-    text(hidden::NAME, name)
+    text(hidden_atts::NAME, name)
 }
 
 /// `NAME` of a scale that is a variable.
 pub(super) fn coordinate_name(var: &Var) -> Attribute {
     let mut name = var.name.to_vec();
     name.push(0);
-    text(hidden::NAME, name)
+    text(hidden_atts::NAME, name)
 }
 
 /// `_Netcdf4Dimid`.
 pub(super) fn dim_id(id: DimId) -> Attribute {
-    attribute(hidden::DIM_ID, int(), scalar_space(), id.0.to_ne_bytes().to_vec())
+    attribute(hidden_atts::DIM_ID, int(), scalar_space(), id.0.to_ne_bytes().to_vec())
 }
 
 /// `_Netcdf4Coordinates`.
 pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
     let data = dims.iter().flat_map(|dim| dim.0.to_ne_bytes()).collect();
-    attribute(hidden::COORDINATES, int(), array_space(vec![dims.len() as u64]), data)
+    attribute(hidden_atts::COORDINATES, int(), array_space(vec![dims.len() as u64]), data)
 }
 
 /// `DIMENSION_LIST`: for each axis the place in the global heap of its one reference, as the file
@@ -160,7 +160,7 @@ pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
 pub(super) fn dimension_list(places: Vec<u8>, rank: usize) -> Attribute {
     let base = Box::new(reference());
     let datatype = Datatype { size: PLACE_BYTES, class: Class::VarLenSequence { base } };
-    attribute(hidden::DIMENSION_LIST, datatype, array_space(vec![rank as u64]), places)
+    attribute(hidden_atts::DIMENSION_LIST, datatype, array_space(vec![rank as u64]), places)
 }
 
 /// `REFERENCE_LIST`: the variables that have the dimension, and along which axes.
@@ -174,7 +174,7 @@ pub(super) fn reference_list(users: &[(FileAddr, u32)]) -> Attribute {
     let member = |name: &[u8], offset, datatype| Member { name: name.into(), offset, datatype };
     let members = vec![member(b"dataset", 0, reference()), member(b"dimension", 8, int())];
     let datatype = Datatype { size: 16, class: Class::Compound(Compound { members }) };
-    attribute(hidden::REFERENCE_LIST, datatype, array_space(vec![users.len() as u64]), data)
+    attribute(hidden_atts::REFERENCE_LIST, datatype, array_space(vec![users.len() as u64]), data)
 }
 
 /// A text attribute in one piece.
@@ -185,7 +185,7 @@ pub(super) fn text(name: &[u8], value: Vec<u8>) -> Attribute {
 
 /// `_nc3_strict`.
 pub(super) fn strict() -> Attribute {
-    attribute(hidden::STRICT, int(), scalar_space(), 1i32.to_ne_bytes().to_vec())
+    attribute(hidden_atts::STRICT, int(), scalar_space(), 1i32.to_ne_bytes().to_vec())
 }
 
 fn attribute(name: &[u8], datatype: Datatype, dataspace: Dataspace, data: Vec<u8>) -> Attribute {

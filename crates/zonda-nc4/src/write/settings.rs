@@ -9,15 +9,15 @@ use zonda_model::{ExtType, NcError, VarId};
 use super::define::Definer;
 use super::draft::VarDraft;
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
-use super::measure::check_fill;
 use super::owned_values;
+use super::type_size::check_fill;
 use super::{Quantize, QuantizeMode, StorageRequest};
 use crate::Result;
+use crate::element_form::NC_STRING;
 use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::file::Nc4File;
-use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
-use crate::place::NoPlace;
+use crate::value_target::NoVlens;
 use crate::write::datatypes::Typed;
 use zonda_format::Values;
 
@@ -265,7 +265,7 @@ impl Definer<'_> {
                 let typed = Typed::of(self.model, nc_type, Endianness::Native)?;
                 check_fill(typed.form.file_size)?;
                 let bytes = value.bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
-                let mut none = NoPlace::default();
+                let mut none = NoVlens::default();
                 let held = match value.fetch {
                     Some(fetch) => owned_values::take(&typed.form, fetch, bytes)?,
                     None => owned_values::take(&typed.form, &mut none, bytes)?,

@@ -17,15 +17,15 @@ use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::Span;
 use zonda_storage::StorageError;
 
-use super::absent;
 use super::commit::is_often;
 use super::contiguous::Contiguous;
-use super::own::CopiesOf;
+use super::fill_copies::FillCopiesByArray;
+use super::unwritten_chunks;
 use super::{ObjectKey, OwnedValues, Quantize, Writing};
-use crate::data::Data;
+use crate::element_form::ElementShape;
 use crate::fault::{Coded, Fault, HdfResult, Outcome};
-use crate::form::Shape;
 use crate::model::{GroupId, Model, Var};
+use crate::var_data::VarData;
 
 /// The data of a file that is being written.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(crate) struct Stores {
     /// Fill values that point to something: what was set, and its file form.
     pub(super) fills: HashMap<ObjectKey, (Option<OwnedValues>, Box<[u8]>)>,
     /// Fill values of chunked ones that point to something.
-    pub(super) copies: CopiesOf,
+    pub(super) copies: FillCopiesByArray,
     /// What the next commit writes of them.
     trees: TreeBlocks,
     /// Bytes put since the last commit, as they are in the file.
@@ -60,8 +60,8 @@ pub(super) struct TreeBlocks {
 #[derive(Debug)]
 pub(crate) struct VarStore {
     /// Form, fill value, and where elements are that are not in chunks.
-    pub(crate) data: Data,
-    pub(super) keep: Keep,
+    pub(crate) data: VarData,
+    pub(super) keep: ElementStorage,
     /// The length of each dimension that cannot grow.
     pub(super) fixed: Box<[Option<u64>]>,
     /// One element that was never written; `None` where it may be anything.
@@ -75,13 +75,13 @@ pub(crate) struct VarStore {
 
 /// How elements are stored.
 #[derive(Debug)]
-pub(super) enum Keep {
+pub(super) enum ElementStorage {
     /// In one run.
     Contiguous(Contiguous),
     /// In the header.
     Compact { bytes: Arc<[u8]> },
     /// In chunks.
-    Chunked { array: ArrayId, tree: Arc<Tree>, layout: ChunkedLayout },
+    Chunked { array: ArrayId, tree: Arc<SharedChunkTree>, layout: ChunkedLayout },
 }
 
 impl Stores {
@@ -137,11 +137,13 @@ impl Stores {
         out: &mut [u8],
     ) -> Result<Converted, ChunkError> {
         match (&store.keep, &self.chunks) {
-            (Keep::Chunked { array, .. }, Some(chunks)) => {
+            (ElementStorage::Chunked { array, .. }, Some(chunks)) => {
                 chunks.read(*array, extent, slab, decode, out)
             }
-            (Keep::Compact { bytes }, _) => store.data.read_here(bytes, slab, decode, out),
-            (Keep::Contiguous(run), _) => {
+            (ElementStorage::Compact { bytes }, _) => {
+                store.data.read_here(bytes, slab, decode, out)
+            }
+            (ElementStorage::Contiguous(run), _) => {
                 let span = Span::of(extent, slab, store.data.form.file_size);
                 store.fill_run(run, span.map_or(u64::MAX, |span| span.end))?;
                 store.data.read(slab, decode, out)
@@ -195,17 +197,17 @@ impl Writing {
             let mut room = FileSpace { space: &mut *space, heap, copies, file };
             chunks.flush(&mut room)?;
             for (key, store) in &*list {
-                absent::fill(*key, store, model, chunks, &mut room)?;
+                unwritten_chunks::store(*key, store, model, chunks, &mut room)?;
             }
         }
         for (key, store) in list {
-            if let Keep::Contiguous(run) = &store.keep {
+            if let ElementStorage::Contiguous(run) = &store.keep {
                 store.fill_run(run, u64::MAX)?;
             }
-            if let Keep::Contiguous(run) = &mut store.keep {
+            if let ElementStorage::Contiguous(run) = &mut store.keep {
                 run.is_referred = true;
             }
-            if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
+            if let ElementStorage::Chunked { tree, layout, .. } = &mut store.keep {
                 let mut tree = tree.0.write();
                 if tree.is_dirty() {
                     let mut fresh = NewBlocks::new(&mut *space);
@@ -246,23 +248,25 @@ impl VarStore {
     /// What the header says of where the elements are.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
-            Keep::Contiguous(run) => DataLayout::Contiguous { addr: run.addr, len: Some(run.len) },
-            Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
-            Keep::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
+            ElementStorage::Contiguous(run) => {
+                DataLayout::Contiguous { addr: run.addr, len: Some(run.len) }
+            }
+            ElementStorage::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
+            ElementStorage::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
         }
     }
 
     /// Whether elements are in chunks.
     pub(super) fn array(&self) -> Option<ArrayId> {
         match &self.keep {
-            Keep::Chunked { array, .. } => Some(*array),
+            ElementStorage::Chunked { array, .. } => Some(*array),
             _ => None,
         }
     }
 
     /// The elements lie in a run that is new in the file, and `filled` bytes have their values.
     pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, filled: u64, file: &File) {
-        self.keep = Keep::Contiguous(Contiguous::fresh(addr, len, filled));
+        self.keep = ElementStorage::Contiguous(Contiguous::fresh(addr, len, filled));
         self.is_changed = true;
         file.grown_to(addr.0.saturating_add(len));
         self.publish(file);
@@ -270,7 +274,7 @@ impl VarStore {
 
     /// Makes readers see where the elements are that lie in one run.
     pub(super) fn publish(&mut self, file: &File) {
-        if let Keep::Contiguous(Contiguous { addr: Some(addr), len, .. }) = &self.keep {
+        if let ElementStorage::Contiguous(Contiguous { addr: Some(addr), len, .. }) = &self.keep {
             self.data.set_run(file.position(*addr), *len);
         }
     }
@@ -310,8 +314,8 @@ impl VarStore {
     /// Type and byte order of elements that are numbers or characters.
     pub(super) fn number(&self) -> Option<(ExtType, ByteOrder)> {
         match &self.data.form.shape {
-            Shape::Number(ext, order) => Some((*ext, *order)),
-            Shape::FixedText(..) if self.data.form.file_size == 1 => {
+            ElementShape::Number(ext, order) => Some((*ext, *order)),
+            ElementShape::FixedText(..) if self.data.form.file_size == 1 => {
                 Some((ExtType::Char, ByteOrder::NATIVE))
             }
             _ => None,
@@ -321,9 +325,9 @@ impl VarStore {
 
 /// The chunk index of a variable, shared with those who read and write its chunks.
 #[derive(Debug)]
-pub(super) struct Tree(pub(super) RwLock<ChunkTree>);
+pub(super) struct SharedChunkTree(pub(super) RwLock<ChunkTree>);
 
-impl ChunkTable for Tree {
+impl ChunkTable for SharedChunkTree {
     fn locate(
         &self,
         first: &[u64],
@@ -342,7 +346,7 @@ impl ChunkTable for Tree {
     }
 }
 
-impl Tree {
+impl SharedChunkTree {
     /// Tells of all chunks, in ascending order.
     pub(super) fn for_each(
         &self,
@@ -354,7 +358,7 @@ impl Tree {
     }
 }
 
-impl WriteTable for Tree {
+impl WriteTable for SharedChunkTree {
     fn insert(&self, key: &[u64], at: ChunkAt) -> Result<Option<ChunkAt>, TableError> {
         let mut tree = self.0.write();
         let place = ChunkLocation { at: at.at, len: at.len, mask: at.mask };
@@ -367,7 +371,7 @@ impl WriteTable for Tree {
 pub(super) struct FileSpace<'a> {
     pub(super) space: &'a mut Space,
     pub(super) heap: &'a mut HeapWriter,
-    pub(super) copies: &'a CopiesOf,
+    pub(super) copies: &'a FillCopiesByArray,
     pub(super) file: &'a File,
 }
 
@@ -393,6 +397,6 @@ impl Allocate for FileSpace<'_> {
 
     fn before_store(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
         let Some(copies) = self.copies.get(&array) else { return Ok(()) };
-        Ok(copies.own(chunk, self.heap, self.space, self.file)?)
+        Ok(copies.copy_fills(chunk, self.heap, self.space, self.file)?)
     }
 }

@@ -20,7 +20,7 @@ use zonda_storage::backend::Memory;
 
 use super::Nc4CreateOptions;
 use super::testing::put;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{Dim, GroupId, Var};
 use crate::{Nc4File, Nc4OpenOptions, VarRef};
 
@@ -145,8 +145,8 @@ fn check_lists(file: &Nc4File) {
         model.dims.iter().flatten().map(|dim| dim.at.unwrap().addr.0).collect();
     for var in model.groups.iter().flat_map(|group| &group.vars) {
         let attributes = hdf5.object(var.at.addr).unwrap().attributes(hdf5).unwrap();
-        let listed = hidden::scales(hdf5, &attributes).unwrap();
-        let coordinates = hidden::Hidden::of(hdf5, &attributes).unwrap().coordinates;
+        let listed = hidden_atts::scales(hdf5, &attributes).unwrap();
+        let coordinates = hidden_atts::HiddenAtts::of(hdf5, &attributes).unwrap().coordinates;
         if var.dims.is_empty() {
             assert!(listed.is_none() && coordinates.is_none());
             continue;
@@ -165,7 +165,7 @@ fn check_lists(file: &Nc4File) {
     }
     for scale in scales {
         let object = hdf5.object(zonda_hdf5::FileAddr(scale)).unwrap();
-        let list = object.attribute(hdf5, hidden::REFERENCE_LIST).unwrap();
+        let list = object.attribute(hdf5, hidden_atts::REFERENCE_LIST).unwrap();
         let data = list.map(|list| list.data).unwrap_or_default();
         let user = |element: &[u8]| {
             let addr = u64::from_le_bytes(element[..8].try_into().unwrap());
@@ -176,7 +176,7 @@ fn check_lists(file: &Nc4File) {
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected);
-        assert!(object.attribute(hdf5, hidden::CLASS).unwrap().is_some());
+        assert!(object.attribute(hdf5, hidden_atts::CLASS).unwrap().is_some());
     }
 }
 
@@ -471,11 +471,11 @@ fn variables_that_refer_to_no_scales_stay_so() {
         .iter()
         .map(|var| {
             let attributes = hdf5.object(var.at.addr).unwrap().attributes(hdf5).unwrap();
-            hidden::scales(hdf5, &attributes).unwrap()
+            hidden_atts::scales(hdf5, &attributes).unwrap()
         })
         .collect();
     let scale = model.dim(x).unwrap().at.unwrap().addr;
     assert_eq!(lists, [None, Some(vec![Some(scale)])]);
-    let users = hdf5.object(scale).unwrap().attribute(hdf5, hidden::REFERENCE_LIST).unwrap();
+    let users = hdf5.object(scale).unwrap().attribute(hdf5, hidden_atts::REFERENCE_LIST).unwrap();
     assert_eq!(users.unwrap().data[..8], vars[1].at.addr.0.to_le_bytes());
 }

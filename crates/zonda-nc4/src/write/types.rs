@@ -9,9 +9,9 @@ use zonda_model::{ExtType, NcError};
 use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::Definer;
-use super::measure::{check_items, check_types};
+use super::type_size::{check_items, check_types};
+use crate::element_form::NC_STRING;
 use crate::fault::{Coded, Outcome, refuse_if};
-use crate::form::NC_STRING;
 use crate::model::{Endianness, Field, GroupId, Model, TypeEntry, UserClass, UserType};
 
 /// Bytes of a sequence in memory.

@@ -17,9 +17,9 @@ use super::store::fixed;
 use super::{OwnedValues, VlenSource};
 use crate::Result;
 use crate::details::Details;
+use crate::element_form::{ElementForm, ElementShape, NC_STRING};
 use crate::fault::HdfResult;
 use crate::file::Nc4File;
-use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{Endianness, Model, StorageKind, Var};
 
 /// The definitions of a file as they were when it was made, but for the lengths of dimensions, which
@@ -86,13 +86,13 @@ impl View {
         let is_here = !matches!(storage, StorageKind::External | StorageKind::Virtual);
         let is_number = ExtType::from_nc_type(var.nc_type).is_some();
         let form = &data.form.shape;
-        let is_known = matches!(form, Shape::Number(..))
-            || (matches!(form, Shape::FixedText(..)) && data.form.file_size == 1);
+        let is_known = matches!(form, ElementShape::Number(..))
+            || (matches!(form, ElementShape::FixedText(..)) && data.form.file_size == 1);
         Ok(is_here && data.missing.is_none() && (is_known || !is_number))
     }
 
     /// How elements of a type lie in memory; `NC_EBADTYPE` for what is no type.
-    fn form(&self, nc_type: i32) -> Result<Form> {
+    fn form(&self, nc_type: i32) -> Result<ElementForm> {
         let typed = Typed::of(self.0.model()?, nc_type, Endianness::Native);
         Ok(typed.map_err(root_refusal)?.form)
     }

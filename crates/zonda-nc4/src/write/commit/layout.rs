@@ -15,38 +15,38 @@ use zonda_hdf5::object_header::{
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{File, FileAddr, HdfError, Sizes, Writer};
 
-use super::Decided;
-use super::plan::{Made, MadeAtts, Plan};
+use super::DecidedCommit;
+use super::plan::{CommitPlan, PlannedAtts, PlannedObject};
 use crate::fault::HdfResult;
 use crate::files::ObjectAt;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{GroupId, Model};
 use crate::tuning::{HEADER_MIN_BYTES, HEADER_SPLIT_BYTES};
 use crate::write::create::ROOT_LEN;
-use crate::write::links::Entry;
-use crate::write::objects::{AttMessage, Block, Dense, StoredObject};
+use crate::write::links::LinkEntry;
+use crate::write::objects::{AttMessage, Dense, HeaderBlock, StoredObject};
 use crate::write::scales::{self, Scales, User};
 use crate::write::{ObjectKey, Writing};
 
 /// A commit while it is laid out.
-struct Layout<'a> {
+struct CommitLayout<'a> {
     file: &'a Arc<File>,
     sizes: Sizes,
     model: &'a Model,
     writing: &'a mut Writing,
     /// Names in groups in which they change.
-    names: BTreeMap<GroupId, Vec<Entry>>,
-    places: Places,
+    names: BTreeMap<GroupId, Vec<LinkEntry>>,
+    places: ObjectPlaces,
     /// Groups that are to be switched before anything that may refer to what is new in them, and
     /// how deep they are.
     defining: BTreeMap<GroupId, usize>,
-    out: Laying,
+    out: LaidOut,
 }
 
 /// What is laid out.
 #[derive(Debug, Default)]
-struct Laying {
-    decided: Decided,
+struct LaidOut {
+    decided: DecidedCommit,
     /// What the file then has of objects.
     objects: Vec<(ObjectKey, StoredObject)>,
     /// Placeholders that are no more.
@@ -58,18 +58,19 @@ struct Laying {
 
 /// Lays a plan out, and says which objects it writes. After an error all is as before.
 pub(super) fn lay_out(
-    plan: Plan,
+    plan: CommitPlan,
     file: &Arc<File>,
     model: &Model,
     writing: &mut Writing,
-) -> HdfResult<(Decided, Vec<ObjectKey>)> {
-    let Plan { mut made, scales, links, types, all_or_none } = plan;
+) -> HdfResult<(DecidedCommit, Vec<ObjectKey>)> {
+    let CommitPlan { mut made, scales, links, types, all_or_none } = plan;
     let sizes = file.sizes();
-    let (places, out) = (Places::default(), Laying::default());
+    let (places, out) = (ObjectPlaces::default(), LaidOut::default());
     let defining = BTreeMap::new();
-    let mut layout = Layout { file, sizes, model, writing, names: links, places, defining, out };
+    let mut layout =
+        CommitLayout { file, sizes, model, writing, names: links, places, defining, out };
     let result = layout.run(&mut made, scales.as_ref());
-    let Layout { writing, names, mut out, .. } = layout;
+    let CommitLayout { writing, names, mut out, .. } = layout;
     out.decided.all_or_none = all_or_none;
     out.decided.switches.extend(types);
     if let Err(error) = result {
@@ -95,8 +96,8 @@ pub(super) fn lay_out(
     Ok((out.decided, written))
 }
 
-impl Layout<'_> {
-    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> HdfResult<()> {
+impl CommitLayout<'_> {
+    fn run(&mut self, made: &mut Vec<PlannedObject>, scales: Option<&Scales>) -> HdfResult<()> {
         if let Some(scales) = scales {
             self.remove_placeholders(scales);
         }
@@ -119,10 +120,10 @@ impl Layout<'_> {
 
     /// Finds groups with new dimensions or types, where others are switched that may refer to them:
     /// variables in groups below to dimensions, whatever has attributes to types.
-    fn find_defining(&mut self, made: &[Made], scales: Option<&Scales>) {
+    fn find_defining(&mut self, made: &[PlannedObject], scales: Option<&Scales>) {
         let scales = scales.unwrap_or(&self.writing.stored.scales);
-        let is_switched = |object: &&Made| !object.is_fresh;
-        let is_group = |object: &&Made| matches!(object.key, ObjectKey::Group(_));
+        let is_switched = |object: &&PlannedObject| !object.is_fresh;
+        let is_group = |object: &&PlannedObject| matches!(object.key, ObjectKey::Group(_));
         let n_switched = made.iter().filter(is_switched).count();
         let n_groups = made.iter().filter(is_switched).filter(is_group).count();
         for object in made.iter().filter(|object| object.is_fresh) {
@@ -155,7 +156,7 @@ impl Layout<'_> {
     }
 
     /// Puts lists of the right length, without their addresses.
-    fn lists(&self, made: &mut [Made]) -> HdfResult<()> {
+    fn lists(&self, made: &mut [PlannedObject]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
                 let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
@@ -174,7 +175,7 @@ impl Layout<'_> {
     }
 
     /// Finds a place for the first block of a new header.
-    fn place(&mut self, object: &mut Made) -> HdfResult<()> {
+    fn place(&mut self, object: &mut PlannedObject) -> HdfResult<()> {
         if object.stored.space.len > 0 {
             return Ok(());
         }
@@ -198,7 +199,7 @@ impl Layout<'_> {
     }
 
     /// Puts the addresses into lists of which only the length was known.
-    fn fill_lists(&mut self, made: &mut [Made]) -> HdfResult<()> {
+    fn fill_lists(&mut self, made: &mut [PlannedObject]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
                 // What is damaged there is no reason not to write here.
@@ -239,7 +240,7 @@ impl Layout<'_> {
         let at = at.filter(|at| at.file == 0 && *at != ObjectAt::NOWHERE && !heap.has_open());
         let Some(at) = at else { return Ok(()) };
         let object = self.file.object(at.addr)?;
-        let Some(list) = object.attribute(self.file, hidden::DIMENSION_LIST)? else {
+        let Some(list) = object.attribute(self.file, hidden_atts::DIMENSION_LIST)? else {
             return Ok(());
         };
         let place = list.data.get(4..).and_then(|place| place.first_chunk::<8>());
@@ -256,7 +257,7 @@ impl Layout<'_> {
     /// block. What is outside of the header is written where `dense` takes what is known of it.
     fn messages(
         &mut self,
-        object: &Made,
+        object: &PlannedObject,
         mut dense: Option<&mut Vec<Dense>>,
     ) -> HdfResult<Vec<NewMessage>> {
         let stored = &object.stored;
@@ -268,15 +269,15 @@ impl Layout<'_> {
         let is_last = |att: &&AttMessage| {
             matches!(
                 &*att.name,
-                hidden::DIMENSION_LIST
-                    | hidden::REFERENCE_LIST
-                    | hidden::PROPERTIES
-                    | hidden::STRICT
+                hidden_atts::DIMENSION_LIST
+                    | hidden_atts::REFERENCE_LIST
+                    | hidden_atts::PROPERTIES
+                    | hidden_atts::STRICT
             )
         };
         let all = match &object.atts {
-            MadeAtts::All(all) => all,
-            MadeAtts::Changed(changed) => {
+            PlannedAtts::All(all) => all,
+            PlannedAtts::Changed(changed) => {
                 self.changed_attributes(object.key, changed, stored, dense, &mut out)?;
                 return Ok(out);
             }
@@ -292,19 +293,19 @@ impl Layout<'_> {
     }
 
     /// Encodes a header, and says what of it is to be written.
-    fn write(&mut self, object: Made) -> HdfResult<()> {
+    fn write(&mut self, object: PlannedObject) -> HdfResult<()> {
         let mut dense = Vec::new();
         let messages = self.messages(&object, Some(&mut dense))?;
-        let Made { key, mut stored, is_fresh, .. } = object;
+        let PlannedObject { key, mut stored, is_fresh, .. } = object;
         let moves = self.writing.commits.tidying.contains(&key);
         let EncodedHeader { first, continuation } = self.encode(&stored, moves, &messages)?;
         let before = stored.continuation.take();
         if let Some((addr, bytes)) = continuation {
             if before.as_ref().is_none_or(|block| block.addr != addr) {
-                self.out.taken.push((addr, Block::room(bytes.len() as u64)));
+                self.out.taken.push((addr, HeaderBlock::room(bytes.len() as u64)));
                 self.out.decided.blocks.push((addr, bytes.clone()));
             }
-            stored.continuation = Some(Block { addr, bytes: bytes.into() });
+            stored.continuation = Some(HeaderBlock { addr, bytes: bytes.into() });
         }
         let freed = &mut self.out.freed;
         if let Some(block) = before
@@ -353,7 +354,7 @@ impl Layout<'_> {
             let space = &mut self.writing.space;
             let mut place = |len: u64| match again {
                 Some(block) if block.bytes.len() as u64 == len => Ok(block.addr),
-                _ => space.alloc(Block::room(len)),
+                _ => space.alloc(HeaderBlock::room(len)),
             };
             let encoded =
                 encode_header(&stored.style, messages, &stored.space, self.sizes, &mut place)?;
@@ -369,7 +370,7 @@ impl Layout<'_> {
     }
 }
 
-impl Laying {
+impl LaidOut {
     /// Takes blocks in, and gives their extents.
     fn take(&mut self, blocks: Vec<(FileAddr, Vec<u8>)>) -> Vec<(FileAddr, u64)> {
         let extents: Vec<_> =
@@ -388,9 +389,9 @@ fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {
 
 /// Where objects are or will be.
 #[derive(Debug, Default)]
-struct Places(HashMap<ObjectKey, FileAddr>);
+struct ObjectPlaces(HashMap<ObjectKey, FileAddr>);
 
-impl Places {
+impl ObjectPlaces {
     fn of(&self, model: &Model, key: ObjectKey) -> HdfResult<FileAddr> {
         let at = match key {
             ObjectKey::Group(id) => model.group(id).map(|group| group.at),

@@ -12,29 +12,29 @@ use zonda_hdf5::{FileAddr, HdfError, Sizes, shared};
 use zonda_model::memory::{NoMemory, take_refused};
 use zonda_model::{DimId, NcError};
 
-pub(super) use self::attributes::{ChangedMessages, MadeAtts};
-use super::super::links::{Entry, name};
+pub(super) use self::attributes::{ChangedMessages, PlannedAtts};
+use super::super::links::{LinkEntry, name};
+use super::super::new_storage::NewStorage;
 use super::super::objects::{AttMessage, SHARED, StoredObject};
-use super::super::recipe::Recipe;
 use super::super::scales::{Scales, User};
 use super::super::{ObjectKey, VarDraft, VarStore, Writing, header, scales};
 use super::{Switch, root_error};
 use crate::fault::{Fault, HdfResult};
 use crate::files::{Files, ObjectAt};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{GroupId, Model, Var};
 use crate::{Nc4Error, Result};
 
 /// An object that is written.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct PlannedObject {
     pub(super) key: ObjectKey,
     /// What the file will have of it. A place of no bytes is yet to be found.
     pub(super) stored: StoredObject,
     /// Its first block is at a new place.
     pub(super) is_fresh: bool,
     /// Its attributes but those that netCDF does not show.
-    pub(super) atts: MadeAtts,
+    pub(super) atts: PlannedAtts,
     /// Scales that `DIMENSION_LIST` is to name, where that changes.
     pub(super) list: Option<Vec<ObjectKey>>,
     /// Variables that `REFERENCE_LIST` is to name, where that changes.
@@ -43,12 +43,12 @@ pub(super) struct Made {
 
 /// What a commit writes.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) made: Vec<Made>,
+pub(super) struct CommitPlan {
+    pub(super) made: Vec<PlannedObject>,
     /// Scales as they then are, where they change.
     pub(super) scales: Option<Scales>,
     /// Names in groups in which they change.
-    pub(super) links: BTreeMap<GroupId, Vec<Entry>>,
+    pub(super) links: BTreeMap<GroupId, Vec<LinkEntry>>,
     /// Blocks of the headers of committed types that fewer attributes have, which are written over.
     pub(super) types: Vec<Switch>,
     /// What is written over is to change all at once.
@@ -66,15 +66,15 @@ struct Planner<'a> {
     new_scales: Option<Scales>,
     /// Objects with other names than before.
     renamed: BTreeSet<ObjectKey>,
-    links: BTreeMap<GroupId, Vec<Entry>>,
+    links: BTreeMap<GroupId, Vec<LinkEntry>>,
     moved: BTreeSet<ObjectKey>,
     /// Committed types, and how many attributes have them no more.
     released: BTreeMap<FileAddr, u32>,
     all_or_none: bool,
 }
 
-impl Plan {
-    pub(super) fn make(files: &Files, model: &Model, writing: &mut Writing) -> Result<Plan> {
+impl CommitPlan {
+    pub(super) fn make(files: &Files, model: &Model, writing: &mut Writing) -> Result<CommitPlan> {
         let keys = writing.commits.changed.clone();
         let sizes = files.main().sizes();
         let mut planner = Planner {
@@ -96,7 +96,7 @@ impl Plan {
         let made = keys.into_iter().map(|key| planner.make(key)).collect::<Result<_>>()?;
         let types = planner.release().map_err(root_error)?;
         let Planner { new_scales: scales, links, all_or_none, .. } = planner;
-        Ok(Plan { made, scales, links, types, all_or_none })
+        Ok(CommitPlan { made, scales, links, types, all_or_none })
     }
 }
 
@@ -147,7 +147,7 @@ impl Planner<'_> {
     }
 
     /// What an object will be.
-    fn make(&mut self, key: ObjectKey) -> Result<Made> {
+    fn make(&mut self, key: ObjectKey) -> Result<PlannedObject> {
         let known = self.writing.stored.objects.get(&key).cloned();
         let is_new = known.is_none();
         let atts = self.attributes(key)?;
@@ -175,7 +175,7 @@ impl Planner<'_> {
             users.is_some_and(|users| users.iter().any(|(user, _)| self.moved.contains(user)));
         let users_changed = users_moved || users != before.users.get(&key);
         let role_changed = self.scales().dim_of.get(&key) != before.dim_of.get(&key);
-        let mut made = Made {
+        let mut made = PlannedObject {
             key,
             stored,
             is_fresh: false,
@@ -185,10 +185,10 @@ impl Planner<'_> {
         };
         let result = (|| {
             if list_changed {
-                made.stored.hide(hidden::DIMENSION_LIST, None);
+                made.stored.hide(hidden_atts::DIMENSION_LIST, None);
             }
             if users_changed {
-                made.stored.hide(hidden::REFERENCE_LIST, None);
+                made.stored.hide(hidden_atts::REFERENCE_LIST, None);
             }
             if is_new || role_changed || list_changed || self.renamed.contains(&key) {
                 self.mark(&mut made.stored, key)?;
@@ -196,7 +196,7 @@ impl Planner<'_> {
                 && self.scales().of_dim != before.of_dim
             {
                 let id = AttMessage::new(self.files.main(), &scales::dim_id(*id))?;
-                made.stored.hide(hidden::DIM_ID, Some(id));
+                made.stored.hide(hidden_atts::DIM_ID, Some(id));
             }
             Ok(())
         })();
@@ -225,21 +225,22 @@ impl Planner<'_> {
                 }
             }
             ObjectKey::Group(GroupId::ROOT) => {
-                let text = scales::text(hidden::PROPERTIES, self.writing.how.properties.clone());
-                stored.hide(hidden::PROPERTIES, Some(AttMessage::new(file, &text)?));
+                let text =
+                    scales::text(hidden_atts::PROPERTIES, self.writing.how.properties.clone());
+                stored.hide(hidden_atts::PROPERTIES, Some(AttMessage::new(file, &text)?));
                 if self.writing.how.classic {
                     let strict = AttMessage::new(file, &scales::strict())?;
-                    stored.hide(hidden::STRICT, Some(strict));
+                    stored.hide(hidden_atts::STRICT, Some(strict));
                 }
                 return Ok(());
             }
             ObjectKey::Group(_) | ObjectKey::Type(_) => return Ok(()),
         }
         let marks = [
-            (hidden::COORDINATES, coordinates),
-            (hidden::CLASS, dim.map(|_| scales::class())),
-            (hidden::NAME, name),
-            (hidden::DIM_ID, dim.map(|id| scales::dim_id(*id))),
+            (hidden_atts::COORDINATES, coordinates),
+            (hidden_atts::CLASS, dim.map(|_| scales::class())),
+            (hidden_atts::NAME, name),
+            (hidden_atts::DIM_ID, dim.map(|id| scales::dim_id(*id))),
         ];
         for (name, mark) in marks {
             let mark = mark.map(|mark| AttMessage::new(file, &mark)).transpose()?;
@@ -265,7 +266,7 @@ impl Planner<'_> {
                 let var = model.var(group, id).ok_or(missing.clone())?;
                 let draft = var.draft.as_deref().ok_or(missing.clone())?;
                 let space = header::shape(model, var);
-                let Recipe { layout, filters, fill, .. } = self.recipe(key, var, draft)?;
+                let NewStorage { layout, filters, fill, .. } = self.recipe(key, var, draft)?;
                 let place = self.writing.stores.of(key).map_or(layout, VarStore::layout);
                 header::variable(&space, &draft.datatype, &place, &filters, fill, sizes)?
             }
@@ -274,8 +275,8 @@ impl Planner<'_> {
         Ok(StoredObject::new(header::style(attribute_order), messages))
     }
 
-    fn recipe(&mut self, key: ObjectKey, var: &Var, draft: &VarDraft) -> HdfResult<Recipe> {
-        let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
+    fn recipe(&mut self, key: ObjectKey, var: &Var, draft: &VarDraft) -> HdfResult<NewStorage> {
+        let recipe = NewStorage::of(self.model, var, draft, Some((&mut *self.writing, key)));
         recipe.map_err(|fault| match fault {
             Fault::Hdf(error) => error,
             Fault::Refused(NcError::NoMem) => {

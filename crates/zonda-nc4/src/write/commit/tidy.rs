@@ -14,11 +14,11 @@ use std::sync::Arc;
 use zonda_hdf5::usage::FileUsage;
 use zonda_hdf5::{File, FileAddr, Space};
 
-use super::super::objects::{Block, Dense, Outside, StoredObject};
+use super::super::objects::{Dense, HeaderBlock, Outside, StoredObject};
 use super::super::{ObjectKey, Writing};
 use crate::file::Nc4File;
 use crate::tuning::{TIDY_ROUNDS, TIDY_WALK_BYTES};
-use crate::{Result, hidden};
+use crate::{Result, hidden_atts};
 
 impl Nc4File {
     /// Moves what definitions have at the end of the file to where it has room, and ends the file
@@ -86,7 +86,7 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
     // A commit that was interrupted may have left objects that only references lead to yet.
     let is_known = |addr: FileAddr| usage.objects.contains_key(&addr);
     let all_known = |addr: &FileAddr| {
-        let referred = hidden::referred(file, *addr);
+        let referred = hidden_atts::referred(file, *addr);
         referred.is_ok_and(|referred| referred.into_iter().all(is_known))
     };
     if !usage.objects.keys().all(all_known) {
@@ -161,7 +161,7 @@ fn fits_before(space: &mut Space, stored: &StoredObject, end: u64) -> bool {
 /// What an object has outside of its first block that a commit can put elsewhere.
 fn moves(stored: &StoredObject) -> impl Iterator<Item = (FileAddr, u64)> {
     let blocks = stored.continuation.iter();
-    let blocks = blocks.map(Block::extent);
+    let blocks = blocks.map(HeaderBlock::extent);
     let lists = stored.dense.iter().filter(|dense| !matches!(dense.what, Outside::Symbols(_)));
     blocks.chain(lists.flat_map(Dense::extents))
 }

@@ -8,13 +8,13 @@ use zonda_hdf5::object_header::NewMessage;
 use zonda_hdf5::{HdfError, NewBlocks};
 
 use super::super::plan::ChangedMessages;
-use super::{Layout, hash_of};
+use super::{CommitLayout, hash_of};
 use crate::fault::HdfResult;
-use crate::write::att_list::Stamp;
+use crate::write::att_list::AttListStamp;
 use crate::write::objects::{AttMessage, Dense, DenseList, Outside, StoredObject};
 use crate::write::{ObjectKey, header};
 
-impl Layout<'_> {
+impl CommitLayout<'_> {
     /// The attributes of an object and what is said of them.
     pub(super) fn attributes(
         &mut self,
@@ -127,6 +127,6 @@ impl Layout<'_> {
 /// Attributes outside of a header that were laid out.
 fn attribute_list(hash: Option<u64>, atts: DenseAttributes) -> Dense {
     let what = Outside::Attributes(*atts.info());
-    let list = Some(DenseList { stamp: Stamp::new(), atts: Arc::new(atts) });
+    let list = Some(DenseList { stamp: AttListStamp::new(), atts: Arc::new(atts) });
     Dense { hash, what, extents: Vec::new(), list }
 }

@@ -5,18 +5,18 @@ use zonda_hdf5::object_header::NewMessage;
 use zonda_hdf5::symbol_table::write_symbol_table;
 use zonda_hdf5::{FileAddr, NewBlocks, Writer, links};
 
-use super::{Layout, hash_of};
+use super::{CommitLayout, hash_of};
 use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::model::GroupId;
-use crate::write::links::Entry;
+use crate::write::links::LinkEntry;
 use crate::write::objects::{Dense, Outside, StoredObject};
 use crate::write::{ObjectKey, header};
 
 /// A symbol table before it is known where it is.
 const NO_SYMBOLS: SymbolTableMessage = SymbolTableMessage { btree: FileAddr(0), heap: FileAddr(0) };
 
-impl Layout<'_> {
+impl CommitLayout<'_> {
     /// The links of a group and what is said of them.
     pub(super) fn links(
         &mut self,
@@ -42,7 +42,7 @@ impl Layout<'_> {
         let info = stored.link_info();
         let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
         let info = LinkInfo { max_creation_index: info.tracked.then_some(count), ..info };
-        let link = |(order, entry): (i64, &Entry)| Link {
+        let link = |(order, entry): (i64, &LinkEntry)| Link {
             name: entry.name.clone(),
             charset: entry.charset,
             creation_order: info.tracked.then_some(order),
@@ -108,7 +108,7 @@ impl Layout<'_> {
     }
 
     /// What a name stands for.
-    fn target(&self, entry: &Entry) -> LinkTarget {
+    fn target(&self, entry: &LinkEntry) -> LinkTarget {
         let places = &self.places.0;
         let now = entry.key.and_then(|key| {
             let stored = self.writing.stored.objects.get(&key).map(|stored| stored.space.addr);

@@ -3,7 +3,7 @@
 use super::Planner;
 use crate::Result;
 use crate::attribute::AttList;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::write::att_list::ChangedAtts;
 use crate::write::objects::AttMessage;
 use crate::write::{EditedAtts, ObjectKey, element, header};
@@ -13,7 +13,7 @@ const MARKS: usize = 8;
 
 /// The attributes of an object that is written.
 #[derive(Debug)]
-pub(in crate::write::commit) enum MadeAtts {
+pub(in crate::write::commit) enum PlannedAtts {
     /// All of them.
     All(Vec<AttMessage>),
     /// What changed of those that the file has outside of the header.
@@ -29,7 +29,7 @@ pub(in crate::write::commit) struct ChangedMessages {
 
 impl Planner<'_> {
     /// Attributes that are shown, or that netCDF has no type for.
-    pub(super) fn attributes(&mut self, key: ObjectKey) -> Result<MadeAtts> {
+    pub(super) fn attributes(&mut self, key: ObjectKey) -> Result<PlannedAtts> {
         let details = match key {
             ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.details.get()),
             ObjectKey::Var(group, id) => {
@@ -43,7 +43,7 @@ impl Planner<'_> {
             _ => None,
         };
         if let Some(changed) = self.changed_attributes(key, edited)? {
-            return Ok(MadeAtts::Changed(changed));
+            return Ok(PlannedAtts::Changed(changed));
         }
         let mut out = Vec::new();
         if let Some(list) = edited {
@@ -57,19 +57,19 @@ impl Planner<'_> {
                 let message = AttMessage::new(file, &attribute);
                 out.push(message.map_err(|error| self.fault(key, error))?);
             }
-            return Ok(MadeAtts::All(out));
+            return Ok(PlannedAtts::All(out));
         }
         let fail = |error| self.fault(key, error);
-        let Some(at) = self.place(key) else { return Ok(MadeAtts::All(out)) };
+        let Some(at) = self.place(key) else { return Ok(PlannedAtts::All(out)) };
         let attributes = file.object(at.addr).and_then(|object| object.attributes(file));
         let attributes = attributes.map_err(fail)?;
         for index in 0..attributes.len() {
-            if !hidden::is_reserved(attributes.name(index)) {
+            if !hidden_atts::is_reserved(attributes.name(index)) {
                 let attribute = attributes.decode(index, file).map_err(fail)?;
                 out.push(AttMessage::new(file, &attribute).map_err(fail)?);
             }
         }
-        Ok(MadeAtts::All(out))
+        Ok(PlannedAtts::All(out))
     }
 
     /// What changed of the attributes of an object that has them outside of its header, where that is

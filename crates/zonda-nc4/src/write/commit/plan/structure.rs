@@ -13,10 +13,10 @@ use crate::Result;
 use crate::fault::Fault;
 use crate::file::hdf;
 use crate::files::ObjectAt;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::GroupId;
 use crate::write::ObjectKey;
-use crate::write::links::{Entry, name, wanted};
+use crate::write::links::{LinkEntry, name, wanted};
 use crate::write::scales::{Apart, Scales};
 
 /// Why an object that is two variables is not changed by both.
@@ -95,7 +95,7 @@ impl Planner<'_> {
     fn find_unsaid_ids(&mut self) -> Result<()> {
         let scales: Vec<_> = self.scales().of_dim.values().copied().collect();
         for key in scales {
-            if self.place(key).is_some() && !self.load(key)?.says(hidden::DIM_ID) {
+            if self.place(key).is_some() && !self.load(key)?.says(hidden_atts::DIM_ID) {
                 self.keys.insert(key);
             }
         }
@@ -170,7 +170,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn read_links(&self, id: GroupId, at: ObjectAt) -> Result<Vec<Entry>> {
+    fn read_links(&self, id: GroupId, at: ObjectAt) -> Result<Vec<LinkEntry>> {
         let file = self.files.main();
         let fail = |error| hdf(self.model.group_path(id), error);
         if at.file != 0 {
@@ -192,7 +192,7 @@ impl Planner<'_> {
             let is_named = |key: &&ObjectKey| *name(self.model, **key) == *link.name;
             let key = at.and_then(|keys| keys.iter().find(is_named).or(keys.first())).copied();
             let key = key.or_else(|| types.get(&*link.name).copied());
-            Entry { name: link.name, charset: link.charset, key, target: Some(link.target) }
+            LinkEntry { name: link.name, charset: link.charset, key, target: Some(link.target) }
         };
         Ok(links.into_iter().map(entry).collect())
     }

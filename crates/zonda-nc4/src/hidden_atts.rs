@@ -7,8 +7,8 @@ use zonda_hdf5::{Attribute, Attributes, File, FileAddr};
 use zonda_model::DimId;
 
 use crate::bits;
+use crate::element_form::{ElementForm, ElementShape};
 use crate::fault::HdfResult;
-use crate::form::{Form, Shape};
 use crate::values::until_nul;
 
 /// Present in the root group of a file that keeps to the classic model.
@@ -84,7 +84,7 @@ pub(crate) const ONLY_DIMENSION: &[u8] = b"This is a netCDF dimension but not a 
 
 /// What the hidden attributes of a dataset say.
 #[derive(Debug, Default)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenAtts {
     /// It is a dimension scale.
     pub(crate) is_scale: bool,
     /// It stands for a dimension and is no variable.
@@ -95,10 +95,10 @@ pub(crate) struct Hidden {
     pub(crate) coordinates: Option<Vec<DimId>>,
 }
 
-impl Hidden {
+impl HiddenAtts {
     /// Reads them. Those that are not as netCDF writes them say nothing.
-    pub(crate) fn of(file: &File, attributes: &Attributes) -> HdfResult<Hidden> {
-        let mut hidden = Hidden::default();
+    pub(crate) fn of(file: &File, attributes: &Attributes) -> HdfResult<HiddenAtts> {
+        let mut hidden = HiddenAtts::default();
         for index in 0..attributes.len() {
             let name = attributes.name(index);
             if !matches!(name, CLASS | NAME | DIM_ID | COORDINATES) {
@@ -137,13 +137,13 @@ fn is_scale(attribute: &Attribute) -> bool {
 
 /// Values of an attribute of integers.
 pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
-    let form = Form::of(&attribute.datatype)?;
+    let form = ElementForm::of(&attribute.datatype)?;
     let signed = match &form.shape {
-        Shape::Number(ext, _) => !matches!(ext.nc_type(), 7..=9 | 11),
-        Shape::Integer(bits) => bits.signed,
+        ElementShape::Number(ext, _) => !matches!(ext.nc_type(), 7..=9 | 11),
+        ElementShape::Integer(bits) => bits.signed,
         _ => return None,
     };
-    let native = crate::form::native_integer(form.size, signed);
+    let native = crate::element_form::native_integer(form.size, signed);
     if form.order().is_none() || form.atomic() != Some(native.nc_type()) || form.file_size == 0 {
         return None;
     }

@@ -7,7 +7,7 @@ use zonda_model::{MemType, NcError};
 use crate::Nc4Error;
 
 /// What the caller's memory holds.
-pub(crate) enum Target<'a> {
+pub(crate) enum ValueTarget<'a> {
     /// Numbers or text of this type.
     Atomic(MemType),
     /// The variable's or attribute's own type in memory form: C layout with native byte order,
@@ -15,38 +15,38 @@ pub(crate) enum Target<'a> {
     Natural(&'a mut dyn VlenSink),
 }
 
-impl<'a> Target<'a> {
+impl<'a> ValueTarget<'a> {
     /// The one that a call asks for; values that own memory go to `none` where it says no place.
     #[inline]
     pub(crate) fn of<'p>(
         mem: Option<MemType>,
         place: Option<&'a mut (dyn VlenSink + 'p)>,
-        none: &'a mut NoPlace,
-    ) -> Target<'a> {
+        none: &'a mut NoVlens,
+    ) -> ValueTarget<'a> {
         match (mem, place) {
-            (Some(mem), _) => Target::Atomic(mem),
-            (None, Some(place)) => Target::Natural(place),
-            (None, None) => Target::Natural(none),
+            (Some(mem), _) => ValueTarget::Atomic(mem),
+            (None, Some(place)) => ValueTarget::Natural(place),
+            (None, None) => ValueTarget::Natural(none),
         }
     }
 }
 
-impl std::fmt::Debug for Target<'_> {
+impl std::fmt::Debug for ValueTarget<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Target::Atomic(mem) => f.debug_tuple("Atomic").field(mem).finish(),
-            Target::Natural(_) => f.write_str("Natural"),
+            ValueTarget::Atomic(mem) => f.debug_tuple("Atomic").field(mem).finish(),
+            ValueTarget::Natural(_) => f.write_str("Natural"),
         }
     }
 }
 
 /// For values that own no memory: it sees whether they do.
 #[derive(Debug, Default)]
-pub(crate) struct NoPlace {
+pub(crate) struct NoVlens {
     pub(crate) is_asked: bool,
 }
 
-impl NoPlace {
+impl NoVlens {
     /// Why values were refused that own some.
     #[cold]
     pub(crate) fn refused(&self, object: String) -> Nc4Error {
@@ -55,14 +55,14 @@ impl NoPlace {
     }
 }
 
-impl VlenSink for NoPlace {
+impl VlenSink for NoVlens {
     fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
         self.is_asked = true;
         None
     }
 }
 
-impl VlenSource for NoPlace {
+impl VlenSource for NoVlens {
     fn text(&mut self, _: u64) -> Option<&[u8]> {
         self.is_asked = true;
         None

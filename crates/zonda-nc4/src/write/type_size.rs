@@ -11,9 +11,9 @@ use zonda_hdf5::{HdfError, Sizes, Writer};
 use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError};
 
 use super::datatypes::DEEPEST;
+use crate::element_form::NC_STRING;
 use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::files::{Files, ObjectAt};
-use crate::form::NC_STRING;
 use crate::model::{GroupId, Model, UserClass};
 
 /// Most bytes of a message: its length has 16 bits, and libhdf5 wants them for its head, too.
@@ -21,7 +21,7 @@ pub(crate) const MOST_MESSAGE_BYTES: usize = 65_520;
 
 /// What a type takes in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Measure {
+struct TypeSize {
     bytes: usize,
     /// Types in types, itself counted. An array is a level, too.
     levels: usize,
@@ -55,7 +55,7 @@ pub(crate) fn check_items(model: &Model, nc_type: i32, group: GroupId) -> Outcom
     refuse_if(!comes_before(model, home, group), NcError::HdfErr)?;
     let items = measure(model, nc_type, &mut HashMap::new())?;
     let (bytes, levels) = (items.bytes.saturating_add(HEAD), items.levels.saturating_add(1));
-    check(Measure { bytes, levels, ..items })
+    check(TypeSize { bytes, levels, ..items })
 }
 
 /// Refuses a fill value that no message has room for.
@@ -127,7 +127,7 @@ fn comes_before(model: &Model, first: GroupId, second: GroupId) -> bool {
     false
 }
 
-fn check(measure: Measure) -> Outcome<()> {
+fn check(measure: TypeSize) -> Outcome<()> {
     if measure.levels > DEEPEST {
         return Err(too_large("levels of types in types (at most 255)", measure.levels));
     }
@@ -156,7 +156,7 @@ const MOST_USERS: usize = (MOST_MESSAGE_BYTES - 256) / 16;
 const INTEGER: usize = 12;
 
 /// It ends because types are made of earlier ones, each of which is looked at once.
-fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Coded<Measure> {
+fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, TypeSize>) -> Coded<TypeSize> {
     if let Some(ext) = ExtType::from_nc_type(nc_type) {
         let bytes = match ext {
             ExtType::Char => HEAD,
@@ -164,20 +164,20 @@ fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Co
             _ => INTEGER,
         };
         let size = ext.size() as u64;
-        return Ok(Measure { bytes, levels: 1, memory: size, stored: size });
+        return Ok(TypeSize { bytes, levels: 1, memory: size, stored: size });
     }
     if nc_type == NC_STRING {
         let bytes = HEAD.saturating_add(INTEGER);
-        return Ok(Measure { bytes, levels: 2, memory: 8, stored: 16 });
+        return Ok(TypeSize { bytes, levels: 2, memory: 8, stored: 16 });
     }
     if let Some(measure) = known.get(&nc_type) {
         return Ok(*measure);
     }
     let ty = model.user_type(nc_type).ok_or(NcError::BadType)?;
     let size = ty.size as u64;
-    let plain = Measure { bytes: HEAD, levels: 1, memory: size, stored: size };
+    let plain = TypeSize { bytes: HEAD, levels: 1, memory: size, stored: size };
     let measured = match (&ty.class, ty.stored()) {
-        (_, Some(stored)) => Measure { memory: size, ..of_datatype(stored)? },
+        (_, Some(stored)) => TypeSize { memory: size, ..of_datatype(stored)? },
         (UserClass::Compound(fields), _) => {
             let mut all = plain;
             for field in fields {
@@ -202,12 +202,12 @@ fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Co
                 name.len().saturating_add(1).saturating_add(value.len())
             };
             let bytes = members.iter().map(member).fold(HEAD, usize::saturating_add);
-            Measure { bytes: bytes.saturating_add(INTEGER), levels: 2, ..plain }
+            TypeSize { bytes: bytes.saturating_add(INTEGER), levels: 2, ..plain }
         }
         (UserClass::Vlen { base }, _) => {
             let base = measure(model, *base, known)?;
             let (bytes, levels) = (base.bytes.saturating_add(HEAD), base.levels.saturating_add(1));
-            Measure { bytes, levels, ..plain }
+            TypeSize { bytes, levels, ..plain }
         }
         _ => plain,
     };
@@ -216,12 +216,12 @@ fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Co
 }
 
 /// The same of a type that is settled.
-fn of_datatype(datatype: &Datatype) -> Coded<Measure> {
+fn of_datatype(datatype: &Datatype) -> Coded<TypeSize> {
     let mut writer = Writer::new("datatype message", Sizes { offset: 8, length: 8 });
     datatype.encode(&mut writer).map_err(|_| NcError::HdfErr)?;
     let size = u64::from(datatype.size);
     let bytes = writer.finish().len();
-    Ok(Measure { bytes, levels: levels(datatype), memory: size, stored: size })
+    Ok(TypeSize { bytes, levels: levels(datatype), memory: size, stored: size })
 }
 
 fn levels(datatype: &Datatype) -> usize {

@@ -11,20 +11,22 @@ use zonda_model::{Hyperslab, NcError};
 
 use super::ObjectKey;
 use super::linear::repeated;
-use super::store::{FileSpace, Keep, VarStore};
+use super::store::{ElementStorage, FileSpace, VarStore};
 use crate::fault::{Fault, Outcome};
 use crate::model::Model;
 use crate::tuning::UNWRITTEN_CHUNKS_BYTES;
 
 /// Stores the chunks that a variable lacks, if others could not read it without.
-pub(super) fn fill(
+pub(super) fn store(
     key: ObjectKey,
     store: &VarStore,
     model: &Model,
     chunks: &mut ChunkWriter,
     room: &mut FileSpace<'_>,
 ) -> Outcome<()> {
-    let (Keep::Chunked { array, tree, layout }, Some(element)) = (&store.keep, store.fill()) else {
+    let (ElementStorage::Chunked { array, tree, layout }, Some(element)) =
+        (&store.keep, store.fill())
+    else {
         return Ok(());
     };
     let ObjectKey::Var(group, var) = key else { return Ok(()) };

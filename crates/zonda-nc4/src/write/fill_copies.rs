@@ -11,14 +11,14 @@ use zonda_hdf5::{File, HdfError, HeapWriter, Space};
 
 use super::element;
 use super::{OwnedValues, owned_values};
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
-use crate::form::Form;
 use crate::values::ValueFault;
 
 /// A fill value that points to something.
 #[derive(Debug)]
 pub(super) struct FillCopies {
-    form: Form,
+    form: ElementForm,
     /// One element in file form.
     element: Box<[u8]>,
     /// The same in memory form, once it was read.
@@ -26,11 +26,11 @@ pub(super) struct FillCopies {
 }
 
 /// Those of arrays in chunks.
-pub(super) type CopiesOf = HashMap<ArrayId, Arc<FillCopies>>;
+pub(super) type FillCopiesByArray = HashMap<ArrayId, Arc<FillCopies>>;
 
 impl FillCopies {
     /// `None` for a fill value that points to nothing.
-    pub(super) fn of(form: &Form, fill: Option<&[u8]>) -> Option<FillCopies> {
+    pub(super) fn of(form: &ElementForm, fill: Option<&[u8]>) -> Option<FillCopies> {
         let fill = fill.filter(|fill| form.has_pointers() && fill.iter().any(|&byte| byte != 0))?;
         Some(FillCopies { form: form.clone(), element: fill.into(), held: OnceLock::new() })
     }
@@ -39,7 +39,7 @@ impl FillCopies {
     ///
     /// # Errors
     /// Those of reading what the fill value points to, and of space.
-    pub(super) fn own(
+    pub(super) fn copy_fills(
         &self,
         elements: &mut [u8],
         heap: &mut HeapWriter,

@@ -21,7 +21,7 @@ const ADDRESS: usize = 8;
 
 /// How an element lies in memory, with what is needed to make it from the file's bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Form {
+pub(crate) struct ElementForm {
     /// Bytes in the file.
     pub(crate) file_size: usize,
     /// Bytes in memory.
@@ -29,12 +29,12 @@ pub(crate) struct Form {
     /// What its address in memory is a multiple of.
     pub(crate) align: usize,
     /// What it is.
-    pub(crate) shape: Shape,
+    pub(crate) shape: ElementShape,
 }
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Shape {
+pub(crate) enum ElementShape {
     /// A number or byte that kernels convert.
     Number(ExtType, ByteOrder),
     /// An integer with another number of bits than bytes hold.
@@ -48,15 +48,15 @@ pub(crate) enum Shape {
     /// Bytes that only the writer's program knows.
     Opaque(Box<[u8]>),
     /// A struct.
-    Compound(Vec<Part>),
+    Compound(Vec<StructMember>),
     /// Named integers, with their values in native bytes.
-    Enum(Box<Form>, Vec<Member>),
+    Enum(Box<ElementForm>, Vec<Member>),
     /// A sequence of any length.
-    Sequence(Box<Form>),
+    Sequence(Box<ElementForm>),
     /// An array of this shape.
-    Array(Box<Form>, Vec<u32>),
+    Array(Box<ElementForm>, Vec<u32>),
     /// Real and imaginary part.
-    Complex(Box<Form>),
+    Complex(Box<ElementForm>),
     /// Bits, an unsigned integer in memory.
     Bits(FixedPoint),
     /// A reference, whose bytes are kept.
@@ -65,7 +65,7 @@ pub(crate) enum Shape {
 
 /// A member of a struct.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct StructMember {
     /// Name.
     pub(crate) name: Box<[u8]>,
     /// First byte in the file's element.
@@ -73,52 +73,52 @@ pub(crate) struct Part {
     /// First byte in memory.
     pub(crate) at: usize,
     /// Its form.
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
 }
 
-impl Form {
+impl ElementForm {
     /// The form of a type; `None` for what has none (times, sizes beyond memory).
-    pub(crate) fn of(datatype: &Datatype) -> Option<Form> {
+    pub(crate) fn of(datatype: &Datatype) -> Option<ElementForm> {
         let file_size = usize::try_from(datatype.size).ok()?;
         let (size, align, shape) = match &datatype.class {
             Class::FixedPoint(bits) => integer(*bits, file_size)?,
             Class::FloatingPoint(bits) => float(*bits, file_size),
             Class::Time { .. } => return None,
             Class::String { padding, charset } => {
-                (file_size, 1, Shape::FixedText(*padding, *charset))
+                (file_size, 1, ElementShape::FixedText(*padding, *charset))
             }
             Class::VarLenString { padding, charset } => {
-                (ADDRESS, ADDRESS, Shape::Text(*padding, *charset))
+                (ADDRESS, ADDRESS, ElementShape::Text(*padding, *charset))
             }
             Class::Bitfield(bits) => {
                 let size = bytes_for(bits.precision);
-                (size, size, Shape::Bits(*bits))
+                (size, size, ElementShape::Bits(*bits))
             }
-            Class::Opaque { tag } => (file_size, 1, Shape::Opaque(tag.clone())),
+            Class::Opaque { tag } => (file_size, 1, ElementShape::Opaque(tag.clone())),
             Class::Compound(compound) => compound_struct(compound, file_size)?,
             Class::Reference(kind) => reference(*kind, file_size),
             Class::Enum { base, members } => enumeration(base, members)?,
             Class::VarLenSequence { base } => {
-                (SEQUENCE, ADDRESS, Shape::Sequence(Box::new(Form::of(base)?)))
+                (SEQUENCE, ADDRESS, ElementShape::Sequence(Box::new(ElementForm::of(base)?)))
             }
             Class::Array { base, dims } => array(base, dims, file_size)?,
             Class::Complex { base } => {
-                let base = Form::of(base)?;
+                let base = ElementForm::of(base)?;
                 if base.file_size.checked_mul(2)? > file_size {
                     return None;
                 }
-                (base.size.checked_mul(2)?, base.align, Shape::Complex(Box::new(base)))
+                (base.size.checked_mul(2)?, base.align, ElementShape::Complex(Box::new(base)))
             }
         };
-        Some(Form { file_size, size, align, shape })
+        Some(ElementForm { file_size, size, align, shape })
     }
 
     /// Number of the atomic type of a variable or attribute of this form: fixed text of one byte is
     /// `NC_CHAR`, longer text a string. `None` for what needs a user-defined type.
     pub(crate) fn atomic(&self) -> Option<i32> {
         match self.shape {
-            Shape::FixedText(..) if self.file_size == 1 => Some(ExtType::Char.nc_type()),
-            Shape::FixedText(..) => Some(NC_STRING),
+            ElementShape::FixedText(..) if self.file_size == 1 => Some(ExtType::Char.nc_type()),
+            ElementShape::FixedText(..) => Some(NC_STRING),
             _ => self.atomic_member(),
         }
     }
@@ -126,28 +126,28 @@ impl Form {
     /// Number of the atomic type of a member of this form: fixed text is `NC_CHAR`, however long.
     pub(crate) fn atomic_member(&self) -> Option<i32> {
         match &self.shape {
-            Shape::Number(ext, _) => Some(ext.nc_type()),
-            Shape::Integer(bits) => Some(native_integer(self.size, bits.signed).nc_type()),
-            Shape::Float(_) => Some(native_float(self.size).nc_type()),
-            Shape::FixedText(..) => Some(ExtType::Char.nc_type()),
-            Shape::Text(..) => Some(NC_STRING),
-            Shape::Opaque(_)
-            | Shape::Compound(_)
-            | Shape::Enum(..)
-            | Shape::Sequence(_)
-            | Shape::Array(..)
-            | Shape::Complex(_)
-            | Shape::Bits(_)
-            | Shape::Reference(_) => None,
+            ElementShape::Number(ext, _) => Some(ext.nc_type()),
+            ElementShape::Integer(bits) => Some(native_integer(self.size, bits.signed).nc_type()),
+            ElementShape::Float(_) => Some(native_float(self.size).nc_type()),
+            ElementShape::FixedText(..) => Some(ExtType::Char.nc_type()),
+            ElementShape::Text(..) => Some(NC_STRING),
+            ElementShape::Opaque(_)
+            | ElementShape::Compound(_)
+            | ElementShape::Enum(..)
+            | ElementShape::Sequence(_)
+            | ElementShape::Array(..)
+            | ElementShape::Complex(_)
+            | ElementShape::Bits(_)
+            | ElementShape::Reference(_) => None,
         }
     }
 
     /// Byte order in the file, where the elements are numbers.
     pub(crate) fn order(&self) -> Option<ByteOrder> {
         match &self.shape {
-            Shape::Number(_, order) => Some(*order),
-            Shape::Integer(bits) => memory_order(bits.order),
-            Shape::Float(bits) => memory_order(bits.order),
+            ElementShape::Number(_, order) => Some(*order),
+            ElementShape::Integer(bits) => memory_order(bits.order),
+            ElementShape::Float(bits) => memory_order(bits.order),
             _ => None,
         }
     }
@@ -155,7 +155,7 @@ impl Form {
     /// Leaves out the members of a compound that netCDF has no fields for: nobody could free what
     /// they own.
     pub(crate) fn show(&mut self, n_fields: Option<usize>) {
-        if let (Shape::Compound(parts), Some(n_fields)) = (&mut self.shape, n_fields) {
+        if let (ElementShape::Compound(parts), Some(n_fields)) = (&mut self.shape, n_fields) {
             parts.truncate(n_fields);
         }
     }
@@ -163,11 +163,11 @@ impl Form {
     /// Whether elements hold addresses of memory.
     pub(crate) fn has_pointers(&self) -> bool {
         match &self.shape {
-            Shape::Text(..) | Shape::Sequence(_) => true,
-            Shape::Compound(parts) => parts.iter().any(|part| part.form.has_pointers()),
-            Shape::Array(base, _) | Shape::Enum(base, _) | Shape::Complex(base) => {
-                base.has_pointers()
-            }
+            ElementShape::Text(..) | ElementShape::Sequence(_) => true,
+            ElementShape::Compound(parts) => parts.iter().any(|part| part.form.has_pointers()),
+            ElementShape::Array(base, _)
+            | ElementShape::Enum(base, _)
+            | ElementShape::Complex(base) => base.has_pointers(),
             _ => false,
         }
     }
@@ -188,52 +188,52 @@ impl Form {
         };
         match &self.shape {
             // Integers of one size and sign are one type, however the file stores them.
-            Shape::Number(ext, _) => head(1, [nc_byte(ext.nc_type()), 0]),
-            Shape::Integer(bits) => {
+            ElementShape::Number(ext, _) => head(1, [nc_byte(ext.nc_type()), 0]),
+            ElementShape::Integer(bits) => {
                 head(1, [nc_byte(native_integer(self.size, bits.signed).nc_type()), 0]);
             }
             // What is longer than `double` is `long double`, another type.
-            Shape::Float(_) => {
+            ElementShape::Float(_) => {
                 let long = u8::from(self.file_size > 8);
                 head(1, [nc_byte(native_float(self.size).nc_type()), long]);
             }
-            Shape::FixedText(padding, charset) => head(2, [*padding as u8, *charset as u8]),
-            Shape::Text(padding, charset) => head(3, [*padding as u8, *charset as u8]),
-            Shape::Opaque(tag) => {
+            ElementShape::FixedText(padding, charset) => head(2, [*padding as u8, *charset as u8]),
+            ElementShape::Text(padding, charset) => head(3, [*padding as u8, *charset as u8]),
+            ElementShape::Opaque(tag) => {
                 head(4, [0, 0]);
                 text(tag, out);
             }
-            Shape::Compound(parts) => {
+            ElementShape::Compound(parts) => {
                 head(5, [0, 0]);
                 identify_members(parts, out);
             }
-            Shape::Enum(base, members) => {
+            ElementShape::Enum(base, members) => {
                 head(6, [0, 0]);
                 base.identify(out);
                 identify_enum_members(members, out);
             }
-            Shape::Sequence(base) => {
+            ElementShape::Sequence(base) => {
                 head(7, [0, 0]);
                 base.identify(out);
             }
-            Shape::Array(base, dims) => {
+            ElementShape::Array(base, dims) => {
                 head(8, [nc_byte(i32::try_from(dims.len()).unwrap_or(i32::MAX)), 0]);
                 out.extend(dims.iter().flat_map(|dim| dim.to_le_bytes()));
                 base.identify(out);
             }
-            Shape::Complex(base) => {
+            ElementShape::Complex(base) => {
                 head(9, [0, 0]);
                 base.identify(out);
             }
-            Shape::Bits(_) => head(10, [0, 0]),
-            Shape::Reference(kind) => head(11, [*kind as u8, 0]),
+            ElementShape::Bits(_) => head(10, [0, 0]),
+            ElementShape::Reference(kind) => head(11, [*kind as u8, 0]),
         }
     }
 }
 
 /// Appends the members of a struct, in the order of their names.
-fn identify_members(members: &[Part], out: &mut Vec<u8>) {
-    let mut sorted: Vec<&Part> = members.iter().collect();
+fn identify_members(members: &[StructMember], out: &mut Vec<u8>) {
+    let mut sorted: Vec<&StructMember> = members.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     out.extend((sorted.len() as u64).to_le_bytes());
     for member in sorted {
@@ -302,12 +302,12 @@ fn memory_order(order: FileOrder) -> Option<ByteOrder> {
 }
 
 /// A struct, whose members lie in memory as C lays them out.
-fn compound_struct(compound: &Compound, file_size: usize) -> Option<(usize, usize, Shape)> {
+fn compound_struct(compound: &Compound, file_size: usize) -> Option<(usize, usize, ElementShape)> {
     let mut size = 0usize;
     let mut align = 1usize;
     let mut parts = Vec::with_capacity(compound.members.len());
     for member in &compound.members {
-        let form = Form::of(&member.datatype)?;
+        let form = ElementForm::of(&member.datatype)?;
         let file_at = usize::try_from(member.offset).ok()?;
         if file_at.checked_add(form.file_size)? > file_size {
             return None;
@@ -315,12 +315,12 @@ fn compound_struct(compound: &Compound, file_size: usize) -> Option<(usize, usiz
         let at = size.checked_next_multiple_of(form.align)?;
         size = at.checked_add(form.size)?;
         align = align.max(form.align);
-        parts.push(Part { name: member.name.clone(), file_at, at, form });
+        parts.push(StructMember { name: member.name.clone(), file_at, at, form });
     }
-    Some((size.checked_next_multiple_of(align)?, align, Shape::Compound(parts)))
+    Some((size.checked_next_multiple_of(align)?, align, ElementShape::Compound(parts)))
 }
 
-fn reference(kind: ReferenceKind, file_size: usize) -> (usize, usize, Shape) {
+fn reference(kind: ReferenceKind, file_size: usize) -> (usize, usize, ElementShape) {
     let (least, align) = match kind {
         ReferenceKind::Object => (8, 8),
         ReferenceKind::DatasetRegion => (12, 1),
@@ -328,31 +328,31 @@ fn reference(kind: ReferenceKind, file_size: usize) -> (usize, usize, Shape) {
             (64, 8)
         }
     };
-    (file_size.max(least), align, Shape::Reference(kind))
+    (file_size.max(least), align, ElementShape::Reference(kind))
 }
 
-fn enumeration(base: &Datatype, members: &[EnumMember]) -> Option<(usize, usize, Shape)> {
-    let base = Form::of(base)?;
+fn enumeration(base: &Datatype, members: &[EnumMember]) -> Option<(usize, usize, ElementShape)> {
+    let base = ElementForm::of(base)?;
     let mut named = Vec::with_capacity(members.len());
     for member in members {
         let mut value = vec![0; base.size];
         crate::bits::convert(&base, &member.value, &mut value)?;
         named.push((member.name.clone(), value.into_boxed_slice()));
     }
-    Some((base.size, base.align, Shape::Enum(Box::new(base), named)))
+    Some((base.size, base.align, ElementShape::Enum(Box::new(base), named)))
 }
 
-fn array(base: &Datatype, dims: &[u32], file_size: usize) -> Option<(usize, usize, Shape)> {
-    let base = Form::of(base)?;
+fn array(base: &Datatype, dims: &[u32], file_size: usize) -> Option<(usize, usize, ElementShape)> {
+    let base = ElementForm::of(base)?;
     let n = dims.iter().try_fold(1usize, |n, &dim| n.checked_mul(usize::try_from(dim).ok()?))?;
     if n.checked_mul(base.file_size)? > file_size {
         return None;
     }
     let size = n.checked_mul(base.size)?;
-    Some((size, base.align, Shape::Array(Box::new(base), dims.to_vec())))
+    Some((size, base.align, ElementShape::Array(Box::new(base), dims.to_vec())))
 }
 
-fn integer(bits: FixedPoint, file_size: usize) -> Option<(usize, usize, Shape)> {
+fn integer(bits: FixedPoint, file_size: usize) -> Option<(usize, usize, ElementShape)> {
     if file_size == 0 {
         return None;
     }
@@ -362,9 +362,9 @@ fn integer(bits: FixedPoint, file_size: usize) -> Option<(usize, usize, Shape)> 
         && bits.bit_offset == 0
         && usize::from(bits.precision) == file_size.saturating_mul(8);
     let shape = if plain {
-        Shape::Number(native_integer(size, bits.signed), order)
+        ElementShape::Number(native_integer(size, bits.signed), order)
     } else {
-        Shape::Integer(bits)
+        ElementShape::Integer(bits)
     };
     Some((size, size, shape))
 }
@@ -400,13 +400,15 @@ fn ieee(
     }
 }
 
-fn float(bits: FloatingPoint, file_size: usize) -> (usize, usize, Shape) {
+fn float(bits: FloatingPoint, file_size: usize) -> (usize, usize, ElementShape) {
     let size = if file_size <= 4 { 4 } else { 8 };
     let order = memory_order(bits.order);
     let single = file_size == 4 && bits == ieee_single(bits.order);
     let double = file_size == 8 && bits == ieee_double(bits.order);
     match order {
-        Some(order) if single || double => (size, size, Shape::Number(native_float(size), order)),
-        _ => (size, size, Shape::Float(bits)),
+        Some(order) if single || double => {
+            (size, size, ElementShape::Number(native_float(size), order))
+        }
+        _ => (size, size, ElementShape::Float(bits)),
     }
 }

@@ -15,7 +15,7 @@ use zonda_storage::neighbour::data::{Allowed, DataFile, environment};
 
 /// What a file is named for. libhdf5 has a variable with prefixes for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
+pub(crate) enum FileRole {
     /// The file of an external link.
     Link,
     /// A source of a virtual dataset.
@@ -24,21 +24,21 @@ pub(crate) enum Role {
     Bytes,
 }
 
-impl Role {
+impl FileRole {
     /// As messages name it.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Role::Link => "external link to",
-            Role::Virtual => "virtual dataset with the source",
-            Role::Bytes => "external data in",
+            FileRole::Link => "external link to",
+            FileRole::Virtual => "virtual dataset with the source",
+            FileRole::Bytes => "external data in",
         }
     }
 
     fn variable(self) -> &'static str {
         match self {
-            Role::Link => "HDF5_EXT_PREFIX",
-            Role::Virtual => "HDF5_VDS_PREFIX",
-            Role::Bytes => "HDF5_EXTFILE_PREFIX",
+            FileRole::Link => "HDF5_EXT_PREFIX",
+            FileRole::Virtual => "HDF5_VDS_PREFIX",
+            FileRole::Bytes => "HDF5_EXTFILE_PREFIX",
         }
     }
 
@@ -51,37 +51,37 @@ impl Role {
 
 /// The path of a file that names others: as it was opened, and without links.
 #[derive(Clone, Debug)]
-pub(crate) struct Home {
+pub(crate) struct FilePath {
     pub(crate) named: PathBuf,
     pub(crate) resolved: PathBuf,
 }
 
 /// What an open file knows of the files around it.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct FileLookup {
     /// The file's own path, absolute; none for one in memory.
     path: Option<PathBuf>,
     /// Asked for when the first other file is.
-    found: OnceLock<(Allowed, Option<Home>)>,
+    found: OnceLock<(Allowed, Option<FilePath>)>,
 }
 
-impl Around {
-    pub(crate) fn new(path: Option<PathBuf>) -> Around {
-        Around { path, found: OnceLock::new() }
+impl FileLookup {
+    pub(crate) fn new(path: Option<PathBuf>) -> FileLookup {
+        FileLookup { path, found: OnceLock::new() }
     }
 
-    fn found(&self) -> &(Allowed, Option<Home>) {
+    fn found(&self) -> &(Allowed, Option<FilePath>) {
         self.found.get_or_init(|| match &self.path {
             None => (Allowed::of_memory(), None),
             Some(path) => {
                 let resolved = path.canonicalize().unwrap_or_else(|_| path.clone());
-                (Allowed::of(path), Some(Home { named: path.clone(), resolved }))
+                (Allowed::of(path), Some(FilePath { named: path.clone(), resolved }))
             }
         })
     }
 
     /// The path of the file itself; none for one in memory.
-    pub(crate) fn home(&self) -> Option<&Home> {
+    pub(crate) fn home(&self) -> Option<&FilePath> {
         self.found().1.as_ref()
     }
 
@@ -89,8 +89,8 @@ impl Around {
     /// the file. `None` where there is none.
     pub(crate) fn open(
         &self,
-        role: Role,
-        home: Option<&Home>,
+        role: FileRole,
+        home: Option<&FilePath>,
         name: &[u8],
     ) -> Result<Option<(PathBuf, DataFile)>, StorageError> {
         let allowed = &self.found().0;
@@ -121,7 +121,12 @@ const ORIGIN: &[u8] = b"${ORIGIN}";
 ///
 /// Names of external data count from the working directory in libhdf5, unless a prefix is given. Here
 /// the folder of the file comes first, by either path.
-fn places(role: Role, home: Option<&Home>, name: &OsStr, prefix: Option<&OsStr>) -> Vec<PathBuf> {
+fn places(
+    role: FileRole,
+    home: Option<&FilePath>,
+    name: &OsStr,
+    prefix: Option<&OsStr>,
+) -> Vec<PathBuf> {
     let name = Path::new(name);
     if name.as_os_str().is_empty() {
         return Vec::new();
@@ -140,7 +145,7 @@ fn places(role: Role, home: Option<&Home>, name: &OsStr, prefix: Option<&OsStr>)
         }
     });
     let here = std::env::current_dir().ok();
-    if role == Role::Bytes {
+    if role == FileRole::Bytes {
         return match (name.is_absolute(), whole) {
             (true, _) => vec![name.to_path_buf()],
             (false, Some(prefix)) => vec![prefix.join(name)],
@@ -161,7 +166,7 @@ fn places(role: Role, home: Option<&Home>, name: &OsStr, prefix: Option<&OsStr>)
     }
     let listed = prefix.iter().flat_map(|list| std::env::split_paths(list));
     let listed = listed.filter(|prefix| !prefix.as_os_str().is_empty());
-    let whole = whole.filter(|_| role == Role::Virtual);
+    let whole = whole.filter(|_| role == FileRole::Virtual);
     let folders = listed.chain(whole).chain(named).chain(here).chain(resolved);
     places.extend(folders.map(|folder| folder.join(rest)));
     places.dedup();
@@ -174,7 +179,7 @@ mod tests {
 
     #[test]
     fn places_are_those_of_libhdf5() {
-        let home = Home { named: "/named/a.nc".into(), resolved: "/real/b.nc".into() };
+        let home = FilePath { named: "/named/a.nc".into(), resolved: "/real/b.nc".into() };
         let cwd = std::env::current_dir().unwrap().display().to_string();
         let shown = |role, name: &str, prefix: Option<&str>| -> Vec<String> {
             places(role, Some(&home), OsStr::new(name), prefix.map(OsStr::new))
@@ -184,7 +189,7 @@ mod tests {
         };
         let plain = ["/named/s/x.h5", "CWD/s/x.h5", "/real/s/x.h5"];
         let moved = ["/else/x.h5", "/named/x.h5", "CWD/x.h5", "/real/x.h5"];
-        for role in [Role::Link, Role::Virtual] {
+        for role in [FileRole::Link, FileRole::Virtual] {
             assert_eq!(shown(role, "s/x.h5", None), plain);
             assert_eq!(shown(role, "/else/x.h5", None), moved);
             let with = shown(role, "x.h5", Some("/p::/q"));
@@ -194,13 +199,13 @@ mod tests {
         }
         // The folder of the file stands in the whole of the variable only, and not for links.
         let origin = Some("${ORIGIN}/sub");
-        assert!(shown(Role::Virtual, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
-        assert!(!shown(Role::Link, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
+        assert!(shown(FileRole::Virtual, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
+        assert!(!shown(FileRole::Link, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
         let bytes = ["/named/x.bin", "/real/x.bin", "CWD/x.bin"];
-        assert_eq!(shown(Role::Bytes, "x.bin", None), bytes);
-        assert_eq!(shown(Role::Bytes, "x.bin", Some(".")), bytes);
-        assert_eq!(shown(Role::Bytes, "x.bin", origin), ["/named/sub/x.bin"]);
-        assert_eq!(shown(Role::Bytes, "x.bin", Some("/p")), ["/p/x.bin"]);
-        assert_eq!(shown(Role::Bytes, "/e/x.bin", Some("/p")), ["/e/x.bin"]);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", None), bytes);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", Some(".")), bytes);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", origin), ["/named/sub/x.bin"]);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", Some("/p")), ["/p/x.bin"]);
+        assert_eq!(shown(FileRole::Bytes, "/e/x.bin", Some("/p")), ["/e/x.bin"]);
     }
 }

@@ -16,46 +16,50 @@ use zonda_model::Hyperslab;
 use zonda_storage::Advice;
 
 use crate::details::{Details, as_stored, user_fill};
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::file::FindFilter;
 use crate::files::Files;
-use crate::form::Form;
 use crate::virtual_data::Virtual;
 
 const RAW_DATA: &str = "raw data";
 
 /// The elements of a variable.
 #[derive(Debug)]
-pub(crate) struct Data {
+pub(crate) struct VarData {
     pub(crate) file: Arc<File>,
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
     /// The fill value in file form, where the file has one of its own.
     pub(crate) user_fill: Option<Box<[u8]>>,
     /// A filter that is not to be had.
     pub(crate) missing: Option<FilterError>,
     /// Elements along each dimension.
     extent: Box<[u64]>,
-    source: Source,
+    source: ElementSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum ElementSource {
     Chunked(ChunkedArray),
     Linear(ContiguousArray),
     Virtual(Virtual),
 }
 
 /// What finds filters that are not built in.
-pub(crate) type Find = Option<Arc<FindFilter>>;
+pub(crate) type FilterFinder = Option<Arc<FindFilter>>;
 
-impl Data {
+impl VarData {
     /// Finds out where the elements of a dataset are, and reads none of them.
-    pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> HdfResult<Data> {
+    pub(crate) fn open(
+        files: &Files,
+        find: &FilterFinder,
+        details: &Details,
+    ) -> HdfResult<VarData> {
         let (file, object) = (&details.file, &details.object()?);
         let mut space = object.dataspace(file)?;
         let datatype = object.datatype(file)?;
-        let form =
-            Form::of(&datatype).ok_or_else(|| bad(object, "type", u64::from(datatype.size)))?;
+        let form = ElementForm::of(&datatype)
+            .ok_or_else(|| bad(object, "type", u64::from(datatype.size)))?;
         let elem = form.file_size;
         if elem == 0 {
             return Err(bad(object, "bytes of an element", 0));
@@ -73,12 +77,12 @@ impl Data {
                     return Err(bad(object, "bytes", data.len() as u64));
                 }
                 let segment = Segment { len: need, bytes: SegmentBytes::InMemory(data) };
-                Source::Linear(ContiguousArray::new(vec![segment], elem, fill))
+                ElementSource::Linear(ContiguousArray::new(vec![segment], elem, fill))
             }
             DataLayout::Contiguous { addr, len } => {
                 let need = bytes.ok_or_else(|| bad(object, "bytes", u64::MAX))?;
                 let segments = contiguous_segments(files, details, object, (addr, len), need)?;
-                Source::Linear(ContiguousArray::new(segments, elem, fill))
+                ElementSource::Linear(ContiguousArray::new(segments, elem, fill))
             }
             DataLayout::Chunked(layout) => {
                 let specs: Vec<_> = object.filters(file)?.iter().map(as_stored).collect();
@@ -87,30 +91,30 @@ impl Data {
                     let found = u64::from(layout.elem_size);
                     return Err(bad(object, "bytes of an element in a chunk", found));
                 }
-                Source::Chunked(chunked_array(file, find, &space, layout, &specs, fill)?)
+                ElementSource::Chunked(chunked_array(file, find, &space, layout, &specs, fill)?)
             }
             DataLayout::Virtual { heap, index } => {
                 let found = Virtual::open(file, details.at.file, heap, index)?;
                 space.dims = found.extent(files, &space)?;
-                Source::Virtual(found)
+                ElementSource::Virtual(found)
             }
         };
         let extent = space.dims.into();
-        Ok(Data { file: Arc::clone(file), form, user_fill, missing, extent, source })
+        Ok(VarData { file: Arc::clone(file), form, user_fill, missing, extent, source })
     }
 
     /// That of a variable that is being written, without elements so far. Where they are in chunks
     /// its writer reads them.
     pub(crate) fn made(
         file: &Arc<File>,
-        form: Form,
+        form: ElementForm,
         user_fill: Option<Box<[u8]>>,
         extent: &[u64],
-    ) -> Data {
+    ) -> VarData {
         let fill = user_fill.clone().unwrap_or_default();
-        let source = Source::Linear(ContiguousArray::new(Vec::new(), form.file_size, fill));
+        let source = ElementSource::Linear(ContiguousArray::new(Vec::new(), form.file_size, fill));
         let file = Arc::clone(file);
-        Data { file, form, user_fill, missing: None, extent: extent.into(), source }
+        VarData { file, form, user_fill, missing: None, extent: extent.into(), source }
     }
 
     /// Its elements are in one run from position `at` of the storage on. What is behind the end of
@@ -120,7 +124,7 @@ impl Data {
         let bytes = SegmentBytes::Stored { storage, at, zeros_behind: true };
         let fill = self.user_fill.clone().unwrap_or_default();
         let array = ContiguousArray::new(vec![Segment { len, bytes }], self.form.file_size, fill);
-        self.source = Source::Linear(array);
+        self.source = ElementSource::Linear(array);
     }
 
     /// Reads a hyperslab of elements that are in memory.
@@ -145,26 +149,26 @@ impl Data {
         out: &mut [u8],
     ) -> Result<Converted, ChunkError> {
         match &self.source {
-            Source::Chunked(array) => array.read(&self.extent, slab, decode, out),
-            Source::Linear(array) => array.read(&self.extent, slab, decode, out),
+            ElementSource::Chunked(array) => array.read(&self.extent, slab, decode, out),
+            ElementSource::Linear(array) => array.read(&self.extent, slab, decode, out),
             // Read by its sources, which have forms of their own.
-            Source::Virtual(_) => Ok(Converted::default()),
+            ElementSource::Virtual(_) => Ok(Converted::default()),
         }
     }
 
     /// Its chunks, if it has any.
     pub(crate) fn chunks(&self) -> Option<&ChunkedArray> {
         match &self.source {
-            Source::Chunked(array) => Some(array),
-            Source::Linear(_) | Source::Virtual(_) => None,
+            ElementSource::Chunked(array) => Some(array),
+            ElementSource::Linear(_) | ElementSource::Virtual(_) => None,
         }
     }
 
     /// What other datasets its elements are in.
     pub(crate) fn as_virtual(&self) -> Option<&Virtual> {
         match &self.source {
-            Source::Virtual(found) => Some(found),
-            Source::Chunked(_) | Source::Linear(_) => None,
+            ElementSource::Virtual(found) => Some(found),
+            ElementSource::Chunked(_) | ElementSource::Linear(_) => None,
         }
     }
 
@@ -175,7 +179,7 @@ impl Data {
 
     /// The least that the cache of chunks may hold.
     pub(crate) fn set_cache_floor(&self, bytes: usize) {
-        if let Source::Chunked(array) = &self.source {
+        if let ElementSource::Chunked(array) = &self.source {
             array.set_cache_floor(bytes as u64);
         }
     }
@@ -218,7 +222,7 @@ fn contiguous_segments(
 /// A chunked dataset: where its chunks are, and the filters that they went through.
 fn chunked_array(
     file: &Arc<File>,
-    find: &Find,
+    find: &FilterFinder,
     space: &Dataspace,
     layout: ChunkedLayout,
     specs: &[FilterSpec],
@@ -232,7 +236,7 @@ fn chunked_array(
     let pipeline = Pipeline::new(specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
     Ok(ChunkedArray::new(
         Arc::clone(file.storage()),
-        Arc::new(Table(index)),
+        Arc::new(StoredChunkTable(index)),
         Arc::new(pipeline),
         ArrayShape { chunk_dims, elem_size },
         fill,
@@ -241,7 +245,7 @@ fn chunked_array(
 }
 
 /// Why a filter is not to be had; none for one that is.
-pub(crate) fn unusable(find: &Find, spec: &FilterSpec) -> Option<FilterError> {
+pub(crate) fn unusable(find: &FilterFinder, spec: &FilterSpec) -> Option<FilterError> {
     if is_builtin(spec.id) {
         return None;
     }
@@ -278,9 +282,9 @@ fn external(
 
 /// Chunks as the pipeline wants them.
 #[derive(Debug)]
-struct Table(ChunkIndex);
+struct StoredChunkTable(ChunkIndex);
 
-impl ChunkTable for Table {
+impl ChunkTable for StoredChunkTable {
     fn locate(
         &self,
         first: &[u64],
@@ -296,7 +300,7 @@ impl ChunkTable for Table {
 
 /// Filters of metadata: the pipeline over one "chunk" of bytes.
 struct MetadataFilters {
-    find: Find,
+    find: FilterFinder,
 }
 
 impl std::fmt::Debug for MetadataFilters {
@@ -332,7 +336,7 @@ impl Unfilter for MetadataFilters {
 }
 
 fn make(
-    find: &Find,
+    find: &FilterFinder,
     spec: &FilterSpec,
     shape: &ChunkShape,
 ) -> Result<Arc<dyn Filter>, FilterError> {
@@ -346,6 +350,6 @@ fn make(
 }
 
 /// What undoes the filters of metadata.
-pub(crate) fn unfilter(find: Find) -> Arc<dyn Unfilter> {
+pub(crate) fn unfilter(find: FilterFinder) -> Arc<dyn Unfilter> {
     Arc::new(MetadataFilters { find })
 }

@@ -7,13 +7,13 @@ use zonda_model::{ExtType, NcError, default_fill, memory};
 use super::datatypes::Typed;
 use super::store::bytes_of;
 use super::{Fill, Layout, ObjectKey, Quantize, VarDraft, VlenSource, Writing, element, header};
+use crate::element_form::{ElementForm, NC_STRING};
 use crate::fault::{Fault, Outcome};
-use crate::form::{Form, NC_STRING};
 use crate::model::{Model, UserClass, Var};
 
 /// A variable without data.
-pub(super) struct Recipe {
-    pub(super) form: Form,
+pub(super) struct NewStorage {
+    pub(super) form: ElementForm,
     pub(super) layout: DataLayout,
     pub(super) filters: Vec<FilterDescription>,
     /// One element that was never written, in file form; `None` where it may be anything.
@@ -21,7 +21,7 @@ pub(super) struct Recipe {
     pub(super) quantize: Option<Quantize>,
 }
 
-impl Recipe {
+impl NewStorage {
     /// That of a draft. Fill values that point to something need the heap; without it, they are
     /// zeros.
     pub(super) fn of(
@@ -29,7 +29,7 @@ impl Recipe {
         var: &Var,
         draft: &VarDraft,
         mut heap: Option<(&mut Writing, ObjectKey)>,
-    ) -> Outcome<Recipe> {
+    ) -> Outcome<NewStorage> {
         let form = Typed::of(model, var.nc_type, draft.endianness)?.form;
         let fill = match (draft.fill(), &mut heap) {
             (Fill::None, _) => None,
@@ -53,7 +53,7 @@ impl Recipe {
             Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
         };
         let (filters, quantize) = (draft.stored_filters.clone(), draft.quantize);
-        Ok(Recipe { form, layout, filters, fill, quantize })
+        Ok(NewStorage { form, layout, filters, fill, quantize })
     }
 }
 
@@ -69,7 +69,7 @@ impl Writing {
         model: &Model,
         var: &Var,
         draft: &VarDraft,
-        form: &Form,
+        form: &ElementForm,
         key: ObjectKey,
     ) -> Outcome<Box<[u8]>> {
         if let Some((set, known)) = self.stores.fills.get(&key)
@@ -89,7 +89,7 @@ impl Writing {
         model: &Model,
         var: &Var,
         draft: &VarDraft,
-        form: &Form,
+        form: &ElementForm,
         element: &mut [u8],
     ) -> Outcome<()> {
         let (heap, space) = self.heap_and_space();
@@ -136,7 +136,12 @@ fn compact(bytes: u64, fill: Option<&[u8]>) -> Outcome<Box<[u8]>> {
 }
 
 /// A fill value that points to nothing, in file form; zeros for one that does.
-fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Outcome<Box<[u8]>> {
+fn plain_fill(
+    model: &Model,
+    var: &Var,
+    draft: &VarDraft,
+    form: &ElementForm,
+) -> Outcome<Box<[u8]>> {
     let mut value = memory::filled(form.file_size, 0)?;
     if form.has_pointers() {
         return Ok(value.into());
