@@ -1,8 +1,8 @@
-//! Attributes: which are shown, of which type and length, and their values.
+//! Attributes of an object that is read: which are shown, of which type and length, and their values.
 //!
-//! Text in one piece is `NC_CHAR`, many texts and texts of any length are `NC_STRING`. An attribute of
-//! a type that netCDF has not is left out; one of more than one dimension makes the whole list
-//! unreadable, as in the reference (`NC_EATTMETA`).
+//! One text of fixed length is `NC_CHAR`; several texts, and texts of any length, are `NC_STRING`. An attribute of a
+//! type that netCDF does not have is left out. An attribute of more than one dimension makes the whole list unreadable,
+//! as in the reference (`NC_EATTMETA`).
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,15 +25,15 @@ use crate::write::{EditedAtts, OwnedValues};
 pub(crate) enum AttList {
     /// Those that are shown, as the file has them.
     Read(ReadAtts),
-    /// All of them, some of which are not in the file yet.
+    /// All of them, to be changed; some may not be in the file yet.
     Edited(Box<EditedAtts>),
 }
 
 /// An attribute's values, and where they are.
 pub(crate) enum AttValue<'a> {
-    /// In the form of the file, with what they mean.
+    /// As the file has them, with what they are to netCDF.
     Stored(Box<(Attribute, AttMeaning)>),
-    /// In the form of memory.
+    /// In memory form.
     Owned(&'a OwnedValues),
 }
 
@@ -54,7 +54,7 @@ impl AttList {
         }
     }
 
-    /// Why some are not shown, of a file that is opened as a damaged one.
+    /// Why some attributes are not shown, in a file that was opened as a damaged one.
     pub(crate) fn faults(&self) -> &[AttFault] {
         match self {
             AttList::Read(list) => &list.faults,
@@ -102,10 +102,10 @@ impl AttList {
 pub(crate) struct ReadAtts {
     file: Arc<File>,
     attributes: Attributes,
-    /// What each of them is.
+    /// Type and length of each.
     shown: Box<[ShownAtt]>,
     by_name: OnceLock<HashMap<Box<[u8]>, u32>>,
-    /// Why others are not, of a file that is opened as a damaged one.
+    /// Why others are not shown, in a file that was opened as a damaged one.
     faults: Box<[AttFault]>,
 }
 
@@ -116,16 +116,16 @@ struct ShownAtt {
     len: u64,
 }
 
-/// Why a list is not to be had.
+/// Why attributes, or one of them, cannot be read.
 #[derive(Clone, Debug)]
 pub(crate) enum AttFault {
     Hdf(HdfError),
     Refused(NcError),
-    /// There is none of this name.
+    /// There is no attribute of this name.
     None(Box<[u8]>),
     /// The attribute of this name has more dimensions than one.
     Shape(Box<[u8]>),
-    /// The attribute of this name is of a type that netCDF has no words for.
+    /// The attribute of this name has a type that netCDF does not have.
     NoWords(Box<[u8]>),
 }
 
@@ -199,7 +199,7 @@ impl ReadAtts {
                         faults.push(fault);
                         None
                     }
-                    // As in the reference it is not shown; who copies or checks a file asks for these.
+                    // As in the reference it is not shown. Copies and checks of a file list these faults.
                     Ok(None) => {
                         faults.push(AttFault::NoWords(name.into()));
                         None
@@ -210,7 +210,7 @@ impl ReadAtts {
             is_shown.push(found.is_some());
             shown.extend(found.map(|AttMeaning { nc_type, len, .. }| ShownAtt { nc_type, len }));
         }
-        // The others are never asked for.
+        // Those that are not shown are never asked for.
         attributes.retain(|index| is_shown.get(index).copied().unwrap_or(false));
         let (shown, by_name) = (shown.into_boxed_slice(), OnceLock::new());
         Ok(ReadAtts { file, attributes, shown, by_name, faults: faults.into() })
@@ -257,7 +257,7 @@ pub(crate) fn stored_value(
     Ok(AttValue::Stored(Box::new((attribute, meaning))))
 }
 
-/// What an attribute is to netCDF; `None` for a type that it has not.
+/// What an attribute is to netCDF; `None` for a type that netCDF does not have.
 pub(crate) fn meaning(
     name: &[u8],
     datatype: &Datatype,

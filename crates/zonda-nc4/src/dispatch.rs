@@ -41,7 +41,7 @@ impl Dispatch for Nc4File {
         self.writing.as_ref().is_some_and(|writing| writing.mode.is_defining)
     }
 
-    /// Rank of a variable; 0 where there is none, which a check says.
+    /// Rank of a variable; 0 where there is no such variable, which the check of the call refuses.
     #[inline]
     fn rank(&self, VarRef { group, var }: VarRef) -> usize {
         let known = self.model.get().or_else(|| self.model().ok());
@@ -84,7 +84,7 @@ impl Dispatch for Nc4File {
         let n_elems = count.and_then(|count| Hyperslab { count, ..slab }.n_elems());
         let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
         let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
-        // The reference's own fill value is laid where the file knows of none.
+        // Where the file has no fill value, elements beyond the variable are the reference's default.
         let is_cut = data.user_fill.is_none() && !select::exist(&axes, &slab);
         get.note(n_bytes, n_elems, mem, [elem as u64, u64::from(is_cut)]);
         Ok(())
@@ -150,8 +150,9 @@ impl Dispatch for Nc4File {
         Ok(if none.is_asked { Err(none.refused(self.path(att.owner))) } else { got }?)
     }
 
-    /// Whether a get can be made by who shares the file. As in the reference, one that ends define mode outside of the
-    /// classic model is refused first where it mixes text and numbers; then who has the file alone ends it ([`DispatchWrite::end_definitions`]).
+    /// Whether a get can be made while others share the file. It cannot where it has to end define mode, outside of the
+    /// classic model: that needs the file alone ([`DispatchWrite::end_definitions`]). As in the reference, a get that mixes
+    /// text and numbers is refused before it ends define mode.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`.
@@ -188,7 +189,7 @@ impl Dispatch for Nc4File {
         committed_name(self.model.get()?, self.writing.as_ref()?, var)
     }
 
-    /// Commits since the file was opened for writing, those that a put made among them.
+    /// Number of commits since the file was opened for writing; those that a put made count, too.
     fn n_confirmed(&self) -> Option<u64> {
         Some(self.writing.as_ref().map_or(0, |writing| writing.stores.n_confirmed))
     }
@@ -201,8 +202,8 @@ impl Dispatch for Nc4File {
         Some(self)
     }
 
-    /// In a child of a fork, when the file was closed there: gives up what was put, which is the parent's, and what was read.
-    /// A thread that the child has not may have the file itself for ever.
+    /// In a child of a fork, when the file is closed there: drops what was put, which is the parent's, and what was read.
+    /// The file below stays open: a thread that the child does not have may hold it for ever.
     fn leave(&mut self) {
         self.writing = None;
         self.model = OnceLock::new();

@@ -1,8 +1,8 @@
-//! The form that values of an HDF5 type have in the caller's memory.
+//! Element forms: how values of an HDF5 type lie in the file and in the caller's memory.
 //!
-//! Memory is what a C program expects: integers of 1, 2, 4 or 8 bytes, `float` and `double`, structs
-//! with the alignment of C, strings as addresses, sequences as length and address. Two types of a
-//! file are the same type of netCDF where these forms are equal, whatever the file's byte orders.
+//! In memory values are as C programs expect them: integers of 1, 2, 4 or 8 bytes, `float` and `double`, structs with the
+//! alignment of C, strings as addresses, sequences as length and address. Two types of a file are the same type of
+//! netCDF if their forms in memory are equal, whatever the byte orders in the file are.
 
 use zonda_convert::ByteOrder;
 pub(crate) use zonda_format::NC_STRING;
@@ -26,18 +26,18 @@ pub(crate) struct ElementForm {
     pub(crate) file_size: usize,
     /// Bytes in memory.
     pub(crate) size: usize,
-    /// What its address in memory is a multiple of.
+    /// Alignment in memory: its address is a multiple of this.
     pub(crate) align: usize,
-    /// What it is.
+    /// What kind of value it is.
     pub(crate) shape: ElementShape,
 }
 
-/// What a value is.
+/// What kind of value an element is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ElementShape {
-    /// A number or byte that kernels convert.
+    /// A number or character that kernels convert.
     Number(ExtType, ByteOrder),
-    /// An integer with another number of bits than bytes hold.
+    /// An integer that does not use all bits of its bytes.
     Integer(FixedPoint),
     /// A floating-point number that is neither IEEE single nor double.
     Float(FloatingPoint),
@@ -45,7 +45,7 @@ pub(crate) enum ElementShape {
     FixedText(Padding, Charset),
     /// Text of any length.
     Text(Padding, Charset),
-    /// Bytes that only the writer's program knows.
+    /// Bytes with a meaning that only programs know.
     Opaque(Box<[u8]>),
     /// A struct.
     Compound(Vec<StructMember>),
@@ -53,13 +53,13 @@ pub(crate) enum ElementShape {
     Enum(Box<ElementForm>, Vec<Member>),
     /// A sequence of any length.
     Sequence(Box<ElementForm>),
-    /// An array of this shape.
+    /// An array with these lengths.
     Array(Box<ElementForm>, Vec<u32>),
     /// Real and imaginary part.
     Complex(Box<ElementForm>),
     /// Bits, an unsigned integer in memory.
     Bits(FixedPoint),
-    /// A reference, whose bytes are kept.
+    /// A reference, which is read as its bytes.
     Reference(ReferenceKind),
 }
 
@@ -152,8 +152,8 @@ impl ElementForm {
         }
     }
 
-    /// Leaves out the members of a compound that netCDF has no fields for: nobody could free what
-    /// they own.
+    /// Leaves out the members of a compound that netCDF has no fields for: a program could not free the memory that they
+    /// point to.
     pub(crate) fn show(&mut self, n_fields: Option<usize>) {
         if let (ElementShape::Compound(parts), Some(n_fields)) = (&mut self.shape, n_fields) {
             parts.truncate(n_fields);

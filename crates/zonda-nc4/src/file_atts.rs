@@ -14,12 +14,12 @@ use crate::model::AttInfo;
 use crate::value_target::ValueTarget;
 use crate::{Nc4Error, Result};
 
-/// The number of an attribute about the file, which has none, for the second step of reading it.
+/// Stands for the number of an attribute about the file, which has no number, between the two steps of a get.
 pub(crate) const NUMBER_OF_SPECIAL: u64 = u64::MAX;
 
 impl Nc4File {
-    /// What was passed over of the attributes of a variable or group: those that netCDF has no words for, and, of a file that was
-    /// opened as a damaged one, those that are damaged.
+    /// Which attributes of a variable or group were skipped: those of types that netCDF does not have, and, in a file that
+    /// was opened as a damaged one, those that are damaged.
     ///
     /// # Errors
     /// As [`Nc4File::n_atts`].
@@ -108,7 +108,7 @@ impl Nc4File {
         sought.map_err(|code| Nc4Error::Refused { object: self.path(owner), code })
     }
 
-    /// An attribute of a group that is found by name only: its value and what it is.
+    /// Value, type and length of an attribute about the file, which is found by name only.
     fn special(&self, owner: VarRef, name: &[u8]) -> Result<Option<(Vec<u8>, AttInfo)>> {
         if owner.var != VarId::GLOBAL {
             return Ok(None);
@@ -130,7 +130,7 @@ impl Nc4File {
         Ok(Some((value, AttInfo { name: name.into(), nc_type, len })))
     }
 
-    /// Text of `_NCProperties` of a new file, which no commit has yet.
+    /// Text of `_NCProperties` of a new file, which no commit has written yet.
     pub(crate) fn properties_to_come(&self) -> Option<&Vec<u8>> {
         let writing = self.writing.as_ref().filter(|writing| writing.is_new)?;
         Some(&writing.how.properties)
@@ -149,7 +149,8 @@ impl Nc4File {
         read().map_err(|error| hdf(String::from("/"), error))
     }
 
-    /// Whether netCDF wrote the file: it says so, or at least two of its marks are on datasets.
+    /// Whether netCDF wrote the file: `_NCProperties` says so, or datasets have at least two of the attributes
+    /// that netCDF marks them with.
     fn is_netcdf4(&self) -> Result<bool> {
         let model = self.model()?;
         if model.is_classic || self.properties()?.is_some() {

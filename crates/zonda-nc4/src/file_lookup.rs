@@ -1,8 +1,8 @@
-//! Where other files are looked for that a file names: as libhdf5 does, within what is allowed
+//! Finding the files that a file names: at the places where libhdf5 looks, as far as these are allowed
 //! ([`zonda_storage::neighbour::data`]).
 //!
-//! The first name under which there is something decides. If that is refused, or cannot be read, the
-//! answer is an error: what comes later in the list would be other data than libhdf5 reads.
+//! The first place with a file decides. If that file is refused, or cannot be read, the lookup is an error: a file at a
+//! later place would have other data than libhdf5 reads.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use zonda_hdf5::HdfError;
 use zonda_storage::StorageError;
 use zonda_storage::neighbour::data::{Allowed, DataFile, environment};
 
-/// What a file is named for. libhdf5 has a variable with prefixes for each.
+/// What a file is named for. libhdf5 has an environment variable with prefixes for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FileRole {
     /// The file of an external link.
@@ -25,7 +25,7 @@ pub(crate) enum FileRole {
 }
 
 impl FileRole {
-    /// As messages name it.
+    /// The words of messages for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             FileRole::Link => "external link to",
@@ -49,19 +49,19 @@ impl FileRole {
     }
 }
 
-/// The path of a file that names others: as it was opened, and without links.
+/// The path of a file that names others: as it was opened, and with links resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePath {
     pub(crate) named: PathBuf,
     pub(crate) resolved: PathBuf,
 }
 
-/// What an open file knows of the files around it.
+/// Finds the files that an open file names.
 #[derive(Debug)]
 pub(crate) struct FileLookup {
-    /// The file's own path, absolute; none for one in memory.
+    /// The absolute path of the open file; `None` for one in memory.
     path: Option<PathBuf>,
-    /// Asked for when the first other file is.
+    /// What may be opened, and the path of the file; found out when the first other file is looked for.
     found: OnceLock<(Allowed, Option<FilePath>)>,
 }
 
@@ -80,13 +80,13 @@ impl FileLookup {
         })
     }
 
-    /// The path of the file itself; none for one in memory.
+    /// The path of the open file; `None` for one in memory.
     pub(crate) fn home(&self) -> Option<&FilePath> {
         self.found().1.as_ref()
     }
 
-    /// Opens the file of this name, as it is found from a file at `home`: the path that was opened, and
-    /// the file. `None` where there is none.
+    /// Opens the file with this name in a file at `home`. Gives the path where it was found, and the file; `None` where
+    /// there is none.
     pub(crate) fn open(
         &self,
         role: FileRole,
@@ -100,8 +100,8 @@ impl FileLookup {
             match allowed.open(&place) {
                 Ok(Some(file)) => return Ok(Some((place, file))),
                 Ok(None) => {}
-                // A folder that may not be looked into, such as the home of whoever made the file, need
-                // not have what is looked for.
+                // A folder without permission, such as the home of the file's author, need not have the file: later
+                // places are tried.
                 Err(error @ StorageError::Open { errno: EACCES, .. }) => {
                     closed.get_or_insert(error);
                 }
@@ -114,7 +114,7 @@ impl FileLookup {
 
 /// `EACCES` of Linux on every architecture.
 const EACCES: i32 = 13;
-/// Stands for the folder of the file that names another.
+/// In a prefix, stands for the folder of the file that names another.
 const ORIGIN: &[u8] = b"${ORIGIN}";
 
 /// The paths under which libhdf5 looks for a file, in its order.

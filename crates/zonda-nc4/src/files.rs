@@ -1,9 +1,8 @@
-//! The file, and those that its external links, virtual datasets and external data lead to.
+//! The open file, and other files that its external links, virtual datasets and external data lead to.
 //!
-//! Names of other files count from the folder of the file that has them. Which files may be read is
-//! decided for the file that was opened: its folder and what `ZONDA_EXTERNAL` names. A file that is not
-//! there is `None`; one that is there and may not, or cannot, be read is an error, and nobody above may
-//! take it for one that is not there.
+//! Names of other files are relative to the folder of the file that has them. Which files may be read depends on the file
+//! that was opened: those in its folder, and in folders that `ZONDA_EXTERNAL` names. A file that does not exist is
+//! `None`. A file that exists and is refused, or cannot be read, is an error, which no caller may turn into `None`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,21 +20,21 @@ use crate::tuning::LINKED_FILES;
 /// An object: in which file, and where there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectAt {
-    /// 0 for the file itself, else one that it led to.
+    /// 0 for the file itself, else the number of another file.
     pub(crate) file: u16,
     /// Its header.
     pub(crate) addr: FileAddr,
 }
 
 impl ObjectAt {
-    /// That of an object that is not in the file yet.
+    /// The place of an object that is not in the file yet.
     pub(crate) const NOWHERE: ObjectAt = ObjectAt { file: 0, addr: FileAddr(u64::MAX) };
 }
 
 /// Links from file to file that are followed for one object.
 const MOST_HOPS: usize = 16;
 
-/// The file and others.
+/// The open file, and other files that were opened because of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     main: Arc<File>,
@@ -43,7 +42,7 @@ pub(crate) struct Files {
     others: Arc<RwLock<OtherFiles>>,
 }
 
-/// Files that were opened since others name them.
+/// Other files that were opened, and what their names led to.
 #[derive(Debug, Default)]
 struct OtherFiles {
     files: Vec<(FilePath, Arc<File>)>,
@@ -51,14 +50,14 @@ struct OtherFiles {
     known: HashMap<FileNaming, FoundFile>,
 }
 
-/// A name that a file has for another one: what for, in which file, the name.
+/// A name of a file in another file: what it is named for, the number of the file with the name, and the name.
 type FileNaming = (FileRole, u16, Box<[u8]>);
 
 /// The number of a file; `None` where there is none.
 type FoundFile = HdfResult<Option<u16>>;
 
 impl Files {
-    /// `path` is that of the file, absolute; none for one in memory.
+    /// `path` is the absolute path of the file; `None` for one in memory.
     pub(crate) fn new(main: Arc<File>, path: Option<PathBuf>) -> Files {
         let around = Arc::new(FileLookup::new(path));
         Files {
@@ -108,7 +107,7 @@ impl Files {
     ) -> HdfResult<Option<ObjectAt>> {
         let mut at = from;
         let mut target = target.clone();
-        // What is wrong with another file is said of that.
+        // Errors in another file name that file.
         let mut other: Option<Box<[u8]>> = None;
         for _ in 0..MOST_HOPS {
             let resolved = match target {
@@ -137,11 +136,11 @@ impl Files {
                 Resolved::NotThere | Resolved::Unknown => return Ok(None),
             };
         }
-        // In a circle.
+        // So many links are a circle.
         Ok(None)
     }
 
-    /// Why an external link of a file leads nowhere, for one that does.
+    /// Why an external link leads nowhere.
     pub(crate) fn absence(&self, from: u16, name: &[u8]) -> HdfError {
         match self.other(FileRole::Link, from, name) {
             Ok(Some(_)) => FileRole::Link.fault(name, HdfError::NoObject),
@@ -167,7 +166,7 @@ impl Files {
         let mut others = self.others.write();
         let found = self.open_other(&mut others.files, role, home.as_ref(), name);
         let found = found.map_err(|cause| role.fault(name, cause));
-        // Another thread may have come to the same meanwhile; files themselves are known by their paths.
+        // Another thread may have opened the same file meanwhile; `open_other` finds it by its path.
         others.known.insert(key, found.clone());
         found
     }
@@ -201,14 +200,14 @@ impl Files {
                 files.len().saturating_sub(1)
             }
         };
-        // There are not so many.
+        // There are at most `LINKED_FILES`.
         Ok(index.checked_add(1).and_then(|number| u16::try_from(number).ok()))
     }
 
     /// The storage of external data that a file names.
     ///
     /// # Errors
-    /// Also where there is none, as in the reference.
+    /// A file that does not exist is an error here, as in the reference.
     pub(crate) fn bytes(&self, from: u16, name: &[u8]) -> HdfResult<Arc<dyn Storage>> {
         let fail = |cause| FileRole::Bytes.fault(name, cause);
         let found = self.around.open(FileRole::Bytes, self.home(from).as_ref(), name);

@@ -21,13 +21,13 @@ use crate::var_data::VarData;
 use crate::write::{Typed, VarDraft, draft_fill};
 use crate::{Nc4Error, Result};
 
-/// Where the elements of a variable are.
+/// The elements of a variable, by the state that it is in.
 pub(crate) enum LocatedData<'f> {
-    /// They were put to since the file was opened.
+    /// The variable was put to since the file was opened.
     Written(Written<'f>),
-    /// Defined, and not put to.
+    /// The variable was defined, and not put to.
     Defined(Box<VarData>),
-    /// As the file has it.
+    /// The variable is as the file has it.
     Stored(&'f VarData),
 }
 
@@ -78,7 +78,7 @@ impl Nc4File {
         if let Some(written) = written
             && form.has_pointers()
         {
-            // Strings may be on their way to the heap.
+            // Strings that were put may not be in the file's heap yet.
             let flushed = written.writing.flush_heap(self.files.main());
             flushed.map_err(|error| fail(Fault::Hdf(error)))?;
         }
@@ -96,7 +96,7 @@ impl Nc4File {
         converted.map(tolerated).map_err(fail)
     }
 
-    /// Where the elements of a variable are.
+    /// The elements of a variable, by the state that it is in.
     pub(crate) fn located_data<'f>(
         &'f self,
         VarRef { group, var: id }: VarRef,
@@ -143,7 +143,7 @@ impl Nc4File {
             let mut data = VarData::open(&self.files, &self.how.find_filter, details)?;
             data.form.show(n_fields);
             let set = details.cache.lock();
-            // All ones is none in particular.
+            // A size of all ones stands for the default.
             if let Some((bytes, _, _)) = set.filter(|set| set.0 != usize::MAX) {
                 data.set_cache_floor(bytes);
             }
@@ -154,7 +154,7 @@ impl Nc4File {
     }
 }
 
-/// Which types can be read as which.
+/// Checks whether a type can be read as a type of memory.
 pub(crate) fn check_conversion(nc_type: i32, mem: MemType) -> Coded<()> {
     match (ExtType::from_nc_type(nc_type), mem) {
         (Some(ExtType::Char), MemType::Text) => Ok(()),
@@ -164,7 +164,7 @@ pub(crate) fn check_conversion(nc_type: i32, mem: MemType) -> Coded<()> {
     }
 }
 
-/// Text is asked for as numbers, or numbers as text.
+/// The error where text is asked for as numbers, or numbers as text.
 #[cold]
 pub(crate) fn mixed(what: &str, name: &[u8]) -> Nc4Error {
     let object = format!("{what} {}", zonda_model::shown_name(name));
@@ -172,7 +172,7 @@ pub(crate) fn mixed(what: &str, name: &[u8]) -> Nc4Error {
     Nc4Error::Explained { object, why, code: NcError::Char }
 }
 
-/// Bytes of an element in the caller's memory; `None` for numbers asked of what is none.
+/// Bytes of an element in the caller's memory; `None` where numbers are asked of a type that is not one of numbers.
 pub(crate) fn element_bytes(form: &ElementForm, mem: Option<MemType>) -> Option<usize> {
     match mem {
         Some(mem) => numeric(form, mem).map(|_| mem.size()),
@@ -186,7 +186,7 @@ pub(crate) fn bytes_of(n_elems: usize, elem: usize) -> Option<usize> {
     n_elems.checked_mul(elem).filter(|&n| isize::try_from(n).is_ok())
 }
 
-/// Elements of a variable without data whose fill value points to something.
+/// Reads elements of a variable that was not put to and whose fill value points to something.
 fn read_draft(
     model: &Model,
     var: &Var,
@@ -204,7 +204,7 @@ fn read_draft(
     Ok(Converted::default())
 }
 
-/// In the classic model nobody minds bytes that change their sign.
+/// The values that did not fit, without those that the classic model ignores: bytes that change their sign.
 pub(crate) fn tolerated(
     is_classic: bool,
     nc_type: i32,
@@ -216,7 +216,8 @@ pub(crate) fn tolerated(
     if is_classic && is_byte && to_byte { Converted::default() } else { converted }
 }
 
-/// What is beyond a variable: also beyond a dimension, or only beyond what the variable has of it.
+/// The error about a selection beyond a variable: it is beyond a dimension, or only beyond what the variable has of
+/// one.
 #[cold]
 pub(crate) fn beyond_error(
     model: &Model,
@@ -255,10 +256,10 @@ pub(crate) fn axes(model: &Model, var: &Var) -> SmallVec<[Axis; 4]> {
     var.extent.iter().zip(&var.dims).map(axis).collect()
 }
 
-/// How numbers and text go from a file's form to a type of memory; `None` where they do not.
+/// How numbers and text are converted from file form to a type of memory.
 pub(crate) enum Numeric {
     Kernel(Decoder),
-    /// To the natural form first.
+    /// Through the natural type of memory: no kernel knows the form in the file.
     Odd(Decoder),
 }
 
@@ -277,7 +278,7 @@ pub(crate) fn numeric(form: &ElementForm, mem: MemType) -> Option<Numeric> {
     }
 }
 
-/// Packed elements of an odd form to memory.
+/// Converts packed elements of a form that no kernel knows.
 pub(crate) fn odd(form: &ElementForm, decoder: &Decoder, src: &[u8], dst: &mut [u8]) -> Converted {
     let mut converted = Converted::default();
     let mut native = [0u8; 8];
@@ -316,7 +317,7 @@ pub(crate) fn natural_size(form: &ElementForm) -> usize {
     if form.atomic() == Some(NC_STRING) { 8 } else { form.size }
 }
 
-/// Elements in file form to elements in memory form.
+/// Converts elements from file form to memory form.
 pub(crate) fn natural(
     file: &File,
     form: &ElementForm,
@@ -335,7 +336,7 @@ pub(crate) fn natural(
     Ok(values.all(form, src, dst)?)
 }
 
-/// One element of the default fill value: for strings an empty one, for user-defined types zeros.
+/// Makes one element of the default fill value: an empty string for strings, zeros for user-defined types.
 pub(crate) fn default_element(
     model: &Model,
     nc_type: i32,

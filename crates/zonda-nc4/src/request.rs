@@ -1,4 +1,4 @@
-//! A request for elements, on its way through the forms that variables have.
+//! Reads elements of a variable, in whichever way it is stored, into the caller's memory.
 
 use std::cell::Cell;
 use zonda_runtime::lock::{Mutex, Rank};
@@ -23,24 +23,24 @@ use crate::var_data::VarData;
 use crate::write::{VarStore, Writing};
 use zonda_format::VlenSink;
 
-/// A hyperslab of a variable that is inside it.
+/// What reads elements of one variable: where they are, and what they become in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) nc4: &'a Nc4File,
     pub(crate) model: &'a Model,
     pub(crate) nc_type: i32,
     pub(crate) data: &'a VarData,
-    /// Where a variable that is being written has its elements.
+    /// The storage of a variable that was put to; `None` for one that is read as the file has it.
     pub(crate) written: Option<&'a Written<'a>>,
     /// Bytes of an element in memory.
     pub(crate) elem: usize,
-    /// Virtual datasets that led here.
+    /// Number of virtual datasets that led to this one.
     pub(crate) level: u8,
-    /// Elements that sources of virtual datasets may still be asked for.
+    /// Number of elements that may still be read from sources of virtual datasets.
     pub(crate) work: &'a Cell<u64>,
 }
 
-/// Where a variable that is being written has its elements.
+/// A variable that was put to since the file was opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Written<'a> {
     pub(crate) writing: &'a Writing,
@@ -49,7 +49,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl Request<'_> {
-    /// Elements as they are stored.
+    /// Reads elements, and decodes them as `decode` says.
     fn fetch(
         &self,
         slab: &Hyperslab<'_>,
@@ -147,7 +147,7 @@ impl Request<'_> {
         Ok(Converted::default())
     }
 
-    /// Takes so many elements from the budget.
+    /// Takes `n` elements from the budget of sources of virtual datasets.
     pub(crate) fn spend(&self, n: usize) -> Outcome<()> {
         let left = self.work.get().checked_sub(n as u64).ok_or_else(|| {
             let (structure, what) = ("virtual dataset", "elements of sources");
@@ -185,8 +185,8 @@ impl Request<'_> {
         }
     }
 
-    /// The same where only the first `count` elements of each axis exist: the rest are the
-    /// reference's fill values, not those of HDF5.
+    /// Reads a hyperslab of which only the first `count` elements of each axis exist. The others become the
+    /// reference's default fill values, not those of HDF5.
     pub(crate) fn read_cut(
         &self,
         slab: &Hyperslab<'_>,
@@ -235,7 +235,7 @@ impl Request<'_> {
     }
 }
 
-/// Takes no strings: for forms that have none.
+/// A sink for elements without strings and sequences: it takes none.
 struct NoVlenSink;
 
 impl VlenSink for NoVlenSink {

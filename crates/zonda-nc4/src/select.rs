@@ -1,7 +1,7 @@
-//! Is this hyperslab inside the variable? The checks of the reference, in its order.
+//! Checks whether a hyperslab is inside a variable, in the reference's order.
 //!
-//! A dimension that can grow bounds a variable by its own length, which may be beyond what the
-//! variable has: the rest reads as fill values. Any other bounds it by what the variable has.
+//! Along an unlimited dimension the bound is the length of the dimension. The variable may have fewer elements: the others
+//! are read as fill values. Along any other dimension the bound is what the variable has.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use zonda_slab::Order;
 /// One axis of a variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
-    /// Elements the variable has.
+    /// Number of elements that the variable has.
     pub(crate) extent: u64,
-    /// Length of its dimension, where that can grow.
+    /// Length of the dimension, if that is unlimited.
     pub(crate) unlimited: Option<u64>,
 }
 
-/// Where a hyperslab leaves a variable, in the words of classic files.
+/// Where a hyperslab leaves a variable. Its text is that of classic files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SelectionMisfit {
     pub(crate) code: NcError,
@@ -25,7 +25,7 @@ pub(crate) struct SelectionMisfit {
     first: u64,
     count: u64,
     stride: isize,
-    /// Of the dimension; `None` for one that can grow.
+    /// Length of the dimension; `None` for one that grows with a put.
     len: Option<u64>,
 }
 
@@ -42,13 +42,13 @@ impl SelectionMisfit {
         SelectionMisfit { code, axis, first: along.start, count: along.count, stride, len }
     }
 
-    /// Lists that are shorter than the variable's rank.
+    /// The error about lists that are shorter than the variable's rank.
     #[cold]
     pub(crate) fn short() -> SelectionMisfit {
         SelectionMisfit { code: NcError::Inval, axis: 0, first: 0, count: 0, stride: 1, len: None }
     }
 
-    /// The first stride that is none.
+    /// The error about the first stride that is not positive.
     #[cold]
     pub(crate) fn stride(slab: &Hyperslab<'_>) -> SelectionMisfit {
         let first = |stride: &[isize]| stride.iter().position(|&stride| stride <= 0);
@@ -110,14 +110,14 @@ pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Selection
     inside.map_err(refused)
 }
 
-/// The hyperslab with no more than the variable's rank, once the reference has looked at its strides.
+/// The hyperslab, cut to the variable's rank; and the check of its strides, which the reference makes first.
 #[inline]
 pub(crate) fn ranked<'s>(
     slab: &Hyperslab<'s>,
     rank: usize,
 ) -> Result<Hyperslab<'s>, SelectionMisfit> {
     let slab = slab.ranked(rank).ok_or_else(SelectionMisfit::short)?;
-    // Of netCDF-4 files it takes strides of any length.
+    // For netCDF-4 files the reference accepts any positive stride.
     if slab.strides_are(|stride| stride > 0) {
         Ok(slab)
     } else {

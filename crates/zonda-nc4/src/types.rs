@@ -16,21 +16,21 @@ use zonda_hdf5::message::Datatype;
 use crate::element_form::{ElementForm, ElementShape, StructMember};
 use crate::model::{Field, GroupId, TypeEntry, UserClass, UserType};
 
-/// The types of a file while it is walked, and later those that attributes are matched with.
+/// The types of a file: while it is walked, and later to find the types of attributes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
     pub(crate) listed: Vec<TypeEntry>,
-    /// Compounds of which netCDF has only the first fields, and how many.
+    /// Compounds of which netCDF shows only the first fields, and how many it shows.
     partial: HashMap<i32, usize>,
     /// Number of the first type of each form.
     by_form: HashMap<Box<[u8]>, i32>,
-    /// Types that only variables have, so far, and the group of the first such variable.
+    /// Types without a name in the file, and the group of the first variable that has each.
     anonymous: HashMap<i32, GroupId>,
-    /// Types of the file that are listed before the walk comes to them.
+    /// Named types that an earlier walk found: they are listed before this walk comes to them.
     foretold: HashMap<(GroupId, Box<[u8]>), i32>,
-    /// Groups of variables whose own types are not complete.
+    /// Groups of variables whose types have members of types that were not found yet.
     lacking: HashSet<GroupId>,
-    /// A variable may have a type of the file that came after it.
+    /// A variable may have a named type that the walk came to after it.
     misses: bool,
 }
 
@@ -80,13 +80,13 @@ impl Types {
         // Within one group the order decides, as in the reference: netCDF-C writes types first there.
         let is_other = |at: &GroupId| *at != group;
         self.misses |= first.and_then(|id| self.anonymous.get(id)).is_some_and(is_other);
-        // It may be what an earlier one lacks to be complete.
+        // It may be the type that a member of an earlier type has.
         self.misses |= self.lacking.iter().any(is_other);
         self.add(group, key.1, datatype, form).0
     }
 
-    /// The types of the file alone, in its order, for another walk through it; `None` where one with
-    /// these would find nothing else.
+    /// The named types of the file, in its order, for a second walk; `None` where a second walk would find nothing
+    /// else.
     pub(crate) fn foretold(&self) -> Option<Types> {
         if !self.misses {
             return None;
@@ -128,8 +128,8 @@ impl Types {
         complete.then_some(id)
     }
 
-    /// A type that was defined since the file was opened is in it now: attributes that have it are
-    /// known by its form.
+    /// Notes the form of a type that was defined since the file was opened and is settled now, so that
+    /// attributes of that type find it.
     pub(crate) fn learn(&mut self, nc_type: i32, form: &ElementForm) {
         self.by_form.entry(form.identity()).or_insert(nc_type);
     }
@@ -173,14 +173,14 @@ impl Types {
         }
     }
 
-    /// The same with other numbers, without the list.
+    /// These types with other numbers, without the list.
     pub(crate) fn renumbered(self, number: impl Fn(i32) -> i32) -> Types {
         let partial = self.partial.into_iter().map(|(ty, fields)| (number(ty), fields));
         let by_form = self.by_form.into_iter().map(|(form, ty)| (form, number(ty)));
         Types { partial: partial.collect(), by_form: by_form.collect(), ..Types::default() }
     }
 
-    /// The fields of a compound that has members of types that netCDF has not.
+    /// How many fields netCDF shows of a compound that also has members of types which netCDF does not have.
     pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
         self.partial.get(&nc_type).copied()
     }

@@ -1,4 +1,4 @@
-//! Values that own memory: strings and variable-length sequences, on their way to the caller.
+//! Where values go that are read: numbers of a type of memory, or values with strings and sequences.
 
 pub(crate) use zonda_format::VlenSink;
 use zonda_format::VlenSource;
@@ -6,7 +6,7 @@ use zonda_model::{MemType, NcError};
 
 use crate::Nc4Error;
 
-/// What the caller's memory holds.
+/// What values become in the caller's memory.
 pub(crate) enum ValueTarget<'a> {
     /// Numbers or text of this type.
     Atomic(MemType),
@@ -16,7 +16,7 @@ pub(crate) enum ValueTarget<'a> {
 }
 
 impl<'a> ValueTarget<'a> {
-    /// The one that a call asks for; values that own memory go to `none` where it says no place.
+    /// The target of a call. If it gives no place for strings and sequences, these go to `none`, which refuses them.
     #[inline]
     pub(crate) fn of<'p>(
         mem: Option<MemType>,
@@ -40,14 +40,15 @@ impl std::fmt::Debug for ValueTarget<'_> {
     }
 }
 
-/// For values that own no memory: it sees whether they do.
+/// Sink and source of calls that take values without strings and sequences only: it notes if it is asked for
+/// some.
 #[derive(Debug, Default)]
 pub(crate) struct NoVlens {
     pub(crate) is_asked: bool,
 }
 
 impl NoVlens {
-    /// Why values were refused that own some.
+    /// The error about values with strings or sequences.
     #[cold]
     pub(crate) fn refused(&self, object: String) -> Nc4Error {
         let why = "it has strings or sequences, and this call takes values of fixed size only";

@@ -1,8 +1,8 @@
-//! From the file's bytes of values to the caller's memory, whatever the type.
+//! Converting values of any type from the file's bytes to the caller's memory.
 //!
-//! Strings and sequences are in the global heap; each is looked up, held to what its heap object
-//! has, and handed to [`VlenSink`]. Sequences may hold sequences: what one value may cost in total is
-//! bounded by the file's length, so that a heap object used again and again ends in an error.
+//! Strings and sequences are in the global heap. Each is looked up, cut to what its heap object has, and given to a
+//! [`VlenSink`]. Sequences may contain sequences: the bytes that one value may take are bounded by the file's
+//! length, so that a heap object that is used again and again ends in an error.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl From<HdfError> for ValueFault {
 pub(crate) struct ValueReader<'a> {
     file: &'a File,
     place: &'a mut dyn VlenSink,
-    /// The heap collections of the values before, most likely those of the next, too.
+    /// The heap collections of the values before; those of the next values are most likely the same.
     heap: HeapCursor,
     /// Bytes that items of sequences in sequences may still have, for the present value.
     budget: u64,
@@ -49,7 +49,7 @@ impl<'a> ValueReader<'a> {
         ValueReader { file, place, heap: HeapCursor::default(), budget: 0 }
     }
 
-    /// All elements of `src`, as many as `dst` has room for.
+    /// Converts all elements of `src`, as many as `dst` has room for.
     pub(crate) fn all(
         &mut self,
         form: &ElementForm,
@@ -125,12 +125,12 @@ impl<'a> ValueReader<'a> {
         }
     }
 
-    /// One string.
+    /// Gives one string to the sink.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> Result<u64, ValueFault> {
         self.place.place(bytes, true).ok_or(ValueFault::NoMemory)
     }
 
-    /// One string of the heap; 0 where none was written.
+    /// Gives one string of the heap to the sink; 0 where none was written.
     fn string(&mut self, src: &[u8]) -> Result<u64, ValueFault> {
         let found = VlenReference::decode(src, self.file.sizes())?;
         let Some(addr) = found.addr else { return Ok(0) };
@@ -174,7 +174,7 @@ impl<'a> ValueReader<'a> {
     }
 }
 
-/// What an element of variable length has in the file.
+/// What an element of variable length is in the file: a reference to the heap.
 #[derive(Clone, Copy)]
 struct VlenReference {
     n_items: usize,
@@ -203,7 +203,7 @@ impl VlenReference {
     }
 }
 
-/// What is before the first NUL: C knows no more of a text.
+/// The bytes before the first NUL, where a text ends for C.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
 }

@@ -1,4 +1,4 @@
-//! Where a variable's elements are: one run, chunks, other files or other datasets.
+//! The elements of a variable, wherever they are: in one run, chunks, other files or other datasets.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct VarData {
     pub(crate) form: ElementForm,
     /// The fill value in file form, where the file has one of its own.
     pub(crate) user_fill: Option<Box<[u8]>>,
-    /// A filter that is not to be had.
+    /// Why a filter of the variable is not available, if one is not.
     pub(crate) missing: Option<FilterError>,
     /// Elements along each dimension.
     extent: Box<[u64]>,
@@ -103,8 +103,8 @@ impl VarData {
         Ok(VarData { file: Arc::clone(file), form, user_fill, missing, extent, source })
     }
 
-    /// That of a variable that is being written, without elements so far. Where they are in chunks
-    /// its writer reads them.
+    /// The data of a variable that is being written, without elements so far. If elements are in chunks, the writer of
+    /// chunks reads them.
     pub(crate) fn made(
         file: &Arc<File>,
         form: ElementForm,
@@ -117,8 +117,8 @@ impl VarData {
         VarData { file, form, user_fill, missing: None, extent: extent.into(), source }
     }
 
-    /// Its elements are in one run from position `at` of the storage on. What is behind the end of
-    /// the storage was not written yet.
+    /// Sets the run with the elements: `len` bytes from position `at` of the storage. Those behind the end of the storage
+    /// were not written yet, and are zeros.
     pub(crate) fn set_run(&mut self, at: u64, len: u64) {
         let storage = Arc::clone(self.file.storage());
         let bytes = SegmentBytes::Stored { storage, at, zeros_behind: true };
@@ -151,7 +151,7 @@ impl VarData {
         match &self.source {
             ElementSource::Chunked(array) => array.read(&self.extent, slab, decode, out),
             ElementSource::Linear(array) => array.read(&self.extent, slab, decode, out),
-            // Read by its sources, which have forms of their own.
+            // `Request::read_virtual` reads it: its sources have forms of their own.
             ElementSource::Virtual(_) => Ok(Converted::default()),
         }
     }
@@ -164,7 +164,7 @@ impl VarData {
         }
     }
 
-    /// What other datasets its elements are in.
+    /// The virtual dataset, if its elements are in other datasets.
     pub(crate) fn as_virtual(&self) -> Option<&Virtual> {
         match &self.source {
             ElementSource::Virtual(found) => Some(found),
@@ -177,7 +177,7 @@ impl VarData {
         &self.extent
     }
 
-    /// The least that the cache of chunks may hold.
+    /// Sets how many bytes the cache of chunks may hold at least.
     pub(crate) fn set_cache_floor(&self, bytes: usize) {
         if let ElementSource::Chunked(array) = &self.source {
             array.set_cache_floor(bytes as u64);
@@ -244,7 +244,7 @@ fn chunked_array(
     ))
 }
 
-/// Why a filter is not to be had; none for one that is.
+/// Why a filter is not available; `None` for one that is.
 pub(crate) fn unusable(find: &FilterFinder, spec: &FilterSpec) -> Option<FilterError> {
     if is_builtin(spec.id) {
         return None;
@@ -253,8 +253,7 @@ pub(crate) fn unusable(find: &FilterFinder, spec: &FilterSpec) -> Option<FilterE
     found.unwrap_or_else(|| Err(FilterError::missing(spec))).err()
 }
 
-/// Pieces of a dataset in other files, which a file names. A file that cannot be had is an error for who
-/// asks for its bytes.
+/// The pieces of a dataset in other files. If such a file cannot be read, reads of its bytes fail, and no others.
 fn external(
     files: &Files,
     from: u16,
@@ -280,7 +279,7 @@ fn external(
     segments
 }
 
-/// Chunks as the pipeline wants them.
+/// The index of chunks of the file, as the readers of chunks use it.
 #[derive(Debug)]
 struct StoredChunkTable(ChunkIndex);
 
@@ -298,7 +297,7 @@ impl ChunkTable for StoredChunkTable {
     }
 }
 
-/// Filters of metadata: the pipeline over one "chunk" of bytes.
+/// Undoes filters of metadata, such as those of a fractal heap.
 struct MetadataFilters {
     find: FilterFinder,
 }
@@ -317,7 +316,7 @@ impl Unfilter for MetadataFilters {
         stored: Vec<u8>,
         most: usize,
     ) -> Option<Vec<u8>> {
-        // The length is not known before, so the filters are undone one by one.
+        // The length without filters is not known, so they are undone one by one.
         let mut bytes = stored;
         for (i, filter) in filters.iter().enumerate().rev() {
             let skipped = u32::try_from(i).is_ok_and(|i| mask.checked_shr(i).unwrap_or(0) & 1 == 1);

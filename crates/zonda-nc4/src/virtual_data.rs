@@ -1,8 +1,8 @@
 //! Virtual datasets: elements that are in other datasets, of this file or of others beside it.
 //!
-//! A source that is not there reads as fill values. One that is there and may not, or cannot, be read
-//! makes the requests for its elements fail. Each request goes through all mappings, so that
-//! where targets overlap the later one holds.
+//! The elements of a source that does not exist are fill values. If a source exists and is refused, or cannot be read,
+//! requests for its elements fail. Each request goes through all mappings in order, so that the later of two
+//! overlapping ones holds.
 
 use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
@@ -26,22 +26,22 @@ use crate::types::Types;
 use crate::value_target::ValueTarget;
 
 const NAME: &str = "virtual dataset";
-/// Where the elements of a virtual dataset are.
+/// A virtual dataset: which elements are in which sources.
 #[derive(Debug)]
 pub(crate) struct Virtual {
-    /// The file it is in.
+    /// The number of the file that it is in.
     home: u16,
     mapping: VirtualMapping,
-    /// Sources met so far, by file and path.
+    /// Sources that were looked for, by file and path.
     sources: Mutex<HashMap<SourceName, FoundSource>>,
 }
 
-/// A source; `None` for one that is not there.
+/// A source; `None` for one that does not exist.
 type FoundSource = HdfResult<Option<Arc<Details>>>;
 
 type SourceName = (Option<Box<[u8]>>, Box<[u8]>);
 
-/// The extent of a dataset that can grow: of a virtual one, what its sources make it.
+/// The extent of a dataset; that of a virtual one depends on its sources.
 pub(crate) fn extent(
     files: &Files,
     at: ObjectAt,
@@ -74,7 +74,7 @@ impl Virtual {
         Ok(Virtual { home, mapping, sources: Mutex::ranked(Rank::Sources, HashMap::new()) })
     }
 
-    /// A source; an error where it is there and is refused, or cannot be read.
+    /// Finds a source; an error if it exists and is refused, or cannot be read.
     fn source(&self, files: &Files, one: &VirtualSource) -> FoundSource {
         let name = (one.file.clone(), one.dataset.clone());
         let mut sources = self.sources.lock();
@@ -85,7 +85,7 @@ impl Virtual {
             let root = ObjectAt { file: number, addr: files.get(number)?.root() };
             let target = LinkTarget::Soft(one.dataset.clone());
             let Some(at) = files.follow(root, &target)? else { return Ok(None) };
-            // Nobody asks for its attributes.
+            // Its attributes are not needed, so no types are, either.
             Ok(Some(Arc::new(Details::read(files, at, &Types::default())?)))
         };
         let found = match &one.file {
@@ -102,10 +102,10 @@ impl Virtual {
         found
     }
 
-    /// The extent, where mappings without end make it longer or shorter than the file says.
+    /// The extent, which unlimited mappings make longer or shorter than the file says.
     ///
     /// # Errors
-    /// Where that is not known, as a source is there and cannot be looked at.
+    /// That of a source that exists and cannot be read.
     pub(crate) fn extent(&self, files: &Files, space: &Dataspace) -> HdfResult<Vec<u64>> {
         let mut dims = space.dims.clone();
         let unlimited: Vec<usize> =
@@ -126,7 +126,7 @@ impl Virtual {
         Ok(dims)
     }
 
-    /// How far a mapping without end reaches; `None` where there is no source.
+    /// How far an unlimited mapping reaches; `None` where there is no source.
     fn end_of(&self, files: &Files, one: &VirtualSource) -> HdfResult<Option<u64>> {
         if !one.is_numbered() {
             let Some(details) = self.source(files, one)? else { return Ok(None) };
@@ -136,7 +136,7 @@ impl Virtual {
         while self.source(files, &one.block(n))?.is_some() {
             n = n.saturating_add(1);
             if n >= VIRTUAL_BLOCKS {
-                // Fewer would be a shorter variable.
+                // An error, because ignoring the others would make the variable shorter.
                 let (structure, what) = (NAME, "numbered sources");
                 return Err(HdfError::Limit { structure, at: 0, what, limit: VIRTUAL_BLOCKS });
             }
@@ -145,7 +145,7 @@ impl Virtual {
     }
 }
 
-/// Where a target with an end has it, along one dimension.
+/// Where a limited target ends along one dimension.
 fn fixed_end(target: &Selection, axis: usize) -> Option<u64> {
     match target {
         Selection::Hyperslab(dims) => {
@@ -199,7 +199,7 @@ impl Request<'_> {
         Ok(converted)
     }
 
-    /// What one mapping gives of a request.
+    /// Reads the elements of a request that one mapping has.
     fn read_source(
         &self,
         found: &Virtual,
@@ -249,7 +249,7 @@ impl Request<'_> {
         let step: Vec<isize> = step.map(|&n| isize::try_from(n).unwrap_or(isize::MAX)).collect();
         let slab = Hyperslab { start: &from, count: &part, stride: Some(&step) };
         let n = slab.n_elems().ok_or(NcError::NoMem)?;
-        // Sources that overlap and have sources in turn must not cost more than any file means.
+        // Sources that overlap, and are virtual themselves, could make a small file cost any time.
         self.spend(n)?;
         let len = n.checked_mul(self.elem).ok_or(NcError::NoMem)?;
         let mut packed = Vec::new();
@@ -278,7 +278,7 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// A source of another number type is converted, as HDF5 does.
+    /// The target for a source: of one with another type, numbers are converted, as HDF5 does.
     fn target_for<'t>(
         &self,
         source: &Request<'_>,
@@ -298,7 +298,7 @@ impl Request<'_> {
     }
 }
 
-/// What was read so far.
+/// What a read of a virtual dataset has so far.
 struct VirtualRead<'a> {
     out: &'a mut [u8],
     /// Which elements some source had.

@@ -1,11 +1,11 @@
 //! The walk over a file's objects that makes the model, in the order of the reference.
 //!
-//! Links of a group in order of creation where the group keeps that, else by name; datasets and
-//! named types at once, groups after them, depth first. Soft links to objects appear under the
-//! link's name; those that lead nowhere are left out (the reference then refuses the whole file), and so
-//! are those to files that are refused or cannot be read. External ones are told of as gaps.
-//! A group that is in itself is left out there. What is damaged is listed with type 0, so that its
-//! neighbours can be read and whoever asks for it gets the error.
+//! The links of a group are followed in order of creation where the group keeps that order, else by name.
+//! Datasets and named types are taken in at once; groups come after them, depth first. The target of a soft link has
+//! the link's name. Links that lead nowhere are left out (the reference then refuses the whole file), and so are
+//! links to files that are refused or cannot be read; of these, external links are listed as gaps. A link from a
+//! group to itself, or to one it is in, is left out. A damaged object is listed as a variable of type 0, so
+//! that others can be read and whoever asks for it gets the error.
 
 mod dataset;
 mod dims;
@@ -24,9 +24,9 @@ use crate::tuning::WALK_REVISITS;
 use crate::types::Types;
 use dims::UnmatchedVar;
 
-/// Variables whose name is also that of a dimension they do not begin with have this before it.
+/// Comes before the name of a variable in the file, if a dimension has that name and is not the variable's first.
 pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";
-/// A name and what it stands for.
+/// The name of a link and the object that it leads to.
 pub(crate) type NamedObject = (Box<[u8]>, ObjectAt);
 
 /// The model in the making.
@@ -35,7 +35,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) model: Model,
     types: Types,
     pub(crate) next_dim: i32,
-    /// For each group the variables whose dimensions are to be found.
+    /// For each group the variables whose dimensions are found after the walk.
     pub(crate) unmatched: Vec<Vec<UnmatchedVar>>,
     /// All scales with the groups they are in and the ids they have, also those that share one.
     pub(crate) scales: Vec<(ObjectAt, GroupId, DimId)>,
@@ -43,11 +43,11 @@ pub(crate) struct Walk<'a> {
     revisits_left: u64,
     /// What was read ahead, and of which file.
     ahead: (u16, ReadAhead),
-    /// What becomes of a group that cannot be read.
+    /// What becomes of objects that cannot be read.
     damaged: Damaged,
-    /// Objects of the file itself that were met, where others may be looked for.
+    /// Addresses of the objects of the file itself that were met; the search for lost objects leaves them out.
     pub(crate) met: hashbrown::HashSet<FileAddr>,
-    /// Objects may have been missed: something that leads to objects is damaged.
+    /// A group is damaged, or may be, so that the walk may have missed objects.
     pub(crate) misses: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         Ok(walk.model)
     }
 
-    /// Walks through all objects, some of whose types may be known.
+    /// Walks through all objects, with the named types that an earlier walk found.
     fn begin(files: &'a Files, damaged: Damaged, types: Types) -> Result<Walk<'a>, WalkFailure> {
         let mut walk = Walk {
             files,
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// All groups, depth first. A stack instead of recursion: depth is up to the file.
+    /// Takes in groups, depth first. It has a stack and does not recurse, because the file decides how deep groups are.
     pub(crate) fn groups(
         &mut self,
         mut waiting: Vec<(Option<GroupId>, Box<[u8]>, ObjectAt)>,
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
         Some(id)
     }
 
-    /// The members of one group; those that are groups are returned.
+    /// Takes in the members of one group, and gives those that are groups.
     fn group(&mut self, id: GroupId, at: ObjectAt) -> HdfResult<Vec<NamedObject>> {
         let file = self.files.get(at.file)?;
         let object = self.object(&file, at)?;
@@ -160,12 +160,12 @@ impl<'a> Walk<'a> {
         self.members(id, at, links)
     }
 
-    /// Whether an error leaves only something out.
+    /// Whether an object with this error is skipped; otherwise the walk fails.
     fn may_skip(&self, error: &HdfError) -> bool {
         self.damaged != Damaged::Refuse && !matches!(error, HdfError::Storage(_))
     }
 
-    /// Notes what is not in the model: a group, or something in it.
+    /// Lists a group, or an object in it, as skipped.
     pub(crate) fn note_skipped(&mut self, group: GroupId, name: Option<&[u8]>, why: SkipReason) {
         let mut path = self.model.group_path(group);
         if let Some(name) = name {
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
         self.model.faults.push(Skipped { path, why });
     }
 
-    /// What was read, or nothing where that is damaged and may be passed over.
+    /// What was read; `None` where it is damaged and may be skipped, which is noted.
     fn read_or_skip<T>(
         &mut self,
         group: GroupId,
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes in what links of a group lead to; those that are groups are returned.
+    /// Takes in the objects that links of a group lead to, and gives those that are groups.
     pub(crate) fn members(
         &mut self,
         id: GroupId,
@@ -222,14 +222,14 @@ impl<'a> Walk<'a> {
         Ok(inner)
     }
 
-    /// How much of a group is listed so far.
+    /// How many variables, types, scales and groups are listed so far.
     fn listed(&self, id: GroupId, inner: &[NamedObject]) -> [usize; 4] {
         let group = self.model.group(id);
         let (vars, types) = group.map_or((0, 0), |group| (group.vars.len(), group.types.len()));
         [vars, types, self.scales.len(), inner.len()]
     }
 
-    /// What one link of a group leads to.
+    /// Takes in the object that one link of a group leads to.
     fn link(
         &mut self,
         id: GroupId,
@@ -260,7 +260,7 @@ impl<'a> Walk<'a> {
         match self.member(id, name, target) {
             Ok(true) if !self.is_within(id, target) => inner.push((name.into(), target)),
             Ok(_) => {}
-            // Another file fails nobody but those who ask for what is in it.
+            // Another file that cannot be read fails only those calls that need it.
             Err(error @ HdfError::Storage(_)) if target.file != 0 => {
                 self.note_gap(id, name, error);
             }
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
             Err(error) => {
                 self.add_var(id, Var::damaged(stripped(name), target));
                 if self.damaged != Damaged::Refuse {
-                    // It may have been a group.
+                    // The object may be a group, with members that are now missed.
                     self.misses |= !matches!(error, HdfError::BadValue { .. });
                     self.note_skipped(id, Some(name), SkipReason::Damaged(error));
                 }
@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Tells of what a group lacks under this name.
+    /// Lists a link of a group as a gap.
     fn note_gap(&mut self, group: GroupId, name: &[u8], error: HdfError) {
         let path = self.model.path_in(group, name);
         self.model.gaps.push(Gap { path, error });
@@ -294,7 +294,7 @@ impl<'a> Walk<'a> {
         if let Some(damage) = object.header().damage.as_deref()
             && !matches!(kind, ObjectKind::Group | ObjectKind::Dataset)
         {
-            // What would say what it is may be what is missing.
+            // The message that would say what the object is may be the damaged one.
             return Err(damage.clone());
         }
         match kind {
@@ -316,7 +316,7 @@ impl<'a> Walk<'a> {
         Ok(false)
     }
 
-    /// An object of a file, which the walk comes to next.
+    /// Reads the header of the object that the walk comes to next, and of those behind it ahead.
     fn object(&mut self, file: &File, at: ObjectAt) -> HdfResult<Object> {
         if self.ahead.0 != at.file {
             self.ahead = (at.file, ReadAhead::default());
@@ -324,7 +324,7 @@ impl<'a> Walk<'a> {
         file.object_ahead(at.addr, &mut self.ahead.1)
     }
 
-    /// Whether a group is the one given or one that this is in.
+    /// Whether the object at `at` is the given group or one that it is in.
     fn is_within(&self, group: GroupId, at: ObjectAt) -> bool {
         self.model.lineage(group).any(|group| group.at == at)
     }
@@ -357,7 +357,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Names have at most so many bytes in the reference.
+/// The name, cut to the most bytes that names have in the reference.
 fn cut_name(name: &[u8]) -> &[u8] {
     name.get(..MAX_NAME_BYTES).unwrap_or(name)
 }

@@ -1,5 +1,4 @@
-//! The part of the walk that takes in what no group leads to any more, in a file whose groups are
-//! damaged.
+//! The part of the walk that takes in objects that no group leads to any more, in a file whose groups are damaged.
 
 use hashbrown::HashSet;
 use zonda_hdf5::message::{Link, LinkTarget};
@@ -13,9 +12,9 @@ use crate::walk::{NamedObject, Walk, WalkFailure};
 use zonda_model::DimId;
 
 impl Walk<'_> {
-    /// Looks for objects that were not met, and puts them into the root group, by their names where
-    /// some group still says these. A group among them brings what it has; the members of one without
-    /// a name are put into the root group, since it may be that.
+    /// Looks for objects that the walk did not meet, and puts them into the root group, under their names where a
+    /// group still has these. A group that is found keeps its members; if it has no name, its members are put into
+    /// the root group, because it may be the root group.
     pub(crate) fn search(&mut self) -> Result<(), WalkFailure> {
         let fail = |error| WalkFailure { path: String::from("/"), error };
         let found = self.find_unmet().map_err(fail)?;
@@ -102,8 +101,8 @@ impl Walk<'_> {
         self.members(GroupId::ROOT, at, members)
     }
 
-    /// Moves variables of the root group to the groups that their dimensions are in: they are not to be
-    /// seen from elsewhere, so the variables were there. To be called when dimensions are known.
+    /// Moves variables of the root group to the groups that their dimensions are in: a variable has dimensions of its
+    /// group, or of groups around it, only. To be called when dimensions are known.
     pub(crate) fn settle(&mut self) {
         let vars = self.model.group_mut(GroupId::ROOT).map(|root| std::mem::take(&mut root.vars));
         let mut kept = Vec::new();
@@ -120,7 +119,7 @@ impl Walk<'_> {
             let is_around =
                 |id: &GroupId| self.model.group(*id).is_some_and(|it| around.contains(&it.at));
             if !groups.iter().all(is_around) {
-                // Which dimensions these are is not known any more.
+                // No group sees all of these dimensions: which ones the variable has is not known.
                 var.dims.iter_mut().for_each(|id| *id = DimId(-1));
                 kept.push(var);
             } else if let Some(group) = self.model.group_mut(inner) {
@@ -134,7 +133,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes a group that was found for the root group, where that itself cannot be read.
+    /// Makes a group that was found the root group, if the root group itself cannot be read.
     fn adopt(&mut self, at: ObjectAt, root: FileAddr) {
         if self.files.main().object(root).is_err()
             && let Some(group) = self.model.group_mut(GroupId::ROOT)
@@ -144,7 +143,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The groups among what was found, with their links, and the rest.
+    /// Splits what was found into groups, with their links, and other objects.
     #[expect(clippy::type_complexity, reason = "two lists")]
     fn sorted(
         &self,

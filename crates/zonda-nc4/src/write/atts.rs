@@ -25,9 +25,9 @@ use crate::value_target::{NoVlens, ValueTarget};
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
 
-/// How often a commit has the bytes of an attribute in memory: as its values, as its message, in the
-/// block that is written and in what a write joins. There has to be room for all when it is put, so that
-/// an attribute that was taken can be written.
+/// How many copies of an attribute a commit has in memory: its values, its message, the block that is written,
+/// and what a write joins. A put asks whether there is memory for all of them, so that an attribute that was
+/// accepted can be written.
 pub(crate) const COPIES: usize = 4;
 
 /// The type that numbers and text of an attribute have in memory.
@@ -61,8 +61,8 @@ impl Definer<'_> {
         Ok(crate::get::bytes_of(n_values, elem).ok_or(NcError::NoMem)?)
     }
 
-    /// Puts values, which are converted or copied with all that they point to. `none` sees whether they point to
-    /// something and the call does not say where that is.
+    /// Puts values: converts them, or copies them with all that they point to. `none` notes whether they point to
+    /// something although the call does not say where that is.
     pub(super) fn put_att(
         &mut self,
         att: &AttPut<'_>,
@@ -126,7 +126,7 @@ impl Definer<'_> {
         Ok(())
     }
 
-    /// Renames an attribute. It keeps its number now, but comes last when the file is opened again.
+    /// Renames an attribute. It keeps its number until the file is closed, and comes last when that is opened again.
     ///
     /// # Errors
     /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
@@ -224,7 +224,7 @@ impl Definer<'_> {
             let draft = var.draft.as_deref_mut().ok_or(NcError::LateFill)?;
             draft.fill_value = Some(fill);
             self.refresh(owner)?;
-            // In the file form of the one before.
+            // The file form of the fill value before is not used any more.
             let key = ObjectKey::Var(owner.group, owner.var);
             self.writing()?.stores.fills.remove(&key);
         }
@@ -233,14 +233,14 @@ impl Definer<'_> {
     }
 }
 
-/// In the classic model nobody minds bytes that change their sign.
+/// How values that do not fit are counted: in the classic model a byte may change its sign and is not counted.
 fn range_rule(is_classic: bool, ext: ExtType, mem: MemType) -> RangeRule {
     let is_byte = ext == ExtType::Byte && mem == MemType::U8;
     if is_classic && is_byte { RangeRule::ByteIsUnsigned } else { RangeRule::Cast }
 }
 
-/// Bytes of values as the reference compares them to tell whether an attribute grows: the size of a
-/// type that is not atomic is -1 to it.
+/// Bytes of values, as the reference computes them to find out whether an attribute grows: it takes -1 for the
+/// size of a type that is not atomic.
 fn bytes_of(nc_type: i32, n_values: usize) -> usize {
     let size = ExtType::from_nc_type(nc_type).map_or(usize::MAX, ExtType::size);
     n_values.wrapping_mul(size)

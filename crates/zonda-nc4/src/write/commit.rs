@@ -1,11 +1,15 @@
 //! Commits: what was defined and put becomes what a reader finds, whatever happens meanwhile.
 //!
-//! Everything new goes to fresh space first, then the superblock says how long the file is, then nodes
-//! of chunk trees that grew where they are count their new entries and headers of heaps of attributes say
-//! where these are that came to them, then the first blocks of the headers that changed are written over, each by one write within a sector. Headers of others need
-//! not lie within one: then all that is written over goes by a journal. Nothing that the last commit
-//! refers to is written over before. All is laid out in memory before the first byte is written; from
-//! then on a commit is decided, and what an error stops the next commit completes.
+//! The order of writes:
+//! 1. What is new goes to fresh space.
+//! 2. The superblock says how long the file is.
+//! 3. Nodes of chunk trees that grew in place count their new entries, and headers of attribute heaps that grew in
+//!    place say where these are.
+//! 4. The first blocks of headers that changed are written over, each by one write within a sector. If a header of
+//!    another program does not lie within a sector, all of them go by a journal.
+//!
+//! Nothing that the last commit refers to is written over before step 3. The whole commit is laid out in memory before
+//! its first byte is written; from then on it is decided: if an error stops it, the next commit completes it.
 
 mod ahead;
 mod layout;
@@ -38,20 +42,20 @@ use crate::model::{GroupId, Model};
 use crate::tuning::COMMIT_AFTER_BYTES;
 use crate::{Nc4Error, Result};
 
-/// A header's first block, or a word, that is written over.
+/// Bytes that are written over: the first block of a header, or a word; and where.
 type Switch = (FileAddr, Box<[u8]>);
 
 /// A commit that is laid out, and perhaps written in part.
 #[derive(Debug, Default)]
 pub(crate) struct DecidedCommit {
-    /// What goes to fresh space.
+    /// Blocks at new places.
     blocks: Vec<(FileAddr, Vec<u8>)>,
-    /// What changes of nodes of chunk trees where they are.
+    /// Changes of chunk trees in place.
     trees: TreeCommit,
-    /// Headers of heaps that stay where they are, each within a sector.
+    /// Headers of attribute heaps that are written over, each within a sector.
     heaps: Vec<(FileAddr, Vec<u8>)>,
-    /// First blocks of groups with new dimensions or types, which others may refer to, by how deep
-    /// the groups are: each depth before the next one.
+    /// First blocks of groups with new dimensions or types, by the depth of the groups. They are written first, the
+    /// outer groups before the inner ones, because other objects may refer to what is new.
     defining: BTreeMap<usize, Vec<Switch>>,
     /// First blocks of headers that change.
     switches: Vec<Switch>,
@@ -62,11 +66,11 @@ pub(crate) struct DecidedCommit {
 }
 
 impl Nc4File {
-    /// Writes what the file lacks, and makes it durable as the storage is asked to.
+    /// Writes what was defined and put since the last commit, and syncs as the storage is set to.
     pub(crate) fn commit(&mut self) -> Result<()> {
         let done = self.commit_now();
         let is_full = |error: &Nc4Error| matches!(error.nc_error(), NcError::System(errno) if has_no_room(errno));
-        // Layers hold data back: that there is no room for them may show only here.
+        // Layers keep data back, so that a full device may show only here.
         if done.as_ref().is_err_and(is_full) && self.release_spill() {
             self.commit_now()
         } else {
@@ -74,8 +78,8 @@ impl Nc4File {
         }
     }
 
-    /// Of chunks that wait, those that are beside the data for want of memory leave their room to the data; those of other
-    /// files of the process, too. Whether there were any.
+    /// Takes spilled chunks off the device of the file, those of other files of the process too, so that the data get
+    /// their room. Whether there were any.
     fn release_spill(&mut self) -> bool {
         let chunks = self.writing.as_mut().and_then(|writing| writing.stores.chunks.as_mut());
         match (chunks, &self.how.spills_beside) {
@@ -91,14 +95,14 @@ impl Nc4File {
         self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
         if let Some(writing) = &mut self.writing {
             writing.stores.n_confirmed = writing.stores.n_confirmed.saturating_add(1);
-            // Not before: a put that is made again where this failed is to confirm those before it, too.
+            // Only now: if this failed, a put that is made again has to commit those before it, too.
             writing.stores.put_bytes = 0;
         }
         Ok(())
     }
 
-    /// Commits where much was put since the last commit and a put begins another record. To be
-    /// called before each put. It is counted, not timed, so that the same calls give the same file.
+    /// Commits if much was put since the last commit and a put begins another record. To be called before each put.
+    /// Bytes decide, not time, so that the same calls give the same file.
     #[inline]
     pub(crate) fn commit_if_due(
         &mut self,
@@ -119,7 +123,7 @@ impl Nc4File {
         if begins_one { self.commit() } else { Ok(()) }
     }
 
-    /// Writes what the file lacks.
+    /// Writes what was defined and put since the last commit.
     fn write_changes(&mut self) -> Result<()> {
         self.settle()?;
         let Nc4File { files, model, writing: Some(writing), .. } = self else {
@@ -129,7 +133,7 @@ impl Nc4File {
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
         writing.gather(&file, model).map_err(|fault| fault.at(|| String::from("/")))?;
-        // Strings that were put where others were change no header, but the end of the file.
+        // Strings that replace others change no header, but may move the end of the file.
         let heap = writing.heap.get_mut();
         let has_grown = heap.pending() > 0 || writing.space.end() > writing.file_end.said;
         if !writing.commits.changed.is_empty() || writing.is_new || has_grown {
@@ -176,7 +180,7 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
     Ok(())
 }
 
-/// The attributes of an object are in the file in the order in which they were laid out.
+/// Notes that the file has the attributes of an object in the order that they have now.
 pub(super) fn attributes_are_laid_out(model: &mut Model, key: ObjectKey) {
     if let Some(list) = edited_atts(model, key) {
         list.stored();
@@ -195,7 +199,7 @@ fn edited_atts(model: &mut Model, key: ObjectKey) -> Option<&mut EditedAtts> {
     }
 }
 
-/// Writes a commit that is laid out, in whole, whatever was written of it before.
+/// Writes a commit that is laid out, from its beginning, even if an error stopped it before.
 fn complete(file: &File, writing: &mut Writing) -> Result<()> {
     if writing.commits.decided.is_some() {
         finish(file, writing).map_err(root_error)?;
@@ -206,8 +210,8 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
     Ok(())
 }
 
-/// Takes back what the file says that holds only until somebody writes to it: which space is free,
-/// which metadata are not where they belong, and that a writer who died has it open.
+/// Removes from the file what holds only until somebody writes to it: the list of free space, the image of
+/// cached metadata, and the mark of a writer that died.
 fn prepare(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let storage = file.storage();
     if let Some(edit) = file.edit_extension()? {
@@ -254,7 +258,7 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let mut next = ends.next(*n_commits, page.unwrap_or(1));
     let set_len = |end: u64| storage.set_len(file.position(FileAddr(end)));
     if next.len > len && set_len(next.len).is_err() {
-        // A limit of the process (`ulimit -f`) or of the file system. What is used has to fit, no more.
+        // A limit of the process (`ulimit -f`) or of the file system: only what is used has to fit.
         next = ends.without_ahead();
         if next.len > len {
             set_len(next.len)?;
@@ -315,7 +319,7 @@ fn write_switches(
     Ok(())
 }
 
-/// Says in the model where an object is.
+/// Notes in the model where an object is.
 fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
     let Some(stored) = writing.stored.objects.get(&key) else { return };
     let at = ObjectAt { file: 0, addr: stored.space.addr };

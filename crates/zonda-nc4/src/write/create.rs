@@ -25,8 +25,8 @@ const SUPERBLOCK: u64 = 48;
 pub(super) const ROOT_LEN: u64 = SECTOR - SUPERBLOCK;
 
 impl Nc4File {
-    /// Makes a file, in define mode. Nothing is written before the first commit, and the superblock
-    /// last of all: what is interrupted before never was a file. `name` is for messages.
+    /// Creates a file, in define mode. Nothing is written before the first commit, which writes the superblock last: if it
+    /// is interrupted before, there is no file. `name` is for messages.
     ///
     /// # Errors
     /// Those of the HDF5 file below.
@@ -61,7 +61,8 @@ impl Nc4File {
     }
 }
 
-/// The space behind `end`. What has at least so many bytes begins at a multiple of the other number.
+/// The space of a file behind `end`. `alignment` is a threshold and an alignment, in bytes: what has at least as many
+/// bytes as the first begins at a multiple of the second.
 pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
     let mut space = Space::new(end);
     space.wait(FREED_WAIT_BYTES);
@@ -72,7 +73,7 @@ pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
 }
 
 impl Writing {
-    /// Of a file in data mode of which nothing changed.
+    /// The state of a file in data mode, without changes.
     pub(super) fn new(how: Nc4CreateOptions, space: Space, sizes: Sizes) -> Writing {
         Writing {
             how,

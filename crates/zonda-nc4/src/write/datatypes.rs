@@ -16,8 +16,8 @@ use crate::element_form::{
 use crate::fault::{Coded, refuse_if};
 use crate::model::{Endianness, Field, Model, UserClass, UserType};
 
-/// Types may be nested so deeply; no more than a reader takes. (libhdf5 knows no limit, and needs
-/// minutes for some hundred levels.)
+/// Most levels of types in types: as many as a reader accepts. (libhdf5 has no limit, and needs minutes for some
+/// hundred levels.)
 pub(crate) const DEEPEST: usize = 255;
 
 /// Bytes of a string in the file: its length and its place in the global heap.
@@ -41,10 +41,10 @@ fn order(endianness: Endianness) -> FileOrder {
 }
 
 impl Typed {
-    /// A type by its number; byte order is that of numbers, and of no other type.
+    /// A type by its number. The byte order applies to numbers only.
     ///
     /// # Errors
-    /// `NC_EBADTYPE` for what is no type, or none that elements can be written of;
+    /// `NC_EBADTYPE` for a number that is no type, and for a type whose elements cannot be written;
     /// `NC_EINVAL` for an enumeration without members and `NC_EHDFERR` for a compound without
     /// fields, as the reference says when it commits such types.
     pub(crate) fn of(model: &Model, nc_type: i32, endianness: Endianness) -> Coded<Typed> {
@@ -145,7 +145,7 @@ fn declared(model: &Model, ty: &UserType, depth: usize) -> Coded<Typed> {
         UserClass::Vlen { base } => {
             let Typed { datatype, form } = native(*base)?;
             let class = Class::VarLenSequence { base: Box::new(datatype) };
-            // Not `Form::of`: the items lie in memory as they were declared.
+            // Not `ElementForm::of`: the items lie in memory as they were declared.
             let shape = ElementShape::Sequence(Box::new(form));
             let form = ElementForm { file_size: ty.size, size: ty.size, align: 8, shape };
             Ok(Typed { datatype: Datatype { size, class }, form })
@@ -164,7 +164,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
         members.push(Member { name: name.clone(), offset, datatype });
         parts.push(StructMember { name, file_at: 0, at: field.offset, form });
     }
-    // Fields that point elsewhere put all of them in order, as in the reference.
+    // If a field points elsewhere, all fields are sorted, as in the reference.
     if parts.iter().any(|part| part.form.has_pointers()) {
         let mut both: Vec<_> = parts.into_iter().zip(members).collect();
         both.sort_by_key(|(part, _)| part.at);
@@ -172,7 +172,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
     }
     let mut longer = 0usize;
     for (part, member) in parts.iter_mut().zip(&mut members) {
-        // What strings take more in the file moves the fields behind them.
+        // Strings are longer in the file than in memory, and move the fields behind them.
         part.file_at = part.at.checked_add(longer).ok_or(NcError::Inval)?;
         member.offset = u32::try_from(part.file_at).map_err(|_| NcError::Inval)?;
         let growth = part.form.file_size.saturating_sub(part.form.size);

@@ -14,7 +14,7 @@ use crate::fault::HdfResult;
 /// Makes file form of as many elements as `dst` has room for.
 ///
 /// # Errors
-/// Numbers of bits that memory has no type for, and what the heap has no room for.
+/// Numbers whose bits no type of memory has; values that are too long for the heap.
 pub(crate) fn encode(
     form: &ElementForm,
     heap: &mut HeapWriter,
@@ -26,7 +26,7 @@ pub(crate) fn encode(
     ToFile { heap, space, fetch }.many(form, src, dst)
 }
 
-/// Why half floats, bit fields and the like are not put.
+/// Why a put of half floats, bit fields and the like is refused.
 pub(crate) const NOT_WRITTEN: &str = "values of its type can be read, not written";
 
 /// Whether elements of this form can be written. Numbers of odd sizes, which only other programs
@@ -52,7 +52,7 @@ pub(crate) fn is_fixed_string(form: &ElementForm) -> bool {
     matches!(form.shape, ElementShape::FixedText(..)) && form.file_size != 1
 }
 
-/// Packed elements in memory form, none of which points to anything, to as many in file form.
+/// Encodes packed elements without strings and sequences: from memory form to file form.
 pub(crate) fn plain(form: &ElementForm, src: &[u8], dst: &mut [u8]) {
     if form.size == 0 || form.file_size == 0 {
         return;
@@ -86,12 +86,12 @@ pub(crate) fn plain(form: &ElementForm, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// What is between the members of a compound: as it is in memory where that has the same layout.
+/// Copies the bytes between the members of a compound, if memory has the same layout.
 fn surroundings(src: &[u8], dst: &mut [u8]) {
     if src.len() == dst.len() { copy(src, dst) } else { dst.fill(0) }
 }
 
-/// Appends texts as the file has them that stores so many bytes of each.
+/// Appends texts of fixed length, as the file stores them.
 pub(crate) fn fixed_strings(
     form: &ElementForm,
     fetch: &mut dyn VlenSource,
@@ -187,7 +187,7 @@ impl ToFile<'_> {
                 stored.resize(file_len, 0);
                 let items = self.fetch.items(address, len);
                 if base.has_pointers() {
-                    // Copied, because items that point to others are fetched from the same place.
+                    // Copied, because fetching what items point to uses the same buffer.
                     let items = items.to_vec();
                     self.many(base, &items, &mut stored)?;
                 } else {
@@ -220,8 +220,8 @@ fn load(src: &[u8], at: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
-/// Says where the items of an element are: their number, the collection, the object in it. The
-/// address takes what the other two leave.
+/// Writes a reference to the heap: the number of items, the collection, the object in it. The address of the
+/// collection has as many bytes as the other two leave.
 fn refer(n_items: usize, place: Option<HeapId>, dst: &mut [u8]) -> HdfResult<()> {
     let n = u32::try_from(n_items)
         .map_err(|_| HdfError::TooLarge { structure: SEQUENCE, value: n_items as u64 })?;

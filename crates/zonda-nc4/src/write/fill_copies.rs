@@ -1,7 +1,7 @@
-//! Elements that nobody put, of types that point into the global heap.
+//! Copies of fill values that point into the global heap: for elements that nobody put.
 //!
-//! HDF5 removes what an element points to when it writes over the element. So no two elements may
-//! point to one object, nor may any point to that of the fill value: each gets a copy of its own.
+//! libhdf5 removes what an element points to when it writes over the element. So no two elements may point to one
+//! object of the heap, and none to that of the fill value: each element gets a copy of its own.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,11 +21,11 @@ pub(super) struct FillCopies {
     form: ElementForm,
     /// One element in file form.
     element: Box<[u8]>,
-    /// The same in memory form, once it was read.
+    /// The element in memory form, once it was read.
     held: OnceLock<OwnedValues>,
 }
 
-/// Those of arrays in chunks.
+/// The fill values of arrays of chunks.
 pub(super) type FillCopiesByArray = HashMap<ArrayId, Arc<FillCopies>>;
 
 impl FillCopies {
@@ -35,7 +35,7 @@ impl FillCopies {
         Some(FillCopies { form: form.clone(), element: fill.into(), held: OnceLock::new() })
     }
 
-    /// Gives each of these elements that is the fill value itself what it points to.
+    /// Gives each of these elements that equals the fill value a copy of what that points to.
     ///
     /// # Errors
     /// Those of reading what the fill value points to, and of space.

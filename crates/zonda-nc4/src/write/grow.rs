@@ -1,4 +1,4 @@
-//! Dimensions that grow: which elements may be put, and how long variables and dimensions are then.
+//! Which elements may be put, and how variables and dimensions grow with a put.
 
 use zonda_model::{Hyperslab, NcError, VarId};
 use zonda_slab::Order;
@@ -36,10 +36,10 @@ pub(super) fn check<'s>(
     }
 }
 
-/// No dimension is as long.
+/// More than the length of any dimension.
 pub(super) const MOST: u64 = i64::MAX as u64;
 
-/// Makes the variable, and the dimensions it has, as long as what is put.
+/// Makes a variable, and the dimensions it has, as long as a put needs them.
 #[inline]
 pub(super) fn grow(
     model: &mut Model,
@@ -55,7 +55,8 @@ pub(super) fn grow(
     }
 }
 
-/// The same along one axis, in the model alone. Whether the variable was shorter.
+/// Makes a variable and its dimension as long as a put needs them along one axis, in the model. Whether the variable was
+/// shorter.
 #[inline]
 pub(super) fn grow_along(
     model: &mut Model,

@@ -1,4 +1,4 @@
-//! Puts into elements that lie in one run: hyperslabs as rows of it.
+//! Puts into a contiguous or compact variable: a hyperslab is rows of one run of bytes.
 
 use crate::fault::{Fault, Outcome};
 use crate::tuning::{PUT_BLOCK_BYTES, PUT_BLOCK_ROWS, PUT_GAP_BYTES};
@@ -10,7 +10,7 @@ use zonda_model::{Hyperslab, NcError};
 use zonda_slab::Rows;
 use zonda_storage::{Storage, StorageError, WriteRange, fill_by_writes};
 
-/// Packed elements to packed elements.
+/// Encodes packed elements to packed elements.
 fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
     match encode {
         Encode::Convert(encoder) => encoder.encode(src, dst),
@@ -22,7 +22,7 @@ fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
     }
 }
 
-/// Packed elements to places `step` bytes apart.
+/// Encodes packed elements to places `step` bytes apart.
 fn spread(encode: &Encode<'_>, src: &[u8], elem: usize, dst: &mut [u8], step: usize) -> Converted {
     if step == elem {
         return encoded(encode, src, dst);
@@ -59,12 +59,12 @@ fn is_copy(encode: &Encode<'_>) -> bool {
     }
 }
 
-/// Whether elements that do not fit leave what is in the file as it is.
+/// Whether values that do not fit leave the elements in the file as they are.
 fn keeps_unfit(encode: &Encode<'_>) -> bool {
     matches!(encode, Encode::Convert(encoder) if encoder.keeps_unfit())
 }
 
-/// The element over and over.
+/// Writes an element over and over.
 ///
 /// # Errors
 /// What the storage reports.
@@ -81,7 +81,7 @@ pub(super) fn fill(
     }
 }
 
-/// Copies bytes of a storage to another place, as zeros where it has none.
+/// Copies bytes of a storage to another place; behind its end it has zeros.
 pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Outcome<()> {
     let (mut block, mut done) = (Vec::new(), 0);
     while done < len {
@@ -96,7 +96,7 @@ pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Outco
     Ok(())
 }
 
-/// The element over and over, changed by `each` before it is written.
+/// Writes an element over and over; `each` changes the elements before they are written.
 pub(super) fn fill_each(
     storage: &dyn Storage,
     at: u64,

@@ -1,4 +1,4 @@
-//! The storage of a variable, which its first put makes.
+//! Making the storage of a variable, at its first put.
 
 use std::sync::Arc;
 use zonda_runtime::lock::{Rank, RwLock};
@@ -23,17 +23,17 @@ use crate::fault::{Fault, HdfResult, Outcome, refuse_if};
 use crate::model::{GroupId, Model, Var};
 use crate::var_data::{FilterFinder, VarData, unusable};
 
-/// What the storage of a variable is made of.
+/// The storage of a variable before it is added to those of the file.
 struct StoreParts {
     form: ElementForm,
-    /// One element that was never written; `None` where it may be anything.
+    /// The value of an element that nobody wrote, in file form; `None` where it may be anything.
     fill: Option<Box<[u8]>>,
     filters: Vec<FilterDescription>,
     elements: Elements,
     quantize: Option<Quantize>,
 }
 
-/// Where elements are, before the writer of chunks knows of them.
+/// Where the elements are; chunks are not added to the writer of chunks yet.
 enum Elements {
     Contiguous(Contiguous),
     Compact(Arc<[u8]>),
@@ -57,7 +57,7 @@ impl Writing {
         if let Some(number) = self.stores.number(group, id) {
             return Ok(number);
         }
-        // A fill value may go to the heap.
+        // What follows may take space: a fill value may go to the heap.
         self.store_complete(file)?;
         let var = model.var(group, id).ok_or(NcError::NotVar)?;
         let parts = match (details, var.draft.as_deref()) {
@@ -80,7 +80,7 @@ impl Writing {
             }
         };
         let mut data = VarData::made(file, form, fill.clone(), &var.extent);
-        // Chunks of a filter that is not to be had can only be copied as they are.
+        // Without the filter chunks can only be copied as they are stored.
         data.missing = specs.iter().find_map(|spec| unusable(find, spec));
         let mut store =
             VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
@@ -88,7 +88,7 @@ impl Writing {
         Ok(self.stores.add(group, id, store).ok_or(NcError::Internal)?)
     }
 
-    /// Elements in chunks, which the writer of chunks knows from now on.
+    /// Adds an array of chunks to the writer of chunks.
     fn chunked(
         &mut self,
         file: &Arc<File>,
@@ -123,7 +123,7 @@ impl Writing {
             fill: fill.map(Box::from).unwrap_or_default(),
             fixed: fixed.to_vec(),
             unfiltered_edges: None,
-            // What they point to is in the file only after the next commit.
+            // What elements point to is in the file only after the next commit.
             always_fresh: form.has_pointers(),
         })?;
         if let Some(copies) = FillCopies::of(form, fill) {
@@ -134,7 +134,7 @@ impl Writing {
 }
 
 impl StoreParts {
-    /// Those of a variable that has no data yet.
+    /// The storage of a variable that has no data yet.
     fn of_new(file: &Arc<File>, recipe: NewStorage) -> Outcome<StoreParts> {
         let NewStorage { form, layout, filters, fill, quantize } = recipe;
         let elements = match layout {
@@ -151,7 +151,7 @@ impl StoreParts {
         Ok(StoreParts { form, fill, filters, elements, quantize })
     }
 
-    /// Those of a variable that is in the file.
+    /// The storage of a variable that is in the file.
     fn of_existing(
         file: &Arc<File>,
         model: &Model,
@@ -210,7 +210,7 @@ impl StoreParts {
     }
 }
 
-/// The index of chunks that a variable has.
+/// Loads the index of the chunks that a variable has in the file.
 fn load_tree(
     file: &Arc<File>,
     object: &zonda_hdf5::Object,
@@ -226,8 +226,8 @@ fn load_tree(
     ChunkTree::from_other(file, &layout.chunk_dims, layout.elem_size, &index)
 }
 
-/// Drops chunks behind the extent of the slowest dimension, which a writer that died has left. The
-/// variable would have their elements, not its fill value, as soon as it became longer.
+/// Drops chunks behind the extent of the slowest dimension, which a writer that died may have left. If they stayed,
+/// the variable would have their elements instead of its fill value as soon as it grew.
 fn drop_behind(tree: &mut ChunkTree, layout: &ChunkedLayout, extent: &[u64]) -> HdfResult<()> {
     let (Some(&len), Some(&chunk)) = (extent.first(), layout.chunk_dims.first()) else {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Values in memory form that own what they point to ([`OwnedValues`]): made of values of a form, and given back.
+//! Copying values with all that they point to: into [`OwnedValues`] and out of them.
 //!
-//! Attributes that were put and fill values that were set stay in memory form: strings and sequences
-//! are here, not in the global heap, until a commit puts them there. So inquiries need no file, a
-//! value that is overwritten before the commit costs the file nothing, and definitions do no I/O.
+//! Attributes that were put and fill values that were set stay in memory form. Their strings and sequences are in
+//! memory until a commit puts them into the global heap. So inquiries need no file, a value that is replaced before
+//! the commit takes no space in the file, and definitions do no I/O.
 
 use zonda_format::{OwnedValues, VlenSink, VlenSource};
 use zonda_hdf5::File;
@@ -13,7 +13,7 @@ use crate::element_form::{ElementForm, ElementShape};
 use crate::fault::Coded;
 use crate::values::{ValueFault, ValueReader};
 
-/// A copy of elements in the caller's memory and of what they point to.
+/// Copies elements in the caller's memory with what they point to.
 ///
 /// # Errors
 /// `NC_ENOMEM` for sequences of impossible lengths.
@@ -30,7 +30,7 @@ pub(crate) fn take(
     Ok(held.with_bytes(bytes))
 }
 
-/// Elements in file form, and what they point to in the file's global heap.
+/// Reads elements in file form, with what they point to in the file's global heap.
 ///
 /// # Errors
 /// Damage, and values of impossible lengths.
@@ -43,7 +43,7 @@ pub(crate) fn read(form: &ElementForm, file: &File, src: &[u8]) -> Result<OwnedV
     Ok(held.with_bytes(bytes))
 }
 
-/// Hands the elements over with what they point to.
+/// Copies the elements, with what they point to, into the caller's memory.
 ///
 /// # Errors
 /// `NC_ENOMEM` where the caller has no memory.
@@ -134,7 +134,7 @@ fn hand_over(
     })
 }
 
-/// What is done with the elements that point to something.
+/// A function that is called for each string and sequence.
 type VisitPointers<'v> = dyn FnMut(&ElementForm, &mut [u8]) -> Coded<()> + 'v;
 
 /// Calls `visit` for every string and sequence in elements of a form.

@@ -73,7 +73,7 @@ impl Nc4File {
         Ok(())
     }
 
-    /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
+    /// The error of a put into a file that is open for reading: the one that the reference finds first.
     #[cold]
     fn read_only(&self, put: &Access<'_>) -> Fault {
         let (model, var) = match self.var(put.var.group, put.var.var) {
@@ -96,7 +96,7 @@ impl Nc4File {
         }
     }
 
-    /// What the first put to a variable does, or the first one in define mode.
+    /// Prepares the first put to a variable, or the first put in define mode. Gives the number of the storage.
     #[cold]
     pub(super) fn begin_put(
         &mut self,
@@ -151,7 +151,7 @@ impl Nc4File {
         }
         let cache = model.var(group, id).and_then(|var| var.details.get());
         let cache = cache.and_then(|of| *of.cache.lock());
-        // All ones is none in particular.
+        // A size of all ones stands for the default.
         let cache = cache.filter(|set| set.0 != usize::MAX);
         let array = writing.stores.get(number).and_then(VarStore::array);
         let chunks = writing.stores.chunks.as_ref();
@@ -212,7 +212,7 @@ impl Nc4File {
     }
 }
 
-/// Where elements go.
+/// The variable that a put writes to, and what of the file it needs.
 struct Destination<'a> {
     number: usize,
     extent: &'a [u64],
@@ -245,7 +245,7 @@ impl Destination<'_> {
         put_linear(store, self.extent, self.slab, &encode, src, space, heap, self.file)
     }
 
-    /// Whether elements that are not in chunks get a place with the next put.
+    /// Whether the next put takes space for a contiguous variable.
     fn takes_space(&self) -> bool {
         let store = self.stores.get(self.number);
         store.is_some_and(|store| match &store.keep {
@@ -256,13 +256,13 @@ impl Destination<'_> {
         })
     }
 
-    /// Stores chunks that wait, before space is taken for something else.
+    /// Stores deferred chunks, before space is taken for something else.
     fn store_complete(&mut self) -> Outcome<()> {
         let Destination { stores, space, heap, file, .. } = self;
         stores.store_complete(space, heap, file)
     }
 
-    /// Elements of user-defined types and strings, and numbers that no kernel converts.
+    /// Puts elements of user-defined types and strings, and numbers that no kernel converts.
     fn put_natural(&mut self, fetch: &mut dyn super::VlenSource, src: &[u8]) -> Outcome<Converted> {
         let form = self.store()?.data.form.clone();
         let (file_size, mem_size) = (form.file_size, form.size);
@@ -285,7 +285,7 @@ impl Destination<'_> {
         self.put(Encode::Custom { mem_size, file_size, run: &run }, src)
     }
 
-    /// Elements in file form, what they point to being in the heap.
+    /// Encodes elements: puts what they point to into the heap, and gives them in file form.
     fn stored_with_heap(
         &mut self,
         form: &ElementForm,
@@ -321,8 +321,8 @@ fn put_linear(
     match &mut store.keep {
         ElementStorage::Contiguous(Contiguous { addr, len, is_referred, .. }) => {
             let (len, before) = (*len, *addr);
-            // What elements point to is in the file only after the next commit: those to which the
-            // last one refers stay as they are.
+            // What elements point to is in the file only after the next commit. So elements of the last commit are not
+            // written over: the variable gets a new run.
             let stays = !*is_referred || !store.data.form.has_pointers();
             let kept = before.filter(|_| stays);
             let at = match kept {
@@ -408,7 +408,7 @@ fn refused(code: NcError) -> Fault {
     Fault::Refused(code)
 }
 
-/// What an error is without the object it is about.
+/// The error without the name of its object.
 fn code_of(error: Nc4Error) -> Fault {
     match error {
         Nc4Error::Hdf { error, .. } => Fault::Hdf(error),
@@ -418,7 +418,7 @@ fn code_of(error: Nc4Error) -> Fault {
     }
 }
 
-/// Text and numbers do not mix.
+/// Refuses text for numbers, and numbers for text.
 fn check_text(nc_type: i32, mem: MemType) -> Outcome<()> {
     let is_text = nc_type == ExtType::Char.nc_type();
     if is_text == (mem == MemType::Text) { Ok(()) } else { Err(refused(NcError::Char)) }

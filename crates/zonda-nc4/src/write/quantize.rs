@@ -1,6 +1,6 @@
-//! Precision that is given up for better compression (`nc_def_var_quantize`).
+//! Reducing the precision of values, so that they compress better (`nc_def_var_quantize`).
 //!
-//! Values are converted to the type of the variable first, and lose bits of their mantissa then.
+//! Values are converted to the type of the variable first; then bits of their mantissa are changed.
 //! Spec: netCDF-C "Lossy Compression with Quantize"; Zender 2016 (BitGroom), Delaunay et al. 2019
 //! (digit rounding, of which the granular kind is made), Kouznetsov 2021 (rounding of bits).
 //! Fill values, zeros and what is not a number stay as they are, and infinities, too, where the
@@ -15,7 +15,7 @@ use super::{Quantize, QuantizeMode};
 use crate::fault::{Fault, Outcome};
 use crate::tuning::QUANTIZE_BY_STEPS_VALUES;
 
-/// Values of a variable in memory form with fewer bits.
+/// Converts values to the type of the variable, in native bytes, and reduces their precision.
 pub(super) fn quantized(
     store: &VarStore,
     how: Quantize,

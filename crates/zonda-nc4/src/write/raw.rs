@@ -18,7 +18,7 @@ use crate::model::{GroupId, Model};
 use crate::stored::StorageUse;
 use crate::{Nc4Error, Nc4File, Result};
 
-/// What elements are that were never written.
+/// The value of elements that nobody wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnwrittenElements {
     /// Anything.
@@ -49,8 +49,8 @@ impl Nc4File {
         Ok(filters.iter().map(as_stored).collect())
     }
 
-    /// The type of a variable's elements as the file has it: if two have equal ones, so have bytes of
-    /// theirs. That of a new variable is known once definitions were ended.
+    /// The type of a variable's elements as the file has it. If those of two variables are equal, equal bytes are equal
+    /// elements. The type of a new variable is known once definitions were ended.
     ///
     /// # Errors
     /// As [`Nc4File::pipeline`].
@@ -66,7 +66,7 @@ impl Nc4File {
         read().map_err(|error| hdf(model.var_path(group, known), error))
     }
 
-    /// What elements of a variable are that were never written.
+    /// The value of elements of a variable that nobody wrote.
     ///
     /// # Errors
     /// As [`Nc4File::pipeline`].
@@ -104,10 +104,9 @@ impl Nc4File {
         Ok(&self.var(group, var)?.1.extent)
     }
 
-    /// Tells of the chunks that a variable has in the file: coordinates counted in chunks, and where
-    /// they are: position in the storage, stored bytes, and mask (bit i is set where filter i was
-    /// skipped). What was put and waits in memory
-    /// is not told of: call [`Nc4File::sync`] before.
+    /// Calls a function for each chunk that a variable has in the file: with its coordinates, counted in chunks, and its
+    /// position in the storage, stored bytes and mask (bit i is set if filter i was skipped). Chunks that were put and
+    /// wait in memory are left out: call [`Nc4File::sync`] before.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ENOTBUILT` for a variable without chunks, `NC_EHDFERR`.
@@ -292,7 +291,7 @@ impl Nc4File {
         stores.get(stores.number(group, var)?)
     }
 
-    /// How much of the file a variable takes up that was put to.
+    /// How much of the file a variable takes up, if it was put to.
     pub(crate) fn written_stored(
         &self,
         model: &Model,

@@ -1,5 +1,4 @@
-//! Dimension scales: which object stands for a dimension, and what scales and variables say of each
-//! other.
+//! Dimension scales: which object stands for a dimension, and how scales and variables refer to each other.
 //!
 //! A dimension is a dataset: the variable of its name that begins with it, in its group, or else a
 //! placeholder. Variables refer to the scales of their dimensions (`DIMENSION_LIST`), scales to the
@@ -35,23 +34,23 @@ pub(crate) struct Scales {
     pub(super) lists: HashMap<ObjectKey, Vec<ObjectKey>>,
 }
 
-/// What of a file that was there before has no part in it.
+/// Dimensions and variables of a file that was opened which take no part in dimension scales.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Apart {
-    /// Dimensions that no object stands for.
+    /// Dimensions without a scale.
     pub(super) dims: HashSet<DimId>,
     /// Variables that do not refer to all scales of their dimensions.
     pub(super) vars: HashSet<ObjectKey>,
-    /// Variables that refer to no scales, though there are some, and have not to do so.
+    /// Variables that refer to no scales, though their dimensions have some, and stay so.
     pub(super) unattached: HashSet<ObjectKey>,
-    /// Scales that refer to themselves as other variables do to them.
+    /// Scales whose own `DIMENSION_LIST` names them.
     pub(super) selves: HashSet<ObjectKey>,
-    /// Number of the types that the file had; not all of them need have names.
+    /// Number of types that the file had when it was opened; not all of them need have names.
     pub(super) n_types: usize,
 }
 
 impl Scales {
-    /// What the file should have. `attach` is whether variables and scales refer to each other.
+    /// The scales that the file should have. `attach` is whether variables and scales refer to each other.
     pub(super) fn of(model: &Model, attach: bool, apart: &Apart) -> Scales {
         let mut scales = Scales::default();
         for (index, dim) in model.dims.iter().enumerate() {
@@ -92,7 +91,7 @@ impl Scales {
         }
     }
 
-    /// The objects of which something differs between the two.
+    /// The objects for which these scales differ from those before.
     pub(super) fn changed_since(&self, before: &Scales) -> Vec<ObjectKey> {
         let mut out = Vec::new();
         differing(&self.dim_of, &before.dim_of, &mut out);
@@ -102,7 +101,7 @@ impl Scales {
     }
 }
 
-/// Keys under which two maps have not the same.
+/// Keys whose values differ between two maps.
 fn differing<V: PartialEq>(
     now: &HashMap<ObjectKey, V>,
     before: &HashMap<ObjectKey, V>,

@@ -1,5 +1,5 @@
-//! Where the elements of variables go: for each variable that was put to, its storage, made at the
-//! first put and kept until the file is closed.
+//! The storage of variables that were put to. The first put to a variable makes it, and it is kept until the file
+//! is closed.
 
 use std::sync::Arc;
 use zonda_runtime::lock::RwLock;
@@ -27,49 +27,49 @@ use crate::fault::{Coded, Fault, HdfResult, Outcome};
 use crate::model::{GroupId, Model, Var};
 use crate::var_data::VarData;
 
-/// The data of a file that is being written.
+/// The storage of all variables that were put to.
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
     list: Vec<(ObjectKey, VarStore)>,
-    /// By group and variable: the place in the list, counted from 1.
+    /// By group and variable: the place in the list, counted from 1; 0 for none.
     numbers: Vec<Vec<u32>>,
-    /// The chunked ones of them; made with the first.
+    /// Writes the chunks of all chunked variables; made with the first of these.
     pub(super) chunks: Option<ChunkWriter>,
-    /// Fill values that point to something: what was set, and its file form.
+    /// Fill values that point to something: the value that was set, and its file form.
     pub(super) fills: HashMap<ObjectKey, (Option<OwnedValues>, Box<[u8]>)>,
-    /// Fill values of chunked ones that point to something.
+    /// Fill values of chunked variables that point to something.
     pub(super) copies: FillCopiesByArray,
-    /// What the next commit writes of them.
+    /// Nodes of chunk trees that the next commit writes.
     trees: TreeBlocks,
     /// Bytes put since the last commit, as they are in the file.
     pub(crate) put_bytes: u64,
-    /// Commits that succeeded, those among them that had nothing to write.
+    /// Number of commits that succeeded; those that had nothing to write count, too.
     pub(crate) n_confirmed: u64,
 }
 
-/// Chunk trees on their way to the file.
+/// Changes of chunk trees that a commit writes.
 #[derive(Debug, Default)]
 pub(super) struct TreeBlocks {
     /// Nodes at new places.
     pub(super) nodes: Vec<(FileAddr, Vec<u8>)>,
-    /// What changes of nodes that stay, of all the trees.
+    /// Changes of nodes in place, of all trees.
     pub(super) in_place: TreeCommit,
 }
 
-/// Where the elements of one variable go.
+/// The storage of one variable.
 #[derive(Debug)]
 pub(crate) struct VarStore {
-    /// Form, fill value, and where elements are that are not in chunks.
+    /// Form and fill value; and where the elements are, if they are not in chunks.
     pub(crate) data: VarData,
     pub(super) keep: ElementStorage,
     /// The length of each dimension that cannot grow.
     pub(super) fixed: Box<[Option<u64>]>,
-    /// One element that was never written; `None` where it may be anything.
+    /// The value of an element that nobody wrote, in file form; `None` where it may be anything.
     pub(super) fill: Option<Box<[u8]>>,
     pub(super) quantize: Option<Quantize>,
-    /// For the type of memory that was used last.
+    /// The encoder for the type of memory that was used last.
     pub(super) encoder: Option<(MemType, Encoder)>,
-    /// The header has to be written with the next commit.
+    /// The next commit has to write the header.
     pub(super) is_changed: bool,
 }
 
@@ -127,7 +127,7 @@ impl Stores {
         Some(number)
     }
 
-    /// Reads a hyperslab of what was put and stored.
+    /// Reads a hyperslab, with what was put and is not committed.
     pub(crate) fn read(
         &self,
         store: &VarStore,
@@ -152,8 +152,8 @@ impl Stores {
         }
     }
 
-    /// Stores the chunks that are complete and wait for others; before space is taken or given back
-    /// for anything else, so that their places do not depend on how long they wait.
+    /// Stores the deferred chunks. To be called before space is taken or given back for anything else, so that their
+    /// places do not depend on how long they wait.
     pub(super) fn store_complete(
         &mut self,
         space: &mut Space,
@@ -184,7 +184,7 @@ impl Writing {
         stores.store_complete(space, heap, file)
     }
 
-    /// Brings all data into the file, and finds out whose headers have to say where they are.
+    /// Writes all data, and marks the variables whose headers have to name new places.
     ///
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
@@ -245,7 +245,7 @@ pub(super) fn bytes_of(extent: &[u64], elem: usize) -> Outcome<u64> {
 }
 
 impl VarStore {
-    /// What the header says of where the elements are.
+    /// The layout message of the header.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
             ElementStorage::Contiguous(run) => {
@@ -256,7 +256,7 @@ impl VarStore {
         }
     }
 
-    /// Whether elements are in chunks.
+    /// The array of chunks; `None` if elements are not in chunks.
     pub(super) fn array(&self) -> Option<ArrayId> {
         match &self.keep {
             ElementStorage::Chunked { array, .. } => Some(*array),
@@ -264,7 +264,7 @@ impl VarStore {
         }
     }
 
-    /// The elements lie in a run that is new in the file, and `filled` bytes have their values.
+    /// Sets the run that the elements lie in, which is new in the file; its first `filled` bytes have values.
     pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, filled: u64, file: &File) {
         self.keep = ElementStorage::Contiguous(Contiguous::fresh(addr, len, filled));
         self.is_changed = true;
@@ -279,19 +279,19 @@ impl VarStore {
         }
     }
 
-    /// Writes fill values to what was not put to of a run, before byte `end`.
+    /// Writes fill values where nobody put elements of a run, up to byte `end`.
     fn fill_run(&self, run: &Contiguous, end: u64) -> Result<(), StorageError> {
         let (Some(addr), Some(fill)) = (run.addr, self.fill()) else { return Ok(()) };
         let file = &self.data.file;
         run.fill_to(&**file.storage(), file.position(addr), fill, end)
     }
 
-    /// One element that was never written; `None` where it may be anything.
+    /// The value of an element that nobody wrote, in file form; `None` where it may be anything.
     pub(super) fn fill(&self) -> Option<&[u8]> {
         self.fill.as_deref()
     }
 
-    /// What turns numbers or text of a type of memory into elements.
+    /// The encoder of numbers or text of a type of memory.
     ///
     /// # Errors
     /// `NC_ECHAR`, `NC_EBADTYPE`.
@@ -347,7 +347,7 @@ impl ChunkTable for SharedChunkTree {
 }
 
 impl SharedChunkTree {
-    /// Tells of all chunks, in ascending order.
+    /// Calls `found` for all chunks, in ascending order.
     pub(super) fn for_each(
         &self,
         rank: usize,
@@ -367,7 +367,7 @@ impl WriteTable for SharedChunkTree {
     }
 }
 
-/// The space of a file, as positions in its storage.
+/// Allocates space of a file for chunks, in positions of its storage.
 pub(super) struct FileSpace<'a> {
     pub(super) space: &'a mut Space,
     pub(super) heap: &'a mut HeapWriter,

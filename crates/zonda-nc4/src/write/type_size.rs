@@ -1,8 +1,8 @@
-//! How much of the file a type takes, known before it is there.
+//! How many bytes the message of a type takes in the file, found out when the type is defined.
 //!
-//! HDF5 writes a type with all that it is made of into one message of an object header, which has at
-//! most 64 KiB. What does not fit could never be committed, and would take everything else that was
-//! defined with it: it is refused when it is defined.
+//! HDF5 writes a type, with all types that it is made of, into one message of an object header, which has at most
+//! 64 KiB. A type that does not fit could never be committed, nor could anything that was defined with it. So it is
+//! refused when it is defined.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,11 @@ use crate::model::{GroupId, Model, UserClass};
 /// Most bytes of a message: its length has 16 bits, and libhdf5 wants them for its head, too.
 pub(crate) const MOST_MESSAGE_BYTES: usize = 65_520;
 
-/// What a type takes in a message.
+/// How large a type is in a message, and its elements in memory and in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TypeSize {
     bytes: usize,
-    /// Types in types, itself counted. An array is a level, too.
+    /// Levels of types in types, with itself. An array is a level, too.
     levels: usize,
     /// Bytes of an element, in memory and in the file, where strings are longer.
     memory: u64,
@@ -87,8 +87,8 @@ pub(crate) fn check_attribute(model: &Model, nc_type: i32, n_values: usize) -> O
     Ok(())
 }
 
-/// Refuses a variable of a dimension whose scale has no room to name it among its users: a scale with a header of
-/// version 1 has them in one message. Only files of the first forms have such headers, so no other is looked through.
+/// Refuses a variable of a dimension whose scale has no room for a further user: a scale with a header of version 1
+/// has all its users in one message. Only files with an old superblock have such headers; others are not searched.
 ///
 /// # Errors
 /// As [`check_types`].
@@ -155,7 +155,7 @@ const MOST_USERS: usize = (MOST_MESSAGE_BYTES - 256) / 16;
 /// Bytes of the type of an integer.
 const INTEGER: usize = 12;
 
-/// It ends because types are made of earlier ones, each of which is looked at once.
+/// Computes the size of a type. It ends because types are made of earlier ones, each of which is computed once.
 fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, TypeSize>) -> Coded<TypeSize> {
     if let Some(ext) = ExtType::from_nc_type(nc_type) {
         let bytes = match ext {
@@ -215,7 +215,7 @@ fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, TypeSize>) -> C
     Ok(measured)
 }
 
-/// The same of a type that is settled.
+/// Computes the size of a type that is settled.
 fn of_datatype(datatype: &Datatype) -> Coded<TypeSize> {
     let mut writer = Writer::new("datatype message", Sizes { offset: 8, length: 8 });
     datatype.encode(&mut writer).map_err(|_| NcError::HdfErr)?;

@@ -1,8 +1,8 @@
-//! Chunks of strings and sequences that nobody put to.
+//! Storing chunks of strings and sequences that nobody put to.
 //!
-//! HDF5 makes an element that was never written from the fill value. Where that points into the
-//! global heap it wants to write a copy of what is there, and a file that is open for reading it
-//! then cannot read. So a commit stores such chunks, each element with a copy of its own.
+//! libhdf5 makes an element that nobody wrote from the fill value. If that points into the global heap, libhdf5 writes a
+//! copy of the object there; in a file that is open for reading it cannot, and the read fails. So a commit
+//! stores such chunks, each element with a copy of its own.
 
 use hashbrown::HashSet;
 use zonda_chunk::{Allocate, ChunkWriter, Encode};
@@ -16,7 +16,7 @@ use crate::fault::{Fault, Outcome};
 use crate::model::Model;
 use crate::tuning::UNWRITTEN_CHUNKS_BYTES;
 
-/// Stores the chunks that a variable lacks, if others could not read it without.
+/// Stores the chunks that a variable does not have, if libhdf5 could not read the variable without them.
 pub(super) fn store(
     key: ObjectKey,
     store: &VarStore,
@@ -93,7 +93,7 @@ fn step(at: &mut [u64], grid: &[u64]) -> bool {
     })
 }
 
-/// Hands over the elements of a chunk that are in the extent.
+/// Calls `put` with the fill value for the elements of a chunk that are in the extent.
 fn put(
     store: &VarStore,
     at: &[u64],

@@ -1,4 +1,4 @@
-//! Defining and renaming variables, and what follows from a draft.
+//! Defining and renaming variables, and deriving layout and inquiries from their drafts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,9 +26,9 @@ use zonda_model::memory;
 const MOST_DIMS: usize = 32;
 
 impl Nc4File {
-    /// Type, layout and filters of a variable become what they are in the file: at the end of
-    /// definitions, or when its first data come. From then on they stay. An existing variable, or one
-    /// that is settled, is left as it is.
+    /// Settles a variable: type, layout and filters become what they are in the file, and do not change any more. That
+    /// is at the end of definitions, or at the first put. A variable of the file, or one that is settled, stays as
+    /// it is.
     ///
     /// # Errors
     /// `NC_EINVAL`, `NC_EHDFERR` for a user-defined type that is not complete.
@@ -50,7 +50,7 @@ fn draft(model: &Model, var: &Var, no_fill: bool) -> Coded<VarDraft> {
     let endianness = Endianness::Native;
     let datatype = match Typed::of(model, var.nc_type, endianness) {
         Ok(typed) => typed.datatype,
-        // The type may still get its first member.
+        // The type is not complete, and may still be completed.
         Err(NcError::Inval | NcError::HdfErr) => super::datatypes::string(),
         Err(code) => return Err(code),
     };
@@ -108,7 +108,7 @@ impl Definer<'_> {
         refuse_if(nc_type < 0, NcError::Inval)?;
         let is_atomic = nc_type <= NC_STRING;
         refuse_if(!is_atomic && self.model.user_type(nc_type).is_none(), NcError::BadType)?;
-        // Its fill value is in memory more than once while it is written.
+        // Its fill value is in memory several times while it is written.
         let bytes = self.model.user_type(nc_type).map_or(0, |ty| ty.size);
         if bytes > SMALL_ATTRIBUTE_BYTES {
             memory::room::<u8>(bytes.saturating_mul(COPIES))?;
@@ -237,7 +237,7 @@ fn layout(model: &Model, var: &Var, draft: &VarDraft) -> Layout {
     }
 }
 
-/// What inquiries say of a draft.
+/// What inquiries report of a draft.
 fn info(var: &Var, draft: &VarDraft, layout: &Layout) -> VarInfo {
     let storage = match layout {
         Layout::Contiguous => StorageKind::Contiguous,

@@ -1,4 +1,4 @@
-//! Places and bytes of what a commit writes.
+//! Lays a commit out: finds the place and the bytes of each block that it writes.
 
 mod attributes;
 mod links;
@@ -34,29 +34,29 @@ struct CommitLayout<'a> {
     sizes: Sizes,
     model: &'a Model,
     writing: &'a mut Writing,
-    /// Names in groups in which they change.
+    /// The links of groups whose links change.
     names: BTreeMap<GroupId, Vec<LinkEntry>>,
     places: ObjectPlaces,
-    /// Groups that are to be switched before anything that may refer to what is new in them, and
-    /// how deep they are.
+    /// Groups with new dimensions or types, and their depths: their headers are written before those of objects that may
+    /// refer to what is new.
     defining: BTreeMap<GroupId, usize>,
     out: LaidOut,
 }
 
-/// What is laid out.
+/// What is laid out so far.
 #[derive(Debug, Default)]
 struct LaidOut {
     decided: DecidedCommit,
-    /// What the file then has of objects.
+    /// The objects as the file has them after the commit.
     objects: Vec<(ObjectKey, StoredObject)>,
-    /// Placeholders that are no more.
+    /// Placeholders that the commit removes.
     removed: Vec<ObjectKey>,
-    /// Space that was taken, and space that nothing refers to then.
+    /// Space that was taken, and space that nothing refers to after the commit.
     taken: Vec<(FileAddr, u64)>,
     freed: Vec<(FileAddr, u64)>,
 }
 
-/// Lays a plan out, and says which objects it writes. After an error all is as before.
+/// Lays a plan out, and gives the objects that it writes. After an error everything is as before.
 pub(super) fn lay_out(
     plan: CommitPlan,
     file: &Arc<File>,
@@ -118,8 +118,8 @@ impl CommitLayout<'_> {
         Ok(())
     }
 
-    /// Finds groups with new dimensions or types, where others are switched that may refer to them:
-    /// variables in groups below to dimensions, whatever has attributes to types.
+    /// Finds groups with new dimensions or types that headers may refer to which are written over: those of variables in
+    /// groups below refer to dimensions, those of objects with attributes to types.
     fn find_defining(&mut self, made: &[PlannedObject], scales: Option<&Scales>) {
         let scales = scales.unwrap_or(&self.writing.stored.scales);
         let is_switched = |object: &&PlannedObject| !object.is_fresh;
@@ -142,7 +142,7 @@ impl CommitLayout<'_> {
         }
     }
 
-    /// Gives the space of placeholders back that are none any more.
+    /// Removes placeholders of dimensions that have none any more, and gives their space back.
     fn remove_placeholders(&mut self, scales: &Scales) {
         let before = self.writing.stored.scales.dim_of.keys();
         let removed = before.filter(|key| !scales.dim_of.contains_key(*key));
@@ -155,7 +155,7 @@ impl CommitLayout<'_> {
         }
     }
 
-    /// Puts lists of the right length, without their addresses.
+    /// Sets `DIMENSION_LIST` and `REFERENCE_LIST` with the right lengths; addresses are not known yet.
     fn lists(&self, made: &mut [PlannedObject]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
@@ -180,13 +180,13 @@ impl CommitLayout<'_> {
             return Ok(());
         }
         if object.key == ObjectKey::Group(GroupId::ROOT) && self.writing.is_new {
-            // It is where it was said to be when the file was made.
+            // Its place was chosen when the file was created.
             object.stored.space = HeaderSpace { addr: self.file.root(), len: ROOT_LEN };
             object.is_fresh = true;
             return Ok(());
         }
         let messages = self.messages(object, None)?;
-        // Types do not change: nothing comes to their headers.
+        // Types do not change, so that their headers need no room to grow.
         let least = if let ObjectKey::Type(_) = object.key { 0 } else { HEADER_MIN_BYTES };
         let len = first_chunk_len(&object.stored.style, &messages).max(least);
         let len = len.checked_next_multiple_of(8).unwrap_or(u64::MAX);
@@ -198,11 +198,11 @@ impl CommitLayout<'_> {
         Ok(())
     }
 
-    /// Puts the addresses into lists of which only the length was known.
+    /// Sets `DIMENSION_LIST` and `REFERENCE_LIST` with the addresses of objects, which are known now.
     fn fill_lists(&mut self, made: &mut [PlannedObject]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
-                // What is damaged there is no reason not to write here.
+                // If that collection is damaged, a new one is made.
                 self.go_on_with_heap(list).unwrap_or(());
                 let mut places = Vec::with_capacity(list.len().saturating_mul(16));
                 for scale in list {
@@ -226,8 +226,8 @@ impl CommitLayout<'_> {
         Ok(())
     }
 
-    /// Where nothing is open in the global heap, goes on with the collection that the last variable in
-    /// the file of one of these scales refers to, if it has room: each session would make one.
+    /// If no collection of the global heap is open, goes on with the one that the last variable of one of these scales
+    /// refers to, if it has room. Otherwise each opening of the file would add a collection.
     fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> HdfResult<()> {
         let all = &self.writing.stored.scales;
         let users = scales.iter().filter_map(|scale| all.users.get(scale)).flatten();
@@ -253,8 +253,8 @@ impl CommitLayout<'_> {
         Ok(())
     }
 
-    /// All messages of a header. Those that change most often come first, to stay in its first
-    /// block. What is outside of the header is written where `dense` takes what is known of it.
+    /// All messages of a header. Those that change most often come first, to stay in its first block. Lists outside of
+    /// the header are written only if `dense` is given, which gets what was written.
     fn messages(
         &mut self,
         object: &PlannedObject,
@@ -265,7 +265,7 @@ impl CommitLayout<'_> {
         if let ObjectKey::Group(id) = object.key {
             self.links(id, stored, dense.as_deref_mut(), &mut out)?;
         }
-        // What says what an object is comes before the attributes that users made, lists after them.
+        // Attributes that say what an object is come before those that programs made, lists after them.
         let is_last = |att: &&AttMessage| {
             matches!(
                 &*att.name,
@@ -292,7 +292,7 @@ impl CommitLayout<'_> {
         Ok(out)
     }
 
-    /// Encodes a header, and says what of it is to be written.
+    /// Encodes a header, and adds its blocks to the commit if they changed.
     fn write(&mut self, object: PlannedObject) -> HdfResult<()> {
         let mut dense = Vec::new();
         let messages = self.messages(&object, Some(&mut dense))?;
@@ -342,7 +342,7 @@ impl CommitLayout<'_> {
         Ok(())
     }
 
-    /// Encodes a header. What does not fit its first block stays where it was, if it is the same.
+    /// Encodes a header. The second block stays where it was, if it is the same as before.
     fn encode(
         &mut self,
         stored: &StoredObject,
@@ -371,7 +371,7 @@ impl CommitLayout<'_> {
 }
 
 impl LaidOut {
-    /// Takes blocks in, and gives their extents.
+    /// Adds blocks to the commit, and gives their extents.
     fn take(&mut self, blocks: Vec<(FileAddr, Vec<u8>)>) -> Vec<(FileAddr, u64)> {
         let extents: Vec<_> =
             blocks.iter().map(|(addr, bytes)| (*addr, bytes.len() as u64)).collect();
@@ -387,7 +387,7 @@ fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {
     hasher.finish()
 }
 
-/// Where objects are or will be.
+/// The addresses of objects after the commit.
 #[derive(Debug, Default)]
 struct ObjectPlaces(HashMap<ObjectKey, FileAddr>);
 

@@ -1,5 +1,5 @@
-//! Which objects a commit writes, and what is to be in them but addresses that are not known yet.
-//! What cannot be changed is refused here, before anything is written.
+//! Plans a commit: which objects it writes, and their contents but for addresses, which are not known yet. Objects that
+//! Zonda cannot change are refused here, before anything is written.
 
 mod attributes;
 mod structure;
@@ -29,29 +29,29 @@ use crate::{Nc4Error, Result};
 #[derive(Debug)]
 pub(super) struct PlannedObject {
     pub(super) key: ObjectKey,
-    /// What the file will have of it. A place of no bytes is yet to be found.
+    /// The object as the file will have it. A place of no bytes stands for one that is not found yet.
     pub(super) stored: StoredObject,
     /// Its first block is at a new place.
     pub(super) is_fresh: bool,
-    /// Its attributes but those that netCDF does not show.
+    /// Its attributes, without those that netCDF does not show.
     pub(super) atts: PlannedAtts,
-    /// Scales that `DIMENSION_LIST` is to name, where that changes.
+    /// Scales that `DIMENSION_LIST` is to name; `None` if it does not change.
     pub(super) list: Option<Vec<ObjectKey>>,
-    /// Variables that `REFERENCE_LIST` is to name, where that changes.
+    /// Variables that `REFERENCE_LIST` is to name; `None` if it does not change.
     pub(super) users: Option<Vec<User>>,
 }
 
-/// What a commit writes.
+/// The plan of a commit.
 #[derive(Debug)]
 pub(super) struct CommitPlan {
     pub(super) made: Vec<PlannedObject>,
-    /// Scales as they then are, where they change.
+    /// The scales after the commit; `None` if they do not change.
     pub(super) scales: Option<Scales>,
-    /// Names in groups in which they change.
+    /// The links of groups whose links change.
     pub(super) links: BTreeMap<GroupId, Vec<LinkEntry>>,
-    /// Blocks of the headers of committed types that fewer attributes have, which are written over.
+    /// Blocks of committed types that have fewer users after the commit; they are written over.
     pub(super) types: Vec<Switch>,
-    /// What is written over is to change all at once.
+    /// All blocks that are written over have to change at once, by a journal.
     pub(super) all_or_none: bool,
 }
 
@@ -62,13 +62,13 @@ struct Planner<'a> {
     writing: &'a mut Writing,
     sizes: Sizes,
     keys: BTreeSet<ObjectKey>,
-    /// Scales as they will be, where that was computed.
+    /// The scales after the commit, if they were computed.
     new_scales: Option<Scales>,
-    /// Objects with other names than before.
+    /// Objects that the commit renames.
     renamed: BTreeSet<ObjectKey>,
     links: BTreeMap<GroupId, Vec<LinkEntry>>,
     moved: BTreeSet<ObjectKey>,
-    /// Committed types, and how many attributes have them no more.
+    /// Committed types, and how many users they lose.
     released: BTreeMap<FileAddr, u32>,
     all_or_none: bool,
 }
@@ -101,12 +101,12 @@ impl CommitPlan {
 }
 
 impl Planner<'_> {
-    /// The scales as they will be.
+    /// The scales after the commit.
     fn scales(&self) -> &Scales {
         self.new_scales.as_ref().unwrap_or(&self.writing.stored.scales)
     }
 
-    /// What the file has of an object that is in it.
+    /// The object as the file has it.
     fn load(&mut self, key: ObjectKey) -> Result<&StoredObject> {
         if !self.writing.stored.objects.contains_key(&key) {
             let at = self.place(key).unwrap_or(ObjectAt::NOWHERE);
@@ -128,7 +128,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Where the file has an object.
+    /// The place of an object in the file; `None` for a new one.
     fn place(&self, key: ObjectKey) -> Option<ObjectAt> {
         if let Some(stored) = self.writing.stored.objects.get(&key) {
             return Some(ObjectAt { file: 0, addr: stored.space.addr });
@@ -146,7 +146,7 @@ impl Planner<'_> {
         at.filter(|at| *at != ObjectAt::NOWHERE)
     }
 
-    /// What an object will be.
+    /// Plans one object.
     fn make(&mut self, key: ObjectKey) -> Result<PlannedObject> {
         let known = self.writing.stored.objects.get(&key).cloned();
         let is_new = known.is_none();
@@ -204,7 +204,7 @@ impl Planner<'_> {
         Ok(made)
     }
 
-    /// Attributes that say what an object is for netCDF.
+    /// Sets the attributes that say what an object is to netCDF.
     fn mark(&self, stored: &mut StoredObject, key: ObjectKey) -> HdfResult<()> {
         let file = self.files.main();
         let dim = self.scales().dim_of.get(&key);
@@ -216,7 +216,7 @@ impl Planner<'_> {
             }
             ObjectKey::Var(group, id) => {
                 let var = self.model.var(group, id);
-                // Readers take dimensions that have no objects for damage.
+                // Readers take ids of dimensions without scales for damage.
                 let has = |dim: &DimId| self.scales().of_dim.contains_key(dim);
                 let said = |var: &&Var| !var.dims.is_empty() && var.dims.iter().all(has);
                 if let Some(var) = var.filter(said) {
@@ -249,7 +249,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// An object that the file has not.
+    /// A new object.
     fn new_object(&mut self, key: ObjectKey) -> HdfResult<StoredObject> {
         let (model, sizes) = (self.model, self.sizes);
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
@@ -294,7 +294,7 @@ impl Planner<'_> {
 
     /// Brings the messages of a variable that is in the file up to date.
     fn update(&mut self, stored: &mut StoredObject, key: ObjectKey, var: &Var) -> HdfResult<()> {
-        // Until something is put the fill value may be another one, and the header may not say so yet.
+        // Until something is put the fill value can change, and the header may still have the one before.
         if let Some(draft) = var.draft.as_deref() {
             let recipe = self.recipe(key, var, draft)?;
             stored.replace(header::fill_value(&recipe.layout, recipe.fill, self.sizes)?);
@@ -302,13 +302,13 @@ impl Planner<'_> {
                 stored.replace(header::layout(&recipe.layout, self.sizes)?);
             }
         }
-        // A layout that says the same as before is encoded to the same bytes.
+        // If the layout is the same as before, its bytes are the same.
         if let Some(store) = self.writing.stores.of(key) {
             stored.replace(header::layout(&store.layout(), self.sizes)?);
         }
         if var.draft.is_some() {
-            // Made here, of whatever shape: more elements than can be counted are no reason to
-            // keep all else from the file.
+            // The variable was defined here. Its dataspace is not read back, as below: one with more elements than can be
+            // counted would fail, and with it the commit.
             let space = header::shape(self.model, var);
             stored.replace(header::dataspace(&space, self.sizes)?);
             return Ok(());
@@ -329,8 +329,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// What the headers of committed types say of how many have them. With fewer than there are,
-    /// libhdf5 would free a type that is in use: all changes at once.
+    /// The blocks of committed types with their new numbers of users. If a number were too small for a moment, libhdf5
+    /// could free a type that is in use; so all blocks of the commit change at once.
     fn release(&mut self) -> HdfResult<Vec<Switch>> {
         let file = self.files.main();
         let mut out = Vec::new();

@@ -1,12 +1,11 @@
-//! A file that is closed ends where its definitions can.
+//! At close, definitions are moved from the end of a file into holes, and the file is cut.
 //!
-//! Lists of links and of attributes are laid out anew by each commit that changes them, in space that
-//! is not that of the last two: so they end up behind holes of their own size. Who closes the file puts
-//! them into these holes, by a commit as any other, and cuts off what is then free at the end. What is
-//! given back for that is what definitions gave back; what waits of data stays as it is, for readers.
+//! Each commit that changes a list of links or attributes lays it out anew, in space that the last two commits do not
+//! use. So these lists end up behind holes of their own size. A close moves them into the holes, by a commit like any
+//! other, and cuts off the free space at the end. Only space that definitions gave back is used for that; space that
+//! data gave back still waits, for readers.
 //!
-//! Attributes outside of headers whose heaps have some that are no more are laid out anew, too: what
-//! others find has no more than they can see.
+//! Heaps of attributes that hold removed ones are laid out anew, too, so that no program finds these in the file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,8 +20,7 @@ use crate::tuning::{TIDY_ROUNDS, TIDY_WALK_BYTES};
 use crate::{Result, hidden_atts};
 
 impl Nc4File {
-    /// Moves what definitions have at the end of the file to where it has room, and ends the file
-    /// before it. All must be committed.
+    /// Moves definitions from the end of the file into holes, and cuts the file. Everything must be committed.
     ///
     /// # Errors
     /// Those of a commit.
@@ -70,8 +68,8 @@ impl Nc4File {
     }
 }
 
-/// Finds what others left free in a file that was there when it was opened, where something may move
-/// there. What object references lead to is not known, so only where those are netCDF's.
+/// Finds the free space that earlier writers left in a file that was opened, if something can move there. Only in files
+/// whose object references are all netCDF's: other references may lead to objects that are not found.
 fn find_free(file: &Arc<File>, writing: &mut Writing) {
     let begin = file.position(FileAddr(0));
     let may_look = writing.file_end.found.is_some_and(|end| end <= TIDY_WALK_BYTES);
@@ -83,7 +81,7 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
     if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
         return;
     }
-    // A commit that was interrupted may have left objects that only references lead to yet.
+    // A commit that was interrupted may have left objects that only references lead to.
     let is_known = |addr: FileAddr| usage.objects.contains_key(&addr);
     let all_known = |addr: &FileAddr| {
         let referred = hidden_atts::referred(file, *addr);
@@ -104,12 +102,12 @@ fn has_moves(stored: &StoredObject) -> bool {
     moves(stored).next().is_some()
 }
 
-/// Whether the heap of its attributes has some that are no more.
+/// Whether the heap of its attributes holds removed ones.
 fn has_dead(stored: &StoredObject) -> bool {
     stored.att_list().is_some_and(|list| list.atts.has_dead())
 }
 
-/// Objects of which all is known that is outside of their first blocks.
+/// Objects whose further blocks and lists are all known.
 fn movable(writing: &Writing) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
     writing.stored.objects.iter().filter(|(key, stored)| match key {
         ObjectKey::Group(id) => writing.stored.links.contains_key(id) && !stored.has_symbols,
@@ -117,7 +115,7 @@ fn movable(writing: &Writing) -> impl Iterator<Item = (&ObjectKey, &StoredObject
     })
 }
 
-/// Objects whose lists and further blocks are the last of the file, and have room before.
+/// Finds objects whose lists and further blocks are at the end of the file, and have room before it.
 fn find(writing: &Writing) -> Vec<ObjectKey> {
     let mut by_end = BTreeMap::new();
     for (key, stored) in movable(writing) {
@@ -145,8 +143,7 @@ fn find(writing: &Writing) -> Vec<ObjectKey> {
     found
 }
 
-/// Takes room for what an object has outside of its first block, where all of it comes to lie before
-/// `end`.
+/// Takes room for the lists and further blocks of an object, if all of them come to lie before `end`.
 fn fits_before(space: &mut Space, stored: &StoredObject, end: u64) -> bool {
     let mut tried = space.clone();
     let mut all = moves(stored);
@@ -158,7 +155,7 @@ fn fits_before(space: &mut Space, stored: &StoredObject, end: u64) -> bool {
     fits
 }
 
-/// What an object has outside of its first block that a commit can put elsewhere.
+/// The lists and further blocks of an object that a commit can move.
 fn moves(stored: &StoredObject) -> impl Iterator<Item = (FileAddr, u64)> {
     let blocks = stored.continuation.iter();
     let blocks = blocks.map(HeaderBlock::extent);

@@ -15,7 +15,8 @@ use crate::write::objects::{AttMessage, Dense, DenseList, Outside, StoredObject}
 use crate::write::{ObjectKey, header};
 
 impl CommitLayout<'_> {
-    /// The attributes of an object and what is said of them.
+    /// Adds the attributes of an object to its messages, or writes them outside of the header, and adds the message about
+    /// them.
     pub(super) fn attributes(
         &mut self,
         atts: &[&AttMessage],
@@ -38,7 +39,7 @@ impl CommitLayout<'_> {
             order_index: None,
         };
         let is_long = |att: &&AttMessage| att.body.len() > usize::from(u16::MAX);
-        // Those of a header of version 1 are always within.
+        // A header of version 1 has all attributes itself.
         let is_old = stored.style.version == 1;
         let fit = atts.len() <= usize::from(header::PHASE_CHANGE.0) && !atts.iter().any(is_long);
         if is_old || fit {
@@ -77,8 +78,7 @@ impl CommitLayout<'_> {
         Ok(())
     }
 
-    /// What changed of the attributes that are outside of the header and stay there, and what is said
-    /// of them.
+    /// Writes changes of attributes that are outside of the header and stay there, and adds the message about them.
     pub(super) fn changed_attributes(
         &mut self,
         key: ObjectKey,
@@ -92,7 +92,7 @@ impl CommitLayout<'_> {
         let (before, list) = before.ok_or(missing)?;
         let mut info = *list.atts.info();
         if let Some(dense) = dense {
-            // What netCDF does not show is not among what changed.
+            // The list of changes does not have attributes that netCDF does not show.
             let known =
                 self.writing.stored.objects.get(&key).map_or(&[][..], |known| &known.hidden);
             let is_new = |att: &&AttMessage| !known.contains(att);
@@ -124,7 +124,7 @@ impl CommitLayout<'_> {
     }
 }
 
-/// Attributes outside of a header that were laid out.
+/// A list of attributes outside of a header, as this commit lays it out.
 fn attribute_list(hash: Option<u64>, atts: DenseAttributes) -> Dense {
     let what = Outside::Attributes(*atts.info());
     let list = Some(DenseList { stamp: AttListStamp::new(), atts: Arc::new(atts) });

@@ -13,11 +13,12 @@ use crate::write::links::LinkEntry;
 use crate::write::objects::{Dense, Outside, StoredObject};
 use crate::write::{ObjectKey, header};
 
-/// A symbol table before it is known where it is.
+/// Stands for a symbol table whose place is not known yet.
 const NO_SYMBOLS: SymbolTableMessage = SymbolTableMessage { btree: FileAddr(0), heap: FileAddr(0) };
 
 impl CommitLayout<'_> {
-    /// The links of a group and what is said of them.
+    /// Adds the links of a group to its messages, or writes them outside of the header, and adds the message about
+    /// them.
     pub(super) fn links(
         &mut self,
         id: GroupId,
@@ -98,7 +99,7 @@ impl CommitLayout<'_> {
         Ok(Dense { hash, what, extents, list: None })
     }
 
-    /// What the header of a group says of its links.
+    /// The message of a header about links or attributes outside of it.
     fn link_message(&self, what: &Outside) -> HdfResult<NewMessage> {
         match what {
             Outside::Symbols(table) => header::symbol_table(table, self.sizes),
@@ -107,7 +108,7 @@ impl CommitLayout<'_> {
         }
     }
 
-    /// What a name stands for.
+    /// The target of a link.
     fn target(&self, entry: &LinkEntry) -> LinkTarget {
         let places = &self.places.0;
         let now = entry.key.and_then(|key| {
@@ -117,14 +118,13 @@ impl CommitLayout<'_> {
         match (&entry.target, now) {
             (None | Some(LinkTarget::Hard(_)), Some(addr)) => LinkTarget::Hard(addr),
             (Some(target), _) => target.clone(),
-            // While places are looked for, only lengths count.
+            // Before places are known, only the length of the link counts.
             (None, None) => LinkTarget::Hard(FileAddr(0)),
         }
     }
 
-    /// Where a group's symbol table is may be said elsewhere, too: that of the root group by the
-    /// superblock, which goes on to do so; that of another one by its entry in the group above, which
-    /// then says nothing of it.
+    /// Updates the other places that may name a group's symbol table: the superblock names that of the root group, and
+    /// goes on to do so; the entry of a group in the one above may name its table, and then does not any more.
     pub(super) fn symbols_elsewhere(
         &mut self,
         id: GroupId,
@@ -148,7 +148,8 @@ impl CommitLayout<'_> {
         Ok(())
     }
 
-    /// What makes the entry of a group in the one above say nothing of its symbol table.
+    /// The bytes that remove the symbol table of a group from its entry in the group above; `None` where that does not
+    /// name it.
     fn entry_above(&self, above: GroupId, name: &[u8]) -> HdfResult<Option<(FileAddr, Vec<u8>)>> {
         let above = self.model.group(above).map(|group| group.at);
         let Some(at) = above.filter(|at| *at != ObjectAt::NOWHERE) else { return Ok(None) };

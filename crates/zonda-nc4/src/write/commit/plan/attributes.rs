@@ -8,7 +8,7 @@ use crate::write::att_list::ChangedAtts;
 use crate::write::objects::AttMessage;
 use crate::write::{EditedAtts, ObjectKey, element, header};
 
-/// Attributes that netCDF does not show which an object can get.
+/// Most attributes that netCDF does not show which a commit can give an object.
 const MARKS: usize = 8;
 
 /// The attributes of an object that is written.
@@ -16,11 +16,11 @@ const MARKS: usize = 8;
 pub(in crate::write::commit) enum PlannedAtts {
     /// All of them.
     All(Vec<AttMessage>),
-    /// What changed of those that the file has outside of the header.
+    /// Changes of those that the file has outside of the header.
     Changed(ChangedMessages),
 }
 
-/// What changed of attributes: see [`ChangedAtts`].
+/// Changes of attributes, as messages: see [`ChangedAtts`].
 #[derive(Debug, Default)]
 pub(in crate::write::commit) struct ChangedMessages {
     pub(in crate::write::commit) gone: Vec<Box<[u8]>>,
@@ -28,7 +28,7 @@ pub(in crate::write::commit) struct ChangedMessages {
 }
 
 impl Planner<'_> {
-    /// Attributes that are shown, or that netCDF has no type for.
+    /// The attributes that a commit writes, without those that netCDF keeps for itself.
     pub(super) fn attributes(&mut self, key: ObjectKey) -> Result<PlannedAtts> {
         let details = match key {
             ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.details.get()),
@@ -72,8 +72,8 @@ impl Planner<'_> {
         Ok(PlannedAtts::All(out))
     }
 
-    /// What changed of the attributes of an object that has them outside of its header, where that is
-    /// known and they stay there. Many changes are better laid out with all the rest.
+    /// Changes of the attributes of an object that has them outside of its header; `None` where all of them have to be
+    /// written: if the changes are not known, or the attributes come into the header, or more than a quarter changed.
     fn changed_attributes(
         &mut self,
         key: ObjectKey,
@@ -92,7 +92,7 @@ impl Planner<'_> {
             None => (n_before.saturating_sub(n_hidden), Some(0)),
         };
         let Some(n_changed) = n_changed.filter(|n| *n <= n_before / 4) else { return Ok(None) };
-        // What netCDF does not show may change, too.
+        // Attributes that netCDF does not show may change, too.
         let can_take =
             before.atts.can_take(n_changed.saturating_add(n_hidden).saturating_add(MARKS));
         if n_left <= usize::from(header::PHASE_CHANGE.0) || !can_take {
@@ -114,7 +114,7 @@ impl Planner<'_> {
         Ok(Some(out))
     }
 
-    /// Counts what a list has no more of committed types.
+    /// Counts the committed types of attributes that were removed from a list.
     fn count_released(&mut self, list: &EditedAtts) {
         for addr in list.released() {
             let count = self.released.entry(*addr).or_default();

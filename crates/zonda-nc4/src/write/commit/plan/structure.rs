@@ -19,7 +19,7 @@ use crate::write::ObjectKey;
 use crate::write::links::{LinkEntry, name, wanted};
 use crate::write::scales::{Apart, Scales};
 
-/// Why an object that is two variables is not changed by both.
+/// Why changes of one object by two of its names are refused.
 const TWO_NAMES: &str =
     "it has two names (links) and was changed by both; change it by one of them only";
 
@@ -37,8 +37,8 @@ impl Planner<'_> {
         let before = &self.writing.stored.scales;
         let mut scales = Scales::of(model, attach, &self.writing.stored.apart);
         if scales.of_dim != before.of_dim && !self.writing.stored.apart.dims.is_empty() {
-            // Dimensions that no object stands for have names and ids that follow from those that
-            // others have. They get objects, to keep them.
+            // Names and ids of dimensions without scales follow from those of other dimensions. They get scales, to
+            // keep their names and ids.
             let apart = Apart { dims: Default::default(), ..self.writing.stored.apart.clone() };
             scales = Scales::of(model, attach, &apart);
         }
@@ -53,7 +53,7 @@ impl Planner<'_> {
         for group in groups {
             self.find_names(group)?;
         }
-        // Placeholders that are no more, and dimensions that are variables.
+        // Leaves out dimensions that have no placeholder any more, or are variables.
         let scales = self.new_scales.as_ref().unwrap_or(&self.writing.stored.scales);
         self.keys.retain(|key| match key {
             ObjectKey::Scale(_) => scales.dim_of.contains_key(key),
@@ -62,7 +62,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Finds out which names of a group change.
+    /// Finds out which links of a group change.
     fn find_names(&mut self, group: GroupId) -> Result<()> {
         self.load_links(group)?;
         let before = self.writing.stored.links.get(&group).map_or(&[][..], |links| links);
@@ -90,8 +90,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Finds scales that do not say the id of their dimension, which then follows from their order:
-    /// it does no more when scales come and go.
+    /// Finds scales without the attribute with the id of their dimension. Their ids followed from the order of scales,
+    /// which changes when scales come and go, so they get the attribute.
     fn find_unsaid_ids(&mut self) -> Result<()> {
         let scales: Vec<_> = self.scales().of_dim.values().copied().collect();
         for key in scales {
@@ -102,12 +102,12 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Finds headers that have to go elsewhere: those of variables that become scales or are none any
-    /// more. These change with the names of their group, in which a placeholder goes or comes.
+    /// Finds headers that have to move: those of variables that become scales, or are scales no longer. They have to
+    /// change together with the links of their group, where a placeholder comes or goes.
     ///
-    /// What refers to them changes, too. Variables come to refer to a new scale before the group
-    /// does, which readers do not mind: the dimensions that a variable has it says by their ids.
-    /// Where something may refer to them that is not known, they stay, and a journal is needed.
+    /// Objects that refer to them change, too. Variables refer to a new scale before the group does; readers do
+    /// not mind, because a variable names its dimensions by ids. If unknown objects may refer to such headers, these
+    /// stay where they are, and the commit needs a journal.
     pub(super) fn find_moves(&mut self) -> Result<()> {
         let mut waiting: Vec<_> = self.keys.iter().copied().collect();
         let mut changed = BTreeMap::new();
@@ -137,7 +137,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// What refers to an object by its place, the names in its group included.
+    /// The objects that refer to an object by its address; its group is one of them.
     fn referrers(&mut self, key: ObjectKey) -> Result<Vec<ObjectKey>> {
         let mut referrers = Vec::new();
         let group = match key {
@@ -158,7 +158,7 @@ impl Planner<'_> {
         Ok(referrers)
     }
 
-    /// Reads the names in a group as the file has them.
+    /// Reads the links of a group as the file has them.
     fn load_links(&mut self, group: GroupId) -> Result<()> {
         if !self.writing.stored.links.contains_key(&group) {
             let links = match self.place(ObjectKey::Group(group)) {
@@ -184,11 +184,11 @@ impl Planner<'_> {
         let entry = |link: zonda_hdf5::message::Link| {
             let addr = match &link.target {
                 LinkTarget::Hard(addr) => Some(ObjectAt { file: 0, addr: *addr }),
-                // One that leads to nothing that can be read stays as it is.
+                // A link that leads nowhere, or to what cannot be read, stays as it is.
                 target => self.files.follow(at, target).unwrap_or(None),
             };
             let at = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)));
-            // An object may have several names, and is as many variables.
+            // An object may have several names; the model then has a variable for each.
             let is_named = |key: &&ObjectKey| *name(self.model, **key) == *link.name;
             let key = at.and_then(|keys| keys.iter().find(is_named).or(keys.first())).copied();
             let key = key.or_else(|| types.get(&*link.name).copied());
@@ -197,7 +197,7 @@ impl Planner<'_> {
         Ok(links.into_iter().map(entry).collect())
     }
 
-    /// The objects that a group has in the model, by where they are.
+    /// The objects that a group has in the model, by their addresses.
     fn keys_by_place(&self, id: GroupId) -> BTreeMap<(FileAddr, u16), Vec<ObjectKey>> {
         let mut keys: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let Some(group) = self.model.group(id) else { return keys };
@@ -212,7 +212,7 @@ impl Planner<'_> {
         keys
     }
 
-    /// The types of a group, of which the model does not say where they are.
+    /// The types of a group by their names: the model does not have their addresses.
     fn types_by_name(&self, id: GroupId) -> BTreeMap<&[u8], ObjectKey> {
         let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
         let named =
