@@ -33,9 +33,9 @@ static void both(int nc, int v, int beyond) {
     int id;
     size_t len;
     char text[8];
-    SAYS(nc_put_vara_float(nc, v, (size_t[]){0, 5}, (size_t[]){1, 6}, values), NC_EEDGE, "said.nc", "v", "start 5 + count 6", "dimension 1 of length 10");
-    SAYS(nc_put_vara_float(nc, v, (size_t[]){0, 11}, (size_t[]){1, 1}, values), NC_EINVALCOORDS, "said.nc", "v", "start 11", "dimension 1 of length 10");
-    SAYS(nc_put_vars_float(nc, v, (size_t[]){0, 0}, (size_t[]){1, 2}, (ptrdiff_t[]){1, -1}, values), NC_ESTRIDE, "said.nc", "v", "stride -1 in dimension 1");
+    SAYS(nc_put_vara_float(nc, v, (size_t[]){0, 5}, (size_t[]){1, 6}, values), NC_EEDGE, "said.nc", "v", "start 5 + count 6 is beyond the end of dimension 1 of length 10");
+    SAYS(nc_put_vara_float(nc, v, (size_t[]){0, 11}, (size_t[]){1, 1}, values), NC_EINVALCOORDS, "said.nc", "v", "start 11 is outside dimension 1 of length 10");
+    SAYS(nc_put_vars_float(nc, v, (size_t[]){0, 0}, (size_t[]){1, 2}, (ptrdiff_t[]){1, -1}, values), NC_ESTRIDE, "said.nc", "v", "stride -1 in dimension 1 is out of range");
     SAYS(nc_get_var1_float(nc, v, (size_t[]){7, 0}, &(float){0}), beyond, "said.nc", "v", "start 7", "dimension 0 of length 1");
     SAYS(nc_get_var_float(nc, 42, NULL), NC_ENOTVAR, "said.nc", "no variable 42");
     SAYS(nc_put_vara_double(nc, v, (size_t[]){0, 0}, (size_t[]){1, 4}, large), NC_ERANGE, "said.nc", "2 values do not fit");

@@ -176,7 +176,7 @@ pub enum ClassicError {
     #[error("{0}: text and numbers do not convert into each other")]
     TextNumberMix(String),
     /// A start index outside a dimension.
-    #[error("variable {variable}: start {start} in dimension {axis} of length {len}")]
+    #[error("variable {variable}: start {start} is outside dimension {axis} of length {len}")]
     InvalidCoords {
         /// Name of the variable.
         variable: String,
@@ -189,7 +189,8 @@ pub enum ClassicError {
     },
     /// A hyperslab reaching outside a dimension.
     #[error(
-        "variable {variable}: start {start} + count {count} in dimension {axis} of length {len}"
+        "variable {variable}: start {start} + count {count}{} is beyond the end of dimension {axis} of length {len}",
+        if *stride == 1 { String::new() } else { format!(" at stride {stride}") }
     )]
     Edge {
         /// Name of the variable.
@@ -200,11 +201,16 @@ pub enum ClassicError {
         start: usize,
         /// The count.
         count: usize,
+        /// The stride.
+        stride: isize,
         /// The dimension's length.
         len: u64,
     },
     /// A stride that is not positive or too large.
-    #[error("variable {variable}: stride {stride} in dimension {axis}")]
+    #[error(
+        "variable {variable}: stride {stride} in dimension {axis} is out of range: expected 1 to {}",
+        zonda_slab::STRIDE_LIMIT - 1
+    )]
     BadStride {
         /// Name of the variable.
         variable: String,

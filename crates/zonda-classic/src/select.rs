@@ -46,7 +46,8 @@ impl Selected<'_> {
         match why {
             OutOfBounds::AtStart => ClassicError::InvalidCoords { variable, axis, start, len },
             OutOfBounds::AtEnd => {
-                ClassicError::Edge { variable, axis, start, count: of(self.slab.count), len }
+                let (count, stride) = (of(self.slab.count), self.slab.stride_of(axis));
+                ClassicError::Edge { variable, axis, start, count, stride, len }
             }
             OutOfBounds::ByStride => {
                 ClassicError::BadStride { variable, axis, stride: self.slab.stride_of(axis) }

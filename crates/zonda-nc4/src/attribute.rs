@@ -1,8 +1,8 @@
-//! Attributes: which are shown, of which type and length, and their values.
+//! Attributes of an object that is read: which are shown, of which type and length, and their values.
 //!
-//! Text in one piece is `NC_CHAR`, many texts and texts of any length are `NC_STRING`. An attribute of
-//! a type that netCDF has not is left out; one of more than one dimension makes the whole list
-//! unreadable, as in the reference (`NC_EATTMETA`).
+//! One text of fixed length is `NC_CHAR`; several texts, and texts of any length, are `NC_STRING`. An attribute of a
+//! type that netCDF does not have is left out. An attribute of more than one dimension makes the whole list unreadable,
+//! as in the reference (`NC_EATTMETA`).
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,10 +13,10 @@ use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, NcError, shown_name};
 
 use crate::Nc4Error;
-use crate::form::{Form, NC_STRING, Shape};
-use crate::hidden;
+use crate::element_form::{ElementForm, ElementShape, NC_STRING};
+use crate::hidden_atts;
 use crate::model::AttInfo;
-use crate::names::SHORT_LIST;
+use crate::tuning::SHORT_LIST_NAMES;
 use crate::types::Types;
 use crate::write::{EditedAtts, OwnedValues};
 
@@ -25,15 +25,15 @@ use crate::write::{EditedAtts, OwnedValues};
 pub(crate) enum AttList {
     /// Those that are shown, as the file has them.
     Read(ReadAtts),
-    /// All of them, some of which are not in the file yet.
+    /// All of them, to be changed; some may not be in the file yet.
     Edited(Box<EditedAtts>),
 }
 
 /// An attribute's values, and where they are.
 pub(crate) enum AttValue<'a> {
-    /// In the form of the file, with what they mean.
-    Stored(Box<(Attribute, Meaning)>),
-    /// In the form of memory.
+    /// As the file has them, with what they are to netCDF.
+    Stored(Box<(Attribute, AttMeaning)>),
+    /// In memory form.
     Owned(&'a OwnedValues),
 }
 
@@ -54,7 +54,7 @@ impl AttList {
         }
     }
 
-    /// Why some are not shown, of a file that is opened as a damaged one.
+    /// Why some attributes are not shown, in a file that was opened as a damaged one.
     pub(crate) fn faults(&self) -> &[AttFault] {
         match self {
             AttList::Read(list) => &list.faults,
@@ -102,30 +102,30 @@ impl AttList {
 pub(crate) struct ReadAtts {
     file: Arc<File>,
     attributes: Attributes,
-    /// What each of them is.
-    shown: Box<[Shown]>,
+    /// Type and length of each.
+    shown: Box<[ShownAtt]>,
     by_name: OnceLock<HashMap<Box<[u8]>, u32>>,
-    /// Why others are not, of a file that is opened as a damaged one.
+    /// Why others are not shown, in a file that was opened as a damaged one.
     faults: Box<[AttFault]>,
 }
 
 /// An attribute that is shown.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+struct ShownAtt {
     nc_type: i32,
     len: u64,
 }
 
-/// Why a list is not to be had.
+/// Why attributes, or one of them, cannot be read.
 #[derive(Clone, Debug)]
 pub(crate) enum AttFault {
     Hdf(HdfError),
     Refused(NcError),
-    /// There is none of this name.
+    /// There is no attribute of this name.
     None(Box<[u8]>),
     /// The attribute of this name has more dimensions than one.
     Shape(Box<[u8]>),
-    /// The attribute of this name is of a type that netCDF has no words for.
+    /// The attribute of this name has a type that netCDF does not have.
     NoWords(Box<[u8]>),
 }
 
@@ -167,8 +167,8 @@ impl From<HdfError> for AttFault {
 }
 
 /// What an attribute is to netCDF.
-pub(crate) struct Meaning {
-    pub(crate) form: Form,
+pub(crate) struct AttMeaning {
+    pub(crate) form: ElementForm,
     pub(crate) nc_type: i32,
     pub(crate) len: u64,
 }
@@ -191,7 +191,7 @@ impl ReadAtts {
         for index in 0..attributes.len() {
             let mut found = None;
             let name = attributes.name(index);
-            if !hidden::is_reserved(name) {
+            if !hidden_atts::is_reserved(name) {
                 let described = attributes.describe(index, &file).map_err(AttFault::from);
                 let means = |(datatype, space)| meaning(name, &datatype, &space, types);
                 found = match described.and_then(means) {
@@ -199,7 +199,7 @@ impl ReadAtts {
                         faults.push(fault);
                         None
                     }
-                    // As in the reference it is not shown; who copies or checks a file asks for these.
+                    // As in the reference it is not shown. Copies and checks of a file list these faults.
                     Ok(None) => {
                         faults.push(AttFault::NoWords(name.into()));
                         None
@@ -208,9 +208,9 @@ impl ReadAtts {
                 };
             }
             is_shown.push(found.is_some());
-            shown.extend(found.map(|Meaning { nc_type, len, .. }| Shown { nc_type, len }));
+            shown.extend(found.map(|AttMeaning { nc_type, len, .. }| ShownAtt { nc_type, len }));
         }
-        // The others are never asked for.
+        // Those that are not shown are never asked for.
         attributes.retain(|index| is_shown.get(index).copied().unwrap_or(false));
         let (shown, by_name) = (shown.into_boxed_slice(), OnceLock::new());
         Ok(ReadAtts { file, attributes, shown, by_name, faults: faults.into() })
@@ -221,7 +221,7 @@ impl ReadAtts {
     }
 
     fn find(&self, name: &[u8]) -> Option<usize> {
-        if self.shown.len() <= SHORT_LIST {
+        if self.shown.len() <= SHORT_LIST_NAMES {
             return (0..self.shown.len()).find(|&number| self.name(number) == name);
         }
         let map = self.by_name.get_or_init(|| {
@@ -257,14 +257,14 @@ pub(crate) fn stored_value(
     Ok(AttValue::Stored(Box::new((attribute, meaning))))
 }
 
-/// What an attribute is to netCDF; `None` for a type that it has not.
+/// What an attribute is to netCDF; `None` for a type that netCDF does not have.
 pub(crate) fn meaning(
     name: &[u8],
     datatype: &Datatype,
     space: &Dataspace,
     types: &Types,
-) -> Result<Option<Meaning>, AttFault> {
-    let Some(mut form) = Form::of(datatype) else {
+) -> Result<Option<AttMeaning>, AttFault> {
+    let Some(mut form) = ElementForm::of(datatype) else {
         return Ok(None);
     };
     let rank = space.dims.len();
@@ -274,9 +274,9 @@ pub(crate) fn meaning(
         return Ok(None);
     };
     let (nc_type, len) = match (&form.shape, space.kind) {
-        (Shape::FixedText(..), SpaceKind::Null) => (char_type, 0),
-        (Shape::FixedText(..), SpaceKind::Scalar) => (char_type, form.file_size as u64),
-        (Shape::FixedText(..), SpaceKind::Simple) => (NC_STRING, n_elems),
+        (ElementShape::FixedText(..), SpaceKind::Null) => (char_type, 0),
+        (ElementShape::FixedText(..), SpaceKind::Scalar) => (char_type, form.file_size as u64),
+        (ElementShape::FixedText(..), SpaceKind::Simple) => (NC_STRING, n_elems),
         (_, SpaceKind::Null) => (member_type, 0),
         (_, SpaceKind::Simple) if rank > 1 && member_type != NC_STRING => {
             return Err(AttFault::Shape(name.into()));
@@ -284,5 +284,5 @@ pub(crate) fn meaning(
         _ => (member_type, n_elems),
     };
     form.show(types.shown_fields(member_type));
-    Ok(Some(Meaning { form, nc_type, len }))
+    Ok(Some(AttMeaning { form, nc_type, len }))
 }

@@ -5,24 +5,24 @@
 use zonda_convert::{Decoder, RangeRule};
 use zonda_hdf5::message::{ByteOrder, FixedPoint, FloatingPoint, Normalisation};
 
-use crate::form::{Form, Shape};
+use crate::element_form::{ElementForm, ElementShape};
 
 /// Makes one number in memory of one in the file; `None` where `src` or `dst` has another length
 /// than `form` says, or where it is no number.
-pub(crate) fn convert(form: &Form, src: &[u8], dst: &mut [u8]) -> Option<()> {
+pub(crate) fn convert(form: &ElementForm, src: &[u8], dst: &mut [u8]) -> Option<()> {
     if src.len() != form.file_size || dst.len() != form.size {
         return None;
     }
     match &form.shape {
-        Shape::Number(ext, order) => {
+        ElementShape::Number(ext, order) => {
             let decoder = Decoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict).ok()?;
             let _all_fit = decoder.decode(src, dst);
         }
-        Shape::Integer(bits) | Shape::Bits(bits) => {
-            let signed = bits.signed && matches!(form.shape, Shape::Integer(_));
+        ElementShape::Integer(bits) | ElementShape::Bits(bits) => {
+            let signed = bits.signed && matches!(form.shape, ElementShape::Integer(_));
             store_integer(integer(*bits, signed, src), dst);
         }
-        Shape::Float(bits) => {
+        ElementShape::Float(bits) => {
             let value = float(*bits, src);
             match dst.len() {
                 #[expect(clippy::cast_possible_truncation, reason = "rounded, as asked for")]

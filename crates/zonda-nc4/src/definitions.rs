@@ -5,9 +5,9 @@ use zonda_format::{
 };
 use zonda_model::{DimId, ExtType, NcError, VarId, sought_name};
 
+use crate::element_form::NC_STRING;
 use crate::fault::refuse_if;
 use crate::file::Nc4File;
-use crate::form::NC_STRING;
 use crate::model::{Dim, Group, GroupId, Model, TypeEntry, UserType, Var};
 use crate::{Nc4Error, VarRef};
 

@@ -11,27 +11,27 @@ use zonda_model::{ExtType, default_fill};
 
 use crate::attribute::{AttFault, AttList};
 use crate::bits;
-use crate::data::Data;
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
-use crate::form::Form;
 use crate::model::{Endianness, StorageKind, VarInfo};
 use crate::types::Types;
+use crate::var_data::VarData;
 use crate::write::EditedAtts;
 
-/// An object with what was asked of it. Its header is read again for its data, and not kept: its
-/// list of messages is as large as all the rest.
+/// What was decoded of an object so far. Its header is read again when its data are opened, and not kept:
+/// the list of messages takes as much memory as all the rest.
 #[derive(Debug)]
 pub(crate) struct Details {
     pub(crate) at: ObjectAt,
     pub(crate) file: Arc<File>,
     /// Its attributes.
     pub(crate) atts: Result<AttList, AttFault>,
-    /// How a dataset is stored; `None` for what is none.
+    /// How a dataset is stored; `None` for an object that is no dataset.
     info: HdfResult<Option<Arc<VarInfo>>>,
-    /// Chunk cache as it was set.
+    /// Chunk cache as a program set it: bytes, slots, preemption.
     pub(crate) cache: Mutex<Option<(usize, usize, f32)>>,
-    pub(crate) data: OnceLock<Arc<Data>>,
+    pub(crate) data: OnceLock<Arc<VarData>>,
 }
 
 /// The number of the shuffle filter.
@@ -59,7 +59,7 @@ impl Details {
         })
     }
 
-    /// Those of an object that is not in the file yet.
+    /// The details of an object that is not in the file yet.
     pub(crate) fn made(file: Arc<File>) -> Details {
         let atts = Ok(AttList::Edited(Box::new(EditedAtts::new(Arc::clone(&file)))));
         let (at, cache, data) =
@@ -67,13 +67,13 @@ impl Details {
         Details { at, file, atts, info: Ok(None), cache, data }
     }
 
-    /// A variable that is being written is now stored so; what was made of it before is not so.
+    /// Sets how a variable that is being written is stored, and drops what was opened of its data before.
     pub(crate) fn set_info(&mut self, info: VarInfo) {
         self.info = Ok(Some(Arc::new(info)));
         self.data.take();
     }
 
-    /// The same for another who looks at it while this one may be changed.
+    /// A copy for a view, which stays as it is while these details are changed.
     pub(crate) fn copy(&self) -> Details {
         let cache = *self.cache.lock();
         Details {
@@ -86,7 +86,7 @@ impl Details {
         }
     }
 
-    /// The object itself.
+    /// The object, whose header is read again.
     pub(crate) fn object(&self) -> HdfResult<Object> {
         self.file.object(self.at.addr)
     }
@@ -113,7 +113,7 @@ fn info(file: &File, object: &Object) -> HdfResult<VarInfo> {
         DataLayout::Virtual { .. } => StorageKind::Virtual,
     };
     let filters = reported(&object.filters(file)?);
-    let form = Form::of(&object.datatype(file)?);
+    let form = ElementForm::of(&object.datatype(file)?);
     let value = user_fill(file, object)?;
     let no_fill = value.is_none();
     let (mut endianness, mut fill_value) = (Endianness::Native, Vec::new());
@@ -138,7 +138,7 @@ pub(crate) fn user_fill(file: &File, object: &Object) -> HdfResult<Option<Box<[u
 }
 
 /// The fill value of an atomic type in memory form.
-pub(crate) fn native_fill(form: &Form, ext: ExtType, user: Option<&[u8]>) -> Vec<u8> {
+pub(crate) fn native_fill(form: &ElementForm, ext: ExtType, user: Option<&[u8]>) -> Vec<u8> {
     let mut out = vec![0; form.size];
     let from_file = user.filter(|value| {
         if ext == ExtType::Char {

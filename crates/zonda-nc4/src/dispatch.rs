@@ -15,9 +15,9 @@ use crate::Nc4Error;
 use crate::fault::Fault;
 use crate::file::Nc4File;
 use crate::file_atts::NUMBER_OF_SPECIAL;
-use crate::get::{axes, bytes_of, check_conversion, element_bytes, mixed, short};
-use crate::place::{NoPlace, Target};
+use crate::get::{axes, beyond_error, bytes_of, check_conversion, element_bytes, mixed};
 use crate::select;
+use crate::value_target::{NoVlens, ValueTarget};
 use crate::write::{View, Writing, committed_name};
 
 impl Dispatch for Nc4File {
@@ -41,7 +41,7 @@ impl Dispatch for Nc4File {
         self.writing.as_ref().is_some_and(|writing| writing.mode.is_defining)
     }
 
-    /// Rank of a variable; 0 where there is none, which a check says.
+    /// Rank of a variable; 0 where there is no such variable, which the check of the call refuses.
     #[inline]
     fn rank(&self, VarRef { group, var }: VarRef) -> usize {
         let known = self.model.get().or_else(|| self.model().ok());
@@ -70,21 +70,21 @@ impl Dispatch for Nc4File {
         if self.writing.as_deref().is_some_and(defines) {
             return Err(refused(NcError::InDefine).into());
         }
-        let found = self.found(of.var, model, var).map_err(fail)?;
+        let found = self.located_data(of.var, model, var).map_err(fail)?;
         let data = found.data();
         if let Some(spec) = &data.missing {
             return Err(fail(Fault::missing(spec)).into());
         }
         let axes = axes(model, var);
         if let Err(misfit) = select::check(&axes, &slab) {
-            return Err(short(model, group, var, (&axes, &slab), misfit).into());
+            return Err(beyond_error(model, group, var, (&axes, &slab), misfit).into());
         }
         let elem = element_bytes(&data.form, mem).ok_or_else(|| refused(NcError::BadType))?;
         let count = slab.count.get(..var.dims.len());
         let n_elems = count.and_then(|count| Hyperslab { count, ..slab }.n_elems());
         let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
         let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
-        // The reference's own fill value is laid where the file knows of none.
+        // Where the file has no fill value, elements beyond the variable are the reference's default.
         let is_cut = data.user_fill.is_none() && !select::exist(&axes, &slab);
         get.note(n_bytes, n_elems, mem, [elem as u64, u64::from(is_cut)]);
         Ok(())
@@ -97,8 +97,8 @@ impl Dispatch for Nc4File {
     /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
     /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
-        let mut none = NoPlace::default();
-        let target = Target::of(get.of().mem, room.place, &mut none);
+        let mut none = NoVlens::default();
+        let target = ValueTarget::of(get.of().mem, room.place, &mut none);
         let got = self.get_checked(get, target, room.bytes);
         Ok(if none.is_asked { Err(none.refused(self.path_of(get.of().var))) } else { got }?)
     }
@@ -144,14 +144,15 @@ impl Dispatch for Nc4File {
     /// sequences where there is no place for them. Values that do not fit are counted.
     fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
         let att = get.of();
-        let mut none = NoPlace::default();
-        let target = Target::of(att.mem, room.place, &mut none);
+        let mut none = NoVlens::default();
+        let target = ValueTarget::of(att.mem, room.place, &mut none);
         let got = self.att_values(get, target, room.bytes);
         Ok(if none.is_asked { Err(none.refused(self.path(att.owner))) } else { got }?)
     }
 
-    /// Whether a get can be made by who shares the file. As in the reference, one that ends define mode outside of the
-    /// classic model is refused first where it mixes text and numbers; then who has the file alone ends it ([`DispatchWrite::end_definitions`]).
+    /// Whether a get can be made while others share the file. It cannot where it has to end define mode, outside of the
+    /// classic model: that needs the file alone ([`DispatchWrite::end_definitions`]). As in the reference, a get that mixes
+    /// text and numbers is refused before it ends define mode.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`.
@@ -188,7 +189,7 @@ impl Dispatch for Nc4File {
         committed_name(self.model.get()?, self.writing.as_ref()?, var)
     }
 
-    /// Commits since the file was opened for writing, those that a put made among them.
+    /// Number of commits since the file was opened for writing; those that a put made count, too.
     fn n_confirmed(&self) -> Option<u64> {
         Some(self.writing.as_ref().map_or(0, |writing| writing.stores.n_confirmed))
     }
@@ -201,8 +202,8 @@ impl Dispatch for Nc4File {
         Some(self)
     }
 
-    /// In a child of a fork, when the file was closed there: gives up what was put, which is the parent's, and what was read.
-    /// A thread that the child has not may have the file itself for ever.
+    /// In a child of a fork, when the file is closed there: drops what was put, which is the parent's, and what was read.
+    /// The file below stays open: a thread that the child does not have may hold it for ever.
     fn leave(&mut self) {
         self.writing = None;
         self.model = OnceLock::new();

@@ -27,31 +27,31 @@ pub enum Nc4Error {
         #[source]
         error: ChunkError,
     },
-    /// Something that is sound, and that the model of netCDF has no words for.
+    /// The file is sound, and has something that the model of netCDF cannot show.
     #[error("{object}: {what}")]
     NoWords {
         /// Path of the variable or group.
         object: String,
-        /// What it is.
+        /// What the file has there.
         what: String,
         /// The code that C sees.
         code: NcError,
     },
-    /// The model of netCDF says no.
+    /// The call is not allowed; the code says why.
     #[error("{object}: {code}")]
     Refused {
-        /// What it was about: a path, or a word on the argument.
+        /// What the call was about: a path, or the name of an argument.
         object: String,
         /// The code that C sees.
         code: NcError,
     },
-    /// The same, in words: the code does not say which argument was meant, or is one that the reference
-    /// gives for many things.
+    /// The call is not allowed, for a reason in words: the code does not say which argument was meant, or is
+    /// one that the reference gives for many causes.
     #[error("{object}: {why}")]
     Explained {
-        /// What it was about, as above.
+        /// What the call was about: a path, or the name of an argument.
         object: String,
-        /// What does not fit what.
+        /// What was expected, and what was found.
         why: String,
         /// The code that C sees.
         code: NcError,
@@ -59,7 +59,7 @@ pub enum Nc4Error {
 }
 
 impl Nc4Error {
-    /// The same about another object.
+    /// This error, with the name of another object.
     pub(crate) fn about(mut self, other: String) -> Nc4Error {
         match &mut self {
             Nc4Error::Hdf { object, .. }
@@ -71,7 +71,7 @@ impl Nc4Error {
         self
     }
 
-    /// What HDF5 says, where that is the cause, if only of what the chunk pipeline says.
+    /// The HDF5 error that is the cause, directly or by way of the chunk pipeline.
     fn hdf(&self) -> Option<&HdfError> {
         match self {
             Nc4Error::Hdf { error, .. } => Some(error),
@@ -106,7 +106,7 @@ impl FormatError for Nc4Error {
             }
             Nc4Error::Chunk { error, .. } => error.answer(),
             Nc4Error::NoWords { .. } => Answer::Unrepresentable,
-            // The reference has this code for much that cannot be done.
+            // The reference gives this code for many calls that it cannot carry out.
             Nc4Error::Refused { code: NcError::HdfErr, .. } => Answer::Request,
             Nc4Error::Refused { code, .. } | Nc4Error::Explained { code, .. } => {
                 Answer::of_code(*code)

@@ -9,29 +9,29 @@ use zonda_storage::StorageError;
 
 use crate::Nc4Error;
 use crate::attribute::AttFault;
-use crate::select::Misfit;
+use crate::select::SelectionMisfit;
 use crate::values::ValueFault;
 
 /// What an operation on an object gives.
 pub(crate) type Outcome<T> = std::result::Result<T, Fault>;
 
-/// What an operation gives that fails for reasons that the code says.
+/// What an operation gives whose error code alone says why it failed.
 pub(crate) type Coded<T> = std::result::Result<T, NcError>;
 
 /// Why an operation on an object failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Of reading or writing HDF5's structures.
+    /// HDF5's structures could not be read or written.
     Hdf(HdfError),
-    /// Of reading or writing elements.
+    /// Elements could not be read or written.
     Chunk(ChunkError),
-    /// Of reading attributes.
+    /// Attributes could not be read.
     Att(AttFault),
-    /// The model of netCDF says no.
+    /// The call is not allowed; the code says why.
     Refused(NcError),
-    /// The same, in words.
+    /// The call is not allowed, for a reason in words.
     Explained(NcError, String),
-    /// Another program made the object in a way that cannot be changed here: why.
+    /// Another program wrote the object in a way that Zonda cannot change; the text says which.
     Unwritable(&'static str),
 }
 
@@ -42,20 +42,20 @@ pub(crate) fn refuse_if(condition: bool, code: NcError) -> Coded<()> {
 }
 
 impl Fault {
-    /// A filter that is not to be had.
+    /// The error about a filter that is not available.
     pub(crate) fn missing(error: &zonda_chunk::FilterError) -> Fault {
         let error = error.clone();
         Fault::Chunk(ChunkError::Filter { chunk: Vec::new(), at: 0, error })
     }
 
-    /// Memory of another length than a check said.
+    /// The error about memory that has another length than the check of the call said.
     #[cold]
     pub(crate) fn wrong_length() -> Fault {
         let why = "the memory given is not as long as its element count says";
         Fault::because(NcError::Inval, why)
     }
 
-    /// A refusal in words.
+    /// A refusal with a reason in words.
     pub(crate) fn because(code: NcError, why: impl Into<String>) -> Fault {
         Fault::Explained(code, why.into())
     }
@@ -86,7 +86,7 @@ impl From<HdfError> for Fault {
 impl From<ChunkError> for Fault {
     fn from(error: ChunkError) -> Fault {
         match error {
-            // What was said when the bytes were looked for.
+            // The error that finding the bytes gave.
             ChunkError::Source(error) => match error.downcast_ref::<HdfError>() {
                 Some(error) => Fault::Hdf(error.clone()),
                 None => Fault::Chunk(ChunkError::Source(error)),
@@ -117,8 +117,8 @@ impl From<ValueFault> for Fault {
     }
 }
 
-impl From<Misfit> for Fault {
-    fn from(misfit: Misfit) -> Fault {
+impl From<SelectionMisfit> for Fault {
+    fn from(misfit: SelectionMisfit) -> Fault {
         Fault::Explained(misfit.code, misfit.to_string())
     }
 }

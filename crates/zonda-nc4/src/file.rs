@@ -15,7 +15,7 @@ use crate::details::Details;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
 use crate::model::{Gap, GroupId, Model, SkipReason, Skipped, Var};
-use crate::refresh::{Patience, Read, may_be_torn};
+use crate::refresh::{ReadState, TornReadRetry, may_be_torn};
 use crate::types::Types;
 use crate::walk::Walk;
 use crate::write::Writing;
@@ -27,12 +27,12 @@ pub type FindFilter = dyn Fn(&FilterSpec) -> FilterLookup + Send + Sync;
 /// What becomes of a file that is damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damaged {
-    /// It cannot be opened where that is not to be read which everything else hangs on.
+    /// It is refused if the structures cannot be read that lead to all others.
     #[default]
     Refuse,
-    /// What can be read of it is shown, and [`Nc4File::faults`] tells of the rest.
+    /// What can be read of it is shown; [`Nc4File::faults`] lists what was skipped.
     Skip,
-    /// The same, and where groups are damaged, objects are looked for in the whole file.
+    /// As `Skip`; where groups are damaged, objects are also looked for in all bytes of the file.
     Search,
 }
 
@@ -46,19 +46,20 @@ pub struct Nc4OpenOptions {
     pub find_filter: Option<Arc<FindFilter>>,
     /// Chunk cache that variables report until it is set: bytes, slots, preemption.
     pub chunk_cache: (usize, usize, f32),
-    /// What is written and has at least so many bytes begins at a multiple of the other number.
+    /// Threshold and alignment, in bytes: what is written and has at least as many bytes as the first number
+    /// begins at a multiple of the second.
     pub alignment: Option<(u64, u64)>,
-    /// Where a journal can stand; `None` for a file in memory.
+    /// Makes the journal beside the file; `None` for a file in memory.
     pub sidecars: Option<Arc<dyn Sidecars>>,
-    /// The file beside which chunks may wait for which there is no memory; `None` for a file in memory.
+    /// The path beside which chunks are spilled where memory is short; `None` for a file in memory.
     pub spills_beside: Option<PathBuf>,
-    /// Told what definitions lack, by the call that reads them first.
+    /// Called with the gaps of the definitions, by the call that reads these first.
     pub on_gaps: Option<Arc<OnGaps>>,
     /// What becomes of a damaged file. One that is opened for writing is refused.
     pub damaged: Damaged,
 }
 
-/// Told what definitions lack.
+/// A function that is called with the gaps of the definitions.
 pub type OnGaps = dyn Fn(&[Gap]) + Send + Sync;
 
 impl Default for Nc4OpenOptions {
@@ -78,7 +79,7 @@ impl Default for Nc4OpenOptions {
 }
 
 impl Nc4OpenOptions {
-    pub(crate) fn tell(&self, gaps: &[Gap]) {
+    pub(crate) fn report_gaps(&self, gaps: &[Gap]) {
         if let Some(tell) = self.on_gaps.as_ref().filter(|_| !gaps.is_empty()) {
             tell(gaps);
         }
@@ -105,19 +106,19 @@ pub struct Nc4File {
     pub(crate) files: Files,
     pub(crate) how: Nc4OpenOptions,
     pub(crate) model: OnceLock<Model>,
-    /// One walk at a time; readers of a finished model do not come here.
+    /// Lets one thread walk at a time. Who finds the model finished does not take it.
     pub(crate) walking: Mutex<()>,
-    /// Where the file is open for writing.
+    /// What only a writer needs; `None` in a file that is open for reading.
     pub(crate) writing: Option<Box<Writing>>,
-    /// What was read.
-    pub(crate) read: Read,
-    /// Text of `_NCProperties` for a view of a new file, where no commit has it yet.
+    /// The state of the file that was read, to tell whether that is stale.
+    pub(crate) read: ReadState,
+    /// In a view of a new file: the text of `_NCProperties`, which no commit has written yet.
     pub(crate) properties: Option<Vec<u8>>,
 }
 
 impl Nc4File {
-    /// Opens a file for reading: as [`Nc4File::open`], where no other user's journal says that the file
-    /// may be torn.
+    /// Opens a file for reading, as [`Nc4File::open`]. Refuses one beside which another user's journal says
+    /// that a commit is not complete.
     ///
     /// # Errors
     /// As [`Nc4File::open`]; that of a journal that is refused.
@@ -139,8 +140,8 @@ impl Nc4File {
     /// `NC_ENOTNC` for what is not HDF5, `NC_EHDFERR` for a damaged superblock or root group.
     pub fn open(storage: Arc<dyn Storage>, name: &Path, how: Nc4OpenOptions) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
-        let mut read = Read::now(&*storage);
-        let mut patience = Patience::with(&*storage, &read);
+        let mut read = ReadState::now(&*storage);
+        let mut patience = TornReadRetry::with(&*storage, &read);
         let file = loop {
             if how.damaged != Damaged::Refuse {
                 break File::open_damaged(Arc::clone(&storage)).map_err(fail)?;
@@ -149,12 +150,12 @@ impl Nc4File {
             match file.and_then(|file| file.object(file.root()).map(|_| file)) {
                 Ok(file) => break file,
                 Err(error) if may_be_torn(&error) && patience.is_left() => {
-                    read = Read::now(&*storage);
+                    read = ReadState::now(&*storage);
                 }
                 Err(error) => return Err(fail(error)),
             }
         };
-        let file = file.with_unfilter(crate::data::unfilter(how.find_filter.clone()));
+        let file = file.with_unfilter(crate::var_data::unfilter(how.find_filter.clone()));
         let file = Arc::new(file);
         let files = Files::new(file, how.path.clone());
         let (model, walking) = (OnceLock::new(), Mutex::ranked(Rank::Walk, ()));
@@ -175,29 +176,29 @@ impl Nc4File {
         if let Some(model) = self.model.get() {
             return Ok(model);
         }
-        let mut patience = Patience::with(&**self.hdf5().storage(), &self.read);
+        let mut patience = TornReadRetry::with(&**self.hdf5().storage(), &self.read);
         let model = loop {
             match Walk::run(&self.files, self.how.damaged) {
                 Ok(model) if model.is_whole() || !patience.is_left() => break model,
                 Err(failure) if !may_be_torn(&failure.error) || !patience.is_left() => {
                     return Err(hdf(failure.path, failure.error));
                 }
-                // Another program may be writing it just now.
+                // Another program may be writing the file at this moment.
                 Ok(_) | Err(_) => {}
             }
         };
         let model = self.model.get_or_init(|| model);
-        self.how.tell(&model.gaps);
+        self.how.report_gaps(&model.gaps);
         Ok(model)
     }
 
-    /// Reads, and reads again what another program may be writing just now.
+    /// Reads; and reads again where the error may come from another program that writes at this moment.
     fn patiently<T, E>(
         &self,
         read: impl Fn() -> std::result::Result<T, E>,
         may_be_torn: impl Fn(&E) -> bool,
     ) -> std::result::Result<T, E> {
-        let mut patience = Patience::with(&**self.hdf5().storage(), &self.read);
+        let mut patience = TornReadRetry::with(&**self.hdf5().storage(), &self.read);
         loop {
             match read() {
                 Err(error)
@@ -213,9 +214,9 @@ impl Nc4File {
         self.files.main()
     }
 
-    /// What is wrong with the file, or not in the model, and was passed over: of the file itself, its
-    /// groups and its variables, in this order. Only where it was opened as a damaged one is that all
-    /// there is.
+    /// What was skipped because it is damaged, or because netCDF cannot show it: of the file itself, its
+    /// groups and its variables, in this order. The list is complete only if the file was opened as a
+    /// damaged one.
     ///
     /// # Errors
     /// As [`Nc4File::model`].
@@ -247,7 +248,8 @@ impl Nc4File {
         Ok((model, found))
     }
 
-    /// The fields of a compound that has members of types that netCDF has not.
+    /// How many fields netCDF shows of a compound that also has members of types which netCDF does not have;
+    /// `None` for a compound that is shown whole.
     pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
         self.model.get()?.forms.shown_fields(nc_type)
     }
@@ -256,7 +258,7 @@ impl Nc4File {
         self.kept(&var.details, var.at)
     }
 
-    /// The same, to be held while the file is changed.
+    /// The details of a variable, shared, so that they can be held while the file is changed.
     pub(crate) fn details_arc<'v>(&self, var: &'v Var) -> HdfResult<&'v Arc<Details>> {
         self.details(var)?;
         let missing = HdfError::Missing { structure: "object", at: var.at.addr.0, what: "it" };

@@ -9,17 +9,17 @@ use zonda_model::{ExtType, NcError, VarId, sought_name};
 use crate::attribute::{AttFault, AttList, AttValue};
 use crate::fault::{Fault, HdfResult, Outcome};
 use crate::file::{Nc4File, hdf};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::AttInfo;
-use crate::place::Target;
+use crate::value_target::ValueTarget;
 use crate::{Nc4Error, Result};
 
-/// The number of an attribute about the file, which has none, for the second step of reading it.
+/// Stands for the number of an attribute about the file, which has no number, between the two steps of a get.
 pub(crate) const NUMBER_OF_SPECIAL: u64 = u64::MAX;
 
 impl Nc4File {
-    /// What was passed over of the attributes of a variable or group: those that netCDF has no words for, and, of a file that was
-    /// opened as a damaged one, those that are damaged.
+    /// Which attributes of a variable or group were skipped: those of types that netCDF does not have, and, in a file that
+    /// was opened as a damaged one, those that are damaged.
     ///
     /// # Errors
     /// As [`Nc4File::n_atts`].
@@ -48,7 +48,7 @@ impl Nc4File {
     pub(crate) fn att_values(
         &self,
         get: &Transfer<AttAccess<'_>>,
-        target: Target<'_>,
+        target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Result<Converted> {
         let AttAccess { owner, name, .. } = *get.of();
@@ -108,14 +108,14 @@ impl Nc4File {
         sought.map_err(|code| Nc4Error::Refused { object: self.path(owner), code })
     }
 
-    /// An attribute of a group that is found by name only: its value and what it is.
+    /// Value, type and length of an attribute about the file, which is found by name only.
     fn special(&self, owner: VarRef, name: &[u8]) -> Result<Option<(Vec<u8>, AttInfo)>> {
         if owner.var != VarId::GLOBAL {
             return Ok(None);
         }
         let number = |value: i32| (value.to_ne_bytes().to_vec(), ExtType::Int.nc_type(), 1);
         let (value, nc_type, len) = match name {
-            hidden::PROPERTIES => {
+            hidden_atts::PROPERTIES => {
                 let text = self.properties()?.ok_or_else(|| Nc4Error::Refused {
                     object: self.path(owner),
                     code: NcError::NotAtt,
@@ -123,14 +123,14 @@ impl Nc4File {
                 let len = text.len() as u64;
                 (text, ExtType::Char.nc_type(), len)
             }
-            hidden::IS_NETCDF4 => number(i32::from(self.is_netcdf4()?)),
-            hidden::SUPERBLOCK => number(i32::from(self.hdf5().superblock().version)),
+            hidden_atts::IS_NETCDF4 => number(i32::from(self.is_netcdf4()?)),
+            hidden_atts::SUPERBLOCK => number(i32::from(self.hdf5().superblock().version)),
             _ => return Ok(None),
         };
         Ok(Some((value, AttInfo { name: name.into(), nc_type, len })))
     }
 
-    /// Text of `_NCProperties` of a new file, which no commit has yet.
+    /// Text of `_NCProperties` of a new file, which no commit has written yet.
     pub(crate) fn properties_to_come(&self) -> Option<&Vec<u8>> {
         let writing = self.writing.as_ref().filter(|writing| writing.is_new)?;
         Some(&writing.how.properties)
@@ -143,13 +143,14 @@ impl Nc4File {
         }
         let file = self.hdf5();
         let read = || -> HdfResult<_> {
-            let attribute = file.object(file.root())?.attribute(file, hidden::PROPERTIES)?;
-            attribute.map(|attribute| hidden::text(file, &attribute)).transpose()
+            let attribute = file.object(file.root())?.attribute(file, hidden_atts::PROPERTIES)?;
+            attribute.map(|attribute| hidden_atts::text(file, &attribute)).transpose()
         };
         read().map_err(|error| hdf(String::from("/"), error))
     }
 
-    /// Whether netCDF wrote the file: it says so, or at least two of its marks are on datasets.
+    /// Whether netCDF wrote the file: `_NCProperties` says so, or datasets have at least two of the attributes
+    /// that netCDF marks them with.
     fn is_netcdf4(&self) -> Result<bool> {
         let model = self.model()?;
         if model.is_classic || self.properties()?.is_some() {
@@ -166,7 +167,7 @@ impl Nc4File {
             let names = self.files.get(at.file).and_then(|file| {
                 let attributes = file.object(at.addr)?.attributes(&file)?;
                 let names = 0..attributes.len();
-                Ok(names.filter(|&i| hidden::is_reserved(attributes.name(i))).count())
+                Ok(names.filter(|&i| hidden_atts::is_reserved(attributes.name(i))).count())
             });
             marks = marks.saturating_add(names.unwrap_or(0));
             if marks >= 2 {
@@ -181,14 +182,14 @@ impl Nc4File {
 fn special_values(
     value: &[u8],
     info: &AttInfo,
-    target: &Target<'_>,
+    target: &ValueTarget<'_>,
     out: &mut [u8],
 ) -> Outcome<Converted> {
     let refused = Fault::Refused;
     let ext = ExtType::from_nc_type(info.nc_type).ok_or(refused(NcError::BadType))?;
     let mem = match target {
-        Target::Natural(_) => ext.natural_mem(),
-        Target::Atomic(mem) => *mem,
+        ValueTarget::Natural(_) => ext.natural_mem(),
+        ValueTarget::Atomic(mem) => *mem,
     };
     let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
     let decoder = decoder.map_err(|_| refused(NcError::Char))?;

@@ -1,9 +1,8 @@
-//! The file, and those that its external links, virtual datasets and external data lead to.
+//! The open file, and other files that its external links, virtual datasets and external data lead to.
 //!
-//! Names of other files count from the folder of the file that has them. Which files may be read is
-//! decided for the file that was opened: its folder and what `ZONDA_EXTERNAL` names. A file that is not
-//! there is `None`; one that is there and may not, or cannot, be read is an error, and nobody above may
-//! take it for one that is not there.
+//! Names of other files are relative to the folder of the file that has them. Which files may be read depends on the file
+//! that was opened: those in its folder, and in folders that `ZONDA_EXTERNAL` names. A file that does not exist is
+//! `None`. A file that exists and is refused, or cannot be read, is an error, which no caller may turn into `None`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,55 +13,58 @@ use zonda_hdf5::message::LinkTarget;
 use zonda_hdf5::{File, FileAddr, HdfError, Resolved};
 use zonda_storage::Storage;
 
-use crate::elsewhere::{Around, Home, Role};
 use crate::fault::HdfResult;
+use crate::file_lookup::{FileLookup, FilePath, FileRole};
+use crate::tuning::LINKED_FILES;
 
 /// An object: in which file, and where there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectAt {
-    /// 0 for the file itself, else one that it led to.
+    /// 0 for the file itself, else the number of another file.
     pub(crate) file: u16,
     /// Its header.
     pub(crate) addr: FileAddr,
 }
 
 impl ObjectAt {
-    /// That of an object that is not in the file yet.
+    /// The place of an object that is not in the file yet.
     pub(crate) const NOWHERE: ObjectAt = ObjectAt { file: 0, addr: FileAddr(u64::MAX) };
 }
 
-/// Files that one may lead to.
-const MOST_FILES: usize = 1024;
 /// Links from file to file that are followed for one object.
 const MOST_HOPS: usize = 16;
 
-/// The file and others.
+/// The open file, and other files that were opened because of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     main: Arc<File>,
-    around: Arc<Around>,
-    others: Arc<RwLock<Others>>,
+    around: Arc<FileLookup>,
+    others: Arc<RwLock<OtherFiles>>,
 }
 
-/// Files that were opened since others name them.
+/// Other files that were opened, and what their names led to.
 #[derive(Debug, Default)]
-struct Others {
-    files: Vec<(Home, Arc<File>)>,
+struct OtherFiles {
+    files: Vec<(FilePath, Arc<File>)>,
     /// What names led to.
-    known: HashMap<Naming, Found>,
+    known: HashMap<FileNaming, FoundFile>,
 }
 
-/// A name that a file has for another one: what for, in which file, the name.
-type Naming = (Role, u16, Box<[u8]>);
+/// A name of a file in another file: what it is named for, the number of the file with the name, and the name.
+type FileNaming = (FileRole, u16, Box<[u8]>);
 
 /// The number of a file; `None` where there is none.
-type Found = HdfResult<Option<u16>>;
+type FoundFile = HdfResult<Option<u16>>;
 
 impl Files {
-    /// `path` is that of the file, absolute; none for one in memory.
+    /// `path` is the absolute path of the file; `None` for one in memory.
     pub(crate) fn new(main: Arc<File>, path: Option<PathBuf>) -> Files {
-        let around = Arc::new(Around::new(path));
-        Files { main, around, others: Arc::new(RwLock::ranked(Rank::Others, Others::default())) }
+        let around = Arc::new(FileLookup::new(path));
+        Files {
+            main,
+            around,
+            others: Arc::new(RwLock::ranked(Rank::Others, OtherFiles::default())),
+        }
     }
 
     /// The file itself.
@@ -86,7 +88,7 @@ impl Files {
     }
 
     /// Where a file is, by its number; none where it is in memory.
-    fn home(&self, number: u16) -> Option<Home> {
+    fn home(&self, number: u16) -> Option<FilePath> {
         let Some(index) = usize::from(number).checked_sub(1) else {
             return self.around.home().cloned();
         };
@@ -105,7 +107,7 @@ impl Files {
     ) -> HdfResult<Option<ObjectAt>> {
         let mut at = from;
         let mut target = target.clone();
-        // What is wrong with another file is said of that.
+        // Errors in another file name that file.
         let mut other: Option<Box<[u8]>> = None;
         for _ in 0..MOST_HOPS {
             let resolved = match target {
@@ -113,12 +115,12 @@ impl Files {
                 LinkTarget::Soft(path) => {
                     let resolved = self.get(at.file)?.resolve(at.addr, &path);
                     resolved.map_err(|cause| match &other {
-                        Some(name) => Role::Link.fault(name, cause),
+                        Some(name) => FileRole::Link.fault(name, cause),
                         None => cause,
                     })?
                 }
                 LinkTarget::External { file, path } => {
-                    let Some(number) = self.other(Role::Link, at.file, &file)? else {
+                    let Some(number) = self.other(FileRole::Link, at.file, &file)? else {
                         return Ok(None);
                     };
                     at = ObjectAt { file: number, addr: self.get(number)?.root() };
@@ -134,15 +136,15 @@ impl Files {
                 Resolved::NotThere | Resolved::Unknown => return Ok(None),
             };
         }
-        // In a circle.
+        // So many links are a circle.
         Ok(None)
     }
 
-    /// Why an external link of a file leads nowhere, for one that does.
+    /// Why an external link leads nowhere.
     pub(crate) fn absence(&self, from: u16, name: &[u8]) -> HdfError {
-        match self.other(Role::Link, from, name) {
-            Ok(Some(_)) => Role::Link.fault(name, HdfError::NoObject),
-            Ok(None) => Role::Link.fault(name, HdfError::NoFile),
+        match self.other(FileRole::Link, from, name) {
+            Ok(Some(_)) => FileRole::Link.fault(name, HdfError::NoObject),
+            Ok(None) => FileRole::Link.fault(name, HdfError::NoFile),
             Err(error) => error,
         }
     }
@@ -151,7 +153,7 @@ impl Files {
     ///
     /// # Errors
     /// What is there and is refused, or is no HDF5 file, or cannot be read.
-    pub(crate) fn other(&self, role: Role, from: u16, name: &[u8]) -> HdfResult<Option<u16>> {
+    pub(crate) fn other(&self, role: FileRole, from: u16, name: &[u8]) -> HdfResult<Option<u16>> {
         let key = (role, from, Box::from(name));
         let known = {
             let others = self.others.read();
@@ -164,16 +166,16 @@ impl Files {
         let mut others = self.others.write();
         let found = self.open_other(&mut others.files, role, home.as_ref(), name);
         let found = found.map_err(|cause| role.fault(name, cause));
-        // Another thread may have come to the same meanwhile; files themselves are known by their paths.
+        // Another thread may have opened the same file meanwhile; `open_other` finds it by its path.
         others.known.insert(key, found.clone());
         found
     }
 
     fn open_other(
         &self,
-        files: &mut Vec<(Home, Arc<File>)>,
-        role: Role,
-        home: Option<&Home>,
+        files: &mut Vec<(FilePath, Arc<File>)>,
+        role: FileRole,
+        home: Option<&FilePath>,
         name: &[u8],
     ) -> HdfResult<Option<u16>> {
         let Some((named, found)) = self.around.open(role, home, name)? else { return Ok(None) };
@@ -186,26 +188,29 @@ impl Files {
                     structure: "external links and virtual datasets",
                     at: 0,
                     what: "files that they lead to",
-                    limit: MOST_FILES as u64,
+                    limit: LINKED_FILES as u64,
                 };
-                if files.len() >= MOST_FILES {
+                if files.len() >= LINKED_FILES {
                     return Err(too_many);
                 }
-                files.push((Home { named, resolved }, Arc::new(File::open(Arc::new(found.file))?)));
+                files.push((
+                    FilePath { named, resolved },
+                    Arc::new(File::open(Arc::new(found.file))?),
+                ));
                 files.len().saturating_sub(1)
             }
         };
-        // There are not so many.
+        // There are at most `LINKED_FILES`.
         Ok(index.checked_add(1).and_then(|number| u16::try_from(number).ok()))
     }
 
     /// The storage of external data that a file names.
     ///
     /// # Errors
-    /// Also where there is none, as in the reference.
+    /// A file that does not exist is an error here, as in the reference.
     pub(crate) fn bytes(&self, from: u16, name: &[u8]) -> HdfResult<Arc<dyn Storage>> {
-        let fail = |cause| Role::Bytes.fault(name, cause);
-        let found = self.around.open(Role::Bytes, self.home(from).as_ref(), name);
+        let fail = |cause| FileRole::Bytes.fault(name, cause);
+        let found = self.around.open(FileRole::Bytes, self.home(from).as_ref(), name);
         match found.map_err(|error| fail(error.into()))? {
             Some((_, found)) => Ok(Arc::new(found.file)),
             None => Err(fail(HdfError::NoFile)),

@@ -6,37 +6,37 @@ use zonda_format::{Access, Transfer, VarRef, VlenSink};
 use zonda_hdf5::{Attribute, File, HdfError};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
-use crate::attribute::Meaning;
+use crate::attribute::AttMeaning;
 use crate::bits;
-use crate::data::Data;
 use crate::details::{Details, native_fill};
+use crate::element_form::{ElementForm, ElementShape, NC_STRING};
 use crate::fault::{Coded, Fault, HdfResult, Outcome};
 use crate::file::Nc4File;
-use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{Dim, GroupId, Model, UserClass, Var};
-use crate::place::Target;
 use crate::request::{Request, Written};
-use crate::select::{self, Axis, Misfit};
-use crate::values::{Values, until_nul};
+use crate::select::{self, Axis, SelectionMisfit};
+use crate::value_target::ValueTarget;
+use crate::values::{ValueReader, until_nul};
+use crate::var_data::VarData;
 use crate::write::{Typed, VarDraft, draft_fill};
 use crate::{Nc4Error, Result};
 
-/// Where the elements of a variable are.
-pub(crate) enum Found<'f> {
-    /// They were put to since the file was opened.
+/// The elements of a variable, by the state that it is in.
+pub(crate) enum LocatedData<'f> {
+    /// The variable was put to since the file was opened.
     Written(Written<'f>),
-    /// Defined, and not put to.
-    Defined(Box<Data>),
-    /// As the file has it.
-    Stored(&'f Data),
+    /// The variable was defined, and not put to.
+    Defined(Box<VarData>),
+    /// The variable is as the file has it.
+    Stored(&'f VarData),
 }
 
-impl Found<'_> {
-    pub(crate) fn data(&self) -> &Data {
+impl LocatedData<'_> {
+    pub(crate) fn data(&self) -> &VarData {
         match self {
-            Found::Written(written) => &written.store.data,
-            Found::Defined(data) => data,
-            Found::Stored(data) => data,
+            LocatedData::Written(written) => &written.store.data,
+            LocatedData::Defined(data) => data,
+            LocatedData::Stored(data) => data,
         }
     }
 }
@@ -45,7 +45,7 @@ impl Nc4File {
     pub(crate) fn get_checked(
         &self,
         get: &Transfer<Access<'_>>,
-        target: Target<'_>,
+        target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Result<Converted> {
         let of = get.of();
@@ -60,25 +60,25 @@ impl Nc4File {
         }
         let slab =
             select::ranked(&of.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
-        let found = self.found(of.var, model, var).map_err(fail)?;
+        let found = self.located_data(of.var, model, var).map_err(fail)?;
         let (data, mem) = (found.data(), of.mem);
         let form = &data.form;
-        if let (Found::Defined(_), Some(draft), true) =
+        if let (LocatedData::Defined(_), Some(draft), true) =
             (&found, var.draft.as_deref(), form.has_pointers())
         {
-            return unwritten(model, var, draft, target, out).map_err(fail);
+            return read_draft(model, var, draft, target, out).map_err(fail);
         }
         let work = (get.n_elems as u64).saturating_mul(16).saturating_add(1 << 24);
         let work = std::cell::Cell::new(work);
         let nc_type = var.nc_type;
         let written = match &found {
-            Found::Written(written) => Some(written),
+            LocatedData::Written(written) => Some(written),
             _ => None,
         };
         if let Some(written) = written
             && form.has_pointers()
         {
-            // Strings may be on their way to the heap.
+            // Strings that were put may not be in the file's heap yet.
             let flushed = written.writing.flush_heap(self.files.main());
             flushed.map_err(|error| fail(Fault::Hdf(error)))?;
         }
@@ -96,20 +96,20 @@ impl Nc4File {
         converted.map(tolerated).map_err(fail)
     }
 
-    /// Where the elements of a variable are.
-    pub(crate) fn found<'f>(
+    /// The elements of a variable, by the state that it is in.
+    pub(crate) fn located_data<'f>(
         &'f self,
         VarRef { group, var: id }: VarRef,
         model: &Model,
         var: &'f Var,
-    ) -> Outcome<Found<'f>> {
+    ) -> Outcome<LocatedData<'f>> {
         if let Some(written) = self.written(group, id, var) {
-            return Ok(Found::Written(written));
+            return Ok(LocatedData::Written(written));
         }
         if var.draft.is_some() {
-            return Ok(Found::Defined(Box::new(self.unwritten(model, var)?)));
+            return Ok(LocatedData::Defined(Box::new(self.data_of_draft(model, var)?)));
         }
-        Ok(Found::Stored(self.data(var)?))
+        Ok(LocatedData::Stored(self.data(var)?))
     }
 
     /// The path of a variable, for an error.
@@ -128,7 +128,7 @@ impl Nc4File {
         Some(Written { writing, store, extent: &var.extent })
     }
 
-    pub(crate) fn data<'v>(&self, var: &'v Var) -> HdfResult<&'v Data> {
+    pub(crate) fn data<'v>(&self, var: &'v Var) -> HdfResult<&'v VarData> {
         let n_fields = self.shown_fields(var.nc_type);
         self.data_of(self.details(var)?, n_fields)
     }
@@ -138,12 +138,12 @@ impl Nc4File {
         &self,
         details: &'v Details,
         n_fields: Option<usize>,
-    ) -> HdfResult<&'v Data> {
+    ) -> HdfResult<&'v VarData> {
         if details.data.get().is_none() {
-            let mut data = Data::open(&self.files, &self.how.find_filter, details)?;
+            let mut data = VarData::open(&self.files, &self.how.find_filter, details)?;
             data.form.show(n_fields);
             let set = details.cache.lock();
-            // All ones is none in particular.
+            // A size of all ones stands for the default.
             if let Some((bytes, _, _)) = set.filter(|set| set.0 != usize::MAX) {
                 data.set_cache_floor(bytes);
             }
@@ -154,7 +154,7 @@ impl Nc4File {
     }
 }
 
-/// Which types can be read as which.
+/// Checks whether a type can be read as a type of memory.
 pub(crate) fn check_conversion(nc_type: i32, mem: MemType) -> Coded<()> {
     match (ExtType::from_nc_type(nc_type), mem) {
         (Some(ExtType::Char), MemType::Text) => Ok(()),
@@ -164,7 +164,7 @@ pub(crate) fn check_conversion(nc_type: i32, mem: MemType) -> Coded<()> {
     }
 }
 
-/// Text is asked for as numbers, or numbers as text.
+/// The error where text is asked for as numbers, or numbers as text.
 #[cold]
 pub(crate) fn mixed(what: &str, name: &[u8]) -> Nc4Error {
     let object = format!("{what} {}", zonda_model::shown_name(name));
@@ -172,8 +172,8 @@ pub(crate) fn mixed(what: &str, name: &[u8]) -> Nc4Error {
     Nc4Error::Explained { object, why, code: NcError::Char }
 }
 
-/// Bytes of an element in the caller's memory; `None` for numbers asked of what is none.
-pub(crate) fn element_bytes(form: &Form, mem: Option<MemType>) -> Option<usize> {
+/// Bytes of an element in the caller's memory; `None` where numbers are asked of a type that is not one of numbers.
+pub(crate) fn element_bytes(form: &ElementForm, mem: Option<MemType>) -> Option<usize> {
     match mem {
         Some(mem) => numeric(form, mem).map(|_| mem.size()),
         None if form.atomic() == Some(NC_STRING) => Some(8),
@@ -186,15 +186,15 @@ pub(crate) fn bytes_of(n_elems: usize, elem: usize) -> Option<usize> {
     n_elems.checked_mul(elem).filter(|&n| isize::try_from(n).is_ok())
 }
 
-/// Elements of a variable without data whose fill value points to something.
-fn unwritten(
+/// Reads elements of a variable that was not put to and whose fill value points to something.
+fn read_draft(
     model: &Model,
     var: &Var,
     draft: &VarDraft,
-    mut target: Target<'_>,
+    mut target: ValueTarget<'_>,
     out: &mut [u8],
 ) -> Outcome<Converted> {
-    let Target::Natural(place) = &mut target else {
+    let ValueTarget::Natural(place) = &mut target else {
         return Err(NcError::BadType.into());
     };
     let form = Typed::of(model, var.nc_type, draft.endianness)?.form;
@@ -204,7 +204,7 @@ fn unwritten(
     Ok(Converted::default())
 }
 
-/// In the classic model nobody minds bytes that change their sign.
+/// The values that did not fit, without those that the classic model ignores: bytes that change their sign.
 pub(crate) fn tolerated(
     is_classic: bool,
     nc_type: i32,
@@ -216,14 +216,15 @@ pub(crate) fn tolerated(
     if is_classic && is_byte && to_byte { Converted::default() } else { converted }
 }
 
-/// What is beyond a variable: also beyond a dimension, or only beyond what the variable has of it.
+/// The error about a selection beyond a variable: it is beyond a dimension, or only beyond what the variable has of
+/// one.
 #[cold]
-pub(crate) fn short(
+pub(crate) fn beyond_error(
     model: &Model,
     group: GroupId,
     var: &Var,
     (axes, slab): (&[Axis], &Hyperslab<'_>),
-    misfit: Misfit,
+    misfit: SelectionMisfit,
 ) -> Nc4Error {
     let code = misfit.code;
     let object = model.var_path(group, var);
@@ -236,7 +237,9 @@ pub(crate) fn short(
     let is_short = |(axis, dim): (&Axis, Option<&Dim>)| {
         let dim = dim.filter(|dim| !dim.is_unlimited && axis.extent < dim.len)?;
         let (name, has, len) = (String::from_utf8_lossy(&dim.name), axis.extent, dim.len);
-        Some(format!("it has {has} elements along {name}, a dimension of {len}"))
+        Some(format!(
+            "the selection goes beyond the variable: it has {has} elements along dimension {name}, which has {len}"
+        ))
     };
     let first = axes.iter().zip(dims()).find_map(is_short);
     match first.filter(|_| select::check(&long, slab).is_ok()) {
@@ -253,21 +256,21 @@ pub(crate) fn axes(model: &Model, var: &Var) -> SmallVec<[Axis; 4]> {
     var.extent.iter().zip(&var.dims).map(axis).collect()
 }
 
-/// How numbers and text go from a file's form to a type of memory; `None` where they do not.
+/// How numbers and text are converted from file form to a type of memory.
 pub(crate) enum Numeric {
     Kernel(Decoder),
-    /// To the natural form first.
+    /// Through the natural type of memory: no kernel knows the form in the file.
     Odd(Decoder),
 }
 
-pub(crate) fn numeric(form: &Form, mem: MemType) -> Option<Numeric> {
+pub(crate) fn numeric(form: &ElementForm, mem: MemType) -> Option<Numeric> {
     let kernel = |ext, order| Decoder::new(ext, order, mem, RangeRule::Cast).ok();
     match &form.shape {
-        Shape::Number(ext, order) => kernel(*ext, *order).map(Numeric::Kernel),
-        Shape::FixedText(..) if form.file_size == 1 => {
+        ElementShape::Number(ext, order) => kernel(*ext, *order).map(Numeric::Kernel),
+        ElementShape::FixedText(..) if form.file_size == 1 => {
             kernel(ExtType::Char, ByteOrder::NATIVE).map(Numeric::Kernel)
         }
-        Shape::Integer(_) | Shape::Float(_) => {
+        ElementShape::Integer(_) | ElementShape::Float(_) => {
             let ext = form.atomic().and_then(ExtType::from_nc_type)?;
             kernel(ext, ByteOrder::NATIVE).map(Numeric::Odd)
         }
@@ -275,8 +278,8 @@ pub(crate) fn numeric(form: &Form, mem: MemType) -> Option<Numeric> {
     }
 }
 
-/// Packed elements of an odd form to memory.
-pub(crate) fn odd(form: &Form, decoder: &Decoder, src: &[u8], dst: &mut [u8]) -> Converted {
+/// Converts packed elements of a form that no kernel knows.
+pub(crate) fn odd(form: &ElementForm, decoder: &Decoder, src: &[u8], dst: &mut [u8]) -> Converted {
     let mut converted = Converted::default();
     let mut native = [0u8; 8];
     let Some(native) = native.get_mut(..form.size) else {
@@ -292,34 +295,38 @@ pub(crate) fn odd(form: &Form, decoder: &Decoder, src: &[u8], dst: &mut [u8]) ->
 }
 
 /// Whether memory holds the bytes as the file has them.
-pub(crate) fn is_copy(form: &Form) -> bool {
+pub(crate) fn is_copy(form: &ElementForm) -> bool {
     form.file_size == form.size
         && match &form.shape {
-            Shape::Number(_, order) => *order == ByteOrder::NATIVE || form.size == 1,
-            Shape::FixedText(..) | Shape::Opaque(_) | Shape::Reference(_) => true,
-            Shape::Compound(parts) => {
+            ElementShape::Number(_, order) => *order == ByteOrder::NATIVE || form.size == 1,
+            ElementShape::FixedText(..) | ElementShape::Opaque(_) | ElementShape::Reference(_) => {
+                true
+            }
+            ElementShape::Compound(parts) => {
                 parts.iter().all(|part| part.at == part.file_at && is_copy(&part.form))
             }
-            Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => is_copy(base),
+            ElementShape::Enum(base, _)
+            | ElementShape::Array(base, _)
+            | ElementShape::Complex(base) => is_copy(base),
             _ => false,
         }
 }
 
 /// Bytes of an element of a variable in its own type.
-pub(crate) fn natural_size(form: &Form) -> usize {
+pub(crate) fn natural_size(form: &ElementForm) -> usize {
     if form.atomic() == Some(NC_STRING) { 8 } else { form.size }
 }
 
-/// Elements in file form to elements in memory form.
+/// Converts elements from file form to memory form.
 pub(crate) fn natural(
     file: &File,
-    form: &Form,
+    form: &ElementForm,
     place: &mut dyn VlenSink,
     src: &[u8],
     dst: &mut [u8],
 ) -> Outcome<()> {
-    let mut values = Values::new(file, place);
-    if matches!(form.shape, Shape::FixedText(..)) && form.file_size != 1 {
+    let mut values = ValueReader::new(file, place);
+    if matches!(form.shape, ElementShape::FixedText(..)) && form.file_size != 1 {
         let src = src.chunks_exact(form.file_size.max(1));
         for (src, dst) in src.zip(dst.chunks_exact_mut(8)) {
             dst.copy_from_slice(&values.text(until_nul(src))?.to_ne_bytes());
@@ -329,11 +336,11 @@ pub(crate) fn natural(
     Ok(values.all(form, src, dst)?)
 }
 
-/// One element of the default fill value: for strings an empty one, for user-defined types zeros.
+/// Makes one element of the default fill value: an empty string for strings, zeros for user-defined types.
 pub(crate) fn default_element(
     model: &Model,
     nc_type: i32,
-    form: &Form,
+    form: &ElementForm,
     place: &mut dyn VlenSink,
     out: &mut [u8],
 ) -> Outcome<()> {
@@ -358,8 +365,8 @@ pub(crate) fn attribute(
     nc4: &Nc4File,
     file: &File,
     attribute: &Attribute,
-    meaning: &Meaning,
-    target: Target<'_>,
+    meaning: &AttMeaning,
+    target: ValueTarget<'_>,
     out: &mut [u8],
 ) -> Outcome<Converted> {
     let refused = Fault::Refused;
@@ -375,8 +382,8 @@ pub(crate) fn attribute(
         return Ok(Converted::default());
     }
     let mem = match &target {
-        Target::Atomic(mem) => Some(*mem),
-        Target::Natural(_) => ExtType::from_nc_type(meaning.nc_type).map(ExtType::natural_mem),
+        ValueTarget::Atomic(mem) => Some(*mem),
+        ValueTarget::Natural(_) => ExtType::from_nc_type(meaning.nc_type).map(ExtType::natural_mem),
     };
     match (mem, target) {
         (Some(mem), _) => {
@@ -390,11 +397,11 @@ pub(crate) fn attribute(
             let is_classic = model.is_some_and(|model| model.is_classic);
             Ok(tolerated(is_classic, meaning.nc_type, Some(mem), converted))
         }
-        (None, Target::Atomic(_)) => Err(refused(NcError::BadType)),
-        (None, Target::Natural(place)) => {
+        (None, ValueTarget::Atomic(_)) => Err(refused(NcError::BadType)),
+        (None, ValueTarget::Natural(place)) => {
             has(if meaning.nc_type == NC_STRING { 8 } else { form.size })?;
-            if meaning.nc_type == NC_STRING && matches!(form.shape, Shape::FixedText(..)) {
-                let mut values = Values::new(file, place);
+            if meaning.nc_type == NC_STRING && matches!(form.shape, ElementShape::FixedText(..)) {
+                let mut values = ValueReader::new(file, place);
                 let src = attribute.data.chunks_exact(form.file_size.max(1));
                 for (src, dst) in src.zip(out.chunks_exact_mut(8)) {
                     let address = values.text(until_nul(src))?;

@@ -1,8 +1,8 @@
 //! The netCDF-4 data model of one file: groups, dimensions, types, variables.
 //!
-//! Built at the first inquiry by one walk over the file's objects; what only some callers want
-//! (attributes, storage, filters) is decoded when asked for. In a file that is read it stays as it
-//! is; in one that is written, definitions change it at once.
+//! The first inquiry makes it, by one walk over the file's objects. What only some callers want (attributes,
+//! storage, filters) is decoded when somebody asks for it. In a file that is open for reading the model stays
+//! as it is; in one that is open for writing definitions change it at once.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -34,20 +34,20 @@ pub struct Model {
     pub types: Vec<TypeEntry>,
     /// The file keeps to the classic model (`_nc3_strict`).
     pub is_classic: bool,
-    /// What they lack, since it is in other files that cannot be read.
+    /// What definitions lack because it is in other files that cannot be read.
     pub gaps: Vec<Gap>,
-    /// What types of attributes are matched with.
+    /// The forms of the types: what the types of attributes are compared with.
     pub(crate) forms: Types,
-    /// What the walk passed over; complete only where the file was opened as a damaged one.
+    /// What the walk skipped. The list is complete only if the file was opened as a damaged one.
     pub faults: Vec<Skipped>,
 }
 
-/// Something that is not in the model.
+/// An object that the walk skipped, or found although no group leads to it.
 #[derive(Clone, Debug)]
 pub struct Skipped {
     /// Path of the group or variable.
     pub path: String,
-    /// Why.
+    /// Why it is in this list.
     pub why: SkipReason,
 }
 
@@ -64,19 +64,19 @@ impl Skipped {
 pub enum SkipReason {
     /// It is damaged.
     Damaged(HdfError),
-    /// It is sound, and netCDF has no words for it: what it is.
+    /// It is sound, and netCDF cannot show it; the text says what of it.
     NoWords(&'static str),
     /// No group leads to it: it was found by its bytes.
     FoundByBytes,
 }
 
-/// Something that the file names in another one, and that the definitions lack: what an external link
-/// leads to, or the length of a virtual dataset.
+/// Something that the file names in another file and that cannot be had: what an external link leads to, or
+/// the length of a virtual dataset.
 #[derive(Clone, Debug)]
 pub struct Gap {
     /// Path of the link or of the variable.
     pub path: String,
-    /// Why.
+    /// Why it cannot be had.
     pub error: HdfError,
 }
 
@@ -103,13 +103,13 @@ pub struct Group {
     pub vars: Vec<Var>,
     pub(crate) at: ObjectAt,
     pub(crate) details: OnceLock<Arc<Details>>,
-    /// Names of links in the file that stand for nothing here: they lead nowhere, or to what is refused,
-    /// or to what netCDF has no words for. Nothing else can get such a name.
+    /// Names of links in the file that the model does not show: they lead nowhere, or to a file that is refused,
+    /// or to something that netCDF cannot show. No new object can get such a name.
     pub(crate) unlisted: HashSet<Box<[u8]>>,
     names: GroupNames,
 }
 
-/// What is looked up by name in a group, each by its number.
+/// Tables that find groups, dimensions, types and variables of a group by their names.
 #[derive(Clone, Debug, Default)]
 struct GroupNames {
     vars: Names,
@@ -129,11 +129,11 @@ pub struct Dim {
     pub len: u64,
     /// Whether it can grow.
     pub is_unlimited: bool,
-    /// Its scale; `None` for one that no object stands for.
+    /// Where its scale is; `None` for a dimension without a scale.
     pub(crate) at: Option<ObjectAt>,
 }
 
-/// A variable. The builder keeps more in private fields.
+/// A variable.
 #[derive(Clone, Debug)]
 pub struct Var {
     /// Name.
@@ -142,22 +142,22 @@ pub struct Var {
     pub nc_type: i32,
     /// Dimensions, slowest first; -1 where the file does not say which.
     pub dims: Box<[DimId]>,
-    /// Elements along each of them that the variable has.
+    /// Number of elements that the variable has along each dimension.
     pub(crate) extent: Box<[u64]>,
     pub(crate) at: ObjectAt,
-    /// It refers to the scales of its dimensions, or is to do so.
+    /// It refers to the scales of its dimensions, or will after the next commit.
     pub(crate) refers_to_scales: bool,
-    /// It is the scale of its dimension, and refers to itself as others do to it.
+    /// It is the scale of its dimension, and its `DIMENSION_LIST` names itself.
     pub(crate) names_itself: bool,
     pub(crate) details: OnceLock<Arc<Details>>,
-    /// What a writer keeps of it.
+    /// What a writer knows of a variable that was defined and is not written yet.
     pub(crate) draft: Option<Box<VarDraft>>,
 }
 
-/// A user-defined type, and what the file has of it.
+/// A user-defined type: as netCDF shows it, and as the file has it.
 #[derive(Clone, Debug)]
 pub struct TypeEntry {
-    /// What netCDF knows of it.
+    /// The type as netCDF shows it.
     pub(crate) shown: UserType,
     /// The file's type; `None` for one that is still being defined.
     stored: Option<Arc<Datatype>>,
@@ -179,7 +179,7 @@ impl TypeEntry {
         TypeEntry { shown, stored: None, is_declared: true }
     }
 
-    /// A type that is no more.
+    /// A type that is not in the file any more.
     pub(crate) fn gone(name: Box<[u8]>, size: usize) -> TypeEntry {
         let shown = UserType { name, ..UserType::described(size, UserClass::Unknown) };
         TypeEntry { shown, stored: None, is_declared: false }
@@ -190,7 +190,7 @@ impl TypeEntry {
         self.stored.as_ref()
     }
 
-    /// This is its type in the file from now on.
+    /// Sets the type that the file has; from now on it cannot be changed.
     pub(crate) fn settle(&mut self, datatype: Datatype) {
         self.stored = Some(Arc::new(datatype));
         self.shown.is_stored = true;
@@ -223,7 +223,7 @@ impl From<AttInfo> for AttView<'_> {
 }
 
 impl Model {
-    /// That of a file without any definition.
+    /// The model of a new file.
     pub(crate) fn created(file: &Arc<File>, is_classic: bool) -> Model {
         let mut root = Group::new((*b"/").into(), None, ObjectAt::NOWHERE);
         root.details = OnceLock::from(Arc::new(Details::made(Arc::clone(file))));
@@ -380,7 +380,7 @@ impl Model {
         })
     }
 
-    /// What is lacking under this name in a group, if that is known to be something.
+    /// The gap with this name in a group, if there is one.
     #[must_use]
     pub fn gap(&self, group: GroupId, name: &[u8]) -> Option<&Gap> {
         if self.gaps.is_empty() {
@@ -395,7 +395,7 @@ impl Model {
         self.path_in(group, &var.name)
     }
 
-    /// The path of what has this name in a group, for messages.
+    /// The path of the object with this name in a group, for messages.
     pub(crate) fn path_in(&self, group: GroupId, name: &[u8]) -> String {
         let mut path = self.group_path(group);
         if !path.ends_with('/') {
@@ -453,12 +453,12 @@ impl Group {
     }
 }
 
-/// An id as tables of names hold it; ids are not negative.
+/// An id as tables of names store it; ids are not negative.
 fn number(id: i32) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
 }
 
-/// The id that a table of names gave.
+/// The id for a number that a table of names stores.
 fn id(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(-1)
 }
@@ -485,7 +485,7 @@ impl Var {
         }
     }
 
-    /// One of which only the name is known.
+    /// A damaged variable, of which only the name is known.
     pub(crate) fn damaged(name: &[u8], at: ObjectAt) -> Var {
         Var::new(name, 0, Vec::new(), at, &[])
     }

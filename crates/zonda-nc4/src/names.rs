@@ -1,17 +1,15 @@
-//! A list's names, kept so that one is found without a look at all others.
+//! Tables of names, which find a name without comparing it with all others.
 //!
-//! Built when it is first needed, and from then on kept up to date: ten thousand definitions cost
-//! ten thousand steps. The table holds hashes and numbers; the names stay where they are, and the
-//! caller says which number has the name.
+//! A table is built when it is first needed, and from then on updated: ten thousand definitions cost ten thousand
+//! steps. It has hashes and numbers; names stay in the caller's list, and the caller says whether a number has the
+//! name.
 
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
+use crate::tuning::SHORT_LIST_NAMES;
 use hashbrown::HashTable;
 use zonda_runtime::Settled;
-
-/// Lists of up to so many names are looked through one by one.
-pub(crate) const SHORT_LIST: usize = 16;
 
 /// Numbers by the hashes of their names.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +26,7 @@ impl Names {
         all: impl Iterator<Item = (u32, &'n [u8])>,
         is_named: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        if n_names <= SHORT_LIST && self.table.get().is_none() {
+        if n_names <= SHORT_LIST_NAMES && self.table.get().is_none() {
             return all.into_iter().find(|(_, known)| *known == name).map(|(number, _)| number);
         }
         let table = self.table.get_or_init(|| {
@@ -45,7 +43,7 @@ impl Names {
         same.map(|&(_, number)| number).filter(|&number| is_named(number)).min()
     }
 
-    /// A name came to the list.
+    /// Adds a name that was added to the list.
     pub(crate) fn insert(&mut self, name: &[u8], number: u32) {
         if let Some(table) = self.table.get_mut() {
             let hash = hash(name);
@@ -53,7 +51,7 @@ impl Names {
         }
     }
 
-    /// A name is no longer in the list; the numbers of the others stay.
+    /// Removes a name that was removed from the list; the numbers of the others stay.
     pub(crate) fn remove(&mut self, name: &[u8], number: u32) {
         if let Some(table) = self.table.get_mut() {
             let entry = table.find_entry(hash(name), |&(_, known)| known == number);
@@ -63,7 +61,7 @@ impl Names {
         }
     }
 
-    /// Numbers changed: the table is built anew when it is needed.
+    /// Drops the table because numbers changed; it is built again when it is needed.
     pub(crate) fn forget(&mut self) {
         self.table.take();
     }

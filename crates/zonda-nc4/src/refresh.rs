@@ -1,17 +1,17 @@
-//! Reading again what others have changed in a file that is open.
+//! Finding out whether what was read of an open file is stale, and reading it again.
 //!
-//! Whether anything changed is asked of the storage ([`Stamp`]): one system call, and nothing else
-//! where nobody writes. Looking at bytes instead would be more: no single block changes with every
-//! change. A new record in space that was free moves neither the end of the file nor, where libhdf5
-//! writes, more than one block of one of many headers. A file system's clock has steps, though, so a
-//! stamp is believed only once it was seen for longer than the longest of them.
+//! What was read is *stale* where the storage has another [`Stamp`] (length and times) than when it was read.
+//! That costs one system call, and nothing else where nobody writes. Comparing bytes would cost more, because no
+//! single block changes with every change: a new record in free space does not move the end of the file, and
+//! libhdf5 then writes one block of one of many headers. The clock of a file system has steps, so that two states of
+//! a file may have one stamp: a stamp is believed only once it was seen for longer than the longest step.
 //!
-//! What changed is not asked: all that was decoded is dropped, objects are walked again, and the
+//! All that is stale is dropped: which part of it changed is not found out. Objects are walked again, and
 //! definitions keep their numbers ([`renumber`]).
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zonda_format::{StoreVars as _, VarRef};
 use zonda_hdf5::{File, HdfError};
@@ -21,48 +21,42 @@ use zonda_storage::{Stamp, Storage};
 use crate::file::{Nc4File, hdf};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
+use crate::tuning::{
+    CHANGING_SECONDS, REREAD_PAUSE, REREADS_CHANGING, REREADS_UNCHANGED, STAMP_SETTLES_AFTER,
+};
 use crate::walk::Walk;
 use crate::{Damaged, Nc4Error, Result};
 
 mod renumber;
 
-/// Longer than the steps of any file system's clock.
-const SETTLED: Duration = Duration::from_millis(2100);
-
-/// A file that was changed so many seconds ago may be in the middle of a change.
-const IN_THE_MIDDLE: u64 = 5;
-/// The first pause before what another program may be writing is read again; later ones are longer.
-const PAUSE: Duration = Duration::from_millis(2);
-/// How often it is read again where it is seen to change, and how often where it is not.
-const TRIES: (u32, u32) = (8, 3);
-
-/// For one who reads what does not fit together: another program may be writing it just now. Others
-/// than this library write metadata where they are, in several pieces.
+/// Decides whether structures that contradict each other are read again: another program may be writing them
+/// at this moment. Programs with libhdf5 write metadata over, in several pieces.
 ///
-/// A file that nobody changed lately is damaged, and is not read again.
+/// A file that was not changed lately is taken for damaged, and is not read again.
 #[derive(Debug)]
-pub(crate) struct Patience<'a> {
+pub(crate) struct TornReadRetry<'a> {
     storage: &'a dyn Storage,
     stamp: Option<Stamp>,
     tries: u32,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> TornReadRetry<'a> {
     /// To be made before the first try.
-    pub(crate) fn with(storage: &'a dyn Storage, read: &Read) -> Patience<'a> {
-        Patience { storage, stamp: read.stamp, tries: 0 }
+    pub(crate) fn with(storage: &'a dyn Storage, read: &ReadState) -> TornReadRetry<'a> {
+        TornReadRetry { storage, stamp: read.stamp, tries: 0 }
     }
 
-    /// Whether to try again, after a pause and with nothing kept of what was read.
+    /// Whether to read again. If so, waits and drops what the layers below have read.
     pub(crate) fn is_left(&mut self) -> bool {
         let stamp = self.storage.stamp().ok();
         let changes = stamp != self.stamp;
-        let may_change = changes || stamp.is_some_and(|stamp| stamp.is_younger_than(IN_THE_MIDDLE));
-        let (most, most_of_the_same) = TRIES;
-        if !may_change || self.tries >= if changes { most } else { most_of_the_same } {
+        let may_change =
+            changes || stamp.is_some_and(|stamp| stamp.is_younger_than(CHANGING_SECONDS));
+        let most = if changes { REREADS_CHANGING } else { REREADS_UNCHANGED };
+        if !may_change || self.tries >= most {
             return false;
         }
-        std::thread::sleep(PAUSE.saturating_mul(1 << self.tries.min(4)));
+        std::thread::sleep(REREAD_PAUSE.saturating_mul(1 << self.tries.min(4)));
         (self.stamp, self.tries) = (stamp, self.tries.saturating_add(1));
         self.storage.invalidate().is_ok()
     }
@@ -76,41 +70,40 @@ pub(crate) fn may_be_torn(error: &HdfError) -> bool {
     )
 }
 
-/// What was read, and when.
+/// The state of the file that was read, and since when that state is known.
 #[derive(Clone, Debug)]
-pub(crate) struct Read {
+pub(crate) struct ReadState {
     stamp: Option<Stamp>,
     /// When this state of the file was first seen.
     since: Instant,
-    /// It was read when it had been seen for long enough: whatever is written next has another stamp.
+    /// The state was known for long enough when the file was read: whatever is written next changes the stamp.
     is_settled: bool,
 }
 
-impl Read {
+impl ReadState {
     /// The state of a storage from which nothing was read yet.
-    pub(crate) fn now(storage: &dyn Storage) -> Read {
-        Read { stamp: storage.stamp().ok(), since: Instant::now(), is_settled: false }
+    pub(crate) fn now(storage: &dyn Storage) -> ReadState {
+        ReadState { stamp: storage.stamp().ok(), since: Instant::now(), is_settled: false }
     }
 
-    /// The state now; `None` where it is the same for certain.
-    fn next(&self, storage: &dyn Storage) -> Option<Read> {
-        let now = Read::now(storage);
+    /// The state now; `None` where nothing that was read is stale.
+    fn next(&self, storage: &dyn Storage) -> Option<ReadState> {
+        let now = ReadState::now(storage);
         if now.stamp.is_none() || now.stamp != self.stamp {
             return Some(now);
         }
         if self.is_settled {
             return None;
         }
-        let is_settled = self.since.elapsed() > SETTLED;
-        Some(Read { since: self.since, is_settled, ..now })
+        let is_settled = self.since.elapsed() > STAMP_SETTLES_AFTER;
+        Some(ReadState { since: self.since, is_settled, ..now })
     }
 }
 
 impl Nc4File {
-    /// For a file that is open for reading: sees what was committed since, by whom ever. Groups,
-    /// dimensions, types and variables keep their numbers, those that are new follow, and those that
-    /// are gone stay as names without a type. Chunk caches stay as they were set. True where
-    /// something may have changed.
+    /// Reads a file that is open for reading again, if what was read of it is stale. Groups, dimensions, types and
+    /// variables keep their numbers; new ones follow, and those that are not in the file any more stay as names
+    /// without a type. Sizes of chunk caches stay as they were set. True where something may have changed.
     ///
     /// # Errors
     /// As [`Nc4File::open`] and [`Nc4File::model`]; the file is then as it was before.
@@ -121,7 +114,7 @@ impl Nc4File {
         }
         let Some(read) = self.read.next(&*storage) else { return Ok(false) };
         storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
-        let mut patience = Patience::with(&*storage, &read);
+        let mut patience = TornReadRetry::with(&*storage, &read);
         let (files, model) = loop {
             match self.anew(&storage) {
                 Ok((files, Some(model))) if !model.is_whole() && patience.is_left() => {
@@ -143,34 +136,35 @@ impl Nc4File {
         if let Some(model) = &model
             && self.model.get().map(paths) != Some(paths(model))
         {
-            self.how.tell(&model.gaps);
+            self.how.report_gaps(&model.gaps);
         }
         self.model = model.map(Into::into).unwrap_or_default();
         for (var, cache) in caches {
-            // One that cannot be read any more needs no cache.
+            // A variable that cannot be read any more needs no cache.
             let _ = self.set_chunk_cache(var, cache);
         }
         Ok(true)
     }
 
-    /// To be asked when reading failed, again and again with the same `tries`, which begins at 0:
-    /// whether another program may have been writing what was read, after a pause and with all of it
-    /// read again. False where the file is open for writing, or damaged.
+    /// Whether a read that failed should be tried again, because another program may have been writing what was
+    /// read. If so, waits and reads the definitions again first. The caller passes the same `tries` each time; it
+    /// begins at 0. False where the file is open for writing, or was opened as a damaged one.
     pub(crate) fn wait_for_writer(&mut self, tries: &mut u32) -> bool {
         if self.writing.is_some() || self.how.damaged != Damaged::Refuse {
             return false;
         }
         let storage = Arc::clone(self.hdf5().storage());
-        let mut patience = Patience { tries: *tries, ..Patience::with(&*storage, &self.read) };
+        let mut patience =
+            TornReadRetry { tries: *tries, ..TornReadRetry::with(&*storage, &self.read) };
         let is_left = patience.is_left();
         *tries = patience.tries;
-        // Torn itself, it is read once more the next time.
+        // If this read fails as well, the caller's next try comes here again.
         let _ = is_left && self.refresh_if_changed().is_ok();
         is_left
     }
 
-    /// For a file that is open for writing and of which nothing is changed: the same, after another
-    /// writer of this process changed it.
+    /// Reads a file that is open for writing again, after another writer of this process changed it. Nothing may
+    /// have been changed by this one.
     ///
     /// # Errors
     /// As [`Nc4File::open_for_writing`]; `NC_EHDFERR` where definitions have other numbers than
@@ -197,12 +191,12 @@ impl Nc4File {
         Ok(())
     }
 
-    /// The file as it is now, with its definitions if somebody asked for them before: until then
-    /// nothing has a number.
+    /// The file as it is now. Its definitions are read only if somebody asked for them before: until then no
+    /// object has a number that it has to keep.
     fn anew(&self, storage: &Arc<dyn Storage>) -> Result<(Files, Option<Model>)> {
         let fail = |error| hdf(String::from("/"), error);
         let below = File::open(Arc::clone(storage)).map_err(fail)?;
-        let below = below.with_unfilter(crate::data::unfilter(self.how.find_filter.clone()));
+        let below = below.with_unfilter(crate::var_data::unfilter(self.how.find_filter.clone()));
         below.object(below.root()).map_err(fail)?;
         let files = Files::new(Arc::new(below), self.how.path.clone());
         let model = match self.model.get() {
@@ -215,7 +209,7 @@ impl Nc4File {
         Ok((files, model))
     }
 
-    /// Chunk caches that were set.
+    /// The chunk caches that a program has set, by variable.
     fn caches_set(&self) -> Vec<(VarRef, (usize, usize, f32))> {
         let groups = self.model.get().into_iter().flat_map(|model| &model.groups);
         let mut set = Vec::new();

@@ -1,4 +1,4 @@
-//! A request for elements, on its way through the forms that variables have.
+//! Reads elements of a variable, in whichever way it is stored, into the caller's memory.
 
 use std::cell::Cell;
 use zonda_runtime::lock::{Mutex, Rank};
@@ -10,39 +10,37 @@ use zonda_model::memory;
 use zonda_model::{ExtType, Hyperslab, NcError};
 use zonda_slab::{Blocks, advance};
 
-use crate::data::Data;
 use crate::details::native_fill;
+use crate::element_form::NC_STRING;
 use crate::fault::{Fault, Outcome};
 use crate::file::Nc4File;
-use crate::form::NC_STRING;
 use crate::get::{Numeric, default_element, is_copy, natural, numeric, odd};
 use crate::model::Model;
-use crate::place::Target;
-use crate::values::Values;
+use crate::tuning::VLEN_READ_BYTES;
+use crate::value_target::ValueTarget;
+use crate::values::ValueReader;
+use crate::var_data::VarData;
 use crate::write::{VarStore, Writing};
 use zonda_format::VlenSink;
 
-/// Bytes in file form that wait for their strings and sequences to be looked up.
-const BLOCK_BYTES: usize = 4 << 20;
-
-/// A hyperslab of a variable that is inside it.
+/// What reads elements of one variable: where they are, and what they become in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) nc4: &'a Nc4File,
     pub(crate) model: &'a Model,
     pub(crate) nc_type: i32,
-    pub(crate) data: &'a Data,
-    /// Where a variable that is being written has its elements.
+    pub(crate) data: &'a VarData,
+    /// The storage of a variable that was put to; `None` for one that is read as the file has it.
     pub(crate) written: Option<&'a Written<'a>>,
     /// Bytes of an element in memory.
     pub(crate) elem: usize,
-    /// Virtual datasets that led here.
+    /// Number of virtual datasets that led to this one.
     pub(crate) level: u8,
-    /// Elements that sources of virtual datasets may still be asked for.
+    /// Number of elements that may still be read from sources of virtual datasets.
     pub(crate) work: &'a Cell<u64>,
 }
 
-/// Where a variable that is being written has its elements.
+/// A variable that was put to since the file was opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Written<'a> {
     pub(crate) writing: &'a Writing,
@@ -51,7 +49,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl Request<'_> {
-    /// Elements as they are stored.
+    /// Reads elements, and decodes them as `decode` says.
     fn fetch(
         &self,
         slab: &Hyperslab<'_>,
@@ -69,7 +67,7 @@ impl Request<'_> {
     pub(crate) fn read(
         &self,
         slab: &Hyperslab<'_>,
-        target: Target<'_>,
+        target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Outcome<Converted> {
         if let Some(found) = self.data.as_virtual() {
@@ -77,8 +75,8 @@ impl Request<'_> {
         }
         let form = &self.data.form;
         let mem = match &target {
-            Target::Atomic(mem) => Some(*mem),
-            Target::Natural(_) => {
+            ValueTarget::Atomic(mem) => Some(*mem),
+            ValueTarget::Natural(_) => {
                 form.atomic().and_then(ExtType::from_nc_type).map(ExtType::natural_mem)
             }
         };
@@ -91,8 +89,8 @@ impl Request<'_> {
                 let (file_size, mem_size) = (form.file_size, decoder.mem_size());
                 Ok(self.fetch(slab, Decode::Custom { file_size, mem_size, run: &run }, out)?)
             }
-            (None, Target::Atomic(_)) => Err(NcError::BadType.into()),
-            (None, Target::Natural(place)) => self.read_natural(slab, place, out),
+            (None, ValueTarget::Atomic(_)) => Err(NcError::BadType.into()),
+            (None, ValueTarget::Natural(place)) => self.read_natural(slab, place, out),
         }
     }
 
@@ -111,7 +109,9 @@ impl Request<'_> {
             }
             let failed = Mutex::ranked(Rank::Failed, None);
             let run = |src: &[u8], dst: &mut [u8]| {
-                if let Err(fault) = Values::new(&data.file, &mut NoPlace).all(form, src, dst) {
+                if let Err(fault) =
+                    ValueReader::new(&data.file, &mut NoVlenSink).all(form, src, dst)
+                {
                     let mut failed = failed.lock();
                     *failed = Some(fault);
                 }
@@ -125,7 +125,7 @@ impl Request<'_> {
                 None => Ok(converted),
             };
         }
-        let most = BLOCK_BYTES.checked_div(file_size).unwrap_or(1).max(1);
+        let most = VLEN_READ_BYTES.checked_div(file_size).unwrap_or(1).max(1);
         let mut raw = Vec::new();
         let mut left = out;
         let internal = Fault::Refused(NcError::Internal);
@@ -147,7 +147,7 @@ impl Request<'_> {
         Ok(Converted::default())
     }
 
-    /// Takes so many elements from the budget.
+    /// Takes `n` elements from the budget of sources of virtual datasets.
     pub(crate) fn spend(&self, n: usize) -> Outcome<()> {
         let left = self.work.get().checked_sub(n as u64).ok_or_else(|| {
             let (structure, what) = ("virtual dataset", "elements of sources");
@@ -158,9 +158,9 @@ impl Request<'_> {
     }
 
     /// One element that no source has: the fill value of the file, else zeros.
-    pub(crate) fn unwritten(
+    pub(crate) fn read_unwritten(
         &self,
-        target: &mut Target<'_>,
+        target: &mut ValueTarget<'_>,
         element: &mut [u8],
     ) -> Outcome<Converted> {
         let form = &self.data.form;
@@ -173,25 +173,25 @@ impl Request<'_> {
             }
         };
         match target {
-            Target::Atomic(mem) => match numeric(form, *mem) {
+            ValueTarget::Atomic(mem) => match numeric(form, *mem) {
                 Some(Numeric::Kernel(decoder)) => Ok(decoder.decode(fill, element)),
                 Some(Numeric::Odd(decoder)) => Ok(odd(form, &decoder, fill, element)),
                 None => Err(NcError::BadType.into()),
             },
-            Target::Natural(place) => {
+            ValueTarget::Natural(place) => {
                 natural(&self.data.file, form, &mut **place, fill, element)?;
                 Ok(Converted::default())
             }
         }
     }
 
-    /// The same where only the first `count` elements of each axis exist: the rest are the
-    /// reference's fill values, not those of HDF5.
+    /// Reads a hyperslab of which only the first `count` elements of each axis exist. The others become the
+    /// reference's default fill values, not those of HDF5.
     pub(crate) fn read_cut(
         &self,
         slab: &Hyperslab<'_>,
         count: &[usize],
-        target: Target<'_>,
+        target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Outcome<Converted> {
         let (form, elem) = (&self.data.form, self.elem);
@@ -203,7 +203,7 @@ impl Request<'_> {
         let mut converted = Converted::default();
         let mut fill = memory::filled(elem, 0)?;
         match target {
-            Target::Atomic(mem) => {
+            ValueTarget::Atomic(mem) => {
                 let ext = form.atomic().and_then(ExtType::from_nc_type);
                 let ext = ext.ok_or(NcError::BadType)?;
                 let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
@@ -216,16 +216,16 @@ impl Request<'_> {
                 })?;
                 if n_inner > 0 {
                     converted =
-                        converted.and(self.read(&inner, Target::Atomic(mem), &mut packed)?);
+                        converted.and(self.read(&inner, ValueTarget::Atomic(mem), &mut packed)?);
                 }
             }
-            Target::Natural(place) => {
+            ValueTarget::Natural(place) => {
                 let (model, nc_type) = (self.model, self.nc_type);
                 lay(out, slab.count, count, elem, &mut |element| {
                     default_element(model, nc_type, form, place, element)
                 })?;
                 if n_inner > 0 {
-                    let read = self.read(&inner, Target::Natural(place), &mut packed)?;
+                    let read = self.read(&inner, ValueTarget::Natural(place), &mut packed)?;
                     converted = converted.and(read);
                 }
             }
@@ -235,10 +235,10 @@ impl Request<'_> {
     }
 }
 
-/// Takes no strings: for forms that have none.
-struct NoPlace;
+/// A sink for elements without strings and sequences: it takes none.
+struct NoVlenSink;
 
-impl VlenSink for NoPlace {
+impl VlenSink for NoVlenSink {
     fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
         None
     }

@@ -1,7 +1,7 @@
-//! Is this hyperslab inside the variable? The checks of the reference, in its order.
+//! Checks whether a hyperslab is inside a variable, in the reference's order.
 //!
-//! A dimension that can grow bounds a variable by its own length, which may be beyond what the
-//! variable has: the rest reads as fill values. Any other bounds it by what the variable has.
+//! Along an unlimited dimension the bound is the length of the dimension. The variable may have fewer elements: the others
+//! are read as fill values. Along any other dimension the bound is what the variable has.
 
 use std::fmt;
 
@@ -11,62 +11,74 @@ use zonda_slab::Order;
 /// One axis of a variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
-    /// Elements the variable has.
+    /// Number of elements that the variable has.
     pub(crate) extent: u64,
-    /// Length of its dimension, where that can grow.
+    /// Length of the dimension, if that is unlimited.
     pub(crate) unlimited: Option<u64>,
 }
 
-/// Where a hyperslab leaves a variable, in the words of classic files.
+/// Where a hyperslab leaves a variable. Its text is that of classic files.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Misfit {
+pub(crate) struct SelectionMisfit {
     pub(crate) code: NcError,
     axis: usize,
     first: u64,
     count: u64,
     stride: isize,
-    /// Of the dimension; `None` for one that can grow.
+    /// Length of the dimension; `None` for one that grows with a put.
     len: Option<u64>,
 }
 
-impl Misfit {
+impl SelectionMisfit {
     #[cold]
     pub(crate) fn new(
         code: NcError,
         slab: &Hyperslab<'_>,
         axis: usize,
         len: Option<u64>,
-    ) -> Misfit {
+    ) -> SelectionMisfit {
         let along = slab.axis(axis);
         let stride = slab.stride_of(axis);
-        Misfit { code, axis, first: along.start, count: along.count, stride, len }
+        SelectionMisfit { code, axis, first: along.start, count: along.count, stride, len }
     }
 
-    /// Lists that are shorter than the variable's rank.
+    /// The error about lists that are shorter than the variable's rank.
     #[cold]
-    pub(crate) fn short() -> Misfit {
-        Misfit { code: NcError::Inval, axis: 0, first: 0, count: 0, stride: 1, len: None }
+    pub(crate) fn short() -> SelectionMisfit {
+        SelectionMisfit { code: NcError::Inval, axis: 0, first: 0, count: 0, stride: 1, len: None }
     }
 
-    /// The first stride that is none.
+    /// The error about the first stride that is not positive.
     #[cold]
-    pub(crate) fn stride(slab: &Hyperslab<'_>) -> Misfit {
+    pub(crate) fn stride(slab: &Hyperslab<'_>) -> SelectionMisfit {
         let first = |stride: &[isize]| stride.iter().position(|&stride| stride <= 0);
         let axis = slab.stride.and_then(first).unwrap_or(0);
-        Misfit::new(NcError::Stride, slab, axis, None)
+        SelectionMisfit::new(NcError::Stride, slab, axis, None)
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for SelectionMisfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Misfit { code, axis, first, count, stride, len } = *self;
+        let SelectionMisfit { code, axis, first, count, stride, len } = *self;
         match code {
             NcError::Inval => {
-                write!(f, "start, count or stride has fewer numbers than the variable dimensions")
+                write!(
+                    f,
+                    "start, count or stride has fewer numbers than the variable has dimensions"
+                )
             }
-            NcError::Stride => write!(f, "stride {stride} in dimension {axis}"),
+            NcError::Stride => {
+                write!(
+                    f,
+                    "stride {stride} in dimension {axis} is out of range: expected at least 1"
+                )
+            }
             NcError::InvalidCoords => {
-                write!(f, "start {first} in dimension {axis} of length {}", len.unwrap_or(0))
+                write!(
+                    f,
+                    "start {first} is outside dimension {axis} of length {}",
+                    len.unwrap_or(0)
+                )
             }
             _ => {
                 write!(f, "start {first} + count {count}")?;
@@ -74,8 +86,10 @@ impl fmt::Display for Misfit {
                     write!(f, " at stride {stride}")?;
                 }
                 match len {
-                    Some(len) => write!(f, " in dimension {axis} of length {len}"),
-                    None => write!(f, " in dimension {axis}: no dimension can be as long"),
+                    Some(len) => {
+                        write!(f, " is beyond the end of dimension {axis} of length {len}")
+                    }
+                    None => write!(f, " in dimension {axis} is beyond the end of any dimension"),
                 }
             }
         }
@@ -83,7 +97,7 @@ impl fmt::Display for Misfit {
 }
 
 /// Checks strides, then axis by axis the first and the last element.
-pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Misfit> {
+pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), SelectionMisfit> {
     let slab = ranked(slab, axes.len())?;
     let len = |at: usize| axes.get(at).map_or(0, |axis| axis.unlimited.unwrap_or(axis.extent));
     let inside = slab.each_axis(Order::Up, |at, axis| {
@@ -91,17 +105,24 @@ pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Misfit> {
         axis.last_within(len(at))
     });
     let refused = |misfit: zonda_slab::AxisOutOfBounds| {
-        Misfit::new(misfit.why.into(), &slab, misfit.axis, Some(len(misfit.axis)))
+        SelectionMisfit::new(misfit.why.into(), &slab, misfit.axis, Some(len(misfit.axis)))
     };
     inside.map_err(refused)
 }
 
-/// The hyperslab with no more than the variable's rank, once the reference has looked at its strides.
+/// The hyperslab, cut to the variable's rank; and the check of its strides, which the reference makes first.
 #[inline]
-pub(crate) fn ranked<'s>(slab: &Hyperslab<'s>, rank: usize) -> Result<Hyperslab<'s>, Misfit> {
-    let slab = slab.ranked(rank).ok_or_else(Misfit::short)?;
-    // Of netCDF-4 files it takes strides of any length.
-    if slab.strides_are(|stride| stride > 0) { Ok(slab) } else { Err(Misfit::stride(&slab)) }
+pub(crate) fn ranked<'s>(
+    slab: &Hyperslab<'s>,
+    rank: usize,
+) -> Result<Hyperslab<'s>, SelectionMisfit> {
+    let slab = slab.ranked(rank).ok_or_else(SelectionMisfit::short)?;
+    // For netCDF-4 files the reference accepts any positive stride.
+    if slab.strides_are(|stride| stride > 0) {
+        Ok(slab)
+    } else {
+        Err(SelectionMisfit::stride(&slab))
+    }
 }
 
 /// How many elements of an axis exist in the variable, of those selected.
@@ -164,11 +185,16 @@ mod tests {
         let said = |start: &[usize], count: &[usize], stride: Option<&[isize]>| {
             check(&axes, &Hyperslab { start, count, stride }).unwrap_err().to_string()
         };
-        assert_eq!(said(&[0, 3], &[1, 4], None), "start 3 + count 4 in dimension 1 of length 6");
-        assert_eq!(said(&[4, 0], &[1, 1], None), "start 4 in dimension 0 of length 4");
-        assert_eq!(said(&[0, 0], &[1, 1], Some(&[1, -2])), "stride -2 in dimension 1");
+        let edge = said(&[0, 3], &[1, 4], None);
+        assert_eq!(edge, "start 3 + count 4 is beyond the end of dimension 1 of length 6");
+        assert_eq!(said(&[4, 0], &[1, 1], None), "start 4 is outside dimension 0 of length 4");
+        let stride = said(&[0, 0], &[1, 1], Some(&[1, -2]));
+        assert_eq!(stride, "stride -2 in dimension 1 is out of range: expected at least 1");
         let strided = said(&[1, 0], &[2, 1], Some(&[3, 1]));
-        assert_eq!(strided, "start 1 + count 2 at stride 3 in dimension 0 of length 4");
+        assert_eq!(
+            strided,
+            "start 1 + count 2 at stride 3 is beyond the end of dimension 0 of length 4"
+        );
         assert!(said(&[0], &[1], None).contains("fewer numbers"));
     }
 

@@ -10,11 +10,11 @@ use zonda_model::{MemType, NcError, VarId};
 
 use crate::Nc4Error;
 use crate::details::user_fill;
+use crate::element_form::ElementForm;
 use crate::fault::Outcome;
 use crate::file::{Nc4File, hdf};
-use crate::form::Form;
 use crate::get::{default_element, natural, natural_size};
-use crate::place::NoPlace;
+use crate::value_target::NoVlens;
 use crate::write::draft_fill;
 
 impl StoreVars for Nc4File {
@@ -37,7 +37,7 @@ impl StoreVars for Nc4File {
             let att = AttAccess { owner, name, mem: Some(MemType::I32) };
             let mut get = Transfer::new(att);
             let read = self.check_get_att(&mut get);
-            // As in the reference, one without a value says nothing but the way.
+            // As in the reference, an attribute without a value says the mode alone.
             let room = if get.n_bytes == 0 { &mut [][..] } else { &mut kept };
             let read = read.and_then(|()| self.get_att(&get, Destination::plain(room)));
             if let (Ok(_), Ok(kept)) = (read, u32::try_from(i32::from_ne_bytes(kept))) {
@@ -52,7 +52,7 @@ impl StoreVars for Nc4File {
     /// # Errors
     /// As [`StoreVars::var_info`]; `NC_EBADTYPE`, `NC_EINVAL` for memory that is too short.
     fn fill_value(&self, of: VarRef, room: Destination<'_>) -> Result<()> {
-        let mut none = NoPlace::default();
+        let mut none = NoVlens::default();
         let done = self.fill_element(of, room.place.unwrap_or(&mut none), room.bytes);
         Ok(if none.is_asked { Err(none.refused(self.path_of(of))) } else { done }?)
     }
@@ -70,18 +70,18 @@ impl StoreVars for Nc4File {
         }
         let (bytes, slots, preemption) = self.how.chunk_cache;
         let StorageKind::Chunked(dims) = &details.info().map_err(fail)?.storage else {
-            // Of a variable that it finds in a file, the reference reports what HDF5 has by default.
+            // For a variable that was in the file when it was opened, the reference reports HDF5's default.
             let is_found = var.draft.is_none();
             return Ok(if is_found { (1 << 20, 521, 0.75) } else { self.how.chunk_cache });
         };
-        // A chunk that does not fit makes room for ten, as in the reference.
+        // If one chunk does not fit, the cache gets room for ten, as in the reference.
         let elem = self.size_of(model, var.nc_type);
         let chunk = dims.iter().fold(elem, |bytes, &dim| bytes.saturating_mul(dim));
         let grown = if chunk > bytes { chunk.saturating_mul(10).min(64 << 20) } else { bytes };
         Ok((grown, slots, preemption))
     }
 
-    /// Sets the least that the chunk cache of a variable may hold; the values are reported as set.
+    /// Sets how many bytes of chunks the cache of a variable may hold at least; inquiries report the values as set.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
@@ -127,7 +127,7 @@ impl Nc4File {
             let details = self.details(var)?;
             let object = details.object()?;
             let datatype = object.datatype(&details.file)?;
-            let form = Form::of(&datatype).ok_or(NcError::BadType)?;
+            let form = ElementForm::of(&datatype).ok_or(NcError::BadType)?;
             let out = out.get_mut(..natural_size(&form)).ok_or(NcError::Inval)?;
             let user = user_fill(&details.file, &object)?;
             match user.filter(|user| user.len() == form.file_size) {

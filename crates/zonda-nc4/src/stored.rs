@@ -32,7 +32,7 @@ impl Nc4File {
         let (model, known) = self.var(group, var)?;
         let stored = match (self.written_stored(model, group, var), known.draft.as_deref()) {
             (Some(stored), _) => stored,
-            // Defined, and nothing else.
+            // Defined, and not put to.
             (None, Some(_)) => {
                 let elem = self.size_of(model, known.nc_type) as u64;
                 let data_bytes = known.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));

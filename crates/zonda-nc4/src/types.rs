@@ -13,38 +13,38 @@ use hashbrown::{HashMap, HashSet};
 use zonda_format::FIRST_USER_TYPE;
 use zonda_hdf5::message::Datatype;
 
-use crate::form::{Form, Part, Shape};
+use crate::element_form::{ElementForm, ElementShape, StructMember};
 use crate::model::{Field, GroupId, TypeEntry, UserClass, UserType};
 
-/// The types of a file while it is walked, and later those that attributes are matched with.
+/// The types of a file: while it is walked, and later to find the types of attributes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
     pub(crate) listed: Vec<TypeEntry>,
-    /// Compounds of which netCDF has only the first fields, and how many.
+    /// Compounds of which netCDF shows only the first fields, and how many it shows.
     partial: HashMap<i32, usize>,
     /// Number of the first type of each form.
     by_form: HashMap<Box<[u8]>, i32>,
-    /// Types that only variables have, so far, and the group of the first such variable.
+    /// Types without a name in the file, and the group of the first variable that has each.
     anonymous: HashMap<i32, GroupId>,
-    /// Types of the file that are listed before the walk comes to them.
+    /// Named types that an earlier walk found: they are listed before this walk comes to them.
     foretold: HashMap<(GroupId, Box<[u8]>), i32>,
-    /// Groups of variables whose own types are not complete.
+    /// Groups of variables whose types have members of types that were not found yet.
     lacking: HashSet<GroupId>,
-    /// A variable may have a type of the file that came after it.
+    /// A variable may have a named type that the walk came to after it.
     misses: bool,
 }
 
 impl Types {
     /// Number of the type of a variable or attribute; `None` where netCDF has none.
-    pub(crate) fn of(&self, form: &Form) -> Option<i32> {
+    pub(crate) fn of(&self, form: &ElementForm) -> Option<i32> {
         form.atomic().or_else(|| self.user(form))
     }
 
-    fn user(&self, form: &Form) -> Option<i32> {
+    fn user(&self, form: &ElementForm) -> Option<i32> {
         if self.by_form.is_empty() { None } else { self.by_form.get(&form.identity()).copied() }
     }
 
-    fn of_member(&self, form: &Form) -> Option<i32> {
+    fn of_member(&self, form: &ElementForm) -> Option<i32> {
         form.atomic_member().or_else(|| self.user(form))
     }
 
@@ -54,15 +54,24 @@ impl Types {
         group: GroupId,
         name: &[u8],
         datatype: &Datatype,
-        form: &Form,
+        form: &ElementForm,
     ) -> Option<i32> {
         match form.shape {
-            Shape::Number(..) | Shape::Integer(_) | Shape::Float(_) | Shape::Reference(_) => None,
+            ElementShape::Number(..)
+            | ElementShape::Integer(_)
+            | ElementShape::Float(_)
+            | ElementShape::Reference(_) => None,
             _ => Some(self.named(group, name.into(), datatype, form)),
         }
     }
 
-    fn named(&mut self, group: GroupId, name: Box<[u8]>, datatype: &Datatype, form: &Form) -> i32 {
+    fn named(
+        &mut self,
+        group: GroupId,
+        name: Box<[u8]>,
+        datatype: &Datatype,
+        form: &ElementForm,
+    ) -> i32 {
         let key = (group, name);
         if let Some(id) = self.foretold.remove(&key) {
             return id;
@@ -71,13 +80,13 @@ impl Types {
         // Within one group the order decides, as in the reference: netCDF-C writes types first there.
         let is_other = |at: &GroupId| *at != group;
         self.misses |= first.and_then(|id| self.anonymous.get(id)).is_some_and(is_other);
-        // It may be what an earlier one lacks to be complete.
+        // It may be the type that a member of an earlier type has.
         self.misses |= self.lacking.iter().any(is_other);
         self.add(group, key.1, datatype, form).0
     }
 
-    /// The types of the file alone, in its order, for another walk through it; `None` where one with
-    /// these would find nothing else.
+    /// The named types of the file, in its order, for a second walk; `None` where a second walk would find nothing
+    /// else.
     pub(crate) fn foretold(&self) -> Option<Types> {
         if !self.misses {
             return None;
@@ -85,7 +94,7 @@ impl Types {
         let mut all = Types::default();
         for (id, ty) in (0..).map(number).zip(&self.listed) {
             if let Some(datatype) = ty.stored().filter(|_| !self.anonymous.contains_key(&id))
-                && let Some(form) = Form::of(datatype)
+                && let Some(form) = ElementForm::of(datatype)
             {
                 let (id, _) = all.add(ty.group, ty.name.clone(), datatype, &form);
                 all.foretold.insert((ty.group, ty.name.clone()), id);
@@ -99,14 +108,14 @@ impl Types {
         &mut self,
         group: GroupId,
         datatype: &Datatype,
-        form: &Form,
+        form: &ElementForm,
     ) -> Option<i32> {
         let class = match form.shape {
-            Shape::Reference(_) => return None,
-            Shape::Enum(..) => "Enum",
-            Shape::Compound(_) => "Compound",
-            Shape::Sequence(_) => "Vlen",
-            Shape::Opaque(_) => "Opaque",
+            ElementShape::Reference(_) => return None,
+            ElementShape::Enum(..) => "Enum",
+            ElementShape::Compound(_) => "Compound",
+            ElementShape::Sequence(_) => "Vlen",
+            ElementShape::Opaque(_) => "Opaque",
             _ => "Unknown",
         };
         let nth = self.anonymous.len().saturating_add(1);
@@ -119,9 +128,9 @@ impl Types {
         complete.then_some(id)
     }
 
-    /// A type that was defined since the file was opened is in it now: attributes that have it are
-    /// known by its form.
-    pub(crate) fn learn(&mut self, nc_type: i32, form: &Form) {
+    /// Notes the form of a type that was defined since the file was opened and is settled now, so that
+    /// attributes of that type find it.
+    pub(crate) fn learn(&mut self, nc_type: i32, form: &ElementForm) {
         self.by_form.entry(form.identity()).or_insert(nc_type);
     }
 
@@ -130,7 +139,7 @@ impl Types {
         group: GroupId,
         name: Box<[u8]>,
         datatype: &Datatype,
-        form: &Form,
+        form: &ElementForm,
     ) -> (i32, bool) {
         let (class, complete) = self.class(form);
         let id = number(self.listed.len());
@@ -143,42 +152,42 @@ impl Types {
         (id, complete)
     }
 
-    fn class(&self, form: &Form) -> (UserClass, bool) {
+    fn class(&self, form: &ElementForm) -> (UserClass, bool) {
         match &form.shape {
-            Shape::Compound(parts) => {
+            ElementShape::Compound(parts) => {
                 let fields: Vec<Field> = parts.iter().map_while(|part| self.field(part)).collect();
                 let complete = fields.len() == parts.len();
                 (UserClass::Compound(fields), complete)
             }
-            Shape::Enum(base, members) => {
+            ElementShape::Enum(base, members) => {
                 let base = base.atomic().unwrap_or(0);
                 (UserClass::Enum { base, members: members.clone() }, base != 0)
             }
-            Shape::Opaque(_) => (UserClass::Opaque, true),
-            Shape::Sequence(base) => match self.of_member(base) {
+            ElementShape::Opaque(_) => (UserClass::Opaque, true),
+            ElementShape::Sequence(base) => match self.of_member(base) {
                 Some(base) => (UserClass::Vlen { base }, true),
                 None => (UserClass::Vlen { base: 0 }, false),
             },
-            Shape::FixedText(..) | Shape::Text(..) => (UserClass::String, true),
+            ElementShape::FixedText(..) | ElementShape::Text(..) => (UserClass::String, true),
             _ => (UserClass::Unknown, false),
         }
     }
 
-    /// The same with other numbers, without the list.
+    /// These types with other numbers, without the list.
     pub(crate) fn renumbered(self, number: impl Fn(i32) -> i32) -> Types {
         let partial = self.partial.into_iter().map(|(ty, fields)| (number(ty), fields));
         let by_form = self.by_form.into_iter().map(|(form, ty)| (form, number(ty)));
         Types { partial: partial.collect(), by_form: by_form.collect(), ..Types::default() }
     }
 
-    /// The fields of a compound that has members of types that netCDF has not.
+    /// How many fields netCDF shows of a compound that also has members of types which netCDF does not have.
     pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
         self.partial.get(&nc_type).copied()
     }
 
-    fn field(&self, part: &Part) -> Option<Field> {
+    fn field(&self, part: &StructMember) -> Option<Field> {
         let (form, dims) = match &part.form.shape {
-            Shape::Array(base, dims) => {
+            ElementShape::Array(base, dims) => {
                 let dims = dims.iter().map(|&dim| i32::try_from(dim).unwrap_or(i32::MAX));
                 (&**base, dims.collect())
             }
@@ -199,16 +208,18 @@ impl TypeEntry {
     /// fields that are something else.
     #[must_use]
     pub fn text_lens(&self) -> Vec<usize> {
-        fn len(form: &Form) -> usize {
+        fn len(form: &ElementForm) -> usize {
             match &form.shape {
-                Shape::FixedText(..) => form.file_size,
-                Shape::Array(base, _) => len(base),
+                ElementShape::FixedText(..) => form.file_size,
+                ElementShape::Array(base, _) => len(base),
                 _ => 1,
             }
         }
-        let form = self.stored().and_then(|stored| Form::of(stored));
+        let form = self.stored().and_then(|stored| ElementForm::of(stored));
         match form.as_ref().map(|form| &form.shape) {
-            Some(Shape::Compound(parts)) => parts.iter().map(|part| len(&part.form)).collect(),
+            Some(ElementShape::Compound(parts)) => {
+                parts.iter().map(|part| len(&part.form)).collect()
+            }
             _ => Vec::new(),
         }
     }

@@ -16,8 +16,8 @@ impl Nc4File {
         FileUsage::of(self.hdf5())
     }
 
-    /// What a variable takes, by what [`Nc4File::usage`] found. `None` for one that is not there, or
-    /// not in this file.
+    /// How much of the file a variable takes, from what [`Nc4File::usage`] found. `None` for a variable that does not
+    /// exist, or is in another file.
     #[must_use]
     pub fn var_usage(&self, usage: &FileUsage, group: GroupId, var: VarId) -> Option<ObjectUsage> {
         let at = self.var(group, var).ok()?.1.at;

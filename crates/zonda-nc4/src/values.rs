@@ -1,8 +1,8 @@
-//! From the file's bytes of values to the caller's memory, whatever the type.
+//! Converting values of any type from the file's bytes to the caller's memory.
 //!
-//! Strings and sequences are in the global heap; each is looked up, held to what its heap object
-//! has, and handed to [`VlenSink`]. Sequences may hold sequences: what one value may cost in total is
-//! bounded by the file's length, so that a heap object used again and again ends in an error.
+//! Strings and sequences are in the global heap. Each is looked up, cut to what its heap object has, and given to a
+//! [`VlenSink`]. Sequences may contain sequences: the bytes that one value may take are bounded by the file's
+//! length, so that a heap object that is used again and again ends in an error.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use zonda_convert::{Decoder, RangeRule};
 use zonda_hdf5::{File, FileAddr, HdfError, HeapCursor, Reader, Sizes};
 
 use crate::bits;
-use crate::form::{Form, Shape};
+use crate::element_form::{ElementForm, ElementShape};
+use crate::tuning::VLEN_VALUE_MIN_BYTES;
 use zonda_format::VlenSink;
 
 /// Why values cannot be delivered.
@@ -30,38 +31,35 @@ impl From<HdfError> for ValueFault {
 }
 
 /// Turns values of the file into values in memory.
-pub(crate) struct Values<'a> {
+pub(crate) struct ValueReader<'a> {
     file: &'a File,
     place: &'a mut dyn VlenSink,
-    /// The heap collections of the values before, most likely those of the next, too.
+    /// The heap collections of the values before; those of the next values are most likely the same.
     heap: HeapCursor,
     /// Bytes that items of sequences in sequences may still have, for the present value.
     budget: u64,
 }
 
-/// Bytes of items that the smallest file may have.
-const LEAST_BUDGET: u64 = 1 << 16;
-
 fn damaged(what: &'static str, value: u64) -> ValueFault {
     ValueFault::Hdf(HdfError::BadValue { structure: "value", at: 0, what, value })
 }
 
-impl<'a> Values<'a> {
-    pub(crate) fn new(file: &'a File, place: &'a mut dyn VlenSink) -> Values<'a> {
-        Values { file, place, heap: HeapCursor::default(), budget: 0 }
+impl<'a> ValueReader<'a> {
+    pub(crate) fn new(file: &'a File, place: &'a mut dyn VlenSink) -> ValueReader<'a> {
+        ValueReader { file, place, heap: HeapCursor::default(), budget: 0 }
     }
 
-    /// All elements of `src`, as many as `dst` has room for.
+    /// Converts all elements of `src`, as many as `dst` has room for.
     pub(crate) fn all(
         &mut self,
-        form: &Form,
+        form: &ElementForm,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<(), ValueFault> {
         if form.file_size == 0 || form.size == 0 {
             return Ok(());
         }
-        if let (Shape::Text(..), 8) = (&form.shape, form.size) {
+        if let (ElementShape::Text(..), 8) = (&form.shape, form.size) {
             let (dst, _) = dst.as_chunks_mut::<8>();
             for (src, dst) in src.chunks_exact(form.file_size).zip(dst) {
                 *dst = self.string(src)?.to_ne_bytes();
@@ -69,14 +67,14 @@ impl<'a> Values<'a> {
             return Ok(());
         }
         for (src, dst) in src.chunks_exact(form.file_size).zip(dst.chunks_exact_mut(form.size)) {
-            self.budget = self.file.len().saturating_mul(4).saturating_add(LEAST_BUDGET);
+            self.budget = self.file.len().saturating_mul(4).saturating_add(VLEN_VALUE_MIN_BYTES);
             self.one(form, src, dst)?;
         }
         Ok(())
     }
 
-    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
-        if let Shape::Number(ext, order) = &form.shape {
+    fn many(&mut self, form: &ElementForm, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
+        if let ElementShape::Number(ext, order) = &form.shape {
             let decoder = Decoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict);
             let decoder = decoder.map_err(|_| damaged("type", 0))?;
             let _all_fit = decoder.decode(src, dst);
@@ -91,20 +89,23 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
+    fn one(&mut self, form: &ElementForm, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
         match &form.shape {
-            Shape::Number(..) | Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => {
+            ElementShape::Number(..)
+            | ElementShape::Integer(_)
+            | ElementShape::Float(_)
+            | ElementShape::Bits(_) => {
                 bits::convert(form, src, dst).ok_or_else(|| damaged("bytes of a number", 0))
             }
-            Shape::FixedText(..) | Shape::Opaque(_) | Shape::Reference(_) => {
+            ElementShape::FixedText(..) | ElementShape::Opaque(_) | ElementShape::Reference(_) => {
                 for (to, from) in dst.iter_mut().zip(src) {
                     *to = *from;
                 }
                 Ok(())
             }
-            Shape::Enum(base, _) => self.one(base, src, dst),
-            Shape::Array(base, _) | Shape::Complex(base) => self.many(base, src, dst),
-            Shape::Compound(parts) => {
+            ElementShape::Enum(base, _) => self.one(base, src, dst),
+            ElementShape::Array(base, _) | ElementShape::Complex(base) => self.many(base, src, dst),
+            ElementShape::Compound(parts) => {
                 dst.fill(0);
                 for part in parts {
                     let from = src.get(part.file_at..).and_then(|s| s.get(..part.form.file_size));
@@ -116,22 +117,22 @@ impl<'a> Values<'a> {
                 }
                 Ok(())
             }
-            Shape::Text(..) => {
+            ElementShape::Text(..) => {
                 let address = self.string(src)?;
                 store(dst, 0, address)
             }
-            Shape::Sequence(base) => self.sequence(base, src, dst),
+            ElementShape::Sequence(base) => self.sequence(base, src, dst),
         }
     }
 
-    /// One string.
+    /// Gives one string to the sink.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> Result<u64, ValueFault> {
         self.place.place(bytes, true).ok_or(ValueFault::NoMemory)
     }
 
-    /// One string of the heap; 0 where none was written.
+    /// Gives one string of the heap to the sink; 0 where none was written.
     fn string(&mut self, src: &[u8]) -> Result<u64, ValueFault> {
-        let found = Found::decode(src, self.file.sizes())?;
+        let found = VlenReference::decode(src, self.file.sizes())?;
         let Some(addr) = found.addr else { return Ok(0) };
         if found.n_items == 0 {
             return self.text(b"");
@@ -141,8 +142,13 @@ impl<'a> Values<'a> {
         self.place.place(until_nul(bytes), true).ok_or(ValueFault::NoMemory)
     }
 
-    fn sequence(&mut self, base: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), ValueFault> {
-        let found = Found::decode(src, self.file.sizes())?;
+    fn sequence(
+        &mut self,
+        base: &ElementForm,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(), ValueFault> {
+        let found = VlenReference::decode(src, self.file.sizes())?;
         let n_items = found.n_items;
         let Some(addr) = found.addr.filter(|_| n_items > 0) else {
             store(dst, 0, 0)?;
@@ -168,18 +174,18 @@ impl<'a> Values<'a> {
     }
 }
 
-/// What an element of variable length has in the file.
+/// What an element of variable length is in the file: a reference to the heap.
 #[derive(Clone, Copy)]
-struct Found {
+struct VlenReference {
     n_items: usize,
     /// The heap collection; `None` where nothing was written.
     addr: Option<FileAddr>,
     index: u32,
 }
 
-impl Found {
+impl VlenReference {
     #[inline]
-    fn decode(src: &[u8], sizes: Sizes) -> Result<Found, ValueFault> {
+    fn decode(src: &[u8], sizes: Sizes) -> Result<VlenReference, ValueFault> {
         let mut reader = Reader::new("variable-length value", src, 0, sizes);
         let n_items = reader.u32()?;
         let addr = match sizes.offset {
@@ -188,7 +194,7 @@ impl Found {
         };
         let index = reader.u32()?;
         let n_items = usize::try_from(n_items).map_err(|_| ValueFault::NoMemory)?;
-        Ok(Found { n_items, addr: addr.filter(|addr| addr.0 != 0), index })
+        Ok(VlenReference { n_items, addr: addr.filter(|addr| addr.0 != 0), index })
     }
 
     /// The heap has fewer items than the element says.
@@ -197,7 +203,7 @@ impl Found {
     }
 }
 
-/// What is before the first NUL: C knows no more of a text.
+/// The bytes before the first NUL, where a text ends for C.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
 }

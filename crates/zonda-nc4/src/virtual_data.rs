@@ -1,8 +1,8 @@
 //! Virtual datasets: elements that are in other datasets, of this file or of others beside it.
 //!
-//! A source that is not there reads as fill values. One that is there and may not, or cannot, be read
-//! makes the requests for its elements fail. Each request goes through all mappings, so that
-//! where targets overlap the later one holds.
+//! The elements of a source that does not exist are fill values. If a source exists and is refused, or cannot be read,
+//! requests for its elements fail. Each request goes through all mappings in order, so that the later of two
+//! overlapping ones holds.
 
 use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
@@ -11,41 +11,37 @@ use hashbrown::HashMap;
 use zonda_convert::Converted;
 use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget};
 use zonda_hdf5::selection::Selection;
-use zonda_hdf5::virtual_dataset::{Piece, Request as Wanted, VirtualMapping, VirtualSource};
+use zonda_hdf5::virtual_dataset::{Piece, Request as SourceRequest, VirtualMapping, VirtualSource};
 use zonda_hdf5::{File, FileAddr, HdfError, Object};
 use zonda_model::{ExtType, Hyperslab, NcError};
 use zonda_slab::advance;
 
 use crate::details::Details;
-use crate::elsewhere::Role;
 use crate::fault::{Fault, HdfResult, Outcome};
+use crate::file_lookup::FileRole;
 use crate::files::{Files, ObjectAt};
-use crate::place::Target;
 use crate::request::Request;
+use crate::tuning::{VIRTUAL_BLOCKS, VIRTUAL_LEVELS};
 use crate::types::Types;
+use crate::value_target::ValueTarget;
 
 const NAME: &str = "virtual dataset";
-/// Virtual datasets whose sources are virtual in turn.
-const MOST_LEVELS: u8 = 16;
-/// Sources that a numbered mapping may have.
-const MOST_BLOCKS: u64 = 1 << 16;
-
-/// Where the elements of a virtual dataset are.
+/// A virtual dataset: which elements are in which sources.
 #[derive(Debug)]
 pub(crate) struct Virtual {
-    /// The file it is in.
+    /// The number of the file that it is in.
     home: u16,
     mapping: VirtualMapping,
-    /// Sources met so far, by file and path.
-    sources: Mutex<HashMap<SourceName, Found>>,
+    /// Sources that were looked for, by file and path.
+    sources: Mutex<HashMap<SourceName, FoundSource>>,
 }
 
-/// A source; `None` for one that is not there.
-type Found = HdfResult<Option<Arc<Details>>>;
+/// A source; `None` for one that does not exist.
+type FoundSource = HdfResult<Option<Arc<Details>>>;
 
 type SourceName = (Option<Box<[u8]>>, Box<[u8]>);
 
-/// The extent of a dataset that can grow: of a virtual one, what its sources make it.
+/// The extent of a dataset; that of a virtual one depends on its sources.
 pub(crate) fn extent(
     files: &Files,
     at: ObjectAt,
@@ -78,25 +74,25 @@ impl Virtual {
         Ok(Virtual { home, mapping, sources: Mutex::ranked(Rank::Sources, HashMap::new()) })
     }
 
-    /// A source; an error where it is there and is refused, or cannot be read.
-    fn source(&self, files: &Files, one: &VirtualSource) -> Found {
+    /// Finds a source; an error if it exists and is refused, or cannot be read.
+    fn source(&self, files: &Files, one: &VirtualSource) -> FoundSource {
         let name = (one.file.clone(), one.dataset.clone());
         let mut sources = self.sources.lock();
         if let Some(known) = sources.get(&name) {
             return known.clone();
         }
-        let in_file = |number: u16| -> Found {
+        let in_file = |number: u16| -> FoundSource {
             let root = ObjectAt { file: number, addr: files.get(number)?.root() };
             let target = LinkTarget::Soft(one.dataset.clone());
             let Some(at) = files.follow(root, &target)? else { return Ok(None) };
-            // Nobody asks for its attributes.
+            // Its attributes are not needed, so no types are, either.
             Ok(Some(Arc::new(Details::read(files, at, &Types::default())?)))
         };
         let found = match &one.file {
             None => in_file(self.home),
-            Some(file) => match files.other(Role::Virtual, self.home, file) {
+            Some(file) => match files.other(FileRole::Virtual, self.home, file) {
                 Ok(Some(number)) => {
-                    in_file(number).map_err(|cause| Role::Virtual.fault(file, cause))
+                    in_file(number).map_err(|cause| FileRole::Virtual.fault(file, cause))
                 }
                 Ok(None) => Ok(None),
                 Err(error) => Err(error),
@@ -106,10 +102,10 @@ impl Virtual {
         found
     }
 
-    /// The extent, where mappings without end make it longer or shorter than the file says.
+    /// The extent, which unlimited mappings make longer or shorter than the file says.
     ///
     /// # Errors
-    /// Where that is not known, as a source is there and cannot be looked at.
+    /// That of a source that exists and cannot be read.
     pub(crate) fn extent(&self, files: &Files, space: &Dataspace) -> HdfResult<Vec<u64>> {
         let mut dims = space.dims.clone();
         let unlimited: Vec<usize> =
@@ -130,7 +126,7 @@ impl Virtual {
         Ok(dims)
     }
 
-    /// How far a mapping without end reaches; `None` where there is no source.
+    /// How far an unlimited mapping reaches; `None` where there is no source.
     fn end_of(&self, files: &Files, one: &VirtualSource) -> HdfResult<Option<u64>> {
         if !one.is_numbered() {
             let Some(details) = self.source(files, one)? else { return Ok(None) };
@@ -139,17 +135,17 @@ impl Virtual {
         let mut n = 0u64;
         while self.source(files, &one.block(n))?.is_some() {
             n = n.saturating_add(1);
-            if n >= MOST_BLOCKS {
-                // Fewer would be a shorter variable.
+            if n >= VIRTUAL_BLOCKS {
+                // An error, because ignoring the others would make the variable shorter.
                 let (structure, what) = (NAME, "numbered sources");
-                return Err(HdfError::Limit { structure, at: 0, what, limit: MOST_BLOCKS });
+                return Err(HdfError::Limit { structure, at: 0, what, limit: VIRTUAL_BLOCKS });
             }
         }
         Ok(n.checked_sub(1).and_then(|last| one.extent(&[], last)))
     }
 }
 
-/// Where a target with an end has it, along one dimension.
+/// Where a limited target ends along one dimension.
 fn fixed_end(target: &Selection, axis: usize) -> Option<u64> {
     match target {
         Selection::Hyperslab(dims) => {
@@ -166,12 +162,12 @@ impl Request<'_> {
         &self,
         found: &Virtual,
         slab: &Hyperslab<'_>,
-        mut target: Target<'_>,
+        mut target: ValueTarget<'_>,
         out: &mut [u8],
     ) -> Outcome<Converted> {
-        if self.level >= MOST_LEVELS {
+        if self.level >= VIRTUAL_LEVELS {
             let (structure, what) = (NAME, "sources that are virtual");
-            let limit = u64::from(MOST_LEVELS);
+            let limit = u64::from(VIRTUAL_LEVELS);
             return Err(Fault::Hdf(HdfError::Limit { structure, at: 0, what, limit }));
         }
         let axes = 0..slab.count.len();
@@ -179,14 +175,14 @@ impl Request<'_> {
         let start: Vec<_> = picked.iter().map(|axis| axis.start).collect();
         let count: Vec<_> = picked.iter().map(|axis| axis.count).collect();
         let stride: Vec<_> = picked.iter().map(|axis| axis.stride).collect();
-        let wanted = Wanted { start: &start, count: &count, stride: &stride };
-        let mut result = Pieces { out, covered: Vec::new(), converted: Converted::default() };
+        let wanted = SourceRequest { start: &start, count: &count, stride: &stride };
+        let mut result = VirtualRead { out, covered: Vec::new(), converted: Converted::default() };
         let n_elems = slab.n_elems().ok_or(NcError::NoMem)?;
         zonda_model::memory::lengthen(&mut result.covered, n_elems, false)?;
         for one in &found.mapping.sources {
             if one.is_numbered() {
                 let (first, end) = one.blocks(&wanted);
-                for number in first..end.min(MOST_BLOCKS) {
+                for number in first..end.min(VIRTUAL_BLOCKS) {
                     let one = one.block(number);
                     self.read_source(found, &one, &wanted, &mut target, &mut result)?;
                 }
@@ -194,23 +190,23 @@ impl Request<'_> {
                 self.read_source(found, one, &wanted, &mut target, &mut result)?;
             }
         }
-        let Pieces { out, covered, mut converted } = result;
+        let VirtualRead { out, covered, mut converted } = result;
         for (element, covered) in out.chunks_exact_mut(self.elem.max(1)).zip(covered) {
             if !covered {
-                converted = converted.and(self.unwritten(&mut target, element)?);
+                converted = converted.and(self.read_unwritten(&mut target, element)?);
             }
         }
         Ok(converted)
     }
 
-    /// What one mapping gives of a request.
+    /// Reads the elements of a request that one mapping has.
     fn read_source(
         &self,
         found: &Virtual,
         one: &VirtualSource,
-        wanted: &Wanted<'_>,
-        target: &mut Target<'_>,
-        result: &mut Pieces<'_>,
+        wanted: &SourceRequest<'_>,
+        target: &mut ValueTarget<'_>,
+        result: &mut VirtualRead<'_>,
     ) -> Outcome<()> {
         let details = match found.source(&self.nc4.files, one) {
             Ok(Some(details)) => details,
@@ -243,8 +239,8 @@ impl Request<'_> {
         source: &Request<'_>,
         piece: &Piece,
         count: &[u64],
-        target: &mut Target<'_>,
-        result: &mut Pieces<'_>,
+        target: &mut ValueTarget<'_>,
+        result: &mut VirtualRead<'_>,
     ) -> Outcome<()> {
         let size = |&n: &u64| usize::try_from(n).unwrap_or(usize::MAX);
         let from: Vec<usize> = piece.source.start.iter().map(size).collect();
@@ -253,7 +249,7 @@ impl Request<'_> {
         let step: Vec<isize> = step.map(|&n| isize::try_from(n).unwrap_or(isize::MAX)).collect();
         let slab = Hyperslab { start: &from, count: &part, stride: Some(&step) };
         let n = slab.n_elems().ok_or(NcError::NoMem)?;
-        // Sources that overlap and have sources in turn must not cost more than any file means.
+        // Sources that overlap, and are virtual themselves, could make a small file cost any time.
         self.spend(n)?;
         let len = n.checked_mul(self.elem).ok_or(NcError::NoMem)?;
         let mut packed = Vec::new();
@@ -282,28 +278,28 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// A source of another number type is converted, as HDF5 does.
+    /// The target for a source: of one with another type, numbers are converted, as HDF5 does.
     fn target_for<'t>(
         &self,
         source: &Request<'_>,
-        target: &'t mut Target<'_>,
-    ) -> Outcome<Target<'t>> {
+        target: &'t mut ValueTarget<'_>,
+    ) -> Outcome<ValueTarget<'t>> {
         let (here, there) = (&self.data.form, &source.data.form);
         match target {
-            Target::Atomic(mem) => Ok(Target::Atomic(*mem)),
-            Target::Natural(place) if here.identity() == there.identity() => {
-                Ok(Target::Natural(&mut **place))
+            ValueTarget::Atomic(mem) => Ok(ValueTarget::Atomic(*mem)),
+            ValueTarget::Natural(place) if here.identity() == there.identity() => {
+                Ok(ValueTarget::Natural(&mut **place))
             }
-            Target::Natural(_) => match here.atomic().and_then(ExtType::from_nc_type) {
-                Some(ext) => Ok(Target::Atomic(ext.natural_mem())),
+            ValueTarget::Natural(_) => match here.atomic().and_then(ExtType::from_nc_type) {
+                Some(ext) => Ok(ValueTarget::Atomic(ext.natural_mem())),
                 None => Err(NcError::BadType.into()),
             },
         }
     }
 }
 
-/// What was read so far.
-struct Pieces<'a> {
+/// What a read of a virtual dataset has so far.
+struct VirtualRead<'a> {
     out: &'a mut [u8],
     /// Which elements some source had.
     covered: Vec<bool>,

@@ -1,34 +1,33 @@
 //! The walk over a file's objects that makes the model, in the order of the reference.
 //!
-//! Links of a group in order of creation where the group keeps that, else by name; datasets and
-//! named types at once, groups after them, depth first. Soft links to objects appear under the
-//! link's name; those that lead nowhere are left out (the reference then refuses the whole file), and so
-//! are those to files that are refused or cannot be read. External ones are told of as gaps.
-//! A group that is in itself is left out there. What is damaged is listed with type 0, so that its
-//! neighbours can be read and whoever asks for it gets the error.
+//! The links of a group are followed in order of creation where the group keeps that order, else by name.
+//! Datasets and named types are taken in at once; groups come after them, depth first. The target of a soft link has
+//! the link's name. Links that lead nowhere are left out (the reference then refuses the whole file), and so are
+//! links to files that are refused or cannot be read; of these, external links are listed as gaps. A link from a
+//! group to itself, or to one it is in, is left out. A damaged object is listed as a variable of type 0, so
+//! that others can be read and whoever asks for it gets the error.
 
+mod dataset;
 mod dims;
 
-use zonda_hdf5::message::{Link, LinkTarget, SpaceKind};
+use zonda_hdf5::message::{Link, LinkTarget};
 use zonda_hdf5::{File, FileAddr, HdfError, Object, ObjectKind, ReadAhead};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
 use crate::Damaged;
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
-use crate::form::Form;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{Dim, Gap, Group, GroupId, Model, SkipReason, Skipped, Var};
+use crate::tuning::WALK_REVISITS;
 use crate::types::Types;
-use dims::Unmatched;
+use dims::UnmatchedVar;
 
-/// Variables whose name is also that of a dimension they do not begin with have this before it.
+/// Comes before the name of a variable in the file, if a dimension has that name and is not the variable's first.
 pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";
-/// Objects that may be met again through groups that were met before.
-const REVISITS: u64 = 1 << 20;
-
-/// A name and what it stands for.
-pub(crate) type Named = (Box<[u8]>, ObjectAt);
+/// The name of a link and the object that it leads to.
+pub(crate) type NamedObject = (Box<[u8]>, ObjectAt);
 
 /// The model in the making.
 pub(crate) struct Walk<'a> {
@@ -36,31 +35,31 @@ pub(crate) struct Walk<'a> {
     pub(crate) model: Model,
     types: Types,
     pub(crate) next_dim: i32,
-    /// For each group the variables whose dimensions are to be found.
-    pub(crate) unmatched: Vec<Vec<Unmatched>>,
+    /// For each group the variables whose dimensions are found after the walk.
+    pub(crate) unmatched: Vec<Vec<UnmatchedVar>>,
     /// All scales with the groups they are in and the ids they have, also those that share one.
     pub(crate) scales: Vec<(ObjectAt, GroupId, DimId)>,
     seen_groups: hashbrown::HashSet<ObjectAt>,
     revisits_left: u64,
     /// What was read ahead, and of which file.
     ahead: (u16, ReadAhead),
-    /// What becomes of a group that cannot be read.
+    /// What becomes of objects that cannot be read.
     damaged: Damaged,
-    /// Objects of the file itself that were met, where others may be looked for.
+    /// Addresses of the objects of the file itself that were met; the search for lost objects leaves them out.
     pub(crate) met: hashbrown::HashSet<FileAddr>,
-    /// Objects may have been missed: something that leads to objects is damaged.
+    /// A group is damaged, or may be, so that the walk may have missed objects.
     pub(crate) misses: bool,
 }
 
 /// Why the walk ends: what failed, and in which group.
-pub(crate) struct Failure {
+pub(crate) struct WalkFailure {
     pub(crate) path: String,
     pub(crate) error: HdfError,
 }
 
 impl<'a> Walk<'a> {
     /// Walks the whole file; twice where variables come before the types that they have.
-    pub(crate) fn run(files: &'a Files, damaged: Damaged) -> Result<Model, Failure> {
+    pub(crate) fn run(files: &'a Files, damaged: Damaged) -> Result<Model, WalkFailure> {
         let mut walk = Walk::begin(files, damaged, Types::default())?;
         if let Some(types) = walk.types.foretold() {
             walk = Walk::begin(files, damaged, types)?;
@@ -75,8 +74,8 @@ impl<'a> Walk<'a> {
         Ok(walk.model)
     }
 
-    /// Walks through all objects, some of whose types may be known.
-    fn begin(files: &'a Files, damaged: Damaged, types: Types) -> Result<Walk<'a>, Failure> {
+    /// Walks through all objects, with the named types that an earlier walk found.
+    fn begin(files: &'a Files, damaged: Damaged, types: Types) -> Result<Walk<'a>, WalkFailure> {
         let mut walk = Walk {
             files,
             model: Model::default(),
@@ -85,7 +84,7 @@ impl<'a> Walk<'a> {
             unmatched: Vec::new(),
             scales: Vec::new(),
             seen_groups: hashbrown::HashSet::new(),
-            revisits_left: REVISITS,
+            revisits_left: WALK_REVISITS,
             ahead: Default::default(),
             damaged,
             met: hashbrown::HashSet::new(),
@@ -99,22 +98,24 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// All groups, depth first. A stack instead of recursion: depth is up to the file.
+    /// Takes in groups, depth first. It has a stack and does not recurse, because the file decides how deep groups are.
     pub(crate) fn groups(
         &mut self,
         mut waiting: Vec<(Option<GroupId>, Box<[u8]>, ObjectAt)>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WalkFailure> {
         while let Some((parent, name, at)) = waiting.pop() {
             let Some(id) = self.add_group(parent, name, at) else {
                 break;
             };
             let inner = match self.group(id, at) {
-                Err(error) if self.passes_over(&error) => {
+                Err(error) if self.may_skip(&error) => {
                     self.misses = true;
-                    self.pass(id, None, SkipReason::Damaged(error));
+                    self.note_skipped(id, None, SkipReason::Damaged(error));
                     Vec::new()
                 }
-                read => read.map_err(|error| Failure { path: self.model.group_path(id), error })?,
+                read => {
+                    read.map_err(|error| WalkFailure { path: self.model.group_path(id), error })?
+                }
             };
             // The last pushed is the first popped.
             waiting.extend(inner.into_iter().rev().map(|(name, at)| (Some(id), name, at)));
@@ -137,13 +138,13 @@ impl<'a> Walk<'a> {
         Some(id)
     }
 
-    /// The members of one group; those that are groups are returned.
-    fn group(&mut self, id: GroupId, at: ObjectAt) -> HdfResult<Vec<Named>> {
+    /// Takes in the members of one group, and gives those that are groups.
+    fn group(&mut self, id: GroupId, at: ObjectAt) -> HdfResult<Vec<NamedObject>> {
         let file = self.files.get(at.file)?;
         let object = self.object(&file, at)?;
         if id == GroupId::ROOT {
-            let strict = object.attribute(&file, hidden::STRICT);
-            self.model.is_classic = self.or(id, None, strict)?.flatten().is_some();
+            let strict = object.attribute(&file, hidden_atts::STRICT);
+            self.model.is_classic = self.read_or_skip(id, None, strict)?.flatten().is_some();
         }
         let links = if self.damaged == Damaged::Refuse {
             object.links(&file)?
@@ -152,20 +153,20 @@ impl<'a> Walk<'a> {
             let damage = object.header().damage.as_deref().cloned();
             for error in faults.into_iter().chain(damage) {
                 self.misses = true;
-                self.pass(id, None, SkipReason::Damaged(error));
+                self.note_skipped(id, None, SkipReason::Damaged(error));
             }
             links
         };
         self.members(id, at, links)
     }
 
-    /// Whether an error leaves only something out.
-    fn passes_over(&self, error: &HdfError) -> bool {
+    /// Whether an object with this error is skipped; otherwise the walk fails.
+    fn may_skip(&self, error: &HdfError) -> bool {
         self.damaged != Damaged::Refuse && !matches!(error, HdfError::Storage(_))
     }
 
-    /// Notes what is not in the model: a group, or something in it.
-    pub(crate) fn pass(&mut self, group: GroupId, name: Option<&[u8]>, why: SkipReason) {
+    /// Lists a group, or an object in it, as skipped.
+    pub(crate) fn note_skipped(&mut self, group: GroupId, name: Option<&[u8]>, why: SkipReason) {
         let mut path = self.model.group_path(group);
         if let Some(name) = name {
             if !path.ends_with('/') {
@@ -176,8 +177,8 @@ impl<'a> Walk<'a> {
         self.model.faults.push(Skipped { path, why });
     }
 
-    /// What was read, or nothing where that is damaged and may be passed over.
-    fn or<T>(
+    /// What was read; `None` where it is damaged and may be skipped, which is noted.
+    fn read_or_skip<T>(
         &mut self,
         group: GroupId,
         name: Option<&[u8]>,
@@ -185,21 +186,21 @@ impl<'a> Walk<'a> {
     ) -> HdfResult<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),
-            Err(error) if self.passes_over(&error) => {
-                self.pass(group, name, SkipReason::Damaged(error));
+            Err(error) if self.may_skip(&error) => {
+                self.note_skipped(group, name, SkipReason::Damaged(error));
                 Ok(None)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Takes in what links of a group lead to; those that are groups are returned.
+    /// Takes in the objects that links of a group lead to, and gives those that are groups.
     pub(crate) fn members(
         &mut self,
         id: GroupId,
         at: ObjectAt,
         links: Vec<Link>,
-    ) -> HdfResult<Vec<Named>> {
+    ) -> HdfResult<Vec<NamedObject>> {
         let again = !self.seen_groups.insert(at);
         let mut inner = Vec::new();
         for link in links {
@@ -209,7 +210,7 @@ impl<'a> Walk<'a> {
                 };
                 self.revisits_left = left;
             }
-            let name = short(&link.name);
+            let name = cut_name(&link.name);
             let before = self.listed(id, &inner);
             self.link(id, at, &link, &mut inner)?;
             if self.listed(id, &inner) == before
@@ -221,29 +222,29 @@ impl<'a> Walk<'a> {
         Ok(inner)
     }
 
-    /// How much of a group is listed so far.
-    fn listed(&self, id: GroupId, inner: &[Named]) -> [usize; 4] {
+    /// How many variables, types, scales and groups are listed so far.
+    fn listed(&self, id: GroupId, inner: &[NamedObject]) -> [usize; 4] {
         let group = self.model.group(id);
         let (vars, types) = group.map_or((0, 0), |group| (group.vars.len(), group.types.len()));
         [vars, types, self.scales.len(), inner.len()]
     }
 
-    /// What one link of a group leads to.
+    /// Takes in the object that one link of a group leads to.
     fn link(
         &mut self,
         id: GroupId,
         at: ObjectAt,
         link: &Link,
-        inner: &mut Vec<Named>,
+        inner: &mut Vec<NamedObject>,
     ) -> HdfResult<()> {
-        let name = short(&link.name);
+        let name = cut_name(&link.name);
         let target = match &link.target {
             LinkTarget::Hard(addr) => ObjectAt { file: at.file, addr: *addr },
             target => match self.files.follow(at, target) {
                 Ok(Some(target)) => target,
                 Ok(None) => {
                     if let LinkTarget::External { file, .. } = target {
-                        self.gap(id, name, self.files.absence(at.file, file));
+                        self.note_gap(id, name, self.files.absence(at.file, file));
                     }
                     return Ok(());
                 }
@@ -251,7 +252,7 @@ impl<'a> Walk<'a> {
                 Err(HdfError::Limit { .. }) => return Ok(()),
                 Err(error @ HdfError::Storage(_)) => return Err(error),
                 Err(error) => {
-                    self.gap(id, name, error);
+                    self.note_gap(id, name, error);
                     return Ok(());
                 }
             },
@@ -259,25 +260,25 @@ impl<'a> Walk<'a> {
         match self.member(id, name, target) {
             Ok(true) if !self.is_within(id, target) => inner.push((name.into(), target)),
             Ok(_) => {}
-            // Another file fails nobody but those who ask for what is in it.
+            // Another file that cannot be read fails only those calls that need it.
             Err(error @ HdfError::Storage(_)) if target.file != 0 => {
-                self.gap(id, name, error);
+                self.note_gap(id, name, error);
             }
             Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
             Err(error) => {
                 self.add_var(id, Var::damaged(stripped(name), target));
                 if self.damaged != Damaged::Refuse {
-                    // It may have been a group.
+                    // The object may be a group, with members that are now missed.
                     self.misses |= !matches!(error, HdfError::BadValue { .. });
-                    self.pass(id, Some(name), SkipReason::Damaged(error));
+                    self.note_skipped(id, Some(name), SkipReason::Damaged(error));
                 }
             }
         }
         Ok(())
     }
 
-    /// Tells of what a group lacks under this name.
-    fn gap(&mut self, group: GroupId, name: &[u8], error: HdfError) {
+    /// Lists a link of a group as a gap.
+    fn note_gap(&mut self, group: GroupId, name: &[u8], error: HdfError) {
         let path = self.model.path_in(group, name);
         self.model.gaps.push(Gap { path, error });
     }
@@ -293,7 +294,7 @@ impl<'a> Walk<'a> {
         if let Some(damage) = object.header().damage.as_deref()
             && !matches!(kind, ObjectKind::Group | ObjectKind::Dataset)
         {
-            // What would say what it is may be what is missing.
+            // The message that would say what the object is may be the damaged one.
             return Err(damage.clone());
         }
         match kind {
@@ -301,7 +302,7 @@ impl<'a> Walk<'a> {
             ObjectKind::Dataset => self.dataset(group, name, at, &file, &object)?,
             ObjectKind::Datatype => {
                 let datatype = object.datatype(&file)?;
-                if let Some(form) = Form::of(&datatype) {
+                if let Some(form) = ElementForm::of(&datatype) {
                     let id = self.types.add_named(group, name, &datatype, &form);
                     id.into_iter().for_each(|id| {
                         if let Some(group) = self.model.group_mut(group) {
@@ -315,7 +316,7 @@ impl<'a> Walk<'a> {
         Ok(false)
     }
 
-    /// An object of a file, which the walk comes to next.
+    /// Reads the header of the object that the walk comes to next, and of those behind it ahead.
     fn object(&mut self, file: &File, at: ObjectAt) -> HdfResult<Object> {
         if self.ahead.0 != at.file {
             self.ahead = (at.file, ReadAhead::default());
@@ -323,7 +324,7 @@ impl<'a> Walk<'a> {
         file.object_ahead(at.addr, &mut self.ahead.1)
     }
 
-    /// Whether a group is the one given or one that this is in.
+    /// Whether the object at `at` is the given group or one that it is in.
     fn is_within(&self, group: GroupId, at: ObjectAt) -> bool {
         self.model.lineage(group).any(|group| group.at == at)
     }
@@ -332,127 +333,6 @@ impl<'a> Walk<'a> {
         if let Some(group) = self.model.group_mut(group) {
             group.vars.push(var);
         }
-    }
-
-    fn dataset(
-        &mut self,
-        group: GroupId,
-        name: &[u8],
-        at: ObjectAt,
-        file: &File,
-        object: &Object,
-    ) -> HdfResult<()> {
-        let mut space = object.dataspace(file)?;
-        if space.max_dims.contains(&u64::MAX) {
-            match crate::virtual_data::extent(self.files, at, file, object, &space) {
-                Ok(dims) => space.dims = dims,
-                // As long as it was when it was written. Gets fail.
-                Err(error @ HdfError::Elsewhere { .. }) => self.gap(group, name, error),
-                Err(error) => return Err(error),
-            }
-        }
-        let attributes = self.or(group, Some(name), object.attributes(file))?.unwrap_or_default();
-        let hidden = hidden::Hidden::of(file, &attributes);
-        let hidden = self.or(group, Some(name), hidden)?.unwrap_or_default();
-        // A scale needs a dimension.
-        let mut scale = None;
-        if hidden.is_scale
-            && let Some(&len) = space.dims.first()
-        {
-            let max = space.max_dims.first().copied().unwrap_or(len);
-            // What the placeholder's extent says of an unlimited dimension means nothing.
-            let len = if hidden.is_only_dimension && max == u64::MAX { 0 } else { len };
-            scale = Some(self.add_scale(group, name, at, len, max, hidden.dim_id));
-            if hidden.is_only_dimension {
-                return Ok(());
-            }
-        }
-        let datatype = object.datatype(file)?;
-        let Some(form) = Form::of(&datatype) else {
-            self.pass(group, Some(name), SkipReason::NoWords("its type"));
-            return Ok(());
-        };
-        let known = self.types.of(&form);
-        let n_types = self.types.listed.len();
-        let nc_type = known.or_else(|| self.types.add_anonymous(group, &datatype, &form));
-        if self.types.listed.len() > n_types {
-            let id = crate::types::number(n_types);
-            if let Some(group) = self.model.group_mut(group) {
-                group.types.push(id);
-            }
-        }
-        let Some(nc_type) = nc_type else {
-            self.pass(group, Some(name), SkipReason::NoWords("its type"));
-            return Ok(());
-        };
-        let rank = space.dims.len();
-        let is_simple = space.kind == SpaceKind::Simple;
-        let coordinates = hidden.coordinates.filter(|ids| is_simple && ids.len() == rank);
-        let mut dims = vec![DimId(-1); rank];
-        let mut pending = None;
-        match (scale, coordinates) {
-            (Some(id), _) if rank == 1 => dims = vec![id],
-            (_, Some(ids)) => dims = ids,
-            (Some(id), None) => {
-                // Only its first dimension says its name.
-                if let Some(first) = dims.first_mut() {
-                    *first = id;
-                }
-                pending = Some(None);
-            }
-            (None, None) => {
-                let scales = hidden::scales(file, &attributes);
-                pending = Some(self.or(group, Some(name), scales)?.flatten());
-            }
-        }
-        let mut var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
-        var.refers_to_scales = attributes.find(hidden::DIMENSION_LIST).is_some();
-        if var.refers_to_scales && scale.is_some() && rank == 1 {
-            // Nobody needs it for reading, so that damage of it is of no consequence here.
-            let named = hidden::scales(file, &attributes).ok().flatten();
-            var.names_itself = named.is_some_and(|named| named[..] == [Some(at.addr)]);
-        }
-        if let Some(scales) = pending.filter(|_| rank > 0) {
-            let index = self.model.group(group).map_or(0, |group| group.vars.len());
-            let max = space.max_dims.iter();
-            let is_unlimited = (0..rank).zip(max.map(Some).chain(std::iter::repeat(None)));
-            let is_unlimited =
-                is_unlimited.map(|(_, max)| max.copied() == Some(u64::MAX)).collect();
-            let scales = scales.map(|scales| {
-                scales
-                    .iter()
-                    .map(|addr| addr.map(|addr| ObjectAt { file: at.file, addr }))
-                    .collect()
-            });
-            if let Some(list) = self.unmatched.get_mut(usize::from(group.0)) {
-                list.push(Unmatched { var: index, scales, is_unlimited });
-            }
-        }
-        self.add_var(group, var);
-        Ok(())
-    }
-
-    fn add_scale(
-        &mut self,
-        group: GroupId,
-        name: &[u8],
-        at: ObjectAt,
-        len: u64,
-        max: u64,
-        wanted: Option<i32>,
-    ) -> DimId {
-        // No file has more dimensions than this; more would be memory that nothing in it justifies.
-        let file_len = self.files.get(at.file).map_or(0, |file| file.len());
-        let most = i32::try_from(file_len / 16).unwrap_or(i32::MAX).saturating_add(1024);
-        let wanted = wanted.filter(|&id| id >= 0 && id < most);
-        let id = wanted.unwrap_or(self.next_dim);
-        self.next_dim = self.next_dim.max(id.saturating_add(1));
-        // The reference takes length 0 for "unlimited", as its callers do.
-        let is_unlimited = max == u64::MAX || len == 0;
-        self.scales.push((at, group, DimId(id)));
-        let dim = Dim { name: name.into(), group, len, is_unlimited, at: Some(at) };
-        self.add_dim(id, dim);
-        DimId(id)
     }
 
     /// Lists a dimension.
@@ -477,8 +357,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Names have at most so many bytes in the reference.
-fn short(name: &[u8]) -> &[u8] {
+/// The name, cut to the most bytes that names have in the reference.
+fn cut_name(name: &[u8]) -> &[u8] {
     name.get(..MAX_NAME_BYTES).unwrap_or(name)
 }
 

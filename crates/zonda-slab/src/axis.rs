@@ -1,9 +1,9 @@
-//! One dimension of a selection, and the tests of it that all formats put together in their order.
+//! One dimension of a selection, and single tests of it; each format makes them in its own order.
 
-/// First stride that `nc_*_vars` and `nc_*_varm` refuse (`X_INT_MAX`), but for netCDF-4 files, which
-/// take any that is positive.
+/// The smallest positive stride that `nc_*_vars` and `nc_*_varm` refuse (`X_INT_MAX`). In netCDF-4 files they accept any
+/// positive stride.
 pub const STRIDE_LIMIT: isize = 0x7FFF_FFFF;
-/// Largest index of a record that `nc_*_vara` and `nc_*_vars` take (`X_UINT_MAX`), in any classic format.
+/// Largest index of a record that `nc_*_vara` and `nc_*_vars` accept (`X_UINT_MAX`), in any classic format.
 pub const MAX_RECORD: u64 = 0xFFFF_FFFF;
 
 /// Whether the reference takes a stride, in elements: from 1 up to [`STRIDE_LIMIT`], not included.
@@ -13,15 +13,15 @@ pub const fn is_stride(stride: isize) -> bool {
     stride > 0 && stride < STRIDE_LIMIT
 }
 
-/// How a selection leaves a variable. Which code of the C interface that is depends on the format and on the
-/// call; mostly the one that is named here.
+/// How a selection leaves a variable. The error code of the C interface depends on the format and on the call; it is
+/// mostly the one that is named here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfBounds {
     /// The first element is outside (`NC_EINVALCOORDS`).
     AtStart,
     /// A later one is (`NC_EEDGE`).
     AtEnd,
-    /// The distance of the elements is none (`NC_ESTRIDE`).
+    /// The stride is not one that the format accepts (`NC_ESTRIDE`).
     ByStride,
 }
 
@@ -30,15 +30,14 @@ pub enum OutOfBounds {
 pub struct AxisOutOfBounds {
     /// Number of the dimension, the slowest being 0.
     pub axis: usize,
-    /// In which way.
+    /// How it leaves the variable there.
     pub why: OutOfBounds,
 }
 
 /// One dimension of a selection, in elements.
 ///
-/// The tests look at one thing each, so that a format says in which order they are made. `len` is the length
-/// of the dimension; [`u64::MAX`] for one that has no end. Sums that cannot be counted are beyond every other
-/// length.
+/// Each test checks one thing, so that a format decides in which order they are made. `len` is the length of the
+/// dimension; [`u64::MAX`] for one without end. Sums that overflow are beyond every other length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Index of the first element.
@@ -86,7 +85,7 @@ impl Axis {
         if self.count > 0 && self.start == len { Err(OutOfBounds::AtStart) } else { Ok(()) }
     }
 
-    /// Both: the reference's usual test of a start.
+    /// [`Axis::start_within`] and [`Axis::first_within`]: the reference's usual test of a start.
     ///
     /// # Errors
     /// [`OutOfBounds::AtStart`].

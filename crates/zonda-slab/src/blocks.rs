@@ -1,11 +1,11 @@
-//! Hyperslabs in pieces of a bounded size.
+//! Cutting hyperslabs into blocks of a bounded size.
 
 use smallvec::SmallVec;
 
 use crate::hyperslab::Hyperslab;
 
-/// One number per dimension; no memory is taken up to rank 8.
-type Numbers = SmallVec<[usize; 8]>;
+/// One number per dimension; up to rank 8 it takes no memory from the heap.
+type AxisNumbers = SmallVec<[usize; 8]>;
 
 /// Cuts a hyperslab into blocks that follow each other in row-major order.
 ///
@@ -21,17 +21,17 @@ pub struct Blocks<'a> {
     /// Elements of the largest block.
     largest: usize,
     /// The first element of the next block: its indices among those selected.
-    first: Numbers,
-    /// The same in the variable.
-    start: Numbers,
-    count: Numbers,
-    state: State,
+    first: AxisNumbers,
+    /// The first element of the next block: its indices in the variable.
+    start: AxisNumbers,
+    count: AxisNumbers,
+    state: BlocksState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BlocksState {
     Begins,
-    Goes,
+    Underway,
     Ended,
 }
 
@@ -48,8 +48,8 @@ pub struct Block<'b> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Blocks of at most `most` elements, but at least one. `None` where an index cannot be counted: the
-    /// hyperslab ends beyond every variable.
+    /// Blocks of at most `most` elements, but at least one. `None` where an index overflows: the hyperslab ends beyond
+    /// every variable.
     #[must_use]
     pub fn of(slab: Hyperslab<'a>, most: usize) -> Option<Blocks<'a>> {
         if !slab.is_empty() {
@@ -66,7 +66,7 @@ impl<'a> Blocks<'a> {
         Blocks::cut_up(Hyperslab { start: &[], count: shape, stride: None }, most)
     }
 
-    /// The same for a hyperslab whose indices can be counted.
+    /// Blocks of a hyperslab whose indices do not overflow.
     fn cut_up(slab: Hyperslab<'a>, most: usize) -> Blocks<'a> {
         let (rank, most, is_empty) = (slab.count.len(), most.max(1), slab.is_empty());
         // Dimensions behind `cut` are whole, and `inner` elements.
@@ -79,7 +79,7 @@ impl<'a> Blocks<'a> {
         }
         let len = slab.count.get(cut).copied().unwrap_or(1);
         let step = (most / inner).clamp(1, len.max(1));
-        let mut count: Numbers = slab.count.into();
+        let mut count: AxisNumbers = slab.count.into();
         count.iter_mut().take(cut).for_each(|count| *count = 1);
         Blocks {
             slab,
@@ -89,7 +89,7 @@ impl<'a> Blocks<'a> {
             first: SmallVec::from_elem(0, rank),
             start: SmallVec::from_elem(0, rank),
             count,
-            state: if is_empty { State::Ended } else { State::Begins },
+            state: if is_empty { BlocksState::Ended } else { BlocksState::Begins },
         }
     }
 
@@ -105,15 +105,15 @@ impl<'a> Blocks<'a> {
         self.cut
     }
 
-    /// The next block: no iterator, since it is lent.
+    /// The next block. It borrows from `self`, so this is no iterator.
     #[allow(clippy::should_implement_trait)] // lends
     pub fn next(&mut self) -> Option<Block<'_>> {
         let is_next = match self.state {
-            State::Begins => true,
-            State::Goes => self.advance(),
-            State::Ended => false,
+            BlocksState::Begins => true,
+            BlocksState::Underway => self.advance(),
+            BlocksState::Ended => false,
         };
-        self.state = if is_next { State::Goes } else { State::Ended };
+        self.state = if is_next { BlocksState::Underway } else { BlocksState::Ended };
         if !is_next {
             return None;
         }

@@ -45,8 +45,8 @@ impl<'a> Hyperslab<'a> {
         self.count.contains(&0)
     }
 
-    /// The same for a variable of `rank` dimensions, which callers may have longer lists than; `None` where
-    /// one is shorter.
+    /// The hyperslab, cut to `rank` dimensions: callers may have longer lists than the variable has dimensions. `None`
+    /// where a list is shorter.
     #[inline]
     #[must_use]
     pub fn ranked(&self, rank: usize) -> Option<Hyperslab<'a>> {
@@ -57,22 +57,21 @@ impl<'a> Hyperslab<'a> {
         Some(Hyperslab { start: self.start.get(..rank)?, count: self.count.get(..rank)?, stride })
     }
 
-    /// Whether all strides are one, said or not.
+    /// Whether all strides are one, given or not.
     #[inline]
     #[must_use]
     pub fn is_unit(&self) -> bool {
         self.stride.is_none_or(|stride| stride.iter().all(|&stride| stride == 1))
     }
 
-    /// Whether all strides, if they are said, pass a test: the reference's is [`is_stride`](crate::is_stride).
+    /// Whether all strides, if they are given, pass a test. That of the reference is [`is_stride`](crate::is_stride).
     #[inline]
     #[must_use]
     pub fn strides_are(&self, fits: impl Fn(isize) -> bool) -> bool {
         self.stride.is_none_or(|stride| stride.iter().all(|&stride| fits(stride)))
     }
 
-    /// What it is along a dimension. Numbers that are missing are zero, strides that are missing or negative
-    /// are one.
+    /// The selection along a dimension. Missing numbers count as zero, missing or negative strides as one.
     #[inline]
     #[must_use]
     pub fn axis(&self, axis: usize) -> Axis {
@@ -88,18 +87,17 @@ impl<'a> Hyperslab<'a> {
         self.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1)
     }
 
-    /// Looks at the dimensions that there are starts and counts of, one after the other: `test` is told the number of
-    /// each and what the selection is along it, and says how that leaves the variable. The first that does
-    /// ends it.
+    /// Tests the dimensions that have a start and a count, one after the other. `test` gets the number of a dimension and the
+    /// selection along it. The first error ends the walk.
     ///
-    /// The reference looks more than once in some calls, and at other things each time: that is one call of
-    /// this each. What a format brings is the tests and the order.
+    /// The reference goes through the dimensions more than once in some calls, with other tests each time; a format calls
+    /// this once for each time. The format chooses the tests and the order.
     ///
     /// # Errors
-    /// What `test` says, and of which dimension.
+    /// The error of `test`, with the number of the dimension.
     ///
     /// ```
-    /// use zonda_slab::{Hyperslab, Leaves, Misfit, Order};
+    /// use zonda_slab::{AxisOutOfBounds, Hyperslab, Order, OutOfBounds};
     ///
     /// let slab = Hyperslab { start: &[1, 4], count: &[5, 1], stride: None };
     /// let lens = [3, 3];
@@ -107,7 +105,7 @@ impl<'a> Hyperslab<'a> {
     /// let refused = slab
     ///     .each_axis(Order::Up, |d, axis| axis.begin_within(lens[d]))
     ///     .and_then(|()| slab.each_axis(Order::Up, |d, axis| axis.count_within(lens[d])));
-    /// assert_eq!(refused, Err(Misfit { axis: 1, leaves: Leaves::AtStart }));
+    /// assert_eq!(refused, Err(AxisOutOfBounds { axis: 1, why: OutOfBounds::AtStart }));
     /// ```
     #[inline]
     pub fn each_axis(

@@ -10,10 +10,10 @@ mod sealed {
 pub trait Index: Copy + Ord + sealed::Sealed {
     /// The first index.
     const ZERO: Self;
-    /// The next one.
+    /// The distance to the next index.
     const ONE: Self;
 
-    /// The sum, if it can be counted.
+    /// The sum, if it does not overflow.
     #[must_use]
     fn plus(self, more: Self) -> Option<Self>;
 
@@ -46,8 +46,8 @@ macro_rules! index {
 
 index!(usize, u64);
 
-/// From the indices of an element to those of the next one, the last dimension fastest. `false` behind the
-/// last element, where they are those of the first again.
+/// Changes the indices of an element to those of the next one, the last dimension fastest. `false` behind the last
+/// element; the indices are then those of the first again.
 ///
 /// `count` has the length of each dimension in `at`; no dimensions have one element.
 #[inline]
@@ -64,8 +64,8 @@ pub fn advance<I: Index>(at: &mut [I], count: &[I]) -> bool {
     false
 }
 
-/// The same in steps: from the first element of a box to that of the next one. Boxes have the lengths `step`,
-/// begin at `first` and every `step` behind it, and end where `end` is.
+/// Changes the indices of the first element of a box to those of the next box. Boxes have the lengths `step`, the
+/// first begins at `first`, and they end at `end`.
 #[inline]
 pub fn advance_by<I: Index>(at: &mut [I], first: &[I], step: &[I], end: &[I]) -> bool {
     for (((at, &first), &step), &end) in at.iter_mut().zip(first).zip(step).zip(end).rev() {
@@ -80,9 +80,9 @@ pub fn advance_by<I: Index>(at: &mut [I], first: &[I], step: &[I], end: &[I]) ->
     false
 }
 
-/// Adds to `at` the indices of element `n`, which the first dimension may have more of than `count` says.
+/// Adds to `at` the indices of element `n`. The index along the first dimension may be beyond `count`.
 ///
-/// Lengths of zero count as one. An index that cannot be counted is the largest number.
+/// Lengths of zero count as one. An index that overflows is the largest number.
 #[inline]
 pub fn unrank(n: u64, count: &[u64], at: &mut [u64]) {
     let mut rest = n;
@@ -107,7 +107,7 @@ pub fn unrank(n: u64, count: &[u64], at: &mut [u64]) {
 pub struct Indices<'a, I> {
     count: &'a [I],
     at: smallvec::SmallVec<[I; 8]>,
-    /// Whether `at` is still to be told; `None` when all were.
+    /// Whether `at` has not been given yet; `None` when all were given.
     is_first: Option<bool>,
 }
 

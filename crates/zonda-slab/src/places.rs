@@ -1,4 +1,4 @@
-//! Where elements, or rows of them, are in what has one dimension only: a file, or memory.
+//! Places of elements, or of rows, in a file or in memory, which have one dimension only.
 
 use smallvec::SmallVec;
 
@@ -8,26 +8,25 @@ mod sealed {
     impl Sealed for isize {}
 }
 
-/// What places are counted in: `u64` for bytes of a file, `isize` for elements of memory from where a pointer
-/// points to.
+/// The type of places: `u64` for bytes of a file, `isize` for elements of memory, counted from where a pointer points
+/// to.
 pub trait Offset: Copy + Ord + sealed::Sealed {
     /// No distance.
     const ZERO: Self;
 
-    /// `n` times as far, if that can be counted.
+    /// `n` times the distance, if that does not overflow.
     #[must_use]
     fn times(self, n: usize) -> Option<Self>;
 
-    /// The sum, if it can be counted.
+    /// The sum, if it does not overflow.
     #[must_use]
     fn plus(self, more: Self) -> Option<Self>;
 
-    /// The sum. Of bytes of a file it is at most the largest number; elsewhere it wraps, which no place of
-    /// [`Places`] does.
+    /// The sum. In a file it is at most the largest number; in memory it wraps. No place of [`Places`] overflows.
     #[must_use]
     fn onward(self, step: Self) -> Self;
 
-    /// The place `n` steps before, as long as that was never too far.
+    /// The place `n` steps before this one, which those steps led to without overflow.
     #[must_use]
     fn back(self, step: Self, n: usize) -> Self;
 }
@@ -61,7 +60,7 @@ impl Offset for isize {
 
     #[inline]
     fn times(self, n: usize) -> Option<isize> {
-        // A step that is never taken may be of any number.
+        // A distance of zero may be taken any number of times.
         if self == 0 { Some(0) } else { self.checked_mul(isize::try_from(n).ok()?) }
     }
 
@@ -82,11 +81,11 @@ impl Offset for isize {
     }
 }
 
-/// Calls `each` with every place that loops around `first` lead to: `loops` has the number of steps and the
-/// distance of each, from the outermost in. A loop of no steps counts as one of one.
+/// Calls `each` with every place that loops from `first` on lead to. `loops` has the number of steps and the distance of
+/// each loop, from the outermost in. A loop of no steps counts as one of one step.
 ///
-/// Who has not asked [`Places::new`] whether all places can be counted gets, for those of a file that cannot,
-/// the largest number.
+/// [`Places::new`] checks that no place overflows; this function does not: places of a file that overflow are the
+/// largest number.
 ///
 /// # Errors
 /// The first that `each` gives.
@@ -105,7 +104,7 @@ pub fn for_each_place<O: Offset, E>(
         return Ok(());
     }
     let mut index: SmallVec<[usize; 8]> = SmallVec::from_elem(0, loops.len());
-    // Asked once where it is, not in each round.
+    // A slice, so that the loop does not ask each time where the numbers are.
     let index = &mut index[..];
     loop {
         each(at)?;
@@ -127,7 +126,7 @@ pub fn for_each_place<O: Offset, E>(
     }
 }
 
-/// All places that loops lead to. Each of them can be counted.
+/// All places that loops lead to. None of them overflows.
 #[derive(Clone, Debug)]
 pub struct Places<O> {
     first: O,
@@ -138,17 +137,17 @@ pub struct Places<O> {
 }
 
 impl<O: Offset> Places<O> {
-    /// The places of loops around `first`, from the outermost in: number of steps and distance of each. A
-    /// loop without steps makes all of it empty. `None` where a place cannot be counted.
+    /// The places of loops from `first` on, from the outermost in: number of steps and distance of each. If a loop has no
+    /// steps, there are no places. `None` where a place overflows.
     #[must_use]
     pub fn new(first: O, loops: impl IntoIterator<Item = (usize, O)>) -> Option<Places<O>> {
-        // What is done once needs no loop.
+        // A loop of one step is none.
         let loops: SmallVec<[(usize, O); 8]> =
             loops.into_iter().filter(|&(count, _)| count != 1).collect();
         let is_empty = loops.iter().any(|&(count, _)| count == 0);
         let mut ends = (first, first);
         for &(count, step) in loops.iter().filter(|_| !is_empty) {
-            // Whichever place is the furthest, it is one that there is.
+            // The furthest place of a loop is always one of the places.
             let far = step.times(count.saturating_sub(1))?;
             let end = if far < O::ZERO { &mut ends.0 } else { &mut ends.1 };
             *end = end.plus(far)?;
@@ -156,7 +155,7 @@ impl<O: Offset> Places<O> {
         Some(Places { first, loops, is_empty, ends })
     }
 
-    /// The lowest place and the highest; where there are none, the one that the loops would be around.
+    /// The lowest place and the highest; where there are none, the first place of the loops, twice.
     #[must_use]
     pub fn ends(&self) -> (O, O) {
         self.ends
@@ -172,16 +171,16 @@ impl<O: Offset> Places<O> {
     }
 }
 
-/// Where the element with the indices `at` is: `steps` has the distance of neighbours along each dimension.
-/// `None` where that cannot be counted.
+/// The place of the element with the indices `at`. `steps` has the distance of neighbours along each dimension. `None`
+/// where it overflows.
 #[inline]
 #[must_use]
 pub fn place_of<O: Offset>(at: &[usize], steps: &[O]) -> Option<O> {
     at.iter().zip(steps).try_fold(O::ZERO, |sum, (&at, &step)| sum.plus(step.times(at)?))
 }
 
-/// The distances (`imap`) of elements one after the other, in elements: those of plain row-major memory.
-/// Beyond what can be counted they are the largest number.
+/// The map (`imap`) of plain row-major memory: the distances of neighbours along each dimension, in elements. A distance
+/// that overflows is the largest number.
 #[must_use]
 pub fn row_major(count: &[usize]) -> Vec<isize> {
     let mut map = vec![1_isize; count.len()];
@@ -193,8 +192,8 @@ pub fn row_major(count: &[usize]) -> Vec<isize> {
     map
 }
 
-/// Whether a map is that of plain row-major memory, so that it changes nothing. Along dimensions of one
-/// element it may be any.
+/// Whether a map is that of plain row-major memory, so that it changes nothing. Its distances along dimensions of one
+/// element do not matter.
 #[must_use]
 pub fn is_row_major(count: &[usize], imap: &[isize]) -> bool {
     let mut step = 1_isize;

@@ -1,10 +1,9 @@
-//! Hyperslabs of arrays whose elements lie in one run: as rows, and as a span.
+//! Hyperslabs of contiguous arrays: as rows, and as a span.
 
 use crate::hyperslab::Hyperslab;
 use crate::places::Places;
 
-/// A hyperslab as equal rows of an array whose elements lie in one run: as long as they can be, and the loops
-/// around them.
+/// A hyperslab of a contiguous array as equal rows, which are as long as possible, and the loops around them.
 ///
 /// The elements of a row are side by side, or all equally far from each other. Lengths of the array are in
 /// elements, the slowest dimension first; places and distances are in bytes.
@@ -14,13 +13,13 @@ pub struct Rows {
     pub n: u64,
     /// Bytes from one of them to the next.
     pub step: u64,
-    /// Dimensions of which each index has a row of its own: the slowest ones.
+    /// Number of the slowest dimensions whose indices each have rows of their own.
     pub outer: usize,
 }
 
 impl Rows {
-    /// The rows of a hyperslab with elements of `elem` bytes. `None` where something cannot be counted, and
-    /// for another rank.
+    /// The rows of a hyperslab with elements of `elem` bytes. `None` where a number overflows, and where `extent` has
+    /// another rank.
     #[inline]
     #[must_use]
     pub fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Rows> {
@@ -46,7 +45,7 @@ impl Rows {
         Some(Rows { n, step, outer })
     }
 
-    /// Bytes of the only row there is, if there is but one without gaps; else 0.
+    /// Bytes of the row, if there is only one and it has no gaps; else 0.
     #[must_use]
     pub fn bytes(&self, elem: usize) -> u64 {
         let is_one = self.outer == 0 && self.step == elem as u64;
@@ -54,7 +53,7 @@ impl Rows {
     }
 
     /// Calls `each` with the first byte of every row, in the order in which the rows are in memory. `None` where one
-    /// cannot be counted: then nothing was called.
+    /// overflows: then `each` was not called.
     ///
     /// # Errors
     /// The first that `each` gives.
@@ -67,7 +66,7 @@ impl Rows {
         mut each: impl FnMut(u64) -> Result<(), E>,
     ) -> Option<Result<(), E>> {
         if self.outer == 0 {
-            // Most are one row, in calls of some nanoseconds.
+            // Most hyperslabs are one row, and the calls take some nanoseconds.
             return Some(each(self.first(extent, slab, elem)?));
         }
         Some(self.places(extent, slab, elem)?.for_each(each))
@@ -92,7 +91,7 @@ impl Rows {
             let along = slab.axis(axis);
             if axis < self.outer {
                 let count = usize::try_from(along.count).ok()?;
-                // What is not stepped over may be any distance.
+                // A loop of one step has no distance.
                 let far = if count > 1 { step.checked_mul(along.stride)? } else { 0 };
                 loops.push((count, far));
             }
@@ -107,15 +106,15 @@ impl Rows {
 pub struct Span {
     /// The first byte.
     pub start: u64,
-    /// The one behind the last.
+    /// The byte behind the last.
     pub end: u64,
-    /// There are others between them.
+    /// There are bytes of other elements between them.
     pub has_gaps: bool,
 }
 
 impl Span {
-    /// That of a hyperslab of an array whose elements, of `elem` bytes, lie in one run. `None` for no
-    /// elements, and for more than can be counted.
+    /// The span of a hyperslab of a contiguous array with elements of `elem` bytes. `None` for no elements, and where a
+    /// number overflows.
     #[inline]
     #[must_use]
     pub fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Span> {

@@ -1,8 +1,8 @@
 //! Definitions that were read again keep their numbers.
 //!
-//! What has a path of before has its number of before, then what has a header of before under
-//! another name; all else follows in the order of the walk. Numbers change in a walk where a group
-//! gets a group and others follow it, and where the file keeps no order but that of names.
+//! An object whose path was known before keeps its number; so does one whose header was known under another
+//! name. All others follow in the order of the walk. A walk alone would change numbers where a group gets a new
+//! group and other groups follow, and where the file keeps no order but that of names.
 
 use hashbrown::{HashMap, HashSet};
 use zonda_model::DimId;
@@ -11,7 +11,7 @@ use crate::files::ObjectAt;
 use crate::model::{Dim, Group, GroupId, Model, TypeEntry, UserClass, UserType, Var};
 use crate::types::{Types, number};
 
-/// Whether all that was there has its number still.
+/// Whether the walk gave all objects that were there before the same numbers.
 pub(super) fn goes_on(old: &Model, new: &Model) -> bool {
     let groups = old.groups.len() <= new.groups.len()
         && old.groups.iter().zip(&new.groups).all(|(old, new)| {
@@ -48,27 +48,27 @@ pub(super) fn as_before(old: &Model, new: Model) -> Model {
     Renumbering { groups, dims, types }.apply(old, new)
 }
 
-/// The number that each thing gets.
+/// The numbers that groups, dimensions and types of the new model get, by the numbers of the walk.
 struct Renumbering {
     groups: Vec<u16>,
     dims: Vec<i32>,
     types: Vec<i32>,
 }
 
-/// By what things are known: a key, and the place of a header.
-type Known<K> = Vec<Option<(K, ObjectAt)>>;
+/// What objects are recognised by, in the order of their numbers: a key, and the place of the header.
+type KeyedObjects<K> = Vec<Option<(K, ObjectAt)>>;
 /// The group, and the name in it.
-type InGroup<'m> = (u16, &'m [u8]);
+type GroupAndName<'m> = (u16, &'m [u8]);
 
-/// For each of `new` the place of the one in `old` that it is: by key, else by the address of its
-/// header. Those that are in none get the places behind.
+/// For each object of `new` its number in `old`, found by its key, or else by the address of its header. Objects
+/// that are not in `old` get the numbers behind.
 fn places<K: Eq + std::hash::Hash>(
     old: &[Option<(K, ObjectAt)>],
     new: &[Option<(K, ObjectAt)>],
 ) -> Vec<usize> {
     let mut taken = HashSet::new();
     let mut found = vec![None; new.len()];
-    // Of several the first counts.
+    // If several have one key, the first counts.
     let by_key: HashMap<&K, usize> = old
         .iter()
         .enumerate()
@@ -98,7 +98,7 @@ fn places<K: Eq + std::hash::Hash>(
 }
 
 fn groups(old: &Model, new: &Model) -> Vec<u16> {
-    fn keys(model: &Model) -> Known<String> {
+    fn keys(model: &Model) -> KeyedObjects<String> {
         let groups = (0..=u16::MAX).map(GroupId).zip(&model.groups);
         groups.map(|(id, group)| Some((model.group_path(id), group.at))).collect()
     }
@@ -107,7 +107,7 @@ fn groups(old: &Model, new: &Model) -> Vec<u16> {
 }
 
 fn dims(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
-    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> Known<InGroup<'_>> {
+    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> KeyedObjects<GroupAndName<'_>> {
         let key = |dim: &Dim| group(dim.group);
         let at = |dim: &Dim| dim.at.unwrap_or(ObjectAt::NOWHERE);
         let all = model.dims.iter().map(|dim| dim.as_ref());
@@ -119,7 +119,7 @@ fn dims(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
 }
 
 fn types(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
-    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> Known<InGroup<'_>> {
+    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> KeyedObjects<GroupAndName<'_>> {
         model
             .types
             .iter()
@@ -241,7 +241,7 @@ impl Renumbering {
     }
 }
 
-/// A variable that is not in the file any more.
+/// What stands for a variable that is not in the file any more.
 fn none_left(var: &Var) -> Var {
     Var::damaged(&var.name, ObjectAt::NOWHERE)
 }

@@ -166,18 +166,18 @@ fn damage_is_an_error_and_what_was_known_stays() {
 #[test]
 fn patience_is_for_files_that_change_and_has_an_end() {
     let memory = Memory::from_slice(b"some bytes");
-    let read = Read::now(&memory);
+    let read = ReadState::now(&memory);
     // A memory has no clock, so nothing says that it was changed a moment ago.
-    assert!(!Patience::with(&memory, &read).is_left());
-    let mut patience = Patience::with(&memory, &read);
-    for _ in 0..TRIES.0 {
+    assert!(!TornReadRetry::with(&memory, &read).is_left());
+    let mut patience = TornReadRetry::with(&memory, &read);
+    for _ in 0..REREADS_CHANGING {
         memory.write_at(0, b"x").unwrap();
         assert!(patience.is_left());
     }
     memory.write_at(0, b"x").unwrap();
     assert!(!patience.is_left());
     // It changed once and does so no more.
-    let mut patience = Patience::with(&memory, &read);
+    let mut patience = TornReadRetry::with(&memory, &read);
     assert!(patience.is_left() && !patience.is_left());
 }
 
@@ -186,8 +186,8 @@ fn a_file_that_was_just_written_is_read_again_a_few_times() {
     let path = std::env::temp_dir().join(format!("zonda-patience-{}", std::process::id()));
     std::fs::write(&path, b"\x89HDF\r\n\x1a\nnothing").unwrap();
     let file = zonda_storage::backend::File::open_read(&path).unwrap();
-    let mut patience = Patience::with(&file, &Read::now(&file));
+    let mut patience = TornReadRetry::with(&file, &ReadState::now(&file));
     let n = std::iter::from_fn(|| patience.is_left().then_some(())).take(100).count();
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(n, TRIES.1 as usize);
+    assert_eq!(n, REREADS_UNCHANGED as usize);
 }

@@ -1,4 +1,4 @@
-//! Which dimensions a variable has, where it does not say it itself, and how long they are.
+//! Which dimensions variables have that do not name them by id, and how long dimensions are.
 
 use hashbrown::HashMap;
 use zonda_model::DimId;
@@ -8,7 +8,7 @@ use crate::files::ObjectAt;
 use crate::model::{Dim, GroupId, Model};
 
 /// A variable that does not name its dimensions by id.
-pub(crate) struct Unmatched {
+pub(crate) struct UnmatchedVar {
     /// Its number in its group.
     pub(crate) var: usize,
     /// For each axis the scale attached to it; `None` where the first axis has none, or there is no list.
@@ -17,9 +17,9 @@ pub(crate) struct Unmatched {
     pub(crate) is_unlimited: Box<[bool]>,
 }
 
-/// Finds the dimensions of all variables: groups after the groups in them, variables in order, so
-/// that invented dimensions get the numbers they get in the reference. It knows by then how long
-/// unlimited ones are that variables name.
+/// Finds the dimensions of all variables: groups after the groups in them, variables in order, so that invented
+/// dimensions get the numbers that they get in the reference. As there, the lengths of unlimited dimensions
+/// that variables name are computed before dimensions are invented.
 pub(crate) fn match_all(walk: &mut Walk<'_>) {
     let mut by_scale: HashMap<ObjectAt, Vec<(GroupId, DimId)>> = HashMap::new();
     for &(at, group, id) in &walk.scales {
@@ -84,9 +84,9 @@ fn attach(
     }
 }
 
-/// Dimensions for a variable that has none: one of its group with that length which it does not
-/// have yet, else a new one.
-fn invent(walk: &mut Walk<'_>, group: GroupId, unmatched: &Unmatched) {
+/// Gives a variable without scales its dimensions. For each axis that is a dimension of its group with that length
+/// which the variable does not have yet, or else a new one.
+fn invent(walk: &mut Walk<'_>, group: GroupId, unmatched: &UnmatchedVar) {
     let Some(var) = walk.model.group(group).and_then(|group| group.vars.get(unmatched.var)) else {
         return;
     };

@@ -1,12 +1,12 @@
 //! The attributes of an object that is being written.
 //!
-//! All that programs gave it are here, also those of types that netCDF has not, which are carried
-//! along as they are; what netCDF keeps for itself follows from the model. What was put stays in
-//! memory form until a commit makes file form of it.
+//! The list has all attributes that programs gave the object. Those of types that netCDF does not have are kept as they
+//! are. Attributes that netCDF keeps for itself are not in it: they follow from the model. Values that were put stay
+//! in memory form until a commit encodes them.
 //!
-//! In a session attributes keep their numbers, whatever is put into them. In the file an attribute
-//! that is put with another type or length, or gets another name, is a new one: it comes after the
-//! others when the file is opened again, as in the reference.
+//! While a file is open its attributes keep their numbers, whatever is put into them. In the file an attribute that is
+//! put with another type or length, or gets another name, is a new one: it comes after the others when the file
+//! is opened again, as in the reference.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,69 +21,70 @@ use zonda_model::{ExtType, NcError, Ranks};
 use super::OwnedValues;
 use super::datatypes::{self, Typed};
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
+use crate::element_form::{ElementForm, NC_STRING};
 use crate::fault::{Coded, HdfResult, refuse_if};
-use crate::form::{Form, NC_STRING};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{AttInfo, Endianness, Model};
 use crate::names::Names;
 use crate::types::Types;
 
-/// Attributes of one object: headers rank them by 16 bits, and netCDF has some for itself.
+/// Most attributes of one object: headers number them by 16 bits, and netCDF has some for itself.
 const MOST_ATTS: usize = 65_500;
 
 /// The attributes of an object, to be changed.
 #[derive(Clone, Debug)]
 pub(crate) struct EditedAtts {
     file: Arc<File>,
-    /// Those that are shown, by slot: deleting one leaves its slot empty, so that those behind it
-    /// need not be moved, nor their names looked up anew.
+    /// Attributes that are shown, by slot. Deleting one leaves its slot empty, so that the others need not be moved, and
+    /// the table of names stays right.
     shown: Vec<Option<Box<Att>>>,
-    /// Which slots have what number; `None` where nothing was deleted, and they are the same.
+    /// The slot of each number; `None` where nothing was deleted, so that slots are numbers.
     ranks: Option<Box<Ranks>>,
-    /// Those of types that netCDF has not, with their places among all.
+    /// Attributes of types that netCDF does not have, with their places among all.
     others: Vec<(u32, Attribute)>,
-    /// Committed types that attributes which are no more had, once for each. They count who has them.
+    /// Committed types of attributes that were removed or replaced, once for each such attribute: a committed type
+    /// counts its users in the file.
     released: Vec<FileAddr>,
     names: Names,
-    /// The object's header is of version 1, which has all attributes within: none may be longer than a message.
+    /// The object's header has version 1, and so all attributes: each has to fit into one message.
     in_header: bool,
-    /// What changed since a commit laid the list out.
-    since: Since,
+    /// What changed since the last commit.
+    since: AttChanges,
 }
 
-/// What changed of a list since a commit laid it out.
+/// What changed in a list since the last commit.
 #[derive(Clone, Debug, Default)]
-struct Since {
-    /// Which list in the file it is that this one was then; `None` where that is not known, or not
-    /// what changed since.
-    stamp: Option<Stamp>,
-    /// Slots whose attributes changed or are new, with the places that they had then.
+struct AttChanges {
+    /// The stamp of the list in the file that has these changes not yet; `None` where that list, or what changed
+    /// since, is not known.
+    stamp: Option<AttListStamp>,
+    /// Slots whose attributes changed or are new, with the places that they had in the file.
     slots: BTreeMap<usize, Option<u32>>,
-    /// Names that are no more, or were not for a while.
+    /// Names of attributes that were removed or renamed since; some may be in use again.
     gone: Vec<Box<[u8]>>,
-    /// The place of what comes last.
+    /// The place in the file of the next attribute that is new.
     next_place: u32,
 }
 
-/// A list of attributes outside of a header, as one commit laid it out: no two are the same.
+/// Identifies a list of attributes outside of a header as one commit wrote it: no two have the same stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(u64);
+pub(crate) struct AttListStamp(u64);
 
-impl Stamp {
-    /// Another one.
-    pub(crate) fn new() -> Stamp {
+impl AttListStamp {
+    /// A stamp that no other list has.
+    pub(crate) fn new() -> AttListStamp {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Stamp(LAST.fetch_add(1, Ordering::Relaxed))
+        AttListStamp(LAST.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 /// How a list differs from the one that is in the file.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedAtts {
-    /// Names that are no more, before all else.
+    /// Names to be removed, before anything is set.
     pub(crate) gone: Vec<Box<[u8]>>,
-    /// Those that are new or have changed, in their order, and whether they stay where the file has
-    /// them. The others come last.
+    /// Attributes that are new or have changed, in their order, and whether each keeps its place in the file. Those
+    /// that do not come last.
     pub(crate) set: Vec<(Attribute, bool)>,
 }
 
@@ -93,37 +94,37 @@ pub(crate) struct Att {
     name: Box<[u8]>,
     nc_type: i32,
     len: u64,
-    value: Value,
-    /// What the file has of it; `None` where it is new there.
-    placed: Option<Placed>,
+    value: EditedValue,
+    /// The attribute as the file has it; `None` if the file does not have it, or not under this name.
+    placed: Option<FiledAtt>,
 }
 
-/// What the file has of an attribute.
+/// An attribute as the file has it.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
+struct FiledAtt {
     /// Its place among all.
     place: u32,
     nc_type: i32,
     len: u64,
-    /// Its type there is the one that a put of its type makes.
+    /// Its type in the file is the one that a put makes.
     is_native: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Value {
+enum EditedValue {
     /// As the file has it.
     Stored(Box<Attribute>),
-    /// Put since.
+    /// Put since the file was opened.
     Owned {
         held: OwnedValues,
-        /// The same in file form, once it was made: what it has in the global heap is there.
+        /// The values in file form, once a commit made it: then their strings and sequences are in the global heap.
         encoded: OnceLock<Box<[u8]>>,
     },
 }
 
-/// Makes file form of elements in memory form: the destination is as long as the form says.
-pub(crate) type Encode<'a> =
-    dyn FnMut(&Form, &mut dyn VlenSource, &[u8], &mut [u8]) -> HdfResult<()> + 'a;
+/// A function that encodes elements: from memory form to file form.
+pub(crate) type EncodeElements<'a> =
+    dyn FnMut(&ElementForm, &mut dyn VlenSource, &[u8], &mut [u8]) -> HdfResult<()> + 'a;
 
 impl EditedAtts {
     /// The list of an object that is not in the file yet.
@@ -136,7 +137,7 @@ impl EditedAtts {
             released: Vec::new(),
             names: Names::default(),
             in_header: false,
-            since: Since::default(),
+            since: AttChanges::default(),
         }
     }
 
@@ -150,7 +151,7 @@ impl EditedAtts {
         let mut list = EditedAtts::new(Arc::clone(&file));
         list.in_header = object.header().version == 1;
         for (place, index) in (0u32..).zip(0..attributes.len()) {
-            if hidden::is_reserved(attributes.name(index)) {
+            if hidden_atts::is_reserved(attributes.name(index)) {
                 continue;
             }
             let attribute = attributes.decode(index, &file)?;
@@ -161,7 +162,7 @@ impl EditedAtts {
                         name: attribute.name.clone(),
                         nc_type: meaning.nc_type,
                         len: meaning.len,
-                        value: Value::Stored(Box::new(attribute)),
+                        value: EditedValue::Stored(Box::new(attribute)),
                         placed: None,
                     };
                     att.put_at(place);
@@ -219,8 +220,8 @@ impl EditedAtts {
     pub(crate) fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {
         let att = self.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
         match &att.value {
-            Value::Stored(attribute) => stored_value((**attribute).clone(), types),
-            Value::Owned { held, .. } => Ok(AttValue::Owned(held)),
+            EditedValue::Stored(attribute) => stored_value((**attribute).clone(), types),
+            EditedValue::Owned { held, .. } => Ok(AttValue::Owned(held)),
         }
     }
 
@@ -235,7 +236,7 @@ impl EditedAtts {
         len: u64,
         held: OwnedValues,
     ) -> Coded<()> {
-        let value = Value::Owned { held, encoded: OnceLock::new() };
+        let value = EditedValue::Owned { held, encoded: OnceLock::new() };
         if let Some(slot) = self.find_slot(name) {
             self.touch(slot);
             if let Some(Some(att)) = self.shown.get_mut(slot) {
@@ -256,7 +257,7 @@ impl EditedAtts {
         Ok(())
     }
 
-    /// The attribute of a slot will not be what the file has.
+    /// Notes that the attribute of a slot changes.
     fn touch(&mut self, slot: usize) {
         if self.since.stamp.is_some() {
             let att = self.shown.get(slot).and_then(Option::as_ref);
@@ -265,7 +266,7 @@ impl EditedAtts {
         }
     }
 
-    /// The file may have an attribute of this name that is no more.
+    /// Notes that an attribute of this name, which the file may have, is removed.
     fn is_gone(&mut self, name: &[u8]) {
         if self.since.stamp.is_some() {
             self.since.gone.push(name.into());
@@ -292,7 +293,7 @@ impl EditedAtts {
             self.shown.retain(Option::is_some);
             self.ranks = None;
             self.names.forget();
-            // Which slots changed is not known any more.
+            // Slots have other attributes now, so that the list of changed ones is lost.
             self.since.stamp = None;
         }
     }
@@ -307,7 +308,7 @@ impl EditedAtts {
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
         att.placed = None;
-        if let Value::Stored(attribute) = &mut att.value {
+        if let EditedValue::Stored(attribute) = &mut att.value {
             attribute.name = name.clone();
             attribute.charset = charset_of(&name);
         }
@@ -315,7 +316,7 @@ impl EditedAtts {
         self.give_way(&name);
     }
 
-    /// One that cannot be shown gives way to one of its name.
+    /// Removes an attribute that is not shown, since one of its name is put.
     fn give_way(&mut self, name: &[u8]) {
         let n = self.others.len();
         let gone = self.others.extract_if(.., |(_, attribute)| *attribute.name == *name);
@@ -325,7 +326,7 @@ impl EditedAtts {
         }
     }
 
-    /// The committed types that the file counts more users of than there then are, once for each.
+    /// Committed types of attributes that were removed, once for each: the file counts these users still.
     pub(crate) fn released(&self) -> &[FileAddr] {
         &self.released
     }
@@ -337,14 +338,14 @@ impl EditedAtts {
     pub(crate) fn attributes(
         &self,
         model: &Model,
-        encode: &mut Encode<'_>,
+        encode: &mut EncodeElements<'_>,
     ) -> Result<Vec<Attribute>, AttFault> {
         let mut all = Vec::with_capacity(self.len().saturating_add(self.others.len()));
         for (place, attribute) in &self.others {
             all.push((*place, attribute.clone()));
         }
         for att in self.shown.iter().flatten() {
-            // New ones after those that are there; the sort keeps their order.
+            // New attributes come after the others; the sort keeps their order.
             all.push((att.place().unwrap_or(u32::MAX), att.attribute(model, encode)?));
         }
         all.sort_by_key(|(place, _)| *place);
@@ -356,20 +357,21 @@ impl EditedAtts {
         self.len().saturating_add(self.others.len())
     }
 
-    /// How many changed, if this is what became of a list in the file since that was laid out.
-    pub(crate) fn n_changed(&self, since: Stamp) -> Option<usize> {
+    /// How many attributes changed since the commit that wrote the list with this stamp; `None` if the changes since
+    /// are not known.
+    pub(crate) fn n_changed(&self, since: AttListStamp) -> Option<usize> {
         let n = self.since.slots.len().saturating_add(self.since.gone.len());
         (self.since.stamp == Some(since)).then_some(n)
     }
 
-    /// What changed since the list was laid out that it has the stamp of.
+    /// What changed since the last commit.
     ///
     /// # Errors
     /// As [`EditedAtts::attributes`].
     pub(crate) fn changes(
         &self,
         model: &Model,
-        encode: &mut Encode<'_>,
+        encode: &mut EncodeElements<'_>,
     ) -> Result<ChangedAtts, AttFault> {
         let mut set = Vec::with_capacity(self.since.slots.len());
         for (slot, filed) in &self.since.slots {
@@ -382,18 +384,18 @@ impl EditedAtts {
         Ok(ChangedAtts { gone: self.since.gone.clone(), set })
     }
 
-    /// A commit has laid the list out: the file counts users of committed types as there are now, and
-    /// has the list of this stamp, if it is outside of the header.
-    pub(crate) fn laid_out(&mut self, stamp: Option<Stamp>) {
+    /// Notes that a commit has laid the list out. From then on the file counts the users of committed types that there
+    /// are, and has the list with this stamp, if that is outside of the header.
+    pub(crate) fn laid_out(&mut self, stamp: Option<AttListStamp>) {
         self.released.clear();
         let next_place = self.since.next_place;
-        self.since = Since { stamp, next_place, ..Since::default() };
+        self.since = AttChanges { stamp, next_place, ..AttChanges::default() };
     }
 
-    /// The file has them now, in the order in which [`EditedAtts::attributes`] gives them.
+    /// Notes that the file has the attributes, in the order in which [`EditedAtts::attributes`] gives them.
     pub(crate) fn stored(&mut self) {
         if self.since.stamp.is_some() {
-            // The others have their places.
+            // Attributes that did not change keep their places.
             for slot in self.since.slots.keys() {
                 let Some(Some(att)) = self.shown.get_mut(*slot) else { continue };
                 let place = att.place().unwrap_or_else(|| {
@@ -427,20 +429,20 @@ impl EditedAtts {
 }
 
 impl Att {
-    /// The committed type that the file has it of.
+    /// The committed type that the attribute has in the file.
     fn committed(&self) -> Option<FileAddr> {
         match &self.value {
-            Value::Stored(attribute) => attribute.committed,
-            Value::Owned { .. } => None,
+            EditedValue::Stored(attribute) => attribute.committed,
+            EditedValue::Owned { .. } => None,
         }
     }
 
-    /// Its place among all in the file, where it stays: what has the type and the length that the file
-    /// has of it. Others come last.
+    /// Its place in the file, if it keeps that: an attribute does if its type and length are those in the file. Others
+    /// come last.
     fn place(&self) -> Option<u32> {
-        let stays = |placed: &Placed| match self.value {
-            Value::Stored(_) => true,
-            Value::Owned { .. } => {
+        let stays = |placed: &FiledAtt| match self.value {
+            EditedValue::Stored(_) => true,
+            EditedValue::Owned { .. } => {
                 let is_same = placed.nc_type == self.nc_type && placed.len == self.len;
                 is_same && placed.is_native
             }
@@ -448,17 +450,17 @@ impl Att {
         self.placed.filter(stays).map(|placed| placed.place)
     }
 
-    /// The file has it as it is now.
+    /// Notes that the file has the attribute as it is now, at this place.
     fn put_at(&mut self, place: u32) {
         let (nc_type, len, is_native) = (self.nc_type, self.len, self.is_native());
-        self.placed = Some(Placed { place, nc_type, len, is_native });
+        self.placed = Some(FiledAtt { place, nc_type, len, is_native });
     }
 
-    /// Its type in the file is the one that a put of its type makes.
+    /// Whether its type in the file is the one that a put makes.
     fn is_native(&self) -> bool {
         match &self.value {
-            Value::Owned { .. } => true,
-            Value::Stored(attribute) => match ExtType::from_nc_type(self.nc_type) {
+            EditedValue::Owned { .. } => true,
+            EditedValue::Stored(attribute) => match ExtType::from_nc_type(self.nc_type) {
                 Some(ExtType::Char) => {
                     let size = attribute.datatype.size;
                     attribute.datatype == datatypes::text(size)
@@ -471,10 +473,14 @@ impl Att {
         }
     }
 
-    fn attribute(&self, model: &Model, encode: &mut Encode<'_>) -> Result<Attribute, AttFault> {
+    fn attribute(
+        &self,
+        model: &Model,
+        encode: &mut EncodeElements<'_>,
+    ) -> Result<Attribute, AttFault> {
         let (held, encoded) = match &self.value {
-            Value::Stored(attribute) => return Ok((**attribute).clone()),
-            Value::Owned { held, encoded } => (held, encoded),
+            EditedValue::Stored(attribute) => return Ok((**attribute).clone()),
+            EditedValue::Owned { held, encoded } => (held, encoded),
         };
         let (name, charset) = (self.name.clone(), charset_of(&self.name));
         let empty = Dataspace { kind: SpaceKind::Null, dims: Vec::new(), max_dims: Vec::new() };

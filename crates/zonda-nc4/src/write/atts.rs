@@ -11,26 +11,24 @@ use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::{Definer, stored_name};
 use super::draft::VarDraft;
-use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
+use super::type_size::{check_attribute, check_fill};
 use super::{OwnedValues, owned_values};
+use crate::element_form::NC_STRING;
 use crate::fault::{Fault, Outcome, refuse_if};
-use crate::form::NC_STRING;
 use crate::get::default_element;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
-use crate::place::{NoPlace, Target};
+use crate::tuning::SMALL_ATTRIBUTE_BYTES;
+use crate::value_target::{NoVlens, ValueTarget};
 
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
 
-/// How often a commit has the bytes of an attribute in memory: as its values, as its message, in the
-/// block that is written and in what a write joins. There has to be room for all when it is put, so that
-/// an attribute that was taken can be written.
+/// How many copies of an attribute a commit has in memory: its values, its message, the block that is written,
+/// and what a write joins. A put asks whether there is memory for all of them, so that an attribute that was
+/// accepted can be written.
 pub(crate) const COPIES: usize = 4;
-
-/// Bytes of an attribute that is not worth asking for.
-pub(crate) const SMALL: usize = 1 << 16;
 
 /// The type that numbers and text of an attribute have in memory.
 fn memory_type(att: &AttPut<'_>) -> Option<MemType> {
@@ -63,13 +61,13 @@ impl Definer<'_> {
         Ok(crate::get::bytes_of(n_values, elem).ok_or(NcError::NoMem)?)
     }
 
-    /// Puts values, which are converted or copied with all that they point to. `none` sees whether they point to
-    /// something and the call does not say where that is.
+    /// Puts values: converts them, or copies them with all that they point to. `none` notes whether they point to
+    /// something although the call does not say where that is.
     pub(super) fn put_att(
         &mut self,
         att: &AttPut<'_>,
         values: Values<'_>,
-        none: &mut NoPlace,
+        none: &mut NoVlens,
     ) -> Outcome<Converted> {
         let &AttPut { owner, name, nc_type, n_values, .. } = att;
         let (mem, bytes) = (memory_type(att), values.bytes);
@@ -103,7 +101,7 @@ impl Definer<'_> {
         };
         refuse_if(none.is_asked, NcError::BadType)?;
         let bytes = held.memory_bytes();
-        if bytes > SMALL {
+        if bytes > SMALL_ATTRIBUTE_BYTES {
             memory::room::<u8>(bytes.saturating_mul(COPIES))?;
         }
         self.store_att(owner, &stored, nc_type, n_values, held)?;
@@ -128,7 +126,7 @@ impl Definer<'_> {
         Ok(())
     }
 
-    /// Renames an attribute. It keeps its number now, but comes last when the file is opened again.
+    /// Renames an attribute. It keeps its number until the file is closed, and comes last when that is opened again.
     ///
     /// # Errors
     /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
@@ -150,7 +148,7 @@ impl Definer<'_> {
         let old = sought_name(name, NcError::BadName)?;
         let number = atts.find(&old).ok_or(NcError::NotAtt)?;
         refuse_if(is_strict && !is_defining && new_name.len() > old.len(), NcError::NotInDefine)?;
-        refuse_if(hidden::is_kept(&new_name), NcError::NameInUse)?;
+        refuse_if(hidden_atts::is_kept(&new_name), NcError::NameInUse)?;
         atts.rename(number, new_name);
         self.mark(owner.into());
         Ok(())
@@ -172,7 +170,7 @@ impl Definer<'_> {
         let stored = self.stored_name(name, false)?;
         let in_root = owner.group == GroupId::ROOT;
         refuse_if(
-            (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored),
+            (in_root || owner.var != VarId::GLOBAL) && hidden_atts::is_kept(&stored),
             NcError::NameInUse,
         )?;
         let atts = self.edit_atts(owner)?;
@@ -226,7 +224,7 @@ impl Definer<'_> {
             let draft = var.draft.as_deref_mut().ok_or(NcError::LateFill)?;
             draft.fill_value = Some(fill);
             self.refresh(owner)?;
-            // In the file form of the one before.
+            // The file form of the fill value before is not used any more.
             let key = ObjectKey::Var(owner.group, owner.var);
             self.writing()?.stores.fills.remove(&key);
         }
@@ -235,14 +233,14 @@ impl Definer<'_> {
     }
 }
 
-/// In the classic model nobody minds bytes that change their sign.
+/// How values that do not fit are counted: in the classic model a byte may change its sign and is not counted.
 fn range_rule(is_classic: bool, ext: ExtType, mem: MemType) -> RangeRule {
     let is_byte = ext == ExtType::Byte && mem == MemType::U8;
     if is_classic && is_byte { RangeRule::ByteIsUnsigned } else { RangeRule::Cast }
 }
 
-/// Bytes of values as the reference compares them to tell whether an attribute grows: the size of a
-/// type that is not atomic is -1 to it.
+/// Bytes of values, as the reference computes them to find out whether an attribute grows: it takes -1 for the
+/// size of a type that is not atomic.
 fn bytes_of(nc_type: i32, n_values: usize) -> usize {
     let size = ExtType::from_nc_type(nc_type).map_or(usize::MAX, ExtType::size);
     n_values.wrapping_mul(size)
@@ -253,7 +251,7 @@ pub(crate) fn get_owned(
     model: &Model,
     info: &AttInfo,
     held: &OwnedValues,
-    target: Target<'_>,
+    target: ValueTarget<'_>,
     out: &mut [u8],
 ) -> Outcome<Converted> {
     let refused = Fault::Refused;
@@ -263,7 +261,7 @@ pub(crate) fn get_owned(
         _ => Err(Fault::wrong_length()),
     };
     let Some(ext) = ExtType::from_nc_type(info.nc_type) else {
-        let Target::Natural(place) = target else {
+        let ValueTarget::Natural(place) = target else {
             return Err(refused(NcError::BadType));
         };
         let typed = Typed::of(model, info.nc_type, Endianness::Native).map_err(refused)?;
@@ -272,8 +270,8 @@ pub(crate) fn get_owned(
         return Ok(Converted::default());
     };
     let mem = match target {
-        Target::Atomic(mem) => mem,
-        Target::Natural(_) => ext.natural_mem(),
+        ValueTarget::Atomic(mem) => mem,
+        ValueTarget::Natural(_) => ext.natural_mem(),
     };
     let rule = range_rule(model.is_classic, ext, mem);
     let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, rule);

@@ -3,18 +3,10 @@
 //! Small arrays are one chunk, as in the reference. Where that is no good choice, this one is another:
 //! docs/dev/chunk-sizes.md has the rule, its reasons and the figures.
 
-/// A chunk has at most so many bytes, unless one element has more.
-const MOST_BYTES: u64 = 4 << 20;
-/// Records are put together into chunks of so many bytes ...
-const TOGETHER_BYTES: u64 = 8 << 10;
-/// ... unless one of them has as many as this,
-const ENOUGH_BYTES: u64 = 4 << 10;
-/// and not more of them than this.
-const MOST_RECORDS: u64 = 2048;
-/// A chunk of a series of single values has no fewer bytes than in the reference.
-const SERIES_BYTES: u64 = 4096;
-/// A chunk where all of several dimensions are unlimited.
-const SQUARE_BYTES: u64 = 1 << 20;
+use crate::tuning::{
+    CHUNK_MAX_BYTES, CHUNK_MAX_RECORDS, LONG_RECORD_BYTES, RECORDS_CHUNK_BYTES, SERIES_CHUNK_BYTES,
+    UNLIMITED_CHUNK_BYTES,
+};
 
 /// The shape of chunks: what was `given`, and the default where that is 0 or missing. `shape` has
 /// the length of each dimension, `None` where it can grow.
@@ -35,19 +27,19 @@ fn defaults(shape: &[Option<u64>], elem_size: u64) -> Vec<u64> {
     let n_unlimited = shape.iter().filter(|len| len.is_none()).count();
     let record = fixed.iter().fold(elem_size, |bytes, &len| bytes.saturating_mul(len));
     if n_unlimited == 0 {
-        return within(&fixed, elem_size, MOST_BYTES);
+        return within(&fixed, elem_size, CHUNK_MAX_BYTES);
     }
     let n_records = if n_unlimited == shape.len() && n_unlimited > 1 {
-        SQUARE_BYTES.checked_div(elem_size).unwrap_or(1)
-    } else if record >= ENOUGH_BYTES {
+        UNLIMITED_CHUNK_BYTES.checked_div(elem_size).unwrap_or(1)
+    } else if record >= LONG_RECORD_BYTES {
         1
     } else {
-        let together = TOGETHER_BYTES.checked_div(record).unwrap_or(1).min(MOST_RECORDS);
-        let series = SERIES_BYTES.checked_div(elem_size).unwrap_or(1);
+        let together = RECORDS_CHUNK_BYTES.checked_div(record).unwrap_or(1).min(CHUNK_MAX_RECORDS);
+        let series = SERIES_CHUNK_BYTES.checked_div(elem_size).unwrap_or(1);
         if shape.len() == 1 { together.max(series) } else { together }
     };
     let along = root(n_records, n_unlimited).max(1);
-    let mut dims = within(&fixed, elem_size, MOST_BYTES);
+    let mut dims = within(&fixed, elem_size, CHUNK_MAX_BYTES);
     for (dim, len) in dims.iter_mut().zip(shape) {
         if len.is_none() {
             *dim = along;

@@ -1,11 +1,15 @@
 //! Commits: what was defined and put becomes what a reader finds, whatever happens meanwhile.
 //!
-//! Everything new goes to fresh space first, then the superblock says how long the file is, then nodes
-//! of chunk trees that grew where they are count their new entries and headers of heaps of attributes say
-//! where these are that came to them, then the first blocks of the headers that changed are written over, each by one write within a sector. Headers of others need
-//! not lie within one: then all that is written over goes by a journal. Nothing that the last commit
-//! refers to is written over before. All is laid out in memory before the first byte is written; from
-//! then on a commit is decided, and what an error stops the next commit completes.
+//! The order of writes:
+//! 1. What is new goes to fresh space.
+//! 2. The superblock says how long the file is.
+//! 3. Nodes of chunk trees that grew in place count their new entries, and headers of attribute heaps that grew in
+//!    place say where these are.
+//! 4. The first blocks of headers that changed are written over, each by one write within a sector. If a header of
+//!    another program does not lie within a sector, all of them go by a journal.
+//!
+//! Nothing that the last commit refers to is written over before step 3. The whole commit is laid out in memory before
+//! its first byte is written; from then on it is decided: if an error stops it, the next commit completes it.
 
 mod ahead;
 mod layout;
@@ -19,13 +23,13 @@ use zonda_format::FormatError as _;
 use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
 use zonda_model::{NcError, VarId};
-use zonda_storage::{WriteRange, has_no_room};
+use zonda_storage::{Sidecars, WriteRange, has_no_room};
 use zonda_trace::{Args, Kind, span};
 
 use self::ahead::Ends;
 pub(super) use self::ahead::is_often;
 use self::layout::lay_out;
-use self::plan::Plan;
+use self::plan::CommitPlan;
 use super::define::owned;
 use super::objects::StoredObject;
 use super::store::TreeBlocks;
@@ -35,22 +39,23 @@ use crate::fault::HdfResult;
 use crate::file::{Nc4File, hdf};
 use crate::files::{Files, ObjectAt};
 use crate::model::{GroupId, Model};
+use crate::tuning::COMMIT_AFTER_BYTES;
 use crate::{Nc4Error, Result};
 
-/// A header's first block, or a word, that is written over.
+/// Bytes that are written over: the first block of a header, or a word; and where.
 type Switch = (FileAddr, Box<[u8]>);
 
 /// A commit that is laid out, and perhaps written in part.
 #[derive(Debug, Default)]
-pub(crate) struct Decided {
-    /// What goes to fresh space.
+pub(crate) struct DecidedCommit {
+    /// Blocks at new places.
     blocks: Vec<(FileAddr, Vec<u8>)>,
-    /// What changes of nodes of chunk trees where they are.
+    /// Changes of chunk trees in place.
     trees: TreeCommit,
-    /// Headers of heaps that stay where they are, each within a sector.
+    /// Headers of attribute heaps that are written over, each within a sector.
     heaps: Vec<(FileAddr, Vec<u8>)>,
-    /// First blocks of groups with new dimensions or types, which others may refer to, by how deep
-    /// the groups are: each depth before the next one.
+    /// First blocks of groups with new dimensions or types, by the depth of the groups. They are written first, the
+    /// outer groups before the inner ones, because other objects may refer to what is new.
     defining: BTreeMap<usize, Vec<Switch>>,
     /// First blocks of headers that change.
     switches: Vec<Switch>,
@@ -60,15 +65,12 @@ pub(crate) struct Decided {
     is_first: bool,
 }
 
-/// Bytes put after which a put that begins another record commits those before it.
-const COMMIT_BYTES: u64 = 64 << 20;
-
 impl Nc4File {
-    /// Writes what the file lacks, and makes it durable as the storage is asked to.
+    /// Writes what was defined and put since the last commit, and syncs as the storage is set to.
     pub(crate) fn commit(&mut self) -> Result<()> {
         let done = self.commit_now();
         let is_full = |error: &Nc4Error| matches!(error.nc_error(), NcError::System(errno) if has_no_room(errno));
-        // Layers hold data back: that there is no room for them may show only here.
+        // Layers keep data back, so that a full device may show only here.
         if done.as_ref().is_err_and(is_full) && self.release_spill() {
             self.commit_now()
         } else {
@@ -76,8 +78,8 @@ impl Nc4File {
         }
     }
 
-    /// Of chunks that wait, those that are beside the data for want of memory leave their room to the data; those of other
-    /// files of the process, too. Whether there were any.
+    /// Takes spilled chunks off the device of the file, those of other files of the process too, so that the data get
+    /// their room. Whether there were any.
     fn release_spill(&mut self) -> bool {
         let chunks = self.writing.as_mut().and_then(|writing| writing.stores.chunks.as_mut());
         match (chunks, &self.how.spills_beside) {
@@ -93,14 +95,14 @@ impl Nc4File {
         self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
         if let Some(writing) = &mut self.writing {
             writing.stores.n_confirmed = writing.stores.n_confirmed.saturating_add(1);
-            // Not before: a put that is made again where this failed is to confirm those before it, too.
+            // Only now: if this failed, a put that is made again has to commit those before it, too.
             writing.stores.put_bytes = 0;
         }
         Ok(())
     }
 
-    /// Commits where much was put since the last commit and a put begins another record. To be
-    /// called before each put. It is counted, not timed, so that the same calls give the same file.
+    /// Commits if much was put since the last commit and a put begins another record. To be called before each put.
+    /// Bytes decide, not time, so that the same calls give the same file.
     #[inline]
     pub(crate) fn commit_if_due(
         &mut self,
@@ -109,7 +111,7 @@ impl Nc4File {
         start: &[usize],
     ) -> Result<()> {
         let put = self.writing.as_ref().map_or(0, |writing| writing.stores.put_bytes);
-        if put < COMMIT_BYTES { Ok(()) } else { self.commit_records(group, var, start) }
+        if put < COMMIT_AFTER_BYTES { Ok(()) } else { self.commit_records(group, var, start) }
     }
 
     #[cold]
@@ -121,7 +123,7 @@ impl Nc4File {
         if begins_one { self.commit() } else { Ok(()) }
     }
 
-    /// Writes what the file lacks.
+    /// Writes what was defined and put since the last commit.
     fn write_changes(&mut self) -> Result<()> {
         self.settle()?;
         let Nc4File { files, model, writing: Some(writing), .. } = self else {
@@ -131,7 +133,7 @@ impl Nc4File {
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
         writing.gather(&file, model).map_err(|fault| fault.at(|| String::from("/")))?;
-        // Strings that were put where others were change no header, but the end of the file.
+        // Strings that replace others change no header, but may move the end of the file.
         let heap = writing.heap.get_mut();
         let has_grown = heap.pending() > 0 || writing.space.end() > writing.file_end.said;
         if !writing.commits.changed.is_empty() || writing.is_new || has_grown {
@@ -149,7 +151,7 @@ fn root_error(error: HdfError) -> Nc4Error {
 
 /// Lays a commit out.
 fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
-    let plan = Plan::make(files, model, writing)?;
+    let plan = CommitPlan::make(files, model, writing)?;
     let (mut decided, written) = lay_out(plan, file, model, writing).map_err(root_error)?;
     if let Some(page) = writing.file_end.page {
         writing.space.round_end(page).map_err(root_error)?;
@@ -178,7 +180,7 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
     Ok(())
 }
 
-/// The attributes of an object are in the file in the order in which they were laid out.
+/// Notes that the file has the attributes of an object in the order that they have now.
 pub(super) fn attributes_are_laid_out(model: &mut Model, key: ObjectKey) {
     if let Some(list) = edited_atts(model, key) {
         list.stored();
@@ -197,7 +199,7 @@ fn edited_atts(model: &mut Model, key: ObjectKey) -> Option<&mut EditedAtts> {
     }
 }
 
-/// Writes a commit that is laid out, in whole, whatever was written of it before.
+/// Writes a commit that is laid out, from its beginning, even if an error stopped it before.
 fn complete(file: &File, writing: &mut Writing) -> Result<()> {
     if writing.commits.decided.is_some() {
         finish(file, writing).map_err(root_error)?;
@@ -208,8 +210,8 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
     Ok(())
 }
 
-/// Takes back what the file says that holds only until somebody writes to it: which space is free,
-/// which metadata are not where they belong, and that a writer who died has it open.
+/// Removes from the file what holds only until somebody writes to it: the list of free space, the image of
+/// cached metadata, and the mark of a writer that died.
 fn prepare(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let storage = file.storage();
     if let Some(edit) = file.edit_extension()? {
@@ -232,6 +234,7 @@ fn prepare(file: &File, writing: &mut Writing) -> HdfResult<()> {
     Ok(())
 }
 
+/// Writes a commit that is laid out: first what is at new places, then what leads to it.
 fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     if !writing.commits.is_prepared {
         prepare(file, writing)?;
@@ -243,11 +246,7 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let heap = heap.get_mut();
     heap.commit(file, space)?;
     let Commits { decided: Some(decided), n_commits, .. } = commits else { return Ok(()) };
-    decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
-    let blocks = decided.blocks.iter();
-    let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
-    let ranges: Vec<_> = ranges.collect();
-    storage.write_ranges(&ranges)?;
+    write_blocks(file, decided)?;
     let put = |pieces: &[(FileAddr, Vec<u8>)]| {
         let mut all = pieces.iter();
         all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
@@ -259,7 +258,7 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let mut next = ends.next(*n_commits, page.unwrap_or(1));
     let set_len = |end: u64| storage.set_len(file.position(FileAddr(end)));
     if next.len > len && set_len(next.len).is_err() {
-        // A limit of the process (`ulimit -f`) or of the file system. What is used has to fit, no more.
+        // A limit of the process (`ulimit -f`) or of the file system: only what is used has to fit.
         next = ends.without_ahead();
         if next.len > len {
             set_len(next.len)?;
@@ -278,12 +277,34 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
         put(&decided.heaps)?;
         storage.barrier()?;
     }
+    write_switches(file, decided, sidecars.as_deref())?;
+    file.forget();
+    Ok(())
+}
+
+/// Writes what goes to fresh space, in the order of addresses.
+fn write_blocks(file: &File, decided: &mut DecidedCommit) -> HdfResult<()> {
+    decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
+    let blocks = decided.blocks.iter();
+    let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
+    let ranges: Vec<_> = ranges.collect();
+    Ok(file.storage().write_ranges(&ranges)?)
+}
+
+/// Writes over the first blocks of headers that change: by a journal where they are to change all at once
+/// or one of them does not lie within a sector.
+fn write_switches(
+    file: &File,
+    decided: &DecidedCommit,
+    sidecars: Option<&dyn Sidecars>,
+) -> HdfResult<()> {
+    let storage = file.storage();
     let at = |(addr, bytes): &'_ Switch| (file.position(*addr), bytes.len() as u64);
     let mut all = decided.defining.values().flatten().chain(&decided.switches);
     if decided.all_or_none || all.any(|one| crosses_sectors(at(one).0, at(one).1)) {
         let all = decided.defining.values().flatten().chain(&decided.switches);
         let changes = all.map(|(addr, bytes)| (file.position(*addr), &**bytes));
-        switch(&**storage, sidecars.as_deref(), base, changes)?;
+        switch(&**storage, sidecars, file.position(FileAddr(0)), changes)?;
     } else {
         let write_over = |switches: &[Switch]| {
             let mut all = switches.iter();
@@ -295,11 +316,10 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
         }
         write_over(&decided.switches)?;
     }
-    file.forget();
     Ok(())
 }
 
-/// Says in the model where an object is.
+/// Notes in the model where an object is.
 fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
     let Some(stored) = writing.stored.objects.get(&key) else { return };
     let at = ObjectAt { file: 0, addr: stored.space.addr };

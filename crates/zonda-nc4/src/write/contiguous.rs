@@ -1,8 +1,8 @@
 //! The one run of bytes of a variable that is not in chunks.
 //!
-//! A run is taken at the first put. What is not put to has fill values, which are written only when
-//! somebody could see them: by a put behind them, a get, or a commit. Who puts all, from the first
-//! element to the last, so writes everything once.
+//! The first put takes space for the run. Elements that nobody put are fill values; these are written only when somebody
+//! could see them: by a put behind them, a get, or a commit. So a program that puts all elements in order writes
+//! each byte once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,9 +12,10 @@ use zonda_storage::{Storage, StorageError, check_place};
 
 use super::linear;
 use crate::fault::HdfResult;
+use crate::tuning::FILL_AHEAD_BYTES;
 
-/// Takes the run of a variable, which the file system has to hold whole: it could never end the file behind it, and
-/// nothing else could be committed.
+/// Takes space for the run of a variable. Refuses it where the file system cannot have a file of that length: then no
+/// commit could make the file as long as its contents.
 ///
 /// # Errors
 /// [`StorageError::NoPlace`]; those of [`Space::alloc`].
@@ -24,41 +25,38 @@ pub(super) fn take_run(space: &mut Space, file: &File, len: u64) -> HdfResult<Fi
     space.alloc(len)
 }
 
-/// Fill values written together where puts leave gaps.
-const FILL_BYTES: u64 = 1 << 20;
-
-/// Where the elements are.
+/// The run of a contiguous variable.
 #[derive(Debug)]
 pub(super) struct Contiguous {
     /// `None` before the first put.
     pub(super) addr: Option<FileAddr>,
     /// Bytes.
     pub(super) len: u64,
-    /// The last commit refers to it.
+    /// The header in the file refers to it.
     pub(super) is_referred: bool,
-    /// Bytes from the first on that have their values.
+    /// Number of bytes from the first on that have values.
     filled: AtomicU64,
 }
 
 impl Contiguous {
-    /// Of a variable that was not put to.
+    /// The run of a variable that was not put to.
     pub(super) fn nowhere(len: u64) -> Contiguous {
         Contiguous { addr: None, len, is_referred: false, filled: AtomicU64::new(len) }
     }
 
-    /// As the last commit left it.
+    /// The run of a variable that the file has.
     pub(super) fn committed(addr: Option<FileAddr>, len: u64) -> Contiguous {
         Contiguous { addr, is_referred: true, ..Contiguous::nowhere(len) }
     }
 
-    /// New in the file; `filled` bytes have their values.
+    /// A run that is new in the file; its first `filled` bytes have values.
     pub(super) fn fresh(addr: FileAddr, len: u64, filled: u64) -> Contiguous {
         let filled = AtomicU64::new(filled);
         Contiguous { addr: Some(addr), len, is_referred: false, filled }
     }
 
-    /// Fills what comes before a put of `span`, with which byte 0 is at position `at` of the storage.
-    /// Gives what has values when that was put.
+    /// Fills what a put of `span` leaves out before it; byte 0 is at position `at` of the storage. Gives the number of
+    /// bytes that have values after the put.
     pub(super) fn make_way(
         &self,
         storage: &dyn Storage,
@@ -73,17 +71,17 @@ impl Contiguous {
         }
         if has_gaps || start > filled {
             let need = if has_gaps { end } else { start };
-            self.fill_to(storage, at, fill, need.max(filled.saturating_add(FILL_BYTES)))?;
+            self.fill_to(storage, at, fill, need.max(filled.saturating_add(FILL_AHEAD_BYTES)))?;
         }
         Ok(self.filled.load(Ordering::Acquire).max(end))
     }
 
-    /// Says that so many bytes from the first on have values.
+    /// Notes that so many bytes from the first on have values.
     pub(super) fn has(&self, filled: u64) {
         self.filled.store(filled, Ordering::Release);
     }
 
-    /// Fills what has no values before byte `end`. May be called by several who read.
+    /// Fills bytes without values, up to byte `end`. Several readers may call it at the same time.
     pub(super) fn fill_to(
         &self,
         storage: &dyn Storage,
@@ -132,17 +130,18 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_filled_once() {
-        let len = 3 * FILL_BYTES;
+        let len = 3 * FILL_AHEAD_BYTES;
         let (storage, run) = (Memory::new(), Contiguous::fresh(FileAddr(0), len, 0));
         let filled = run.make_way(&storage, 0, b"fill", span(8, 12, false)).unwrap();
-        assert_eq!((filled, storage.len().unwrap()), (FILL_BYTES, FILL_BYTES));
+        assert_eq!((filled, storage.len().unwrap()), (FILL_AHEAD_BYTES, FILL_AHEAD_BYTES));
         storage.write_at(8, b"data").unwrap();
         run.has(filled);
         // A put that did not succeed is as none.
-        run.make_way(&storage, 0, b"fill", span(FILL_BYTES, FILL_BYTES + 8, false)).unwrap();
-        assert_eq!(storage.len().unwrap(), FILL_BYTES);
-        run.make_way(&storage, 0, b"fill", span(4, 2 * FILL_BYTES + 4, true)).unwrap();
-        assert_eq!(storage.len().unwrap(), 2 * FILL_BYTES + 4);
+        run.make_way(&storage, 0, b"fill", span(FILL_AHEAD_BYTES, FILL_AHEAD_BYTES + 8, false))
+            .unwrap();
+        assert_eq!(storage.len().unwrap(), FILL_AHEAD_BYTES);
+        run.make_way(&storage, 0, b"fill", span(4, 2 * FILL_AHEAD_BYTES + 4, true)).unwrap();
+        assert_eq!(storage.len().unwrap(), 2 * FILL_AHEAD_BYTES + 4);
         run.fill_to(&storage, 0, b"fill", u64::MAX).unwrap();
         let bytes = storage.to_vec().unwrap();
         assert_eq!(bytes.len() as u64, len);

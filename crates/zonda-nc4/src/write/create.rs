@@ -12,7 +12,8 @@ use super::{Commits, FileEnd, Mode, Nc4CreateOptions, StoredDefinitions, Stores,
 use crate::file::{Nc4File, Nc4OpenOptions};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
-use crate::refresh::Read;
+use crate::refresh::ReadState;
+use crate::tuning::FREED_WAIT_BYTES;
 use crate::write::ObjectKey;
 use crate::{Nc4Error, Result};
 
@@ -24,8 +25,8 @@ const SUPERBLOCK: u64 = 48;
 pub(super) const ROOT_LEN: u64 = SECTOR - SUPERBLOCK;
 
 impl Nc4File {
-    /// Makes a file, in define mode. Nothing is written before the first commit, and the superblock
-    /// last of all: what is interrupted before never was a file. `name` is for messages.
+    /// Creates a file, in define mode. Nothing is written before the first commit, which writes the superblock last: if it
+    /// is interrupted before, there is no file. `name` is for messages.
     ///
     /// # Errors
     /// Those of the HDF5 file below.
@@ -36,9 +37,9 @@ impl Nc4File {
         create: Nc4CreateOptions,
     ) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
-        let read = Read::now(&*storage);
+        let read = ReadState::now(&*storage);
         let file = File::create(storage, 0).map_err(fail)?;
-        let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
+        let file = Arc::new(file.with_unfilter(crate::var_data::unfilter(how.find_filter.clone())));
         let files = Files::new(file, how.path.clone());
         let model = Model::created(files.main(), create.classic);
         let space = space(SECTOR, how.alignment);
@@ -60,14 +61,11 @@ impl Nc4File {
     }
 }
 
-/// Bytes given back after what serves again. A writer of small records gives some KiB back with each
-/// commit, so a reader may take hundreds of commits to read what it has opened.
-const WAIT_BYTES: u64 = 4 << 20;
-
-/// The space behind `end`. What has at least so many bytes begins at a multiple of the other number.
+/// The space of a file behind `end`. `alignment` is a threshold and an alignment, in bytes: what has at least as many
+/// bytes as the first begins at a multiple of the second.
 pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
     let mut space = Space::new(end);
-    space.wait(WAIT_BYTES);
+    space.wait(FREED_WAIT_BYTES);
     if let Some((threshold, alignment)) = alignment {
         space.align(threshold, alignment);
     }
@@ -75,7 +73,7 @@ pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
 }
 
 impl Writing {
-    /// Of a file in data mode of which nothing changed.
+    /// The state of a file in data mode, without changes.
     pub(super) fn new(how: Nc4CreateOptions, space: Space, sizes: Sizes) -> Writing {
         Writing {
             how,

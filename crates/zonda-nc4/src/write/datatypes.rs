@@ -10,12 +10,14 @@ use zonda_hdf5::message::{
 };
 use zonda_model::{ExtType, NcError};
 
+use crate::element_form::{
+    ElementForm, ElementShape, NC_STRING, StructMember, ieee_double, ieee_single,
+};
 use crate::fault::{Coded, refuse_if};
-use crate::form::{Form, NC_STRING, Part, Shape, ieee_double, ieee_single};
 use crate::model::{Endianness, Field, Model, UserClass, UserType};
 
-/// Types may be nested so deeply; no more than a reader takes. (libhdf5 knows no limit, and needs
-/// minutes for some hundred levels.)
+/// Most levels of types in types: as many as a reader accepts. (libhdf5 has no limit, and needs minutes for some
+/// hundred levels.)
 pub(crate) const DEEPEST: usize = 255;
 
 /// Bytes of a string in the file: its length and its place in the global heap.
@@ -25,7 +27,7 @@ const STRING_BYTES: u32 = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Typed {
     pub(crate) datatype: Datatype,
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
 }
 
 /// The byte order of numbers in the file.
@@ -39,10 +41,10 @@ fn order(endianness: Endianness) -> FileOrder {
 }
 
 impl Typed {
-    /// A type by its number; byte order is that of numbers, and of no other type.
+    /// A type by its number. The byte order applies to numbers only.
     ///
     /// # Errors
-    /// `NC_EBADTYPE` for what is no type, or none that elements can be written of;
+    /// `NC_EBADTYPE` for a number that is no type, and for a type whose elements cannot be written;
     /// `NC_EINVAL` for an enumeration without members and `NC_EHDFERR` for a compound without
     /// fields, as the reference says when it commits such types.
     pub(crate) fn of(model: &Model, nc_type: i32, endianness: Endianness) -> Coded<Typed> {
@@ -50,7 +52,7 @@ impl Typed {
     }
 
     fn new(datatype: Datatype) -> Coded<Typed> {
-        let form = Form::of(&datatype).ok_or(NcError::BadType)?;
+        let form = ElementForm::of(&datatype).ok_or(NcError::BadType)?;
         Ok(Typed { datatype, form })
     }
 }
@@ -143,9 +145,9 @@ fn declared(model: &Model, ty: &UserType, depth: usize) -> Coded<Typed> {
         UserClass::Vlen { base } => {
             let Typed { datatype, form } = native(*base)?;
             let class = Class::VarLenSequence { base: Box::new(datatype) };
-            // Not `Form::of`: the items lie in memory as they were declared.
-            let shape = Shape::Sequence(Box::new(form));
-            let form = Form { file_size: ty.size, size: ty.size, align: 8, shape };
+            // Not `ElementForm::of`: the items lie in memory as they were declared.
+            let shape = ElementShape::Sequence(Box::new(form));
+            let form = ElementForm { file_size: ty.size, size: ty.size, align: 8, shape };
             Ok(Typed { datatype: Datatype { size, class }, form })
         }
         UserClass::String | UserClass::Unknown => Err(NcError::BadType),
@@ -160,9 +162,9 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
         let Typed { datatype, form } = array(native(field.nc_type)?, &field.dims)?;
         let (name, offset) = (field.name.clone(), 0);
         members.push(Member { name: name.clone(), offset, datatype });
-        parts.push(Part { name, file_at: 0, at: field.offset, form });
+        parts.push(StructMember { name, file_at: 0, at: field.offset, form });
     }
-    // Fields that point elsewhere put all of them in order, as in the reference.
+    // If a field points elsewhere, all fields are sorted, as in the reference.
     if parts.iter().any(|part| part.form.has_pointers()) {
         let mut both: Vec<_> = parts.into_iter().zip(members).collect();
         both.sort_by_key(|(part, _)| part.at);
@@ -170,7 +172,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
     }
     let mut longer = 0usize;
     for (part, member) in parts.iter_mut().zip(&mut members) {
-        // What strings take more in the file moves the fields behind them.
+        // Strings are longer in the file than in memory, and move the fields behind them.
         part.file_at = part.at.checked_add(longer).ok_or(NcError::Inval)?;
         member.offset = u32::try_from(part.file_at).map_err(|_| NcError::Inval)?;
         let growth = part.form.file_size.saturating_sub(part.form.size);
@@ -180,7 +182,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
     let class = Class::Compound(Compound { members });
     let datatype = Datatype { size: u32::try_from(file_size).map_err(|_| NcError::Inval)?, class };
     let align = parts.iter().map(|part| part.form.align).max().unwrap_or(1);
-    let form = Form { file_size, size, align, shape: Shape::Compound(parts) };
+    let form = ElementForm { file_size, size, align, shape: ElementShape::Compound(parts) };
     Ok(Typed { datatype, form })
 }
 
@@ -199,7 +201,8 @@ fn array(base: Typed, dims: &[i32]) -> Coded<Typed> {
     let class = Class::Array { base: Box::new(datatype), dims: dims.clone() };
     let datatype = Datatype { size: u32::try_from(file_size).map_err(|_| NcError::HdfErr)?, class };
     let align = form.align;
-    let form = Form { file_size, size, align, shape: Shape::Array(Box::new(form), dims) };
+    let form =
+        ElementForm { file_size, size, align, shape: ElementShape::Array(Box::new(form), dims) };
     Ok(Typed { datatype, form })
 }
 

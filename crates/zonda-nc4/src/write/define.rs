@@ -1,4 +1,4 @@
-//! What all definitions have in common: who may define, and what was changed.
+//! What all definitions have in common: whether the caller may define, and which objects were changed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,8 +15,8 @@ use crate::model::{Group, GroupId, Model, Var};
 use crate::types::Types;
 use crate::{Nc4Error, Result, VarRef};
 
-/// A model that is being changed. The checks of the reference come in an order of their own in each
-/// function, so a file that is open for reading gets here, too.
+/// A model that is being changed. A file that is open for reading gets here, too, because the checks of the
+/// reference have another order in each function.
 pub(crate) struct Definer<'a> {
     pub(crate) files: &'a Files,
     pub(crate) model: &'a mut Model,
@@ -24,7 +24,7 @@ pub(crate) struct Definer<'a> {
 }
 
 impl Nc4File {
-    /// Changes the model; `name` is of what is changed in the group, for messages.
+    /// Changes the model; `name` is that of the changed object in the group, for messages.
     pub(crate) fn define<T>(
         &mut self,
         group: GroupId,
@@ -45,7 +45,7 @@ impl Nc4File {
         })
     }
 
-    /// The same about a variable that is there.
+    /// Changes the model; messages name a variable that exists.
     pub(crate) fn define_of_var<T>(
         &mut self,
         of: VarRef,
@@ -69,7 +69,7 @@ impl Nc4File {
         })
     }
 
-    /// The same about an attribute, which may not be there yet.
+    /// Changes the model; messages name an attribute, which need not exist yet.
     pub(crate) fn define_att<T>(
         &mut self,
         owner: VarRef,
@@ -83,7 +83,7 @@ impl Nc4File {
         })
     }
 
-    /// Types and variables that are to be written become what they are in the file.
+    /// Settles the types and variables that the next commit writes: they become what they are in the file.
     ///
     /// # Errors
     /// Those of [`Nc4File::settle_type`].
@@ -91,7 +91,7 @@ impl Nc4File {
         let Some(writing) = &self.writing else {
             return Ok(());
         };
-        // Types come before what has them.
+        // Types come before variables that have them.
         let changed: Vec<_> = writing.commits.changed.iter().copied().collect();
         for key in changed {
             match key {
@@ -116,7 +116,7 @@ impl Definer<'_> {
         self.model.var(of.group, of.var).ok_or(NcError::NotVar)
     }
 
-    /// The classic model is kept to.
+    /// Whether the file keeps to the classic model.
     pub(crate) fn is_classic(&self) -> bool {
         self.model.is_classic
     }
@@ -125,7 +125,7 @@ impl Definer<'_> {
         self.writing.as_ref().is_some_and(|writing| writing.mode.is_defining)
     }
 
-    /// What a writer keeps.
+    /// The state that only a writer has.
     ///
     /// # Errors
     /// `NC_EPERM` in a file that is open for reading.
@@ -133,7 +133,7 @@ impl Definer<'_> {
         self.writing.as_deref_mut().ok_or(NcError::Perm)
     }
 
-    /// Enters define mode where the file is not in it; the classic model wants it said.
+    /// Enters define mode if the file is not in it; in the classic model the caller has to enter it.
     ///
     /// # Errors
     /// `NC_ENOTINDEFINE`, `NC_EPERM`.
@@ -142,7 +142,7 @@ impl Definer<'_> {
             return Ok(());
         }
         refuse_if(self.is_classic(), NcError::NotInDefine)?;
-        // What was put before is not to be taken back, so nobody redefines.
+        // An abort must not take back what was put before, so this does not count as `nc_redef`.
         self.writing()?.mode.is_defining = true;
         Ok(())
     }
@@ -154,8 +154,8 @@ impl Definer<'_> {
         }
     }
 
-    /// That no variable, group or type of the group has the name, and no link that is none of these.
-    /// Dimensions have names of their own.
+    /// Checks that no variable, group, type or other link of the group has the name. Dimensions have names of
+    /// their own.
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
@@ -167,9 +167,8 @@ impl Definer<'_> {
         if is_used { Err(NcError::NameInUse) } else { Ok(()) }
     }
 
-    /// That no group or type, which is a link beside it in the file, has the name of a dimension to be,
-    /// nor any other link.
-    /// (The reference finds out when the definitions end, and loses the file.)
+    /// Checks that no group, type or other link of the group has the name of a new dimension, whose scale is a link
+    /// beside these in the file. (The reference finds out when the definitions end, and loses the file.)
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
@@ -180,7 +179,7 @@ impl Definer<'_> {
         if is_used { Err(NcError::NameInUse) } else { Ok(()) }
     }
 
-    /// [`Definer::check_unused`] for what may not have the name of a dimension either.
+    /// [`Definer::check_unused`] for objects that may not have the name of a dimension either.
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
@@ -196,7 +195,7 @@ impl Definer<'_> {
             _ => self.var(owner)?.at,
         };
         let files = self.files;
-        // The types are part of what the list is.
+        // The list is decoded with the types, which are in the model that is borrowed.
         let forms = std::mem::take(&mut self.model.forms);
         let done =
             self.details_place(owner).and_then(|place| make_editable(place, files, at, &forms));
@@ -237,7 +236,7 @@ fn make_editable(
     Ok(())
 }
 
-/// Details that nobody else holds.
+/// The details of an object, to be changed; `None` if they were not read, or somebody else holds them, too.
 pub(crate) fn owned(place: &mut OnceLock<Arc<Details>>) -> Option<&mut Details> {
     Arc::get_mut(place.get_mut()?)
 }

@@ -43,7 +43,7 @@ impl Definer<'_> {
         refuse_if(self.model.find_dim(group, &name).is_some(), NcError::NameInUse)?;
         self.check_scale(group, &name)?;
         self.begin_definitions()?;
-        // A variable of that name that was there before is none of this dimension's.
+        // A variable of that name that existed before does not become the coordinate variable.
         let other = self.group(group)?.find_var(&name);
         let is_unlimited = len == 0;
         let dim = Dim { name, group, len, is_unlimited, at: Some(crate::files::ObjectAt::NOWHERE) };
@@ -67,12 +67,12 @@ impl Definer<'_> {
         let name = stored_name(name)?;
         let known = self.model.dim(dim).ok_or(NcError::BadDim)?;
         let (home, old) = (known.group, known.name.clone());
-        // In its own group, too: two of one name could not be told apart in the file.
+        // Also in its own group: the file could not distinguish two dimensions of one name.
         let is_used = self.model.find_dim(group, &name).is_some()
             || self.model.find_dim(home, &name).is_some();
         refuse_if(is_used, NcError::NameInUse)?;
         self.check_scale(home, &name)?;
-        // One that no object stands for needs one, to have a name.
+        // A dimension without a scale gets one now, to have a name.
         self.writing()?.stored.apart.dims.remove(&dim);
         let vars = [&old, &name].map(|name| self.group(home).ok()?.find_var(name));
         self.model.rename_dim(dim, name).ok_or(NcError::Internal)?;

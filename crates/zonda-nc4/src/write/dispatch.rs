@@ -13,7 +13,7 @@ use super::lifecycle::root_refusal;
 use crate::Nc4Error;
 use crate::fault::Fault;
 use crate::file::Nc4File;
-use crate::place::NoPlace;
+use crate::value_target::NoVlens;
 
 impl DispatchWrite for Nc4File {
     /// First step of writing a hyperslab: all that may refuse it. Says how many bytes the caller's memory has to have
@@ -47,7 +47,7 @@ impl DispatchWrite for Nc4File {
             return Ok(Converted::default());
         }
         self.commit_if_due(of.var.group, of.var.var, of.slab.start)?;
-        let mut none = NoPlace::default();
+        let mut none = NoVlens::default();
         let done = match values.fetch {
             Some(fetch) => self.put_ready(put, fetch, values.bytes),
             None => self.put_ready(put, &mut none, values.bytes),
@@ -58,8 +58,8 @@ impl DispatchWrite for Nc4File {
         Ok(done.map_err(|fault| self.put_fault(of.var, fault))?)
     }
 
-    /// Stores chunks that are complete and wait for others, so that filtering them keeps all threads
-    /// busy: for who has nothing better to do. The file comes out the same.
+    /// Stores the deferred chunks: those that are complete and wait until there are enough for all threads. A caller
+    /// that has nothing else to do may call it; the file does not depend on it.
     ///
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory, and the next
@@ -95,7 +95,7 @@ impl DispatchWrite for Nc4File {
     /// says where they are; `NC_ENOMEM`, `NC_EMAXATTS`. Values that do not fit are counted.
     fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
         let AttPut { owner, name, .. } = *att;
-        let mut none = NoPlace::default();
+        let mut none = NoVlens::default();
         let done = self.define_att(owner, name, |it| it.put_att(att, values, &mut none));
         Ok(if none.is_asked { Err(none.refused(self.path(owner))) } else { done }?)
     }
@@ -135,7 +135,7 @@ impl DispatchWrite for Nc4File {
     }
 
     fn set_fill(&mut self, mode: FillMode) -> Result<FillMode> {
-        // Definitions that cannot be read are said before that the file is open for reading.
+        // If definitions cannot be read, that is reported before `NC_EPERM`.
         self.model()?;
         let writing = self.writing_mut()?;
         let no_fill = std::mem::replace(&mut writing.mode.no_fill, mode == FillMode::NoFill);
@@ -153,10 +153,10 @@ impl DispatchWrite for Nc4File {
             let is_classic = writing.how.classic;
             return if is_classic { Err(root_refusal(NcError::InDefine).into()) } else { Ok(()) };
         }
-        // A type that is not complete keeps everything from being committed: it is to be completed now.
+        // A type that is not complete prevents a commit; the caller can complete it in define mode.
         let is_complete = self.settle().is_ok();
         if is_complete {
-            // What abort takes back begins here.
+            // An abort takes back what comes after this commit.
             self.commit()?;
         }
         let writing = self.writing_mut()?;
@@ -209,8 +209,8 @@ impl DispatchWrite for Nc4File {
         Ok(self.open_anew()?)
     }
 
-    /// Says whether the file keeps the end it has when it is closed: what others write is behind the
-    /// end of what this one knows to be used.
+    /// Sets whether a close leaves the end of the file where it is. It has to where others write, too: their data are
+    /// behind the end of what this writer knows to be used.
     fn keep_end(&mut self, keeps: bool) {
         if let Some(writing) = &mut self.writing {
             writing.file_end.is_kept = keeps;
@@ -235,7 +235,7 @@ impl DispatchWrite for Nc4File {
         Ok(done?)
     }
 
-    /// Where a sync was lost it has ended: nothing can mend that.
+    /// Commits and closes. After a sync that failed the file is closed as well: no later sync can succeed.
     fn close(&mut self) -> std::result::Result<Ending, (Error, Option<Ending>)> {
         let ending = match self.drain() {
             Ok(()) => Ok(Ending::Keep),
@@ -244,7 +244,7 @@ impl DispatchWrite for Nc4File {
             }
             Err(error) => return Err((error, None)),
         };
-        // Once more would be another sync, which may fail when all is done.
+        // Without a writer nothing syncs a second time, which could fail though all is done.
         self.writing = None;
         ending
     }
@@ -253,7 +253,7 @@ impl DispatchWrite for Nc4File {
     /// committed with the data put before.
     fn abort(&mut self) -> Result<Ending> {
         let Some(writing) = &self.writing else { return Ok(Ending::Keep) };
-        // Never more than begun: nothing should be left of it.
+        // If definitions never ended, nothing is kept of the file.
         let is_begun = writing.mode.is_defining && !writing.mode.has_defined;
         if is_begun || (writing.mode.is_defining && writing.mode.is_redefining) {
             let done = self.end_where_used();
@@ -261,7 +261,7 @@ impl DispatchWrite for Nc4File {
             done?;
             return Ok(if is_begun { Ending::Remove } else { Ending::Keep });
         }
-        // A type that is not complete leaves it open, so that the type can be completed.
+        // If a type is not complete, the file stays open, so that the caller can complete it.
         self.settle()?;
         let done = self.drain();
         self.writing = None;
@@ -345,14 +345,14 @@ impl TypeDefinitions for Nc4File {
             let found = found.and_then(|found| found.map_err(|error| refused = Some(error)).ok());
             let is_there = is_own || found.is_some();
             if filter.name.is_empty() {
-                // libhdf5 1.10 takes room for no name, and then writes the one that a plugin has.
+                // libhdf5 1.10 counts no bytes for a name, and then writes the name that a plugin has.
                 let name = found.map(|found| found.name()).or_else(|| builtin_name(filter.id));
                 filter.name = name.unwrap_or_default().to_owned();
             }
             it.add_filter(of, filter, is_there)
         });
         match (done, refused) {
-            // It may be in a file that is not to be trusted: that is to be known.
+            // The message says if there is a plugin that is refused because it is not to be trusted.
             (Err(Nc4Error::Explained { object, code: NcError::NoFilter, .. }), Some(error)) => {
                 let error = ChunkError::Filter { chunk: Vec::new(), at: 0, error };
                 Err(Nc4Error::Chunk { object, error }.into())

@@ -20,7 +20,7 @@ pub(crate) struct VarDraft {
     pub(crate) chunks: Option<Box<[u64]>>,
     /// Filters with the parameters that were asked for, in the order in which they are applied.
     pub(crate) filters: Vec<FilterDescription>,
-    /// The same as they go into the file: some filters have parameters of their own there.
+    /// The filters as they go into the file: some have further parameters there.
     /// Set when the variable is settled.
     pub(crate) stored_filters: Vec<FilterDescription>,
     /// The filters were given as they go into the file.
@@ -31,9 +31,9 @@ pub(crate) struct VarDraft {
     pub(crate) fill_value: Option<OwnedValues>,
     /// Byte order as it was asked for.
     pub(crate) endianness: Endianness,
-    /// Precision that is given up.
+    /// How the precision of values is reduced.
     pub(crate) quantize: Option<Quantize>,
-    /// It is in the file, or has data: type, layout and filters stay as they are (`NC_ELATEDEF`).
+    /// The variable is in the file, or has data: type, layout and filters cannot change (`NC_ELATEDEF`).
     pub(crate) is_settled: bool,
     /// Something was written, or definitions were ended by `nc_enddef`: the fill value stays as
     /// it is (`NC_ELATEFILL`).
@@ -51,19 +51,19 @@ pub(crate) enum Layout {
     Chunked(Vec<u64>),
 }
 
-/// What elements are that were never written.
+/// The value of elements that nobody wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill<'a> {
     /// The default of the type.
     Default,
-    /// This.
+    /// A value that was set.
     User(&'a OwnedValues),
     /// Anything (`NC_NOFILL`).
     None,
 }
 
 impl VarDraft {
-    /// What elements are that were never written.
+    /// The value of elements that nobody wrote.
     pub(crate) fn fill(&self) -> Fill<'_> {
         match &self.fill_value {
             _ if self.no_fill => Fill::None,

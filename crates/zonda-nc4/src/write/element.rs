@@ -8,15 +8,15 @@ use zonda_format::VlenSource;
 use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
+use crate::element_form::{ElementForm, ElementShape};
 use crate::fault::HdfResult;
-use crate::form::{Form, Shape};
 
 /// Makes file form of as many elements as `dst` has room for.
 ///
 /// # Errors
-/// Numbers of bits that memory has no type for, and what the heap has no room for.
+/// Numbers whose bits no type of memory has; values that are too long for the heap.
 pub(crate) fn encode(
-    form: &Form,
+    form: &ElementForm,
     heap: &mut HeapWriter,
     space: &mut Space,
     fetch: &mut dyn VlenSource,
@@ -26,38 +26,38 @@ pub(crate) fn encode(
     ToFile { heap, space, fetch }.many(form, src, dst)
 }
 
-/// Why half floats, bit fields and the like are not put.
+/// Why a put of half floats, bit fields and the like is refused.
 pub(crate) const NOT_WRITTEN: &str = "values of its type can be read, not written";
 
 /// Whether elements of this form can be written. Numbers of odd sizes, which only other programs
 /// make, cannot.
-pub(crate) fn can_encode(form: &Form) -> bool {
+pub(crate) fn can_encode(form: &ElementForm) -> bool {
     match &form.shape {
-        Shape::Number(..)
-        | Shape::FixedText(..)
-        | Shape::Text(..)
-        | Shape::Opaque(_)
-        | Shape::Reference(_) => true,
-        Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => false,
-        Shape::Compound(parts) => parts.iter().all(|part| can_encode(&part.form)),
-        Shape::Enum(base, _)
-        | Shape::Array(base, _)
-        | Shape::Complex(base)
-        | Shape::Sequence(base) => can_encode(base),
+        ElementShape::Number(..)
+        | ElementShape::FixedText(..)
+        | ElementShape::Text(..)
+        | ElementShape::Opaque(_)
+        | ElementShape::Reference(_) => true,
+        ElementShape::Integer(_) | ElementShape::Float(_) | ElementShape::Bits(_) => false,
+        ElementShape::Compound(parts) => parts.iter().all(|part| can_encode(&part.form)),
+        ElementShape::Enum(base, _)
+        | ElementShape::Array(base, _)
+        | ElementShape::Complex(base)
+        | ElementShape::Sequence(base) => can_encode(base),
     }
 }
 
 /// Whether elements are addresses of texts that have a fixed length in the file.
-pub(crate) fn is_fixed_string(form: &Form) -> bool {
-    matches!(form.shape, Shape::FixedText(..)) && form.file_size != 1
+pub(crate) fn is_fixed_string(form: &ElementForm) -> bool {
+    matches!(form.shape, ElementShape::FixedText(..)) && form.file_size != 1
 }
 
-/// Packed elements in memory form, none of which points to anything, to as many in file form.
-pub(crate) fn plain(form: &Form, src: &[u8], dst: &mut [u8]) {
+/// Encodes packed elements without strings and sequences: from memory form to file form.
+pub(crate) fn plain(form: &ElementForm, src: &[u8], dst: &mut [u8]) {
     if form.size == 0 || form.file_size == 0 {
         return;
     }
-    if let Shape::Number(ext, order) = &form.shape {
+    if let ElementShape::Number(ext, order) = &form.shape {
         if let Ok(encoder) = Encoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict) {
             let _all_fit = encoder.encode(src, dst);
         }
@@ -65,10 +65,12 @@ pub(crate) fn plain(form: &Form, src: &[u8], dst: &mut [u8]) {
     }
     for (src, dst) in src.chunks_exact(form.size).zip(dst.chunks_exact_mut(form.file_size)) {
         match &form.shape {
-            Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => {
+            ElementShape::Enum(base, _)
+            | ElementShape::Array(base, _)
+            | ElementShape::Complex(base) => {
                 plain(base, src, dst);
             }
-            Shape::Compound(parts) => {
+            ElementShape::Compound(parts) => {
                 surroundings(src, dst);
                 for part in parts {
                     let from = src.get(part.at..).and_then(|s| s.get(..part.form.size));
@@ -84,20 +86,20 @@ pub(crate) fn plain(form: &Form, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// What is between the members of a compound: as it is in memory where that has the same layout.
+/// Copies the bytes between the members of a compound, if memory has the same layout.
 fn surroundings(src: &[u8], dst: &mut [u8]) {
     if src.len() == dst.len() { copy(src, dst) } else { dst.fill(0) }
 }
 
-/// Appends texts as the file has them that stores so many bytes of each.
+/// Appends texts of fixed length, as the file stores them.
 pub(crate) fn fixed_strings(
-    form: &Form,
+    form: &ElementForm,
     fetch: &mut dyn VlenSource,
     src: &[u8],
     out: &mut Vec<u8>,
 ) {
     let fill = match &form.shape {
-        Shape::FixedText(Padding::SpacePadded, _) => b' ',
+        ElementShape::FixedText(Padding::SpacePadded, _) => b' ',
         _ => 0,
     };
     for address in src.as_chunks::<8>().0 {
@@ -119,8 +121,8 @@ struct ToFile<'a> {
 }
 
 impl ToFile<'_> {
-    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> HdfResult<()> {
-        if let Shape::Number(ext, order) = &form.shape {
+    fn many(&mut self, form: &ElementForm, src: &[u8], dst: &mut [u8]) -> HdfResult<()> {
+        if let ElementShape::Number(ext, order) = &form.shape {
             if *order == ByteOrder::NATIVE || form.size == 1 {
                 copy(src, dst);
                 return Ok(());
@@ -139,17 +141,17 @@ impl ToFile<'_> {
         Ok(())
     }
 
-    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> HdfResult<()> {
+    fn one(&mut self, form: &ElementForm, src: &[u8], dst: &mut [u8]) -> HdfResult<()> {
         match &form.shape {
-            Shape::Number(..) => self.many(form, src, dst),
-            Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => {
-                self.many(base, src, dst)
-            }
-            Shape::FixedText(..) | Shape::Opaque(_) | Shape::Reference(_) => {
+            ElementShape::Number(..) => self.many(form, src, dst),
+            ElementShape::Enum(base, _)
+            | ElementShape::Array(base, _)
+            | ElementShape::Complex(base) => self.many(base, src, dst),
+            ElementShape::FixedText(..) | ElementShape::Opaque(_) | ElementShape::Reference(_) => {
                 copy(src, dst);
                 Ok(())
             }
-            Shape::Compound(parts) => {
+            ElementShape::Compound(parts) => {
                 surroundings(src, dst);
                 for part in parts {
                     let from = src.get(part.at..).and_then(|src| src.get(..part.form.size));
@@ -162,7 +164,7 @@ impl ToFile<'_> {
                 }
                 Ok(())
             }
-            Shape::Text(..) => {
+            ElementShape::Text(..) => {
                 let text = match load(src, 0) {
                     0 => None,
                     address => self.fetch.text(address),
@@ -171,7 +173,7 @@ impl ToFile<'_> {
                 let place = text.map(|text| self.heap.put(text, self.space)).transpose()?;
                 refer(len, place, dst)
             }
-            Shape::Sequence(base) => {
+            ElementShape::Sequence(base) => {
                 let (n_items, address) = (load(src, 0), load(src, 8));
                 if n_items == 0 || address == 0 {
                     return refer(0, None, dst);
@@ -185,7 +187,7 @@ impl ToFile<'_> {
                 stored.resize(file_len, 0);
                 let items = self.fetch.items(address, len);
                 if base.has_pointers() {
-                    // Copied, because items that point to others are fetched from the same place.
+                    // Copied, because fetching what items point to uses the same buffer.
                     let items = items.to_vec();
                     self.many(base, &items, &mut stored)?;
                 } else {
@@ -194,7 +196,7 @@ impl ToFile<'_> {
                 let place = self.heap.put(&stored, self.space)?;
                 refer(n, Some(place), dst)
             }
-            Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => {
+            ElementShape::Integer(_) | ElementShape::Float(_) | ElementShape::Bits(_) => {
                 Err(unknown("bits of a number", form.file_size as u64))
             }
         }
@@ -218,8 +220,8 @@ fn load(src: &[u8], at: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
-/// Says where the items of an element are: their number, the collection, the object in it. The
-/// address takes what the other two leave.
+/// Writes a reference to the heap: the number of items, the collection, the object in it. The address of the
+/// collection has as many bytes as the other two leave.
 fn refer(n_items: usize, place: Option<HeapId>, dst: &mut [u8]) -> HdfResult<()> {
     let n = u32::try_from(n_items)
         .map_err(|_| HdfError::TooLarge { structure: SEQUENCE, value: n_items as u64 })?;

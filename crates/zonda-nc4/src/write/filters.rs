@@ -1,9 +1,9 @@
 //! Parameters of filters as they go into the file.
 //!
-//! Some filters are told things of the variable that nobody gives: their parameters in the file have
-//! the size of an element, the shape of a chunk or the byte order. A filter that cannot work with
-//! the variable's type keeps what was given, and says so when it is applied. So does zfp: its words
-//! in the file are the header of a stream, and have to be given as that.
+//! The parameters of some filters in the file have more than what a program gives: the size of an element, the
+//! shape of a chunk or the byte order. A filter that cannot work with the variable's type keeps the parameters that were
+//! given, and fails when it is applied. The parameters of zfp in the file are the header of a stream, and the
+//! program has to give them so.
 
 use zonda_hdf5::message::{ByteOrder, Class, Datatype, FilterDescription};
 use zonda_model::{ExtType, default_fill};
@@ -22,7 +22,7 @@ const BLOSC: u16 = 32001;
 const BITSHUFFLE: u16 = 32008;
 const BLOSC2: u16 = 32026;
 
-/// How many parameters the file has before those that are given.
+/// How many parameters the file has before those that a program gives.
 pub(crate) fn params_added(id: u16) -> usize {
     if id == BITSHUFFLE { 3 } else { 0 }
 }
@@ -52,7 +52,8 @@ pub(crate) fn stored(draft: &VarDraft, ext: Option<ExtType>) -> Vec<FilterDescri
     draft.filters.iter().map(stored).collect()
 }
 
-/// `None` where the given ones stay. The fill value is in native bytes.
+/// The parameters of a filter in the file; `None` where they are those that were given. The fill value is in native
+/// bytes.
 fn params(
     filter: &FilterDescription,
     datatype: &Datatype,
@@ -70,7 +71,7 @@ fn params(
         NBIT => {
             let number = Number::of(datatype)?;
             let elems = u32::try_from(elems).ok()?;
-            // All bits are needed: there is nothing to leave out.
+            // The filter gets all bits of the number.
             let (order, precision) = (number.order, u32::from(number.precision));
             Some(vec![8, 1, elems, 1, size, order, precision, 0])
         }
@@ -115,7 +116,7 @@ fn words(native: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
-/// Numbers as filters see them.
+/// What filters are told of a type of numbers.
 struct Number {
     /// 0 for the least significant byte first, 1 for the most significant.
     order: u32,

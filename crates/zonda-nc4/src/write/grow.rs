@@ -1,11 +1,11 @@
-//! Dimensions that grow: which elements may be put, and how long variables and dimensions are then.
+//! Which elements may be put, and how variables and dimensions grow with a put.
 
 use zonda_model::{Hyperslab, NcError, VarId};
 use zonda_slab::Order;
 
 use super::store::VarStore;
 use crate::model::{GroupId, Model};
-use crate::select::{self, Misfit};
+use crate::select::{self, SelectionMisfit};
 
 /// Checks strides, then axis by axis the first and the last element, as the reference does. `fixed`
 /// has the length of each axis that cannot grow. Gives the hyperslab with no more than its rank.
@@ -13,7 +13,7 @@ use crate::select::{self, Misfit};
 pub(super) fn check<'s>(
     fixed: &[Option<u64>],
     slab: &Hyperslab<'s>,
-) -> Result<Hyperslab<'s>, Misfit> {
+) -> Result<Hyperslab<'s>, SelectionMisfit> {
     let slab = select::ranked(slab, fixed.len())?;
     let len = |at: usize| fixed.get(at).copied().flatten();
     let inside = slab.each_axis(Order::Up, |at, axis| match len(at) {
@@ -31,15 +31,15 @@ pub(super) fn check<'s>(
         Err(zonda_slab::AxisOutOfBounds { axis, why }) => {
             let len = len(axis);
             let code = if len.is_some() { why.into() } else { NcError::HdfErr };
-            Err(Misfit::new(code, &slab, axis, len))
+            Err(SelectionMisfit::new(code, &slab, axis, len))
         }
     }
 }
 
-/// No dimension is as long.
+/// More than the length of any dimension.
 pub(super) const MOST: u64 = i64::MAX as u64;
 
-/// Makes the variable, and the dimensions it has, as long as what is put.
+/// Makes a variable, and the dimensions it has, as long as a put needs them.
 #[inline]
 pub(super) fn grow(
     model: &mut Model,
@@ -55,7 +55,8 @@ pub(super) fn grow(
     }
 }
 
-/// The same along one axis, in the model alone. Whether the variable was shorter.
+/// Makes a variable and its dimension as long as a put needs them along one axis, in the model. Whether the variable was
+/// shorter.
 #[inline]
 pub(super) fn grow_along(
     model: &mut Model,

@@ -10,12 +10,12 @@ use zonda_hdf5::{Sizes, Writer};
 use zonda_model::ExtType;
 
 use super::datatypes;
-use super::measure::MOST_MESSAGE_BYTES;
 use super::objects::AttMessage;
+use super::type_size::MOST_MESSAGE_BYTES;
 use crate::fault::HdfResult;
 use crate::model::{Dim, Endianness, Model, Var};
 
-/// Most attributes, and links, in a header, and least outside of it.
+/// Most attributes or links that a header has itself, and fewest that are outside of it.
 pub(super) const PHASE_CHANGE: (u16, u16) = (64, 48);
 /// Header flag: creation order of attributes is tracked.
 pub(super) const TRACKED: u8 = 0x04;
@@ -86,13 +86,13 @@ pub(super) fn attribute(att: &AttMessage, order: Option<u16>) -> NewMessage {
     NewMessage { kind, flags: 0, creation_order: order, body }
 }
 
-/// What a new group has besides links and attributes.
+/// The messages of a new group besides links and attributes.
 pub(super) fn group(sizes: Sizes) -> HdfResult<Vec<NewMessage>> {
     let info = GroupInfo { phase_change: Some(PHASE_CHANGE), estimates: None };
     Ok(vec![message(kind::GROUP_INFO, CONSTANT, sizes, |writer| info.encode(writer))?])
 }
 
-/// What a placeholder has besides attributes.
+/// The messages of a placeholder besides attributes.
 pub(super) fn placeholder(dim: &Dim, sizes: Sizes) -> HdfResult<Vec<NewMessage>> {
     let (len, max) = if dim.is_unlimited { (0, u64::MAX) } else { (dim.len, dim.len) };
     let space = Dataspace { kind: SpaceKind::Simple, dims: vec![len], max_dims: vec![max] };
@@ -142,7 +142,7 @@ pub(super) fn shape(model: &Model, var: &Var) -> Dataspace {
     Dataspace { kind: SpaceKind::Simple, dims: var.extent.to_vec(), max_dims }
 }
 
-/// What elements are that were never written; `None` for anything.
+/// The message that says what elements are that nobody wrote; `None` where they may be anything.
 pub(super) fn fill_value(
     place: &DataLayout,
     value: Option<Box<[u8]>>,
@@ -154,7 +154,7 @@ pub(super) fn fill_value(
         DataLayout::Chunked(_) | DataLayout::Virtual { .. } => AllocTime::Incremental,
     };
     let time = if value.is_some() { FillTime::IfSet } else { FillTime::Never };
-    // Zeros are what a message without a value means, and more have no room in one.
+    // A message without a value means zeros, and a message has no room for a longer value.
     let value = value
         .filter(|value| value.len() <= MOST_MESSAGE_BYTES || value.iter().any(|&byte| byte != 0));
     let value =
@@ -162,7 +162,7 @@ pub(super) fn fill_value(
     fill(&value, sizes)
 }
 
-/// What a new variable has besides attributes.
+/// The messages of a new variable besides attributes.
 pub(super) fn variable(
     space: &Dataspace,
     elem: &Datatype,

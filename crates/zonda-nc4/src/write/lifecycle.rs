@@ -1,4 +1,4 @@
-//! Define mode, synchronisation, and how a file that is written ends.
+//! Define mode, and what changes when it ends.
 
 use zonda_model::NcError;
 
@@ -9,8 +9,8 @@ use crate::model::GroupId;
 use crate::{Nc4Error, Result};
 
 impl Nc4File {
-    /// Takes names from now on that netCDF does not allow, such as `.silo` or `#refs#`, as they are:
-    /// for copies of files that have them.
+    /// Accepts from now on names that netCDF does not allow, such as `.silo` or `#refs#`: for copies of files that
+    /// have them.
     ///
     /// # Errors
     /// `NC_EPERM` for a file open for reading.
@@ -19,7 +19,7 @@ impl Nc4File {
         Ok(())
     }
 
-    /// What a writer keeps.
+    /// The state that only a writer has.
     ///
     /// # Errors
     /// `NC_EPERM` for a file that is open for reading.
@@ -27,8 +27,8 @@ impl Nc4File {
         self.writing.as_deref_mut().ok_or_else(|| root_refusal(NcError::Perm))
     }
 
-    /// Fill values stay from the end of definitions on, as in the reference: of the variables of the
-    /// root group, and only where the caller ends them.
+    /// Makes the fill values of variables of the root group final, as in the reference. To be called when the caller
+    /// ends definitions; not when a put or a get does.
     pub(super) fn settle_fill_values(&mut self) {
         let root = self.model.get_mut().and_then(|model| model.group_mut(GroupId::ROOT));
         for var in root.into_iter().flat_map(|group| &mut group.vars) {
@@ -38,8 +38,7 @@ impl Nc4File {
         }
     }
 
-    /// Leaves define mode, where it was entered, without a commit: for what asks for data mode and
-    /// finds the other.
+    /// Leaves define mode, if the file is in it, without a commit: for calls that need data mode.
     ///
     /// # Errors
     /// `NC_EPERM` as [`Nc4File::writing_mut`].
@@ -51,15 +50,15 @@ impl Nc4File {
         if let (true, Some(model), Some(writing)) =
             (was_defining, self.model.get_mut(), self.writing.as_deref())
         {
-            // The reference writes them now, so those that change from now on come last. They are
-            // laid out later here, in the order that they have now.
+            // The reference writes attributes now, so those that change later come last in the file. Here a later
+            // commit lays them out, in the order that they have now.
             writing.commits.changed.iter().for_each(|key| attributes_are_laid_out(model, *key));
         }
         Ok(())
     }
 
-    /// Whether a get of data is to call [`zonda_format::DispatchWrite::end_definitions`] first: in define mode, where the
-    /// classic model, which refuses the get, is not kept to.
+    /// Whether a get of data has to call [`zonda_format::DispatchWrite::end_definitions`] first: in define mode outside
+    /// of the classic model, which refuses the get.
     #[must_use]
     pub(crate) fn get_ends_define_mode(&self) -> bool {
         let defines = |it: &Writing| it.mode.is_defining && !it.how.classic;
@@ -67,7 +66,7 @@ impl Nc4File {
     }
 }
 
-/// A refusal that concerns the whole file.
+/// The error about the whole file for a call that is not allowed.
 pub(super) fn root_refusal(code: NcError) -> Nc4Error {
     Nc4Error::Refused { object: String::from("/"), code }
 }

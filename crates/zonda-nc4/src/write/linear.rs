@@ -1,6 +1,7 @@
-//! Puts into elements that lie in one run: hyperslabs as rows of it.
+//! Puts into a contiguous or compact variable: a hyperslab is rows of one run of bytes.
 
 use crate::fault::{Fault, Outcome};
+use crate::tuning::{PUT_BLOCK_BYTES, PUT_BLOCK_ROWS, PUT_GAP_BYTES};
 use smallvec::SmallVec;
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
@@ -9,14 +10,7 @@ use zonda_model::{Hyperslab, NcError};
 use zonda_slab::Rows;
 use zonda_storage::{Storage, StorageError, WriteRange, fill_by_writes};
 
-/// Bytes that are converted before they are written: they stay in the second-level cache.
-const BLOCK_BYTES: usize = 256 << 10;
-/// Rows that are written together.
-const BLOCK_ROWS: usize = 1024;
-/// Bytes between elements up to which they are written with what is between them.
-const GAP_BYTES: u64 = 512;
-
-/// Packed elements to packed elements.
+/// Encodes packed elements to packed elements.
 fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
     match encode {
         Encode::Convert(encoder) => encoder.encode(src, dst),
@@ -28,7 +22,7 @@ fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
     }
 }
 
-/// Packed elements to places `step` bytes apart.
+/// Encodes packed elements to places `step` bytes apart.
 fn spread(encode: &Encode<'_>, src: &[u8], elem: usize, dst: &mut [u8], step: usize) -> Converted {
     if step == elem {
         return encoded(encode, src, dst);
@@ -65,12 +59,12 @@ fn is_copy(encode: &Encode<'_>) -> bool {
     }
 }
 
-/// Whether elements that do not fit leave what is in the file as it is.
+/// Whether values that do not fit leave the elements in the file as they are.
 fn keeps_unfit(encode: &Encode<'_>) -> bool {
     matches!(encode, Encode::Convert(encoder) if encoder.keeps_unfit())
 }
 
-/// The element over and over.
+/// Writes an element over and over.
 ///
 /// # Errors
 /// What the storage reports.
@@ -87,11 +81,11 @@ pub(super) fn fill(
     }
 }
 
-/// Copies bytes of a storage to another place, as zeros where it has none.
+/// Copies bytes of a storage to another place; behind its end it has zeros.
 pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Outcome<()> {
     let (mut block, mut done) = (Vec::new(), 0);
     while done < len {
-        let n = len.saturating_sub(done).min(BLOCK_BYTES as u64);
+        let n = len.saturating_sub(done).min(PUT_BLOCK_BYTES as u64);
         block.clear();
         block.resize(usize::try_from(n).map_err(|_| NO_ROWS)?, 0);
         let (from, to) = (from.saturating_add(done), to.saturating_add(done));
@@ -102,7 +96,7 @@ pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Outco
     Ok(())
 }
 
-/// The element over and over, changed by `each` before it is written.
+/// Writes an element over and over; `each` changes the elements before they are written.
 pub(super) fn fill_each(
     storage: &dyn Storage,
     at: u64,
@@ -110,7 +104,7 @@ pub(super) fn fill_each(
     element: &[u8],
     each: &mut dyn FnMut(&mut [u8]) -> Outcome<()>,
 ) -> Outcome<()> {
-    let per = BLOCK_BYTES.checked_div(element.len()).unwrap_or(1).max(1);
+    let per = PUT_BLOCK_BYTES.checked_div(element.len()).unwrap_or(1).max(1);
     let mut done = 0u64;
     while done < len && !element.is_empty() {
         let mut block = repeated(element, per)?;
@@ -149,7 +143,7 @@ pub(super) fn put(
     let mem = mem_size(encode, elem);
     let row_bytes = usize::try_from(run.n).ok().and_then(|n| n.checked_mul(mem)).ok_or(NO_ROWS)?;
     let mut rest = src.chunks_exact(row_bytes.max(1));
-    let mut block = Block { storage, encode, elem, mem, rows: SmallVec::new(), used: 0 };
+    let mut block = RowBlock { storage, encode, elem, mem, rows: SmallVec::new(), used: 0 };
     let mut converted = Converted::default();
     let done = run.for_each(extent, slab, elem, |at| {
         let row = rest.next().ok_or(NO_ROWS)?;
@@ -162,7 +156,7 @@ pub(super) fn put(
 }
 
 /// Rows without gaps that are converted and written together.
-struct Block<'a, 'e> {
+struct RowBlock<'a, 'e> {
     storage: &'a dyn Storage,
     encode: &'a Encode<'e>,
     elem: usize,
@@ -173,7 +167,7 @@ struct Block<'a, 'e> {
     used: usize,
 }
 
-impl<'a> Block<'a, '_> {
+impl<'a> RowBlock<'a, '_> {
     fn add(&mut self, at: u64, step: u64, row: &'a [u8]) -> Outcome<Converted> {
         let (elem, mem) = (self.elem, self.mem);
         if step != elem as u64 && row.len() > mem {
@@ -183,7 +177,7 @@ impl<'a> Block<'a, '_> {
             return self.push(at, row, row.len());
         }
         // As many elements at a time as a block takes.
-        let per = BLOCK_BYTES.checked_div(elem).unwrap_or(1).max(1);
+        let per = PUT_BLOCK_BYTES.checked_div(elem).unwrap_or(1).max(1);
         let piece_bytes = per.saturating_mul(mem);
         let mut converted = Converted::default();
         let mut at = at;
@@ -198,7 +192,8 @@ impl<'a> Block<'a, '_> {
 
     fn push(&mut self, at: u64, row: &'a [u8], len: usize) -> Outcome<Converted> {
         let mut converted = Converted::default();
-        let is_full = self.used.saturating_add(len) > BLOCK_BYTES || self.rows.len() >= BLOCK_ROWS;
+        let is_full =
+            self.used.saturating_add(len) > PUT_BLOCK_BYTES || self.rows.len() >= PUT_BLOCK_ROWS;
         if is_full && !self.rows.is_empty() {
             converted = self.flush()?;
         }
@@ -255,8 +250,9 @@ impl<'a> Block<'a, '_> {
     fn add_gapped(&mut self, at: u64, step: u64, row: &'a [u8]) -> Outcome<Converted> {
         let (elem, mem) = (self.elem, self.mem);
         let mut converted = self.flush()?;
-        let wide =
-            usize::try_from(step).ok().filter(|_| step.saturating_sub(elem as u64) <= GAP_BYTES);
+        let wide = usize::try_from(step)
+            .ok()
+            .filter(|_| step.saturating_sub(elem as u64) <= PUT_GAP_BYTES);
         let Some(step_bytes) = wide else {
             let mut at = at;
             for element in row.chunks_exact(mem) {
@@ -265,7 +261,7 @@ impl<'a> Block<'a, '_> {
             }
             return Ok(converted.and(self.flush()?));
         };
-        let per = BLOCK_BYTES.checked_div(step_bytes).unwrap_or(1).max(1);
+        let per = PUT_BLOCK_BYTES.checked_div(step_bytes).unwrap_or(1).max(1);
         let mut at = at;
         let mut span = Vec::new();
         for piece in row.chunks(per.saturating_mul(mem)) {

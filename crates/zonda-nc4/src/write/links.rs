@@ -1,7 +1,7 @@
-//! Names in groups: what they should be, and in which order.
+//! Links of groups: which there should be, and in which order.
 //!
-//! The order is that of creation, which is what numbers variables for whoever reads the file. What a
-//! group had keeps its order; new objects follow in the order in which the reference makes them.
+//! The order is that of creation, by which readers number variables. Links that a group had keep their order; new
+//! ones follow in the order in which the reference makes their objects.
 
 use hashbrown::HashSet;
 use zonda_format::VarRef;
@@ -13,18 +13,19 @@ use super::{ObjectKey, Writing};
 use crate::model::{GroupId, Model, UserType};
 use crate::walk::NON_COORD;
 
-/// A name in a group.
+/// A link of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct LinkEntry {
     pub(super) name: Box<[u8]>,
     pub(super) charset: Charset,
-    /// What it is in the model; `None` for what is not there.
+    /// The object in the model that it leads to; `None` if the model does not have it.
     pub(super) key: Option<ObjectKey>,
-    /// What the file said that it stands for; `None` for an object that was made since.
+    /// The target that the file had; `None` for an object that was made since.
     pub(super) target: Option<LinkTarget>,
 }
 
-/// The name that a variable has in the last commit, in the group of the path that it has now, `None` where the commit has no such variable.
+/// The name that a variable has in the last commit, in the group that it has now; `None` where the commit does not
+/// have the variable.
 pub(crate) fn committed_name(
     model: &Model,
     writing: &Writing,
@@ -37,7 +38,7 @@ pub(crate) fn committed_name(
     let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
     while let Some(id) = within {
         if writing.commits.changed.contains(&ObjectKey::Group(id)) {
-            let is_it = |entry: &&Entry| entry.key == Some(key);
+            let is_it = |entry: &&LinkEntry| entry.key == Some(key);
             let entry = writing.stored.links.get(&id)?.iter().find(is_it)?;
             if entry.name != name(model, key) {
                 let ObjectKey::Var(..) = key else { return None };
@@ -50,24 +51,24 @@ pub(crate) fn committed_name(
     Some(committed)
 }
 
-/// The names that a group should have, given those that it has.
+/// The links that a group should have, given those that it has.
 pub(super) fn wanted(
     model: &Model,
     scales: &Scales,
     apart: &Apart,
     group: GroupId,
-    before: &[Entry],
-) -> Vec<Entry> {
+    before: &[LinkEntry],
+) -> Vec<LinkEntry> {
     let members = members(model, scales, group);
     let live: HashSet<ObjectKey> = members.iter().copied().collect();
-    let mut out: Vec<Entry> = Vec::with_capacity(members.len());
+    let mut out: Vec<LinkEntry> = Vec::with_capacity(members.len());
     let mut kept: HashSet<ObjectKey> = HashSet::with_capacity(before.len());
     for entry in before {
         match entry.key {
             None => out.push(entry.clone()),
             Some(key) if live.contains(&key) => {
                 kept.insert(key);
-                out.push(Entry { name: name(model, key), ..entry.clone() });
+                out.push(LinkEntry { name: name(model, key), ..entry.clone() });
             }
             Some(_) => {}
         }
@@ -78,9 +79,9 @@ pub(super) fn wanted(
     };
     for key in members.into_iter().filter(is_new) {
         if kept.insert(key) {
-            // As the reference does, whatever the bytes are.
+            // The reference marks all names so, whatever their bytes are.
             let charset = Charset::Ascii;
-            out.push(Entry { name: name(model, key), charset, key: Some(key), target: None });
+            out.push(LinkEntry { name: name(model, key), charset, key: Some(key), target: None });
         }
     }
     out
@@ -97,7 +98,7 @@ pub(super) fn name(model: &Model, key: ObjectKey) -> Box<[u8]> {
     found.unwrap_or_default()
 }
 
-/// A variable whose name a dimension has that it does not begin with cannot have it in the file.
+/// The name of a variable in the file: another one if a dimension has that name and is not the variable's first.
 fn var_name(model: &Model, group: GroupId, id: VarId) -> Option<Box<[u8]>> {
     let var = model.var(group, id)?;
     let dim = model.find_dim(group, &var.name);

@@ -1,4 +1,4 @@
-//! The storage of a variable, which its first put makes.
+//! Making the storage of a variable, at its first put.
 
 use std::sync::Arc;
 use zonda_runtime::lock::{Rank, RwLock};
@@ -13,27 +13,27 @@ use zonda_model::{NcError, VarId};
 use zonda_storage::temporary;
 
 use super::contiguous::Contiguous;
-use super::own::FillCopies;
-use super::recipe::Recipe;
-use super::store::{Keep, Tree, VarStore, bytes_of, fixed};
+use super::fill_copies::FillCopies;
+use super::new_storage::NewStorage;
+use super::store::{ElementStorage, SharedChunkTree, VarStore, bytes_of, fixed};
 use super::{ObjectKey, Quantize, Writing, element};
-use crate::data::{Data, Find, unusable};
 use crate::details::{Details, as_stored, user_fill};
+use crate::element_form::ElementForm;
 use crate::fault::{Fault, HdfResult, Outcome, refuse_if};
-use crate::form::Form;
 use crate::model::{GroupId, Model, Var};
+use crate::var_data::{FilterFinder, VarData, unusable};
 
-/// What the storage of a variable is made of.
+/// The storage of a variable before it is added to those of the file.
 struct StoreParts {
-    form: Form,
-    /// One element that was never written; `None` where it may be anything.
+    form: ElementForm,
+    /// The value of an element that nobody wrote, in file form; `None` where it may be anything.
     fill: Option<Box<[u8]>>,
     filters: Vec<FilterDescription>,
     elements: Elements,
     quantize: Option<Quantize>,
 }
 
-/// Where elements are, before the writer of chunks knows of them.
+/// Where the elements are; chunks are not added to the writer of chunks yet.
 enum Elements {
     Contiguous(Contiguous),
     Compact(Arc<[u8]>),
@@ -49,7 +49,7 @@ impl Writing {
     pub(crate) fn store_of(
         &mut self,
         file: &Arc<File>,
-        find: &Find,
+        find: &FilterFinder,
         model: &Model,
         (group, id): (GroupId, VarId),
         details: Option<&Details>,
@@ -57,13 +57,13 @@ impl Writing {
         if let Some(number) = self.stores.number(group, id) {
             return Ok(number);
         }
-        // A fill value may go to the heap.
+        // What follows may take space: a fill value may go to the heap.
         self.store_complete(file)?;
         let var = model.var(group, id).ok_or(NcError::NotVar)?;
         let parts = match (details, var.draft.as_deref()) {
             (None, Some(draft)) => {
                 let key = ObjectKey::Var(group, id);
-                let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
+                let recipe = NewStorage::of(model, var, draft, Some((&mut *self, key)))?;
                 StoreParts::of_new(file, recipe)?
             }
             (Some(details), _) => StoreParts::of_existing(file, model, var, details)?,
@@ -73,14 +73,14 @@ impl Writing {
         let specs: Vec<_> = filters.iter().map(as_stored).collect();
         let fixed = fixed(model, var);
         let keep = match elements {
-            Elements::Contiguous(run) => Keep::Contiguous(run),
-            Elements::Compact(bytes) => Keep::Compact { bytes },
+            Elements::Contiguous(run) => ElementStorage::Contiguous(run),
+            Elements::Compact(bytes) => ElementStorage::Compact { bytes },
             Elements::Chunked(layout, tree) => {
                 self.chunked(file, find, &form, layout, &specs, *tree, fill.as_deref(), &fixed)?
             }
         };
-        let mut data = Data::made(file, form, fill.clone(), &var.extent);
-        // Chunks of a filter that is not to be had can only be copied as they are.
+        let mut data = VarData::made(file, form, fill.clone(), &var.extent);
+        // Without the filter chunks can only be copied as they are stored.
         data.missing = specs.iter().find_map(|spec| unusable(find, spec));
         let mut store =
             VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
@@ -88,23 +88,23 @@ impl Writing {
         Ok(self.stores.add(group, id, store).ok_or(NcError::Internal)?)
     }
 
-    /// Elements in chunks, which the writer of chunks knows from now on.
+    /// Adds an array of chunks to the writer of chunks.
     fn chunked(
         &mut self,
         file: &Arc<File>,
-        find: &Find,
-        form: &Form,
+        find: &FilterFinder,
+        form: &ElementForm,
         layout: ChunkedLayout,
         specs: &[FilterSpec],
         tree: ChunkTree,
         fill: Option<&[u8]>,
         fixed: &[Option<u64>],
-    ) -> Outcome<Keep> {
+    ) -> Outcome<ElementStorage> {
         let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
         let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
         let pipeline =
             Pipeline::new(specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
-        let tree = Arc::new(Tree(RwLock::ranked(Rank::ChunkIndex, tree)));
+        let tree = Arc::new(SharedChunkTree(RwLock::ranked(Rank::ChunkIndex, tree)));
         let table: Arc<dyn WriteTable> = tree.clone();
         let chunks = self.stores.chunks.get_or_insert_with(|| {
             let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
@@ -123,20 +123,20 @@ impl Writing {
             fill: fill.map(Box::from).unwrap_or_default(),
             fixed: fixed.to_vec(),
             unfiltered_edges: None,
-            // What they point to is in the file only after the next commit.
+            // What elements point to is in the file only after the next commit.
             always_fresh: form.has_pointers(),
         })?;
         if let Some(copies) = FillCopies::of(form, fill) {
             self.stores.copies.insert(array, Arc::new(copies));
         }
-        Ok(Keep::Chunked { array, tree, layout })
+        Ok(ElementStorage::Chunked { array, tree, layout })
     }
 }
 
 impl StoreParts {
-    /// Those of a variable that has no data yet.
-    fn of_new(file: &Arc<File>, recipe: Recipe) -> Outcome<StoreParts> {
-        let Recipe { form, layout, filters, fill, quantize } = recipe;
+    /// The storage of a variable that has no data yet.
+    fn of_new(file: &Arc<File>, recipe: NewStorage) -> Outcome<StoreParts> {
+        let NewStorage { form, layout, filters, fill, quantize } = recipe;
         let elements = match layout {
             DataLayout::Contiguous { len, .. } => {
                 Elements::Contiguous(Contiguous::nowhere(len.unwrap_or(0)))
@@ -151,7 +151,7 @@ impl StoreParts {
         Ok(StoreParts { form, fill, filters, elements, quantize })
     }
 
-    /// Those of a variable that is in the file.
+    /// The storage of a variable that is in the file.
     fn of_existing(
         file: &Arc<File>,
         model: &Model,
@@ -165,7 +165,7 @@ impl StoreParts {
         if object.dataspace(file)?.kind == SpaceKind::Null {
             return Err(Fault::Unwritable("it has no elements"));
         }
-        let mut form = Form::of(&object.datatype(file)?).ok_or(NcError::BadType)?;
+        let mut form = ElementForm::of(&object.datatype(file)?).ok_or(NcError::BadType)?;
         if !element::can_encode(&form) {
             return Err(Fault::Unwritable(element::NOT_WRITTEN));
         }
@@ -210,7 +210,7 @@ impl StoreParts {
     }
 }
 
-/// The index of chunks that a variable has.
+/// Loads the index of the chunks that a variable has in the file.
 fn load_tree(
     file: &Arc<File>,
     object: &zonda_hdf5::Object,
@@ -226,8 +226,8 @@ fn load_tree(
     ChunkTree::from_other(file, &layout.chunk_dims, layout.elem_size, &index)
 }
 
-/// Drops chunks behind the extent of the slowest dimension, which a writer that died has left. The
-/// variable would have their elements, not its fill value, as soon as it became longer.
+/// Drops chunks behind the extent of the slowest dimension, which a writer that died may have left. If they stayed,
+/// the variable would have their elements instead of its fill value as soon as it grew.
 fn drop_behind(tree: &mut ChunkTree, layout: &ChunkedLayout, extent: &[u64]) -> HdfResult<()> {
     let (Some(&len), Some(&chunk)) = (extent.first(), layout.chunk_dims.first()) else {
         return Ok(());

@@ -5,7 +5,6 @@
 //! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
 //! turns what is marked as changed into object headers.
 
-mod absent;
 mod att_list;
 mod atts;
 mod chunk_sizes;
@@ -17,7 +16,9 @@ mod define;
 mod dims;
 mod dispatch;
 mod draft;
+mod draft_data;
 mod element;
+mod fill_copies;
 mod filters;
 mod groups;
 mod grow;
@@ -26,20 +27,19 @@ mod lifecycle;
 mod linear;
 mod links;
 mod make_store;
-mod measure;
+mod new_storage;
 mod objects;
-mod own;
 mod owned_values;
 mod put;
 mod quantize;
 mod raw;
-mod recipe;
 mod reopen;
 mod scales;
 mod settings;
 mod store;
+mod type_size;
 mod types;
-mod unwritten;
+mod unwritten_chunks;
 mod vars;
 mod view;
 
@@ -66,8 +66,8 @@ use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 use zonda_storage::Sidecars;
 
-use self::commit::Decided;
-use self::links::Entry;
+use self::commit::DecidedCommit;
+use self::links::LinkEntry;
 use self::objects::StoredObject;
 use self::scales::{Apart, Scales};
 use crate::model::GroupId;
@@ -75,7 +75,7 @@ use crate::model::GroupId;
 /// How to create a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nc4CreateOptions {
-    /// The classic model is kept to (`NC_CLASSIC_MODEL`).
+    /// The file keeps to the classic model (`NC_CLASSIC_MODEL`).
     pub classic: bool,
     /// Attributes keep the order in which they were made (not `NC_NOATTCREORD`).
     pub attribute_order: bool,
@@ -101,30 +101,29 @@ pub(crate) enum ObjectKey {
 /// What a file that is open for writing has besides what readers need.
 #[derive(Debug)]
 pub(crate) struct Writing {
-    /// How it was created, or what was found out about it.
+    /// How the file was created; of one that was opened, what its definitions show of that.
     pub(crate) how: Nc4CreateOptions,
-    /// Being created: no commit was made.
+    /// The file is being created: there was no commit yet.
     pub(crate) is_new: bool,
     /// Whether definitions may be changed, and which are accepted.
     pub(crate) mode: Mode,
-    /// What the file has of the definitions.
+    /// The definitions as the file has them.
     pub(crate) stored: StoredDefinitions,
-    /// What the next commit has to do, and what the last one did.
+    /// What the next commit has to write, and what of the last one is not written yet.
     pub(crate) commits: Commits,
     /// Where the file ends.
     pub(crate) file_end: FileEnd,
     /// The space of the file.
     pub(crate) space: Space,
-    /// Values on their way to the global heap. Readers flush it before they look something up there.
+    /// Values that are put and go to the global heap. Readers flush it before they look something up there.
     pub(crate) heap: Mutex<HeapWriter>,
-    /// Data that were put.
+    /// The storage of variables that were put to.
     pub(crate) stores: Stores,
-    /// Where a journal can stand; `None` for a file in memory.
+    /// Makes the journal beside the file; `None` for a file in memory.
     pub(crate) sidecars: Option<Arc<dyn Sidecars>>,
     /// See [`Nc4OpenOptions`](crate::Nc4OpenOptions).
     pub(crate) spills_beside: Option<PathBuf>,
-    /// Object references in the file are those of its scales and no others: its properties say that
-    /// a netCDF library made it.
+    /// All object references in the file are those of its scales: `_NCProperties` says that a netCDF library made it.
     pub(crate) owns_references: bool,
 }
 
@@ -135,7 +134,7 @@ pub(crate) struct Mode {
     pub(crate) is_defining: bool,
     /// Define mode was entered again, after the creation of the file.
     pub(crate) is_redefining: bool,
-    /// Definitions were ended once, if only since data were put.
+    /// Definitions ended at least once, by a call or by a put.
     pub(crate) has_defined: bool,
     /// Names that netCDF does not allow are accepted: those of another HDF5 file.
     pub(crate) takes_any_name: bool,
@@ -143,34 +142,34 @@ pub(crate) struct Mode {
     pub(crate) no_fill: bool,
 }
 
-/// What the file has of the definitions, to compare with what it should have.
+/// The definitions as the file has them, to be compared with what it should have.
 #[derive(Debug, Default)]
 pub(crate) struct StoredDefinitions {
-    /// The objects that were written or are to be changed.
+    /// The objects that were written since the file was opened, or are to be changed.
     pub(crate) objects: HashMap<ObjectKey, StoredObject>,
-    /// Names in groups.
-    pub(crate) links: HashMap<GroupId, Vec<Entry>>,
-    /// What scales and variables say of each other.
+    /// The links of groups.
+    pub(crate) links: HashMap<GroupId, Vec<LinkEntry>>,
+    /// Which scales there are, and which variables refer to them.
     pub(crate) scales: Scales,
-    /// All scales say the ids of their dimensions.
+    /// All scales have the attribute with the id of their dimension.
     pub(crate) ids_are_said: bool,
-    /// Dimensions and variables that have no part in scales.
+    /// Dimensions without scales, and variables that do not refer to theirs.
     pub(crate) apart: Apart,
 }
 
-/// What the next commit has to do, and what the last one did.
+/// What the next commit has to write, and what of the last one is not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
     /// Objects whose headers have to be written at the next commit: new ones, and those of which
     /// attributes, links, extent, storage or scales changed.
     pub(crate) changed: BTreeSet<ObjectKey>,
-    /// Objects of which what is outside of the first block goes to another place.
+    /// Objects whose lists and further blocks are moved to other places when the file is closed.
     pub(crate) tidying: BTreeSet<ObjectKey>,
-    /// A commit that is laid out and not wholly written.
-    pub(crate) decided: Option<Decided>,
+    /// A commit that is laid out and not completely written.
+    pub(crate) decided: Option<DecidedCommit>,
     /// Commits so far.
     pub(crate) n_commits: u64,
-    /// The superblock no longer says what holds only until somebody writes to the file.
+    /// The file no longer has what holds only until somebody writes to it, such as a list of free space.
     pub(crate) is_prepared: bool,
 }
 
@@ -179,11 +178,11 @@ pub(crate) struct Commits {
 pub(crate) struct FileEnd {
     /// End as the superblock has it. What is used may end before it.
     pub(crate) said: u64,
-    /// End of a file that was there when it was opened, until it is found out what of it is free.
+    /// Where the file ended when it was opened; `None` once its free space was looked for.
     pub(crate) found: Option<u64>,
-    /// The file ends at a multiple of so many bytes, where its space is managed in pages.
+    /// Bytes of a page, if the space of the file is managed in pages: it then ends with one.
     pub(crate) page: Option<u64>,
-    /// The end stays where it is when the file is closed.
+    /// A close leaves the end where it is.
     pub(crate) is_kept: bool,
 }
 

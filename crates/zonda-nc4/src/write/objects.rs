@@ -1,4 +1,4 @@
-//! What the file has of an object: where its blocks are, and what of its header stays as it is.
+//! Objects as the file has them: where their blocks are, and which messages of their headers stay as they are.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
 use zonda_hdf5::symbol_table::symbol_table_extents;
 use zonda_hdf5::{Attribute, File, FileAddr, Object, attributes, links};
 
-use super::att_list::Stamp;
+use super::att_list::AttListStamp;
 use crate::fault::{Fault, HdfResult, Outcome};
 use crate::files::ObjectAt;
-use crate::hidden;
+use crate::hidden_atts;
 
 /// An attribute message with its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,17 +20,17 @@ pub(crate) struct AttMessage {
     pub(super) body: Arc<[u8]>,
 }
 
-/// A block that was written, to be written again only where it differs.
+/// A block of a header that was written; it is written again only if it differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct HeaderBlock {
     pub(super) addr: FileAddr,
     pub(super) bytes: Box<[u8]>,
 }
 
-impl Block {
-    /// The space it has.
+impl HeaderBlock {
+    /// Where it is, and the bytes that it may have there.
     pub(super) fn extent(&self) -> (FileAddr, u64) {
-        (self.addr, Block::room(self.bytes.len() as u64))
+        (self.addr, HeaderBlock::room(self.bytes.len() as u64))
     }
 
     /// The space that a block of `len` bytes gets: up to a quarter more, in steps, so that one that grows
@@ -44,19 +44,19 @@ impl Block {
 /// Attributes or links outside of a header.
 #[derive(Clone, Debug)]
 pub(crate) struct Dense {
-    /// Of what is in there, where it was written since the file was opened.
+    /// Hash of the attributes or links; `None` if they were not written since the file was opened.
     pub(super) hash: Option<u64>,
     pub(super) what: Outside,
     /// The space it takes, where `list` does not say that.
     pub(super) extents: Vec<(FileAddr, u64)>,
-    /// Attributes that were written since the file was opened: they can go on from there.
+    /// Attributes that were written since the file was opened: the next commit can change them where they are.
     pub(super) list: Option<DenseList>,
 }
 
 /// The attributes of an object outside of its header, as a commit laid them out.
 #[derive(Clone, Debug)]
 pub(crate) struct DenseList {
-    pub(super) stamp: Stamp,
+    pub(super) stamp: AttListStamp,
     pub(super) atts: Arc<DenseAttributes>,
 }
 
@@ -66,7 +66,7 @@ impl Dense {
         self.list.as_ref().map_or_else(|| self.extents.clone(), |list| list.atts.extents())
     }
 
-    /// Whether it is the other one, or what became of that where it was.
+    /// Whether it is the same list, or one that was made of it by changes in place.
     pub(super) fn goes_on_from(&self, before: &Dense) -> bool {
         match (&self.what, &before.what) {
             (Outside::Attributes(now), Outside::Attributes(before)) => now.heap == before.heap,
@@ -75,7 +75,7 @@ impl Dense {
     }
 }
 
-/// What a header says of attributes or links that are outside of it.
+/// The message of a header about attributes or links that are outside of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outside {
     Attributes(AttributeInfo),
@@ -84,25 +84,25 @@ pub(crate) enum Outside {
     Symbols(SymbolTableMessage),
 }
 
-/// What the file has of an object.
+/// An object as the file has it.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredObject {
     /// Its first block.
     pub(super) space: HeaderSpace,
-    /// That block where it was written since the file was opened.
+    /// The bytes of that block; none if it was not written since the file was opened.
     pub(super) first: Box<[u8]>,
     pub(super) style: HeaderStyle,
-    /// Its messages but attributes, links, and what is said of these.
+    /// Its messages but attributes, links, and the messages about these.
     pub(super) messages: Vec<NewMessage>,
-    /// What it says of its links, if it is a group that was there.
+    /// The message about its links, if it is a group that was in the file when it was opened.
     pub(super) link_info: Option<LinkInfo>,
     /// It is a group of the old style, whose links are a symbol table.
     pub(super) has_symbols: bool,
     /// Attributes that netCDF does not show.
     pub(super) hidden: Vec<AttMessage>,
-    /// The other block where it was written since the file was opened.
-    pub(super) continuation: Option<Block>,
-    /// What is outside of the header.
+    /// The second block of the header, if it was written since the file was opened.
+    pub(super) continuation: Option<HeaderBlock>,
+    /// Attributes and links that are outside of the header.
     pub(super) dense: Vec<Dense>,
     /// Other blocks that were there when the file was opened.
     pub(super) others: Vec<(FileAddr, u64)>,
@@ -115,7 +115,7 @@ pub(super) const SHARED: u8 = 2;
 const NO_SPACE: HeaderSpace = HeaderSpace { addr: FileAddr(0), len: 0 };
 
 impl StoredObject {
-    /// What the file has of an object that was there when it was opened.
+    /// Reads an object that was in the file when it was opened.
     pub(super) fn load(file: &File, at: ObjectAt) -> Outcome<StoredObject> {
         if at.file != 0 {
             return Err(Fault::Unwritable("it is in another file"));
@@ -158,7 +158,7 @@ impl StoredObject {
         })
     }
 
-    /// A new object with these messages, to which a place is to be found.
+    /// A new object with these messages, and without a place.
     pub(super) fn new(style: HeaderStyle, messages: Vec<NewMessage>) -> StoredObject {
         StoredObject {
             space: NO_SPACE,
@@ -174,14 +174,14 @@ impl StoredObject {
         }
     }
 
-    /// Gives its place up for another one.
+    /// Gives its place up; the commit finds another one.
     pub(super) fn move_away(&mut self) {
         let HeaderSpace { addr, len } = std::mem::replace(&mut self.space, NO_SPACE);
         self.first = Box::default();
         self.others.push((addr, len));
     }
 
-    /// What it says of links, if it is a group, but where they are.
+    /// The message about the links of a group, without the place of these.
     pub(super) fn link_info(&self) -> LinkInfo {
         let nowhere = LinkInfo {
             tracked: true,
@@ -217,13 +217,13 @@ impl StoredObject {
     /// All space it takes.
     pub(super) fn extents(&self) -> Vec<(FileAddr, u64)> {
         let mut out = vec![(self.space.addr, self.space.len)];
-        out.extend(self.continuation.iter().map(Block::extent));
+        out.extend(self.continuation.iter().map(HeaderBlock::extent));
         out.extend(self.dense.iter().flat_map(Dense::extents));
         out.extend(&self.others);
         out
     }
 
-    /// Whether it has an attribute that netCDF does not show.
+    /// Whether it has the attribute with this name, which netCDF does not show.
     pub(super) fn says(&self, name: &[u8]) -> bool {
         self.hidden.iter().any(|att| *att.name == *name)
     }
@@ -234,7 +234,7 @@ impl StoredObject {
             || self.messages.iter().any(|message| message.kind == kind::REFERENCE_COUNT)
     }
 
-    /// The attributes outside of the header, where what changes of them can be written alone.
+    /// The attributes outside of the header, if a commit can write changes of them alone.
     pub(super) fn att_list(&self) -> Option<&DenseList> {
         self.dense.iter().find_map(|dense| dense.list.as_ref())
     }
@@ -244,8 +244,8 @@ impl StoredObject {
         self.messages.iter().find(|message| message.kind == kind)
     }
 
-    /// The message of a type that there is one of. One that was shared with other objects is this
-    /// object's alone then.
+    /// Replaces the only message of its type. If it was shared with other objects, this object then has one of its
+    /// own.
     pub(super) fn replace(&mut self, new: NewMessage) {
         match self.messages.iter_mut().find(|message| message.kind == new.kind) {
             Some(message) => {
@@ -262,7 +262,7 @@ fn hidden_attributes(file: &File, object: &Object) -> HdfResult<Vec<AttMessage>>
     let attributes = object.attributes(file)?;
     let mut out = Vec::new();
     for index in 0..attributes.len() {
-        if hidden::is_reserved(attributes.name(index)) {
+        if hidden_atts::is_reserved(attributes.name(index)) {
             let attribute = attributes.decode(index, file)?;
             out.push(AttMessage::new(file, &attribute)?);
         }
@@ -298,7 +298,7 @@ fn outside(file: &File, object: &Object) -> HdfResult<Vec<Dense>> {
         let extents = symbol_table_extents(file, &table)?;
         out.push(Dense { hash: None, what: Outside::Symbols(table), extents, list: None });
     }
-    // With no space of its own all is in the header.
+    // Lists without space of their own are in the header.
     out.retain(|dense| !dense.extents.is_empty());
     Ok(out)
 }

@@ -1,23 +1,27 @@
-//! Values in memory form that own what they point to ([`OwnedValues`]): made of values of a form, and given back.
+//! Copying values with all that they point to: into [`OwnedValues`] and out of them.
 //!
-//! Attributes that were put and fill values that were set stay in memory form: strings and sequences
-//! are here, not in the global heap, until a commit puts them there. So inquiries need no file, a
-//! value that is overwritten before the commit costs the file nothing, and definitions do no I/O.
+//! Attributes that were put and fill values that were set stay in memory form. Their strings and sequences are in
+//! memory until a commit puts them into the global heap. So inquiries need no file, a value that is replaced before
+//! the commit takes no space in the file, and definitions do no I/O.
 
 use zonda_format::{OwnedValues, VlenSink, VlenSource};
 use zonda_hdf5::File;
 use zonda_model::NcError;
 use zonda_model::memory::{self, NoMemory};
 
+use crate::element_form::{ElementForm, ElementShape};
 use crate::fault::Coded;
-use crate::form::{Form, Shape};
-use crate::values::{ValueFault, Values};
+use crate::values::{ValueFault, ValueReader};
 
-/// A copy of elements in the caller's memory and of what they point to.
+/// Copies elements in the caller's memory with what they point to.
 ///
 /// # Errors
 /// `NC_ENOMEM` for sequences of impossible lengths.
-pub(crate) fn take(form: &Form, fetch: &mut dyn VlenSource, src: &[u8]) -> Coded<OwnedValues> {
+pub(crate) fn take(
+    form: &ElementForm,
+    fetch: &mut dyn VlenSource,
+    src: &[u8],
+) -> Coded<OwnedValues> {
     let mut bytes = memory::copied(src)?;
     let mut held = OwnedValues::default();
     if form.has_pointers() {
@@ -26,26 +30,26 @@ pub(crate) fn take(form: &Form, fetch: &mut dyn VlenSource, src: &[u8]) -> Coded
     Ok(held.with_bytes(bytes))
 }
 
-/// Elements in file form, and what they point to in the file's global heap.
+/// Reads elements in file form, with what they point to in the file's global heap.
 ///
 /// # Errors
 /// Damage, and values of impossible lengths.
-pub(crate) fn read(form: &Form, file: &File, src: &[u8]) -> Result<OwnedValues, ValueFault> {
+pub(crate) fn read(form: &ElementForm, file: &File, src: &[u8]) -> Result<OwnedValues, ValueFault> {
     let n = src.len().checked_div(form.file_size).unwrap_or(0);
     let len = n.checked_mul(form.size).ok_or(ValueFault::NoMemory)?;
     let mut bytes = memory::filled(len, 0).map_err(|_| ValueFault::NoMemory)?;
     let mut held = OwnedValues::default();
-    Values::new(file, &mut held).all(form, src, &mut bytes)?;
+    ValueReader::new(file, &mut held).all(form, src, &mut bytes)?;
     Ok(held.with_bytes(bytes))
 }
 
-/// Hands the elements over with what they point to.
+/// Copies the elements, with what they point to, into the caller's memory.
 ///
 /// # Errors
 /// `NC_ENOMEM` where the caller has no memory.
 pub(crate) fn give(
     held: &OwnedValues,
-    form: &Form,
+    form: &ElementForm,
     place: &mut dyn VlenSink,
     out: &mut [u8],
 ) -> Coded<()> {
@@ -58,13 +62,13 @@ pub(crate) fn give(
 /// Copies what the elements point to, and makes them point to the copies.
 fn adopt(
     held: &mut OwnedValues,
-    form: &Form,
+    form: &ElementForm,
     fetch: &mut dyn VlenSource,
     elements: &mut [u8],
 ) -> Coded<()> {
     each(form, elements, &mut |form, element| {
         match &form.shape {
-            Shape::Text(..) => {
+            ElementShape::Text(..) => {
                 let text = match load(element, 0) {
                     0 => None,
                     address => fetch.text(address).map(memory::copied).transpose()?,
@@ -72,7 +76,7 @@ fn adopt(
                 let address = text.map_or(0, |text| held.keep(text.into()));
                 store(element, 0, address);
             }
-            Shape::Sequence(base) => {
+            ElementShape::Sequence(base) => {
                 let (n_items, address) = (load(element, 0), load(element, 8));
                 let n_items = if address == 0 { 0 } else { n_items };
                 let mut kept = 0;
@@ -100,20 +104,20 @@ fn adopt(
 
 fn hand_over(
     held: &OwnedValues,
-    form: &Form,
+    form: &ElementForm,
     place: &mut dyn VlenSink,
     elements: &mut [u8],
 ) -> Coded<()> {
     each(form, elements, &mut |form, element| {
         match &form.shape {
-            Shape::Text(..) => {
+            ElementShape::Text(..) => {
                 let mut address = 0;
                 if let Some(text) = held.part(load(element, 0)) {
                     address = place.place(text, true).ok_or(NcError::NoMem)?;
                 }
                 store(element, 0, address);
             }
-            Shape::Sequence(base) => {
+            ElementShape::Sequence(base) => {
                 let mut address = 0;
                 if let Some(items) = held.part(load(element, 8)) {
                     let mut items = memory::copied(items)?;
@@ -130,18 +134,18 @@ fn hand_over(
     })
 }
 
-/// What is done with the elements that point to something.
-type Visit<'v> = dyn FnMut(&Form, &mut [u8]) -> Coded<()> + 'v;
+/// A function that is called for each string and sequence.
+type VisitPointers<'v> = dyn FnMut(&ElementForm, &mut [u8]) -> Coded<()> + 'v;
 
 /// Calls `visit` for every string and sequence in elements of a form.
-fn each(form: &Form, elements: &mut [u8], visit: &mut Visit<'_>) -> Coded<()> {
+fn each(form: &ElementForm, elements: &mut [u8], visit: &mut VisitPointers<'_>) -> Coded<()> {
     if form.size == 0 {
         return Ok(());
     }
     for element in elements.chunks_exact_mut(form.size) {
         match &form.shape {
-            Shape::Text(..) | Shape::Sequence(_) => visit(form, element)?,
-            Shape::Compound(parts) => {
+            ElementShape::Text(..) | ElementShape::Sequence(_) => visit(form, element)?,
+            ElementShape::Compound(parts) => {
                 for part in parts.iter().filter(|part| part.form.has_pointers()) {
                     let place = element.get_mut(part.at..);
                     if let Some(place) = place.and_then(|place| place.get_mut(..part.form.size)) {
@@ -149,7 +153,7 @@ fn each(form: &Form, elements: &mut [u8], visit: &mut Visit<'_>) -> Coded<()> {
                     }
                 }
             }
-            Shape::Array(base, _) => each(base, element, visit)?,
+            ElementShape::Array(base, _) => each(base, element, visit)?,
             _ => {}
         }
     }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_format::{Access, StoreVars as _, Transfer, VarRef};
+use zonda_hdf5::FileAddr;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::{Rows, Span};
 
 use super::contiguous::{Contiguous, take_run};
+use super::fill_copies::FillCopies;
 use super::linear;
-use super::own::FillCopies;
-use super::store::{FileSpace, Keep, Stores, VarStore};
+use super::store::{ElementStorage, FileSpace, Stores, VarStore};
 use super::{Writing, element, grow, quantize};
+use crate::element_form::{ElementForm, NC_STRING};
 use crate::fault::{Fault, Outcome};
-use crate::form::{Form, NC_STRING};
 use crate::get::{bytes_of, is_copy, tolerated};
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Nc4File};
@@ -72,7 +73,7 @@ impl Nc4File {
         Ok(())
     }
 
-    /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
+    /// The error of a put into a file that is open for reading: the one that the reference finds first.
     #[cold]
     fn read_only(&self, put: &Access<'_>) -> Fault {
         let (model, var) = match self.var(put.var.group, put.var.var) {
@@ -95,7 +96,7 @@ impl Nc4File {
         }
     }
 
-    /// What the first put to a variable does, or the first one in define mode.
+    /// Prepares the first put to a variable, or the first put in define mode. Gives the number of the storage.
     #[cold]
     pub(super) fn begin_put(
         &mut self,
@@ -150,7 +151,7 @@ impl Nc4File {
         }
         let cache = model.var(group, id).and_then(|var| var.details.get());
         let cache = cache.and_then(|of| *of.cache.lock());
-        // All ones is none in particular.
+        // A size of all ones stands for the default.
         let cache = cache.filter(|set| set.0 != usize::MAX);
         let array = writing.stores.get(number).and_then(VarStore::array);
         let chunks = writing.stores.chunks.as_ref();
@@ -211,7 +212,7 @@ impl Nc4File {
     }
 }
 
-/// Where elements go.
+/// The variable that a put writes to, and what of the file it needs.
 struct Destination<'a> {
     number: usize,
     extent: &'a [u64],
@@ -244,24 +245,24 @@ impl Destination<'_> {
         put_linear(store, self.extent, self.slab, &encode, src, space, heap, self.file)
     }
 
-    /// Whether elements that are not in chunks get a place with the next put.
+    /// Whether the next put takes space for a contiguous variable.
     fn takes_space(&self) -> bool {
         let store = self.stores.get(self.number);
         store.is_some_and(|store| match &store.keep {
-            Keep::Contiguous(run) => {
+            ElementStorage::Contiguous(run) => {
                 run.addr.is_none() || (run.is_referred && store.data.form.has_pointers())
             }
             _ => false,
         })
     }
 
-    /// Stores chunks that wait, before space is taken for something else.
+    /// Stores deferred chunks, before space is taken for something else.
     fn store_complete(&mut self) -> Outcome<()> {
         let Destination { stores, space, heap, file, .. } = self;
         stores.store_complete(space, heap, file)
     }
 
-    /// Elements of user-defined types and strings, and numbers that no kernel converts.
+    /// Puts elements of user-defined types and strings, and numbers that no kernel converts.
     fn put_natural(&mut self, fetch: &mut dyn super::VlenSource, src: &[u8]) -> Outcome<Converted> {
         let form = self.store()?.data.form.clone();
         let (file_size, mem_size) = (form.file_size, form.size);
@@ -284,10 +285,10 @@ impl Destination<'_> {
         self.put(Encode::Custom { mem_size, file_size, run: &run }, src)
     }
 
-    /// Elements in file form, what they point to being in the heap.
+    /// Encodes elements: puts what they point to into the heap, and gives them in file form.
     fn stored_with_heap(
         &mut self,
-        form: &Form,
+        form: &ElementForm,
         fetch: &mut dyn super::VlenSource,
         src: &[u8],
     ) -> Outcome<Vec<u8>> {
@@ -318,10 +319,10 @@ fn put_linear(
     let elem = store.data.form.file_size;
     let storage = file.storage();
     match &mut store.keep {
-        Keep::Contiguous(Contiguous { addr, len, is_referred, .. }) => {
+        ElementStorage::Contiguous(Contiguous { addr, len, is_referred, .. }) => {
             let (len, before) = (*len, *addr);
-            // What elements point to is in the file only after the next commit: those to which the
-            // last one refers stay as they are.
+            // What elements point to is in the file only after the next commit. So elements of the last commit are not
+            // written over: the variable gets a new run.
             let stays = !*is_referred || !store.data.form.has_pointers();
             let kept = before.filter(|_| stays);
             let at = match kept {
@@ -331,29 +332,12 @@ fn put_linear(
             let position = file.position(at);
             if kept.is_none() {
                 let covers = Rows::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
-                let mut filled = len;
-                // Before the first put, so that a failure leaves nothing undefined.
-                if let Some(before) = before {
-                    if !covers {
-                        linear::copy(&**storage, file.position(before), position, len)?;
-                    }
-                    space.free(before, len);
-                } else if !covers && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
-                    match FillCopies::of(&store.data.form, Some(&fill)) {
-                        Some(copies) => {
-                            let own = &mut |elements: &mut [u8]| {
-                                Ok(copies.own(elements, heap, space, file)?)
-                            };
-                            linear::fill_each(&**storage, position, len, &fill, own)?;
-                        }
-                        None => filled = 0,
-                    }
-                }
-                store.keep_run(at, len, filled, file);
+                let new = NewRun { addr: at, len, before, is_covered: covers };
+                prepare_run(store, &new, space, heap, file)?;
             }
             let span = Span::of(extent, slab, elem);
             let filled = match (&store.keep, store.fill(), span) {
-                (Keep::Contiguous(run), Some(fill), Some(span)) => {
+                (ElementStorage::Contiguous(run), Some(fill), Some(span)) => {
                     let filled = run.make_way(&**storage, position, fill, span);
                     Some((run, filled?))
                 }
@@ -365,7 +349,7 @@ fn put_linear(
             }
             Ok(converted)
         }
-        Keep::Compact { bytes } => {
+        ElementStorage::Compact { bytes } => {
             if Arc::get_mut(bytes).is_none() {
                 *bytes = bytes.to_vec().into();
             }
@@ -374,15 +358,57 @@ fn put_linear(
             store.is_changed = true;
             Ok(converted)
         }
-        Keep::Chunked { .. } => Err(refused(NcError::Internal)),
+        ElementStorage::Chunked { .. } => Err(refused(NcError::Internal)),
     }
+}
+
+/// A place that the elements of a contiguous variable get with a put.
+struct NewRun {
+    addr: FileAddr,
+    len: u64,
+    /// Where they were before, if anywhere.
+    before: Option<FileAddr>,
+    /// The put gives a value to each element.
+    is_covered: bool,
+}
+
+/// Makes a new place ready for the first put, so that a failure of the put leaves nothing undefined: the
+/// elements that it does not cover are copied from where they were, or filled.
+#[cold]
+fn prepare_run(
+    store: &mut VarStore,
+    run: &NewRun,
+    space: &mut zonda_hdf5::Space,
+    heap: &mut zonda_hdf5::HeapWriter,
+    file: &zonda_hdf5::File,
+) -> Outcome<()> {
+    let &NewRun { addr, len, before, is_covered } = run;
+    let (storage, position) = (file.storage(), file.position(addr));
+    let mut filled = len;
+    if let Some(before) = before {
+        if !is_covered {
+            linear::copy(&**storage, file.position(before), position, len)?;
+        }
+        space.free(before, len);
+    } else if !is_covered && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
+        match FillCopies::of(&store.data.form, Some(&fill)) {
+            Some(copies) => {
+                let own =
+                    &mut |elements: &mut [u8]| Ok(copies.copy_fills(elements, heap, space, file)?);
+                linear::fill_each(&**storage, position, len, &fill, own)?;
+            }
+            None => filled = 0,
+        }
+    }
+    store.keep_run(addr, len, filled, file);
+    Ok(())
 }
 
 fn refused(code: NcError) -> Fault {
     Fault::Refused(code)
 }
 
-/// What an error is without the object it is about.
+/// The error without the name of its object.
 fn code_of(error: Nc4Error) -> Fault {
     match error {
         Nc4Error::Hdf { error, .. } => Fault::Hdf(error),
@@ -392,7 +418,7 @@ fn code_of(error: Nc4Error) -> Fault {
     }
 }
 
-/// Text and numbers do not mix.
+/// Refuses text for numbers, and numbers for text.
 fn check_text(nc_type: i32, mem: MemType) -> Outcome<()> {
     let is_text = nc_type == ExtType::Char.nc_type();
     if is_text == (mem == MemType::Text) { Ok(()) } else { Err(refused(NcError::Char)) }

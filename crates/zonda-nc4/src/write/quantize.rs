@@ -1,6 +1,6 @@
-//! Precision that is given up for better compression (`nc_def_var_quantize`).
+//! Reducing the precision of values, so that they compress better (`nc_def_var_quantize`).
 //!
-//! Values are converted to the type of the variable first, and lose bits of their mantissa then.
+//! Values are converted to the type of the variable first; then bits of their mantissa are changed.
 //! Spec: netCDF-C "Lossy Compression with Quantize"; Zender 2016 (BitGroom), Delaunay et al. 2019
 //! (digit rounding, of which the granular kind is made), Kouznetsov 2021 (rounding of bits).
 //! Fill values, zeros and what is not a number stay as they are, and infinities, too, where the
@@ -13,8 +13,9 @@ use zonda_model::{ExtType, MemType, NcError, default_fill};
 use super::store::VarStore;
 use super::{Quantize, QuantizeMode};
 use crate::fault::{Fault, Outcome};
+use crate::tuning::QUANTIZE_BY_STEPS_VALUES;
 
-/// Values of a variable in memory form with fewer bits.
+/// Converts values to the type of the variable, in native bytes, and reduces their precision.
 pub(super) fn quantized(
     store: &VarStore,
     how: Quantize,
@@ -147,8 +148,6 @@ fn groom<const N: usize, B: Bits<N>>(how: Quantize, values: &mut [u8], fill: f64
     }
 }
 
-/// Least number of values for which it pays to know more than one value's bits.
-const MANY: usize = 4096;
 /// Bits of the mantissa of a double.
 const FRACTION: u64 = (1 << 52) - 1;
 /// So near to a step, counted in the last bit of the mantissa, rounding has a say in where it is.
@@ -164,7 +163,7 @@ struct Needed {
 
 impl Needed {
     fn new(digits: f64, n_values: usize) -> Needed {
-        let n = if n_values < MANY { 0 } else { 0x7ff };
+        let n = if n_values < QUANTIZE_BY_STEPS_VALUES { 0 } else { 0x7ff };
         Needed { digits, steps: vec![Vec::new(); n] }
     }
 

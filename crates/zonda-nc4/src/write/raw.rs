@@ -10,7 +10,7 @@ use zonda_model::{NcError, VarId};
 
 use super::Writing;
 use super::contiguous::{Contiguous, take_run};
-use super::store::{FileSpace, Keep, Stores, VarStore};
+use super::store::{ElementStorage, FileSpace, Stores, VarStore};
 use crate::details::as_stored;
 use crate::fault::{Fault, HdfResult, Outcome};
 use crate::file::hdf;
@@ -18,7 +18,7 @@ use crate::model::{GroupId, Model};
 use crate::stored::StorageUse;
 use crate::{Nc4Error, Nc4File, Result};
 
-/// What elements are that were never written.
+/// The value of elements that nobody wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnwrittenElements {
     /// Anything.
@@ -49,8 +49,8 @@ impl Nc4File {
         Ok(filters.iter().map(as_stored).collect())
     }
 
-    /// The type of a variable's elements as the file has it: if two have equal ones, so have bytes of
-    /// theirs. That of a new variable is known once definitions were ended.
+    /// The type of a variable's elements as the file has it. If those of two variables are equal, equal bytes are equal
+    /// elements. The type of a new variable is known once definitions were ended.
     ///
     /// # Errors
     /// As [`Nc4File::pipeline`].
@@ -66,7 +66,7 @@ impl Nc4File {
         read().map_err(|error| hdf(model.var_path(group, known), error))
     }
 
-    /// What elements of a variable are that were never written.
+    /// The value of elements of a variable that nobody wrote.
     ///
     /// # Errors
     /// As [`Nc4File::pipeline`].
@@ -104,10 +104,9 @@ impl Nc4File {
         Ok(&self.var(group, var)?.1.extent)
     }
 
-    /// Tells of the chunks that a variable has in the file: coordinates counted in chunks, and where
-    /// they are: position in the storage, stored bytes, and mask (bit i is set where filter i was
-    /// skipped). What was put and waits in memory
-    /// is not told of: call [`Nc4File::sync`] before.
+    /// Calls a function for each chunk that a variable has in the file: with its coordinates, counted in chunks, and its
+    /// position in the storage, stored bytes and mask (bit i is set if filter i was skipped). Chunks that were put and
+    /// wait in memory are left out: call [`Nc4File::sync`] before.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ENOTBUILT` for a variable without chunks, `NC_EHDFERR`.
@@ -124,7 +123,7 @@ impl Nc4File {
             found(key, ChunkAt { at, len, mask });
         };
         if let Some(store) = self.store(group, var) {
-            let Keep::Chunked { tree, .. } = &store.keep else { return Err(no_chunks()) };
+            let ElementStorage::Chunked { tree, .. } = &store.keep else { return Err(no_chunks()) };
             let told = tree.for_each(known.dims.len(), &mut tell);
             return told.map_err(|error| hdf(path(), error));
         }
@@ -201,7 +200,7 @@ impl Nc4File {
         let heap = heap.get_mut();
         stores.put_bytes = stores.put_bytes.saturating_add(stored.n_bytes() as u64);
         let store = stores.get(number).ok_or(refused(NcError::Internal))?;
-        let Keep::Chunked { array, layout, .. } = &store.keep else {
+        let ElementStorage::Chunked { array, layout, .. } = &store.keep else {
             return Err(refused(NcError::NotBuilt));
         };
         if store.data.form.has_pointers() {
@@ -240,7 +239,7 @@ impl Nc4File {
         writing.store_complete(file)?;
         let Writing { stores, space, .. } = writing;
         let store = stores.get_mut(number).ok_or_else(refused)?;
-        if let Keep::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
+        if let ElementStorage::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
             && !store.data.form.has_pointers()
         {
             let at = take_run(space, file, len)?;
@@ -292,7 +291,7 @@ impl Nc4File {
         stores.get(stores.number(group, var)?)
     }
 
-    /// How much of the file a variable takes up that was put to.
+    /// How much of the file a variable takes up, if it was put to.
     pub(crate) fn written_stored(
         &self,
         model: &Model,
@@ -304,9 +303,9 @@ impl Nc4File {
         let data_bytes = var.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
         let (mut chunks, mut bytes) = (None, 0u64);
         match &store.keep {
-            Keep::Contiguous(run) => bytes = run.addr.map_or(0, |_| run.len),
-            Keep::Compact { bytes: data } => bytes = data.len() as u64,
-            Keep::Chunked { tree, layout, .. } => {
+            ElementStorage::Contiguous(run) => bytes = run.addr.map_or(0, |_| run.len),
+            ElementStorage::Compact { bytes: data } => bytes = data.len() as u64,
+            ElementStorage::Chunked { tree, layout, .. } => {
                 let mut n = 0u64;
                 let told = tree.for_each(var.dims.len(), &mut |_, chunk| {
                     n = n.saturating_add(1);

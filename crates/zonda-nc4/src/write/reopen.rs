@@ -13,7 +13,7 @@ use super::create::space;
 use super::scales::{Apart, Scales};
 use super::{FileEnd, Nc4CreateOptions, ObjectKey, Writing};
 use crate::file::{Nc4File, Nc4OpenOptions, hdf};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Result};
 
@@ -23,8 +23,8 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::open`] and [`Nc4File::model`]; `NC_ENOTBUILT` for files that manage their space
-    /// in ways that are not kept up yet; `NC_EHDFERR` where a writer is at work that others read
-    /// beside, or died so.
+    /// in ways that Zonda cannot update; `NC_EHDFERR` where another program writes the file for readers
+    /// at the same time (SWMR), or died while it did.
     pub fn open_for_writing(
         storage: Arc<dyn Storage>,
         name: &Path,
@@ -53,7 +53,7 @@ impl Nc4File {
             attach_scales: true,
             properties: Vec::new(),
         };
-        let has_properties = root.attribute(below, hidden::PROPERTIES);
+        let has_properties = root.attribute(below, hidden_atts::PROPERTIES);
         let has_properties = has_properties.map_err(|error| hdf(String::from("/"), error))?;
         let eof = below.superblock().eof.saturating_sub(below.superblock().base);
         let page = below.file_space_info();
@@ -80,8 +80,8 @@ pub fn recover(storage: &dyn Storage, sidecars: &dyn Sidecars, name: &Path) -> R
     journal::recover(storage, sidecars).map_err(|error| hdf(name.display().to_string(), error))
 }
 
-/// As [`recover`], with a journal that may belong to `user`, too; `show` gets what will be changed first,
-/// and may stop it by an error.
+/// As [`recover`], with a journal that may belong to `user`, too. `show` gets what will be changed before anything
+/// is, and prevents it by an error.
 ///
 /// # Errors
 /// What the storage reports, and the errors of `show`.
@@ -109,7 +109,7 @@ pub fn recover_of<E: From<Nc4Error>>(
     })
 }
 
-/// Why new structures cannot be put into a file, and the code that says so.
+/// Why Zonda cannot put new structures into a file, and the error code.
 fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
     if file.superblock().marked_swmr() {
         let why = "a SWMR writer has it open, or ended without closing it; if none is running, h5clear -s clears the mark";
@@ -134,9 +134,9 @@ fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
     }
 }
 
-/// What has no part in dimension scales: dimensions that no object stands for, and variables that
-/// have such dimensions, or none that are known, or refer to no scales: `NC_NODIMSCALE_ATTACH` makes
-/// them so, and the reference leaves them as they are.
+/// Finds dimensions without scales, and variables that do not refer to all scales of their dimensions: they have a
+/// dimension without a scale, or one that is not known, or were made with `NC_NODIMSCALE_ATTACH`. The reference
+/// leaves them as they are.
 fn apart(model: &Model) -> Apart {
     let mut apart = Apart { n_types: model.types.len(), ..Apart::default() };
     for (id, dim) in (0..).map(DimId).zip(&model.dims) {

@@ -1,5 +1,4 @@
-//! Dimension scales: which object stands for a dimension, and what scales and variables say of each
-//! other.
+//! Dimension scales: which object stands for a dimension, and how scales and variables refer to each other.
 //!
 //! A dimension is a dataset: the variable of its name that begins with it, in its group, or else a
 //! placeholder. Variables refer to the scales of their dimensions (`DIMENSION_LIST`), scales to the
@@ -16,7 +15,7 @@ use zonda_model::{DimId, ExtType, VarId};
 
 use super::ObjectKey;
 use super::datatypes::{self, array_space, reference, scalar_space};
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{Dim, Endianness, GroupId, Model, Var};
 
 /// A variable that has a dimension, and along which axis.
@@ -35,23 +34,23 @@ pub(crate) struct Scales {
     pub(super) lists: HashMap<ObjectKey, Vec<ObjectKey>>,
 }
 
-/// What of a file that was there before has no part in it.
+/// Dimensions and variables of a file that was opened which take no part in dimension scales.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Apart {
-    /// Dimensions that no object stands for.
+    /// Dimensions without a scale.
     pub(super) dims: HashSet<DimId>,
     /// Variables that do not refer to all scales of their dimensions.
     pub(super) vars: HashSet<ObjectKey>,
-    /// Variables that refer to no scales, though there are some, and have not to do so.
+    /// Variables that refer to no scales, though their dimensions have some, and stay so.
     pub(super) unattached: HashSet<ObjectKey>,
-    /// Scales that refer to themselves as other variables do to them.
+    /// Scales whose own `DIMENSION_LIST` names them.
     pub(super) selves: HashSet<ObjectKey>,
-    /// Number of the types that the file had; not all of them need have names.
+    /// Number of types that the file had when it was opened; not all of them need have names.
     pub(super) n_types: usize,
 }
 
 impl Scales {
-    /// What the file should have. `attach` is whether variables and scales refer to each other.
+    /// The scales that the file should have. `attach` is whether variables and scales refer to each other.
     pub(super) fn of(model: &Model, attach: bool, apart: &Apart) -> Scales {
         let mut scales = Scales::default();
         for (index, dim) in model.dims.iter().enumerate() {
@@ -92,7 +91,7 @@ impl Scales {
         }
     }
 
-    /// The objects of which something differs between the two.
+    /// The objects for which these scales differ from those before.
     pub(super) fn changed_since(&self, before: &Scales) -> Vec<ObjectKey> {
         let mut out = Vec::new();
         differing(&self.dim_of, &before.dim_of, &mut out);
@@ -102,7 +101,7 @@ impl Scales {
     }
 }
 
-/// Keys under which two maps have not the same.
+/// Keys whose values differ between two maps.
 fn differing<V: PartialEq>(
     now: &HashMap<ObjectKey, V>,
     before: &HashMap<ObjectKey, V>,
@@ -126,33 +125,33 @@ pub(super) const PLACE_BYTES: u32 = 16;
 
 /// `CLASS` of a scale.
 pub(super) fn class() -> Attribute {
-    text(hidden::CLASS, hidden::SCALE.to_vec())
+    text(hidden_atts::CLASS, hidden_atts::SCALE.to_vec())
 }
 
 /// `NAME` of the scale of a dimension that is no variable.
 pub(super) fn placeholder_name(len: u64) -> Attribute {
-    let said = String::from_utf8_lossy(hidden::ONLY_DIMENSION);
+    let said = String::from_utf8_lossy(hidden_atts::ONLY_DIMENSION);
     let mut name = format!("{said}{len:10}").into_bytes();
     name.resize(usize::try_from(NAME_BYTES).unwrap_or(0), 0);
-    text(hidden::NAME, name)
+    text(hidden_atts::NAME, name)
 }
 
 /// `NAME` of a scale that is a variable.
 pub(super) fn coordinate_name(var: &Var) -> Attribute {
     let mut name = var.name.to_vec();
     name.push(0);
-    text(hidden::NAME, name)
+    text(hidden_atts::NAME, name)
 }
 
 /// `_Netcdf4Dimid`.
 pub(super) fn dim_id(id: DimId) -> Attribute {
-    attribute(hidden::DIM_ID, int(), scalar_space(), id.0.to_ne_bytes().to_vec())
+    attribute(hidden_atts::DIM_ID, int(), scalar_space(), id.0.to_ne_bytes().to_vec())
 }
 
 /// `_Netcdf4Coordinates`.
 pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
     let data = dims.iter().flat_map(|dim| dim.0.to_ne_bytes()).collect();
-    attribute(hidden::COORDINATES, int(), array_space(vec![dims.len() as u64]), data)
+    attribute(hidden_atts::COORDINATES, int(), array_space(vec![dims.len() as u64]), data)
 }
 
 /// `DIMENSION_LIST`: for each axis the place in the global heap of its one reference, as the file
@@ -160,7 +159,7 @@ pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
 pub(super) fn dimension_list(places: Vec<u8>, rank: usize) -> Attribute {
     let base = Box::new(reference());
     let datatype = Datatype { size: PLACE_BYTES, class: Class::VarLenSequence { base } };
-    attribute(hidden::DIMENSION_LIST, datatype, array_space(vec![rank as u64]), places)
+    attribute(hidden_atts::DIMENSION_LIST, datatype, array_space(vec![rank as u64]), places)
 }
 
 /// `REFERENCE_LIST`: the variables that have the dimension, and along which axes.
@@ -174,7 +173,7 @@ pub(super) fn reference_list(users: &[(FileAddr, u32)]) -> Attribute {
     let member = |name: &[u8], offset, datatype| Member { name: name.into(), offset, datatype };
     let members = vec![member(b"dataset", 0, reference()), member(b"dimension", 8, int())];
     let datatype = Datatype { size: 16, class: Class::Compound(Compound { members }) };
-    attribute(hidden::REFERENCE_LIST, datatype, array_space(vec![users.len() as u64]), data)
+    attribute(hidden_atts::REFERENCE_LIST, datatype, array_space(vec![users.len() as u64]), data)
 }
 
 /// A text attribute in one piece.
@@ -185,7 +184,7 @@ pub(super) fn text(name: &[u8], value: Vec<u8>) -> Attribute {
 
 /// `_nc3_strict`.
 pub(super) fn strict() -> Attribute {
-    attribute(hidden::STRICT, int(), scalar_space(), 1i32.to_ne_bytes().to_vec())
+    attribute(hidden_atts::STRICT, int(), scalar_space(), 1i32.to_ne_bytes().to_vec())
 }
 
 fn attribute(name: &[u8], datatype: Datatype, dataspace: Dataspace, data: Vec<u8>) -> Attribute {

@@ -1,4 +1,4 @@
-//! What is set of a variable between its definition and its first data.
+//! Settings of a variable that may change between its definition and its first data.
 
 use zonda_chunk::FilterSpec;
 use zonda_format::VarRef;
@@ -9,15 +9,15 @@ use zonda_model::{ExtType, NcError, VarId};
 use super::define::Definer;
 use super::draft::VarDraft;
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
-use super::measure::check_fill;
 use super::owned_values;
+use super::type_size::check_fill;
 use super::{Quantize, QuantizeMode, StorageRequest};
 use crate::Result;
+use crate::element_form::NC_STRING;
 use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::file::Nc4File;
-use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
-use crate::place::NoPlace;
+use crate::value_target::NoVlens;
 use crate::write::datatypes::Typed;
 use zonda_format::Values;
 
@@ -31,8 +31,8 @@ const MOST_COMPACT: u64 = 64 << 10;
 const LAYOUT_HEADER: u64 = 16;
 /// Filters that a pipeline can have.
 const MOST_FILTERS: usize = 32;
-/// Most parameters of a filter in a file: netCDF-C asks libhdf5 for as many as there are, and that takes
-/// more for memory that nobody set (`H5Pget_filter2`), so that it could not read the variable.
+/// Most parameters of a filter in a file. netCDF-C asks libhdf5 for as many as there are, and libhdf5 takes a larger
+/// number for one that was never set (`H5Pget_filter2`), so that netCDF-C could not read the variable.
 pub const MOST_FILTER_PARAMS: usize = 256;
 /// Most bytes of the message that has all filters of a variable.
 const MOST_PIPELINE_BYTES: usize = 65_000;
@@ -41,16 +41,16 @@ const LAST_FILTER: u32 = 65535;
 /// Pixels per block of szip.
 const MOST_PIXELS: u32 = 32;
 
-/// Bytes of a filter in the message that has all of a variable.
+/// Bytes that a filter takes in the message with all filters of a variable.
 fn pipeline_bytes(name: usize, params: usize) -> usize {
     // Four numbers of two bytes, the name to a multiple of 8, and room for an odd parameter's partner.
     params.saturating_mul(4).saturating_add(name).saturating_add(20)
 }
 
 impl Nc4File {
-    /// Gives a variable that is in chunks the filters that [`Nc4File::pipeline`] tells of another one,
-    /// in their order and with these parameters, for chunks to be copied as they are stored
-    /// ([`Nc4File::put_stored_chunks`]). They need not be to be had; what applies them then fails.
+    /// Gives a variable that is in chunks the filters that [`Nc4File::pipeline`] gives of another variable, so that chunks
+    /// can be copied as they are stored ([`Nc4File::put_stored_chunks`]). The filters need not be available; a call that
+    /// has to apply them fails then.
     ///
     /// # Errors
     /// As [`TypeDefinitions::def_var_filter`], but for `NC_ENOFILTER`.
@@ -265,7 +265,7 @@ impl Definer<'_> {
                 let typed = Typed::of(self.model, nc_type, Endianness::Native)?;
                 check_fill(typed.form.file_size)?;
                 let bytes = value.bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
-                let mut none = NoPlace::default();
+                let mut none = NoVlens::default();
                 let held = match value.fetch {
                     Some(fetch) => owned_values::take(&typed.form, fetch, bytes)?,
                     None => owned_values::take(&typed.form, &mut none, bytes)?,
@@ -291,7 +291,7 @@ impl Definer<'_> {
         Ok(self.refresh(of)?)
     }
 
-    /// Sets the precision that is given up, by the numbers that C has for it; 0 is none.
+    /// Sets how the precision of values is reduced, by the numbers that C has for the modes; 0 is not at all.
     ///
     /// # Errors
     /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL`
@@ -347,7 +347,7 @@ impl Definer<'_> {
         is_there: bool,
     ) -> Outcome<()> {
         let known = self.var(of)?;
-        // What lies in the heap is not filtered, only where it is. Releases since 4.9.3 accept that.
+        // Filters apply to the references to the heap, not to the values there. Releases since 4.9.3 accept that.
         if !self.is_fixed_size(known.nc_type) && answers_as() < ANY_TYPE_FILTERED {
             return Err(Fault::because(NcError::Filter, "strings and sequences have no filters"));
         }
@@ -396,7 +396,7 @@ impl Definer<'_> {
     }
 }
 
-/// What filters that the reference knows say of their parameters, and of each other.
+/// Checks the parameters of filters that the reference knows, and whether these filters go together.
 fn check_params(draft: &VarDraft, id: u16, params: &[u32], elems: u64) -> Outcome<()> {
     let has = |id| draft.filters.iter().any(|filter| filter.id == id);
     // The message has 16 bits for their number.

@@ -1,5 +1,5 @@
-//! Where the elements of variables go: for each variable that was put to, its storage, made at the
-//! first put and kept until the file is closed.
+//! The storage of variables that were put to. The first put to a variable makes it, and it is kept until the file
+//! is closed.
 
 use std::sync::Arc;
 use zonda_runtime::lock::RwLock;
@@ -17,71 +17,71 @@ use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::Span;
 use zonda_storage::StorageError;
 
-use super::absent;
 use super::commit::is_often;
 use super::contiguous::Contiguous;
-use super::own::CopiesOf;
+use super::fill_copies::FillCopiesByArray;
+use super::unwritten_chunks;
 use super::{ObjectKey, OwnedValues, Quantize, Writing};
-use crate::data::Data;
+use crate::element_form::ElementShape;
 use crate::fault::{Coded, Fault, HdfResult, Outcome};
-use crate::form::Shape;
 use crate::model::{GroupId, Model, Var};
+use crate::var_data::VarData;
 
-/// The data of a file that is being written.
+/// The storage of all variables that were put to.
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
     list: Vec<(ObjectKey, VarStore)>,
-    /// By group and variable: the place in the list, counted from 1.
+    /// By group and variable: the place in the list, counted from 1; 0 for none.
     numbers: Vec<Vec<u32>>,
-    /// The chunked ones of them; made with the first.
+    /// Writes the chunks of all chunked variables; made with the first of these.
     pub(super) chunks: Option<ChunkWriter>,
-    /// Fill values that point to something: what was set, and its file form.
+    /// Fill values that point to something: the value that was set, and its file form.
     pub(super) fills: HashMap<ObjectKey, (Option<OwnedValues>, Box<[u8]>)>,
-    /// Fill values of chunked ones that point to something.
-    pub(super) copies: CopiesOf,
-    /// What the next commit writes of them.
+    /// Fill values of chunked variables that point to something.
+    pub(super) copies: FillCopiesByArray,
+    /// Nodes of chunk trees that the next commit writes.
     trees: TreeBlocks,
     /// Bytes put since the last commit, as they are in the file.
     pub(crate) put_bytes: u64,
-    /// Commits that succeeded, those among them that had nothing to write.
+    /// Number of commits that succeeded; those that had nothing to write count, too.
     pub(crate) n_confirmed: u64,
 }
 
-/// Chunk trees on their way to the file.
+/// Changes of chunk trees that a commit writes.
 #[derive(Debug, Default)]
 pub(super) struct TreeBlocks {
     /// Nodes at new places.
     pub(super) nodes: Vec<(FileAddr, Vec<u8>)>,
-    /// What changes of nodes that stay, of all the trees.
+    /// Changes of nodes in place, of all trees.
     pub(super) in_place: TreeCommit,
 }
 
-/// Where the elements of one variable go.
+/// The storage of one variable.
 #[derive(Debug)]
 pub(crate) struct VarStore {
-    /// Form, fill value, and where elements are that are not in chunks.
-    pub(crate) data: Data,
-    pub(super) keep: Keep,
+    /// Form and fill value; and where the elements are, if they are not in chunks.
+    pub(crate) data: VarData,
+    pub(super) keep: ElementStorage,
     /// The length of each dimension that cannot grow.
     pub(super) fixed: Box<[Option<u64>]>,
-    /// One element that was never written; `None` where it may be anything.
+    /// The value of an element that nobody wrote, in file form; `None` where it may be anything.
     pub(super) fill: Option<Box<[u8]>>,
     pub(super) quantize: Option<Quantize>,
-    /// For the type of memory that was used last.
+    /// The encoder for the type of memory that was used last.
     pub(super) encoder: Option<(MemType, Encoder)>,
-    /// The header has to be written with the next commit.
+    /// The next commit has to write the header.
     pub(super) is_changed: bool,
 }
 
 /// How elements are stored.
 #[derive(Debug)]
-pub(super) enum Keep {
+pub(super) enum ElementStorage {
     /// In one run.
     Contiguous(Contiguous),
     /// In the header.
     Compact { bytes: Arc<[u8]> },
     /// In chunks.
-    Chunked { array: ArrayId, tree: Arc<Tree>, layout: ChunkedLayout },
+    Chunked { array: ArrayId, tree: Arc<SharedChunkTree>, layout: ChunkedLayout },
 }
 
 impl Stores {
@@ -127,7 +127,7 @@ impl Stores {
         Some(number)
     }
 
-    /// Reads a hyperslab of what was put and stored.
+    /// Reads a hyperslab, with what was put and is not committed.
     pub(crate) fn read(
         &self,
         store: &VarStore,
@@ -137,11 +137,13 @@ impl Stores {
         out: &mut [u8],
     ) -> Result<Converted, ChunkError> {
         match (&store.keep, &self.chunks) {
-            (Keep::Chunked { array, .. }, Some(chunks)) => {
+            (ElementStorage::Chunked { array, .. }, Some(chunks)) => {
                 chunks.read(*array, extent, slab, decode, out)
             }
-            (Keep::Compact { bytes }, _) => store.data.read_here(bytes, slab, decode, out),
-            (Keep::Contiguous(run), _) => {
+            (ElementStorage::Compact { bytes }, _) => {
+                store.data.read_here(bytes, slab, decode, out)
+            }
+            (ElementStorage::Contiguous(run), _) => {
                 let span = Span::of(extent, slab, store.data.form.file_size);
                 store.fill_run(run, span.map_or(u64::MAX, |span| span.end))?;
                 store.data.read(slab, decode, out)
@@ -150,8 +152,8 @@ impl Stores {
         }
     }
 
-    /// Stores the chunks that are complete and wait for others; before space is taken or given back
-    /// for anything else, so that their places do not depend on how long they wait.
+    /// Stores the deferred chunks. To be called before space is taken or given back for anything else, so that their
+    /// places do not depend on how long they wait.
     pub(super) fn store_complete(
         &mut self,
         space: &mut Space,
@@ -182,7 +184,7 @@ impl Writing {
         stores.store_complete(space, heap, file)
     }
 
-    /// Brings all data into the file, and finds out whose headers have to say where they are.
+    /// Writes all data, and marks the variables whose headers have to name new places.
     ///
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
@@ -195,17 +197,17 @@ impl Writing {
             let mut room = FileSpace { space: &mut *space, heap, copies, file };
             chunks.flush(&mut room)?;
             for (key, store) in &*list {
-                absent::fill(*key, store, model, chunks, &mut room)?;
+                unwritten_chunks::store(*key, store, model, chunks, &mut room)?;
             }
         }
         for (key, store) in list {
-            if let Keep::Contiguous(run) = &store.keep {
+            if let ElementStorage::Contiguous(run) = &store.keep {
                 store.fill_run(run, u64::MAX)?;
             }
-            if let Keep::Contiguous(run) = &mut store.keep {
+            if let ElementStorage::Contiguous(run) = &mut store.keep {
                 run.is_referred = true;
             }
-            if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
+            if let ElementStorage::Chunked { tree, layout, .. } = &mut store.keep {
                 let mut tree = tree.0.write();
                 if tree.is_dirty() {
                     let mut fresh = NewBlocks::new(&mut *space);
@@ -243,26 +245,28 @@ pub(super) fn bytes_of(extent: &[u64], elem: usize) -> Outcome<u64> {
 }
 
 impl VarStore {
-    /// What the header says of where the elements are.
+    /// The layout message of the header.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
-            Keep::Contiguous(run) => DataLayout::Contiguous { addr: run.addr, len: Some(run.len) },
-            Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
-            Keep::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
+            ElementStorage::Contiguous(run) => {
+                DataLayout::Contiguous { addr: run.addr, len: Some(run.len) }
+            }
+            ElementStorage::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
+            ElementStorage::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
         }
     }
 
-    /// Whether elements are in chunks.
+    /// The array of chunks; `None` if elements are not in chunks.
     pub(super) fn array(&self) -> Option<ArrayId> {
         match &self.keep {
-            Keep::Chunked { array, .. } => Some(*array),
+            ElementStorage::Chunked { array, .. } => Some(*array),
             _ => None,
         }
     }
 
-    /// The elements lie in a run that is new in the file, and `filled` bytes have their values.
+    /// Sets the run that the elements lie in, which is new in the file; its first `filled` bytes have values.
     pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, filled: u64, file: &File) {
-        self.keep = Keep::Contiguous(Contiguous::fresh(addr, len, filled));
+        self.keep = ElementStorage::Contiguous(Contiguous::fresh(addr, len, filled));
         self.is_changed = true;
         file.grown_to(addr.0.saturating_add(len));
         self.publish(file);
@@ -270,24 +274,24 @@ impl VarStore {
 
     /// Makes readers see where the elements are that lie in one run.
     pub(super) fn publish(&mut self, file: &File) {
-        if let Keep::Contiguous(Contiguous { addr: Some(addr), len, .. }) = &self.keep {
+        if let ElementStorage::Contiguous(Contiguous { addr: Some(addr), len, .. }) = &self.keep {
             self.data.set_run(file.position(*addr), *len);
         }
     }
 
-    /// Writes fill values to what was not put to of a run, before byte `end`.
+    /// Writes fill values where nobody put elements of a run, up to byte `end`.
     fn fill_run(&self, run: &Contiguous, end: u64) -> Result<(), StorageError> {
         let (Some(addr), Some(fill)) = (run.addr, self.fill()) else { return Ok(()) };
         let file = &self.data.file;
         run.fill_to(&**file.storage(), file.position(addr), fill, end)
     }
 
-    /// One element that was never written; `None` where it may be anything.
+    /// The value of an element that nobody wrote, in file form; `None` where it may be anything.
     pub(super) fn fill(&self) -> Option<&[u8]> {
         self.fill.as_deref()
     }
 
-    /// What turns numbers or text of a type of memory into elements.
+    /// The encoder of numbers or text of a type of memory.
     ///
     /// # Errors
     /// `NC_ECHAR`, `NC_EBADTYPE`.
@@ -310,8 +314,8 @@ impl VarStore {
     /// Type and byte order of elements that are numbers or characters.
     pub(super) fn number(&self) -> Option<(ExtType, ByteOrder)> {
         match &self.data.form.shape {
-            Shape::Number(ext, order) => Some((*ext, *order)),
-            Shape::FixedText(..) if self.data.form.file_size == 1 => {
+            ElementShape::Number(ext, order) => Some((*ext, *order)),
+            ElementShape::FixedText(..) if self.data.form.file_size == 1 => {
                 Some((ExtType::Char, ByteOrder::NATIVE))
             }
             _ => None,
@@ -321,9 +325,9 @@ impl VarStore {
 
 /// The chunk index of a variable, shared with those who read and write its chunks.
 #[derive(Debug)]
-pub(super) struct Tree(pub(super) RwLock<ChunkTree>);
+pub(super) struct SharedChunkTree(pub(super) RwLock<ChunkTree>);
 
-impl ChunkTable for Tree {
+impl ChunkTable for SharedChunkTree {
     fn locate(
         &self,
         first: &[u64],
@@ -342,8 +346,8 @@ impl ChunkTable for Tree {
     }
 }
 
-impl Tree {
-    /// Tells of all chunks, in ascending order.
+impl SharedChunkTree {
+    /// Calls `found` for all chunks, in ascending order.
     pub(super) fn for_each(
         &self,
         rank: usize,
@@ -354,7 +358,7 @@ impl Tree {
     }
 }
 
-impl WriteTable for Tree {
+impl WriteTable for SharedChunkTree {
     fn insert(&self, key: &[u64], at: ChunkAt) -> Result<Option<ChunkAt>, TableError> {
         let mut tree = self.0.write();
         let place = ChunkLocation { at: at.at, len: at.len, mask: at.mask };
@@ -363,11 +367,11 @@ impl WriteTable for Tree {
     }
 }
 
-/// The space of a file, as positions in its storage.
+/// Allocates space of a file for chunks, in positions of its storage.
 pub(super) struct FileSpace<'a> {
     pub(super) space: &'a mut Space,
     pub(super) heap: &'a mut HeapWriter,
-    pub(super) copies: &'a CopiesOf,
+    pub(super) copies: &'a FillCopiesByArray,
     pub(super) file: &'a File,
 }
 
@@ -393,6 +397,6 @@ impl Allocate for FileSpace<'_> {
 
     fn before_store(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
         let Some(copies) = self.copies.get(&array) else { return Ok(()) };
-        Ok(copies.own(chunk, self.heap, self.space, self.file)?)
+        Ok(copies.copy_fills(chunk, self.heap, self.space, self.file)?)
     }
 }

@@ -20,7 +20,7 @@ use zonda_storage::backend::Memory;
 
 use super::Nc4CreateOptions;
 use super::testing::put;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{Dim, GroupId, Var};
 use crate::{Nc4File, Nc4OpenOptions, VarRef};
 
@@ -145,8 +145,8 @@ fn check_lists(file: &Nc4File) {
         model.dims.iter().flatten().map(|dim| dim.at.unwrap().addr.0).collect();
     for var in model.groups.iter().flat_map(|group| &group.vars) {
         let attributes = hdf5.object(var.at.addr).unwrap().attributes(hdf5).unwrap();
-        let listed = hidden::scales(hdf5, &attributes).unwrap();
-        let coordinates = hidden::Hidden::of(hdf5, &attributes).unwrap().coordinates;
+        let listed = hidden_atts::scales(hdf5, &attributes).unwrap();
+        let coordinates = hidden_atts::HiddenAtts::of(hdf5, &attributes).unwrap().coordinates;
         if var.dims.is_empty() {
             assert!(listed.is_none() && coordinates.is_none());
             continue;
@@ -165,7 +165,7 @@ fn check_lists(file: &Nc4File) {
     }
     for scale in scales {
         let object = hdf5.object(zonda_hdf5::FileAddr(scale)).unwrap();
-        let list = object.attribute(hdf5, hidden::REFERENCE_LIST).unwrap();
+        let list = object.attribute(hdf5, hidden_atts::REFERENCE_LIST).unwrap();
         let data = list.map(|list| list.data).unwrap_or_default();
         let user = |element: &[u8]| {
             let addr = u64::from_le_bytes(element[..8].try_into().unwrap());
@@ -176,7 +176,7 @@ fn check_lists(file: &Nc4File) {
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected);
-        assert!(object.attribute(hdf5, hidden::CLASS).unwrap().is_some());
+        assert!(object.attribute(hdf5, hidden_atts::CLASS).unwrap().is_some());
     }
 }
 
@@ -219,6 +219,18 @@ fn dim_name(file: &Nc4File, group: GroupId, random: &mut Random) -> String {
     }
 }
 
+/// A name that a new group may have.
+fn group_name(file: &Nc4File, group: GroupId, random: &mut Random) -> String {
+    loop {
+        let name = free_name(file, group, random);
+        let model = file.model().unwrap();
+        let dims = &model.group(group).unwrap().dims;
+        if !dims.iter().any(|id| *model.dim(*id).unwrap().name == *name.as_bytes()) {
+            return name;
+        }
+    }
+}
+
 /// One change of a file, or a commit.
 fn random_step(file: &mut Nc4File, random: &mut Random) {
     if random.below(10) > 0 {
@@ -247,15 +259,7 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
             def_dim(file, group, &name, len);
         }
         2 if n_groups < 6 => {
-            let name = loop {
-                let name = free_name(file, group, random);
-                let dims = &file.model().unwrap().group(group).unwrap().dims;
-                let dim =
-                    |id: &DimId| *file.model().unwrap().dim(*id).unwrap().name == *name.as_bytes();
-                if !dims.iter().any(dim) {
-                    break name;
-                }
-            };
+            let name = group_name(file, group, random);
             def_group(file, group, &name);
         }
         3..=5 if n_vars < 14 => {
@@ -284,20 +288,24 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
         8 if n_vars > 0 => random_put(file, group, random),
         9 | 10 => random_attribute(file, group, random),
         11 => {
-            let name = format!("type{}", random.below(8));
-            // Names may be in use.
-            match random.below(3) {
-                0 => drop(file.def_opaque(group, 1 + random.below(40), name.as_bytes())),
-                1 => drop(file.def_vlen(group, name.as_bytes(), 4)),
-                _ => {
-                    if let Ok(ty) = file.def_compound(group, 8, name.as_bytes()) {
-                        file.insert_field((group, ty), b"a", 0, 4, &[]).unwrap();
-                        file.insert_field((group, ty), b"b", 4, 5, &[]).unwrap();
-                    }
-                }
-            }
+            random_type(file, group, random);
         }
         _ => {}
+    }
+}
+
+/// Defines a type, if its name is not in use.
+fn random_type(file: &mut Nc4File, group: GroupId, random: &mut Random) {
+    let name = format!("type{}", random.below(8));
+    match random.below(3) {
+        0 => drop(file.def_opaque(group, 1 + random.below(40), name.as_bytes())),
+        1 => drop(file.def_vlen(group, name.as_bytes(), 4)),
+        _ => {
+            if let Ok(ty) = file.def_compound(group, 8, name.as_bytes()) {
+                file.insert_field((group, ty), b"a", 0, 4, &[]).unwrap();
+                file.insert_field((group, ty), b"b", 4, 5, &[]).unwrap();
+            }
+        }
     }
 }
 
@@ -463,11 +471,11 @@ fn variables_that_refer_to_no_scales_stay_so() {
         .iter()
         .map(|var| {
             let attributes = hdf5.object(var.at.addr).unwrap().attributes(hdf5).unwrap();
-            hidden::scales(hdf5, &attributes).unwrap()
+            hidden_atts::scales(hdf5, &attributes).unwrap()
         })
         .collect();
     let scale = model.dim(x).unwrap().at.unwrap().addr;
     assert_eq!(lists, [None, Some(vec![Some(scale)])]);
-    let users = hdf5.object(scale).unwrap().attribute(hdf5, hidden::REFERENCE_LIST).unwrap();
+    let users = hdf5.object(scale).unwrap().attribute(hdf5, hidden_atts::REFERENCE_LIST).unwrap();
     assert_eq!(users.unwrap().data[..8], vars[1].at.addr.0.to_le_bytes());
 }

@@ -9,9 +9,9 @@ use zonda_model::{ExtType, NcError};
 use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::Definer;
-use super::measure::{check_items, check_types};
+use super::type_size::{check_items, check_types};
+use crate::element_form::NC_STRING;
 use crate::fault::{Coded, Outcome, refuse_if};
-use crate::form::NC_STRING;
 use crate::model::{Endianness, Field, GroupId, Model, TypeEntry, UserClass, UserType};
 
 /// Bytes of a sequence in memory.
@@ -40,7 +40,7 @@ impl Definer<'_> {
     /// `NC_EBADTYPID` for one that is not there, `NC_EBADTYPE` for one that is no compound;
     /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EBADTYPE` for a field of a type that
     /// is not there or is not complete, and `NC_EHDFERR` for one that does not fit, is named as
-    /// another or lies over it, or makes a type that no file can hold (`measure`).
+    /// another or lies over it, or makes a type that no file can hold (`type_size`).
     pub(super) fn insert_field(
         &mut self,
         (group, nc_type): (GroupId, i32),
@@ -52,7 +52,7 @@ impl Definer<'_> {
         let name = self.stored_name(name, false)?;
         let is_compound = |class: &UserClass| matches!(class, UserClass::Compound(_));
         self.growing(nc_type, is_compound)?;
-        // Only a type before it is in the file before it.
+        // Only types that were defined before this one are in the file before it.
         refuse_if(field_type >= nc_type, NcError::BadType)?;
         let end = |offset: usize, field_type, dims: &[i32]| {
             let size = memory_size(self.model, field_type, dims)?;
@@ -133,7 +133,7 @@ impl Definer<'_> {
     /// In the reference's order: `NC_EBADNAME`, `NC_EMAXNAME`; `NC_EINVAL` for a negative type,
     /// `NC_EBADTYPID` for one that is not there, `NC_EBADTYPE` for one that is no enumeration;
     /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EHDFERR` for a name or value that
-    /// another member has, and for one more than a file can hold (`measure`); `NC_EINVAL` for a value
+    /// another member has, and for one more than a file can hold (`type_size`); `NC_EINVAL` for a value
     /// of another size.
     pub(super) fn insert_member(&mut self, nc_type: i32, name: &[u8], value: &[u8]) -> Outcome<()> {
         let name = self.stored_name(name, false)?;
@@ -198,7 +198,7 @@ impl Definer<'_> {
 }
 
 impl Definer<'_> {
-    /// A type of a class that can still be changed.
+    /// Checks that a type is of this class and can still be changed.
     fn growing(&mut self, nc_type: i32, is_class: impl FnOnce(&UserClass) -> bool) -> Coded<()> {
         refuse_if(nc_type < 0, NcError::Inval)?;
         let ty = match self.model.user_type(nc_type) {

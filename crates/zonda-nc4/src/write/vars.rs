@@ -1,22 +1,23 @@
-//! Defining and renaming variables, and what follows from a draft.
+//! Defining and renaming variables, and deriving layout and inquiries from their drafts.
 
 use std::sync::{Arc, OnceLock};
 
 use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError, VarId, default_fill};
 
 use super::StorageRequest;
-use super::atts::{COPIES, SMALL};
+use super::atts::COPIES;
 use super::datatypes::Typed;
 use super::define::{Definer, owned, stored_name};
 use super::draft::{Layout, VarDraft};
-use super::measure::check_users;
+use super::type_size::check_users;
 use super::{ObjectKey, chunk_sizes, filters};
 use crate::details::{Details, reported};
+use crate::element_form::NC_STRING;
 use crate::fault::{Coded, Outcome, refuse_if};
 use crate::file::Nc4File;
 use crate::files::ObjectAt;
-use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, Model, StorageKind, Var, VarInfo};
+use crate::tuning::SMALL_ATTRIBUTE_BYTES;
 use crate::walk::NON_COORD;
 use crate::{Result, VarRef};
 use zonda_model::memory;
@@ -25,9 +26,9 @@ use zonda_model::memory;
 const MOST_DIMS: usize = 32;
 
 impl Nc4File {
-    /// Type, layout and filters of a variable become what they are in the file: at the end of
-    /// definitions, or when its first data come. From then on they stay. An existing variable, or one
-    /// that is settled, is left as it is.
+    /// Settles a variable: type, layout and filters become what they are in the file, and do not change any more. That
+    /// is at the end of definitions, or at the first put. A variable of the file, or one that is settled, stays as
+    /// it is.
     ///
     /// # Errors
     /// `NC_EINVAL`, `NC_EHDFERR` for a user-defined type that is not complete.
@@ -49,7 +50,7 @@ fn draft(model: &Model, var: &Var, no_fill: bool) -> Coded<VarDraft> {
     let endianness = Endianness::Native;
     let datatype = match Typed::of(model, var.nc_type, endianness) {
         Ok(typed) => typed.datatype,
-        // The type may still get its first member.
+        // The type is not complete, and may still be completed.
         Err(NcError::Inval | NcError::HdfErr) => super::datatypes::string(),
         Err(code) => return Err(code),
     };
@@ -107,9 +108,9 @@ impl Definer<'_> {
         refuse_if(nc_type < 0, NcError::Inval)?;
         let is_atomic = nc_type <= NC_STRING;
         refuse_if(!is_atomic && self.model.user_type(nc_type).is_none(), NcError::BadType)?;
-        // Its fill value is in memory more than once while it is written.
+        // Its fill value is in memory several times while it is written.
         let bytes = self.model.user_type(nc_type).map_or(0, |ty| ty.size);
-        if bytes > SMALL {
+        if bytes > SMALL_ATTRIBUTE_BYTES {
             memory::room::<u8>(bytes.saturating_mul(COPIES))?;
         }
         let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();
@@ -236,7 +237,7 @@ fn layout(model: &Model, var: &Var, draft: &VarDraft) -> Layout {
     }
 }
 
-/// What inquiries say of a draft.
+/// What inquiries report of a draft.
 fn info(var: &Var, draft: &VarDraft, layout: &Layout) -> VarInfo {
     let storage = match layout {
         Layout::Contiguous => StorageKind::Contiguous,

@@ -1,5 +1,5 @@
-//! A second look at the definitions of a file that is being written: for one who puts into a queue,
-//! and for all who ask about the file while another thread works through that queue.
+//! The view of a file that is being written: the definitions that callers look at while puts are queued and another
+//! thread carries them out.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -17,14 +17,14 @@ use super::store::fixed;
 use super::{OwnedValues, VlenSource};
 use crate::Result;
 use crate::details::Details;
+use crate::element_form::{ElementForm, ElementShape, NC_STRING};
 use crate::fault::HdfResult;
 use crate::file::Nc4File;
-use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{Endianness, Model, StorageKind, Var};
 
-/// The definitions of a file as they were when it was made, but for the lengths of dimensions, which
-/// grow with the puts that it is told of. All inquiries about definitions and attributes can be
-/// made of it. It needs nothing of the file that may still change, as long as no definition does.
+/// The definitions of a file, as they were when the view was made. Only lengths of dimensions change: they grow with the
+/// puts that are queued. A view answers all inquiries about definitions and attributes, and holds as long as
+/// no definition changes.
 #[derive(Debug)]
 pub struct View(Nc4File);
 
@@ -37,8 +37,8 @@ impl Deref for View {
 }
 
 impl View {
-    /// A view of a file that is open for writing and not in define mode. Reads what was not read yet
-    /// of its definitions and attributes.
+    /// Makes a view of a file that is open for writing and not in define mode. Reads all definitions and attributes
+    /// that were not read yet.
     ///
     /// # Errors
     /// `NC_EINDEFINE` in define mode; `NC_EHDFERR` where something is damaged.
@@ -65,7 +65,7 @@ impl View {
     }
 }
 
-/// Makes what is known of an object one's own.
+/// Copies the details of an object, so that changes of the file do not change the view.
 fn own<E>(
     place: &mut OnceLock<Arc<Details>>,
     read: impl FnOnce() -> std::result::Result<Details, E>,
@@ -79,20 +79,20 @@ fn own<E>(
 }
 
 impl View {
-    /// Whether a variable that is in the file is stored as we would store it.
+    /// Whether a variable that is in the file is stored as Zonda would store it.
     fn is_plain(&self, var: &Var) -> HdfResult<bool> {
         let data = self.0.data(var)?;
         let storage = &self.0.details(var)?.info()?.storage;
         let is_here = !matches!(storage, StorageKind::External | StorageKind::Virtual);
         let is_number = ExtType::from_nc_type(var.nc_type).is_some();
         let form = &data.form.shape;
-        let is_known = matches!(form, Shape::Number(..))
-            || (matches!(form, Shape::FixedText(..)) && data.form.file_size == 1);
+        let is_known = matches!(form, ElementShape::Number(..))
+            || (matches!(form, ElementShape::FixedText(..)) && data.form.file_size == 1);
         Ok(is_here && data.missing.is_none() && (is_known || !is_number))
     }
 
     /// How elements of a type lie in memory; `NC_EBADTYPE` for what is no type.
-    fn form(&self, nc_type: i32) -> Result<Form> {
+    fn form(&self, nc_type: i32) -> Result<ElementForm> {
         let typed = Typed::of(self.0.model()?, nc_type, Endianness::Native);
         Ok(typed.map_err(root_refusal)?.form)
     }
@@ -103,7 +103,7 @@ impl FormatView for View {
         &**self
     }
 
-    /// `None` for a variable that is stored in a way that puts may be refused for.
+    /// What puts into a variable have to keep to; `None` for a variable whose puts may be refused for other reasons.
     fn put_rules(&self, of: VarRef) -> zonda_format::Result<Option<PutRules>> {
         let (model, var) = self.0.var(of.group, of.var)?;
         if var.draft.is_none() && !self.is_plain(var).unwrap_or(false) {
@@ -120,7 +120,7 @@ impl FormatView for View {
             fixed: fixed(model, var),
             most: grow::MOST,
             takes_empty: true,
-            // Precision is lowered by what a put has.
+            // How quantization changes values depends on all values of a put.
             range_rule: (!is_quantized).then_some(RangeRule::Cast),
             tolerates_bytes: model.is_classic,
         }))
@@ -148,9 +148,8 @@ impl FormatView for View {
 }
 
 impl View {
-    /// Makes a variable, and the dimensions it has, as long as a put that was checked makes them.
-    /// `fixed` are the lengths of its dimensions that cannot grow. Gives the smallest length that a dimension had before
-    /// which is longer now.
+    /// Makes a variable, and the dimensions it has, as long as a put makes them that was checked. `fixed` has the lengths of
+    /// its dimensions that cannot grow. Of the dimensions that became longer, gives the smallest length before.
     fn grow_to(
         &mut self,
         VarRef { group, var }: VarRef,

@@ -31,7 +31,7 @@ fn shown(list: &EditedAtts) -> Vec<String> {
 
 fn made(list: &EditedAtts) -> Vec<Attribute> {
     let mut encode =
-        |_: &Form, _: &mut dyn VlenSource, _: &[u8], _: &mut [u8]| panic!("no pointers");
+        |_: &ElementForm, _: &mut dyn VlenSource, _: &[u8], _: &mut [u8]| panic!("no pointers");
     list.attributes(&Model::default(), &mut encode).unwrap()
 }
 

@@ -1,11 +1,10 @@
 //! How long the file is while it is written.
 //!
-//! libhdf5 takes the end of the file from the superblock when it opens the file, and refuses what
-//! lies behind that, though headers that it reads later lead there. So who commits again and again
-//! says in time that the file is longer than what is used of it: a reader finds all that is written
-//! until half of what was ahead is used up. The storage grows before the superblock says so, and one
-//! step ahead, since a reader takes its length first. What is ahead takes no space on the disk, and
-//! goes when the file is closed.
+//! libhdf5 reads the end of the file from the superblock when it opens the file, and later refuses everything behind
+//! that end, though headers lead there. So a writer that commits again and again makes the file longer than what is
+//! used, *ahead*: a reader that has the file open finds what is committed, until half of what was ahead is used. The
+//! storage grows before the superblock says so, by one step more, because a reader asks for the length first. What is ahead
+//! takes no space on the disk, and a close removes it.
 
 use zonda_hdf5::File;
 use zonda_hdf5::FileAddr;
@@ -16,17 +15,12 @@ use super::{Writing, root_error};
 use crate::Result;
 use crate::fault::HdfResult;
 use crate::file::Nc4File;
+use crate::tuning::{FILE_AHEAD_BYTES, FREQUENT_COMMITS, TAIL_READ_BYTES};
 
-/// Commits after which somebody is taken to commit again and again.
-const OFTEN: u64 = 3;
-
-/// Whether who has made so many commits is taken to make another one soon.
+/// Whether a writer that has made so many commits is expected to commit again soon.
 pub(crate) fn is_often(n_commits: u64) -> bool {
-    n_commits >= OFTEN
+    n_commits >= FREQUENT_COMMITS
 }
-
-/// Least bytes ahead.
-const AHEAD_BYTES: u64 = 8 << 20;
 
 /// Ends of the file, as addresses are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +34,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// What is to be after the next commit, `n_commits` having been made; multiples of `page`.
+    /// The ends after the next commit, of a writer that has made `n_commits`; multiples of `page`.
     pub(super) fn next(self, n_commits: u64, page: u64) -> Ends {
         let Ends { used, said, len } = self;
         let round = |end: u64| end.checked_next_multiple_of(page).unwrap_or(end);
@@ -48,18 +42,18 @@ impl Ends {
             let said = said.max(used);
             return Ends { used, said, len: len.max(said) };
         }
-        let ahead = AHEAD_BYTES.max(used.checked_shr(3).unwrap_or(0));
+        let ahead = FILE_AHEAD_BYTES.max(used.checked_shr(3).unwrap_or(0));
         let least = used.saturating_add(ahead.checked_shr(1).unwrap_or(0));
         if said >= least {
             return Ends { used, said, len: len.max(said) };
         }
-        // What the storage has already, if that is enough: it was so long for a while.
+        // The length that the storage has already, if that is enough: readers have known it for a while.
         let said = if len >= least { len } else { round(used.saturating_add(ahead)) };
         Ends { used, said, len: round(said.saturating_add(ahead)) }
     }
 
-    /// What is to be after the next commit where the storage cannot be longer than what is used: readers who
-    /// opened the file before may miss what it adds, which is better than to lose it.
+    /// The ends after the next commit if the storage cannot be longer than what is used: readers that opened the file
+    /// before may not find what the commit adds, which is better than losing it.
     pub(super) fn without_ahead(self) -> Ends {
         let said = self.said.max(self.used);
         Ends { said, len: self.len.max(said), ..self }
@@ -67,7 +61,7 @@ impl Ends {
 }
 
 impl Nc4File {
-    /// Lets the file end where what is used of it does.
+    /// Cuts the file behind what is used of it.
     ///
     /// # Errors
     /// What the storage reports.
@@ -77,10 +71,10 @@ impl Nc4File {
         if !is_whole || writing.file_end.is_kept {
             return Ok(());
         }
-        // Who committed seldom has nothing ahead, but may have given the last of the file back, or found
-        // what a writer that died had ahead.
+        // A writer with few commits has nothing ahead. But it may have given space at the end back, or found what
+        // a writer that died had ahead.
         let has_less = writing.commits.n_commits > 0 && writing.file_end.said > writing.space.end();
-        if writing.commits.n_commits <= OFTEN && !has_less {
+        if writing.commits.n_commits <= FREQUENT_COMMITS && !has_less {
             return Ok(());
         }
         end_where_used(files.main(), writing).map_err(root_error)
@@ -88,10 +82,10 @@ impl Nc4File {
 }
 
 impl Nc4File {
-    /// Finds out where what is used ends of a file whose last writer died, and goes on there: what that one
-    /// had ahead would else stay as a hole, and the next one have as much ahead again. For a writer who has the
-    /// file alone, before it puts anything. Such a file is longer than its superblock says by what is ahead,
-    /// which no other is, so no other is walked; where not all of it can be told, it stays as it is.
+    /// Finds the end of what is used in a file whose last writer died, so that new data go there. Otherwise what that
+    /// writer had ahead would stay as a hole. For a writer that has the file alone, before it puts anything. Only such a
+    /// file is longer than its superblock says, by what is ahead; other files are not walked. If part of the file cannot
+    /// be accounted for, it stays as it is.
     ///
     /// # Errors
     /// What the storage reports when asked for its length.
@@ -103,7 +97,7 @@ impl Nc4File {
         let ahead = len.saturating_sub(begin).saturating_sub(writing.file_end.said);
         let is_new = writing.is_new || writing.commits.n_commits > 0;
         if is_new
-            || ahead < AHEAD_BYTES
+            || ahead < FILE_AHEAD_BYTES
             || !writing.owns_references
             || writing.file_end.page.is_some()
         {
@@ -114,7 +108,7 @@ impl Nc4File {
             return Ok(());
         }
         let known = usage.extents.iter().map(UsedExtent::end).max().unwrap_or(u64::MAX);
-        // A commit that was interrupted may have left objects that only references lead to yet.
+        // A commit that was interrupted may have left objects that only references lead to.
         let said = begin.saturating_add(writing.file_end.said);
         let written = last_written(&**file.storage(), known, said);
         let used = written.map_err(root_error)?.saturating_sub(begin);
@@ -126,15 +120,12 @@ impl Nc4File {
     }
 }
 
-/// Bytes that are looked at together.
-const PIECE: u64 = 1 << 20;
-
-/// Behind the last byte between `begin` and `end` that is not zero; `begin` where there is none.
+/// The position behind the last byte between `begin` and `end` that is not zero; `begin` where all are zero.
 fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> HdfResult<u64> {
-    let mut bytes = vec![0; usize::try_from(PIECE).unwrap_or(0)];
+    let mut bytes = vec![0; usize::try_from(TAIL_READ_BYTES).unwrap_or(0)];
     let mut behind = end;
     while behind > begin {
-        let at = behind.saturating_sub(PIECE).max(begin);
+        let at = behind.saturating_sub(TAIL_READ_BYTES).max(begin);
         let n = usize::try_from(behind.saturating_sub(at)).unwrap_or(0);
         let Some(piece) = bytes.get_mut(..n) else { return Ok(end) };
         let n_read = storage.read_at(at, piece)?;
@@ -184,11 +175,11 @@ mod tests {
     fn what_is_said_was_there_before_and_lasts() {
         let mut ends = Ends { used: 1000, said: 1000, len: 1000 };
         let mut said = 0;
-        for commits in OFTEN..4000 {
+        for commits in FREQUENT_COMMITS..4000 {
             let before = ends;
             ends = ends.next(commits, 512);
-            assert!(ends.said >= ends.used + AHEAD_BYTES / 2 && ends.len >= ends.said);
-            assert!(ends.len <= ends.used + 3 * AHEAD_BYTES.max(ends.used / 8) + 512);
+            assert!(ends.said >= ends.used + FILE_AHEAD_BYTES / 2 && ends.len >= ends.said);
+            assert!(ends.len <= ends.used + 3 * FILE_AHEAD_BYTES.max(ends.used / 8) + 512);
             if ends.said != before.said {
                 said += 1;
                 assert!(said == 1 || ends.said == before.len, "the storage was so long");

@@ -1,82 +1,76 @@
-//! Places and bytes of what a commit writes.
+//! Lays a commit out: finds the place and the bytes of each block that it writes.
+
+mod attributes;
+mod links;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use zonda_hdf5::attributes::{DenseAttributes, DenseChange, NewAttribute};
 use zonda_hdf5::global_heap::HeapId;
-use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{
     EncodedHeader, HeaderSpace, NewMessage, encode_header, first_chunk_len,
 };
 use zonda_hdf5::space::SECTOR;
-use zonda_hdf5::symbol_table::write_symbol_table;
-use zonda_hdf5::{File, FileAddr, HdfError, NewBlocks, Sizes, Writer, links};
+use zonda_hdf5::{File, FileAddr, HdfError, Sizes, Writer};
 
-use super::Decided;
-use super::plan::{ChangedMessages, Made, MadeAtts, Plan};
+use super::DecidedCommit;
+use super::plan::{CommitPlan, PlannedAtts, PlannedObject};
 use crate::fault::HdfResult;
 use crate::files::ObjectAt;
-use crate::hidden;
+use crate::hidden_atts;
 use crate::model::{GroupId, Model};
-use crate::write::att_list::Stamp;
+use crate::tuning::{HEADER_MIN_BYTES, HEADER_SPLIT_BYTES};
 use crate::write::create::ROOT_LEN;
-use crate::write::links::Entry;
-use crate::write::objects::{AttMessage, Block, Dense, DenseList, Outside, StoredObject};
+use crate::write::links::LinkEntry;
+use crate::write::objects::{AttMessage, Dense, HeaderBlock, StoredObject};
 use crate::write::scales::{self, Scales, User};
-use crate::write::{ObjectKey, Writing, header};
-
-/// Bytes of the first block of a header that is not one block.
-const SPLIT_LEN: u64 = 256;
-/// Least bytes of a first block.
-const LEAST_LEN: u64 = 128;
-/// A symbol table before it is known where it is.
-const NO_SYMBOLS: SymbolTableMessage = SymbolTableMessage { btree: FileAddr(0), heap: FileAddr(0) };
+use crate::write::{ObjectKey, Writing};
 
 /// A commit while it is laid out.
-struct Layout<'a> {
+struct CommitLayout<'a> {
     file: &'a Arc<File>,
     sizes: Sizes,
     model: &'a Model,
     writing: &'a mut Writing,
-    /// Names in groups in which they change.
-    names: BTreeMap<GroupId, Vec<Entry>>,
-    places: Places,
-    /// Groups that are to be switched before anything that may refer to what is new in them, and
-    /// how deep they are.
+    /// The links of groups whose links change.
+    names: BTreeMap<GroupId, Vec<LinkEntry>>,
+    places: ObjectPlaces,
+    /// Groups with new dimensions or types, and their depths: their headers are written before those of objects that may
+    /// refer to what is new.
     defining: BTreeMap<GroupId, usize>,
-    out: Laying,
+    out: LaidOut,
 }
 
-/// What is laid out.
+/// What is laid out so far.
 #[derive(Debug, Default)]
-struct Laying {
-    decided: Decided,
-    /// What the file then has of objects.
+struct LaidOut {
+    decided: DecidedCommit,
+    /// The objects as the file has them after the commit.
     objects: Vec<(ObjectKey, StoredObject)>,
-    /// Placeholders that are no more.
+    /// Placeholders that the commit removes.
     removed: Vec<ObjectKey>,
-    /// Space that was taken, and space that nothing refers to then.
+    /// Space that was taken, and space that nothing refers to after the commit.
     taken: Vec<(FileAddr, u64)>,
     freed: Vec<(FileAddr, u64)>,
 }
 
-/// Lays a plan out, and says which objects it writes. After an error all is as before.
+/// Lays a plan out, and gives the objects that it writes. After an error everything is as before.
 pub(super) fn lay_out(
-    plan: Plan,
+    plan: CommitPlan,
     file: &Arc<File>,
     model: &Model,
     writing: &mut Writing,
-) -> HdfResult<(Decided, Vec<ObjectKey>)> {
-    let Plan { mut made, scales, links, types, all_or_none } = plan;
+) -> HdfResult<(DecidedCommit, Vec<ObjectKey>)> {
+    let CommitPlan { mut made, scales, links, types, all_or_none } = plan;
     let sizes = file.sizes();
-    let (places, out) = (Places::default(), Laying::default());
+    let (places, out) = (ObjectPlaces::default(), LaidOut::default());
     let defining = BTreeMap::new();
-    let mut layout = Layout { file, sizes, model, writing, names: links, places, defining, out };
+    let mut layout =
+        CommitLayout { file, sizes, model, writing, names: links, places, defining, out };
     let result = layout.run(&mut made, scales.as_ref());
-    let Layout { writing, names, mut out, .. } = layout;
+    let CommitLayout { writing, names, mut out, .. } = layout;
     out.decided.all_or_none = all_or_none;
     out.decided.switches.extend(types);
     if let Err(error) = result {
@@ -102,8 +96,8 @@ pub(super) fn lay_out(
     Ok((out.decided, written))
 }
 
-impl Layout<'_> {
-    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> HdfResult<()> {
+impl CommitLayout<'_> {
+    fn run(&mut self, made: &mut Vec<PlannedObject>, scales: Option<&Scales>) -> HdfResult<()> {
         if let Some(scales) = scales {
             self.remove_placeholders(scales);
         }
@@ -124,12 +118,12 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Finds groups with new dimensions or types, where others are switched that may refer to them:
-    /// variables in groups below to dimensions, whatever has attributes to types.
-    fn find_defining(&mut self, made: &[Made], scales: Option<&Scales>) {
+    /// Finds groups with new dimensions or types that headers may refer to which are written over: those of variables in
+    /// groups below refer to dimensions, those of objects with attributes to types.
+    fn find_defining(&mut self, made: &[PlannedObject], scales: Option<&Scales>) {
         let scales = scales.unwrap_or(&self.writing.stored.scales);
-        let is_switched = |object: &&Made| !object.is_fresh;
-        let is_group = |object: &&Made| matches!(object.key, ObjectKey::Group(_));
+        let is_switched = |object: &&PlannedObject| !object.is_fresh;
+        let is_group = |object: &&PlannedObject| matches!(object.key, ObjectKey::Group(_));
         let n_switched = made.iter().filter(is_switched).count();
         let n_groups = made.iter().filter(is_switched).filter(is_group).count();
         for object in made.iter().filter(|object| object.is_fresh) {
@@ -148,7 +142,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Gives the space of placeholders back that are none any more.
+    /// Removes placeholders of dimensions that have none any more, and gives their space back.
     fn remove_placeholders(&mut self, scales: &Scales) {
         let before = self.writing.stored.scales.dim_of.keys();
         let removed = before.filter(|key| !scales.dim_of.contains_key(*key));
@@ -161,8 +155,8 @@ impl Layout<'_> {
         }
     }
 
-    /// Puts lists of the right length, without their addresses.
-    fn lists(&self, made: &mut [Made]) -> HdfResult<()> {
+    /// Sets `DIMENSION_LIST` and `REFERENCE_LIST` with the right lengths; addresses are not known yet.
+    fn lists(&self, made: &mut [PlannedObject]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
                 let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
@@ -181,22 +175,22 @@ impl Layout<'_> {
     }
 
     /// Finds a place for the first block of a new header.
-    fn place(&mut self, object: &mut Made) -> HdfResult<()> {
+    fn place(&mut self, object: &mut PlannedObject) -> HdfResult<()> {
         if object.stored.space.len > 0 {
             return Ok(());
         }
         if object.key == ObjectKey::Group(GroupId::ROOT) && self.writing.is_new {
-            // It is where it was said to be when the file was made.
+            // Its place was chosen when the file was created.
             object.stored.space = HeaderSpace { addr: self.file.root(), len: ROOT_LEN };
             object.is_fresh = true;
             return Ok(());
         }
         let messages = self.messages(object, None)?;
-        // Types do not change: nothing comes to their headers.
-        let least = if let ObjectKey::Type(_) = object.key { 0 } else { LEAST_LEN };
+        // Types do not change, so that their headers need no room to grow.
+        let least = if let ObjectKey::Type(_) = object.key { 0 } else { HEADER_MIN_BYTES };
         let len = first_chunk_len(&object.stored.style, &messages).max(least);
         let len = len.checked_next_multiple_of(8).unwrap_or(u64::MAX);
-        let len = if len > SECTOR { SPLIT_LEN } else { len };
+        let len = if len > SECTOR { HEADER_SPLIT_BYTES } else { len };
         let addr = self.writing.space.alloc_in_sector(len)?;
         self.out.taken.push((addr, len));
         object.stored.space = HeaderSpace { addr, len };
@@ -204,11 +198,11 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Puts the addresses into lists of which only the length was known.
-    fn fill_lists(&mut self, made: &mut [Made]) -> HdfResult<()> {
+    /// Sets `DIMENSION_LIST` and `REFERENCE_LIST` with the addresses of objects, which are known now.
+    fn fill_lists(&mut self, made: &mut [PlannedObject]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
-                // What is damaged there is no reason not to write here.
+                // If that collection is damaged, a new one is made.
                 self.go_on_with_heap(list).unwrap_or(());
                 let mut places = Vec::with_capacity(list.len().saturating_mul(16));
                 for scale in list {
@@ -232,8 +226,8 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Where nothing is open in the global heap, goes on with the collection that the last variable in
-    /// the file of one of these scales refers to, if it has room: each session would make one.
+    /// If no collection of the global heap is open, goes on with the one that the last variable of one of these scales
+    /// refers to, if it has room. Otherwise each opening of the file would add a collection.
     fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> HdfResult<()> {
         let all = &self.writing.stored.scales;
         let users = scales.iter().filter_map(|scale| all.users.get(scale)).flatten();
@@ -246,7 +240,7 @@ impl Layout<'_> {
         let at = at.filter(|at| at.file == 0 && *at != ObjectAt::NOWHERE && !heap.has_open());
         let Some(at) = at else { return Ok(()) };
         let object = self.file.object(at.addr)?;
-        let Some(list) = object.attribute(self.file, hidden::DIMENSION_LIST)? else {
+        let Some(list) = object.attribute(self.file, hidden_atts::DIMENSION_LIST)? else {
             return Ok(());
         };
         let place = list.data.get(4..).and_then(|place| place.first_chunk::<8>());
@@ -259,11 +253,11 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// All messages of a header. Those that change most often come first, to stay in its first
-    /// block. What is outside of the header is written where `dense` takes what is known of it.
+    /// All messages of a header. Those that change most often come first, to stay in its first block. Lists outside of
+    /// the header are written only if `dense` is given, which gets what was written.
     fn messages(
         &mut self,
-        object: &Made,
+        object: &PlannedObject,
         mut dense: Option<&mut Vec<Dense>>,
     ) -> HdfResult<Vec<NewMessage>> {
         let stored = &object.stored;
@@ -271,19 +265,19 @@ impl Layout<'_> {
         if let ObjectKey::Group(id) = object.key {
             self.links(id, stored, dense.as_deref_mut(), &mut out)?;
         }
-        // What says what an object is comes before the attributes that users made, lists after them.
+        // Attributes that say what an object is come before those that programs made, lists after them.
         let is_last = |att: &&AttMessage| {
             matches!(
                 &*att.name,
-                hidden::DIMENSION_LIST
-                    | hidden::REFERENCE_LIST
-                    | hidden::PROPERTIES
-                    | hidden::STRICT
+                hidden_atts::DIMENSION_LIST
+                    | hidden_atts::REFERENCE_LIST
+                    | hidden_atts::PROPERTIES
+                    | hidden_atts::STRICT
             )
         };
         let all = match &object.atts {
-            MadeAtts::All(all) => all,
-            MadeAtts::Changed(changed) => {
+            PlannedAtts::All(all) => all,
+            PlannedAtts::Changed(changed) => {
                 self.changed_attributes(object.key, changed, stored, dense, &mut out)?;
                 return Ok(out);
             }
@@ -298,220 +292,20 @@ impl Layout<'_> {
         Ok(out)
     }
 
-    /// The attributes of an object and what is said of them.
-    fn attributes(
-        &mut self,
-        atts: &[&AttMessage],
-        stored: &StoredObject,
-        moves: bool,
-        dense: Option<&mut Vec<Dense>>,
-        out: &mut Vec<NewMessage>,
-    ) -> HdfResult<()> {
-        let tracked = stored.style.flags & header::TRACKED != 0;
-        let indexed = stored.style.flags & header::INDEXED != 0;
-        let too_many =
-            HdfError::TooLarge { structure: "number of attributes", value: atts.len() as u64 };
-        let count = u16::try_from(atts.len()).map_err(|_| too_many)?;
-        let mut info = AttributeInfo {
-            tracked,
-            indexed,
-            max_creation_index: tracked.then_some(count),
-            heap: None,
-            name_index: None,
-            order_index: None,
-        };
-        let is_long = |att: &&AttMessage| att.body.len() > usize::from(u16::MAX);
-        // Those of a header of version 1 are always within.
-        let is_old = stored.style.version == 1;
-        let fit = atts.len() <= usize::from(header::PHASE_CHANGE.0) && !atts.iter().any(is_long);
-        if is_old || fit {
-            if !is_old {
-                out.push(header::attribute_info(&info, self.sizes)?);
-            }
-            out.extend((0..).zip(atts).map(|(order, att)| header::attribute(att, Some(order))));
-            return Ok(());
-        }
-        if let Some(dense) = dense {
-            let hash = Some(hash_of(atts));
-            let before = stored.dense.iter().filter(|dense| dense.hash == hash && !moves);
-            let mut before = before.filter_map(|dense| match dense.what {
-                Outside::Attributes(info) => Some((dense, info)),
-                _ => None,
-            });
-            if let Some((before, same)) = before.next() {
-                info = same;
-                dense.push(before.clone());
-            } else {
-                let new = (0..).zip(atts).map(|(order, att)| NewAttribute {
-                    name: &att.name,
-                    message: &att.body,
-                    order: Some(order),
-                });
-                let new: Vec<_> = new.collect();
-                let mut fresh = NewBlocks::new(&mut self.writing.space);
-                let list = DenseAttributes::new(&new, &info, self.sizes, &mut fresh)?;
-                let blocks = fresh.into_blocks();
-                self.out.take(blocks);
-                info = *list.info();
-                dense.push(attribute_list(hash, list));
-            }
-        }
-        out.push(header::attribute_info(&info, self.sizes)?);
-        Ok(())
-    }
-
-    /// What changed of the attributes that are outside of the header and stay there, and what is said
-    /// of them.
-    fn changed_attributes(
-        &mut self,
-        key: ObjectKey,
-        changed: &ChangedMessages,
-        stored: &StoredObject,
-        dense: Option<&mut Vec<Dense>>,
-        out: &mut Vec<NewMessage>,
-    ) -> HdfResult<()> {
-        let before = stored.dense.iter().find_map(|dense| Some((dense, dense.list.as_ref()?)));
-        let missing = HdfError::Missing { structure: "object", at: 0, what: "its attributes" };
-        let (before, list) = before.ok_or(missing)?;
-        let mut info = *list.atts.info();
-        if let Some(dense) = dense {
-            // What netCDF does not show is not among what changed.
-            let known =
-                self.writing.stored.objects.get(&key).map_or(&[][..], |known| &known.hidden);
-            let is_new = |att: &&AttMessage| !known.contains(att);
-            let is_gone = |att: &&AttMessage| !stored.says(&att.name);
-            let new: Vec<_> = stored.hidden.iter().filter(is_new).collect();
-            let gone: Vec<_> = known.iter().filter(is_gone).map(|att| &att.name).collect();
-            let n = [new.len(), gone.len(), changed.set.len(), changed.gone.len()];
-            if n == [0; 4] {
-                dense.push(before.clone());
-            } else {
-                let mut atts = DenseAttributes::clone(&list.atts);
-                gone.into_iter().chain(&changed.gone).for_each(|name| atts.remove(name));
-                let mut fresh = NewBlocks::new(&mut self.writing.space);
-                let set = changed.set.iter().map(|(att, stays)| (att, *stays));
-                for (att, stays) in new.into_iter().map(|att| (att, true)).chain(set) {
-                    atts.set(&att.name, &att.body, stays, &mut fresh)?;
-                }
-                let DenseChange { heap_header, freed } = atts.write(&mut fresh)?;
-                let blocks = fresh.into_blocks();
-                self.out.take(blocks);
-                self.out.freed.extend(freed);
-                self.out.decided.heaps.extend(heap_header);
-                info = *atts.info();
-                dense.push(attribute_list(None, atts));
-            }
-        }
-        out.push(header::attribute_info(&info, self.sizes)?);
-        Ok(())
-    }
-
-    /// The links of a group and what is said of them.
-    fn links(
-        &mut self,
-        id: GroupId,
-        stored: &StoredObject,
-        dense: Option<&mut Vec<Dense>>,
-        out: &mut Vec<NewMessage>,
-    ) -> HdfResult<()> {
-        let is_same = !self.names.contains_key(&id);
-        let before =
-            stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
-        let stays = |before: &&Dense| {
-            is_same && !self.writing.commits.tidying.contains(&ObjectKey::Group(id))
-                || before.extents().is_empty()
-        };
-        if let Some(before) = before.filter(stays) {
-            out.insert(0, self.link_message(&before.what)?);
-            dense.into_iter().for_each(|dense| dense.push(before.clone()));
-            return Ok(());
-        }
-        let entries = self.names.get(&id).or_else(|| self.writing.stored.links.get(&id));
-        let entries = entries.map_or(&[][..], |entries| entries);
-        let info = stored.link_info();
-        let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
-        let mut info = LinkInfo { max_creation_index: info.tracked.then_some(count), ..info };
-        let link = |(order, entry): (i64, &Entry)| Link {
-            name: entry.name.clone(),
-            charset: entry.charset,
-            creation_order: info.tracked.then_some(order),
-            target: self.target(entry),
-        };
-        let list: Vec<_> = (0..).zip(entries).map(link).collect();
-        let mut what = Outside::Links(info);
-        if stored.has_symbols {
-            what = Outside::Symbols(NO_SYMBOLS);
-        } else if list.len() <= usize::from(header::PHASE_CHANGE.0) {
-            for link in &list {
-                out.push(header::link(link, self.sizes)?);
-            }
-            out.insert(0, self.link_message(&what)?);
-            return Ok(());
-        }
-        if let Some(dense) = dense {
-            let mut bytes = Writer::new("links", self.sizes);
-            list.iter().try_for_each(|link| link.encode(&mut bytes))?;
-            let hash = Some(hash_of(bytes.bytes()));
-            let moves = self.writing.commits.tidying.contains(&ObjectKey::Group(id));
-            if let Some(before) = before.filter(|before| before.hash == hash && !moves) {
-                what = before.what.clone();
-                dense.push(before.clone());
-            } else {
-                let mut fresh = NewBlocks::new(&mut self.writing.space);
-                what = if stored.has_symbols {
-                    let superblock = self.file.superblock();
-                    Outside::Symbols(write_symbol_table(&list, superblock, &mut fresh)?)
-                } else {
-                    info = links::write_dense(&list, &info, self.sizes, &mut fresh)?;
-                    Outside::Links(info)
-                };
-                let blocks = fresh.into_blocks();
-                let extents = self.out.take(blocks);
-                dense.push(Dense { hash, what: what.clone(), extents, list: None });
-            }
-        }
-        out.insert(0, self.link_message(&what)?);
-        Ok(())
-    }
-
-    /// What the header of a group says of its links.
-    fn link_message(&self, what: &Outside) -> HdfResult<NewMessage> {
-        match what {
-            Outside::Symbols(table) => header::symbol_table(table, self.sizes),
-            Outside::Links(info) => header::link_info(info, self.sizes),
-            Outside::Attributes(info) => header::attribute_info(info, self.sizes),
-        }
-    }
-
-    /// What a name stands for.
-    fn target(&self, entry: &Entry) -> LinkTarget {
-        let places = &self.places.0;
-        let now = entry.key.and_then(|key| {
-            let stored = self.writing.stored.objects.get(&key).map(|stored| stored.space.addr);
-            places.get(&key).copied().or(stored)
-        });
-        match (&entry.target, now) {
-            (None | Some(LinkTarget::Hard(_)), Some(addr)) => LinkTarget::Hard(addr),
-            (Some(target), _) => target.clone(),
-            // While places are looked for, only lengths count.
-            (None, None) => LinkTarget::Hard(FileAddr(0)),
-        }
-    }
-
-    /// Encodes a header, and says what of it is to be written.
-    fn write(&mut self, object: Made) -> HdfResult<()> {
+    /// Encodes a header, and adds its blocks to the commit if they changed.
+    fn write(&mut self, object: PlannedObject) -> HdfResult<()> {
         let mut dense = Vec::new();
         let messages = self.messages(&object, Some(&mut dense))?;
-        let Made { key, mut stored, is_fresh, .. } = object;
+        let PlannedObject { key, mut stored, is_fresh, .. } = object;
         let moves = self.writing.commits.tidying.contains(&key);
         let EncodedHeader { first, continuation } = self.encode(&stored, moves, &messages)?;
         let before = stored.continuation.take();
         if let Some((addr, bytes)) = continuation {
             if before.as_ref().is_none_or(|block| block.addr != addr) {
-                self.out.taken.push((addr, Block::room(bytes.len() as u64)));
+                self.out.taken.push((addr, HeaderBlock::room(bytes.len() as u64)));
                 self.out.decided.blocks.push((addr, bytes.clone()));
             }
-            stored.continuation = Some(Block { addr, bytes: bytes.into() });
+            stored.continuation = Some(HeaderBlock { addr, bytes: bytes.into() });
         }
         let freed = &mut self.out.freed;
         if let Some(block) = before
@@ -548,39 +342,7 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Where a group's symbol table is may be said elsewhere, too: that of the root group by the
-    /// superblock, which goes on to do so; that of another one by its entry in the group above, which
-    /// then says nothing of it.
-    fn symbols_elsewhere(&mut self, id: GroupId, stored: &StoredObject) -> HdfResult<()> {
-        let table = stored.dense.iter().find_map(|dense| match &dense.what {
-            Outside::Symbols(table) if dense.hash.is_some() => Some(table),
-            _ => None,
-        });
-        let Some(table) = table else { return Ok(()) };
-        let switch = match self.model.group(id).and_then(|group| Some((group, group.parent?))) {
-            Some((group, parent)) => self.entry_above(parent, &group.name)?,
-            None => {
-                let superblock = self.file.superblock();
-                let cache = superblock.encode_root_cache(table)?;
-                cache.map(|(at, bytes)| (FileAddr(at.saturating_sub(superblock.base)), bytes))
-            }
-        };
-        let switches = &mut self.out.decided.switches;
-        switches.extend(switch.map(|(addr, bytes)| (addr, bytes.into())));
-        Ok(())
-    }
-
-    /// What makes the entry of a group in the one above say nothing of its symbol table.
-    fn entry_above(&self, above: GroupId, name: &[u8]) -> HdfResult<Option<(FileAddr, Vec<u8>)>> {
-        let above = self.model.group(above).map(|group| group.at);
-        let Some(at) = above.filter(|at| *at != ObjectAt::NOWHERE) else { return Ok(None) };
-        let object = self.file.object(at.addr)?;
-        let Some(message) = object.header().find(kind::SYMBOL_TABLE) else { return Ok(None) };
-        let table = object.header().reader(self.sizes, message);
-        links::uncache_entry(self.file, &SymbolTableMessage::decode(table)?, name)
-    }
-
-    /// Encodes a header. What does not fit its first block stays where it was, if it is the same.
+    /// Encodes a header. The second block stays where it was, if it is the same as before.
     fn encode(
         &mut self,
         stored: &StoredObject,
@@ -592,7 +354,7 @@ impl Layout<'_> {
             let space = &mut self.writing.space;
             let mut place = |len: u64| match again {
                 Some(block) if block.bytes.len() as u64 == len => Ok(block.addr),
-                _ => space.alloc(Block::room(len)),
+                _ => space.alloc(HeaderBlock::room(len)),
             };
             let encoded =
                 encode_header(&stored.style, messages, &stored.space, self.sizes, &mut place)?;
@@ -608,8 +370,8 @@ impl Layout<'_> {
     }
 }
 
-impl Laying {
-    /// Takes blocks in, and gives their extents.
+impl LaidOut {
+    /// Adds blocks to the commit, and gives their extents.
     fn take(&mut self, blocks: Vec<(FileAddr, Vec<u8>)>) -> Vec<(FileAddr, u64)> {
         let extents: Vec<_> =
             blocks.iter().map(|(addr, bytes)| (*addr, bytes.len() as u64)).collect();
@@ -619,24 +381,17 @@ impl Laying {
     }
 }
 
-/// Attributes outside of a header that were laid out.
-fn attribute_list(hash: Option<u64>, atts: DenseAttributes) -> Dense {
-    let what = Outside::Attributes(*atts.info());
-    let list = Some(DenseList { stamp: Stamp::new(), atts: Arc::new(atts) });
-    Dense { hash, what, extents: Vec::new(), list }
-}
-
 fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Where objects are or will be.
+/// The addresses of objects after the commit.
 #[derive(Debug, Default)]
-struct Places(HashMap<ObjectKey, FileAddr>);
+struct ObjectPlaces(HashMap<ObjectKey, FileAddr>);
 
-impl Places {
+impl ObjectPlaces {
     fn of(&self, model: &Model, key: ObjectKey) -> HdfResult<FileAddr> {
         let at = match key {
             ObjectKey::Group(id) => model.group(id).map(|group| group.at),

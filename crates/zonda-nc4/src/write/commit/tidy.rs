@@ -1,12 +1,11 @@
-//! A file that is closed ends where its definitions can.
+//! At close, definitions are moved from the end of a file into holes, and the file is cut.
 //!
-//! Lists of links and of attributes are laid out anew by each commit that changes them, in space that
-//! is not that of the last two: so they end up behind holes of their own size. Who closes the file puts
-//! them into these holes, by a commit as any other, and cuts off what is then free at the end. What is
-//! given back for that is what definitions gave back; what waits of data stays as it is, for readers.
+//! Each commit that changes a list of links or attributes lays it out anew, in space that the last two commits do not
+//! use. So these lists end up behind holes of their own size. A close moves them into the holes, by a commit like any
+//! other, and cuts off the free space at the end. Only space that definitions gave back is used for that; space that
+//! data gave back still waits, for readers.
 //!
-//! Attributes outside of headers whose heaps have some that are no more are laid out anew, too: what
-//! others find has no more than they can see.
+//! Heaps of attributes that hold removed ones are laid out anew, too, so that no program finds these in the file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,25 +13,19 @@ use std::sync::Arc;
 use zonda_hdf5::usage::FileUsage;
 use zonda_hdf5::{File, FileAddr, Space};
 
-use super::super::objects::{Block, Dense, Outside, StoredObject};
+use super::super::objects::{Dense, HeaderBlock, Outside, StoredObject};
 use super::super::{ObjectKey, Writing};
 use crate::file::Nc4File;
-use crate::{Result, hidden};
-
-/// Tries: what one gives back may have room for what the next moves.
-const ROUNDS: usize = 3;
-/// Bytes of a file of which is found out what those who wrote it before left free: all its structures
-/// are read for that.
-const MOST_WALKED: u64 = 4 << 20;
+use crate::tuning::{TIDY_ROUNDS, TIDY_WALK_BYTES};
+use crate::{Result, hidden_atts};
 
 impl Nc4File {
-    /// Moves what definitions have at the end of the file to where it has room, and ends the file
-    /// before it. All must be committed.
+    /// Moves definitions from the end of the file into holes, and cuts the file. Everything must be committed.
     ///
     /// # Errors
     /// Those of a commit.
     pub(crate) fn tidy(&mut self) -> Result<()> {
-        for _ in 0..ROUNDS {
+        for _ in 0..TIDY_ROUNDS {
             let Some(writing) = self.writing.as_deref_mut() else { return Ok(()) };
             let is_whole = !writing.is_new && writing.commits.decided.is_none();
             let is_changed = !writing.commits.changed.is_empty() || writing.commits.n_commits == 0;
@@ -75,11 +68,11 @@ impl Nc4File {
     }
 }
 
-/// Finds what others left free in a file that was there when it was opened, where something may move
-/// there. What object references lead to is not known, so only where those are netCDF's.
+/// Finds the free space that earlier writers left in a file that was opened, if something can move there. Only in files
+/// whose object references are all netCDF's: other references may lead to objects that are not found.
 fn find_free(file: &Arc<File>, writing: &mut Writing) {
     let begin = file.position(FileAddr(0));
-    let may_look = writing.file_end.found.is_some_and(|end| end <= MOST_WALKED);
+    let may_look = writing.file_end.found.is_some_and(|end| end <= TIDY_WALK_BYTES);
     if !may_look || !writing.owns_references || !writing.stored.objects.values().any(has_moves) {
         return;
     }
@@ -88,10 +81,10 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
     if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
         return;
     }
-    // A commit that was interrupted may have left objects that only references lead to yet.
+    // A commit that was interrupted may have left objects that only references lead to.
     let is_known = |addr: FileAddr| usage.objects.contains_key(&addr);
     let all_known = |addr: &FileAddr| {
-        let referred = hidden::referred(file, *addr);
+        let referred = hidden_atts::referred(file, *addr);
         referred.is_ok_and(|referred| referred.into_iter().all(is_known))
     };
     if !usage.objects.keys().all(all_known) {
@@ -109,12 +102,12 @@ fn has_moves(stored: &StoredObject) -> bool {
     moves(stored).next().is_some()
 }
 
-/// Whether the heap of its attributes has some that are no more.
+/// Whether the heap of its attributes holds removed ones.
 fn has_dead(stored: &StoredObject) -> bool {
     stored.att_list().is_some_and(|list| list.atts.has_dead())
 }
 
-/// Objects of which all is known that is outside of their first blocks.
+/// Objects whose further blocks and lists are all known.
 fn movable(writing: &Writing) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
     writing.stored.objects.iter().filter(|(key, stored)| match key {
         ObjectKey::Group(id) => writing.stored.links.contains_key(id) && !stored.has_symbols,
@@ -122,7 +115,7 @@ fn movable(writing: &Writing) -> impl Iterator<Item = (&ObjectKey, &StoredObject
     })
 }
 
-/// Objects whose lists and further blocks are the last of the file, and have room before.
+/// Finds objects whose lists and further blocks are at the end of the file, and have room before it.
 fn find(writing: &Writing) -> Vec<ObjectKey> {
     let mut by_end = BTreeMap::new();
     for (key, stored) in movable(writing) {
@@ -150,8 +143,7 @@ fn find(writing: &Writing) -> Vec<ObjectKey> {
     found
 }
 
-/// Takes room for what an object has outside of its first block, where all of it comes to lie before
-/// `end`.
+/// Takes room for the lists and further blocks of an object, if all of them come to lie before `end`.
 fn fits_before(space: &mut Space, stored: &StoredObject, end: u64) -> bool {
     let mut tried = space.clone();
     let mut all = moves(stored);
@@ -163,10 +155,10 @@ fn fits_before(space: &mut Space, stored: &StoredObject, end: u64) -> bool {
     fits
 }
 
-/// What an object has outside of its first block that a commit can put elsewhere.
+/// The lists and further blocks of an object that a commit can move.
 fn moves(stored: &StoredObject) -> impl Iterator<Item = (FileAddr, u64)> {
     let blocks = stored.continuation.iter();
-    let blocks = blocks.map(Block::extent);
+    let blocks = blocks.map(HeaderBlock::extent);
     let lists = stored.dense.iter().filter(|dense| !matches!(dense.what, Outside::Symbols(_)));
     blocks.chain(lists.flat_map(Dense::extents))
 }

@@ -26,7 +26,7 @@ fn atomic_types_are_read_as_what_they_are() {
                 Endianness::Big => ByteOrder::Big,
             };
             let is_number = ext != ExtType::Char;
-            assert_eq!(form.shape == Shape::Number(ext, order), is_number, "{ext:?}");
+            assert_eq!(form.shape == ElementShape::Number(ext, order), is_number, "{ext:?}");
         }
     }
     let Typed { datatype, form } = Typed::of(&Model::default(), 12, Endianness::Native).unwrap();
@@ -67,7 +67,7 @@ fn strings_move_what_is_behind_them() {
     assert_eq!((typed.datatype.size, typed.form.size), (160, 128));
     assert_eq!(offsets(&typed.datatype), of(&[("x", 0, 2), ("in", 8, 144), ("y", 152, 1)]));
     // What a compiler lays out is what a reader makes of the file.
-    assert_eq!(Form::of(&typed.datatype).unwrap(), typed.form);
+    assert_eq!(ElementForm::of(&typed.datatype).unwrap(), typed.form);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn packed_structs_stay_packed() {
     let typed = Typed::of(file.model().unwrap(), p, Endianness::Native).unwrap();
     assert_eq!(offsets(&typed.datatype), of(&[("b", 0, 1), ("i", 1, 4)]));
     assert_eq!((typed.datatype.size, typed.form.size), (5, 5));
-    let Shape::Compound(parts) = &typed.form.shape else { panic!() };
+    let ElementShape::Compound(parts) = &typed.form.shape else { panic!() };
     assert_eq!((parts[1].at, parts[1].file_at), (1, 1));
 }
 

@@ -1,40 +1,40 @@
 use super::*;
-use crate::form::Part;
+use crate::element_form::StructMember;
 use crate::write::testing::List;
 use zonda_convert::ByteOrder;
 use zonda_hdf5::message::{Charset, Padding};
 use zonda_model::ExtType;
 
-fn form(size: usize, shape: Shape) -> Form {
-    Form { file_size: 16, size, align: 8, shape }
+fn form(size: usize, shape: ElementShape) -> ElementForm {
+    ElementForm { file_size: 16, size, align: 8, shape }
 }
 
-fn text() -> Form {
-    form(8, Shape::Text(Padding::NullTerminated, Charset::Utf8))
+fn text() -> ElementForm {
+    form(8, ElementShape::Text(Padding::NullTerminated, Charset::Utf8))
 }
 
-fn short() -> Form {
-    form(2, Shape::Number(ExtType::Short, ByteOrder::NATIVE))
+fn short() -> ElementForm {
+    form(2, ElementShape::Number(ExtType::Short, ByteOrder::NATIVE))
 }
 
-fn sequence(base: Form) -> Form {
-    form(16, Shape::Sequence(Box::new(base)))
+fn sequence(base: ElementForm) -> ElementForm {
+    form(16, ElementShape::Sequence(Box::new(base)))
 }
 
-fn part(name: &str, at: usize, form: Form) -> Part {
-    Part { name: name.as_bytes().into(), file_at: 0, at, form }
+fn part(name: &str, at: usize, form: ElementForm) -> StructMember {
+    StructMember { name: name.as_bytes().into(), file_at: 0, at, form }
 }
 
 #[test]
 fn copies_own_what_they_point_to_at_every_depth() {
     // A struct with a number, an array of two strings and a sequence of sequences of shorts.
-    let strings = form(16, Shape::Array(Box::new(text()), vec![2]));
+    let strings = form(16, ElementShape::Array(Box::new(text()), vec![2]));
     let parts = vec![
         part("n", 0, short()),
         part("s", 8, strings),
         part("v", 24, sequence(sequence(short()))),
     ];
-    let whole = form(40, Shape::Compound(parts));
+    let whole = form(40, ElementShape::Compound(parts));
     let mut list = List::default();
     let inner = [list.sequence(2, &[1, 0, 2, 0]), vec![0; 16], list.sequence(1, &[3, 0])].concat();
     let mut element = vec![7, 0, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee];

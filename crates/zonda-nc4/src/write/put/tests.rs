@@ -1,7 +1,7 @@
 //! Puts and gets beside a plain model, and what is read after the file was closed.
 
+mod fill_copies;
 mod lab;
-mod own;
 mod random;
 mod reference;
 mod user_types;

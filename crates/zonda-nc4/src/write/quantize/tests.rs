@@ -73,7 +73,7 @@ fn steps_are_where_each_value_says() {
     };
     for digits in 1..=15u8 {
         let digits = f64::from(digits);
-        let mut needed = Needed::new(digits, MANY);
+        let mut needed = Needed::new(digits, QUANTIZE_BY_STEPS_VALUES);
         for i in 0..40_000 {
             // Near 1, where data are, and anywhere; ends of binades, and decimal powers.
             let exponent = if i % 2 == 0 { 1000 + random() % 50 } else { random() % 0x7ff };

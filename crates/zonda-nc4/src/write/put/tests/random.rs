@@ -155,6 +155,24 @@ fn line(lab: &Lab, plain: &Plain) -> String {
     format!("{name} {kind}{} {shape} {}", plain.ext.size(), digest(&values))
 }
 
+/// A value that fits every type.
+fn random_value(mem: MemType, random: &mut Random) -> Vec<u8> {
+    let value = random.below(100) as u8;
+    match mem {
+        MemType::I32 => i32::from(value).to_ne_bytes().to_vec(),
+        MemType::F64 => f64::from(value).to_ne_bytes().to_vec(),
+        _ => {
+            let ext = mem.natural_ext();
+            let encoder = Encoder::new(ext, ByteOrder::NATIVE, MemType::U8, RangeRule::Strict);
+            let mut out = vec![value; mem.size()];
+            if let Ok(encoder) = encoder {
+                let _all_fit = encoder.encode(&[value], &mut out);
+            }
+            out
+        }
+    }
+}
+
 /// One random put.
 fn put(lab: &mut Lab, random: &mut Random, plain: &mut Plain) {
     let rank = plain.extent.len();
@@ -181,27 +199,7 @@ fn put(lab: &mut Lab, random: &mut Random, plain: &mut Plain) {
         1 => MemType::F64,
         _ => plain.ext.natural_mem(),
     };
-    // Values that fit every type.
-    let values: Vec<u8> = places
-        .iter()
-        .flat_map(|_| {
-            let value = random.below(100) as u8;
-            match mem {
-                MemType::I32 => i32::from(value).to_ne_bytes().to_vec(),
-                MemType::F64 => f64::from(value).to_ne_bytes().to_vec(),
-                _ => {
-                    let ext = mem.natural_ext();
-                    let encoder =
-                        Encoder::new(ext, ByteOrder::NATIVE, MemType::U8, RangeRule::Strict);
-                    let mut out = vec![value; mem.size()];
-                    if let Ok(encoder) = encoder {
-                        let _all_fit = encoder.encode(&[value], &mut out);
-                    }
-                    out
-                }
-            }
-        })
-        .collect();
+    let values: Vec<u8> = places.iter().flat_map(|_| random_value(mem, random)).collect();
     let found = lab.put(plain.id, &start, &count, Some(&stride), mem, &values);
     assert_eq!(found.unwrap(), 0);
     let natural = plain.ext.natural_mem();

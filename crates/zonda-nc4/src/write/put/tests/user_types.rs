@@ -10,7 +10,7 @@ use zonda_model::{MemType, NcError, VarId};
 use super::lab::{Kind, Lab, Made};
 use super::reference::{digest, digests};
 use crate::write::ObjectKey;
-use crate::write::store::Keep;
+use crate::write::store::ElementStorage;
 use crate::write::testing::{access, of};
 use crate::{GroupId, StorageRequest};
 
@@ -138,7 +138,7 @@ fn a_commit_stores_all_chunks_of_strings() {
     lab.file.sync().unwrap();
     let writing = lab.file.writing.as_deref().unwrap();
     let store = writing.stores.of(ObjectKey::Var(GroupId(0), s)).unwrap();
-    let Keep::Chunked { tree, .. } = &store.keep else { panic!("not in chunks") };
+    let ElementStorage::Chunked { tree, .. } = &store.keep else { panic!("not in chunks") };
     assert_eq!(tree.0.read().len().unwrap(), 3);
     let some = |text: &[u8]| Some(text.to_vec());
     let all = vec![some(b""), some(b""), some(b"one"), some(b""), some(b""), some(b"")];

@@ -1,32 +1,32 @@
-//! Chunks of strings and sequences that nobody put to.
+//! Storing chunks of strings and sequences that nobody put to.
 //!
-//! HDF5 makes an element that was never written from the fill value. Where that points into the
-//! global heap it wants to write a copy of what is there, and a file that is open for reading it
-//! then cannot read. So a commit stores such chunks, each element with a copy of its own.
+//! libhdf5 makes an element that nobody wrote from the fill value. If that points into the global heap, libhdf5 writes a
+//! copy of the object there; in a file that is open for reading it cannot, and the read fails. So a commit
+//! stores such chunks, each element with a copy of its own.
 
 use hashbrown::HashSet;
 use zonda_chunk::{Allocate, ChunkWriter, Encode};
+use zonda_hdf5::ChunkTree;
 use zonda_model::{Hyperslab, NcError};
 
 use super::ObjectKey;
 use super::linear::repeated;
-use super::store::{FileSpace, Keep, VarStore};
+use super::store::{ElementStorage, FileSpace, VarStore};
 use crate::fault::{Fault, Outcome};
 use crate::model::Model;
+use crate::tuning::UNWRITTEN_CHUNKS_BYTES;
 
-/// A variable of which more than so many bytes are missing stays as it is: its only element may be
-/// a thousand million records from the beginning.
-const MOST_BYTES: u64 = 64 << 20;
-
-/// Stores the chunks that a variable lacks, if others could not read it without.
-pub(super) fn fill(
+/// Stores the chunks that a variable does not have, if libhdf5 could not read the variable without them.
+pub(super) fn store(
     key: ObjectKey,
     store: &VarStore,
     model: &Model,
     chunks: &mut ChunkWriter,
     room: &mut FileSpace<'_>,
 ) -> Outcome<()> {
-    let (Keep::Chunked { array, tree, layout }, Some(element)) = (&store.keep, store.fill()) else {
+    let (ElementStorage::Chunked { array, tree, layout }, Some(element)) =
+        (&store.keep, store.fill())
+    else {
         return Ok(());
     };
     let ObjectKey::Var(group, var) = key else { return Ok(()) };
@@ -45,18 +45,12 @@ pub(super) fn fill(
         if !tree.is_dirty() {
             return Ok(());
         }
-        let last: Vec<u64> = grid.iter().map(|along| along.saturating_sub(1)).collect();
-        let mut stored = HashSet::new();
-        let found = &mut |key: &[u64], _| {
-            stored.insert(key.to_vec());
-        };
-        tree.for_each_in(&vec![0; grid.len()], &last, found)?;
-        stored
+        stored_chunks(&tree, &grid)?
     };
     let chunk_elems = dims.iter().fold(1u64, |n, &dim| n.saturating_mul(dim));
     let chunk_bytes = chunk_elems.saturating_mul(element.len() as u64);
     let missing = wanted.saturating_sub(stored.len() as u64);
-    if missing == 0 || missing.saturating_mul(chunk_bytes) > MOST_BYTES {
+    if missing == 0 || missing.saturating_mul(chunk_bytes) > UNWRITTEN_CHUNKS_BYTES {
         return Ok(());
     }
     let mut at = vec![0u64; grid.len()];
@@ -69,23 +63,37 @@ pub(super) fn fill(
                 chunks.put(*array, extent, slab, encode, &elements, &mut *room).map(|_| ())
             })?;
         }
-        let mut axes = at.iter_mut().zip(&grid).rev();
-        let is_next = axes.any(|(index, &along)| {
-            *index = index.saturating_add(1);
-            let is_in = *index < along;
-            if !is_in {
-                *index = 0;
-            }
-            is_in
-        });
-        if !is_next {
+        if !step(&mut at, &grid) {
             break;
         }
     }
     Ok(chunks.flush(room)?)
 }
 
-/// Hands over the elements of a chunk that are in the extent.
+/// Which chunks of a grid are stored.
+fn stored_chunks(tree: &ChunkTree, grid: &[u64]) -> Outcome<HashSet<Vec<u64>>> {
+    let last: Vec<u64> = grid.iter().map(|along| along.saturating_sub(1)).collect();
+    let mut stored = HashSet::new();
+    let found = &mut |key: &[u64], _| {
+        stored.insert(key.to_vec());
+    };
+    tree.for_each_in(&vec![0; grid.len()], &last, found)?;
+    Ok(stored)
+}
+
+/// Goes to the next chunk of a grid, the last dimension fastest; `false` behind the last chunk.
+fn step(at: &mut [u64], grid: &[u64]) -> bool {
+    at.iter_mut().zip(grid).rev().any(|(index, &along)| {
+        *index = index.saturating_add(1);
+        let is_in = *index < along;
+        if !is_in {
+            *index = 0;
+        }
+        is_in
+    })
+}
+
+/// Calls `put` with the fill value for the elements of a chunk that are in the extent.
 fn put(
     store: &VarStore,
     at: &[u64],

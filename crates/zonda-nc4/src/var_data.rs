@@ -1,4 +1,4 @@
-//! Where a variable's elements are: one run, chunks, other files or other datasets.
+//! The elements of a variable, wherever they are: in one run, chunks, other files or other datasets.
 
 use std::sync::Arc;
 
@@ -10,59 +10,59 @@ use zonda_chunk::{
 };
 use zonda_convert::Converted;
 use zonda_hdf5::ChunkIndex;
-use zonda_hdf5::message::{ChunkedLayout, DataLayout, FilterDescription};
-use zonda_hdf5::{File, HdfError, Unfilter};
+use zonda_hdf5::message::{ChunkedLayout, DataLayout, Dataspace, FilterDescription};
+use zonda_hdf5::{File, FileAddr, HdfError, Object, Unfilter};
 use zonda_model::Hyperslab;
 use zonda_storage::Advice;
 
 use crate::details::{Details, as_stored, user_fill};
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::file::FindFilter;
 use crate::files::Files;
-use crate::form::Form;
 use crate::virtual_data::Virtual;
 
 const RAW_DATA: &str = "raw data";
 
 /// The elements of a variable.
 #[derive(Debug)]
-pub(crate) struct Data {
+pub(crate) struct VarData {
     pub(crate) file: Arc<File>,
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
     /// The fill value in file form, where the file has one of its own.
     pub(crate) user_fill: Option<Box<[u8]>>,
-    /// A filter that is not to be had.
+    /// Why a filter of the variable is not available, if one is not.
     pub(crate) missing: Option<FilterError>,
     /// Elements along each dimension.
     extent: Box<[u64]>,
-    source: Source,
+    source: ElementSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum ElementSource {
     Chunked(ChunkedArray),
     Linear(ContiguousArray),
     Virtual(Virtual),
 }
 
 /// What finds filters that are not built in.
-pub(crate) type Find = Option<Arc<FindFilter>>;
+pub(crate) type FilterFinder = Option<Arc<FindFilter>>;
 
-impl Data {
-    pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> HdfResult<Data> {
+impl VarData {
+    /// Finds out where the elements of a dataset are, and reads none of them.
+    pub(crate) fn open(
+        files: &Files,
+        find: &FilterFinder,
+        details: &Details,
+    ) -> HdfResult<VarData> {
         let (file, object) = (&details.file, &details.object()?);
-        let bad = |what, value| HdfError::BadValue {
-            structure: RAW_DATA,
-            at: object.addr().0,
-            what,
-            value,
-        };
         let mut space = object.dataspace(file)?;
         let datatype = object.datatype(file)?;
-        let form = Form::of(&datatype).ok_or_else(|| bad("type", u64::from(datatype.size)))?;
+        let form = ElementForm::of(&datatype)
+            .ok_or_else(|| bad(object, "type", u64::from(datatype.size)))?;
         let elem = form.file_size;
         if elem == 0 {
-            return Err(bad("bytes of an element", 0));
+            return Err(bad(object, "bytes of an element", 0));
         }
         let user_fill = user_fill(file, object)?.filter(|fill| fill.len() == elem);
         let fill = user_fill.clone().unwrap_or_default();
@@ -71,97 +71,60 @@ impl Data {
         let mut missing = None;
         let source = match object.layout(file)? {
             DataLayout::Compact { data } => {
-                let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
+                let need = bytes.ok_or_else(|| bad(object, "bytes", u64::MAX))?;
                 let data: Arc<[u8]> = data.into();
                 if (data.len() as u64) < need {
-                    return Err(bad("bytes", data.len() as u64));
+                    return Err(bad(object, "bytes", data.len() as u64));
                 }
                 let segment = Segment { len: need, bytes: SegmentBytes::InMemory(data) };
-                Source::Linear(ContiguousArray::new(vec![segment], elem, fill))
+                ElementSource::Linear(ContiguousArray::new(vec![segment], elem, fill))
             }
             DataLayout::Contiguous { addr, len } => {
-                let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
-                let segments = match (object.external_files(file)?, addr) {
-                    (Some(list), _) => external(files, details.at.file, &list.slots, need),
-                    (None, None) => Vec::new(),
-                    (None, Some(_)) if need == 0 => Vec::new(),
-                    (None, Some(addr)) => {
-                        if let Some(len) = len.filter(|&len| len < need) {
-                            return Err(bad("bytes", len));
-                        }
-                        // Of a damaged file what is before its end is read all the same.
-                        let least = if file.is_tolerant() { 1 } else { need };
-                        let at = file.locate(RAW_DATA, addr, least)?;
-                        let storage = Arc::clone(file.storage());
-                        // Small reads are served from pages from now on; metadata, which lie apart
-                        // from each other, would only be read with what is around them.
-                        storage.advise(Advice { file_bytes: file.len(), ..Advice::default() });
-                        let bytes = SegmentBytes::Stored { storage, at, zeros_behind: false };
-                        vec![Segment { len: need, bytes }]
-                    }
-                };
-                Source::Linear(ContiguousArray::new(segments, elem, fill))
+                let need = bytes.ok_or_else(|| bad(object, "bytes", u64::MAX))?;
+                let segments = contiguous_segments(files, details, object, (addr, len), need)?;
+                ElementSource::Linear(ContiguousArray::new(segments, elem, fill))
             }
             DataLayout::Chunked(layout) => {
-                let filters = object.filters(file)?;
-                let specs: Vec<_> = filters.iter().map(as_stored).collect();
+                let specs: Vec<_> = object.filters(file)?.iter().map(as_stored).collect();
                 missing = specs.iter().find_map(|spec| unusable(find, spec));
                 if usize::try_from(layout.elem_size) != Ok(elem) {
-                    return Err(bad("bytes of an element in a chunk", u64::from(layout.elem_size)));
+                    let found = u64::from(layout.elem_size);
+                    return Err(bad(object, "bytes of an element in a chunk", found));
                 }
-                let (dims, max) = (&space.dims, &space.max_dims);
-                let filtered = !specs.is_empty();
-                let index = ChunkIndex::new(Arc::clone(file), &layout, dims, max, filtered)?;
-                let ChunkedLayout { chunk_dims, partial_edge_unfiltered, .. } = layout;
-                let shape = ChunkShape { dims: chunk_dims.clone(), elem_size: elem };
-                let pipeline =
-                    Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
-                let shape = ArrayShape { chunk_dims, elem_size: elem };
-                let storage = Arc::clone(file.storage());
-                let table: Arc<dyn ChunkTable> = Arc::new(Table(index));
-                let pipeline = Arc::new(pipeline);
-                let array = ChunkedArray::new(
-                    storage,
-                    table,
-                    pipeline,
-                    shape,
-                    fill,
-                    partial_edge_unfiltered,
-                );
-                Source::Chunked(array)
+                ElementSource::Chunked(chunked_array(file, find, &space, layout, &specs, fill)?)
             }
             DataLayout::Virtual { heap, index } => {
                 let found = Virtual::open(file, details.at.file, heap, index)?;
                 space.dims = found.extent(files, &space)?;
-                Source::Virtual(found)
+                ElementSource::Virtual(found)
             }
         };
         let extent = space.dims.into();
-        Ok(Data { file: Arc::clone(file), form, user_fill, missing, extent, source })
+        Ok(VarData { file: Arc::clone(file), form, user_fill, missing, extent, source })
     }
 
-    /// That of a variable that is being written, without elements so far. Where they are in chunks
-    /// its writer reads them.
+    /// The data of a variable that is being written, without elements so far. If elements are in chunks, the writer of
+    /// chunks reads them.
     pub(crate) fn made(
         file: &Arc<File>,
-        form: Form,
+        form: ElementForm,
         user_fill: Option<Box<[u8]>>,
         extent: &[u64],
-    ) -> Data {
+    ) -> VarData {
         let fill = user_fill.clone().unwrap_or_default();
-        let source = Source::Linear(ContiguousArray::new(Vec::new(), form.file_size, fill));
+        let source = ElementSource::Linear(ContiguousArray::new(Vec::new(), form.file_size, fill));
         let file = Arc::clone(file);
-        Data { file, form, user_fill, missing: None, extent: extent.into(), source }
+        VarData { file, form, user_fill, missing: None, extent: extent.into(), source }
     }
 
-    /// Its elements are in one run from position `at` of the storage on. What is behind the end of
-    /// the storage was not written yet.
+    /// Sets the run with the elements: `len` bytes from position `at` of the storage. Those behind the end of the storage
+    /// were not written yet, and are zeros.
     pub(crate) fn set_run(&mut self, at: u64, len: u64) {
         let storage = Arc::clone(self.file.storage());
         let bytes = SegmentBytes::Stored { storage, at, zeros_behind: true };
         let fill = self.user_fill.clone().unwrap_or_default();
         let array = ContiguousArray::new(vec![Segment { len, bytes }], self.form.file_size, fill);
-        self.source = Source::Linear(array);
+        self.source = ElementSource::Linear(array);
     }
 
     /// Reads a hyperslab of elements that are in memory.
@@ -186,26 +149,26 @@ impl Data {
         out: &mut [u8],
     ) -> Result<Converted, ChunkError> {
         match &self.source {
-            Source::Chunked(array) => array.read(&self.extent, slab, decode, out),
-            Source::Linear(array) => array.read(&self.extent, slab, decode, out),
-            // Read by its sources, which have forms of their own.
-            Source::Virtual(_) => Ok(Converted::default()),
+            ElementSource::Chunked(array) => array.read(&self.extent, slab, decode, out),
+            ElementSource::Linear(array) => array.read(&self.extent, slab, decode, out),
+            // `Request::read_virtual` reads it: its sources have forms of their own.
+            ElementSource::Virtual(_) => Ok(Converted::default()),
         }
     }
 
     /// Its chunks, if it has any.
     pub(crate) fn chunks(&self) -> Option<&ChunkedArray> {
         match &self.source {
-            Source::Chunked(array) => Some(array),
-            Source::Linear(_) | Source::Virtual(_) => None,
+            ElementSource::Chunked(array) => Some(array),
+            ElementSource::Linear(_) | ElementSource::Virtual(_) => None,
         }
     }
 
-    /// What other datasets its elements are in.
+    /// The virtual dataset, if its elements are in other datasets.
     pub(crate) fn as_virtual(&self) -> Option<&Virtual> {
         match &self.source {
-            Source::Virtual(found) => Some(found),
-            Source::Chunked(_) | Source::Linear(_) => None,
+            ElementSource::Virtual(found) => Some(found),
+            ElementSource::Chunked(_) | ElementSource::Linear(_) => None,
         }
     }
 
@@ -214,16 +177,75 @@ impl Data {
         &self.extent
     }
 
-    /// The least that the cache of chunks may hold.
+    /// Sets how many bytes the cache of chunks may hold at least.
     pub(crate) fn set_cache_floor(&self, bytes: usize) {
-        if let Source::Chunked(array) = &self.source {
+        if let ElementSource::Chunked(array) = &self.source {
             array.set_cache_floor(bytes as u64);
         }
     }
 }
 
-/// Why a filter is not to be had; none for one that is.
-pub(crate) fn unusable(find: &Find, spec: &FilterSpec) -> Option<FilterError> {
+/// The error about elements that are not as the rest of the header says.
+fn bad(object: &Object, what: &'static str, value: u64) -> HdfError {
+    HdfError::BadValue { structure: RAW_DATA, at: object.addr().0, what, value }
+}
+
+/// The pieces of a contiguous dataset of `need` bytes, which the layout message places at `addr` with a
+/// length: one in the file, or those in other files; none where nothing was written.
+fn contiguous_segments(
+    files: &Files,
+    details: &Details,
+    object: &Object,
+    (addr, len): (Option<FileAddr>, Option<u64>),
+    need: u64,
+) -> HdfResult<Vec<Segment>> {
+    let file = &details.file;
+    let addr = match (object.external_files(file)?, addr) {
+        (Some(list), _) => return Ok(external(files, details.at.file, &list.slots, need)),
+        (None, Some(addr)) if need > 0 => addr,
+        (None, _) => return Ok(Vec::new()),
+    };
+    if let Some(len) = len.filter(|&len| len < need) {
+        return Err(bad(object, "bytes", len));
+    }
+    // Of a damaged file what is before its end is read all the same.
+    let least = if file.is_tolerant() { 1 } else { need };
+    let at = file.locate(RAW_DATA, addr, least)?;
+    let storage = Arc::clone(file.storage());
+    // Small reads are served from pages from now on; metadata, which lie apart from each other, would
+    // only be read with what is around them.
+    storage.advise(Advice { file_bytes: file.len(), ..Advice::default() });
+    let bytes = SegmentBytes::Stored { storage, at, zeros_behind: false };
+    Ok(vec![Segment { len: need, bytes }])
+}
+
+/// A chunked dataset: where its chunks are, and the filters that they went through.
+fn chunked_array(
+    file: &Arc<File>,
+    find: &FilterFinder,
+    space: &Dataspace,
+    layout: ChunkedLayout,
+    specs: &[FilterSpec],
+    fill: Box<[u8]>,
+) -> HdfResult<ChunkedArray> {
+    let (dims, max) = (&space.dims, &space.max_dims);
+    let index = ChunkIndex::new(Arc::clone(file), &layout, dims, max, !specs.is_empty())?;
+    let ChunkedLayout { chunk_dims, partial_edge_unfiltered, elem_size, .. } = layout;
+    let elem_size = elem_size as usize;
+    let shape = ChunkShape { dims: chunk_dims.clone(), elem_size };
+    let pipeline = Pipeline::new(specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
+    Ok(ChunkedArray::new(
+        Arc::clone(file.storage()),
+        Arc::new(StoredChunkTable(index)),
+        Arc::new(pipeline),
+        ArrayShape { chunk_dims, elem_size },
+        fill,
+        partial_edge_unfiltered,
+    ))
+}
+
+/// Why a filter is not available; `None` for one that is.
+pub(crate) fn unusable(find: &FilterFinder, spec: &FilterSpec) -> Option<FilterError> {
     if is_builtin(spec.id) {
         return None;
     }
@@ -231,8 +253,7 @@ pub(crate) fn unusable(find: &Find, spec: &FilterSpec) -> Option<FilterError> {
     found.unwrap_or_else(|| Err(FilterError::missing(spec))).err()
 }
 
-/// Pieces of a dataset in other files, which a file names. A file that cannot be had is an error for who
-/// asks for its bytes.
+/// The pieces of a dataset in other files. If such a file cannot be read, reads of its bytes fail, and no others.
 fn external(
     files: &Files,
     from: u16,
@@ -258,11 +279,11 @@ fn external(
     segments
 }
 
-/// Chunks as the pipeline wants them.
+/// The index of chunks of the file, as the readers of chunks use it.
 #[derive(Debug)]
-struct Table(ChunkIndex);
+struct StoredChunkTable(ChunkIndex);
 
-impl ChunkTable for Table {
+impl ChunkTable for StoredChunkTable {
     fn locate(
         &self,
         first: &[u64],
@@ -276,9 +297,9 @@ impl ChunkTable for Table {
     }
 }
 
-/// Filters of metadata: the pipeline over one "chunk" of bytes.
+/// Undoes filters of metadata, such as those of a fractal heap.
 struct MetadataFilters {
-    find: Find,
+    find: FilterFinder,
 }
 
 impl std::fmt::Debug for MetadataFilters {
@@ -295,7 +316,7 @@ impl Unfilter for MetadataFilters {
         stored: Vec<u8>,
         most: usize,
     ) -> Option<Vec<u8>> {
-        // The length is not known before, so the filters are undone one by one.
+        // The length without filters is not known, so they are undone one by one.
         let mut bytes = stored;
         for (i, filter) in filters.iter().enumerate().rev() {
             let skipped = u32::try_from(i).is_ok_and(|i| mask.checked_shr(i).unwrap_or(0) & 1 == 1);
@@ -314,7 +335,7 @@ impl Unfilter for MetadataFilters {
 }
 
 fn make(
-    find: &Find,
+    find: &FilterFinder,
     spec: &FilterSpec,
     shape: &ChunkShape,
 ) -> Result<Arc<dyn Filter>, FilterError> {
@@ -328,6 +349,6 @@ fn make(
 }
 
 /// What undoes the filters of metadata.
-pub(crate) fn unfilter(find: Find) -> Arc<dyn Unfilter> {
+pub(crate) fn unfilter(find: FilterFinder) -> Arc<dyn Unfilter> {
     Arc::new(MetadataFilters { find })
 }

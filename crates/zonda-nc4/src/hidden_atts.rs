@@ -1,4 +1,4 @@
-//! Attributes that netCDF keeps for itself: what they say of a dataset, and which are not shown.
+//! Attributes that netCDF keeps for itself: their names, what they say of a dataset, and which are not shown.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use zonda_hdf5::{Attribute, Attributes, File, FileAddr};
 use zonda_model::DimId;
 
 use crate::bits;
+use crate::element_form::{ElementForm, ElementShape};
 use crate::fault::HdfResult;
-use crate::form::{Form, Shape};
 use crate::values::until_nul;
 
-/// Present in the root group of a file that keeps to the classic model.
+/// Attribute of the root group of a file that keeps to the classic model.
 pub(crate) const STRICT: &[u8] = b"_nc3_strict";
-/// Which libraries wrote the file; found by name only.
+/// Attribute of the root group with the libraries that wrote the file. Programs find it by name only.
 pub(crate) const PROPERTIES: &[u8] = b"_NCProperties";
-/// Whether netCDF wrote the file; in no file, found by name.
+/// Attribute of a group that says whether netCDF wrote the file. It is made when a program asks for it by name.
 pub(crate) const IS_NETCDF4: &[u8] = b"_IsNetcdf4";
-/// Version of the superblock; in no file, found by name.
+/// Attribute of a group with the version of the superblock. It is made when a program asks for it by name.
 pub(crate) const SUPERBLOCK: &[u8] = b"_SuperblockVersion";
 
 pub(crate) const CLASS: &[u8] = b"CLASS";
@@ -53,8 +53,8 @@ pub(crate) fn is_reserved(name: &[u8]) -> bool {
     RESERVED.binary_search(&name).is_ok()
 }
 
-/// Names that nobody can give to an attribute, in ascending order: those that netCDF has had for
-/// itself since 4.9.0. (The reference lets groups other than the root have them.)
+/// Names that no program can give to an attribute, in ascending order: netCDF has reserved them since 4.9.0. (The
+/// reference accepts them in groups other than the root.)
 const KEPT: [&[u8]; 14] = [
     CLASS,
     DIMENSION_LIST,
@@ -72,7 +72,7 @@ const KEPT: [&[u8]; 14] = [
     STRICT,
 ];
 
-/// Whether nobody can give the name to an attribute.
+/// Whether no program can give the name to an attribute.
 pub(crate) fn is_kept(name: &[u8]) -> bool {
     KEPT.binary_search(&name).is_ok()
 }
@@ -84,7 +84,7 @@ pub(crate) const ONLY_DIMENSION: &[u8] = b"This is a netCDF dimension but not a 
 
 /// What the hidden attributes of a dataset say.
 #[derive(Debug, Default)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenAtts {
     /// It is a dimension scale.
     pub(crate) is_scale: bool,
     /// It stands for a dimension and is no variable.
@@ -95,10 +95,10 @@ pub(crate) struct Hidden {
     pub(crate) coordinates: Option<Vec<DimId>>,
 }
 
-impl Hidden {
-    /// Reads them. Those that are not as netCDF writes them say nothing.
-    pub(crate) fn of(file: &File, attributes: &Attributes) -> HdfResult<Hidden> {
-        let mut hidden = Hidden::default();
+impl HiddenAtts {
+    /// Reads the hidden attributes of a dataset. Those that are not as netCDF writes them are ignored.
+    pub(crate) fn of(file: &File, attributes: &Attributes) -> HdfResult<HiddenAtts> {
+        let mut hidden = HiddenAtts::default();
         for index in 0..attributes.len() {
             let name = attributes.name(index);
             if !matches!(name, CLASS | NAME | DIM_ID | COORDINATES) {
@@ -128,7 +128,7 @@ impl Hidden {
     }
 }
 
-/// Only text of this length and padding marks a scale, for libhdf5, too.
+/// Whether `CLASS` marks a scale: as in libhdf5, only a text of this length and padding does.
 fn is_scale(attribute: &Attribute) -> bool {
     let class = &attribute.datatype.class;
     matches!(class, Class::String { padding: Padding::NullTerminated, .. })
@@ -137,13 +137,13 @@ fn is_scale(attribute: &Attribute) -> bool {
 
 /// Values of an attribute of integers.
 pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
-    let form = Form::of(&attribute.datatype)?;
+    let form = ElementForm::of(&attribute.datatype)?;
     let signed = match &form.shape {
-        Shape::Number(ext, _) => !matches!(ext.nc_type(), 7..=9 | 11),
-        Shape::Integer(bits) => bits.signed,
+        ElementShape::Number(ext, _) => !matches!(ext.nc_type(), 7..=9 | 11),
+        ElementShape::Integer(bits) => bits.signed,
         _ => return None,
     };
-    let native = crate::form::native_integer(form.size, signed);
+    let native = crate::element_form::native_integer(form.size, signed);
     if form.order().is_none() || form.atomic() != Some(native.nc_type()) || form.file_size == 0 {
         return None;
     }
@@ -194,11 +194,11 @@ pub(crate) fn scales(
         }
         out.push(last);
     }
-    // An axis without scales says "no dimensions" only where it is the first.
+    // As in the reference, only the first axis decides whether the variable has scales.
     Ok(out.first().copied().flatten().is_some().then_some(out))
 }
 
-/// The objects that scales and variables refer to as each other's.
+/// The objects that an object refers to by `DIMENSION_LIST` and `REFERENCE_LIST`.
 pub(crate) fn referred(file: &Arc<File>, object: FileAddr) -> HdfResult<Vec<FileAddr>> {
     let attributes = file.object(object)?.attributes(file)?;
     let mut out: Vec<_> = scales(file, &attributes)?.into_iter().flatten().flatten().collect();
@@ -212,7 +212,7 @@ pub(crate) fn referred(file: &Arc<File>, object: FileAddr) -> HdfResult<Vec<File
     Ok(out)
 }
 
-/// A text up to its first NUL. A writer other than netCDF may have made it of variable length; the
+/// The text of an attribute up to its first NUL. Programs other than netCDF may write it with variable length; the
 /// reference then shows the bytes of an address.
 pub(crate) fn text(file: &File, attribute: &Attribute) -> HdfResult<Vec<u8>> {
     if !matches!(attribute.datatype.class, Class::VarLenString { .. }) {

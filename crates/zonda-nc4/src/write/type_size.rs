@@ -1,8 +1,8 @@
-//! How much of the file a type takes, known before it is there.
+//! How many bytes the message of a type takes in the file, found out when the type is defined.
 //!
-//! HDF5 writes a type with all that it is made of into one message of an object header, which has at
-//! most 64 KiB. What does not fit could never be committed, and would take everything else that was
-//! defined with it: it is refused when it is defined.
+//! HDF5 writes a type, with all types that it is made of, into one message of an object header, which has at most
+//! 64 KiB. A type that does not fit could never be committed, nor could anything that was defined with it. So it is
+//! refused when it is defined.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,19 @@ use zonda_hdf5::{HdfError, Sizes, Writer};
 use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError};
 
 use super::datatypes::DEEPEST;
+use crate::element_form::NC_STRING;
 use crate::fault::{Coded, Fault, Outcome, refuse_if};
 use crate::files::{Files, ObjectAt};
-use crate::form::NC_STRING;
 use crate::model::{GroupId, Model, UserClass};
 
 /// Most bytes of a message: its length has 16 bits, and libhdf5 wants them for its head, too.
 pub(crate) const MOST_MESSAGE_BYTES: usize = 65_520;
 
-/// What a type takes in a message.
+/// How large a type is in a message, and its elements in memory and in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Measure {
+struct TypeSize {
     bytes: usize,
-    /// Types in types, itself counted. An array is a level, too.
+    /// Levels of types in types, with itself. An array is a level, too.
     levels: usize,
     /// Bytes of an element, in memory and in the file, where strings are longer.
     memory: u64,
@@ -55,7 +55,7 @@ pub(crate) fn check_items(model: &Model, nc_type: i32, group: GroupId) -> Outcom
     refuse_if(!comes_before(model, home, group), NcError::HdfErr)?;
     let items = measure(model, nc_type, &mut HashMap::new())?;
     let (bytes, levels) = (items.bytes.saturating_add(HEAD), items.levels.saturating_add(1));
-    check(Measure { bytes, levels, ..items })
+    check(TypeSize { bytes, levels, ..items })
 }
 
 /// Refuses a fill value that no message has room for.
@@ -64,7 +64,7 @@ pub(crate) fn check_items(model: &Model, nc_type: i32, group: GroupId) -> Outcom
 /// As [`check_types`].
 pub(crate) fn check_fill(bytes: usize) -> Outcome<()> {
     if bytes > MOST_MESSAGE_BYTES {
-        return Err(too_large("bytes of a fill value", bytes));
+        return Err(too_large("bytes of a fill value (at most 65520)", bytes));
     }
     Ok(())
 }
@@ -79,13 +79,16 @@ pub(crate) fn check_attribute(model: &Model, nc_type: i32, n_values: usize) -> O
     let value = usize::try_from(ty.stored).unwrap_or(usize::MAX).saturating_mul(n_values);
     let bytes = value.saturating_add(ty.bytes).saturating_add(ATTRIBUTE_HEAD);
     if bytes > MOST_MESSAGE_BYTES {
-        return Err(too_large("bytes of an attribute in a header of version 1", bytes));
+        return Err(too_large(
+            "bytes of an attribute in a header of version 1 (at most 65520)",
+            bytes,
+        ));
     }
     Ok(())
 }
 
-/// Refuses a variable of a dimension whose scale has no room to name it among its users: a scale with a header of
-/// version 1 has them in one message. Only files of the first forms have such headers, so no other is looked through.
+/// Refuses a variable of a dimension whose scale has no room for a further user: a scale with a header of version 1
+/// has all its users in one message. Only files with an old superblock have such headers; others are not searched.
 ///
 /// # Errors
 /// As [`check_types`].
@@ -102,7 +105,10 @@ pub(crate) fn check_users(files: &Files, model: &Model, dims: &[DimId]) -> Outco
         if let Some(at) = at.filter(|at| n_users > MOST_USERS && at.file == 0)
             && file.object(at.addr)?.header().version == 1
         {
-            return Err(too_large("users of a dimension in a header of version 1", n_users));
+            return Err(too_large(
+                "axes that have a dimension whose header has version 1 (at most 4079)",
+                n_users,
+            ));
         }
     }
     Ok(())
@@ -121,16 +127,16 @@ fn comes_before(model: &Model, first: GroupId, second: GroupId) -> bool {
     false
 }
 
-fn check(measure: Measure) -> Outcome<()> {
+fn check(measure: TypeSize) -> Outcome<()> {
     if measure.levels > DEEPEST {
-        return Err(too_large("types in types", measure.levels));
+        return Err(too_large("levels of types in types (at most 255)", measure.levels));
     }
     if measure.bytes > MOST_MESSAGE_BYTES {
-        return Err(too_large("bytes of a datatype message", measure.bytes));
+        return Err(too_large("bytes of a datatype message (at most 65520)", measure.bytes));
     }
     if u32::try_from(measure.stored).is_err() {
         let bytes = usize::try_from(measure.stored).unwrap_or(usize::MAX);
-        return Err(too_large("bytes of an element in the file", bytes));
+        return Err(too_large("bytes of an element in the file (at most 4294967295)", bytes));
     }
     Ok(())
 }
@@ -149,8 +155,8 @@ const MOST_USERS: usize = (MOST_MESSAGE_BYTES - 256) / 16;
 /// Bytes of the type of an integer.
 const INTEGER: usize = 12;
 
-/// It ends because types are made of earlier ones, each of which is looked at once.
-fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Coded<Measure> {
+/// Computes the size of a type. It ends because types are made of earlier ones, each of which is computed once.
+fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, TypeSize>) -> Coded<TypeSize> {
     if let Some(ext) = ExtType::from_nc_type(nc_type) {
         let bytes = match ext {
             ExtType::Char => HEAD,
@@ -158,20 +164,20 @@ fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Co
             _ => INTEGER,
         };
         let size = ext.size() as u64;
-        return Ok(Measure { bytes, levels: 1, memory: size, stored: size });
+        return Ok(TypeSize { bytes, levels: 1, memory: size, stored: size });
     }
     if nc_type == NC_STRING {
         let bytes = HEAD.saturating_add(INTEGER);
-        return Ok(Measure { bytes, levels: 2, memory: 8, stored: 16 });
+        return Ok(TypeSize { bytes, levels: 2, memory: 8, stored: 16 });
     }
     if let Some(measure) = known.get(&nc_type) {
         return Ok(*measure);
     }
     let ty = model.user_type(nc_type).ok_or(NcError::BadType)?;
     let size = ty.size as u64;
-    let plain = Measure { bytes: HEAD, levels: 1, memory: size, stored: size };
+    let plain = TypeSize { bytes: HEAD, levels: 1, memory: size, stored: size };
     let measured = match (&ty.class, ty.stored()) {
-        (_, Some(stored)) => Measure { memory: size, ..of_datatype(stored)? },
+        (_, Some(stored)) => TypeSize { memory: size, ..of_datatype(stored)? },
         (UserClass::Compound(fields), _) => {
             let mut all = plain;
             for field in fields {
@@ -196,12 +202,12 @@ fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Co
                 name.len().saturating_add(1).saturating_add(value.len())
             };
             let bytes = members.iter().map(member).fold(HEAD, usize::saturating_add);
-            Measure { bytes: bytes.saturating_add(INTEGER), levels: 2, ..plain }
+            TypeSize { bytes: bytes.saturating_add(INTEGER), levels: 2, ..plain }
         }
         (UserClass::Vlen { base }, _) => {
             let base = measure(model, *base, known)?;
             let (bytes, levels) = (base.bytes.saturating_add(HEAD), base.levels.saturating_add(1));
-            Measure { bytes, levels, ..plain }
+            TypeSize { bytes, levels, ..plain }
         }
         _ => plain,
     };
@@ -209,13 +215,13 @@ fn measure(model: &Model, nc_type: i32, known: &mut HashMap<i32, Measure>) -> Co
     Ok(measured)
 }
 
-/// The same of a type that is settled.
-fn of_datatype(datatype: &Datatype) -> Coded<Measure> {
+/// Computes the size of a type that is settled.
+fn of_datatype(datatype: &Datatype) -> Coded<TypeSize> {
     let mut writer = Writer::new("datatype message", Sizes { offset: 8, length: 8 });
     datatype.encode(&mut writer).map_err(|_| NcError::HdfErr)?;
     let size = u64::from(datatype.size);
     let bytes = writer.finish().len();
-    Ok(Measure { bytes, levels: levels(datatype), memory: size, stored: size })
+    Ok(TypeSize { bytes, levels: levels(datatype), memory: size, stored: size })
 }
 
 fn levels(datatype: &Datatype) -> usize {

@@ -1,8 +1,8 @@
-//! Where other files are looked for that a file names: as libhdf5 does, within what is allowed
+//! Finding the files that a file names: at the places where libhdf5 looks, as far as these are allowed
 //! ([`zonda_storage::neighbour::data`]).
 //!
-//! The first name under which there is something decides. If that is refused, or cannot be read, the
-//! answer is an error: what comes later in the list would be other data than libhdf5 reads.
+//! The first place with a file decides. If that file is refused, or cannot be read, the lookup is an error: a file at a
+//! later place would have other data than libhdf5 reads.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,9 +13,9 @@ use zonda_hdf5::HdfError;
 use zonda_storage::StorageError;
 use zonda_storage::neighbour::data::{Allowed, DataFile, environment};
 
-/// What a file is named for. libhdf5 has a variable with prefixes for each.
+/// What a file is named for. libhdf5 has an environment variable with prefixes for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
+pub(crate) enum FileRole {
     /// The file of an external link.
     Link,
     /// A source of a virtual dataset.
@@ -24,21 +24,21 @@ pub(crate) enum Role {
     Bytes,
 }
 
-impl Role {
-    /// As messages name it.
+impl FileRole {
+    /// The words of messages for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Role::Link => "external link to",
-            Role::Virtual => "virtual dataset with the source",
-            Role::Bytes => "external data in",
+            FileRole::Link => "external link to",
+            FileRole::Virtual => "virtual dataset with the source",
+            FileRole::Bytes => "external data in",
         }
     }
 
     fn variable(self) -> &'static str {
         match self {
-            Role::Link => "HDF5_EXT_PREFIX",
-            Role::Virtual => "HDF5_VDS_PREFIX",
-            Role::Bytes => "HDF5_EXTFILE_PREFIX",
+            FileRole::Link => "HDF5_EXT_PREFIX",
+            FileRole::Virtual => "HDF5_VDS_PREFIX",
+            FileRole::Bytes => "HDF5_EXTFILE_PREFIX",
         }
     }
 
@@ -49,48 +49,48 @@ impl Role {
     }
 }
 
-/// The path of a file that names others: as it was opened, and without links.
+/// The path of a file that names others: as it was opened, and with links resolved.
 #[derive(Clone, Debug)]
-pub(crate) struct Home {
+pub(crate) struct FilePath {
     pub(crate) named: PathBuf,
     pub(crate) resolved: PathBuf,
 }
 
-/// What an open file knows of the files around it.
+/// Finds the files that an open file names.
 #[derive(Debug)]
-pub(crate) struct Around {
-    /// The file's own path, absolute; none for one in memory.
+pub(crate) struct FileLookup {
+    /// The absolute path of the open file; `None` for one in memory.
     path: Option<PathBuf>,
-    /// Asked for when the first other file is.
-    found: OnceLock<(Allowed, Option<Home>)>,
+    /// What may be opened, and the path of the file; found out when the first other file is looked for.
+    found: OnceLock<(Allowed, Option<FilePath>)>,
 }
 
-impl Around {
-    pub(crate) fn new(path: Option<PathBuf>) -> Around {
-        Around { path, found: OnceLock::new() }
+impl FileLookup {
+    pub(crate) fn new(path: Option<PathBuf>) -> FileLookup {
+        FileLookup { path, found: OnceLock::new() }
     }
 
-    fn found(&self) -> &(Allowed, Option<Home>) {
+    fn found(&self) -> &(Allowed, Option<FilePath>) {
         self.found.get_or_init(|| match &self.path {
             None => (Allowed::of_memory(), None),
             Some(path) => {
                 let resolved = path.canonicalize().unwrap_or_else(|_| path.clone());
-                (Allowed::of(path), Some(Home { named: path.clone(), resolved }))
+                (Allowed::of(path), Some(FilePath { named: path.clone(), resolved }))
             }
         })
     }
 
-    /// The path of the file itself; none for one in memory.
-    pub(crate) fn home(&self) -> Option<&Home> {
+    /// The path of the open file; `None` for one in memory.
+    pub(crate) fn home(&self) -> Option<&FilePath> {
         self.found().1.as_ref()
     }
 
-    /// Opens the file of this name, as it is found from a file at `home`: the path that was opened, and
-    /// the file. `None` where there is none.
+    /// Opens the file with this name in a file at `home`. Gives the path where it was found, and the file; `None` where
+    /// there is none.
     pub(crate) fn open(
         &self,
-        role: Role,
-        home: Option<&Home>,
+        role: FileRole,
+        home: Option<&FilePath>,
         name: &[u8],
     ) -> Result<Option<(PathBuf, DataFile)>, StorageError> {
         let allowed = &self.found().0;
@@ -100,8 +100,8 @@ impl Around {
             match allowed.open(&place) {
                 Ok(Some(file)) => return Ok(Some((place, file))),
                 Ok(None) => {}
-                // A folder that may not be looked into, such as the home of whoever made the file, need
-                // not have what is looked for.
+                // A folder without permission, such as the home of the file's author, need not have the file: later
+                // places are tried.
                 Err(error @ StorageError::Open { errno: EACCES, .. }) => {
                     closed.get_or_insert(error);
                 }
@@ -114,14 +114,19 @@ impl Around {
 
 /// `EACCES` of Linux on every architecture.
 const EACCES: i32 = 13;
-/// Stands for the folder of the file that names another.
+/// In a prefix, stands for the folder of the file that names another.
 const ORIGIN: &[u8] = b"${ORIGIN}";
 
 /// The paths under which libhdf5 looks for a file, in its order.
 ///
 /// Names of external data count from the working directory in libhdf5, unless a prefix is given. Here
 /// the folder of the file comes first, by either path.
-fn places(role: Role, home: Option<&Home>, name: &OsStr, prefix: Option<&OsStr>) -> Vec<PathBuf> {
+fn places(
+    role: FileRole,
+    home: Option<&FilePath>,
+    name: &OsStr,
+    prefix: Option<&OsStr>,
+) -> Vec<PathBuf> {
     let name = Path::new(name);
     if name.as_os_str().is_empty() {
         return Vec::new();
@@ -140,7 +145,7 @@ fn places(role: Role, home: Option<&Home>, name: &OsStr, prefix: Option<&OsStr>)
         }
     });
     let here = std::env::current_dir().ok();
-    if role == Role::Bytes {
+    if role == FileRole::Bytes {
         return match (name.is_absolute(), whole) {
             (true, _) => vec![name.to_path_buf()],
             (false, Some(prefix)) => vec![prefix.join(name)],
@@ -161,7 +166,7 @@ fn places(role: Role, home: Option<&Home>, name: &OsStr, prefix: Option<&OsStr>)
     }
     let listed = prefix.iter().flat_map(|list| std::env::split_paths(list));
     let listed = listed.filter(|prefix| !prefix.as_os_str().is_empty());
-    let whole = whole.filter(|_| role == Role::Virtual);
+    let whole = whole.filter(|_| role == FileRole::Virtual);
     let folders = listed.chain(whole).chain(named).chain(here).chain(resolved);
     places.extend(folders.map(|folder| folder.join(rest)));
     places.dedup();
@@ -174,7 +179,7 @@ mod tests {
 
     #[test]
     fn places_are_those_of_libhdf5() {
-        let home = Home { named: "/named/a.nc".into(), resolved: "/real/b.nc".into() };
+        let home = FilePath { named: "/named/a.nc".into(), resolved: "/real/b.nc".into() };
         let cwd = std::env::current_dir().unwrap().display().to_string();
         let shown = |role, name: &str, prefix: Option<&str>| -> Vec<String> {
             places(role, Some(&home), OsStr::new(name), prefix.map(OsStr::new))
@@ -184,7 +189,7 @@ mod tests {
         };
         let plain = ["/named/s/x.h5", "CWD/s/x.h5", "/real/s/x.h5"];
         let moved = ["/else/x.h5", "/named/x.h5", "CWD/x.h5", "/real/x.h5"];
-        for role in [Role::Link, Role::Virtual] {
+        for role in [FileRole::Link, FileRole::Virtual] {
             assert_eq!(shown(role, "s/x.h5", None), plain);
             assert_eq!(shown(role, "/else/x.h5", None), moved);
             let with = shown(role, "x.h5", Some("/p::/q"));
@@ -194,13 +199,13 @@ mod tests {
         }
         // The folder of the file stands in the whole of the variable only, and not for links.
         let origin = Some("${ORIGIN}/sub");
-        assert!(shown(Role::Virtual, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
-        assert!(!shown(Role::Link, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
+        assert!(shown(FileRole::Virtual, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
+        assert!(!shown(FileRole::Link, "x.h5", origin).contains(&"/named/sub/x.h5".into()));
         let bytes = ["/named/x.bin", "/real/x.bin", "CWD/x.bin"];
-        assert_eq!(shown(Role::Bytes, "x.bin", None), bytes);
-        assert_eq!(shown(Role::Bytes, "x.bin", Some(".")), bytes);
-        assert_eq!(shown(Role::Bytes, "x.bin", origin), ["/named/sub/x.bin"]);
-        assert_eq!(shown(Role::Bytes, "x.bin", Some("/p")), ["/p/x.bin"]);
-        assert_eq!(shown(Role::Bytes, "/e/x.bin", Some("/p")), ["/e/x.bin"]);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", None), bytes);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", Some(".")), bytes);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", origin), ["/named/sub/x.bin"]);
+        assert_eq!(shown(FileRole::Bytes, "x.bin", Some("/p")), ["/p/x.bin"]);
+        assert_eq!(shown(FileRole::Bytes, "/e/x.bin", Some("/p")), ["/e/x.bin"]);
     }
 }

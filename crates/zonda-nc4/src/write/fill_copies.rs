@@ -1,7 +1,7 @@
-//! Elements that nobody put, of types that point into the global heap.
+//! Copies of fill values that point into the global heap: for elements that nobody put.
 //!
-//! HDF5 removes what an element points to when it writes over the element. So no two elements may
-//! point to one object, nor may any point to that of the fill value: each gets a copy of its own.
+//! libhdf5 removes what an element points to when it writes over the element. So no two elements may point to one
+//! object of the heap, and none to that of the fill value: each element gets a copy of its own.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,35 +11,35 @@ use zonda_hdf5::{File, HdfError, HeapWriter, Space};
 
 use super::element;
 use super::{OwnedValues, owned_values};
+use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
-use crate::form::Form;
 use crate::values::ValueFault;
 
 /// A fill value that points to something.
 #[derive(Debug)]
 pub(super) struct FillCopies {
-    form: Form,
+    form: ElementForm,
     /// One element in file form.
     element: Box<[u8]>,
-    /// The same in memory form, once it was read.
+    /// The element in memory form, once it was read.
     held: OnceLock<OwnedValues>,
 }
 
-/// Those of arrays in chunks.
-pub(super) type CopiesOf = HashMap<ArrayId, Arc<FillCopies>>;
+/// The fill values of arrays of chunks.
+pub(super) type FillCopiesByArray = HashMap<ArrayId, Arc<FillCopies>>;
 
 impl FillCopies {
     /// `None` for a fill value that points to nothing.
-    pub(super) fn of(form: &Form, fill: Option<&[u8]>) -> Option<FillCopies> {
+    pub(super) fn of(form: &ElementForm, fill: Option<&[u8]>) -> Option<FillCopies> {
         let fill = fill.filter(|fill| form.has_pointers() && fill.iter().any(|&byte| byte != 0))?;
         Some(FillCopies { form: form.clone(), element: fill.into(), held: OnceLock::new() })
     }
 
-    /// Gives each of these elements that is the fill value itself what it points to.
+    /// Gives each of these elements that equals the fill value a copy of what that points to.
     ///
     /// # Errors
     /// Those of reading what the fill value points to, and of space.
-    pub(super) fn own(
+    pub(super) fn copy_fills(
         &self,
         elements: &mut [u8],
         heap: &mut HeapWriter,

@@ -1,4 +1,4 @@
-//! What the storage of a new variable is made of: its draft, in the terms of the file.
+//! The storage of a new variable, as the file describes it: what follows from the draft.
 
 use zonda_hdf5::message::{DataLayout, FilterDescription};
 use zonda_hdf5::{HeapWriter, Space};
@@ -7,29 +7,29 @@ use zonda_model::{ExtType, NcError, default_fill, memory};
 use super::datatypes::Typed;
 use super::store::bytes_of;
 use super::{Fill, Layout, ObjectKey, Quantize, VarDraft, VlenSource, Writing, element, header};
+use crate::element_form::{ElementForm, NC_STRING};
 use crate::fault::{Fault, Outcome};
-use crate::form::{Form, NC_STRING};
 use crate::model::{Model, UserClass, Var};
 
-/// A variable without data.
-pub(super) struct Recipe {
-    pub(super) form: Form,
+/// The storage of a variable without data.
+pub(super) struct NewStorage {
+    pub(super) form: ElementForm,
     pub(super) layout: DataLayout,
     pub(super) filters: Vec<FilterDescription>,
-    /// One element that was never written, in file form; `None` where it may be anything.
+    /// The value of an element that nobody wrote, in file form; `None` where it may be anything.
     pub(super) fill: Option<Box<[u8]>>,
     pub(super) quantize: Option<Quantize>,
 }
 
-impl Recipe {
-    /// That of a draft. Fill values that point to something need the heap; without it, they are
+impl NewStorage {
+    /// The storage that a draft asks for. Fill values that point to something need the heap; without it they are
     /// zeros.
     pub(super) fn of(
         model: &Model,
         var: &Var,
         draft: &VarDraft,
         mut heap: Option<(&mut Writing, ObjectKey)>,
-    ) -> Outcome<Recipe> {
+    ) -> Outcome<NewStorage> {
         let form = Typed::of(model, var.nc_type, draft.endianness)?.form;
         let fill = match (draft.fill(), &mut heap) {
             (Fill::None, _) => None,
@@ -53,23 +53,23 @@ impl Recipe {
             Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
         };
         let (filters, quantize) = (draft.stored_filters.clone(), draft.quantize);
-        Ok(Recipe { form, layout, filters, fill, quantize })
+        Ok(NewStorage { form, layout, filters, fill, quantize })
     }
 }
 
 impl Writing {
-    /// What is on its way to the global heap, and the space of the file.
+    /// The writer of the global heap, and the space of the file.
     pub(super) fn heap_and_space(&mut self) -> (&mut HeapWriter, &mut Space) {
         (self.heap.get_mut(), &mut self.space)
     }
 
-    /// A fill value that points to something, in file form. It is put into the heap when it was set.
+    /// A fill value that points to something, in file form. It is put into the heap once for each value that is set.
     fn heap_fill(
         &mut self,
         model: &Model,
         var: &Var,
         draft: &VarDraft,
-        form: &Form,
+        form: &ElementForm,
         key: ObjectKey,
     ) -> Outcome<Box<[u8]>> {
         if let Some((set, known)) = self.stores.fills.get(&key)
@@ -89,7 +89,7 @@ impl Writing {
         model: &Model,
         var: &Var,
         draft: &VarDraft,
-        form: &Form,
+        form: &ElementForm,
         element: &mut [u8],
     ) -> Outcome<()> {
         let (heap, space) = self.heap_and_space();
@@ -98,7 +98,7 @@ impl Writing {
                 let mut fetch = held;
                 element::encode(form, heap, space, &mut fetch, held.bytes(), element)
             }
-            // An empty string is there.
+            // The default fill value of strings is an empty string, which is an object of the heap.
             _ if var.nc_type == NC_STRING => {
                 let address = 1u64.to_ne_bytes();
                 element::encode(form, heap, space, &mut Empty, &address, element)
@@ -112,7 +112,7 @@ impl Writing {
     }
 }
 
-/// All strings are empty.
+/// A source whose strings are all empty.
 struct Empty;
 
 impl VlenSource for Empty {
@@ -125,7 +125,7 @@ impl VlenSource for Empty {
     }
 }
 
-/// Elements in the header that nobody wrote to.
+/// The elements of a compact variable that nobody wrote.
 fn compact(bytes: u64, fill: Option<&[u8]>) -> Outcome<Box<[u8]>> {
     let len = usize::try_from(bytes).map_err(|_| Fault::Refused(NcError::NoMem))?;
     let mut data = memory::filled(len, 0)?;
@@ -136,7 +136,12 @@ fn compact(bytes: u64, fill: Option<&[u8]>) -> Outcome<Box<[u8]>> {
 }
 
 /// A fill value that points to nothing, in file form; zeros for one that does.
-fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Outcome<Box<[u8]>> {
+fn plain_fill(
+    model: &Model,
+    var: &Var,
+    draft: &VarDraft,
+    form: &ElementForm,
+) -> Outcome<Box<[u8]>> {
     let mut value = memory::filled(form.file_size, 0)?;
     if form.has_pointers() {
         return Ok(value.into());
