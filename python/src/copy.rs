@@ -31,6 +31,15 @@ fn rule((vars, filters): Filters) -> PyResult<FilterRule> {
     Ok(FilterRule { vars: patterns(vars), filters: filters.collect::<PyResult<_>>()? })
 }
 
+/// Calls `progress` with how far the copy is. Ctrl-C ends a copy that has no `progress`, too.
+fn report(progress: Option<&Py<PyAny>>, now: &Progress<'_>) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        let Some(progress) = progress else { return Ok(()) };
+        progress.call1(py, (now.var, now.done_bytes, now.total_bytes)).map(drop)
+    })
+}
+
 #[pymethods]
 impl File {
     /// Copies it to `target`; `progress` is called with bytes done and bytes in all, and ends the copy by raising.
@@ -77,21 +86,8 @@ impl File {
         let mut raised = None;
         let copied = self.call(py, |dataset| {
             copy_dataset(dataset, &target.0, &options, &mut |now: &Progress<'_>| {
-                // Also where nobody looks on: Ctrl-C ends a copy.
-                let told = Python::attach(|py| {
-                    py.check_signals()?;
-                    let told = progress.as_ref().map(|tell| {
-                        tell.call1(py, (now.var, now.done_bytes, now.total_bytes)).map(drop)
-                    });
-                    told.unwrap_or(Ok(()))
-                });
-                match told {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        raised = Some(error);
-                        ControlFlow::Break(())
-                    }
-                }
+                raised = report(progress.as_ref(), now).err();
+                if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
         });
         if let Some(error) = raised {

@@ -132,22 +132,11 @@ impl File {
 
     /// What a type is.
     fn type_info<'py>(&self, py: Python<'py>, typeid: i32) -> PyResult<Bound<'py, PyDict>> {
+        if typeid < FIRST_USER_TYPE {
+            return atomic_info(py, typeid);
+        }
         let info = PyDict::new(py);
         info.set_item("id", typeid)?;
-        if typeid < FIRST_USER_TYPE {
-            let Some(form) = atomic(typeid) else {
-                return Err(crate::errors::of_code(py, NcError::BadType, ""));
-            };
-            info.set_item("name", ATOMIC[(typeid - 1) as usize])?;
-            info.set_item("group", 0)?;
-            info.set_item("class", "atomic")?;
-            info.set_item("size", form.size())?;
-            info.set_item("base", py.None())?;
-            info.set_item("fields", PyList::empty(py))?;
-            info.set_item("members", PyList::empty(py))?;
-            info.set_item("dtype", form.dtype(py)?)?;
-            return Ok(info);
-        }
         let (ty, form) = self.call(py, |dataset| {
             dataset.meta(|meta| Ok((meta.user_type(typeid)?.clone(), Form::of(meta, typeid).ok())))
         })?;
@@ -275,6 +264,24 @@ impl File {
         }
         Ok(list)
     }
+}
+
+/// What an atomic type is.
+fn atomic_info(py: Python<'_>, typeid: i32) -> PyResult<Bound<'_, PyDict>> {
+    let Some(form) = atomic(typeid) else {
+        return Err(crate::errors::of_code(py, NcError::BadType, ""));
+    };
+    let info = PyDict::new(py);
+    info.set_item("id", typeid)?;
+    info.set_item("name", ATOMIC[(typeid - 1) as usize])?;
+    info.set_item("group", 0)?;
+    info.set_item("class", "atomic")?;
+    info.set_item("size", form.size())?;
+    info.set_item("base", py.None())?;
+    info.set_item("fields", PyList::empty(py))?;
+    info.set_item("members", PyList::empty(py))?;
+    info.set_item("dtype", form.dtype(py)?)?;
+    Ok(info)
 }
 
 /// Names of the types 1 to 12, as CDL has them.

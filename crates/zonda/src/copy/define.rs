@@ -15,7 +15,7 @@ use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
 use super::salvage::{Lost, is_ours};
 use super::storage::StoragePlan;
-use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
+use super::tree::{AttDef, ClassDef, DefinitionTree, DimDef, TypeDef, VarDef, joined, shown};
 use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -55,12 +55,12 @@ pub(super) struct DecidedBy<'a> {
 pub(super) fn all<'t>(
     source: &Dataset,
     target: &Dataset,
-    tree: &'t Tree,
+    tree: &'t DefinitionTree,
     by: DecidedBy<'_>,
     copied: &mut Copied,
 ) -> Result<Vec<TargetVar<'t>>> {
     let format = target.format();
-    let mut definer = Definer {
+    let mut definer = TargetDefiner {
         source,
         target,
         format,
@@ -79,41 +79,28 @@ pub(super) fn all<'t>(
     if format.is_hdf5() && source.is_hdf5() {
         target.change_hdf5(zonda_nc4::Nc4File::take_any_name)?;
     }
-    for group in tree.groups.iter().skip(1) {
-        let parent = definer.groups[group.parent.unwrap_or(0)];
-        let made = target.def_group(parent, &group.name);
-        let made = made.map_err(|error| fault("group", &group.path, error))?;
-        definer.groups.push(made);
-    }
+    definer.def_groups(tree)?;
     if format == Format::NetCdf4 {
         for ty in &tree.types {
             definer.def_type(ty).map_err(|error| fault("type", &ty.name, error))?;
         }
     }
     for dim in &tree.dims {
-        definer.def_dim(dim).map_err(|error| match error.code() {
-            // That is how long it is.
-            NcError::HdfErr if error.answer() == Answer::Request => {
-                let (name, len) = (shown(&dim.name), dim.len);
-                let text = format!("dimension {name}: no netCDF-4 file can have one of {len}");
-                Error::answered(NcError::HdfErr, Answer::Unrepresentable, text)
-            }
-            _ => fault("dimension", &dim.name, error),
-        })?;
+        definer.def_dim(dim).map_err(|error| dim_fault(dim, error))?;
     }
-    let mut made = Vec::new();
-    for (index, group) in tree.groups.iter().enumerate() {
-        let id = definer.groups[index];
-        for att in &group.atts {
-            let owners = (VarRef::group(group.source), VarRef::group(id));
-            definer.put_att(owners, &group.path, att)?;
-        }
-        for var in &group.vars {
-            made.push(definer.def_var(id, var)?);
-        }
-    }
+    let vars = definer.def_contents(tree)?;
     target.enddef(Reserve::Default)?;
-    Ok(made)
+    Ok(vars)
+}
+
+/// An error about a dimension. An HDF5 error means that its length is none that a netCDF-4 file can have.
+fn dim_fault(dim: &DimDef, error: Error) -> Error {
+    if error.code() != NcError::HdfErr || error.answer() != Answer::Request {
+        return fault("dimension", &dim.name, error);
+    }
+    let (name, len) = (shown(&dim.name), dim.len);
+    let text = format!("dimension {name}: no netCDF-4 file can have one of {len}");
+    Error::answered(NcError::HdfErr, Answer::Unrepresentable, text)
 }
 
 /// An error about something that has a name.
@@ -144,12 +131,13 @@ fn of_request(error: Error) -> Error {
     Error::answered(error.code(), Answer::Request, text)
 }
 
-fn dim_paths(tree: &Tree) -> BTreeMap<i32, Vec<u8>> {
-    let path = |dim: &super::tree::DimDef| joined(&tree.groups[dim.group].path, &dim.name);
+fn dim_paths(tree: &DefinitionTree) -> BTreeMap<i32, Vec<u8>> {
+    let path = |dim: &DimDef| joined(&tree.groups[dim.group].path, &dim.name);
     tree.dims.iter().map(|dim| (dim.source.0, path(dim))).collect()
 }
 
-struct Definer<'a> {
+/// Defines in the target what the source has.
+struct TargetDefiner<'a> {
     source: &'a Dataset,
     target: &'a Dataset,
     format: Format,
@@ -164,7 +152,33 @@ struct Definer<'a> {
     dims: BTreeMap<i32, DimId>,
 }
 
-impl Definer<'_> {
+impl TargetDefiner<'_> {
+    /// Defines the groups below the root.
+    fn def_groups(&mut self, tree: &DefinitionTree) -> Result<()> {
+        for group in tree.groups.iter().skip(1) {
+            let parent = self.groups[group.parent.unwrap_or(0)];
+            let defined = self.target.def_group(parent, &group.name);
+            self.groups.push(defined.map_err(|error| fault("group", &group.path, error))?);
+        }
+        Ok(())
+    }
+
+    /// Defines the variables of all groups, and puts all attributes.
+    fn def_contents<'t>(&mut self, tree: &'t DefinitionTree) -> Result<Vec<TargetVar<'t>>> {
+        let mut vars = Vec::new();
+        for (index, group) in tree.groups.iter().enumerate() {
+            let id = self.groups[index];
+            for att in &group.atts {
+                let owners = (VarRef::group(group.source), VarRef::group(id));
+                self.put_att(owners, &group.path, att)?;
+            }
+            for var in &group.vars {
+                vars.push(self.def_var(id, var)?);
+            }
+        }
+        Ok(vars)
+    }
+
     fn type_of(&self, nc_type: i32) -> i32 {
         self.types.get(&nc_type).copied().unwrap_or(nc_type)
     }
@@ -194,7 +208,7 @@ impl Definer<'_> {
         Ok(())
     }
 
-    fn def_dim(&mut self, dim: &super::tree::DimDef) -> Result<()> {
+    fn def_dim(&mut self, dim: &DimDef) -> Result<()> {
         let len = if dim.is_unlimited { 0 } else { dim.len };
         if len == 0 && !dim.is_unlimited {
             self.notes

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use zonda_format::{Format, NC_STRING};
 use zonda_model::{Answer, ExtType, NcError};
 
-use super::tree::{AttDef, Tree, VarDef, is_atomic, shown};
+use super::tree::{AttDef, DefinitionTree, VarDef, is_atomic, shown};
 use crate::error::{Error, Result};
 
 /// Things named in a message.
@@ -19,7 +19,7 @@ const MOST_NAMED: usize = 5;
 /// of these definitions would have. `NC_ENAMEINUSE` for dimensions and types of groups that are not
 /// copied, which would get a name twice; `NC_EBADTYPE` for variables of types that netCDF has no words
 /// for.
-pub(super) fn check(tree: &Tree, format: Format, is_strict: bool) -> Result<()> {
+pub(super) fn check(tree: &DefinitionTree, format: Format, is_strict: bool) -> Result<()> {
     check_names(tree)?;
     check_types(tree)?;
     if format == Format::NetCdf4 {
@@ -127,7 +127,7 @@ fn type_misfit(nc_type: i32, format: Format) -> Option<String> {
     }
 }
 
-fn check_names(tree: &Tree) -> Result<()> {
+fn check_names(tree: &DefinitionTree) -> Result<()> {
     let mut names = BTreeSet::new();
     for dim in &tree.dims {
         if !names.insert((dim.group, &dim.name)) {
@@ -145,7 +145,7 @@ fn check_names(tree: &Tree) -> Result<()> {
     Ok(())
 }
 
-fn check_types(tree: &Tree) -> Result<()> {
+fn check_types(tree: &DefinitionTree) -> Result<()> {
     let is_known = |nc_type| is_atomic(nc_type) || tree.types.iter().any(|ty| ty.source == nc_type);
     let unknown = tree.vars().find(|var| !is_known(var.nc_type)).map(|var| &var.path);
     match tree.absent.first().or(unknown) {

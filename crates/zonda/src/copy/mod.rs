@@ -55,7 +55,7 @@ use crate::error::{Error, Result};
 use crate::open::{CreateOptions, OpenOptions};
 use data::Transfer;
 pub use target::Temporary;
-use tree::Tree;
+use tree::DefinitionTree;
 
 /// How far a copy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,8 +222,41 @@ fn run(
         true => Temporary::folder_beside(target, source.path(), options.replace)?,
         false => Temporary::beside(target, source.path(), options.replace)?,
     };
+    let by = define::DecidedBy { options, rules };
+    let mut copied = Copied { format, ..Copied::default() };
+    let tree = definitions(source, target, by, &mut copied)?;
+    // Over the empty file that is there.
+    let create = CreateOptions { format, ..CreateOptions::default() };
+    let made = Dataset::create(temporary.working_path(), &create);
+    let file = made.map_err(|error| error.at_instead(target))?;
+    // An error about the source names the source. The target has no name of its own so far: an error about it
+    // names the path that it is going to have.
+    let of_source =
+        [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
+    let path = temporary.working_path();
+    let done = fill(source, (&file, path), &tree, by, progress, &mut copied);
+    done.and_then(|()| file.close()).map_err(|error| {
+        match of_source.contains(&error.answer()) {
+            true => error.at_instead(source.path()),
+            false => error.at_instead(target),
+        }
+    })?;
+    temporary.finish()?;
+    Ok(copied)
+}
+
+/// Reads what is to be defined in the target, and checks that its format can hold it. What is left out, and why, goes to
+/// `copied`.
+fn definitions(
+    source: &Dataset,
+    target: &Path,
+    by: define::DecidedBy<'_>,
+    copied: &mut Copied,
+) -> Result<DefinitionTree> {
+    let define::DecidedBy { options, rules } = by;
+    let format = copied.format;
     let at_source = |error: Error| error.at(source.path());
-    let mut tree = Tree::read(source, options, rules).map_err(at_source)?;
+    let mut tree = DefinitionTree::read(source, options, rules).map_err(at_source)?;
     gaps(source, &mut tree, options, rules).map_err(at_source)?;
     let had_unlimited = tree.dims.iter().any(|dim| dim.is_unlimited);
     if options.fix_unlimited {
@@ -232,7 +265,6 @@ fn run(
     if !format.is_hdf5() && rules.is_none() {
         refuse_storage(options, format).map_err(|error| error.at(target))?;
     }
-    let mut copied = Copied { format, ..Copied::default() };
     copied.notes = std::mem::take(&mut tree.doubts);
     if rules.is_some() || options.salvage {
         copied.notes.extend(tree.leave_out_vars());
@@ -249,32 +281,14 @@ fn run(
     copied.n_lost = copied.lost.len() as u64;
     let is_strict = rules.is_some();
     fit::check(&tree, format, is_strict).map_err(at_source)?;
-    // Over the empty file that is there.
-    let create = CreateOptions { format, ..CreateOptions::default() };
-    let made = Dataset::create(temporary.working_path(), &create);
-    let file = made.map_err(|error| error.at_instead(target))?;
-    // What is wrong with the source is said of it. The target has no name of its own so far: what is wrong
-    // with it is said of the one it is to have.
-    let of_source =
-        [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
-    let by = define::DecidedBy { options, rules };
-    let path = temporary.working_path();
-    let done = fill(source, (&file, path), &tree, by, progress, &mut copied);
-    done.and_then(|()| file.close()).map_err(|error| {
-        match of_source.contains(&error.answer()) {
-            true => error.at_instead(source.path()),
-            false => error.at_instead(target),
-        }
-    })?;
-    temporary.finish()?;
-    Ok(copied)
+    Ok(tree)
 }
 
 /// Defines everything in the target, which is written at `path`, and copies all data.
 fn fill(
     source: &Dataset,
     (target, path): (&Dataset, &Path),
-    tree: &Tree,
+    tree: &DefinitionTree,
     by: define::DecidedBy<'_>,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     copied: &mut Copied,
@@ -312,7 +326,7 @@ fn fill(
 /// way is no loss.
 fn gaps(
     source: &Dataset,
-    tree: &mut Tree,
+    tree: &mut DefinitionTree,
     options: &CopyOptions,
     rules: Option<&dyn Rules>,
 ) -> Result<()> {

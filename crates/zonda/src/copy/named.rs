@@ -4,14 +4,14 @@ use zonda_model::{ExtType, NcError};
 
 use super::options::{ChunkRule, CopyOptions, Pattern};
 use super::storage;
-use super::tree::{Tree, VarDef, shown};
+use super::tree::{DefinitionTree, VarDef, shown};
 use crate::error::{Error, Result};
 
 /// Refuses options that are about variables and dimensions that no variable in the copy is or has.
 ///
 /// # Errors
 /// `NC_ENOTVAR` and `NC_EBADDIM`, with the name.
-pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
+pub(super) fn check(tree: &DefinitionTree, options: &CopyOptions) -> Result<()> {
     for (what, patterns) in of_storage(options) {
         for pattern in patterns {
             if !tree.vars().any(|var| pattern.matches(&var.path)) {
@@ -50,7 +50,11 @@ pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
 
 /// What is asked for and cannot be had, a line each: of a variable by its name, or of all and none can
 /// have it.
-pub(super) fn without_effect(tree: &Tree, options: &CopyOptions, is_hdf5: bool) -> Vec<String> {
+pub(super) fn without_effect(
+    tree: &DefinitionTree,
+    options: &CopyOptions,
+    is_hdf5: bool,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if !is_hdf5 {
         if !options.filters.is_empty() {
@@ -122,7 +126,7 @@ fn refused(what: &str, var: &VarDef, options: &CopyOptions) -> Option<&'static s
 }
 
 /// Lengths of chunks that no variable has, or that none can have.
-fn chunks(tree: &Tree, options: &CopyOptions, rule: &ChunkRule, notes: &mut Vec<String>) {
+fn chunks(tree: &DefinitionTree, options: &CopyOptions, rule: &ChunkRule, notes: &mut Vec<String>) {
     for (dim, n) in &rule.sizes {
         let is_meant =
             |var: &&VarDef| rule.vars.as_ref().is_none_or(|vars| vars.matches(&var.path));

@@ -4,7 +4,7 @@ use zonda_format::NC_STRING;
 use zonda_model::ExtType;
 
 use super::values::number;
-use crate::copy::tree::{ClassDef, FieldDef, Tree, shown as text};
+use crate::copy::tree::{ClassDef, DefinitionTree, FieldDef, shown as text};
 
 /// How a value lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +26,11 @@ const MOST_DEPTH: usize = 64;
 
 impl ValueForm {
     /// That of a type; `None` where netCDF has no words for it.
-    pub(super) fn of(tree: &Tree, nc_type: i32) -> Option<ValueForm> {
+    pub(super) fn of(tree: &DefinitionTree, nc_type: i32) -> Option<ValueForm> {
         ValueForm::within(tree, nc_type, 0)
     }
 
-    fn within(tree: &Tree, nc_type: i32, depth: usize) -> Option<ValueForm> {
+    fn within(tree: &DefinitionTree, nc_type: i32, depth: usize) -> Option<ValueForm> {
         if let Some(ext) = ExtType::from_nc_type(nc_type) {
             return Some(ValueForm::Plain(ext));
         }
@@ -80,11 +80,11 @@ impl ValueForm {
 }
 
 /// What a type is, for people: `float`, `compound point {float x; float y}`.
-pub(super) fn shown(tree: &Tree, nc_type: i32) -> String {
+pub(super) fn shown(tree: &DefinitionTree, nc_type: i32) -> String {
     shown_within(tree, nc_type, 0)
 }
 
-fn shown_within(tree: &Tree, nc_type: i32, depth: usize) -> String {
+fn shown_within(tree: &DefinitionTree, nc_type: i32, depth: usize) -> String {
     if let Some(ext) = ExtType::from_nc_type(nc_type) {
         return ext.name().to_owned();
     }

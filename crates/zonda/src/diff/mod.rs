@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 use zonda_model::NcError;
 
-use crate::copy::tree::Tree;
+use crate::copy::tree::DefinitionTree;
 use crate::copy::{CopyOptions, Pattern, Progress};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -154,11 +154,12 @@ pub fn diff(
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<u64> {
     let read = |file: &Dataset| {
-        Tree::read(file, &CopyOptions::default(), None).map_err(|error| error.at(file.path()))
+        DefinitionTree::read(file, &CopyOptions::default(), None)
+            .map_err(|error| error.at(file.path()))
     };
     let trees = [read(first)?, read(second)?];
     for pattern in options.vars.iter().chain(&options.exclude) {
-        if !trees.iter().flat_map(Tree::vars).any(|var| pattern.matches(&var.path)) {
+        if !trees.iter().flat_map(DefinitionTree::vars).any(|var| pattern.matches(&var.path)) {
             let name = String::from_utf8_lossy(pattern.text());
             let text = format!("there is no variable {name} in either file");
             return Err(Error::with_text(NcError::NotVar, text));
@@ -201,7 +202,7 @@ pub fn diff(
 /// What is compared, and how.
 struct Comparison<'a> {
     files: [&'a Dataset; 2],
-    trees: &'a [Tree; 2],
+    trees: &'a [DefinitionTree; 2],
     options: &'a DiffOptions,
 }
 

@@ -235,15 +235,8 @@ impl WriteQueue {
             let has_room = |open: &Batch| open.has_room(fit.kept_bytes, rank);
             if !state.open.as_ref().is_some_and(has_room) {
                 let Some(memory) = memory.take() else {
-                    // As much as the last ones needed, and more where it was not enough.
-                    let wanted = match &state.open {
-                        Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED),
-                        None => COLLECTED_FIRST,
-                    };
-                    drop(state);
-                    let least = fit.kept_bytes + job_bytes(rank);
-                    let wanted = wanted.min(self.budget().limit() / 4).max(least);
-                    memory = self.wait_for_memory(wanted)?;
+                    let least_bytes = fit.kept_bytes + job_bytes(rank);
+                    memory = self.memory_to_collect(state, least_bytes)?;
                     if memory.is_none() {
                         return Ok(None);
                     }
@@ -279,6 +272,21 @@ impl WriteQueue {
             memory.into_iter().for_each(|memory| self.budget().give_back(memory));
             return Ok(Some(converted));
         }
+    }
+
+    /// Memory in which small puts are collected: as much as the last ones needed, and more where it was not enough.
+    #[cold]
+    fn memory_to_collect(
+        &self,
+        state: MutexGuard<'_, QueueState>,
+        least_bytes: usize,
+    ) -> Result<Option<Memory>> {
+        let wanted = match &state.open {
+            Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED),
+            None => COLLECTED_FIRST,
+        };
+        drop(state);
+        self.wait_for_memory(wanted.min(self.budget().limit() / 4).max(least_bytes))
     }
 
     /// Accepts a put of elements that may point to something; false where it has to go the ordinary

@@ -135,38 +135,7 @@ impl WriteQueue {
         let Some(batch) = state.queue.pop_front() else { return state };
         state.running = Some(Arc::clone(&batch));
         drop(state);
-        let mut failure = None;
-        let mut number = batch.next.load(Ordering::Relaxed);
-        while let Some(put) = batch.get(number) {
-            let is_last = number + 1 == batch.len();
-            let put = || {
-                let _converted = self.put(&put)?;
-                // With nothing else to do, chunks need not wait for more to be filtered with.
-                if is_last && self.lock().queue.is_empty() {
-                    self.inner.store_complete()?;
-                }
-                Ok(())
-            };
-            if let Err(error) = unpanicked(put) {
-                let storage = self.inner.storage();
-                let is_lost = |it: &Arc<dyn Storage>| error.is_of_lost_file(&**it);
-                let stops = is_refusal(&error) && !storage.is_some_and(is_lost);
-                failure = Some((stops, error.at(&self.path)));
-                if stops {
-                    break;
-                }
-                self.fail(failure.take());
-            }
-            number += 1;
-            batch.next.store(number, Ordering::Relaxed);
-            let n_done = self.n_done.fetch_add(1, Ordering::SeqCst) + 1;
-            if n_done >= self.wake_at.load(Ordering::SeqCst) {
-                // Who still waits says so again.
-                let _state = self.lock();
-                self.wake_at.store(u64::MAX, Ordering::SeqCst);
-                self.progress.notify_all();
-            }
-        }
+        let failure = self.put_all(&batch);
         let is_stopped = failure.is_some();
         self.fail(failure);
         let keep_until = self.keep_until();
@@ -205,6 +174,43 @@ impl WriteQueue {
         }
         self.budget().wake();
         self.lock()
+    }
+
+    /// Carries out the puts of a batch that are left. Gives the failure after which the queue has to stop, with which the last
+    /// one may be tried again later; other failures are kept at once.
+    fn put_all(&self, batch: &Batch) -> Option<(bool, Error)> {
+        let mut number = batch.next.load(Ordering::Relaxed);
+        while let Some(put) = batch.get(number) {
+            let is_last = number + 1 == batch.len();
+            let put = || {
+                let _converted = self.put(&put)?;
+                // With nothing else to do, chunks need not wait for more to be filtered with.
+                if is_last && self.lock().queue.is_empty() {
+                    self.inner.store_complete()?;
+                }
+                Ok(())
+            };
+            if let Err(error) = unpanicked(put) {
+                let storage = self.inner.storage();
+                let is_lost = |it: &Arc<dyn Storage>| error.is_of_lost_file(&**it);
+                let stops = is_refusal(&error) && !storage.is_some_and(is_lost);
+                let failure = Some((stops, error.at(&self.path)));
+                if stops {
+                    return failure;
+                }
+                self.fail(failure);
+            }
+            number += 1;
+            batch.next.store(number, Ordering::Relaxed);
+            let n_done = self.n_done.fetch_add(1, Ordering::SeqCst) + 1;
+            if n_done >= self.wake_at.load(Ordering::SeqCst) {
+                // A caller that still waits sets `wake_at` again.
+                let _state = self.lock();
+                self.wake_at.store(u64::MAX, Ordering::SeqCst);
+                self.progress.notify_all();
+            }
+        }
+        None
     }
 
     /// Gives back what a batch took.
