@@ -2,10 +2,7 @@
 
 use crate::element::Element;
 use crate::rule::Rule;
-
-/// Elements between two looks at the out-of-range flag. Short enough that a flagged block is still
-/// in the first-level cache when it is counted, long enough that the look costs nothing.
-const BLOCK_ELEMS: usize = 1024;
+use crate::tuning::KERNEL_BLOCK_ELEMS;
 
 /// Converts `src` into `dst` and counts the elements that do not fit.
 ///
@@ -21,8 +18,8 @@ where
     T: Element,
 {
     let mut out_of_range = 0;
-    let blocks = F::cells(src).chunks(BLOCK_ELEMS);
-    for (src, dst) in blocks.zip(T::cells_mut(dst).chunks_mut(BLOCK_ELEMS)) {
+    let blocks = F::cells(src).chunks(KERNEL_BLOCK_ELEMS);
+    for (src, dst) in blocks.zip(T::cells_mut(dst).chunks_mut(KERNEL_BLOCK_ELEMS)) {
         let len = src.len().min(dst.len());
         let (src, dst) = (&src[..len], &mut dst[..len]);
         if R::KEEPS {

@@ -6,6 +6,8 @@ use zonda_runtime::callout;
 use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank, take_until};
 
+use crate::tuning::{LOOK_INTERVAL, MAX_LOOKS};
+
 /// HDF5 never calls a filter from two threads, and some rely on it: who comes while another thread is in the plugin waits. The
 /// same thread may come again, from within.
 #[derive(Debug)]
@@ -22,12 +24,6 @@ struct State {
     /// Calls that have begun, those from within among them.
     n_calls: u64,
 }
-
-/// How often who waits looks whether anything has happened, and after how many looks without he gives up: the plugin is waiting
-/// for something that does not come, such as a thread of its own that waits here. They are counted, so a process that was
-/// stopped meanwhile has not waited.
-const LOOK: Duration = Duration::from_secs(1);
-const MOST_LOOKS: u32 = 60;
 
 /// Leave to call the plugin, until it is dropped.
 #[derive(Debug)]
@@ -48,7 +44,7 @@ impl Alone {
 
     /// Waits until no other thread is in the plugin; why that is not to be waited for any longer.
     pub(crate) fn enter(&self) -> Result<Turn<'_>, &'static str> {
-        self.enter_with(LOOK)
+        self.enter_with(LOOK_INTERVAL)
     }
 
     fn enter_with(&self, look: Duration) -> Result<Turn<'_>, &'static str> {
@@ -65,7 +61,7 @@ impl Alone {
         let mut state = self.lock();
         let (mut seen, mut looks) = (state.n_calls, 0);
         while state.take().is_none() {
-            if looks == MOST_LOOKS {
+            if looks == MAX_LOOKS {
                 return Err("its plugin does not come back from a call of another thread");
             }
             let (again, is_late) = self.ended.wait_timeout(state, look);

@@ -4,6 +4,7 @@ mod alone;
 mod filter;
 mod load;
 mod path;
+mod tuning;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

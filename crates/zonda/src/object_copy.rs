@@ -11,12 +11,8 @@ use zonda_slab::{Block, Blocks};
 
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::tuning::OBJECT_COPY_BLOCK_BYTES;
 use crate::type_shape::TypeShape;
-
-/// Data is read and written in blocks of at most this many bytes, or of one element if that is larger:
-/// long enough for one large transfer of the device, short enough to be no burden. No row: no benchmark
-/// copies single variables.
-const BLOCK_BYTES: usize = 4 << 20;
 
 /// A group of a dataset.
 type DatasetGroup<'d> = (&'d Dataset, GroupId);
@@ -189,10 +185,10 @@ impl<'d> VarToCopy<'d> {
         }
         let row_bytes =
             self.shape[1..].iter().fold(self.elem_bytes, |size, &len| size.saturating_mul(len));
-        if row_bytes > BLOCK_BYTES {
+        if row_bytes > OBJECT_COPY_BLOCK_BYTES {
             return self.copy_large_rows(to, id, &mut buffer);
         }
-        let rows_at_once = (BLOCK_BYTES / row_bytes.max(1)).max(1);
+        let rows_at_once = (OBJECT_COPY_BLOCK_BYTES / row_bytes.max(1)).max(1);
         let mut start = vec![0; rank];
         let mut count = self.shape.clone();
         while start[0] < self.shape[0] {
@@ -223,7 +219,8 @@ impl<'d> VarToCopy<'d> {
         {
             return Err(NcError::Edge.into());
         }
-        let mut blocks = Blocks::of_shape(&self.shape, BLOCK_BYTES / self.elem_bytes.max(1));
+        let mut blocks =
+            Blocks::of_shape(&self.shape, OBJECT_COPY_BLOCK_BYTES / self.elem_bytes.max(1));
         while let Some(Block { slab, .. }) = blocks.next() {
             self.copy_block(to, id, slab.start, slab.count, buffer)?;
         }

@@ -13,6 +13,7 @@ use zonda_storage::{
 };
 
 use crate::error::{Error, Result};
+use crate::tuning::PERSIST_BLOCK_BYTES;
 use crate::write_behind::WriteBehind;
 
 /// Whether a dataset held in memory is written to its path in the end.
@@ -202,9 +203,6 @@ pub(crate) fn remove_made(path: &Path) -> Result<()> {
     Ok(opened.file().map_or(Ok(()), |file| file.remove())?)
 }
 
-/// Bytes copied at a time.
-const COPY_BLOCK: usize = 1 << 20;
-
 /// Writes the bytes of a storage to a path, for a persistent dataset in memory. A file that is there is replaced by one
 /// that is complete, so that whoever is killed leaves the one or the other; where the folder or the device takes no second
 /// one, or the file has other names, it is written where it is, as by the reference.
@@ -271,9 +269,10 @@ fn copy_range(
     mut at: u64,
     end: u64,
 ) -> std::result::Result<(), StorageError> {
-    let mut block = vec![0u8; COPY_BLOCK];
+    let mut block = vec![0u8; PERSIST_BLOCK_BYTES];
     while at < end {
-        let wanted = usize::try_from(end - at).map_or(COPY_BLOCK, |left| left.min(COPY_BLOCK));
+        let wanted = usize::try_from(end - at)
+            .map_or(PERSIST_BLOCK_BYTES, |left| left.min(PERSIST_BLOCK_BYTES));
         let got = from.read_at(at, &mut block[..wanted])?;
         if got == 0 {
             return Ok(());

@@ -8,9 +8,7 @@ use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-
-/// Bytes that are read at a time.
-const BLOCK: usize = 8 << 20;
+use crate::tuning::CHECK_BLOCK_BYTES;
 
 /// A variable in the file.
 struct VarExtent {
@@ -171,7 +169,7 @@ fn read_all(
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
     let storage = file.bytes()?;
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; CHECK_BLOCK_BYTES];
     let mut at = 0u64;
     while at < len {
         match storage.read_at(at, &mut block) {
@@ -179,7 +177,7 @@ fn read_all(
             Ok(got) => at = at.saturating_add(got as u64),
             Err(error) => {
                 notes.add(Grade::Damage, None, Some(at), error.to_string());
-                at = at.saturating_add(BLOCK as u64);
+                at = at.saturating_add(CHECK_BLOCK_BYTES as u64);
             }
         }
         Progress { var: "", done_bytes: at.min(len), total_bytes: len }.tell(progress)?;

@@ -13,17 +13,10 @@ use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-
-/// Bytes that are read at a time: enough for all threads.
-const GOAL: u64 = 32 << 20;
-/// Bytes that are read at a time at most, where chunks are so long.
-const MOST: u64 = 256 << 20;
-/// What a string and its place in a list are taken to need.
-const POINTER_BYTES: u64 = 256;
-/// Chunks that may be looked at for each that is there.
-const MOST_EMPTY: u64 = 64;
-/// Chunks that are tried where their index is damaged.
-const MOST_TRIED: u64 = 1 << 22;
+use crate::tuning::{
+    ABSENT_PER_CHUNK, CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES, DAMAGED_INDEX_CHUNKS,
+    POINTER_VALUE_BYTES,
+};
 
 /// A variable that is to be read.
 #[derive(Debug)]
@@ -67,7 +60,7 @@ impl VarPlace {
             let size = meta.type_size(view.nc_type)? as u64;
             let is_plain = view.ty().is_some();
             // Whatever points somewhere is reckoned with as if it were a string.
-            let elem = if is_plain { size } else { size.max(POINTER_BYTES) };
+            let elem = if is_plain { size } else { size.max(POINTER_VALUE_BYTES) };
             Ok::<_, crate::Error>((path, lens, elem))
         })??;
         let chunks = file.chunk_shape(var)?;
@@ -116,10 +109,16 @@ impl DataReader<'_> {
                 self.notes.error(Some(&place.path), &error);
                 let chunk = place.chunks.as_deref().unwrap_or_default();
                 let chunks = place.lens.iter().zip(chunk).map(|(len, n)| len.div_ceil(*n));
-                if chunks.fold(1, u64::saturating_mul) > MOST_TRIED {
+                if chunks.fold(1, u64::saturating_mul) > DAMAGED_INDEX_CHUNKS {
                     return Ok(0);
                 }
-                (0, Walk::new(&place.lens, &choose(&place.array(), GOAL, MOST).shape))
+                (
+                    0,
+                    Walk::new(
+                        &place.lens,
+                        &choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape,
+                    ),
+                )
             }
         };
         for (start, count) in walk {
@@ -150,7 +149,7 @@ impl DataReader<'_> {
         let Some(shape) = &place.chunks else {
             let nothing =
                 place.is_run && !place.lens.is_empty() && self.file.stored(place.var)?.bytes == 0;
-            let shape = choose(&place.array(), GOAL, MOST).shape;
+            let shape = choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape;
             let walk = match nothing {
                 true => Walk::over(&[], &[], BTreeSet::new()),
                 false => Walk::new(&place.lens, &shape),
@@ -160,7 +159,12 @@ impl DataReader<'_> {
         let mut keys = Vec::new();
         self.file.for_each_chunk(place.var, |key, _| keys.push(key.to_vec()))?;
         let there = There { shape, keys: &keys };
-        let (_, walk) = choose_around(&place.array(), (GOAL, MOST), &[there], MOST_EMPTY);
+        let (_, walk) = choose_around(
+            &place.array(),
+            (CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES),
+            &[there],
+            ABSENT_PER_CHUNK,
+        );
         Ok((keys.len() as u64, walk))
     }
 

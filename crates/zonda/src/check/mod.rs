@@ -26,9 +26,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect};
 use crate::open::OpenOptions;
-
-/// Findings that are kept; others are counted.
-const MOST_KEPT: usize = 10_000;
+use crate::tuning::CHECK_FINDINGS;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,7 +193,7 @@ impl Notes {
             return;
         }
         self.n += 1;
-        if self.found.len() < MOST_KEPT {
+        if self.found.len() < CHECK_FINDINGS {
             self.found.insert(finding);
         }
     }

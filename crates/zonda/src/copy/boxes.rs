@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::tuning::{BOX_SHAPES_TRIED, LONG_RUN_BYTES, SHORT_RUN_BYTES};
 use zonda_slab::{advance, advance_by};
 
 /// An array between two files.
@@ -37,13 +38,6 @@ pub(crate) struct Boxes {
     pub reads: f64,
 }
 
-/// Combinations of lengths that are looked at.
-const MOST_TRIED: usize = 100_000;
-/// Runs of more bytes than this are not better than shorter ones.
-const LONG_RUN: u64 = 1 << 20;
-/// Runs of fewer bytes than this take longer to be found than to be copied.
-const SHORT_RUN: f64 = 8192.0;
-
 /// The boxes for an array: of at most `most` bytes if whole chunks of the target are so short, and
 /// rather of `goal` bytes than of more.
 pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
@@ -58,7 +52,7 @@ pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
     let mut lengths: Vec<Vec<u64>> = axes.iter().map(Axis::lengths).collect();
     let tried =
         |lengths: &[Vec<u64>]| lengths.iter().fold(1usize, |n, of| n.saturating_mul(of.len()));
-    while tried(&lengths) > MOST_TRIED {
+    while tried(&lengths) > BOX_SHAPES_TRIED {
         let longest = lengths.iter_mut().max_by_key(|of| of.len());
         let Some(longest) = longest.filter(|of| of.len() > 2) else { break };
         thin(longest);
@@ -77,13 +71,13 @@ pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
             if let Some(chunk) = from.filter(|_| is_plain) {
                 let inside: Vec<u64> = shape.iter().zip(chunk).map(|(a, b)| *a.min(b)).collect();
                 bytes_side_by_side = run(&inside, chunk, elem);
-                reads = reads.min((SHORT_RUN / bytes_side_by_side as f64).max(1.0));
+                reads = reads.min((SHORT_RUN_BYTES / bytes_side_by_side as f64).max(1.0));
             }
             let score = Score {
                 fits: bytes <= most,
                 reads: -(reads * 1000.0).round(),
                 enough: bytes.min(goal),
-                run: bytes_side_by_side.min(LONG_RUN),
+                run: bytes_side_by_side.min(LONG_RUN_BYTES),
                 short: u64::MAX - bytes,
             };
             if best.as_ref().is_none_or(|(known, ..)| score.is_better(known)) {

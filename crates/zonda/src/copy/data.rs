@@ -20,25 +20,10 @@ use super::tree::shown;
 use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
 use crate::dataset::Dataset;
 use crate::error::Result;
-
-/// Bytes of a box where more are of no use: enough for all threads. Two are in memory, one that is
-/// being read and one that is being written.
-const GOAL: u64 = 32 << 20;
-/// The same from one run to another: what stays in the caches of the processor.
-const RUN_GOAL: u64 = 4 << 20;
-/// The same where elements were never written.
-const SPARSE_GOAL: u64 = 1 << 20;
-/// Chunks that may be looked at, and written, for each that the source has.
-const MOST_EMPTY: u64 = 2;
-/// What a string and its place in a list are taken to need.
-const POINTER_BYTES: u64 = 256;
-/// Bytes of strings after which they are written.
-const HEAP_BYTES: usize = 32 << 20;
-/// Times that a chunk may be decoded before a file in between is less work.
-const MOST_READS: f64 = 3.0;
-
-/// Chunks of a variable that are tried one by one where the index of chunks is damaged.
-const MOST_CHUNKS_TRIED: u64 = 1 << 22;
+use crate::tuning::{
+    COPY_ABSENT_PER_CHUNK, COPY_BOX_BYTES, COPY_HEAP_BYTES, COPY_RUN_BYTES, COPY_SPARSE_BOX_BYTES,
+    DAMAGED_INDEX_CHUNKS, POINTER_VALUE_BYTES, SPILL_DECODES,
+};
 
 /// Chunks of an array.
 fn n_chunks(lens: &[u64], shape: Option<Vec<u64>>) -> u64 {
@@ -158,7 +143,7 @@ impl Transfer<'_> {
             self.step(made, var.bytes())?;
             return Ok((Way::Nothing, None));
         }
-        let elem = if var.has_pointers { POINTER_BYTES } else { var.elem as u64 };
+        let elem = if var.has_pointers { POINTER_VALUE_BYTES } else { var.elem as u64 };
         let from = self.source.chunk_shape(var.source)?;
         let to = self.target.chunk_shape(made.target)?;
         let is_plain = from.is_some() && {
@@ -175,14 +160,15 @@ impl Transfer<'_> {
         let most = self.most();
         if let Some(chunks) = sparse {
             // What is missing in a box is written with it.
-            let sizes = (SPARSE_GOAL, most);
-            let (boxes, walk) = choose_around(&array, sizes, &[chunks.there()], MOST_EMPTY);
+            let sizes = (COPY_SPARSE_BOX_BYTES, most);
+            let (boxes, walk) =
+                choose_around(&array, sizes, &[chunks.there()], COPY_ABSENT_PER_CHUNK);
             return Ok((Way::Values, Some((boxes, walk, true))));
         }
         let goal = match () {
-            () if from.is_none() && to.is_none() => RUN_GOAL,
-            () if interleaves && var.is_record() => GOAL / n_records.max(1),
-            () => GOAL,
+            () if from.is_none() && to.is_none() => COPY_RUN_BYTES,
+            () if interleaves && var.is_record() => COPY_BOX_BYTES / n_records.max(1),
+            () => COPY_BOX_BYTES,
         };
         let boxes = choose(&array, goal.min(most), most);
         let walk = Walk::new(&lens, &boxes.shape);
@@ -210,7 +196,7 @@ impl Transfer<'_> {
             Err(error) if self.options.salvage && !is_ours(&error) => {
                 let n_chunks =
                     n_chunks(&made.var.lens(), self.source.chunk_shape(made.var.source)?);
-                if n_chunks > MOST_CHUNKS_TRIED { Err(error) } else { Ok(None) }
+                if n_chunks > DAMAGED_INDEX_CHUNKS { Err(error) } else { Ok(None) }
             }
             chunks => Ok(chunks?.filter(|chunks| !chunks.is_complete())),
         }
@@ -272,7 +258,7 @@ impl Transfer<'_> {
     fn one(&mut self, mut job: BoxedVar<'_>) -> Result<Way> {
         let made = job.made;
         let is_large = made.var.bytes() > self.most();
-        if job.boxes.reads > MOST_READS
+        if job.boxes.reads > SPILL_DECODES
             && is_large
             && !made.var.has_pointers
             && !job.is_sparse
@@ -364,7 +350,7 @@ impl Transfer<'_> {
             to: to.as_deref(),
             elem: elem as u64,
         };
-        let last = choose(&array, GOAL.min(most), most).shape;
+        let last = choose(&array, COPY_BOX_BYTES.min(most), most).shape;
         // Made of whole chunks of the source, and cut by as few boxes of the target as possible.
         let array = Array { from: Some(&last), to: from.as_deref(), ..array };
         let first = choose(&array, most, most).shape;
@@ -421,7 +407,7 @@ impl Transfer<'_> {
         let values = Values { bytes: &part.data, fetch: Some(&mut self.pieces) };
         let _ = self.target.put_values(made.target, &slab, values)?;
         self.in_heap += self.pieces.len();
-        if self.in_heap > HEAP_BYTES {
+        if self.in_heap > COPY_HEAP_BYTES {
             self.in_heap = 0;
             self.target.sync()?;
         }

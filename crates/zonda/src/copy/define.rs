@@ -20,15 +20,13 @@ use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::nc4::filter_is_available;
+use crate::tuning::UNWRITTEN_MAX_BYTES;
 
 /// The attribute that sets a fill value.
 const FILL_VALUE: &[u8] = b"_FillValue";
 /// Numbers of filters whose parameters in a file say more than those they are asked for with.
 const SCALE_OFFSET: u32 = 6;
 const BITSHUFFLE: u32 = 32008;
-
-/// Bytes that were never written, from which on a copy does not write them either.
-const SPARSE_BYTES: f64 = (64 << 20) as f64;
 
 /// A variable of the target.
 #[derive(Debug)]
@@ -354,7 +352,7 @@ impl TargetDefiner<'_> {
         let stored = keep_opaque(stored, info);
         target.def_var_chunking(id, stored.request, stored.chunks.as_deref())?;
         if let Some(info) = info
-            && self.is_sparse(var.source, SPARSE_BYTES)?
+            && self.is_sparse(var.source, UNWRITTEN_MAX_BYTES)?
         {
             // Nobody wrote these elements: the copy would be much larger than the file.
             target.def_var_fill_values(id, false, None)?;
@@ -412,7 +410,7 @@ impl TargetDefiner<'_> {
     fn is_waste(&self, var: VarRef) -> Result<bool> {
         let info = self.source.var_info(var)?;
         let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
-        self.is_sparse(var, if can_fill { SPARSE_BYTES } else { 0.0 })
+        self.is_sparse(var, if can_fill { UNWRITTEN_MAX_BYTES } else { 0.0 })
     }
 
     /// Whether more bytes than `most` were never written.

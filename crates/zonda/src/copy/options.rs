@@ -1,9 +1,7 @@
 //! What a copy is asked to be.
 
+use crate::tuning::COPY_MEMORY_BYTES;
 use zonda_format::{FilterSpec, Format, Quantize};
-
-/// Memory for data that a copy takes unless it is told.
-const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// How to copy. By default everything stays as it is.
 #[derive(Clone, Debug)]
@@ -53,7 +51,7 @@ impl Default for CopyOptions {
             filters: Vec::new(),
             quantize: Vec::new(),
             fix_unlimited: false,
-            memory_bytes: DEFAULT_MEMORY,
+            memory_bytes: COPY_MEMORY_BYTES,
             replace: false,
             salvage: false,
         }

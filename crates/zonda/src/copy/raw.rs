@@ -9,13 +9,7 @@ use super::boxes::There;
 use super::define::TargetVar;
 use crate::dataset::Dataset;
 use crate::error::Result;
-
-/// Stored bytes that are read and written together: what the caches of processors hold.
-const BATCH_BYTES: u64 = 1 << 20;
-/// Chunks that are read and written together.
-const BATCH_CHUNKS: usize = 4096;
-/// Batches that are in memory at once.
-const BATCHES: usize = 3;
+use crate::tuning::{STORED_BATCH_BYTES, STORED_BATCH_CHUNKS, STORED_BATCHES};
 
 /// Whether bytes of elements mean the same in two variables of HDF5 files. Those of strings and
 /// sequences only say where these are.
@@ -68,10 +62,10 @@ impl Chunks {
         std::iter::from_fn(move || {
             let lens = self.lens.get(begin..).filter(|lens| !lens.is_empty())?;
             let mut bytes = 0u64;
-            let more = lens.iter().take(BATCH_CHUNKS).take_while(|len| {
+            let more = lens.iter().take(STORED_BATCH_CHUNKS).take_while(|len| {
                 let is_first = bytes == 0;
                 bytes = bytes.saturating_add(**len);
-                is_first || bytes <= BATCH_BYTES
+                is_first || bytes <= STORED_BATCH_BYTES
             });
             let end = begin + more.count();
             let batch = &self.keys[begin..end];
@@ -154,6 +148,6 @@ pub(super) fn copy(
         target.change_hdf5(|file| file.put_stored_chunks(to.group, to.var, stored))?;
         step(chunk_bytes.saturating_mul(stored.iter().count() as u64))
     };
-    let mut buffers: [StoredChunks; BATCHES] = Default::default();
+    let mut buffers: [StoredChunks; STORED_BATCHES] = Default::default();
     ahead::run(&mut buffers, read, write)
 }

@@ -13,12 +13,10 @@ use super::pieces::Pieces;
 use super::tree::{VarDef, shown};
 use crate::error::{Error, Result};
 use crate::nc4::filter_is_available;
+use crate::tuning::SALVAGE_FAILED_READS;
 
 /// Losses of one variable that are told of one by one.
 const MOST_TOLD: usize = 100;
-
-/// Parts of a box that are tried in vain before larger ones are given up.
-const MOST_TRIES: u64 = 1 << 20;
 
 /// Whether what was read is lost; other errors stay ones.
 fn is_lost(read: Result<()>) -> Result<bool> {
@@ -202,11 +200,12 @@ impl Transfer<'_> {
         self.tries += 1;
         let is_linear = !made.var.has_pointers && parts.is_in_one_chunk(start, count);
         let is_one = count.iter().all(|&n| n == 1);
-        let ends = is_one || self.tries > MOST_TRIES || (is_linear && parts.is_filtered) || {
-            // Elements lie side by side: where the first is not there, none is.
-            let one = vec![1; count.len()];
-            is_linear && is_lost(self.read(made, start, &one))?
-        };
+        let ends =
+            is_one || self.tries > SALVAGE_FAILED_READS || (is_linear && parts.is_filtered) || {
+                // Elements lie side by side: where the first is not there, none is.
+                let one = vec![1; count.len()];
+                is_linear && is_lost(self.read(made, start, &one))?
+            };
         let halves = if ends { None } else { parts.halves(start, count) };
         let Some(halves) = halves else {
             self.lose(made, Some((start.to_vec(), count.to_vec())), error);

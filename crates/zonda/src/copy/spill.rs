@@ -12,6 +12,7 @@ use zonda_slab::advance;
 
 use super::boxes::Walk;
 use crate::error::{Error, Result};
+use crate::tuning::{SPILL_BUFFER_BYTES, SPILL_LONG_RUN_BYTES};
 
 /// A file without a name.
 #[derive(Debug)]
@@ -24,11 +25,6 @@ pub(super) struct Spill {
     from: Vec<u64>,
     elem: u64,
 }
-
-/// Runs of so many bytes go to and from the file as they are, shorter ones together.
-const LONG_RUN: usize = 16 << 10;
-/// Bytes of short runs that go together: they stay in the caches of the processor.
-const TOGETHER: usize = 256 << 10;
 
 /// A box of elements.
 type Cube<'a> = (&'a [u64], &'a [u64]);
@@ -75,12 +71,12 @@ impl Spill {
             let inner: Vec<u64> = first.iter().zip(start).map(|(a, b)| a - b).collect();
             for (from, len) in runs(count, &inner, &n, self.elem) {
                 let bytes = &data[from..from + len];
-                if len >= LONG_RUN {
+                if len >= SPILL_LONG_RUN_BYTES {
                     self.write(bytes, &mut at)?;
                     continue;
                 }
                 together.extend_from_slice(bytes);
-                if together.len() >= TOGETHER {
+                if together.len() >= SPILL_BUFFER_BYTES {
                     self.write(&together, &mut at)?;
                     together.clear();
                 }
@@ -104,13 +100,13 @@ impl Spill {
             let mut behind = 0;
             for (to, len) in runs(count, &inner, &n, self.elem) {
                 let run = &mut data[to..to + len];
-                if len >= LONG_RUN {
+                if len >= SPILL_LONG_RUN_BYTES {
                     self.read(run, &mut at)?;
                     continue;
                 }
                 if behind == together.len() {
                     // Whole runs, of what is left of the piece.
-                    let most = (TOGETHER / len).max(1) * len;
+                    let most = (SPILL_BUFFER_BYTES / len).max(1) * len;
                     let n = most.min(usize::try_from(left).unwrap_or(most));
                     memory::resize(&mut together, n, 0)?;
                     self.read(&mut together, &mut at)?;

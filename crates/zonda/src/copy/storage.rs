@@ -6,11 +6,10 @@ use zonda_model::{ExtType, NcError};
 use super::options::{CopyOptions, Pattern, applies};
 use super::tree::{VarDef, shown};
 use crate::error::{Error, Result};
+use crate::tuning::RULED_CHUNK_MAX_BYTES;
 
 /// Variables of fewer bytes are not put into chunks by a rule that is for all.
 const SMALL: u64 = 8 << 10;
-/// Where a rule gives only some lengths of a chunk, the others are chosen for at most so many bytes.
-const MOST_CHUNK: u64 = 4 << 20;
 
 /// How a variable is to be stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +126,7 @@ fn shape(var: &VarDef, wanted: &[Option<u64>], old: Option<&Vec<usize>>) -> Resu
     let bytes = |shape: &[usize]| {
         shape.iter().fold(var.elem as u64, |bytes, &size| bytes.saturating_mul(size as u64))
     };
-    while bytes(&shape) > MOST_CHUNK {
+    while bytes(&shape) > RULED_CHUNK_MAX_BYTES {
         let free = (0..shape.len()).filter(|&d| wanted[d].is_none() && shape[d] > 1);
         let Some(longest) = free.max_by_key(|&d| shape[d]) else { break };
         shape[longest] = shape[longest].div_ceil(2);

@@ -5,6 +5,7 @@ use zonda_model::ExtType;
 
 use super::values::number;
 use crate::copy::tree::{ClassDef, DefinitionTree, FieldDef, shown as text};
+use crate::tuning::TYPE_MAX_DEPTH;
 
 /// How a value lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +22,6 @@ pub(super) enum ValueForm {
     Items(Box<ValueForm>),
 }
 
-/// Types in types that are followed.
-const MOST_DEPTH: usize = 64;
-
 impl ValueForm {
     /// That of a type; `None` where netCDF has no words for it.
     pub(super) fn of(tree: &DefinitionTree, nc_type: i32) -> Option<ValueForm> {
@@ -37,7 +35,7 @@ impl ValueForm {
         if nc_type == NC_STRING {
             return Some(ValueForm::Text);
         }
-        if depth > MOST_DEPTH {
+        if depth > TYPE_MAX_DEPTH {
             return None;
         }
         let ty = tree.types.iter().find(|ty| ty.source == nc_type)?;
@@ -95,7 +93,7 @@ fn shown_within(tree: &DefinitionTree, nc_type: i32, depth: usize) -> String {
         return "unknown".to_owned();
     };
     let name = text(&ty.name);
-    if depth > MOST_DEPTH {
+    if depth > TYPE_MAX_DEPTH {
         return name;
     }
     let inner = |nc_type| shown_within(tree, nc_type, depth + 1);

@@ -22,10 +22,8 @@ use crate::copy::{CopyOptions, Pattern, Progress};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
+use crate::tuning::DIFF_MEMORY_BYTES;
 pub use values::{Tolerance, ValuesDiffer};
-
-/// Memory for data unless it is told.
-const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// What is compared.
 #[derive(Clone, Debug)]
@@ -55,7 +53,7 @@ impl Default for DiffOptions {
             values: true,
             definitions: true,
             tolerance: Tolerance::default(),
-            memory_bytes: DEFAULT_MEMORY,
+            memory_bytes: DIFF_MEMORY_BYTES,
         }
     }
 }

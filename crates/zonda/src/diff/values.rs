@@ -16,13 +16,8 @@ use crate::copy::pieces::Pieces;
 use crate::copy::tree::{VarDef, shown};
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::tuning::{ABSENT_PER_CHUNK, DIFF_BOX_BYTES, POINTER_VALUE_BYTES};
 
-/// Bytes of a box where more are of no use: enough for all threads.
-const GOAL: u64 = 16 << 20;
-/// Chunks that may be looked at for each that is there.
-const MOST_EMPTY: u64 = 64;
-/// What a string and its place in a list are taken to need.
-const POINTER_BYTES: u64 = 256;
 /// Bytes of a text that are shown.
 const MOST_SHOWN: usize = 60;
 
@@ -361,7 +356,7 @@ impl Comparison<'_> {
     ) -> Result<Option<ValuesDiffer>> {
         let lens = pair.vars[0].lens();
         let size = pair.form.size();
-        let elem = if pair.form.has_pointers() { POINTER_BYTES } else { size as u64 };
+        let elem = if pair.form.has_pointers() { POINTER_VALUE_BYTES } else { size as u64 };
         let chunk_shape = |side: usize| pair.files[side].chunk_shape(pair.vars[side].source);
         let chunks = [chunk_shape(0)?, chunk_shape(1)?];
         let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
@@ -407,7 +402,7 @@ impl Comparison<'_> {
     /// what was never written, they do not, however much that is.
     fn walk(&self, pair: &VarPair<'_>, array: &Array<'_>, most: u64) -> Result<Walk> {
         let lens = array.lens;
-        let all = || Walk::new(lens, &choose(array, GOAL.min(most), most).shape);
+        let all = || Walk::new(lens, &choose(array, DIFF_BOX_BYTES.min(most), most).shape);
         if lens.is_empty() || !same_unwritten(pair)? {
             return Ok(all());
         }
@@ -424,7 +419,7 @@ impl Comparison<'_> {
                 (None, _) => return Ok(all()),
             }
         }
-        Ok(choose_around(array, (GOAL, most), &there, MOST_EMPTY).1)
+        Ok(choose_around(array, (DIFF_BOX_BYTES, most), &there, ABSENT_PER_CHUNK).1)
     }
 }
 

@@ -15,15 +15,9 @@ use super::job::{Batch, job_bytes};
 use super::memory::Memory;
 use super::{KnownRules, QueueState, WriteQueue, args_of};
 use crate::error::Result;
-
-/// Values up to so many bytes are collected before a thread is asked to come.
-const SMALL: usize = 64 << 10;
-/// Bytes that are collected at most.
-const COLLECTED: usize = 256 << 10;
-/// Bytes that there is room for at first.
-const COLLECTED_FIRST: usize = 8 << 10;
-/// Bytes converted at a time: they stay in the second-level cache of a core.
-const BLOCK: usize = 64 << 10;
+use crate::tuning::{
+    ACCEPT_BLOCK_BYTES, COLLECTED_FIRST_BYTES, COLLECTED_MAX_BYTES, SMALL_PUT_BYTES,
+};
 
 impl WriteQueue {
     /// The rules that puts to a variable are checked by; `None` where there are none, so that the file has to check the put.
@@ -155,7 +149,7 @@ impl WriteQueue {
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
-        let accepted = if fit.kept_bytes > SMALL {
+        let accepted = if fit.kept_bytes > SMALL_PUT_BYTES {
             self.accept_large(var, known, fit, given)?
         } else {
             self.accept_small(var, known, fit, given)?
@@ -282,8 +276,8 @@ impl WriteQueue {
         least_bytes: usize,
     ) -> Result<Option<Memory>> {
         let wanted = match &state.open {
-            Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED),
-            None => COLLECTED_FIRST,
+            Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED_MAX_BYTES),
+            None => COLLECTED_FIRST_BYTES,
         };
         drop(state);
         self.wait_for_memory(wanted.min(self.budget().limit() / 4).max(least_bytes))
@@ -384,7 +378,7 @@ impl<'a> AcceptablePut<'a> {
                 super::rules_of(&state.rules, self.var).is_some_and(|rules| rules.check(put));
             let kept = usize::try_from(put.found[0]).unwrap_or(usize::MAX);
             let has_room = |open: &Batch| open.has_room(kept, put.of().slab.start.len());
-            if fits && kept <= SMALL && state.open.as_ref().is_some_and(has_room) {
+            if fits && kept <= SMALL_PUT_BYTES && state.open.as_ref().is_some_and(has_room) {
                 return true;
             }
             self.find_out();
@@ -475,7 +469,7 @@ fn keep(
         memory.append(given)?;
         return Ok(Converted::default());
     };
-    let per = (BLOCK / encoder.mem_size().max(encoder.ext_size())).max(1);
+    let per = (ACCEPT_BLOCK_BYTES / encoder.mem_size().max(encoder.ext_size())).max(1);
     let mut converted = Converted::default();
     for block in given.chunks(per * encoder.mem_size()) {
         let n = block.len() / encoder.mem_size();

@@ -18,6 +18,7 @@ use zonda_shared::Arena;
 
 use super::memory::Memory;
 use super::settings::WriteBehindOptions;
+use crate::tuning::SPARE_PIECES;
 
 /// The one that files share which have none of their own, and the process whose it is: a forked child has its
 /// own, whatever threads of its parent are at.
@@ -108,9 +109,6 @@ struct TakenBytes {
     /// How often those who wait were woken.
     n_wakes: u64,
 }
-
-/// Memory kept for later at most, in pieces.
-const MOST_SPARE: usize = 256;
 
 impl Budget {
     fn new(limit: u64) -> Arc<Budget> {
@@ -281,7 +279,7 @@ impl Budget {
         let mut taken = self.lock();
         taken.used = taken.used.saturating_sub(bytes);
         let fits = taken.used.saturating_add(taken.spare_bytes).saturating_add(bytes) <= self.limit;
-        let given_up = if fits && taken.spare.len() < MOST_SPARE && bytes > 0 {
+        let given_up = if fits && taken.spare.len() < SPARE_PIECES && bytes > 0 {
             taken.spare_bytes += bytes;
             taken.spare.push(memory);
             memory::process().turn(Kind::Queues, Kind::Spare, bytes as u64);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::tuning::WRITE_BEHIND_MAX_BYTES;
 use zonda_runtime::{Settled, memory, setting};
 
 /// The variable that says it for all files of a process.
@@ -31,8 +32,6 @@ pub struct WriteBehindOptions {
     pub threads: Option<usize>,
 }
 
-/// The most that is taken unless the user says so.
-const DEFAULT_MOST: u64 = 512 << 20;
 /// Less would not hold one small put.
 const LEAST_MEMORY: u64 = 4096;
 /// More files are hardly written at the same time.
@@ -40,7 +39,7 @@ const MOST_THREADS: usize = 64;
 
 impl WriteBehindOptions {
     pub(super) fn default_memory() -> u64 {
-        (memory::budget() / 2).clamp(LEAST_MEMORY, DEFAULT_MOST)
+        (memory::budget() / 2).clamp(LEAST_MEMORY, WRITE_BEHIND_MAX_BYTES)
     }
 }
 

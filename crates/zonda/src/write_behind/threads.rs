@@ -2,24 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 use zonda_runtime::lock::{Condvar, Global, MutexGuard, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
 use super::WriteQueue;
+use crate::tuning::{QUEUE_REST_WAIT, QUEUE_THREAD_IDLE, QUEUE_THREADS};
 
 static POOL: Global<Pool> = Global::new(Rank::Ready, Pool::of(0), || Pool::of(0));
 /// Files are ready.
 static WORK: Condvar = Condvar::new();
-
-/// Files written at the same time unless the user says so.
-const DEFAULT_THREADS: usize = 2;
-/// How long a thread without work stays. A program whose own threads have all ended has come to its end when the last
-/// of these has.
-const IDLE: Duration = Duration::from_millis(500);
-/// How long all queues are empty before what layers have gathered is written, too.
-const REST_NAP: Duration = Duration::from_millis(5);
 
 struct Pool {
     /// The process whose threads these are: a forked child has none of them.
@@ -61,7 +53,7 @@ pub(super) fn schedule(file: Arc<WriteQueue>, threads: usize) -> bool {
         std::mem::forget(inherited);
         *pool = Pool::of(pid);
     }
-    let threads = if threads == 0 { DEFAULT_THREADS } else { threads };
+    let threads = if threads == 0 { QUEUE_THREADS } else { threads };
     pool.most = pool.most.max(threads);
     if pool.n_idle <= pool.ready.len() && pool.n_threads < pool.most {
         let name = format!("zonda-io-{}", pool.n_threads);
@@ -127,7 +119,7 @@ fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>
     pool.n_idle += 1;
     let mut rests = false;
     if pool.resting.is_empty() {
-        let waited = WORK.wait_timeout(pool, IDLE);
+        let waited = WORK.wait_timeout(pool, QUEUE_THREAD_IDLE);
         pool = waited.0;
         if waited.1 && pool.ready.is_empty() && pool.resting.is_empty() {
             // Who has work from now on starts another one.
@@ -136,7 +128,7 @@ fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>
             return None;
         }
     } else {
-        let waited = WORK.wait_timeout(pool, REST_NAP);
+        let waited = WORK.wait_timeout(pool, QUEUE_REST_WAIT);
         rests = waited.1 && waited.0.ready.is_empty();
         pool = waited.0;
     }

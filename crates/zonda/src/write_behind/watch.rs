@@ -18,10 +18,7 @@ use super::helper::{Helper, Message};
 use super::job::{Batch, job_bytes};
 use super::{QueueState, WriteQueue};
 use crate::error::{Error, Result};
-
-/// Bytes put to a file after which it is committed, which changes nothing but when. Formats that count their commits
-/// (netCDF-4) do so by themselves, and to do so more often would change the file.
-const COMMIT_BYTES: usize = 64 << 20;
+use crate::tuning::WATCHED_COMMIT_BYTES;
 
 /// The helper of a file.
 #[derive(Debug)]
@@ -233,7 +230,7 @@ impl WriteQueue {
         if n_confirmed.is_some() {
             return n_confirmed;
         }
-        let most = COMMIT_BYTES.min(self.budget().limit() / 2);
+        let most = WATCHED_COMMIT_BYTES.min(self.budget().limit() / 2);
         let kept = self.lock().kept_bytes;
         let mark = self.watch.n_begun.load(Ordering::SeqCst);
         if kept >= most {

@@ -6,13 +6,7 @@ use zonda_model::NcError;
 use zonda_storage::has_no_room;
 
 use crate::error::{Error, Result};
-
-/// How long somebody may take to make room.
-const MOST: Duration = Duration::from_secs(60);
-/// The first pause; each is twice as long as the one before.
-const FIRST_NAP: Duration = Duration::from_millis(100);
-/// The longest pause.
-const LONGEST_NAP: Duration = Duration::from_secs(2);
+use crate::tuning::{FULL_DEVICE_FIRST_WAIT, FULL_DEVICE_LONGEST_WAIT, FULL_DEVICE_PATIENCE};
 
 /// What is left of the time for one file.
 #[derive(Debug)]
@@ -24,7 +18,7 @@ pub(super) struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { left: MOST, nap: FIRST_NAP, is_told: false }
+        Patience { left: FULL_DEVICE_PATIENCE, nap: FULL_DEVICE_FIRST_WAIT, is_told: false }
     }
 }
 
@@ -50,7 +44,7 @@ impl Patience {
             let nap = self.nap.min(self.left);
             std::thread::sleep(nap);
             self.left -= nap;
-            self.nap = (2 * self.nap).min(LONGEST_NAP);
+            self.nap = (2 * self.nap).min(FULL_DEVICE_LONGEST_WAIT);
         }
     }
 }

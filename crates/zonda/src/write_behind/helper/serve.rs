@@ -23,11 +23,9 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{self, OpenOptions};
 use crate::recovery::{self, Recovery};
+use crate::tuning::HELPER_SPARE_DESCRIPTORS;
 use crate::write_behind::WriteBehind;
 use crate::write_behind::record::{self, Form, Record};
-
-/// Descriptors that are kept for the work itself: memory, a file, its journal, a copy, a folder.
-const SPARE: u64 = 16;
 
 /// A file of the program that is watched.
 #[derive(Debug, Default)]
@@ -95,7 +93,7 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
     let mut process = None;
     let mut files: BTreeMap<u64, File> = BTreeMap::new();
     let mut memories = Memories::default();
-    let most = zonda_shared::raise_open_files().saturating_sub(SPARE);
+    let most = zonda_shared::raise_open_files().saturating_sub(HELPER_SPARE_DESCRIPTORS);
     while let Happened::Message(bytes, fd) = channel.wait(process.as_ref(), true)? {
         match Message::decode(&bytes) {
             Some(Message::Hello { pid }) => process = Process::find(pid),
