@@ -234,7 +234,9 @@ impl Store {
 fn plain(form: &Form, values: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = values.py();
     let numpy = py.import("numpy")?;
-    let dtype = form.dtype(py)?.ok_or_else(|| PyTypeError::new_err("no dtype"))?;
+    let dtype = form.dtype(py)?.ok_or_else(|| {
+        PyTypeError::new_err("values of this type cannot be put: NumPy has no dtype for it")
+    })?;
     let given = match (form, values.cast::<PyBytes>()) {
         // Bytes are characters, not one number.
         (Form::Atomic(_) | Form::Opaque(_), Ok(bytes)) if !bytes.as_bytes().is_empty() => {

@@ -275,7 +275,7 @@ pub trait Definitions: std::fmt::Debug {
         Err(NcError::BadType.into())
     }
 
-    /// Whether netCDF has words for all of a user-defined type.
+    /// Whether netCDF can represent all of a user-defined type.
     fn is_whole_type(&self, _nc_type: i32) -> bool {
         true
     }

@@ -155,7 +155,7 @@ impl<'a> Meta<'a> {
         self.all.extent(self.var_ref(id))
     }
 
-    /// Whether netCDF has words for all of a user-defined type.
+    /// Whether netCDF can represent all of a user-defined type.
     #[must_use]
     pub fn is_whole_type(&self, nc_type: i32) -> bool {
         self.all.is_whole_type(nc_type)
@@ -283,8 +283,8 @@ impl<'a> Meta<'a> {
         self.all.user_type(nc_type)
     }
 
-    /// Why the definition of a variable is not whole: its type is damaged or one that netCDF has no words
-    /// for, or a dimension of it is none that its group can have. `None` where it is whole.
+    /// Why the definition of a variable is not whole: its type is damaged, its type cannot be
+    /// represented in netCDF, or a dimension of it is none that its group can have. `None` where it is whole.
     #[must_use]
     pub fn var_fault(&self, id: VarId) -> Option<Error> {
         self.all.var_fault(self.var_ref(id))
@@ -313,16 +313,16 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// What has no such name, in words.
+/// The error where nothing of the kind `what` has that name.
 #[cold]
 #[must_use]
 pub fn no_such(code: NcError, what: &str, name: &[u8]) -> Error {
-    Error::with_text(code, format!("no {what} {:?}", zonda_model::shown_name(name)))
+    Error::with_text(code, format!("there is no {what} {:?}", zonda_model::shown_name(name)))
 }
 
-/// No variable has that number.
+/// The error where no variable has that number.
 #[cold]
 #[must_use]
 pub fn no_var(id: VarId) -> Error {
-    Error::with_text(NcError::NotVar, format!("no variable {}", id.0))
+    Error::with_text(NcError::NotVar, format!("there is no variable {}", id.0))
 }

@@ -72,7 +72,7 @@ impl From<&Att> for Attribute {
     }
 }
 
-/// A value, big-endian. What JSON has no words for is text.
+/// A value, big-endian. What no JSON number can represent (NaN, infinities) is text.
 fn number(ty: ExtType, bytes: &[u8]) -> Value {
     let mem = match ty {
         ExtType::Float | ExtType::Double => MemType::F64,

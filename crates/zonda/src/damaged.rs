@@ -25,7 +25,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// It is damaged, and is not among the definitions, or not with all that it had.
     Damaged(Error),
-    /// It is sound and not among the definitions: netCDF has no words for this of it.
+    /// It is sound and not among the definitions: netCDF cannot represent this part of it.
     NoWords(&'static str),
     /// It is among the definitions, and may not be as it was: why.
     Doubtful(String),
@@ -76,8 +76,8 @@ impl Dataset {
             .collect())
     }
 
-    /// What is wrong with attributes of a variable or group of an HDF5 file, which are then not shown: those that netCDF has no
-    /// words for have the code `NC_EATTMETA`; those that are damaged are here only of a file that was opened as a damaged one.
+    /// What is wrong with attributes of a variable or group of an HDF5 file, which inquiries leave out. Those that netCDF
+    /// cannot represent have the code `NC_EATTMETA`. Damaged ones are among them only where the file was opened as a damaged one.
     ///
     /// # Errors
     /// As [`Dataset::var_info`].

@@ -230,7 +230,7 @@ fn faults(file: &Dataset, notes: &mut Notes) -> Result<BTreeSet<String>> {
                 paths.insert(fault.path);
             }
             FaultKind::NoWords(what) => {
-                let what = format!("netCDF has no words for {what}");
+                let what = format!("{what} cannot be represented in netCDF");
                 notes.add(Grade::NoWords, Some(&fault.path), None, what);
             }
             FaultKind::Doubtful(what) => notes.add(Grade::Remark, Some(&fault.path), None, what),

@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 const MOST_NAMED: usize = 5;
 
 /// Checks that a file of a kind can hold definitions. `is_strict` for copies in which nothing changes
-/// its type: a single string does not become characters, and types that nothing has count.
+/// its type: there a single string does not become characters, and types that no variable has are checked, too.
 ///
 /// # Errors
 /// `NC_ESTRICTNC3` with the names of what it cannot hold; where it is strict, the code that the first
 /// of these definitions would have. `NC_ENAMEINUSE` for dimensions and types of groups that are not
-/// copied, which would get a name twice; `NC_EBADTYPE` for variables of types that netCDF has no words
-/// for.
+/// copied, which would get a name twice; `NC_EBADTYPE` for variables of types that cannot be represented
+/// in netCDF.
 pub(super) fn check(tree: &DefinitionTree, format: Format, is_strict: bool) -> Result<()> {
     check_names(tree)?;
     check_types(tree)?;
@@ -153,7 +153,7 @@ fn check_types(tree: &DefinitionTree) -> Result<()> {
         Some(path) => {
             let path = shown(path);
             let text = format!(
-                "variable {path} is of a type that netCDF has no words for; a copy can be had without it (-x)"
+                "variable {path} is of a type that cannot be represented in netCDF; leave it out of the copy (-x)"
             );
             Err(Error::answered(NcError::BadType, Answer::Unrepresentable, text))
         }

@@ -209,7 +209,10 @@ fn runs(
 
 fn io_error(error: &io::Error) -> Error {
     let code = NcError::System(error.raw_os_error().unwrap_or(0));
-    Error::with_text(code, format!("elements on their way from chunk to chunk: {code}"))
+    Error::with_text(
+        code,
+        format!("the temporary file beside the target, which takes one variable: {code}"),
+    )
 }
 
 #[cfg(test)]

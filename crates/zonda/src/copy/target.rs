@@ -15,6 +15,13 @@ use crate::format;
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;
 
+/// Why a target is refused that is the source.
+const IS_SOURCE: &str = "the target is the source; give another path";
+
+/// Why a target is refused that is there and is not to be replaced.
+const EXISTS: &str =
+    "the target exists and is not replaced; give another path, or have it replaced (-f, replace)";
+
 /// A file that is being written, removed unless it is finished. Where the process is killed before, the
 /// next one that makes such a file in this folder removes it.
 #[derive(Debug)]
@@ -53,9 +60,11 @@ impl Temporary {
                 let is_source = fs::metadata(source)
                     .is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()));
                 let refused = match () {
-                    () if is_source => Some((NcError::Inval, "it is the source, too")),
-                    () if !found.is_file() => Some((NcError::Inval, "it is no ordinary file")),
-                    () if !replace => Some((NcError::Exist, "it exists")),
+                    () if is_source => Some((NcError::Inval, IS_SOURCE)),
+                    () if !found.is_file() => {
+                        Some((NcError::Inval, "the target is no regular file; give another path"))
+                    }
+                    () if !replace => Some((NcError::Exist, EXISTS)),
                     () => None,
                 };
                 if let Some((code, why)) = refused {
@@ -68,7 +77,11 @@ impl Temporary {
         let folder = folder_of(&path);
         fs::metadata(folder).map_err(|error| at(folder, &error))?;
         if path.file_name().is_none() {
-            return Err(Error::with_text(NcError::Inval, "it has no name").at(target));
+            return Err(Error::with_text(
+                NcError::Inval,
+                "the target is a path without a file name; give a name, too",
+            )
+            .at(target));
         }
         Temporary::named(path, replace)
     }
@@ -89,11 +102,12 @@ impl Temporary {
         if path.exists() {
             let is_source = fs::canonicalize(source).is_ok_and(|source| source == path);
             let refused = match () {
-                () if is_source => Some((NcError::Inval, "it is the source, too")),
-                () if format::on_path(&path).is_none() => {
-                    Some((NcError::Exist, "it is something else, and stays"))
-                }
-                () if !replace => Some((NcError::Exist, "it exists")),
+                () if is_source => Some((NcError::Inval, IS_SOURCE)),
+                () if format::on_path(&path).is_none() => Some((
+                    NcError::Exist,
+                    "there is something else than a dataset, and it is not replaced; give another path",
+                )),
+                () if !replace => Some((NcError::Exist, EXISTS)),
                 () => None,
             };
             if let Some((code, why)) = refused {
@@ -101,7 +115,11 @@ impl Temporary {
             }
         }
         if path.file_name().is_none() {
-            return Err(Error::with_text(NcError::Inval, "it has no name").at(target));
+            return Err(Error::with_text(
+                NcError::Inval,
+                "the target is a path without a file name; give a name, too",
+            )
+            .at(target));
         }
         let mut made = Temporary::named(path, replace)?;
         // The name is ours; the format makes the folder.
@@ -115,7 +133,7 @@ impl Temporary {
         let old = self.temporary.with_extension("old");
         let is_there = self.path.exists();
         if is_there && !self.replace {
-            return Err(Error::with_text(NcError::Exist, "it exists").at(&self.path));
+            return Err(Error::with_text(NcError::Exist, EXISTS).at(&self.path));
         }
         if is_there {
             fs::rename(&self.path, &old).map_err(|error| at(&self.path, &error))?;
@@ -154,7 +172,7 @@ impl Temporary {
             false => self.rename_to_new(),
         };
         named.map_err(|error| match error.raw_os_error() {
-            Some(EEXIST) => Error::with_text(NcError::Exist, "it exists").at(&self.path),
+            Some(EEXIST) => Error::with_text(NcError::Exist, EXISTS).at(&self.path),
             _ => at(&self.path, &error),
         })?;
         self.finished = true;

@@ -35,7 +35,7 @@ pub(crate) struct DefinitionTree {
     pub lost: Vec<Lost>,
     /// What was read of a damaged file and may not be as it was, a line each.
     pub doubts: Vec<String>,
-    /// Paths of variables that would be copied if netCDF had words for their types.
+    /// Paths of variables that would be copied if netCDF could represent their types.
     pub absent: Vec<Vec<u8>>,
 }
 
@@ -216,7 +216,7 @@ impl DefinitionTree {
         Ok(DefinitionTree { groups, dims, types, lost, doubts, absent })
     }
 
-    /// Leaves out attributes of types that netCDF has no words for, and says so.
+    /// Leaves out attributes of types that netCDF cannot represent; gives a note about each.
     pub(crate) fn leave_out_atts(&mut self) -> Vec<String> {
         let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
         let mut notes = Vec::new();
@@ -225,7 +225,7 @@ impl DefinitionTree {
                 let is_known = is_atomic(att.nc_type) || types.contains(&att.nc_type);
                 if !is_known {
                     let (owner, name) = (shown(owner), shown(&att.name));
-                    let why = "is of a type that netCDF has no words for";
+                    let why = "is of a type that cannot be represented in netCDF";
                     notes.push(format!("attribute {owner}@{name} {why}, and left out"));
                 }
                 is_known
@@ -238,10 +238,10 @@ impl DefinitionTree {
         notes
     }
 
-    /// Leaves out variables of such types, and says so.
+    /// Leaves out variables of such types; gives a note about each.
     pub(crate) fn leave_out_vars(&mut self) -> Vec<String> {
         let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
-        let why = "is of a type that netCDF has no words for";
+        let why = "is of a type that cannot be represented in netCDF";
         let absent = self.absent.drain(..);
         let mut notes: Vec<String> =
             absent.map(|path| format!("variable {} {why}, and left out", shown(&path))).collect();
@@ -278,7 +278,7 @@ impl DefinitionTree {
     }
 }
 
-/// Paths of variables that the definitions of the source lack, since netCDF has no words for their types: those in the group
+/// Paths of variables that the definitions of the source lack, since netCDF cannot represent their types: those in the group
 /// that is copied, and that the rules want.
 fn absent_vars(
     source: &Dataset,

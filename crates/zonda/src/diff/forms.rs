@@ -23,7 +23,7 @@ pub(super) enum ValueForm {
 }
 
 impl ValueForm {
-    /// That of a type; `None` where netCDF has no words for it.
+    /// That of a type; `None` where netCDF cannot represent it.
     pub(super) fn of(tree: &DefinitionTree, nc_type: i32) -> Option<ValueForm> {
         ValueForm::within(tree, nc_type, 0)
     }

@@ -156,7 +156,9 @@ impl Budget {
         let budget = match Arena::new(usize::try_from(limit).unwrap_or(usize::MAX)) {
             Ok(arena) => Budget::with(limit, Some(arena)),
             Err(error) => {
-                super::helper::warn(&format_args!("no memory to share with it: {error}"));
+                super::helper::warn(&format_args!(
+                    "memory cannot be shared with the helper process: {error}"
+                ));
                 return Budget::of_process();
             }
         };

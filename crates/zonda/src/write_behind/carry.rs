@@ -260,7 +260,8 @@ impl WriteQueue {
     fn fail(&self, failure: Option<(bool, Error)>) {
         let Some((stops, error)) = failure else { return };
         let mut state = self.lock();
-        let (code, text) = (error.code(), format!("a put that was accepted before: {error}"));
+        let (code, text) =
+            (error.code(), format!("a put that was accepted before failed: {error}"));
         if state.failure.is_none() {
             state.failure = Some(PutFailure { code, text, is_told: false });
         }
@@ -332,6 +333,9 @@ fn is_refusal(error: &Error) -> bool {
 /// What `work` gives; an error where it panics.
 fn unpanicked(work: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Error::because(NcError::Internal, "a put that was accepted panicked"))
+        Err(Error::because(
+            NcError::Internal,
+            "bug in Zonda: carrying out a put that was accepted before panicked",
+        ))
     })
 }

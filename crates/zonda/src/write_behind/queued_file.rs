@@ -54,7 +54,10 @@ impl InquiryGuard<'_> {
             InquiryGuard::File(file) => Ok(&***file),
             InquiryGuard::View(view) => match view.as_ref() {
                 Some(view) => Ok(view.file()),
-                None => Err(Error::because(NcError::Internal, "a view that is gone")),
+                None => Err(Error::because(
+                    NcError::Internal,
+                    "bug in Zonda: the view of the definitions was dropped while an inquiry used it",
+                )),
             },
         }
     }

@@ -46,7 +46,8 @@ impl<'a> GroupReader<'a> {
                 }
                 FaultKind::NoWords(what) => {
                     let path = fault.path;
-                    doubts.push(format!("{path}: netCDF has no words for {what}; left out"));
+                    doubts
+                        .push(format!("{path}: {what} cannot be represented in netCDF; left out"));
                 }
                 FaultKind::Doubtful(why) => doubts.push(format!("{}: {why}", fault.path)),
             }

@@ -98,7 +98,7 @@ impl Helper {
         }
         match mine.wait(None, false) {
             Ok(Happened::Message(text, _)) if text == READY => {}
-            Ok(_) => return Err(failed(&"is no helper of this version, or did not start")),
+            Ok(_) => return Err(failed(&"is not `zonda` of this version, or did not start")),
             Err(error) => return Err(failed(&error)),
         }
         let helper = Helper { channel: mine, is_gone: AtomicBool::new(false) };

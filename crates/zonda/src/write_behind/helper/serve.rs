@@ -231,7 +231,7 @@ fn repeat(
         };
         for words in records {
             let Some(record) = record::read(&words) else {
-                done.lose(1, "what is said of them is damaged");
+                done.lose(1, "their record in shared memory is damaged");
                 continue;
             };
             let key = (record.var.group.0, record.var.var.0);
@@ -261,7 +261,12 @@ fn tell_again(error: &Error, left: Duration) {
 fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<()> {
     let Record { at, len, start, count, stride, .. } = record;
     let slab = Hyperslab { start, count, stride: stride.as_deref() };
-    let damaged = || Error::because(NcError::Internal, "values that do not fit their put");
+    let damaged = || {
+        Error::because(
+            NcError::Internal,
+            "the values in shared memory do not fit the put that they belong to",
+        )
+    };
     let values = bytes.get(*at..).and_then(|bytes| bytes.get(..*len)).ok_or_else(damaged)?;
     let Form::Of(mem) = record.form else {
         let held = OwnedValues::read_from(values).ok_or_else(damaged)?;
