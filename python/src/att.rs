@@ -9,7 +9,7 @@ use crate::errors;
 use crate::file::File;
 use crate::names::{Name, decoded};
 use crate::objects::Store;
-use crate::types::Form;
+use crate::types::ElementForm;
 
 /// An attribute: what it is called, and its values, or why they cannot be read.
 pub(crate) struct Att {
@@ -20,7 +20,7 @@ pub(crate) struct Att {
 
 /// Values in memory, as the engine gives them.
 pub(crate) struct Values {
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
     pub(crate) bytes: Vec<u8>,
     pub(crate) store: Store,
 }
@@ -31,7 +31,7 @@ fn read(
     name: &[u8],
     nc_type: i32,
 ) -> zonda::Result<Values> {
-    let form = dataset.meta(|meta| Form::of(meta, nc_type))?;
+    let form = dataset.meta(|meta| ElementForm::of(meta, nc_type))?;
     let (mut store, mut bytes) = (Store::default(), Vec::new());
     // As it is in the file: nothing is converted.
     let _converted = dataset.get_att_list(of, name, None, (&mut bytes, Some(&mut store)))?;
@@ -74,8 +74,8 @@ pub(crate) fn raw<'py>(
     values: &Values,
 ) -> PyResult<Bound<'py, PyAny>> {
     Ok(match &values.form {
-        Form::Atomic(ExtType::Char) => PyBytes::new(py, &values.bytes).into_any(),
-        form if nc_type == NC_STRING || matches!(form, Form::Sequence(_)) => {
+        ElementForm::Atomic(ExtType::Char) => PyBytes::new(py, &values.bytes).into_any(),
+        form if nc_type == NC_STRING || matches!(form, ElementForm::Sequence(_)) => {
             let list = PyList::empty(py);
             for element in values.bytes.chunks_exact(form.size()) {
                 list.append(values.store.value(py, form, element)?)?;
@@ -147,7 +147,7 @@ impl File {
         let form = self.form_of_type(py, typeid)?;
         let mut store = Store::default();
         let (bytes, n) = match value.cast::<PyBytes>() {
-            Ok(text) if matches!(form, Form::Atomic(ExtType::Char)) => {
+            Ok(text) if matches!(form, ElementForm::Atomic(ExtType::Char)) => {
                 (text.as_bytes().to_vec(), text.as_bytes().len())
             }
             _ => store.items(&form, &value)?,

@@ -14,7 +14,7 @@ use crate::errors;
 use crate::file::File;
 use crate::names::decoded;
 use crate::rules;
-use crate::types::Form;
+use crate::types::ElementForm;
 
 /// How a variable is stored, as far as an encoding tells it.
 struct Layout {
@@ -189,12 +189,12 @@ impl<'a, 'py> Shared<'a, 'py> {
         if let Some(known) = self.filters.get(filters) {
             return Ok(known.clone());
         }
-        let mut told = Vec::with_capacity(filters.len());
+        let mut listed = Vec::with_capacity(filters.len());
         for (id, params) in filters {
             let params = PyTuple::new(self.py, params)?;
-            told.push((*id, zonda::filter_name(*id), params).into_pyobject(self.py)?);
+            listed.push((*id, zonda::filter_name(*id), params).into_pyobject(self.py)?);
         }
-        let made = PyTuple::new(self.py, told)?;
+        let made = PyTuple::new(self.py, listed)?;
         self.filters.insert(filters, made.clone());
         Ok(made)
     }
@@ -211,7 +211,7 @@ impl<'a, 'py> Shared<'a, 'py> {
             (Some(ty), Ok(atts)) if ty != ExtType::Char => rules::of_xarray(ty, atts),
             _ => None,
         };
-        let rules = rules.map(|rules| rules::told_to_xarray(py, &rules, &mut self.scalars));
+        let rules = rules.map(|rules| rules::given_to_xarray(py, &rules, &mut self.scalars));
         let rules = rules.transpose()?;
         let atts = self.attributes(var.id.into_pyobject(py)?.into_any(), atts)?;
         let name = decoded(py, &var.name)?;
@@ -238,40 +238,40 @@ impl<'a, 'py> Shared<'a, 'py> {
         owner: Bound<'py, PyAny>,
         atts: &'a zonda::Result<Vec<Att>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (py, told) = (self.py, PyDict::new(self.py));
+        let (py, listed) = (self.py, PyDict::new(self.py));
         let atts = match atts {
             Ok(atts) => atts,
             Err(error) => {
                 let error = errors::raise(py, error).into_value(py);
                 self.faults.append((owner, py.None(), error))?;
-                return Ok(told);
+                return Ok(listed);
             }
         };
         for att in atts {
             let name = self.name(&att.name)?;
             match &att.values {
-                Ok(values) => told.set_item(name, self.value(att, values)?)?,
+                Ok(values) => listed.set_item(name, self.value(att, values)?)?,
                 Err(error) => {
                     let error = errors::raise(py, error).into_value(py);
                     self.faults.append((&owner, name, error))?;
                 }
             }
         }
-        Ok(told)
+        Ok(listed)
     }
 
     /// A value as netCDF4-python gives it: text without nulls, one number as a scalar, one string as such.
     fn value(&mut self, att: &'a Att, values: &'a Values) -> PyResult<Bound<'py, PyAny>> {
         let (py, bytes) = (self.py, values.bytes.as_slice());
         match &values.form {
-            Form::Atomic(ExtType::Char) => {
+            ElementForm::Atomic(ExtType::Char) => {
                 // What a fill value is of a variable of characters, a null too, its reader decides.
                 Ok(text(py, bytes, att.name == b"_FillValue")?.into_any())
             }
-            Form::Atomic(ty) if bytes.len() == ty.size() => {
+            ElementForm::Atomic(ty) if bytes.len() == ty.size() => {
                 self.scalars.one(py, att.nc_type, *ty, bytes)
             }
-            Form::Atomic(ty) => Ok(numbers(py, *ty, bytes)),
+            ElementForm::Atomic(ty) => Ok(numbers(py, *ty, bytes)),
             form => {
                 let many = att::raw(py, att.nc_type, values)?;
                 if att.nc_type == NC_STRING {
@@ -281,7 +281,7 @@ impl<'a, 'py> Shared<'a, 'py> {
                     }
                     return if list.len() == 1 { list.get_item(0) } else { Ok(list.into_any()) };
                 }
-                let is_one = !matches!(form, Form::Sequence(_)) && many.len()? == 1;
+                let is_one = !matches!(form, ElementForm::Sequence(_)) && many.len()? == 1;
                 if is_one { many.get_item(0) } else { Ok(many) }
             }
         }

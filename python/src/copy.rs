@@ -11,18 +11,18 @@ use crate::file::{File, VlenSink, format_of};
 use crate::names::{Filter, Name};
 
 /// Variables (all if there are none) and their filters with parameters.
-type Filters = (Vec<Name>, Vec<(Filter, Vec<u32>)>);
+type FilterArgs = (Vec<Name>, Vec<(Filter, Vec<u32>)>);
 /// A variable (or all), names of dimensions and elements of a chunk along them.
-type Chunks = (Option<Name>, Vec<(Name, u64)>);
+type ChunkArgs = (Option<Name>, Vec<(Name, u64)>);
 
 /// Of each variable its path, its bytes and how it was copied; and notes.
-type Done = (Vec<(String, u64, &'static str)>, Vec<String>);
+type CopyOutcome = (Vec<(String, u64, &'static str)>, Vec<String>);
 
 fn patterns(names: Vec<Name>) -> Vec<Pattern> {
     names.into_iter().map(|name| Pattern::new(name.0)).collect()
 }
 
-fn rule((vars, filters): Filters) -> PyResult<FilterRule> {
+fn rule((vars, filters): FilterArgs) -> PyResult<FilterRule> {
     let filters = filters.into_iter().map(|(filter, params)| {
         let unknown = || PyValueError::new_err("there is no filter of that name");
         let id = filter.id().ok_or_else(unknown)?;
@@ -56,14 +56,14 @@ impl File {
         group: Option<Name>,
         variables: Vec<Name>,
         exclude: Vec<Name>,
-        chunks: Vec<Chunks>,
+        chunks: Vec<ChunkArgs>,
         contiguous: Vec<Name>,
-        filters: Vec<Filters>,
+        filters: Vec<FilterArgs>,
         fix_unlimited: bool,
         memory: Option<u64>,
         replace: bool,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Done> {
+    ) -> PyResult<CopyOutcome> {
         let chunks = chunks.into_iter().map(|(var, sizes)| ChunkRule {
             vars: var.map(|name| Pattern::new(name.0)),
             sizes: sizes.into_iter().map(|(dim, size)| (dim.0, size)).collect(),

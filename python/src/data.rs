@@ -9,7 +9,7 @@ use crate::describe::var_ref;
 use crate::file::File;
 use crate::memory::Bytes;
 use crate::objects::Store;
-use crate::types::{Form, mem_type};
+use crate::types::{ElementForm, mem_type};
 
 /// A selection as arguments.
 struct Slab {
@@ -44,7 +44,7 @@ impl File {
         let (form, rank) = self.call(py, |dataset| {
             dataset.in_group(of.group, |meta| {
                 let var = meta.var(of.var)?;
-                Ok::<_, zonda::Error>((Form::of(meta, var.nc_type)?, var.dims.len()))
+                Ok::<_, zonda::Error>((ElementForm::of(meta, var.nc_type)?, var.dims.len()))
             })?
         })?;
         if slab.start.len() != rank {
@@ -60,7 +60,7 @@ impl File {
         let wrong =
             |what: &str| Err(PyTypeError::new_err(format!("{what}: the array has {dtype}")));
         match form {
-            Form::Atomic(_) => match mem_type(dtype.kind(), dtype.itemsize()) {
+            ElementForm::Atomic(_) => match mem_type(dtype.kind(), dtype.itemsize()) {
                 Some(mem) => Ok(Some(mem)),
                 None => wrong("no memory type of netCDF"),
             },

@@ -9,7 +9,7 @@ use crate::errors;
 use crate::file::File;
 use crate::names::{Filter, Name};
 use crate::objects::Store;
-use crate::types::Form;
+use crate::types::ElementForm;
 
 #[pymethods]
 impl File {
@@ -240,14 +240,14 @@ impl File {
 
 impl File {
     /// What an element of a variable is.
-    pub(crate) fn form_of_var(&self, py: Python<'_>, of: zonda::VarRef) -> PyResult<Form> {
+    pub(crate) fn form_of_var(&self, py: Python<'_>, of: zonda::VarRef) -> PyResult<ElementForm> {
         self.call(py, |dataset| {
-            dataset.in_group(of.group, |meta| Form::of(meta, meta.var(of.var)?.nc_type))?
+            dataset.in_group(of.group, |meta| ElementForm::of(meta, meta.var(of.var)?.nc_type))?
         })
     }
 
     /// What an element of a type is.
-    pub(crate) fn form_of_type(&self, py: Python<'_>, typeid: i32) -> PyResult<Form> {
-        self.call(py, |dataset| dataset.meta(|meta| Form::of(meta, typeid)))
+    pub(crate) fn form_of_type(&self, py: Python<'_>, typeid: i32) -> PyResult<ElementForm> {
+        self.call(py, |dataset| dataset.meta(|meta| ElementForm::of(meta, typeid)))
     }
 }

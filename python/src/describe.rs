@@ -9,7 +9,7 @@ use zonda::{
 use crate::contents::{endian_name, storage_name};
 use crate::file::File;
 use crate::names::decoded;
-use crate::types::{Form, letters};
+use crate::types::{ElementForm, letters};
 
 /// A variable by group and number.
 pub(crate) fn var_ref(group: u16, var: i32) -> VarRef {
@@ -115,11 +115,11 @@ impl File {
                 let found = dim_of(meta, DimId(dim))?;
                 let mut at = GroupId(group);
                 loop {
-                    let here = meta.group(at)?;
-                    if here.dim_ids().any(|id| id.0 == dim) {
+                    let around = meta.group(at)?;
+                    if around.dim_ids().any(|id| id.0 == dim) {
                         return Ok((found, at.0));
                     }
-                    match here.group_parent() {
+                    match around.group_parent() {
                         Some(parent) => at = parent,
                         None => return Ok((found, GroupId::ROOT.0)),
                     }
@@ -138,7 +138,9 @@ impl File {
         let info = PyDict::new(py);
         info.set_item("id", typeid)?;
         let (ty, form) = self.call(py, |dataset| {
-            dataset.meta(|meta| Ok((meta.user_type(typeid)?.clone(), Form::of(meta, typeid).ok())))
+            dataset.meta(|meta| {
+                Ok((meta.user_type(typeid)?.clone(), ElementForm::of(meta, typeid).ok()))
+            })
         })?;
         info.set_item("name", decoded(py, &ty.name)?)?;
         info.set_item("group", ty.group.0)?;
@@ -290,10 +292,10 @@ const ATOMIC: [&str; 12] = [
     "uint64", "string",
 ];
 
-fn atomic(typeid: i32) -> Option<Form> {
+fn atomic(typeid: i32) -> Option<ElementForm> {
     match ExtType::from_nc_type(typeid) {
-        Some(ty) => Some(Form::Atomic(ty)),
-        None if typeid == zonda::NC_STRING => Some(Form::Text),
+        Some(ty) => Some(ElementForm::Atomic(ty)),
+        None if typeid == zonda::NC_STRING => Some(ElementForm::Text),
         None => None,
     }
 }

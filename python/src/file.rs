@@ -110,7 +110,7 @@ impl File {
                 Ok(dataset)
             })
         });
-        let dataset = told(py, object.as_deref(), made)?;
+        let dataset = or_raise(py, object.as_deref(), made)?;
         Ok(File { dataset, object })
     }
 
@@ -129,7 +129,7 @@ impl File {
                 Err(zonda::Error::because(NcError::BadId, "the dataset is closed"))
             }
         });
-        told(py, self.object.as_deref(), done)
+        or_raise(py, self.object.as_deref(), done)
     }
 }
 
@@ -150,7 +150,7 @@ fn unpanicked<T>(f: impl FnOnce() -> zonda::Result<T>) -> zonda::Result<T> {
 }
 
 /// The value; or what the object that is read from raised, or what the engine says.
-fn told<T>(
+fn or_raise<T>(
     py: Python<'_>,
     object: Option<&ReadOnly<Object>>,
     done: zonda::Result<T>,
@@ -264,7 +264,7 @@ impl File {
                 Ok(())
             }
         });
-        told(py, self.object.as_deref(), done)
+        or_raise(py, self.object.as_deref(), done)
     }
 
     /// Ends it without what was defined since `redef`, or removes a file that was being created.
@@ -292,7 +292,7 @@ impl File {
                 }
                 Ok(())
             });
-            told(py, self.object.as_deref(), read)
+            or_raise(py, self.object.as_deref(), read)
         })
     }
 

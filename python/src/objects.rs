@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use zonda::{VlenSink, VlenSource};
 
 use crate::names::{decoded, encoded};
-use crate::types::{Field, Form, letters};
+use crate::types::{ElementForm, Field, letters};
 
 /// Strings and sequences that an element refers to: its addresses are numbers of these, from 1 on.
 #[derive(Debug, Default)]
@@ -62,19 +62,19 @@ impl Store {
     pub(crate) fn value<'py>(
         &self,
         py: Python<'py>,
-        form: &Form,
+        form: &ElementForm,
         bytes: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         match form {
-            Form::Text => {
+            ElementForm::Text => {
                 let text = self.part(word(bytes, 0)).unwrap_or(&[]);
                 Ok(decoded(py, text)?.into_any())
             }
-            Form::Sequence(item) => {
+            ElementForm::Sequence(item) => {
                 let items = self.part(word(bytes, 8)).unwrap_or(&[]);
                 self.array(py, item, items)
             }
-            Form::Compound { fields, .. } if form.has_parts() => {
+            ElementForm::Compound { fields, .. } if form.has_parts() => {
                 let values = fields.iter().map(|field| self.field(py, field, bytes));
                 let values = values.collect::<PyResult<Vec<_>>>()?;
                 Ok(PyTuple::new(py, values)?.into_any())
@@ -103,7 +103,7 @@ impl Store {
     pub(crate) fn array<'py>(
         &self,
         py: Python<'py>,
-        form: &Form,
+        form: &ElementForm,
         bytes: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         let numpy = py.import("numpy")?;
@@ -124,7 +124,11 @@ impl Store {
     }
 
     /// The bytes of one element made of a value of Python.
-    pub(crate) fn element(&mut self, form: &Form, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    pub(crate) fn element(
+        &mut self,
+        form: &ElementForm,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<u8>> {
         let mut out = vec![0; form.size()];
         self.lay(form, value, &mut out)?;
         Ok(out)
@@ -133,12 +137,12 @@ impl Store {
     /// The same into memory of its size.
     pub(crate) fn lay(
         &mut self,
-        form: &Form,
+        form: &ElementForm,
         value: &Bound<'_, PyAny>,
         out: &mut [u8],
     ) -> PyResult<()> {
         match form {
-            Form::Text => {
+            ElementForm::Text => {
                 let address = match value.cast::<PyString>() {
                     Ok(text) => self.add(encoded(text)?),
                     Err(_) if value.is_none() => 0,
@@ -152,7 +156,7 @@ impl Store {
                 };
                 out.copy_from_slice(&address.to_ne_bytes());
             }
-            Form::Sequence(item) => {
+            ElementForm::Sequence(item) => {
                 if value.is_none() {
                     return Ok(());
                 }
@@ -161,7 +165,7 @@ impl Store {
                 out[..8].copy_from_slice(&(n as u64).to_ne_bytes());
                 out[8..].copy_from_slice(&address.to_ne_bytes());
             }
-            Form::Compound { fields, .. } if form.has_parts() => {
+            ElementForm::Compound { fields, .. } if form.has_parts() => {
                 self.compound(fields, value, out)?
             }
             _ => {
@@ -207,7 +211,7 @@ impl Store {
     /// Bytes of all values of an array or sequence, and how many there are.
     pub(crate) fn items(
         &mut self,
-        item: &Form,
+        item: &ElementForm,
         values: &Bound<'_, PyAny>,
     ) -> PyResult<(Vec<u8>, usize)> {
         let size = item.size().max(1);
@@ -231,7 +235,7 @@ impl Store {
 }
 
 /// Bytes of values without parts elsewhere, converted to the form by NumPy.
-fn plain(form: &Form, values: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+fn plain(form: &ElementForm, values: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = values.py();
     let numpy = py.import("numpy")?;
     let dtype = form.dtype(py)?.ok_or_else(|| {
@@ -239,9 +243,11 @@ fn plain(form: &Form, values: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     })?;
     let given = match (form, values.cast::<PyBytes>()) {
         // Bytes are characters, not one number.
-        (Form::Atomic(_) | Form::Opaque(_), Ok(bytes)) if !bytes.as_bytes().is_empty() => {
+        (ElementForm::Atomic(_) | ElementForm::Opaque(_), Ok(bytes))
+            if !bytes.as_bytes().is_empty() =>
+        {
             let kind = match form {
-                Form::Atomic(ty) => letters(*ty).to_owned(),
+                ElementForm::Atomic(ty) => letters(*ty).to_owned(),
                 _ => format!("V{}", form.size()),
             };
             numpy.call_method1("frombuffer", (bytes, kind))?

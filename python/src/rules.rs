@@ -10,17 +10,17 @@ use crate::contents::{Scalars, numbers};
 use crate::describe::var_ref;
 use crate::errors;
 use crate::file::File;
-use crate::types::{Form, letters};
+use crate::types::{ElementForm, letters};
 
 /// What an attribute's value is to the rules.
 fn attribute(values: &Values) -> Attribute {
     let (bytes, form) = (values.bytes.as_slice(), &values.form);
     match form {
-        Form::Atomic(ExtType::Char) => Attribute::Text(bytes.to_vec()),
-        Form::Atomic(ty) | Form::Enum(ty) => {
+        ElementForm::Atomic(ExtType::Char) => Attribute::Text(bytes.to_vec()),
+        ElementForm::Atomic(ty) | ElementForm::Enum(ty) => {
             Attribute::Numbers(*ty, Number::all(*ty, bytes).collect())
         }
-        Form::Text if bytes.len() == form.size() => {
+        ElementForm::Text if bytes.len() == form.size() => {
             Attribute::Text(values.store.text_of(bytes).to_vec())
         }
         _ => Attribute::Other,
@@ -51,7 +51,7 @@ pub(crate) fn of_xarray(ty: ExtType, atts: &[Att]) -> Option<Rules> {
 
 /// Those rules for Python, for which numbers that recur are made once: the type of the result, the fill value, what is
 /// multiplied by, what is added. No tuple but an empty one where xarray decodes itself.
-pub(crate) fn told_to_xarray<'py>(
+pub(crate) fn given_to_xarray<'py>(
     py: Python<'py>,
     rules: &Rules,
     known: &mut Scalars<'py>,

@@ -1,7 +1,7 @@
 //! Block loops: swap, convert, check and count in one pass over plain byte slices.
 
 use crate::element::Element;
-use crate::rule::Rule;
+use crate::rule::ConversionRule;
 use crate::tuning::KERNEL_BLOCK_ELEMS;
 
 /// Converts `src` into `dst` and counts the elements that do not fit.
@@ -13,7 +13,7 @@ pub(crate) fn convert<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
     dst: &mut [u8],
 ) -> u64
 where
-    R: Rule<F, T>,
+    R: ConversionRule<F, T>,
     F: Element,
     T: Element,
 {
@@ -49,7 +49,7 @@ fn convert_fitting<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
     src: &[F::Bytes],
     dst: &mut [T::Bytes],
 ) where
-    R: Rule<F, T>,
+    R: ConversionRule<F, T>,
     F: Element,
     T: Element,
 {
@@ -64,7 +64,7 @@ fn convert_fitting<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
 #[inline(always)]
 fn count_out_of_range<R, F, T, const SWAP_IN: bool>(src: &[F::Bytes]) -> u64
 where
-    R: Rule<F, T>,
+    R: ConversionRule<F, T>,
     F: Element,
 {
     let unfit = src.iter().map(|from| u32::from(!R::apply(F::load::<SWAP_IN>(*from)).1));

@@ -28,7 +28,7 @@ pub struct PutRules {
 
 /// A put that fits.
 #[derive(Clone, Copy, Debug)]
-pub struct Fit<'s> {
+pub struct FittingPut<'s> {
     /// The hyperslab, with no more than the variable's rank.
     pub slab: Hyperslab<'s>,
     /// Bytes of the values in the variable's own type.
@@ -98,13 +98,13 @@ impl PutRules {
     /// How a put is kept that fits, as [`PutRules::check`] has said.
     #[inline]
     #[must_use]
-    pub fn fit<'s>(&self, put: &Transfer<Access<'s>>) -> Option<Fit<'s>> {
+    pub fn fit<'s>(&self, put: &Transfer<Access<'s>>) -> Option<FittingPut<'s>> {
         let access = put.of();
         let encoder = match (access.mem, self.ext()) {
             (Some(mem), Some(ext)) if mem != ext.natural_mem() => Some(self.encoder(ext, mem)?),
             _ => None,
         };
-        Some(Fit {
+        Some(FittingPut {
             slab: access.slab.ranked(self.fixed.len())?,
             kept_bytes: usize::try_from(put.found[0]).ok()?,
             given: access.mem,

@@ -18,7 +18,7 @@ const DIGITS: usize = 20;
 
 /// The open file of a variable.
 #[derive(Debug)]
-pub(crate) struct Array {
+pub(crate) struct NpyArray {
     pub(crate) storage: Arc<dyn Storage>,
     path: PathBuf,
     /// Where its elements begin.
@@ -74,17 +74,17 @@ fn shape_of(text: &str, ty: ExtType) -> Option<Vec<u64>> {
     lens.filter(|_| is_ours)
 }
 
-impl Array {
+impl NpyArray {
     /// Makes the file of a new variable, without its values.
-    pub(crate) fn create(path: PathBuf, var: &Var, records: u64) -> Result<Array> {
+    pub(crate) fn create(path: PathBuf, var: &Var, records: u64) -> Result<NpyArray> {
         let bytes = header(var.ty, &var.extent(records), None).ok_or(NcError::VarSize)?;
         let storage = storage(&path, true, Create::Truncate, Spec::from_env())?;
         storage.write_at(0, &bytes)?;
-        Ok(Array { storage, path, begin: bytes.len() as u64 })
+        Ok(NpyArray { storage, path, begin: bytes.len() as u64 })
     }
 
     /// Opens the file of a variable, which has so many records at least.
-    pub(crate) fn open(path: PathBuf, write: bool, var: &Var, records: u64) -> Result<Array> {
+    pub(crate) fn open(path: PathBuf, write: bool, var: &Var, records: u64) -> Result<NpyArray> {
         let storage = storage(&path, write, Create::MustExist, Spec::from_env())?;
         let fault = |what: &str| damaged(&path, NcError::VarMeta, what);
         let mut bytes = vec![0; PREFIX.saturating_add(usize::from(u16::MAX))];
@@ -115,7 +115,7 @@ impl Array {
             let text = format!("values at byte {len}: the file ends, and they go on to {end}");
             return Err(damaged(&path, NcError::Trunc, text));
         }
-        Ok(Array { storage, path, begin })
+        Ok(NpyArray { storage, path, begin })
     }
 
     /// Says in the header how many records there are.

@@ -9,8 +9,8 @@ use zonda_format::{Error, Result};
 use zonda_model::NcError;
 use zonda_plain::{Arrays, Changes, MakeArrays, Model, Run};
 
-use crate::array::Array;
-use crate::{json, told};
+use crate::array::NpyArray;
+use crate::{json, system_error};
 
 /// A folder with a dataset.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Folder {
     path: PathBuf,
     write: bool,
     /// The files of the variables that were asked for.
-    arrays: Vec<OnceLock<Array>>,
+    arrays: Vec<OnceLock<NpyArray>>,
 }
 
 /// Removes a dataset: definitions, arrays, and the folder if nothing else is in it.
@@ -31,15 +31,17 @@ pub fn remove(folder: &Path) -> Result<()> {
         let is_array = number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()));
         is_array || [json::FILE, json::NEW].contains(&name)
     };
-    for entry in std::fs::read_dir(folder).map_err(|error| told(folder, &error))? {
-        let entry = entry.map_err(|error| told(folder, &error))?;
+    for entry in std::fs::read_dir(folder).map_err(|error| system_error(folder, &error))? {
+        let entry = entry.map_err(|error| system_error(folder, &error))?;
         if entry.file_name().to_str().is_some_and(is_ours) {
             let path = entry.path();
-            std::fs::remove_file(&path).map_err(|error| told(&path, &error))?;
+            std::fs::remove_file(&path).map_err(|error| system_error(&path, &error))?;
         }
     }
     match std::fs::remove_dir(folder) {
-        Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => Err(told(folder, &error)),
+        Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => {
+            Err(system_error(folder, &error))
+        }
         _ => Ok(()),
     }
 }
@@ -47,7 +49,7 @@ pub fn remove(folder: &Path) -> Result<()> {
 impl Folder {
     pub(crate) fn open(path: &Path, write: bool) -> Result<Folder> {
         // The working directory may be another one when an array is asked for.
-        let path = std::path::absolute(path).map_err(|error| told(path, &error))?;
+        let path = std::path::absolute(path).map_err(|error| system_error(path, &error))?;
         Ok(Folder { path, write, arrays: Vec::new() })
     }
 
@@ -66,11 +68,13 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 return Err(Error::because(NcError::Exist, "it is no folder").at(path));
             }
-            Err(error) => return Err(told(path, &error)),
+            Err(error) => return Err(system_error(path, &error)),
         }
         match std::fs::create_dir(path) {
             // What else is in it stays.
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(told(path, &error)),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(system_error(path, &error))
+            }
             _ => Ok(folder),
         }
     }
@@ -80,7 +84,7 @@ impl Folder {
     }
 
     /// The arrays that were opened, with their numbers.
-    fn opened(&self) -> impl Iterator<Item = (usize, &Array)> {
+    fn opened(&self) -> impl Iterator<Item = (usize, &NpyArray)> {
         let arrays = self.arrays.iter().enumerate();
         arrays.filter_map(|(index, array)| Some((index, array.get()?)))
     }
@@ -100,7 +104,7 @@ impl Arrays for Folder {
         };
         if cell.get().is_none() {
             // Where another thread was faster, that one is as good.
-            let _ = cell.set(Array::open(self.file(index), self.write, var, model.records)?);
+            let _ = cell.set(NpyArray::open(self.file(index), self.write, var, model.records)?);
         }
         let array = cell.get().ok_or(NcError::Internal)?;
         Ok(Run { storage: &*array.storage, begin: array.begin, order: ByteOrder::Little })
@@ -114,7 +118,7 @@ impl Arrays for Folder {
 impl MakeArrays for Folder {
     fn make(&mut self, model: &Model, index: usize) -> Result<()> {
         let var = model.vars.get(index).ok_or(NcError::NotVar)?;
-        let array = Array::create(self.file(index), var, model.records)?;
+        let array = NpyArray::create(self.file(index), var, model.records)?;
         self.arrays.truncate(index);
         self.arrays.push(OnceLock::from(array));
         Ok(())

@@ -56,7 +56,7 @@ pub fn create(path: &Path, exclusive: bool) -> Result<Box<dyn Dispatch>> {
 }
 
 /// What the system says of a path.
-fn told(path: &Path, error: &io::Error) -> Error {
+fn system_error(path: &Path, error: &io::Error) -> Error {
     Error::from(error.raw_os_error().map_or(NcError::Io, NcError::System)).at(path)
 }
 
@@ -77,7 +77,9 @@ fn storage(
         Ok(found) if !found.is_file() => {
             return Err(damaged(path, NcError::NotNc, "it is no regular file"));
         }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(path, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(system_error(path, &error));
+        }
         _ => {}
     }
     let sync = SyncLevel::from_env();

@@ -12,13 +12,13 @@ use crate::tuning::{LOOK_INTERVAL, MAX_LOOKS};
 /// same thread may come again, from within.
 #[derive(Debug)]
 pub(crate) struct Alone {
-    state: Mutex<State>,
+    state: Mutex<PluginUse>,
     /// Rung when a call has ended.
     ended: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PluginUse {
     /// The process whose thread is in the plugin; in a forked child that is none of its own.
     busy: Option<u32>,
     /// Calls that have begun, those from within among them.
@@ -34,7 +34,7 @@ pub(crate) struct Turn<'a> {
 
 impl Alone {
     pub(crate) fn new() -> Alone {
-        Alone { state: Mutex::ranked(Rank::Plugin, State::default()), ended: Condvar::new() }
+        Alone { state: Mutex::ranked(Rank::Plugin, PluginUse::default()), ended: Condvar::new() }
     }
 
     /// What tells it from others, in the list of what a thread is in.
@@ -72,12 +72,12 @@ impl Alone {
         Ok(Turn { of: self, is_outermost: true })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PluginUse> {
         self.state.lock()
     }
 }
 
-impl State {
+impl PluginUse {
     /// Takes the plugin if nobody of this process is in it.
     fn take(&mut self) -> Option<()> {
         let pid = std::process::id();

@@ -25,16 +25,16 @@ struct Plugins {
     path: Option<Vec<PathBuf>>,
     /// Every file that was opened, with the filter in it if there is one. No file is opened twice,
     /// and none is closed: plugins leave behind threads and exit handlers.
-    opened: BTreeMap<PathBuf, Opened>,
+    opened: BTreeMap<PathBuf, OpenedFile>,
     /// The filters that were asked for, found or not.
-    known: BTreeMap<u32, Known>,
+    known: BTreeMap<u32, FoundFilter>,
 }
 
 /// What became of a file: none for one that is no plugin; why it was not opened.
-type Opened = Result<Option<Arc<load::Plugin>>, StorageError>;
+type OpenedFile = Result<Option<Arc<load::Plugin>>, StorageError>;
 
 /// What became of a filter: none if nobody has it; why a file that may have it was not opened.
-type Known = Result<Option<Arc<load::Plugin>>, String>;
+type FoundFilter = Result<Option<Arc<load::Plugin>>, String>;
 
 const NONE: Plugins = Plugins { path: None, opened: BTreeMap::new(), known: BTreeMap::new() };
 static PLUGINS: Global<Plugins> = Global::new(Rank::Plugins, NONE, || NONE);
@@ -95,7 +95,7 @@ pub fn find(id: u32, params: &[u32], of: Mark) -> FilterLookup {
 }
 
 impl Plugins {
-    fn find(&mut self, id: u32) -> Known {
+    fn find(&mut self, id: u32) -> FoundFilter {
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
@@ -105,7 +105,7 @@ impl Plugins {
         found
     }
 
-    fn search(&mut self, id: u32, folders: &[PathBuf]) -> Known {
+    fn search(&mut self, id: u32, folders: &[PathBuf]) -> FoundFilter {
         let mut refused = None;
         for file in folders.iter().flat_map(|folder| path::candidates(folder)) {
             let opened = self.opened.entry(file).or_insert_with_key(|file| open(file));
@@ -120,7 +120,7 @@ impl Plugins {
 }
 
 /// The plugin in a file that may be run. What is no regular file is no plugin, for HDF5 as well.
-fn open(file: &Path) -> Opened {
+fn open(file: &Path) -> OpenedFile {
     match plugin::resolve(file) {
         Ok(file) => {
             let opened = callout::run(Mark::NONE, loading(), || load::open(&file));

@@ -177,7 +177,7 @@ pub(crate) fn shorter<'s, 'l: 's>(
 /// A put that was begun: [`Dataset::put_to`].
 pub struct Put<'a> {
     dataset: &'a Dataset,
-    begun: write_behind::Put<'a>,
+    begun: write_behind::QueuedPut<'a>,
 }
 
 impl<'a> Put<'a> {
@@ -245,7 +245,7 @@ impl CheckedPut<'_, '_> {
 /// A get that was begun: [`Dataset::get_from`].
 pub struct Get<'a> {
     dataset: &'a Dataset,
-    begun: write_behind::Get<'a>,
+    begun: write_behind::QueuedGet<'a>,
 }
 
 impl<'a> Get<'a> {

@@ -307,7 +307,7 @@ impl Dataset {
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        self.queued_file.ask_anyway(|file| file.in_define_mode())
+        self.queued_file.ask_even_closed(|file| file.in_define_mode())
     }
 
     /// The layer stack in spec form, such as `cache,file`; empty for a dataset without bytes.
@@ -334,7 +334,7 @@ impl Dataset {
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        self.queued_file.ask_anyway(|file| f(&Meta::new(file, GroupId::ROOT)))
+        self.queued_file.ask_even_closed(|file| f(&Meta::new(file, GroupId::ROOT)))
     }
 
     /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
@@ -349,7 +349,7 @@ impl Dataset {
     /// Whether there is a group of that number.
     #[must_use]
     pub fn has_group(&self, group: GroupId) -> bool {
-        self.queued_file.ask_anyway(|file| file.definitions().group(group).is_ok())
+        self.queued_file.ask_even_closed(|file| file.definitions().group(group).is_ok())
     }
 
     /// Enters define mode.
@@ -552,11 +552,11 @@ impl Dataset {
             // All that was put is the parent's.
             return Ok(());
         }
-        let told = self.named(self.queued_file.drain(waits))?;
+        let failure_of_puts = self.named(self.queued_file.drain(waits))?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.persist(false)?;
         }
         self.check_close()?;
-        told
+        failure_of_puts
     }
 }

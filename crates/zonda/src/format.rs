@@ -17,23 +17,23 @@ use crate::{classic, nc4};
 pub(crate) mod trial;
 
 /// All formats. A new one is its crate and a line here.
-static FORMATS: &[Entry] = &[
-    Entry::on_bytes(
+static FORMATS: &[FormatEntry] = &[
+    FormatEntry::on_bytes(
         "a classic netCDF file",
         &[Format::Cdf1, Format::Cdf2, Format::Cdf5],
         CLASSIC,
         classic::open,
         Some(classic::create),
     ),
-    Entry::known("HDF4", HDF4),
-    Entry::on_bytes(
+    FormatEntry::known("HDF4", HDF4),
+    FormatEntry::on_bytes(
         "HDF5",
         &[Format::NetCdf4, Format::NetCdf4Classic],
         HDF5,
         nc4::open,
         Some(nc4::create),
     ),
-    Entry::on_path(
+    FormatEntry::on_path(
         &[zonda_npy::FORMAT],
         zonda_npy::is_one,
         zonda_npy::open,
@@ -45,7 +45,7 @@ static FORMATS: &[Entry] = &[
 ];
 
 /// A format of the table.
-struct Entry {
+struct FormatEntry {
     /// What its files are, by which they are asked for.
     formats: &'static [Format],
     stands: Stands,
@@ -116,7 +116,7 @@ impl Magic {
     }
 }
 
-impl Entry {
+impl FormatEntry {
     /// `called` is said of files that are none: `neither HDF5 nor ...`.
     const fn on_bytes(
         called: &'static str,
@@ -124,13 +124,13 @@ impl Entry {
         magic: &'static [Magic],
         open: OpenBytes,
         create: Option<CreateBytes>,
-    ) -> Entry {
-        Entry { formats, stands: Stands::OnBytes(called, magic, Some(open), create) }
+    ) -> FormatEntry {
+        FormatEntry { formats, stands: Stands::OnBytes(called, magic, Some(open), create) }
     }
 
     /// One that is known and not read.
-    const fn known(called: &'static str, magic: &'static [Magic]) -> Entry {
-        Entry { formats: &[], stands: Stands::OnBytes(called, magic, None, None) }
+    const fn known(called: &'static str, magic: &'static [Magic]) -> FormatEntry {
+        FormatEntry { formats: &[], stands: Stands::OnBytes(called, magic, None, None) }
     }
 
     const fn on_path(
@@ -139,8 +139,8 @@ impl Entry {
         open: OpenPath,
         create: Option<CreatePath>,
         remove: fn(&Path) -> Result<()>,
-    ) -> Entry {
-        Entry { formats, stands: Stands::OnPath(is, open, create, remove) }
+    ) -> FormatEntry {
+        FormatEntry { formats, stands: Stands::OnPath(is, open, create, remove) }
     }
 
     fn magic(&self) -> &'static [Magic] {
@@ -155,7 +155,7 @@ impl Entry {
     }
 }
 
-fn entry_of(format: Format) -> Option<&'static Entry> {
+fn entry_of(format: Format) -> Option<&'static FormatEntry> {
     FORMATS.iter().find(|entry| entry.formats.contains(&format))
 }
 
@@ -346,7 +346,7 @@ pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
     let mut found = |at, moved: bool| {
         let got = storage.read_at(at, &mut buf)?;
         let first = buf.get(..got).unwrap_or_default();
-        let all = FORMATS.iter().flat_map(Entry::magic);
+        let all = FORMATS.iter().flat_map(FormatEntry::magic);
         let mut fits = all.filter(|magic| !moved || magic.moves);
         Ok::<_, Error>(fits.find(|magic| magic.is_in(first)).map(|magic| magic.means))
     };

@@ -11,25 +11,25 @@ use zonda_runtime::Settled;
 use crate::error::Error;
 
 /// Told of what definitions lack, in the thread whose call reads them.
-static TOLD: Settled<fn(Error)> = Settled::new();
+static ON_GAP: Settled<fn(Error)> = Settled::new();
 
 /// Gaps that one message names.
 const MOST_NAMED: usize = 8;
 
-/// Has `told` called whenever definitions that were read lack something. The first call counts, for the
+/// Has `on_gap` called whenever definitions that were read lack something. The first call counts, for the
 /// whole process.
-pub fn report_gaps(told: fn(Error)) {
+pub fn report_gaps(on_gap: fn(Error)) {
     // Another one stays.
-    TOLD.settle(told);
+    ON_GAP.settle(on_gap);
 }
 
 /// Tells of the gaps of the file at `path`.
-pub(crate) fn tell(path: &Path, gaps: &[Gap]) {
-    let (Some(told), false) = (TOLD.get(), gaps.is_empty()) else { return };
+pub(crate) fn report(path: &Path, gaps: &[Gap]) {
+    let (Some(on_gap), false) = (ON_GAP.get(), gaps.is_empty()) else { return };
     let named: Vec<String> = gaps.iter().take(MOST_NAMED).map(Gap::to_string).collect();
     let mut text = format!("left out: {}", named.join("; "));
     if let Some(more @ 1..) = gaps.len().checked_sub(MOST_NAMED) {
         text.push_str(&format!("; and {more} more"));
     }
-    told(Error::answered(NcError::HdfErr, Answer::Missing, text).at(path));
+    on_gap(Error::answered(NcError::HdfErr, Answer::Missing, text).at(path));
 }

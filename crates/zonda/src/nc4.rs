@@ -85,7 +85,7 @@ fn how(
     let mut how = Nc4OpenOptions {
         alignment,
         path,
-        on_gaps: Some(Arc::new(move |gaps| crate::gaps::tell(&name, gaps))),
+        on_gaps: Some(Arc::new(move |gaps| crate::gaps::report(&name, gaps))),
         find_filter: Some(Arc::new(move |spec| zonda_plugin::find(spec.id, &spec.params, mark))),
         ..Nc4OpenOptions::default()
     };

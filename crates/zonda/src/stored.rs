@@ -66,7 +66,9 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
     pub fn set_chunk_cache(&self, var: VarRef, cache: (usize, usize, f32)) -> Result<()> {
         self.named(self.check_storage())?;
-        self.named(self.queued_file.tell_both(|file| stored_in(file)?.set_chunk_cache(var, cache)))
+        self.named(
+            self.queued_file.change_both(|file| stored_in(file)?.set_chunk_cache(var, cache)),
+        )
     }
 }
 

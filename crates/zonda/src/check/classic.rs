@@ -180,7 +180,7 @@ fn read_all(
                 at = at.saturating_add(CHECK_BLOCK_BYTES as u64);
             }
         }
-        Progress { var: "", done_bytes: at.min(len), total_bytes: len }.tell(progress)?;
+        Progress { var: "", done_bytes: at.min(len), total_bytes: len }.report(progress)?;
     }
     Ok(())
 }

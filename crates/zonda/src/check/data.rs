@@ -9,8 +9,8 @@ use zonda_model::VarId;
 use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
 use crate::copy::box_read::read_box;
-use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
-use crate::copy::pieces::Pieces;
+use crate::copy::boxes::{BoxWalk, BoxedArray, ChunksPresent, choose, choose_around};
+use crate::copy::vlen_buffer::VlenBuffer;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::tuning::{
@@ -69,9 +69,9 @@ impl VarPlace {
         Ok(VarPlace { path, var, lens, is_run, chunks, elem, odd })
     }
 
-    fn array(&self) -> Array<'_> {
+    fn array(&self) -> BoxedArray<'_> {
         let (lens, from) = (&self.lens[..], self.chunks.as_deref());
-        Array { lens, from, is_plain: false, to: None, elem: self.elem }
+        BoxedArray { lens, from, is_plain: false, to: None, elem: self.elem }
     }
 
     /// Notes a dimension of which it has not all, or more.
@@ -114,7 +114,7 @@ impl DataReader<'_> {
                 }
                 (
                     0,
-                    Walk::new(
+                    BoxWalk::new(
                         &place.lens,
                         &choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape,
                     ),
@@ -133,32 +133,32 @@ impl DataReader<'_> {
             }
             let bytes = count.iter().fold(place.elem, |bytes, &n| bytes.saturating_mul(n));
             self.done = self.done.saturating_add(bytes).min(self.total);
-            self.tell(place)?;
+            self.report(place)?;
         }
         Ok(n_chunks)
     }
 
-    fn tell(&mut self, place: &VarPlace) -> Result<()> {
+    fn report(&mut self, place: &VarPlace) -> Result<()> {
         let (done_bytes, total_bytes) = (self.done, self.total);
-        Progress { var: &place.path, done_bytes, total_bytes }.tell(self.progress)
+        Progress { var: &place.path, done_bytes, total_bytes }.report(self.progress)
     }
 
     /// How many chunks of a variable are in the file, and the boxes that have something that is: what
     /// was never written is not read, however much that is.
-    fn walk(&self, place: &VarPlace) -> Result<(u64, Walk)> {
+    fn walk(&self, place: &VarPlace) -> Result<(u64, BoxWalk)> {
         let Some(shape) = &place.chunks else {
             let nothing =
                 place.is_run && !place.lens.is_empty() && self.file.stored(place.var)?.bytes == 0;
             let shape = choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape;
             let walk = match nothing {
-                true => Walk::over(&[], &[], BTreeSet::new()),
-                false => Walk::new(&place.lens, &shape),
+                true => BoxWalk::over(&[], &[], BTreeSet::new()),
+                false => BoxWalk::new(&place.lens, &shape),
             };
             return Ok((0, walk));
         };
         let mut keys = Vec::new();
         self.file.for_each_chunk(place.var, |key, _| keys.push(key.to_vec()))?;
-        let there = There { shape, keys: &keys };
+        let there = ChunksPresent { shape, keys: &keys };
         let (_, walk) = choose_around(
             &place.array(),
             (CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES),
@@ -173,7 +173,7 @@ impl DataReader<'_> {
     fn chunk_by_chunk(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<bool> {
         let Some(chunk) = &place.chunks else { return Ok(false) };
         let mut found = false;
-        for (inner, shape) in Walk::new(count, chunk) {
+        for (inner, shape) in BoxWalk::new(count, chunk) {
             let at: Vec<u64> = start.iter().zip(&inner).map(|(a, b)| a + b).collect();
             if let Err(error) = self.read(place, &at, &shape) {
                 found = true;
@@ -182,24 +182,24 @@ impl DataReader<'_> {
                     return Ok(true);
                 }
             }
-            self.tell(place)?;
+            self.report(place)?;
         }
         Ok(found)
     }
 
     fn read(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<()> {
-        let to = (&mut self.data, &mut Pieces::default());
+        let to = (&mut self.data, &mut VlenBuffer::default());
         read_box(self.file, place.var, None, (start, count), to)
     }
 }
 
-/// Reads all attributes and values of a file. What `told` has the paths of was found before, and is not told of again.
+/// Reads all attributes and values of a file. What `reported` has the paths of was found before, and is not told of again.
 ///
 /// # Errors
 /// `EINTR` where the caller has had enough.
 pub(super) fn read_all(
     file: &Dataset,
-    told: &BTreeSet<String>,
+    reported: &BTreeSet<String>,
     checked: &mut Checked,
     notes: &mut Notes,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
@@ -232,7 +232,7 @@ pub(super) fn read_all(
                     })?;
                     let slash = if path.ends_with('/') { "" } else { "/" };
                     let path = format!("{path}{slash}{}", name.unwrap_or_default());
-                    if !told.contains(&path) {
+                    if !reported.contains(&path) {
                         notes.error(Some(&path), &error);
                     }
                 }
@@ -275,7 +275,7 @@ fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
             let name = file.in_group(owner.group, |meta| {
                 Ok::<_, Error>(meta.att(owner.var, number)?.name.into_owned())
             })??;
-            let to = (&mut Vec::new(), Some(&mut Pieces::default() as &mut dyn VlenSink));
+            let to = (&mut Vec::new(), Some(&mut VlenBuffer::default() as &mut dyn VlenSink));
             // In its own type nothing is out of range.
             file.get_att_list(owner, &name, None, to).map(drop)
         };

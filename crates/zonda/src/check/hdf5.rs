@@ -24,8 +24,8 @@ pub(super) fn check(
         let grade = if is_absent { Grade::Remark } else { Grade::Unchecked };
         notes.add(grade, Some(&gap.path), None, gap.error.to_string());
     }
-    let told = super::faults(file, notes)?;
-    super::data::read_all(file, &told, checked, notes, progress)
+    let reported = super::faults(file, notes)?;
+    super::data::read_all(file, &reported, checked, notes, progress)
 }
 
 /// What the walk over all structures found.

@@ -3,7 +3,7 @@
 use zonda_format::{VarRef, VlenSink};
 use zonda_model::{Hyperslab, MemType, NcError};
 
-use super::pieces::Pieces;
+use super::vlen_buffer::VlenBuffer;
 use crate::dataset::Dataset;
 use crate::error::Result;
 
@@ -21,7 +21,7 @@ pub(crate) fn read_box(
     var: VarRef,
     mem: Option<MemType>,
     (start, count): (&[u64], &[u64]),
-    (data, pieces): (&mut Vec<u8>, &mut Pieces),
+    (data, pieces): (&mut Vec<u8>, &mut VlenBuffer),
 ) -> Result<()> {
     let (start, count) = (indices(start)?, indices(count)?);
     let slab = Hyperslab { start: &start, count: &count, stride: None };

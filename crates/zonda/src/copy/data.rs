@@ -10,13 +10,13 @@ use zonda_nc4::UnwrittenElements;
 
 use super::ahead;
 use super::box_read::{indices, read_box, to_len};
-use super::boxes::{Array, Boxes, Walk, choose, choose_around};
+use super::boxes::{BoxWalk, BoxedArray, Boxes, choose, choose_around};
 use super::define::{TargetVar, fault};
-use super::pieces::Pieces;
 use super::raw::{self, Chunks};
 use super::salvage::{Lost, is_ours};
 use super::spill::Spill;
 use super::tree::shown;
+use super::vlen_buffer::VlenBuffer;
 use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -33,7 +33,7 @@ fn n_chunks(lens: &[u64], shape: Option<Vec<u64>>) -> u64 {
 }
 
 /// A copy under way.
-pub(super) struct Transfer<'a> {
+pub(super) struct DataCopy<'a> {
     pub source: &'a Dataset,
     pub target: &'a Dataset,
     pub options: &'a CopyOptions,
@@ -45,7 +45,7 @@ pub(super) struct Transfer<'a> {
     /// Memory of a box, and of the one that is read while this one is written.
     pub data: Vec<u8>,
     pub ahead: Vec<u8>,
-    pub pieces: Pieces,
+    pub pieces: VlenBuffer,
     /// Bytes of strings and sequences that wait in the target.
     pub in_heap: usize,
     /// What could not be read, where that is no error.
@@ -58,19 +58,19 @@ pub(super) struct Transfer<'a> {
 }
 
 /// Boxes, a walk through those that are to be copied, and whether these are not all.
-type ChosenBoxes = (Boxes, Walk, bool);
+type ChosenBoxes = (Boxes, BoxWalk, bool);
 
 /// A variable that travels in boxes.
 struct BoxedVar<'m> {
     made: &'m TargetVar<'m>,
     boxes: Boxes,
     /// Those that have something: what was never written stays so, where that is the same.
-    walk: Walk,
+    walk: BoxWalk,
     is_sparse: bool,
     index: usize,
 }
 
-impl Transfer<'_> {
+impl DataCopy<'_> {
     /// Copies the data of all variables.
     ///
     /// # Errors
@@ -150,7 +150,8 @@ impl Transfer<'_> {
             let (group, var) = (var.source.group, var.source.var);
             self.source.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
         };
-        let array = Array { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
+        let array =
+            BoxedArray { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
         let sparse = self.sparse(made)?;
         if sparse.is_none() && self.target.is_hdf5() && !self.options.salvage {
             // Each element is put: fill values would be written over.
@@ -171,7 +172,7 @@ impl Transfer<'_> {
             () => COPY_BOX_BYTES,
         };
         let boxes = choose(&array, goal.min(most), most);
-        let walk = Walk::new(&lens, &boxes.shape);
+        let walk = BoxWalk::new(&lens, &boxes.shape);
         Ok((Way::Values, Some((boxes, walk, false))))
     }
 
@@ -217,11 +218,11 @@ impl Transfer<'_> {
                 return Ok(old == new);
             }
             (UnwrittenElements::Value, _) => {
-                self.source.fill_value(from, &mut Pieces::default(), &mut a)?
+                self.source.fill_value(from, &mut VlenBuffer::default(), &mut a)?
             }
             (UnwrittenElements::Zeros, _) => {}
         }
-        self.target.fill_value(to, &mut Pieces::default(), &mut b)?;
+        self.target.fill_value(to, &mut VlenBuffer::default(), &mut b)?;
         Ok(a == b)
     }
 
@@ -270,7 +271,7 @@ impl Transfer<'_> {
         let box_bytes = bytes_of(made, &job.boxes.shape);
         if box_bytes < made.var.bytes() && !made.var.has_pointers && !self.options.salvage {
             let source = self.source;
-            let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
+            let read = |part: &mut BoxInMemory| part.read(source, made, &mut VlenBuffer::default());
             let walk = job.walk.clone();
             self.by_parts(made, &job.boxes.shape, walk, read, |transfer, part| {
                 transfer.write_box(made, part)?;
@@ -290,7 +291,7 @@ impl Transfer<'_> {
         &mut self,
         made: &TargetVar<'_>,
         shape: &[u64],
-        mut walk: Walk,
+        mut walk: BoxWalk,
         mut read: impl FnMut(&mut BoxInMemory) -> Result<()> + Send,
         mut write: impl FnMut(&mut Self, &BoxInMemory) -> Result<()>,
     ) -> Result<()> {
@@ -343,7 +344,7 @@ impl Transfer<'_> {
         let to = self.target.chunk_shape(made.target)?;
         // Whole chunks of the target, and pieces of the file that are long on both sides.
         let most = self.most() / 2;
-        let array = Array {
+        let array = BoxedArray {
             lens: &lens,
             from: None,
             is_plain: false,
@@ -352,12 +353,12 @@ impl Transfer<'_> {
         };
         let last = choose(&array, COPY_BOX_BYTES.min(most), most).shape;
         // Made of whole chunks of the source, and cut by as few boxes of the target as possible.
-        let array = Array { from: Some(&last), to: from.as_deref(), ..array };
+        let array = BoxedArray { from: Some(&last), to: from.as_deref(), ..array };
         let first = choose(&array, most, most).shape;
         let spill = Spill::new(self.path, &lens, &first, &last, elem)?;
         let source = self.source;
-        let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
-        self.by_parts(made, &first, Walk::new(&lens, &first), read, |transfer, part| {
+        let read = |part: &mut BoxInMemory| part.read(source, made, &mut VlenBuffer::default());
+        self.by_parts(made, &first, BoxWalk::new(&lens, &first), read, |transfer, part| {
             spill.put((&part.start, &part.count), &part.data)?;
             transfer.step(made, bytes_of(made, &part.count) / 2)
         })?;
@@ -365,7 +366,7 @@ impl Transfer<'_> {
             memory::resize(&mut part.data, to_len(bytes_of(made, &part.count))?, 0)?;
             spill.get((&part.start, &part.count), &mut part.data)
         };
-        self.by_parts(made, &last, Walk::new(&lens, &last), get, |transfer, part| {
+        self.by_parts(made, &last, BoxWalk::new(&lens, &last), get, |transfer, part| {
             transfer.write_box(made, part)?;
             let bytes = bytes_of(made, &part.count);
             transfer.step(made, bytes - bytes / 2)
@@ -418,7 +419,8 @@ impl Transfer<'_> {
     pub(super) fn step(&mut self, made: &TargetVar<'_>, bytes: u64) -> Result<()> {
         self.done = self.done.saturating_add(bytes).min(self.total);
         let path = shown(&made.var.path);
-        Progress { var: &path, done_bytes: self.done, total_bytes: self.total }.tell(self.progress)
+        Progress { var: &path, done_bytes: self.done, total_bytes: self.total }
+            .report(self.progress)
     }
 }
 
@@ -435,7 +437,12 @@ impl BoxInMemory {
     }
 
     /// Reads its elements, and what they point to.
-    fn read(&mut self, source: &Dataset, made: &TargetVar<'_>, pieces: &mut Pieces) -> Result<()> {
+    fn read(
+        &mut self,
+        source: &Dataset,
+        made: &TargetVar<'_>,
+        pieces: &mut VlenBuffer,
+    ) -> Result<()> {
         read_box(
             source,
             made.var.source,

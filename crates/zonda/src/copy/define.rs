@@ -11,11 +11,11 @@ use zonda_format::{
 use zonda_model::{Answer, DimId, NcError, memory};
 use zonda_nc4::UnwrittenElements;
 
-use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
 use super::salvage::{Lost, is_ours};
 use super::storage::StoragePlan;
 use super::tree::{AttDef, ClassDef, DefinitionTree, DimDef, TypeDef, VarDef, joined, shown};
+use super::vlen_buffer::VlenBuffer;
 use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -387,7 +387,7 @@ impl TargetDefiner<'_> {
         let (var, target, id) = (made.var, self.target, made.target);
         let from = var.source;
         let of_source = self.source.hdf5(|file| Ok(file.never_written(from.group, from.var)?))?;
-        let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, Pieces::default());
+        let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, VlenBuffer::default());
         match of_source {
             UnwrittenElements::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
                 return Ok(());

@@ -29,7 +29,7 @@ mod define;
 mod fit;
 mod named;
 mod options;
-pub(crate) mod pieces;
+
 mod raw;
 mod rules;
 mod salvage;
@@ -37,6 +37,7 @@ mod spill;
 mod storage;
 mod target;
 pub(crate) mod tree;
+pub(crate) mod vlen_buffer;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -53,7 +54,7 @@ pub use salvage::Lost;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{CreateOptions, OpenOptions};
-use data::Transfer;
+use data::DataCopy;
 pub use target::Temporary;
 use tree::DefinitionTree;
 
@@ -73,7 +74,7 @@ impl Progress<'_> {
     ///
     /// # Errors
     /// `EINTR` where the caller ends the work.
-    pub(crate) fn tell(
+    pub(crate) fn report(
         &self,
         progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -296,7 +297,7 @@ fn fill(
     let made = define::all(source, target, tree, by, copied)?;
     let with_data = |var: &&tree::VarDef| by.rules.is_none_or(|rules| rules.has_data(&var.path));
     let all_bytes = tree.vars().filter(with_data).map(tree::VarDef::bytes);
-    let mut transfer = Transfer {
+    let mut transfer = DataCopy {
         source,
         target,
         options: by.options,
@@ -306,7 +307,7 @@ fn fill(
         done: 0,
         data: Vec::new(),
         ahead: Vec::new(),
-        pieces: pieces::Pieces::default(),
+        pieces: vlen_buffer::VlenBuffer::default(),
         in_heap: 0,
         lost: Vec::new(),
         n_lost: 0,

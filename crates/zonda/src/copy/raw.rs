@@ -5,7 +5,7 @@ use zonda_format::{StorageKind, VarRef};
 use zonda_nc4::Nc4File;
 
 use super::ahead;
-use super::boxes::There;
+use super::boxes::ChunksPresent;
 use super::define::TargetVar;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -75,8 +75,8 @@ impl Chunks {
     }
 
     /// The same, for who chooses boxes around them.
-    pub(super) fn there(&self) -> There<'_> {
-        There { shape: &self.shape, keys: &self.keys }
+    pub(super) fn there(&self) -> ChunksPresent<'_> {
+        ChunksPresent { shape: &self.shape, keys: &self.keys }
     }
 
     /// Whether all are there.
@@ -87,7 +87,7 @@ impl Chunks {
 
     /// Those that are not there.
     pub(super) fn missing(&self) -> impl Iterator<Item = Vec<u64>> {
-        let all = super::boxes::Walk::new(&self.grid, &vec![1; self.grid.len()]);
+        let all = super::boxes::BoxWalk::new(&self.grid, &vec![1; self.grid.len()]);
         let mut there = self.keys.iter().peekable();
         all.map(|(key, _)| key).filter(move |key| {
             let is_there = there.peek() == Some(&key);

@@ -6,17 +6,17 @@ use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
 use zonda_nc4::UnwrittenElements;
 
 use super::box_read::to_len;
-use super::boxes::{Array, Walk, choose};
-use super::data::{Transfer, bytes_of};
+use super::boxes::{BoxWalk, BoxedArray, choose};
+use super::data::{DataCopy, bytes_of};
 use super::define::TargetVar;
-use super::pieces::Pieces;
 use super::tree::{VarDef, shown};
+use super::vlen_buffer::VlenBuffer;
 use crate::error::{Error, Result};
 use crate::nc4::filter_is_available;
 use crate::tuning::SALVAGE_FAILED_READS;
 
 /// Losses of one variable that are told of one by one.
-const MOST_TOLD: usize = 100;
+const MOST_LISTED: usize = 100;
 
 /// Whether what was read is lost; other errors stay ones.
 fn is_lost(read: Result<()>) -> Result<bool> {
@@ -121,7 +121,7 @@ pub(super) fn is_ours(error: &Error) -> bool {
     !OF_DAMAGE.contains(&error.code()) && error.code() != NcError::System(EIO)
 }
 
-impl Transfer<'_> {
+impl DataCopy<'_> {
     /// Whether the filters of a variable are all there, so that its chunks can be looked into.
     pub(super) fn is_decodable(&self, made: &TargetVar<'_>) -> bool {
         let info = made.var.info.as_deref();
@@ -247,9 +247,10 @@ impl Transfer<'_> {
         }
         let to = self.target.chunk_shape(made.target)?;
         let elem = made.var.elem as u64;
-        let array = Array { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
+        let array =
+            BoxedArray { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
         let shape = choose(&array, self.most(), self.most()).shape;
-        for (start, count) in Walk::new(&lens, &shape) {
+        for (start, count) in BoxWalk::new(&lens, &shape) {
             self.fill_data(made, bytes_of(made, &count))?;
             self.write(made, &start, &count)?;
             self.step(made, bytes_of(made, &count))?;
@@ -277,7 +278,8 @@ impl Transfer<'_> {
         let var: &VarDef = made.var;
         let mut value = memory::filled(var.elem, 0)?;
         if self.target.is_hdf5() {
-            let of_target = self.target.fill_value(made.target, &mut Pieces::default(), &mut value);
+            let of_target =
+                self.target.fill_value(made.target, &mut VlenBuffer::default(), &mut value);
             if of_target.is_ok() {
                 return Ok(value);
             }
@@ -295,13 +297,13 @@ impl Transfer<'_> {
 
     fn lose(&mut self, made: &TargetVar<'_>, part: Option<(Vec<u64>, Vec<u64>)>, error: &Error) {
         let path = shown(&made.var.path);
-        let told = self.lost.iter().filter(|lost| lost.path == path).count();
+        let n_listed = self.lost.iter().filter(|lost| lost.path == path).count();
         self.n_lost += 1;
         let lens = part.as_ref().map_or_else(|| made.var.lens(), |(_, count)| count.clone());
         let n_elems = lens.iter().fold(1u64, |n, &len| n.saturating_mul(len));
         let elems = self.lost_elems.entry(path.clone()).or_default();
         *elems = elems.saturating_add(n_elems);
-        if told < MOST_TOLD {
+        if n_listed < MOST_LISTED {
             let answer = error.answer();
             self.lost.push(Lost { path, part, why: why(error), answer });
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use zonda_model::{NcError, memory};
 use zonda_slab::advance;
 
-use super::boxes::Walk;
+use super::boxes::BoxWalk;
 use crate::error::{Error, Result};
 use crate::tuning::{SPILL_BUFFER_BYTES, SPILL_LONG_RUN_BYTES};
 
@@ -148,12 +148,12 @@ impl Spill {
 /// Elements of an array in the boxes before one, where boxes cut the array along whole planes.
 fn before(start: &[u64], count: &[u64], lens: &[u64]) -> u64 {
     let mut behind: u64 = lens.iter().product();
-    let mut here = 1u64;
+    let mut n_before = 1u64;
     let mut sum = 0;
     for d in 0..start.len() {
         behind /= lens[d].max(1);
-        sum += here * start[d] * behind;
-        here *= count[d];
+        sum += n_before * start[d] * behind;
+        n_before *= count[d];
     }
     sum
 }
@@ -169,7 +169,7 @@ fn overlapping<'a>(
     let first: Vec<u64> = (0..rank).map(|d| start[d] / cut[d]).collect();
     let n: Vec<u64> =
         (0..rank).map(|d| (start[d] + count[d]).div_ceil(cut[d]) - first[d]).collect();
-    Walk::new(&n, &vec![1; rank]).map(move |(at, _)| {
+    BoxWalk::new(&n, &vec![1; rank]).map(move |(at, _)| {
         let from: Vec<u64> =
             (0..rank).map(|d| ((first[d] + at[d]) * cut[d]).max(start[d])).collect();
         let n = (0..rank)
@@ -244,12 +244,12 @@ mod tests {
             ([5, 90, 500], [2, 90, 6], [5, 31, 500]),
         ] {
             let spill = Spill::new(&folder.file("x"), &lens, &from, &to, 8).unwrap();
-            for (start, count) in Walk::new(&lens, &from) {
+            for (start, count) in BoxWalk::new(&lens, &from) {
                 spill.put((&start, &count), &numbers(&lens, (&start, &count))).unwrap();
             }
             let bytes = lens.iter().product::<u64>() * 8;
             assert_eq!(spill.file.metadata().unwrap().len(), bytes, "nothing lies twice");
-            for (start, count) in Walk::new(&lens, &to) {
+            for (start, count) in BoxWalk::new(&lens, &to) {
                 let expected = numbers(&lens, (&start, &count));
                 let mut data = vec![0; expected.len()];
                 spill.get((&start, &count), &mut data).unwrap();

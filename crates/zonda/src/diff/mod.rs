@@ -174,7 +174,7 @@ pub fn diff(
         }
     }
     let mut n = 0;
-    let mut told = |difference| {
+    let mut on_difference = |difference| {
         n += 1;
         found(difference);
     };
@@ -191,9 +191,9 @@ pub fn diff(
         }
     }
     if options.definitions {
-        work.definitions(&mut told)?;
+        work.definitions(&mut on_difference)?;
     }
-    work.variables(&mut told, progress)?;
+    work.variables(&mut on_difference, progress)?;
     Ok(n)
 }
 

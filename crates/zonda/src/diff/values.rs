@@ -7,13 +7,13 @@ use zonda_model::{ExtType, MemType, memory};
 use zonda_nc4::UnwrittenElements;
 use zonda_slab::unrank;
 
-use super::forms::ValueForm;
+use super::forms::ComparedForm;
 use super::{Comparison, Difference, How, Thing};
 use crate::copy::Progress;
 use crate::copy::box_read::read_box;
-use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
-use crate::copy::pieces::Pieces;
+use crate::copy::boxes::{BoxWalk, BoxedArray, ChunksPresent, choose, choose_around};
 use crate::copy::tree::{VarDef, shown};
+use crate::copy::vlen_buffer::VlenBuffer;
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::tuning::{ABSENT_PER_CHUNK, DIFF_BOX_BYTES, POINTER_VALUE_BYTES};
@@ -59,7 +59,7 @@ pub struct ValuesDiffer {
 #[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
     pub bytes: &'a [u8],
-    pub pieces: &'a Pieces,
+    pub pieces: &'a VlenBuffer,
 }
 
 impl<'a> Values<'a> {
@@ -150,7 +150,7 @@ float!(f32 f64);
 
 /// Tells of each of `n` values that is different: its number, and by how much where it is a number.
 pub(super) fn compare(
-    form: &ValueForm,
+    form: &ComparedForm,
     (a, b): (Values<'_>, Values<'_>),
     n: usize,
     tolerance: Tolerance,
@@ -159,7 +159,7 @@ pub(super) fn compare(
     if a.bytes == b.bytes && !form.has_pointers() {
         return;
     }
-    if let ValueForm::Plain(ext) = form {
+    if let ComparedForm::Plain(ext) = form {
         macro_rules! plain {
             ($ty:ty) => {{
                 let (a, _) = a.bytes.as_chunks::<{ size_of::<$ty>() }>();
@@ -194,23 +194,23 @@ fn differ<T: Comparable>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
 }
 
 /// Whether two values are the same.
-fn same(form: &ValueForm, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
+fn same(form: &ComparedForm, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
     match form {
-        ValueForm::Plain(_) => all_same(form, (a, b), 1, tolerance),
-        ValueForm::Opaque(_) => a.bytes == b.bytes,
-        ValueForm::Text => a.text() == b.text(),
-        ValueForm::Items(item) => {
+        ComparedForm::Plain(_) => all_same(form, (a, b), 1, tolerance),
+        ComparedForm::Opaque(_) => a.bytes == b.bytes,
+        ComparedForm::Text => a.text() == b.text(),
+        ComparedForm::Items(item) => {
             let ((a, n), (b, m)) = (a.items(), b.items());
             n == m && all_same(item, (a, b), n, tolerance)
         }
-        ValueForm::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
+        ComparedForm::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
             all_same(form, (a.behind(*offset), b.behind(*offset)), *n, tolerance)
         }),
     }
 }
 
 fn all_same(
-    form: &ValueForm,
+    form: &ComparedForm,
     (a, b): (Values<'_>, Values<'_>),
     n: usize,
     tolerance: Tolerance,
@@ -225,16 +225,16 @@ fn all_same(
 }
 
 /// A number for people; what is none is empty.
-pub(super) fn number(form: &ValueForm, bytes: &[u8]) -> String {
-    let pieces = Pieces::default();
+pub(super) fn number(form: &ComparedForm, bytes: &[u8]) -> String {
+    let pieces = VlenBuffer::default();
     value(form, Values { bytes, pieces: &pieces })
 }
 
 /// A value for people.
-pub(super) fn value(form: &ValueForm, of: Values<'_>) -> String {
+pub(super) fn value(form: &ComparedForm, of: Values<'_>) -> String {
     match form {
-        ValueForm::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
-        ValueForm::Plain(ext) => {
+        ComparedForm::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
+        ComparedForm::Plain(ext) => {
             macro_rules! plain {
                 ($ty:ty) => {
                     of.bytes
@@ -244,18 +244,18 @@ pub(super) fn value(form: &ValueForm, of: Values<'_>) -> String {
             }
             with_type!(*ext, plain)
         }
-        ValueForm::Text => quoted(of.text()),
-        ValueForm::Opaque(size) => {
+        ComparedForm::Text => quoted(of.text()),
+        ComparedForm::Opaque(size) => {
             let bytes = of.bytes.iter().take((*size).min(MOST_SHOWN / 2));
             let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
             format!("0x{digits}{}", if *size > MOST_SHOWN / 2 { "…" } else { "" })
         }
-        ValueForm::Items(item) => {
+        ComparedForm::Items(item) => {
             let (items, n) = of.items();
             format!("{{{}}}", list(item, items, n))
         }
-        ValueForm::Fields(fields, _) => {
-            let field = |(offset, n, form): &(usize, usize, ValueForm)| {
+        ComparedForm::Fields(fields, _) => {
+            let field = |(offset, n, form): &(usize, usize, ComparedForm)| {
                 let of = of.behind(*offset);
                 if *n == 1 { value(form, of) } else { format!("{{{}}}", list(form, of, *n)) }
             };
@@ -266,9 +266,9 @@ pub(super) fn value(form: &ValueForm, of: Values<'_>) -> String {
 }
 
 /// Values for people, the first of them. Characters are one text.
-pub(super) fn list(form: &ValueForm, of: Values<'_>, n: usize) -> String {
+pub(super) fn list(form: &ComparedForm, of: Values<'_>, n: usize) -> String {
     const MOST: usize = 8;
-    if *form == ValueForm::Plain(ExtType::Char) {
+    if *form == ComparedForm::Plain(ExtType::Char) {
         return quoted(of.bytes.get(..n).unwrap_or(of.bytes));
     }
     let shown: Vec<String> =
@@ -289,7 +289,7 @@ fn quoted(text: &[u8]) -> String {
 struct VarPair<'a> {
     files: [&'a Dataset; 2],
     vars: [&'a VarDef; 2],
-    form: ValueForm,
+    form: ComparedForm,
     /// Read as this type by both, where their own types are different.
     mem: Option<MemType>,
 }
@@ -298,7 +298,7 @@ impl Comparison<'_> {
     /// Compares the values of the variables that both have.
     pub(super) fn variables(
         &self,
-        told: &mut dyn FnMut(Difference),
+        on_difference: &mut dyn FnMut(Difference),
         progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         if !self.options.values {
@@ -314,7 +314,7 @@ impl Comparison<'_> {
             let path = shown(&vars[0].path);
             let mut step = |bytes: u64| {
                 done = done.saturating_add(bytes).min(total);
-                Progress { var: &path, done_bytes: done, total_bytes: total }.tell(progress)
+                Progress { var: &path, done_bytes: done, total_bytes: total }.report(progress)
             };
             let how = match self.pair(vars) {
                 Ok(pair) => self.pair_values(&pair, &mut step)?.map(How::Values),
@@ -323,7 +323,7 @@ impl Comparison<'_> {
                 Err(why) => Some(How::NotComparable(why)),
             };
             if let Some(how) = how {
-                told(Difference { thing: Thing::Variable, path: path.clone(), how });
+                on_difference(Difference { thing: Thing::Variable, path: path.clone(), how });
             }
         }
         Ok(())
@@ -336,13 +336,13 @@ impl Comparison<'_> {
             return Err(format!("shapes {:?} and {:?}", a.lens(), b.lens()));
         }
         let [first, second] =
-            [0, 1].map(|side| ValueForm::of(&self.trees[side], vars[side].nc_type));
+            [0, 1].map(|side| ComparedForm::of(&self.trees[side], vars[side].nc_type));
         let (form, mem) = match (first, second) {
             (Some(first), Some(second)) if first == second => (first, None),
-            (Some(ValueForm::Plain(x)), Some(ValueForm::Plain(y)))
+            (Some(ComparedForm::Plain(x)), Some(ComparedForm::Plain(y)))
                 if x != ExtType::Char && y != ExtType::Char =>
             {
-                (ValueForm::Plain(ExtType::Double), Some(MemType::F64))
+                (ComparedForm::Plain(ExtType::Double), Some(MemType::F64))
             }
             _ => return Err("types that cannot be compared".to_owned()),
         };
@@ -360,14 +360,14 @@ impl Comparison<'_> {
         let chunk_shape = |side: usize| pair.files[side].chunk_shape(pair.vars[side].source);
         let chunks = [chunk_shape(0)?, chunk_shape(1)?];
         let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
-        let array = Array { lens: &lens, from, is_plain: false, to, elem };
+        let array = BoxedArray { lens: &lens, from, is_plain: false, to, elem };
         // Two boxes, and as much again for chunks.
         let most = self.options.memory_bytes / 4;
         let walk = self.walk(pair, &array, most)?;
         let mut differ: Option<ValuesDiffer> = None;
         let mut data = [Vec::new(), Vec::new()];
         for (start, count) in walk {
-            let mut pieces = [Pieces::default(), Pieces::default()];
+            let mut pieces = [VlenBuffer::default(), VlenBuffer::default()];
             for side in [0, 1] {
                 let (file, var) = (pair.files[side], pair.vars[side].source);
                 let to = (&mut data[side], &mut pieces[side]);
@@ -400,9 +400,9 @@ impl Comparison<'_> {
 
     /// The boxes in which the two may differ: where no file has anything, and both have the same for
     /// what was never written, they do not, however much that is.
-    fn walk(&self, pair: &VarPair<'_>, array: &Array<'_>, most: u64) -> Result<Walk> {
+    fn walk(&self, pair: &VarPair<'_>, array: &BoxedArray<'_>, most: u64) -> Result<BoxWalk> {
         let lens = array.lens;
-        let all = || Walk::new(lens, &choose(array, DIFF_BOX_BYTES.min(most), most).shape);
+        let all = || BoxWalk::new(lens, &choose(array, DIFF_BOX_BYTES.min(most), most).shape);
         if lens.is_empty() || !same_unwritten(pair)? {
             return Ok(all());
         }
@@ -413,7 +413,7 @@ impl Comparison<'_> {
             match ([array.from, array.to][side], file.stored(var)?.bytes) {
                 (Some(shape), _) => {
                     file.for_each_chunk(var, |key, _| keys.push(key.to_vec()))?;
-                    there.push(There { shape, keys });
+                    there.push(ChunksPresent { shape, keys });
                 }
                 (None, 0) => {}
                 (None, _) => return Ok(all()),
@@ -448,7 +448,7 @@ fn same_unwritten(pair: &VarPair<'_>) -> Result<bool> {
             UnwrittenElements::Value if pair.form.has_pointers() => return Ok(false),
             UnwrittenElements::Value => {
                 let mut value = memory::filled(pair.vars[side].elem, 0)?;
-                file.fill_value(var, &mut Pieces::default(), &mut value)?;
+                file.fill_value(var, &mut VlenBuffer::default(), &mut value)?;
                 fills[side] = Some(value);
             }
             // Whatever was meant, zeros are what is read.

@@ -11,7 +11,7 @@ use zonda_plain::{Arrays, Dim, Model, PlainFile, Run, Var};
 use zonda_runtime::callout::Mark;
 use zonda_storage::{Opened, Storage};
 
-use super::{Detected, Entry, Magic};
+use super::{Detected, FormatEntry, Magic};
 use crate::error::{Error, Result};
 use crate::open::Opening;
 use crate::open_file::OpenFile;
@@ -19,12 +19,13 @@ use crate::open_file::OpenFile;
 pub(crate) const FORMAT: Format = Format::Other(&Other { name: "trial", model: Format::Cdf5 });
 const BEGIN: &[u8] = b"TRIAL";
 const MAGIC: &[Magic] = &[Magic::at_begin(BEGIN, BEGIN.len(), Detected::Other(FORMAT))];
-pub(super) const ENTRY: Entry = Entry::on_bytes("a trial", &[FORMAT], MAGIC, open, None);
+pub(super) const ENTRY: FormatEntry =
+    FormatEntry::on_bytes("a trial", &[FORMAT], MAGIC, open, None);
 
 #[derive(Debug)]
-struct Bytes(Arc<dyn Storage>);
+struct TrialBytes(Arc<dyn Storage>);
 
-impl Arrays for Bytes {
+impl Arrays for TrialBytes {
     fn read(&mut self) -> Result<Model> {
         let mut model = Model::new(FORMAT);
         let len = self.0.len()?.saturating_sub(BEGIN.len() as u64);
@@ -46,7 +47,7 @@ impl Arrays for Bytes {
 
 /// Does not look whether it is to be written: that it cannot be is said by who calls.
 fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
-    let file = PlainFile::open(Bytes(opened.storage), false)?;
+    let file = PlainFile::open(TrialBytes(opened.storage), false)?;
     Ok((OpenFile::new(file, Mark::NONE, None), Vec::new()))
 }
 

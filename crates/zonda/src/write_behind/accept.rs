@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Fit, Meta, PutRules, Transfer, Values, VarRef, VlenSource};
+use zonda_format::{Access, FittingPut, Meta, PutRules, Transfer, Values, VarRef, VlenSource};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
 use zonda_shared::NoRoom;
 use zonda_trace::{Args, Kind};
 
-use super::job::{Batch, job_bytes};
-use super::memory::Memory;
+use super::job::{PutBatch, job_bytes};
+use super::memory::ValueMemory;
 use super::{KnownRules, QueueState, WriteQueue, args_of};
 use crate::error::Result;
 use crate::tuning::{
@@ -81,7 +81,7 @@ impl WriteQueue {
         if self.is_watched()
             && let Ok(found) = meta.var(var.var)
         {
-            self.tell_of_var(var, &meta.group_path(), found.name);
+            self.send_var(var, &meta.group_path(), found.name);
         }
         Some(rules)
     }
@@ -110,7 +110,7 @@ impl WriteQueue {
         }
         drop(file);
         if let Some(name) = name {
-            self.tell_of_var(var, b"/", &name);
+            self.send_var(var, b"/", &name);
         }
         Some(rules)
     }
@@ -146,7 +146,7 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
         let accepted = if fit.kept_bytes > SMALL_PUT_BYTES {
@@ -161,7 +161,7 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
         let mut bytes = Some(fit.kept_bytes);
@@ -171,7 +171,7 @@ impl WriteQueue {
         let Some(bytes) = bytes else { return Ok(None) };
         let Some(mut memory) = self.wait_for_memory(bytes)? else { return Ok(None) };
         let converted = keep(fit, given, &mut memory);
-        let batch = Batch::new(memory);
+        let batch = PutBatch::new(memory);
         let Ok(converted) = converted else {
             self.give_back(batch);
             return Ok(None);
@@ -185,11 +185,11 @@ impl WriteQueue {
     /// Accepts a put as a batch of its own, to which `add` adds it; false where it has to go the ordinary way.
     fn accept_batch(
         &self,
-        mut batch: Batch,
+        mut batch: PutBatch,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
-        add: impl FnOnce(&mut Batch, Option<u64>) -> std::result::Result<(), NoRoom>,
+        fit: &FittingPut<'_>,
+        add: impl FnOnce(&mut PutBatch, Option<u64>) -> std::result::Result<(), NoRoom>,
     ) -> bool {
         let mut state = self.lock();
         let is_added = state.epoch == known.epoch && !self.is_over() && {
@@ -214,7 +214,7 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
         let rank = fit.slab.start.len();
@@ -226,7 +226,7 @@ impl WriteQueue {
                 memory.into_iter().for_each(|memory| self.budget().give_back(memory));
                 return Ok(None);
             }
-            let has_room = |open: &Batch| open.has_room(fit.kept_bytes, rank);
+            let has_room = |open: &PutBatch| open.has_room(fit.kept_bytes, rank);
             if !state.open.as_ref().is_some_and(has_room) {
                 let Some(memory) = memory.take() else {
                     let least_bytes = fit.kept_bytes + job_bytes(rank);
@@ -236,7 +236,7 @@ impl WriteQueue {
                     }
                     continue;
                 };
-                let mut empty = Batch::new(memory);
+                let mut empty = PutBatch::new(memory);
                 self.begin(&mut state, &mut empty);
                 let full = state.open.replace(empty);
                 if let Some(full) = full {
@@ -274,7 +274,7 @@ impl WriteQueue {
         &self,
         state: MutexGuard<'_, QueueState>,
         least_bytes: usize,
-    ) -> Result<Option<Memory>> {
+    ) -> Result<Option<ValueMemory>> {
         let wanted = match &state.open {
             Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED_MAX_BYTES),
             None => COLLECTED_FIRST_BYTES,
@@ -292,34 +292,34 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         fetch: &mut dyn VlenSource,
         given: &[u8],
     ) -> Result<bool> {
-        let held = {
+        let owned = {
             let front = self.front.read();
             let Some(view) = &*front else { return Ok(false) };
             view.hold(known.rules.nc_type, fetch, given)?
         };
         let job = job_bytes(fit.slab.start.len());
         let batch = if self.budget().arena().is_some() {
-            let memory = self.wait_for_memory(held.written_bytes() + job)?;
+            let memory = self.wait_for_memory(owned.written_bytes() + job)?;
             let Some(memory) = memory else { return Ok(false) };
-            Batch::new(memory)
+            PutBatch::new(memory)
         } else {
-            let bytes = held.memory_bytes() + job;
+            let bytes = owned.memory_bytes() + job;
             if !self.wait_for_bytes(bytes)? {
                 return Ok(false);
             }
-            Batch::of_held(bytes)
+            PutBatch::of_owned(bytes)
         };
         Ok(self.accept_batch(batch, var, known, fit, |batch, grown_from| {
-            batch.add_held(var, &fit.slab, held, grown_from)
+            batch.add_owned(var, &fit.slab, owned, grown_from)
         }))
     }
 
     /// Grows the dimensions that inquiries see to what they are after a put; gives the length before, if it grew.
-    fn grow(&self, var: VarRef, known: &KnownRules, fit: &Fit<'_>) -> Option<u64> {
+    fn grow(&self, var: VarRef, known: &KnownRules, fit: &FittingPut<'_>) -> Option<u64> {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
         }
@@ -377,7 +377,7 @@ impl<'a> AcceptablePut<'a> {
             let fits =
                 super::rules_of(&state.rules, self.var).is_some_and(|rules| rules.check(put));
             let kept = usize::try_from(put.found[0]).unwrap_or(usize::MAX);
-            let has_room = |open: &Batch| open.has_room(kept, put.of().slab.start.len());
+            let has_room = |open: &PutBatch| open.has_room(kept, put.of().slab.start.len());
             if fits && kept <= SMALL_PUT_BYTES && state.open.as_ref().is_some_and(has_room) {
                 return true;
             }
@@ -461,9 +461,9 @@ impl<'a> AcceptablePut<'a> {
 /// # Errors
 /// [`NoRoom`], which the memory was asked for before: then the put goes the ordinary way.
 fn keep(
-    fit: &Fit<'_>,
+    fit: &FittingPut<'_>,
     given: &[u8],
-    memory: &mut Memory,
+    memory: &mut ValueMemory,
 ) -> std::result::Result<Converted, NoRoom> {
     let Some(encoder) = &fit.encoder else {
         memory.append(given)?;

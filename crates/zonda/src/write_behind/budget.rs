@@ -16,7 +16,7 @@ use zonda_runtime::memory::{self, Holder, Kind, USELESS};
 use arc_swap::ArcSwapOption;
 use zonda_shared::Arena;
 
-use super::memory::Memory;
+use super::memory::ValueMemory;
 use super::settings::WriteBehindOptions;
 use crate::tuning::SPARE_PIECES;
 
@@ -207,11 +207,11 @@ impl Budget {
 
     /// Empty memory for at least so many bytes; `None` where the limit does not allow it
     /// now, or where the system has none.
-    pub(super) fn memory(&self, bytes: usize) -> Option<Memory> {
+    pub(super) fn memory(&self, bytes: usize) -> Option<ValueMemory> {
         if let Some(arena) = &self.arena {
             let block = arena.take(bytes)?;
             memory::process().take_first(Kind::Queues, block.capacity() as u64);
-            return Some(Memory::Shared(block));
+            return Some(ValueMemory::Shared(block));
         }
         let mut taken = self.lock();
         let fits = |len: usize| len >= bytes && len / 2 <= bytes;
@@ -220,7 +220,7 @@ impl Budget {
             taken.spare_bytes -= memory.capacity();
             taken.used += memory.capacity();
             memory::process().turn(Kind::Spare, Kind::Queues, memory.capacity() as u64);
-            return Some(Memory::Own(memory));
+            return Some(ValueMemory::Own(memory));
         }
         if bytes > self.limit.saturating_sub(taken.used) {
             return None;
@@ -245,7 +245,7 @@ impl Budget {
             self.lock().used += more;
             memory::process().take_anyway(Kind::Queues, more as u64);
         }
-        Some(Memory::Own(memory))
+        Some(ValueMemory::Own(memory))
     }
 
     /// Counts bytes that are taken elsewhere; false where the limit does not allow it now.
@@ -263,14 +263,14 @@ impl Budget {
         fits
     }
 
-    pub(super) fn give_back(&self, memory: Memory) {
+    pub(super) fn give_back(&self, memory: ValueMemory) {
         if self.is_inherited() {
             memory.leave();
             return;
         }
         let mut memory = match memory {
-            Memory::Own(memory) => memory,
-            Memory::Shared(block) => {
+            ValueMemory::Own(memory) => memory,
+            ValueMemory::Shared(block) => {
                 memory::process().give_back(Kind::Queues, block.capacity() as u64);
                 drop(block);
                 return self.wake();

@@ -14,14 +14,14 @@ use zonda_model::NcError;
 use zonda_storage::Storage;
 use zonda_trace::{Args, Kind};
 
-use super::job::{self, Batch, PutValues};
-use super::memory::Memory;
+use super::job::{self, PutBatch, PutValues};
+use super::memory::ValueMemory;
 use super::{PutFailure, QueueState, WriteQueue, args_of, threads};
 use crate::error::{Error, Result};
 
 impl WriteQueue {
     /// Puts a batch behind all others.
-    pub(super) fn push(&self, mut state: MutexGuard<'_, QueueState>, batch: Batch) {
+    pub(super) fn push(&self, mut state: MutexGuard<'_, QueueState>, batch: PutBatch) {
         if let Some(open) = state.open.take_if(|open| open.len() > 0) {
             state.queue.push_back(Arc::new(open));
         }
@@ -55,7 +55,7 @@ impl WriteQueue {
     }
 
     /// Memory for values; `None` where waiting for it is of no use.
-    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<Memory>> {
+    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<ValueMemory>> {
         self.wait_for(bytes, || self.budget().memory(bytes))
     }
 
@@ -178,7 +178,7 @@ impl WriteQueue {
 
     /// Carries out the puts of a batch that are left. Gives the failure after which the queue has to stop, with which the last
     /// one may be tried again later; other failures are kept at once.
-    fn put_all(&self, batch: &Batch) -> Option<(bool, Error)> {
+    fn put_all(&self, batch: &PutBatch) -> Option<(bool, Error)> {
         let mut number = batch.next.load(Ordering::Relaxed);
         while let Some(put) = batch.get(number) {
             let is_last = number + 1 == batch.len();
@@ -214,7 +214,7 @@ impl WriteQueue {
     }
 
     /// Gives back what a batch took.
-    pub(super) fn give_back(&self, batch: Batch) {
+    pub(super) fn give_back(&self, batch: PutBatch) {
         if batch.other_bytes > 0 {
             self.budget().give_back_bytes(batch.other_bytes);
         }
@@ -228,7 +228,7 @@ impl WriteQueue {
         }
         let bytes = || match put.given {
             PutValues::Packed(bytes) => bytes.len() as u64,
-            PutValues::Owned(held) => held.memory_bytes() as u64,
+            PutValues::Owned(owned) => owned.memory_bytes() as u64,
             PutValues::Written(bytes) => bytes.len() as u64,
         };
         let args = || Args { bytes: bytes(), ..args_of(put.var) };
@@ -238,20 +238,20 @@ impl WriteQueue {
                 let access = Access { var: put.var, slab: put.slab, mem: put.mem };
                 self.inner.put(&mut Transfer::new(access), Values::plain(bytes))
             }
-            PutValues::Owned(held) => self.put_held(put, held),
+            PutValues::Owned(owned) => self.put_owned(put, owned),
             PutValues::Written(bytes) => {
-                let held = OwnedValues::read_from(bytes).ok_or(NcError::Internal)?;
-                self.put_held(put, &held)
+                let owned = OwnedValues::read_from(bytes).ok_or(NcError::Internal)?;
+                self.put_owned(put, &owned)
             }
         }
     }
 
-    fn put_held(&self, put: &job::AcceptedPut<'_>, held: &OwnedValues) -> Result<Converted> {
-        let mut fetch: &OwnedValues = held;
+    fn put_owned(&self, put: &job::AcceptedPut<'_>, owned: &OwnedValues) -> Result<Converted> {
+        let mut fetch: &OwnedValues = owned;
         let access = Access { var: put.var, slab: put.slab, mem: None };
         self.inner.put(
             &mut Transfer::new(access),
-            Values { bytes: held.bytes(), fetch: Some(&mut fetch) },
+            Values { bytes: owned.bytes(), fetch: Some(&mut fetch) },
         )
     }
 
@@ -263,7 +263,7 @@ impl WriteQueue {
         let (code, text) =
             (error.code(), format!("a put that was accepted before failed: {error}"));
         if state.failure.is_none() {
-            state.failure = Some(PutFailure { code, text, is_told: false });
+            state.failure = Some(PutFailure { code, text, is_reported: false });
         }
         if !stops {
             // Lengths may not become what was expected.
@@ -291,7 +291,8 @@ impl WriteQueue {
             let is_idle = state.queue.is_empty() || state.is_stopped;
             // Its last put is done, and its bytes are not given back yet: they are not to be seen
             // as pending after a sync.
-            let is_ending = |batch: &Arc<Batch>| batch.next.load(Ordering::Relaxed) >= batch.len();
+            let is_ending =
+                |batch: &Arc<PutBatch>| batch.next.load(Ordering::Relaxed) >= batch.len();
             let is_there = is_there && !state.running.as_ref().is_some_and(is_ending);
             if is_there || self.is_over() || (is_idle && state.running.is_none()) {
                 break;

@@ -6,21 +6,21 @@ use zonda_format::{OwnedValues, VarRef};
 use zonda_model::{Hyperslab, MemType};
 use zonda_shared::NoRoom;
 
-use super::memory::Memory;
-use super::record::{self, Form};
+use super::memory::ValueMemory;
+use super::record::{self, RecordedValues};
 
 /// Puts one after another, with the memory of their values.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct PutBatch {
     /// Values, one after another.
-    pub(super) bytes: Memory,
+    pub(super) bytes: ValueMemory,
     /// Starts, counts and strides, one after another.
     index: Vec<usize>,
     strides: Vec<isize>,
     jobs: Vec<BatchEntry>,
     /// What the jobs take besides their values: [`job_bytes`] of each.
     job_bytes: usize,
-    held: Vec<OwnedValues>,
+    owned: Vec<OwnedValues>,
     /// Bytes of the budget that are taken besides those of `bytes`.
     pub(super) other_bytes: usize,
     /// Those before it are done.
@@ -80,27 +80,28 @@ pub(super) struct AcceptedPut<'a> {
 
 /// What a job takes besides its values, here and as a record for a helper process: no more than that.
 pub(super) const fn job_bytes(rank: usize) -> usize {
-    let here = size_of::<BatchEntry>().saturating_add(rank.saturating_mul(3 * size_of::<usize>()));
+    let in_memory =
+        size_of::<BatchEntry>().saturating_add(rank.saturating_mul(3 * size_of::<usize>()));
     let record = record::bytes(rank);
-    if here > record { here } else { record }
+    if in_memory > record { in_memory } else { record }
 }
 
-impl Batch {
+impl PutBatch {
     /// With memory for values.
-    pub(super) fn new(bytes: Memory) -> Batch {
-        Batch { bytes, ..Batch::default() }
+    pub(super) fn new(bytes: ValueMemory) -> PutBatch {
+        PutBatch { bytes, ..PutBatch::default() }
     }
 
     /// Lets a helper process know of it from now on, as what `owner` has at place `number`.
     pub(super) fn begin(&mut self, owner: u64, number: u64) {
-        if let Memory::Shared(block) = &mut self.bytes {
+        if let ValueMemory::Shared(block) = &mut self.bytes {
             block.begin(owner, number);
         }
     }
 
     /// For values that have memory of their own, of so many bytes.
-    pub(super) fn of_held(other_bytes: usize) -> Batch {
-        Batch { other_bytes, ..Batch::default() }
+    pub(super) fn of_owned(other_bytes: usize) -> PutBatch {
+        PutBatch { other_bytes, ..PutBatch::default() }
     }
 
     /// Bytes of its values.
@@ -136,8 +137,8 @@ impl Batch {
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
         let at = self.bytes.values().len().checked_sub(len).ok_or(NoRoom)?;
-        if let Memory::Shared(block) = &mut self.bytes {
-            record::write(block, var, slab, (at, len), Form::Of(None))?;
+        if let ValueMemory::Shared(block) = &mut self.bytes {
+            record::write(block, var, slab, (at, len), RecordedValues::Typed(None))?;
         }
         let values = ValuesPlace::Packed { at, len };
         self.push(var, slab, mem, values, grown_from);
@@ -148,7 +149,7 @@ impl Batch {
     /// the variable's.
     ///
     /// # Errors
-    /// As [`Batch::add`]; also where no helper process sees the memory.
+    /// As [`PutBatch::add`]; also where no helper process sees the memory.
     pub(super) fn add_other(
         &mut self,
         var: VarRef,
@@ -156,30 +157,30 @@ impl Batch {
         mem: Option<MemType>,
         len: usize,
     ) -> Result<(), NoRoom> {
-        let Memory::Shared(block) = &mut self.bytes else { return Err(NoRoom) };
+        let ValueMemory::Shared(block) = &mut self.bytes else { return Err(NoRoom) };
         let at = block.values().len().checked_sub(len).ok_or(NoRoom)?;
-        record::write(block, var, slab, (at, len), Form::Of(mem))
+        record::write(block, var, slab, (at, len), RecordedValues::Typed(mem))
     }
 
     /// Adds a put of values that own what they point to.
     ///
     /// # Errors
-    /// As [`Batch::add`].
-    pub(super) fn add_held(
+    /// As [`PutBatch::add`].
+    pub(super) fn add_owned(
         &mut self,
         var: VarRef,
         slab: &Hyperslab<'_>,
         owned: OwnedValues,
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
-        let values = if let Memory::Shared(block) = &mut self.bytes {
+        let values = if let ValueMemory::Shared(block) = &mut self.bytes {
             let (at, len) = (block.values().len(), owned.written_bytes());
             owned.write_to(block.grow(len)?).ok_or(NoRoom)?;
-            record::write(block, var, slab, (at, len), Form::Owned)?;
+            record::write(block, var, slab, (at, len), RecordedValues::Owned)?;
             ValuesPlace::Written { at, len }
         } else {
-            self.held.push(owned);
-            ValuesPlace::Owned(self.held.len() - 1)
+            self.owned.push(owned);
+            ValuesPlace::Owned(self.owned.len() - 1)
         };
         self.push(var, slab, None, values, grown_from);
         Ok(())
@@ -219,7 +220,7 @@ impl Batch {
             ValuesPlace::Packed { at, len } => {
                 PutValues::Packed(self.bytes.values().get(at..)?.get(..len)?)
             }
-            ValuesPlace::Owned(number) => PutValues::Owned(self.held.get(number)?),
+            ValuesPlace::Owned(number) => PutValues::Owned(self.owned.get(number)?),
             ValuesPlace::Written { at, len } => {
                 PutValues::Written(self.bytes.values().get(at..)?.get(..len)?)
             }
@@ -267,7 +268,8 @@ mod tests {
         for case in 0..60 {
             let (rank, bytes) = (pick(40), pick(3000));
             let least = bytes + job_bytes(rank);
-            let mut batch = Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
+            let mut batch =
+                PutBatch::new(ValueMemory::Shared(arena.take(least + pick(4000)).unwrap()));
             batch.begin(1, 1);
             let (mut next, mut n) = ((rank, bytes), 0);
             while batch.has_room(next.1, next.0) {

@@ -52,10 +52,10 @@ use crate::error::{Error, Result};
 use crate::open_file::OpenFile;
 
 use budget::Budget;
-use job::Batch;
+use job::PutBatch;
 pub(crate) use queued_file::{ChangeGuard, FrozenFile, InquiryGuard, QueuedFile};
 pub use settings::{WriteBehind, WriteBehindError, WriteBehindOptions};
-pub(crate) use transfer::{Get, Put};
+pub(crate) use transfer::{QueuedGet, QueuedPut};
 use watch::OrdinaryPut;
 
 /// The queue of a file.
@@ -91,13 +91,13 @@ pub(crate) struct WriteQueue {
 
 #[derive(Debug, Default)]
 struct QueueState {
-    queue: VecDeque<Arc<Batch>>,
+    queue: VecDeque<Arc<PutBatch>>,
     /// Small puts are being collected here, behind all others.
-    open: Option<Batch>,
+    open: Option<PutBatch>,
     /// The batch that a thread is carrying out.
-    running: Option<Arc<Batch>>,
+    running: Option<Arc<PutBatch>>,
     /// Carried out, and kept until a commit has them, with the number of commits at that time.
-    kept: VecDeque<(u64, Batch)>,
+    kept: VecDeque<(u64, PutBatch)>,
     kept_bytes: usize,
     /// Batches that a helper process was told of.
     n_begun: u64,
@@ -117,9 +117,9 @@ struct QueueState {
 }
 
 /// Keeps puts from being accepted.
-pub(crate) struct Hold<'a>(&'a WriteQueue);
+pub(crate) struct HoldGuard<'a>(&'a WriteQueue);
 
-impl Drop for Hold<'_> {
+impl Drop for HoldGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().n_holds -= 1;
     }
@@ -151,7 +151,7 @@ struct PutFailure {
     code: NcError,
     text: String,
     /// A put reported it already.
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl PutFailure {
@@ -282,8 +282,8 @@ impl WriteQueue {
         let mut state = self.lock();
         let is_stopped = state.is_stopped;
         match &mut state.failure {
-            Some(failure) if is_stopped || !failure.is_told => {
-                failure.is_told = true;
+            Some(failure) if is_stopped || !failure.is_reported => {
+                failure.is_reported = true;
                 Err(failure.error())
             }
             _ => Ok(()),
@@ -292,14 +292,14 @@ impl WriteQueue {
 
     /// Lets puts go the ordinary way, and so find the file as it is then, while it changes its mode or ends:
     /// one that was accepted between the last look at the queue and that would find a file that takes it no more.
-    pub(crate) fn hold(&self) -> Hold<'_> {
+    pub(crate) fn hold(&self) -> HoldGuard<'_> {
         let mut state = self.lock();
         state.n_holds += 1;
         // Inquiries look at the view until the queue is empty.
         state.rules.clear();
         state.epoch += 1;
         drop(state);
-        Hold(self)
+        HoldGuard(self)
     }
 
     /// After a put that did not wait: has inquiries see the lengths that there are by it, also while they look at the view.
@@ -351,7 +351,7 @@ impl WriteQueue {
             self.has_failed.store(false, Ordering::Release);
             return Ok(());
         };
-        failure.is_told = true;
+        failure.is_reported = true;
         let error = failure.error();
         if forgets && !state.is_stopped {
             state.failure = None;
@@ -437,7 +437,7 @@ impl WriteQueue {
         drop(state);
         // What a thread of the parent has in hand stays.
         let own = queue.into_iter().filter_map(Arc::into_inner).chain(open);
-        own.chain(kept.into_iter().map(|(_, batch)| batch)).for_each(Batch::leave);
+        own.chain(kept.into_iter().map(|(_, batch)| batch)).for_each(PutBatch::leave);
         self.budget().rest();
     }
 

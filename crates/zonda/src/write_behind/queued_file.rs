@@ -11,7 +11,7 @@ use zonda_model::NcError;
 use zonda_runtime::lock::RwLockReadGuard;
 use zonda_storage::backend::File;
 
-use super::{Hold, WriteBehind, WriteQueue};
+use super::{HoldGuard, WriteBehind, WriteQueue};
 use crate::error::{Error, Result};
 use crate::open_file::{ExclusiveGuard, OpenFile, SharedGuard, writer};
 
@@ -28,7 +28,7 @@ pub(crate) struct QueuedFile {
 pub(crate) struct ChangeGuard<'a> {
     pub(crate) file: ExclusiveGuard<'a>,
     /// Keeps puts from being accepted.
-    _hold: Option<Hold<'a>>,
+    _hold: Option<HoldGuard<'a>>,
 }
 
 impl ChangeGuard<'_> {
@@ -157,7 +157,7 @@ impl QueuedFile {
 
     /// Carries out the puts that were accepted, and forgets what was known for those to come. Nothing is found out anew
     /// while the answer is kept: definitions, names, and which file it is may be other ones then.
-    fn before_change(&self) -> Result<Option<Hold<'_>>> {
+    fn before_change(&self) -> Result<Option<HoldGuard<'_>>> {
         let Some(queue) = self.queue() else { return Ok(None) };
         let hold = queue.hold();
         queue.finish(false)?;
@@ -214,7 +214,7 @@ impl QueuedFile {
 
     /// The same about definitions in memory alone: they stay when the file is closed.
     #[inline]
-    pub(crate) fn ask_anyway<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
+    pub(crate) fn ask_even_closed<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
         match self.view().as_deref().and_then(Option::as_ref) {
             Some(view) => f(view.file()),
             None => f(&**self.file.even_closed()),
@@ -230,7 +230,7 @@ impl QueuedFile {
     ///
     /// # Errors
     /// That of `f`; `NC_EBADID` where another thread has closed the file.
-    pub(crate) fn tell_both(&self, f: impl Fn(&dyn Dispatch) -> Result<()>) -> Result<()> {
+    pub(crate) fn change_both(&self, f: impl Fn(&dyn Dispatch) -> Result<()>) -> Result<()> {
         f(&**self.file.read()?)?;
         self.queue().map_or(Ok(()), |queue| queue.with_view(|view| f(view.file())))
     }
@@ -254,7 +254,7 @@ impl QueuedFile {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     pub(crate) fn sync(&self) -> Result<()> {
-        let told = self.queue().map_or(Ok(()), |queue| queue.finish(true));
+        let failure_of_puts = self.queue().map_or(Ok(()), |queue| queue.finish(true));
         let done = self.committing(|| {
             if !self.file.is_writable() {
                 return self.file.refresh();
@@ -267,7 +267,7 @@ impl QueuedFile {
             }
             Ok(())
         });
-        told.and(done)
+        failure_of_puts.and(done)
     }
 
     /// Commits what was put, for a process that ends without closing; `waits` is told of waiting for a call of another
@@ -276,11 +276,11 @@ impl QueuedFile {
     /// # Errors
     /// What the storage reports.
     pub(crate) fn drain(&self, waits: &dyn Fn(bool)) -> Result<Result<()>> {
-        let told = self.queue().map_or(Ok(()), |queue| queue.finish(false));
+        let failure_of_puts = self.queue().map_or(Ok(()), |queue| queue.finish(false));
         if self.file.is_writable() {
             self.committing(|| self.file.drain(waits))?;
         }
-        Ok(told)
+        Ok(failure_of_puts)
     }
 
     /// Has `end` give the file up, without regard to what went wrong with puts.
@@ -301,16 +301,16 @@ impl QueuedFile {
     pub(crate) fn close(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(queue) = self.queue() else { return end() };
         let _hold = queue.hold();
-        let told = queue.finish(true);
+        let failure_of_puts = queue.finish(true);
         if queue.is_stopped() {
-            return told;
+            return failure_of_puts;
         }
         queue.begin_change();
         let done = end();
         if !self.file.is_open() {
             queue.end();
         }
-        told.and(done)
+        failure_of_puts.and(done)
     }
 
     /// Takes every lock, for a fork, and not beyond `until`; `None` where one is not to be had.

@@ -9,11 +9,12 @@ use zonda_runtime::worker::{self, Purpose};
 use super::WriteQueue;
 use crate::tuning::{QUEUE_REST_WAIT, QUEUE_THREAD_IDLE, QUEUE_THREADS};
 
-static POOL: Global<Pool> = Global::new(Rank::Ready, Pool::of(0), || Pool::of(0));
+static POOL: Global<QueueThreads> =
+    Global::new(Rank::Ready, QueueThreads::of(0), || QueueThreads::of(0));
 /// Files are ready.
 static WORK: Condvar = Condvar::new();
 
-struct Pool {
+struct QueueThreads {
     /// The process whose threads these are: a forked child has none of them.
     pid: u32,
     /// Files that have something to do, and no thread yet.
@@ -26,9 +27,16 @@ struct Pool {
     most: usize,
 }
 
-impl Pool {
-    const fn of(pid: u32) -> Pool {
-        Pool { pid, ready: VecDeque::new(), resting: Vec::new(), n_threads: 0, n_idle: 0, most: 0 }
+impl QueueThreads {
+    const fn of(pid: u32) -> QueueThreads {
+        QueueThreads {
+            pid,
+            ready: VecDeque::new(),
+            resting: Vec::new(),
+            n_threads: 0,
+            n_idle: 0,
+            most: 0,
+        }
     }
 
     /// Takes a file off the list of those that rest, and those that were closed.
@@ -37,7 +45,7 @@ impl Pool {
     }
 }
 
-fn lock() -> MutexGuard<'static, Pool> {
+fn lock() -> MutexGuard<'static, QueueThreads> {
     POOL.lock()
 }
 
@@ -51,7 +59,7 @@ pub(super) fn schedule(file: Arc<WriteQueue>, threads: usize) -> bool {
         // The queues of a parent are the parent's.
         let inherited = std::mem::take(&mut pool.ready);
         std::mem::forget(inherited);
-        *pool = Pool::of(pid);
+        *pool = QueueThreads::of(pid);
     }
     let threads = if threads == 0 { QUEUE_THREADS } else { threads };
     pool.most = pool.most.max(threads);
@@ -115,7 +123,7 @@ pub(super) fn is_there() -> bool {
 
 /// Waits for work. Where none comes for a while, files that have nothing more to do are let rest; then the thread
 /// ends, and `None` says so.
-fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>> {
+fn idle(mut pool: MutexGuard<'static, QueueThreads>) -> Option<MutexGuard<'static, QueueThreads>> {
     pool.n_idle += 1;
     let mut rests = false;
     if pool.resting.is_empty() {

@@ -16,12 +16,12 @@ impl QueuedFile {
     /// # Errors
     /// What went wrong with puts that were accepted before; `ECHILD` in a forked child.
     #[inline(always)]
-    pub(crate) fn put_to(&self, var: VarRef) -> Result<Put<'_>> {
+    pub(crate) fn put_to(&self, var: VarRef) -> Result<QueuedPut<'_>> {
         let by = match self.queue() {
             None => PutWay::File(self.file.put_to(var.group)?),
             Some(queue) => PutWay::Queue(queue.put_to(var)?),
         };
-        Ok(Put { queued_file: self, var, by })
+        Ok(QueuedPut { queued_file: self, var, by })
     }
 
     /// Begins a get.
@@ -29,13 +29,13 @@ impl QueuedFile {
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
     #[inline(always)]
-    pub(crate) fn get_from(&self, var: VarRef) -> Result<Get<'_>> {
+    pub(crate) fn get_from(&self, var: VarRef) -> Result<QueuedGet<'_>> {
         let from = match self.queue() {
             // What is to be waited for follows from what is read.
             Some(queue) if queue.is_busy() => GetSource::Later(queue),
             _ => GetSource::File(Some(self.file.read()?)),
         };
-        Ok(Get { queued_file: self, var, from })
+        Ok(QueuedGet { queued_file: self, var, from })
     }
 
     /// Both steps of a put of values that are as long as the selection says; that may need the rank.
@@ -92,7 +92,7 @@ impl QueuedFile {
 }
 
 /// A put that was begun. The second step is for what the first one has checked.
-pub(crate) struct Put<'a> {
+pub(crate) struct QueuedPut<'a> {
     queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
     by: PutWay<'a>,
@@ -108,7 +108,7 @@ enum PutWay<'a> {
     Over,
 }
 
-impl Put<'_> {
+impl QueuedPut<'_> {
     /// Rank of the variable; 0 where there is none, which the check says.
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
@@ -242,7 +242,7 @@ impl Put<'_> {
 }
 
 /// A get that was begun. The second step is for what the first one has checked.
-pub(crate) struct Get<'a> {
+pub(crate) struct QueuedGet<'a> {
     queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
     from: GetSource<'a>,
@@ -256,7 +256,7 @@ enum GetSource<'a> {
     Later(&'a WriteQueue),
 }
 
-impl Get<'_> {
+impl QueuedGet<'_> {
     /// Rank of the variable; 0 where there is none, which the check says.
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
@@ -310,7 +310,7 @@ impl Get<'_> {
             self.from = GetSource::File(Some(self.queued_file.file.read()?));
         }
         match &mut self.from {
-            GetSource::File(held) => check_again(&self.queued_file.file, held, get),
+            GetSource::File(shared_guard) => check_again(&self.queued_file.file, shared_guard, get),
             GetSource::Later(_) => Err(is_over()),
         }
     }
@@ -345,15 +345,15 @@ impl Get<'_> {
     ) -> Result<Converted> {
         self.from = GetSource::File(None);
         let file = &*self.queued_file.file;
-        let (mut held, mut tries) = (None, 0);
+        let (mut shared_guard, mut tries) = (None, 0);
         while file.read_again(&error, &mut tries) {
             let mut again = Transfer::new(*get.of());
-            check_again(file, &mut held, &mut again)?;
+            check_again(file, &mut shared_guard, &mut again)?;
             if again.n_bytes != get.n_bytes {
                 let why = "another program changed the type of the variable";
                 return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
             }
-            let Some(shared) = held.take() else { return Err(is_over()) };
+            let Some(shared) = shared_guard.take() else { return Err(is_over()) };
             match shared.get(&again, Destination::plain(&mut *bytes)) {
                 Ok(converted) => return Ok(converted),
                 Err(other) => error = other,
@@ -366,17 +366,17 @@ impl Get<'_> {
 /// Takes the file where it is not held, and lets it go where another program may have been writing what was read.
 fn check_again<'a>(
     file: &'a OpenFile,
-    held: &mut Option<SharedGuard<'a>>,
+    shared_guard: &mut Option<SharedGuard<'a>>,
     get: &mut Transfer<Access<'_>>,
 ) -> Result<()> {
     let mut tries = 0;
     loop {
-        let shared = match held {
+        let shared = match shared_guard {
             Some(shared) => shared,
-            None => held.insert(file.read()?),
+            None => shared_guard.insert(file.read()?),
         };
         if !shared.is_get_ready(get.of())? {
-            *held = None;
+            *shared_guard = None;
             writer(&mut file.write()?)?.end_definitions()?;
             // Another thread may close the file just now.
             continue;
@@ -384,7 +384,7 @@ fn check_again<'a>(
         match shared.check_get(get) {
             Ok(()) => return Ok(()),
             Err(error) => {
-                *held = None;
+                *shared_guard = None;
                 if !file.read_again(&error, &mut tries) {
                     return Err(error);
                 }

@@ -14,8 +14,8 @@ use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use zonda_model::{Hyperslab, MemType};
 
-use super::helper::{Helper, Message};
-use super::job::{Batch, job_bytes};
+use super::helper::{Helper, HelperMessage};
+use super::job::{PutBatch, job_bytes};
 use super::{QueueState, WriteQueue};
 use crate::error::{Error, Result};
 use crate::tuning::WATCHED_COMMIT_BYTES;
@@ -73,7 +73,7 @@ impl Watch {
 
 impl QueueState {
     /// Keeps a batch that was carried out.
-    pub(super) fn keep(&mut self, mark: u64, batch: Batch) {
+    pub(super) fn keep(&mut self, mark: u64, batch: PutBatch) {
         self.kept_bytes = self.kept_bytes.saturating_add(batch.value_bytes());
         self.kept.push_back((mark, batch));
     }
@@ -124,17 +124,17 @@ impl WriteQueue {
         // Which file it is says the file itself: another one may have got its name.
         let identity = self.file.as_ref().and_then(|file| file.identity());
         let path = self.watch.path.get().cloned().unwrap_or_default();
-        let file = Message::File { file: known.id, identity, path };
-        let mut told = known.helper.tell(&file, Some(arena.fd()));
+        let file = HelperMessage::File { file: known.id, identity, path };
+        let mut is_sent = known.helper.send(&file, Some(arena.fd()));
         if let Some(open) = self.open_for_helper() {
-            let open_of = Message::Open { file: known.id };
-            told = told && known.helper.tell(&open_of, Some(open.as_fd()));
+            let open_of = HelperMessage::Open { file: known.id };
+            is_sent = is_sent && known.helper.send(&open_of, Some(open.as_fd()));
         }
         known.epoch = Some(epoch);
         // Before another thread finds that this was told: it then tells of its variable only a file that is watched.
-        self.watch.is_on.store(told, Ordering::Release);
+        self.watch.is_on.store(is_sent, Ordering::Release);
         drop(with);
-        if !told {
+        if !is_sent {
             self.lose_watch();
         }
     }
@@ -147,18 +147,18 @@ impl WriteQueue {
     }
 
     /// Tells the helper how a variable is called, whose number may be another one there.
-    pub(super) fn tell_of_var(&self, var: VarRef, group: &[u8], name: &[u8]) {
+    pub(super) fn send_var(&self, var: VarRef, group: &[u8], name: &[u8]) {
         if !self.is_watched() {
             return;
         }
         let with = self.watch.with();
         // The file may have ended meanwhile, which says nothing of the helper.
-        let is_told = with.as_ref().is_none_or(|with| {
+        let is_reported = with.as_ref().is_none_or(|with| {
             let (group, name) = (group.to_vec(), name.to_vec());
-            with.helper.tell(&Message::Var { file: with.id, var, group, name }, None)
+            with.helper.send(&HelperMessage::Var { file: with.id, var, group, name }, None)
         });
         drop(with);
-        if !is_told {
+        if !is_reported {
             self.lose_watch();
         }
     }
@@ -177,14 +177,14 @@ impl WriteQueue {
     pub(super) fn end_watch(&self) {
         self.watch.is_on.store(false, Ordering::Release);
         if let Some(with) = self.watch.with().take()
-            && !with.helper.tell(&Message::End { file: with.id }, None)
+            && !with.helper.send(&HelperMessage::End { file: with.id }, None)
         {
             with.helper.is_gone();
         }
     }
 
     /// Has the helper know of a batch from now on.
-    pub(super) fn begin(&self, state: &mut QueueState, batch: &mut Batch) {
+    pub(super) fn begin(&self, state: &mut QueueState, batch: &mut PutBatch) {
         if let Some(with) = &*self.watch.with() {
             state.n_begun += 1;
             batch.begin(with.id, state.n_begun);
@@ -202,7 +202,7 @@ impl WriteQueue {
         if is_there && let Some(name) = file.committed_name(var) {
             let group = meta.group_path();
             drop(file);
-            return self.tell_of_var(var, &group, &name);
+            return self.send_var(var, &group, &name);
         }
         let may_end = file.may_end_definitions();
         let is_writable = file.is_writable();
@@ -300,7 +300,7 @@ impl WriteQueue {
         let memory = self.budget().memory(values.len() + job_bytes(rank));
         let (Some(mut memory), Some(mark)) = (memory, self.keep_until()) else { return false };
         let kept = memory.append(values);
-        let mut batch = Batch::new(memory);
+        let mut batch = PutBatch::new(memory);
         let mut state = self.lock();
         self.begin(&mut state, &mut batch);
         let kept = kept.and_then(|()| batch.add_other(var, &slab, mem, values.len()));
@@ -331,8 +331,8 @@ impl WriteQueue {
         let _in_order = self.releasing.lock();
         let mut state = self.lock();
         let n = state.kept.iter().take_while(|(mark, _)| *mark < n_commits).count();
-        let done: Vec<Batch> = state.kept.drain(..n).map(|(_, batch)| batch).collect();
-        let bytes: usize = done.iter().map(Batch::value_bytes).sum();
+        let done: Vec<PutBatch> = state.kept.drain(..n).map(|(_, batch)| batch).collect();
+        let bytes: usize = done.iter().map(PutBatch::value_bytes).sum();
         state.kept_bytes = state.kept_bytes.saturating_sub(bytes);
         drop(state);
         done.into_iter().for_each(|batch| self.give_back(batch));

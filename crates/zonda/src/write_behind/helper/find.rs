@@ -20,8 +20,8 @@ pub(super) fn program() -> std::result::Result<PathBuf, StorageError> {
         return Ok(named.into());
     }
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
-    let here = mapped(&maps, program as *const () as usize as u64);
-    let beside = here.iter().filter_map(|file| file.parent()).flat_map(|folder| {
+    let own_file = mapped(&maps, program as *const () as usize as u64);
+    let beside = own_file.iter().filter_map(|file| file.parent()).flat_map(|folder| {
         let bin = folder.parent().map(|above| above.join("bin/zonda"));
         bin.into_iter().chain([folder.join("zonda")])
     });
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(mapped(maps, 0x2000), None);
         assert_eq!(mapped(maps, 0x5000), None);
         let own = std::fs::read("/proc/self/maps").unwrap();
-        let here = the_file_of_an_address as fn() as usize as u64;
-        assert_eq!(mapped(&own, here), std::env::current_exe().ok());
+        let own_file = the_file_of_an_address as fn() as usize as u64;
+        assert_eq!(mapped(&own, own_file), std::env::current_exe().ok());
     }
 }

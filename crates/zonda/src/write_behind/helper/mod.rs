@@ -17,13 +17,13 @@ use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda_shared::{Channel, Happened};
 
-pub(super) use message::Message;
+pub(super) use message::HelperMessage;
 pub use serve::serve;
 
 /// The helper of this process, by the number of the process; `None` in it where it cannot be started.
-static HELPER: Global<Known> = Global::new(Rank::Helper, None, || None);
+static HELPER: Global<ProcessHelper> = Global::new(Rank::Helper, None, || None);
 
-type Known = Option<(u32, Option<Arc<Helper>>)>;
+type ProcessHelper = Option<(u32, Option<Arc<Helper>>)>;
 
 /// What a helper says when it is ready.
 const READY: &[u8] = b"zonda iod 2";
@@ -35,7 +35,7 @@ pub(super) struct Helper {
     is_gone: AtomicBool,
 }
 
-fn lock() -> MutexGuard<'static, Known> {
+fn lock() -> MutexGuard<'static, ProcessHelper> {
     HELPER.lock()
 }
 
@@ -102,8 +102,8 @@ impl Helper {
             Err(error) => return Err(failed(&error)),
         }
         let helper = Helper { channel: mine, is_gone: AtomicBool::new(false) };
-        let hello = Message::Hello { pid: std::process::id() };
-        if helper.tell(&hello, None) { Ok(helper) } else { Err(failed(&"ended at once")) }
+        let hello = HelperMessage::Hello { pid: std::process::id() };
+        if helper.send(&hello, None) { Ok(helper) } else { Err(failed(&"ended at once")) }
     }
 
     /// A number for a file. No two files of the process have the same, whatever helper knows them: values that were left
@@ -114,7 +114,7 @@ impl Helper {
     }
 
     /// Sends a message; false where nobody takes it.
-    pub(super) fn tell(&self, message: &Message, fd: Option<BorrowedFd<'_>>) -> bool {
+    pub(super) fn send(&self, message: &HelperMessage, fd: Option<BorrowedFd<'_>>) -> bool {
         self.channel.send(&message.encode(), fd).is_ok()
     }
 
