@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use zonda::FilterSpec;
 use zonda::copy::{ChunkRule, CopyOptions, FilterRule, Pattern, Progress, Way, copy_dataset};
 
-use crate::file::{File, VlenSink, format_of};
+use crate::file::{File, PathArg, format_of};
 use crate::names::{Filter, Name};
 
 /// Variables (all if there are none) and their filters with parameters.
 type FilterArgs = (Vec<Name>, Vec<(Filter, Vec<u32>)>);
-/// A variable (or all), names of dimensions and elements of a chunk along them.
+/// A variable (`None` for all), and the names of dimensions with the elements of a chunk along them.
 type ChunkArgs = (Option<Name>, Vec<(Name, u64)>);
 
 /// Of each variable its path, its bytes and how it was copied; and notes.
@@ -51,7 +51,7 @@ impl File {
     fn copy(
         &self,
         py: Python<'_>,
-        target: VlenSink,
+        target: PathArg,
         format: Option<&str>,
         group: Option<Name>,
         variables: Vec<Name>,

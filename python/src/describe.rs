@@ -47,7 +47,7 @@ fn dim_of(meta: &Meta<'_>, id: DimId) -> zonda::Result<Dim> {
     Ok(Dim { id: id.0, name: dim.name.to_vec(), len: dim.len, is_unlimited: dim.is_unlimited })
 }
 
-/// The definitions of the group that is looked at.
+/// The definitions of the group of `meta`.
 pub(crate) fn group_of(meta: &Meta<'_>) -> zonda::Result<Group> {
     let vars = (0..meta.n_vars()).map(|id| {
         let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
@@ -74,7 +74,7 @@ pub(crate) fn group_of(meta: &Meta<'_>) -> zonda::Result<Group> {
     })
 }
 
-/// Name, path, parent, groups, dimensions, variables as they were told already, types.
+/// Name, path, parent, groups, dimensions, variables (as given), types.
 pub(crate) fn group_list<'py>(
     py: Python<'py>,
     found: &Group,
@@ -184,7 +184,7 @@ impl File {
         Ok(info)
     }
 
-    /// Shape, chunks, filters and what else there is to tell of how a variable is stored.
+    /// How a variable is stored: shape, chunks, filters, fill value and more.
     fn var_info<'py>(&self, py: Python<'py>, group: u16, var: i32) -> PyResult<Bound<'py, PyDict>> {
         let of = var_ref(group, var);
         let (shape, no_fill, has_fill, nc4) = self.call(py, |dataset| {

@@ -1,4 +1,5 @@
-//! Strings, sequences, and compounds that have some: memory in the layout of C, and objects of Python.
+//! Conversion of strings, sequences, and compounds with such fields between memory in the layout of C and Python
+//! objects.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,13 +9,13 @@ use zonda::{VlenSink, VlenSource};
 use crate::names::{decoded, encoded};
 use crate::types::{ElementForm, Field, letters};
 
-/// Strings and sequences that an element refers to: its addresses are numbers of these, from 1 on.
+/// The strings and sequences of values. Elements have their numbers, counted from 1, in place of addresses.
 #[derive(Debug, Default)]
-pub(crate) struct Store {
+pub(crate) struct VlenStore {
     parts: Vec<Vec<u8>>,
 }
 
-impl VlenSink for Store {
+impl VlenSink for VlenStore {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
         let mut part = Vec::new();
         part.try_reserve_exact(bytes.len()).ok()?;
@@ -24,7 +25,7 @@ impl VlenSink for Store {
     }
 }
 
-impl VlenSource for Store {
+impl VlenSource for VlenStore {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         self.part(address)
     }
@@ -42,13 +43,13 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-impl Store {
+impl VlenStore {
     fn part(&self, address: u64) -> Option<&[u8]> {
         let index = usize::try_from(address.checked_sub(1)?).ok()?;
         self.parts.get(index).map(Vec::as_slice)
     }
 
-    /// The bytes of a string, which an element has the address of.
+    /// The bytes of the string that an element refers to.
     pub(crate) fn text_of(&self, element: &[u8]) -> &[u8] {
         self.part(word(element, 0)).unwrap_or(&[])
     }
@@ -58,7 +59,7 @@ impl Store {
         self.parts.len() as u64
     }
 
-    /// The value of Python for one element.
+    /// The Python value of one element.
     pub(crate) fn value<'py>(
         &self,
         py: Python<'py>,
@@ -99,7 +100,7 @@ impl Store {
         array.call_method1("reshape", (PyTuple::new(py, &field.shape)?,))
     }
 
-    /// An array of its own of elements one after another.
+    /// A new array of packed elements.
     pub(crate) fn array<'py>(
         &self,
         py: Python<'py>,
@@ -123,7 +124,7 @@ impl Store {
         Ok(array)
     }
 
-    /// The bytes of one element made of a value of Python.
+    /// The bytes of one element, made of a Python value.
     pub(crate) fn element(
         &mut self,
         form: &ElementForm,
@@ -134,7 +135,7 @@ impl Store {
         Ok(out)
     }
 
-    /// The same into memory of its size.
+    /// The same, into memory of its size.
     pub(crate) fn lay(
         &mut self,
         form: &ElementForm,
@@ -234,7 +235,7 @@ impl Store {
     }
 }
 
-/// Bytes of values without parts elsewhere, converted to the form by NumPy.
+/// Bytes of values without strings or sequences, converted to the form by NumPy.
 fn plain(form: &ElementForm, values: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = values.py();
     let numpy = py.import("numpy")?;

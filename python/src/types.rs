@@ -7,7 +7,7 @@ use zonda::{ExtType, MemType, Meta, NC_STRING, NcError, UserClass};
 use crate::errors;
 use crate::names::decoded;
 
-/// What an element is in memory, as far as values of Python are made of it.
+/// The form of an element in memory, as far as it matters for making Python values of it.
 #[derive(Clone, Debug)]
 pub(crate) enum ElementForm {
     /// A number, or one character.
@@ -90,7 +90,7 @@ impl ElementForm {
         }
     }
 
-    /// Whether an element refers to memory elsewhere.
+    /// Whether an element refers to a string or sequence.
     pub(crate) fn has_parts(&self) -> bool {
         match self {
             ElementForm::Atomic(_) | ElementForm::Enum(_) | ElementForm::Opaque(_) => false,
@@ -101,7 +101,7 @@ impl ElementForm {
         }
     }
 
-    /// The dtype of elements without parts elsewhere; `None` for others.
+    /// The dtype of elements without strings or sequences; `None` for others.
     pub(crate) fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.has_parts() {
             return Ok(None);
@@ -136,14 +136,14 @@ impl ElementForm {
                 described.set_item("formats", formats)?;
                 described.set_item("offsets", offsets)?;
                 described.set_item("itemsize", size)?;
-                // A dtype within another has to be one already.
+                // A dtype within another has to be a dtype object already.
                 py.import("numpy")?.getattr("dtype")?.call1((described,))?
             }
         })
     }
 }
 
-/// What NumPy calls an atomic type.
+/// Name of an atomic type in NumPy.
 pub(crate) fn letters(ty: ExtType) -> &'static str {
     match ty {
         ExtType::Byte => "i1",

@@ -14,7 +14,7 @@ pub(crate) struct ReadRule;
 /// Writing: memory number to external number.
 pub(crate) struct WriteRule;
 
-/// Either, in netCDF-4: only the pairs that differ from [`ReadRule`] and [`WriteRule`].
+/// Reading and writing in netCDF-4: only the pairs that differ from [`ReadRule`] and [`WriteRule`].
 pub(crate) struct CastRule;
 
 /// The rule of one pair of types in one direction.

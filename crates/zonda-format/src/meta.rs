@@ -19,14 +19,14 @@ pub struct Meta<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Those of a group, which need not be there.
+    /// The definitions of a group, if it exists.
     #[inline]
     #[must_use]
     pub fn new(file: &'a dyn Dispatch, group: GroupId) -> Meta<'a> {
         Meta { file, all: file.definitions(), group }
     }
 
-    /// Those of a group that is there.
+    /// The definitions of a group that exists.
     ///
     /// # Errors
     /// `NC_EBADGRPID`; what reading the definitions meets.
@@ -37,8 +37,8 @@ impl<'a> Meta<'a> {
         Ok(Meta { file, all, group })
     }
 
-    /// The file itself, for values of attributes and how variables are stored: who looks at definitions has it, and must
-    /// not ask the dataset for it again.
+    /// The file itself, for values of attributes and the storage of variables. A caller that looks at definitions
+    /// holds its lock already, and must not take it again through the dataset.
     #[must_use]
     pub fn file(&self) -> &'a dyn Dispatch {
         self.file
@@ -52,8 +52,8 @@ impl<'a> Meta<'a> {
         self.all.dims(self.group)
     }
 
-    /// What is in the group, where it can be had: of a damaged file nothing is, and what asks for a thing by its number
-    /// says why.
+    /// The contents of the group; empty where a damaged file has none that can be read. Inquiries of one object then
+    /// say why.
     fn view(&self) -> Option<GroupView<'a>> {
         self.all.group(self.group).ok()
     }
@@ -148,8 +148,8 @@ impl<'a> Meta<'a> {
         self.all.var_shape(self.var_ref(id), out)
     }
 
-    /// Elements that a variable has itself along each dimension, where that may be fewer than the
-    /// dimensions have.
+    /// Number of elements that a variable really has along each dimension, where that may be fewer than the length of
+    /// the dimension.
     #[must_use]
     pub fn extent(&self, id: VarId) -> Option<&'a [u64]> {
         self.all.extent(self.var_ref(id))
@@ -226,7 +226,7 @@ impl<'a> Meta<'a> {
         let mut at = self.view();
         while let Some((group, parent)) = at.and_then(|group| Some((group, group.parent?))) {
             names.push(group.name);
-            // A parent has a lower number, so that the way ends.
+            // A parent has a lower number, so the loop ends.
             at = self.all.group(parent).ok();
         }
         if names.is_empty() {

@@ -1,4 +1,4 @@
-//! The folder: which file is whose, and in which order they are committed.
+//! The folder of a dataset: the files of its variables, and the order in which they are committed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub fn remove(folder: &Path) -> Result<()> {
 
 impl Folder {
     pub(crate) fn open(path: &Path, write: bool) -> Result<Folder> {
-        // The working directory may be another one when an array is asked for.
+        // The path is made absolute, since the working directory may change before an array is opened.
         let path = std::path::absolute(path).map_err(|error| system_error(path, &error))?;
         Ok(Folder { path, write, arrays: Vec::new() })
     }
@@ -66,12 +66,12 @@ impl Folder {
                 remove(path)?;
             }
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                return Err(Error::because(NcError::Exist, "it is no folder").at(path));
+                return Err(Error::because(NcError::Exist, "there is something else than a folder, and it is not replaced; give another path").at(path));
             }
             Err(error) => return Err(system_error(path, &error)),
         }
         match std::fs::create_dir(path) {
-            // What else is in it stays.
+            // Other files in the folder stay.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 Err(system_error(path, &error))
             }
@@ -103,7 +103,7 @@ impl Arrays for Folder {
             return Err(NcError::NotVar.into());
         };
         if cell.get().is_none() {
-            // Where another thread was faster, that one is as good.
+            // Where another thread was faster, its array is used.
             let _ = cell.set(NpyArray::open(self.file(index), self.write, var, model.records)?);
         }
         let array = cell.get().ok_or(NcError::Internal)?;
@@ -124,7 +124,7 @@ impl MakeArrays for Folder {
         Ok(())
     }
 
-    /// Values, then the lengths in their headers, then definitions.
+    /// Commits values, then the lengths in their headers, then definitions.
     fn commit(&mut self, model: &Model, changes: Changes) -> Result<()> {
         if changes.records {
             self.opened().try_for_each(|(_, array)| array.storage.barrier())?;

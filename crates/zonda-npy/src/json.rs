@@ -12,13 +12,13 @@ use zonda_storage::{Create, Spec, SyncLevel};
 
 use crate::{FORMAT, damaged, storage, system_error};
 
-/// Where the definitions are.
+/// Name of the file with the definitions.
 pub(crate) const FILE: &str = "zonda-npy.json";
-/// What they are called while they are written.
+/// Name of that file while it is written.
 pub(crate) const NEW: &str = "zonda-npy.json.new";
-/// Nobody has written all of what is longer.
+/// Most bytes of definitions that are read.
 const MOST_BYTES: u64 = 1 << 28;
-/// What this module reads and writes.
+/// Version of the definitions that this module reads and writes.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -52,7 +52,7 @@ struct JsonAttribute {
     values: Value,
 }
 
-/// Names are UTF-8, or they could not have been defined.
+/// Names are UTF-8, since others cannot be defined.
 fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
@@ -92,12 +92,12 @@ fn number(ty: ExtType, bytes: &[u8]) -> Value {
     }
 }
 
-/// Bytes that are no text are numbers.
+/// Characters that are no UTF-8 are written as numbers.
 fn as_number(ty: ExtType) -> ExtType {
     if ty == ExtType::Char { ExtType::UByte } else { ty }
 }
 
-/// The same value big-endian, of which as many count as the type has; `None` if it does not fit.
+/// The value as big-endian bytes, of which as many count as the type has; `None` if it does not fit.
 fn native(ty: ExtType, value: &Value) -> Option<[u8; 8]> {
     let is_float = matches!(ty, ExtType::Float | ExtType::Double);
     let (mem, given) = match value {
@@ -112,7 +112,7 @@ fn native(ty: ExtType, value: &Value) -> Option<[u8; 8]> {
     let mut bytes = [0; 8];
     let encoder = Encoder::new(as_number(ty), ByteOrder::Big, mem, RangeRule::Cast).ok()?;
     let converted = encoder.encode(&given, bytes.get_mut(..ty.size())?);
-    // Infinity is the only one that is said to be out of range and is not.
+    // Infinity is reported as out of range although it fits.
     (converted.out_of_range == 0 || value.is_string()).then_some(bytes)
 }
 
@@ -144,7 +144,7 @@ impl TryFrom<JsonDefinitions> for Model {
 
     fn try_from(own: JsonDefinitions) -> std::result::Result<Model, String> {
         if own.version != VERSION {
-            return Err(format!("version {} is not read here", own.version));
+            return Err(format!("version {} is not supported", own.version));
         }
         let mut model = Model { records: own.records, ..Model::new(FORMAT) };
         let dims = own.dimensions.into_iter();
@@ -213,7 +213,7 @@ pub(crate) fn write(model: &Model, folder: &Path) -> Result<()> {
         let what = "more definitions than are read again";
         return Err(Error::because(NcError::VarSize, what));
     }
-    // What a writer left that did not get so far.
+    // A writer that was killed may have left this file.
     let _ = std::fs::remove_file(&new);
     let storage = storage(&new, true, Create::Exclusive, Some(Spec::file()))?;
     storage.write_at(0, &text)?;

@@ -1,4 +1,4 @@
-//! One call of a plugin at a time.
+//! Allows one call of a plugin at a time.
 
 use std::time::{Duration, Instant};
 
@@ -8,24 +8,25 @@ use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank, take_until};
 
 use crate::tuning::{LOOK_INTERVAL, MAX_LOOKS};
 
-/// HDF5 never calls a filter from two threads, and some rely on it: who comes while another thread is in the plugin waits. The
-/// same thread may come again, from within.
+/// Lets one thread at a time into a plugin, since HDF5 never calls a filter from two threads, and some plugins rely
+/// on it. Other threads wait. The same thread may enter again from within the plugin.
 #[derive(Debug)]
 pub(crate) struct Alone {
     state: Mutex<PluginUse>,
-    /// Rung when a call has ended.
+    /// Signalled when a call has ended.
     ended: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct PluginUse {
-    /// The process whose thread is in the plugin; in a forked child that is none of its own.
+    /// The process whose thread is in the plugin. In a forked child that may be the parent, whose thread does not
+    /// exist there.
     busy: Option<u32>,
-    /// Calls that have begun, those from within among them.
+    /// Calls that have begun, including those from within the plugin.
     n_calls: u64,
 }
 
-/// Leave to call the plugin, until it is dropped.
+/// Permission to call the plugin, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     of: &'a Alone,
@@ -37,12 +38,12 @@ impl Alone {
         Alone { state: Mutex::ranked(Rank::Plugin, PluginUse::default()), ended: Condvar::new() }
     }
 
-    /// What tells it from others, in the list of what a thread is in.
+    /// Identifies the plugin in the list of plugins that a thread is in.
     pub(crate) fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Waits until no other thread is in the plugin; why that is not to be waited for any longer.
+    /// Waits until no other thread is in the plugin. The error says why it does not wait any longer.
     pub(crate) fn enter(&self) -> Result<Turn<'_>, &'static str> {
         self.enter_with(LOOK_INTERVAL)
     }
@@ -53,7 +54,7 @@ impl Alone {
             return Ok(Turn { of: self, is_outermost: false });
         }
         if callout::is_within() {
-            // From within another plugin: who is in this one may be waiting for that.
+            // Called from within another plugin: the thread in this one may be waiting for that one.
             let taken = take_until(Instant::now() + MOST_WAIT, || self.lock().take());
             taken.ok_or("another thread is in its plugin, and a plugin that calls the library does not wait for it")?;
             return Ok(Turn { of: self, is_outermost: true });
@@ -78,7 +79,7 @@ impl Alone {
 }
 
 impl PluginUse {
-    /// Takes the plugin if nobody of this process is in it.
+    /// Takes the plugin if no thread of this process is in it.
     fn take(&mut self) -> Option<()> {
         let pid = std::process::id();
         if self.busy == Some(pid) {

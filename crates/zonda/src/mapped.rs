@@ -65,8 +65,7 @@ impl MappedSlab<'_> {
 pub struct MappedBlock<'a> {
     /// Its elements in the variable.
     pub slab: Hyperslab<'a>,
-    /// Where its first element is in the caller's memory: its distance in bytes from the first element of
-    /// the whole transfer.
+    /// Distance in bytes of its first element in the caller's memory from the first element of the whole transfer.
     pub first_byte: isize,
     rows: MappedRows,
 }

@@ -17,9 +17,9 @@ use crate::type_shape::TypeShape;
 /// A group of a dataset.
 type DatasetGroup<'d> = (&'d Dataset, GroupId);
 
-/// The type of another file that stands for one of this: an atomic type for itself, a user-defined
-/// one for the first that is called and made alike, of those in the group, in the groups around it,
-/// and then in the whole file.
+/// The type of the other file that corresponds to a type of this one: an atomic type to itself, a user-defined one to
+/// the first type with the same name and shape, looked for in the group, in the groups around it, and then in the
+/// whole file.
 ///
 /// # Errors
 /// `NC_EBADTYPE` where there is none.
@@ -179,7 +179,7 @@ impl<'d> VarToCopy<'d> {
         if rank == 0 {
             return self.copy_block(to, id, &[], &[], &mut buffer);
         }
-        // Rows without elements may be more than anybody can go through.
+        // There may be more rows without elements than could be gone through in any time.
         if self.shape.contains(&0) {
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl<'d> VarToCopy<'d> {
         Ok(())
     }
 
-    /// Rows (indices of the first dimension) that are larger than a block: each in pieces.
+    /// Copies rows (indices of the first dimension) that are larger than a block, each in pieces.
     fn copy_large_rows(&self, to: &Dataset, id: VarRef, buffer: &mut Vec<u8>) -> Result<()> {
         let rank = self.shape.len();
         // The target takes a row as a whole or not at all.

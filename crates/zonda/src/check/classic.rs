@@ -10,7 +10,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::tuning::CHECK_BLOCK_BYTES;
 
-/// A variable in the file.
+/// Where a variable lies in the file.
 struct VarExtent {
     path: String,
     begin: u64,
@@ -79,8 +79,8 @@ pub(super) fn check(
 }
 
 impl Dataset {
-    /// Bytes that the definitions of a classic file place behind its end: they read as zeros, as the
-    /// reference reads them. 0 for others, which say so themselves.
+    /// Bytes that the definitions of a classic file place behind its end: they read as zeros, as the reference reads
+    /// them. 0 for other formats, whose reads fail there.
     ///
     /// # Errors
     /// What the storage reports.
@@ -102,7 +102,7 @@ impl Dataset {
     }
 }
 
-/// What is not there at the end of the file.
+/// Notes what is missing at the end of the file.
 fn missing(part: &VarExtent, record_len: u64, file_bytes: u64, end: u64, notes: &mut Notes) {
     let from = part.begin.max(file_bytes.min(end));
     let mut what = format!("data go to byte {end}, and the file ends at {file_bytes}");
@@ -115,7 +115,7 @@ fn missing(part: &VarExtent, record_len: u64, file_bytes: u64, end: u64, notes: 
     notes.add(Grade::Damage, Some(&part.path), Some(from), what);
 }
 
-/// Variables that lie on each other.
+/// Notes variables that overlap in the file.
 fn overlaps(
     parts: &[VarExtent],
     begin_rec: u64,
@@ -161,7 +161,7 @@ fn lies_on(part: &VarExtent, other: &VarExtent, end: u64, notes: &mut Notes) {
     notes.add(Grade::Damage, Some(&part.path), Some(at), what);
 }
 
-/// Reads the file from end to end: there are no checksums, but a device may fail.
+/// Reads the whole file. A classic file has no checksums, but reading finds faults of the device.
 fn read_all(
     file: &Dataset,
     len: u64,

@@ -24,12 +24,13 @@ struct VarPlace {
     path: String,
     var: VarRef,
     lens: Vec<u64>,
-    /// Its elements are in one run of bytes of this file.
+    /// Its elements are contiguous in this file.
     is_run: bool,
-    /// Shape of its chunks; `None` for one run.
+    /// Shape of its chunks; `None` where it is contiguous.
     chunks: Option<Vec<u64>>,
     elem: u64,
-    /// A dimension of which it does not have all, or has more: its name, what it has, and its length.
+    /// A dimension along which the variable has fewer or more elements than the dimension: its name, the elements,
+    /// and its length.
     odd: Option<(String, u64, u64)>,
 }
 
@@ -49,7 +50,7 @@ impl VarPlace {
                 let extent = meta.extent(var.var).and_then(|extent| extent.get(d).copied());
                 let dim = meta.dim(dim).ok();
                 let len = dim.as_ref().map(|dim| dim.len);
-                // What is beyond a fixed length cannot be asked for.
+                // Elements beyond a fixed length cannot be read.
                 let fixed = dim.filter(|dim| !dim.is_unlimited);
                 if let (Some(dim), Some(has)) = (&fixed, extent.filter(|has| len != Some(*has))) {
                     odd = Some((String::from_utf8_lossy(dim.name).into_owned(), has, dim.len));
@@ -59,7 +60,7 @@ impl VarPlace {
             }
             let size = meta.type_size(view.nc_type)? as u64;
             let is_plain = view.ty().is_some();
-            // Whatever points somewhere is reckoned with as if it were a string.
+            // Elements that refer to strings or sequences are estimated as one string each.
             let elem = if is_plain { size } else { size.max(POINTER_VALUE_BYTES) };
             Ok::<_, crate::Error>((path, lens, elem))
         })??;
@@ -74,7 +75,7 @@ impl VarPlace {
         BoxedArray { lens, from, is_plain: false, to: None, elem: self.elem }
     }
 
-    /// Notes a dimension of which it has not all, or more.
+    /// Notes a dimension along which the variable has fewer or more elements.
     fn note_odd(&self, notes: &mut Notes) {
         if let Some((dim, has, len)) = &self.odd {
             let what = format!("it has {has} elements along {dim}, a dimension of {len}");
@@ -98,7 +99,7 @@ struct DataReader<'a> {
 }
 
 impl DataReader<'_> {
-    /// Reads a variable, and tells how many chunks of it are in the file.
+    /// Reads a variable; gives how many of its chunks are in the file.
     ///
     /// # Errors
     /// `EINTR` where the caller has had enough.
@@ -127,7 +128,7 @@ impl DataReader<'_> {
                     self.notes.error(Some(&place.path), &error);
                 }
                 if place.chunks.is_none() {
-                    // The rest is not there either.
+                    // The other boxes cannot be read either.
                     break;
                 }
             }
@@ -143,8 +144,8 @@ impl DataReader<'_> {
         Progress { var: &place.path, done_bytes, total_bytes }.report(self.progress)
     }
 
-    /// How many chunks of a variable are in the file, and the boxes that have something that is: what
-    /// was never written is not read, however much that is.
+    /// How many chunks of a variable are in the file, and the boxes that contain any: elements that were never
+    /// written are not read.
     fn walk(&self, place: &VarPlace) -> Result<(u64, BoxWalk)> {
         let Some(shape) = &place.chunks else {
             let nothing =
@@ -168,8 +169,8 @@ impl DataReader<'_> {
         Ok((keys.len() as u64, walk))
     }
 
-    /// Reads the chunks of a box that cannot be read as a whole. `false` where all can be, so that
-    /// what was wrong with the box is not told yet.
+    /// Reads the chunks of a box that cannot be read as a whole. `false` where each of them can be read, so that the
+    /// error of the box is still to be noted.
     fn chunk_by_chunk(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<bool> {
         let Some(chunk) = &place.chunks else { return Ok(false) };
         let mut found = false;
@@ -178,7 +179,7 @@ impl DataReader<'_> {
             if let Err(error) = self.read(place, &at, &shape) {
                 found = true;
                 if self.notes.error(Some(&place.path), &error) == Grade::Unchecked {
-                    // What one chunk lacks they all lack.
+                    // Where a filter is missing for one chunk, it is missing for all.
                     return Ok(true);
                 }
             }
@@ -193,7 +194,8 @@ impl DataReader<'_> {
     }
 }
 
-/// Reads all attributes and values of a file. What `reported` has the paths of was found before, and is not told of again.
+/// Reads all attributes and values of a file. Objects whose paths are in `reported` were noted before, and are not
+/// noted again.
 ///
 /// # Errors
 /// `EINTR` where the caller has had enough.
@@ -276,7 +278,7 @@ fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
                 Ok::<_, Error>(meta.att(owner.var, number)?.name.into_owned())
             })??;
             let to = (&mut Vec::new(), Some(&mut VlenBuffer::default() as &mut dyn VlenSink));
-            // In its own type nothing is out of range.
+            // Without conversion nothing is out of range.
             file.get_att_list(owner, &name, None, to).map(drop)
         };
         if let Err(error) = read() {

@@ -16,7 +16,7 @@ pub(crate) fn values(
     att: &AttDef,
 ) -> Result<(Vec<u8>, VlenBuffer)> {
     let (mut bytes, mut pieces) = (Vec::new(), VlenBuffer::default());
-    // In its own type nothing is out of range.
+    // Without conversion nothing is out of range.
     let _ = source.get_att_list(owner, &att.name, None, (&mut bytes, Some(&mut pieces)))?;
     Ok((bytes, pieces))
 }

@@ -1,4 +1,4 @@
-//! In which boxes the elements of a variable travel.
+//! The boxes in which the elements of a variable are copied.
 //!
 //! A box is read whole, held in memory and written whole. Boxes are made of whole chunks of the
 //! target, so that each of its chunks is filtered and written once. How often chunks of the source
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use crate::tuning::{BOX_SHAPES_TRIED, LONG_RUN_BYTES, SHORT_RUN_BYTES};
 use zonda_slab::{advance, advance_by};
 
-/// An array between two files.
+/// An array that is copied from one file to another, or read from one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoxedArray<'a> {
     /// Elements along each dimension.
@@ -28,18 +28,18 @@ pub(crate) struct BoxedArray<'a> {
     pub elem: u64,
 }
 
-/// Boxes, and what they cost.
+/// The shape of boxes, and what they cost.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Boxes {
     /// Elements of a box along each dimension.
     pub shape: Vec<u64>,
-    /// How many times a chunk of the source is decoded, on average; of plain chunks, what reading
-    /// them costs beside reading them once.
+    /// How many times a chunk of the source is decoded, on average; for chunks without filters, the cost of reading
+    /// them relative to reading each once.
     pub reads: f64,
 }
 
-/// The boxes for an array: of at most `most` bytes if whole chunks of the target are so short, and
-/// rather of `goal` bytes than of more.
+/// Chooses boxes for an array: of at most `most` bytes, unless a chunk of the target is longer, and preferably of no
+/// more than `goal` bytes.
 pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
     let BoxedArray { lens, from, is_plain, to, elem } = *array;
     let unit = |chunks: Option<&[u64]>, d: usize| {
@@ -92,7 +92,7 @@ pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
     Boxes { shape, reads }
 }
 
-/// Why a box is better than another, in this order; more is better.
+/// What makes one box better than another, most important first; more is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 struct Score {
     fits: bool,
@@ -108,7 +108,7 @@ impl Score {
     }
 }
 
-/// Bytes side by side in a file that has the elements in one run.
+/// Bytes of a box that are side by side in a file which stores the array in one run.
 fn run(shape: &[u64], lens: &[u64], elem: u64) -> u64 {
     let mut bytes = elem;
     for (&count, &len) in shape.iter().zip(lens).rev() {
@@ -120,7 +120,7 @@ fn run(shape: &[u64], lens: &[u64], elem: u64) -> u64 {
     bytes
 }
 
-/// A dimension, and chunks along it.
+/// The length of a dimension, and of the chunks along it in source and target.
 #[derive(Clone, Copy, Debug)]
 struct AxisChunks {
     len: u64,
@@ -129,8 +129,8 @@ struct AxisChunks {
 }
 
 impl AxisChunks {
-    /// Lengths that boxes may have: a chunk of the target times powers of two, common multiples
-    /// of both times powers of two, and all there is.
+    /// Lengths that boxes may have: a chunk of the target times powers of two, the least common multiple of both
+    /// chunks times powers of two, and the whole dimension.
     fn lengths(&self) -> Vec<u64> {
         let both = (self.to / gcd(self.from, self.to)).checked_mul(self.from);
         let mut lengths = vec![self.len];
@@ -146,19 +146,19 @@ impl AxisChunks {
         lengths
     }
 
-    /// How often a chunk of the source is in a box, on average.
+    /// In how many boxes a chunk of the source is, on average.
     fn reads(&self, length: u64) -> f64 {
         let n_boxes = self.len.div_ceil(length);
         let n_chunks = self.len.div_ceil(self.from);
         let cuts = n_boxes - 1;
-        // Cuts that are between two chunks.
+        // Cuts between boxes that are also between two chunks.
         let period = self.from / gcd(self.from, length);
         let inside = cuts - cuts / period;
         (n_chunks + inside) as f64 / n_chunks as f64
     }
 }
 
-/// Leaves every second of a list, with its ends.
+/// Keeps every second length of a list, and the last one.
 fn thin(lengths: &mut Vec<u64>) {
     let last = lengths.len() - 1;
     let mut index = 0;
@@ -175,7 +175,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a.max(1)
 }
 
-/// Chunks that a file has of an array.
+/// The chunks of an array that are in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunksPresent<'a> {
     /// Shape of a chunk.
@@ -184,9 +184,9 @@ pub(crate) struct ChunksPresent<'a> {
     pub keys: &'a [Vec<u64>],
 }
 
-/// The boxes that have an element of a chunk that is there, of a shape that [`choose`] would take, but with
-/// less in them where there would be more than `most_empty` chunks in a box for each that is there: what the
-/// files have decides how long it takes to go through them, not how much the array would have.
+/// The boxes that contain elements of chunks which are in a file. Their shape is that of [`choose`], but smaller
+/// where the boxes would contain more than `most_empty` absent chunks for each one that is there: so the time depends
+/// on the chunks in the files, and not on the length of the array.
 pub(crate) fn choose_around(
     array: &BoxedArray<'_>,
     (goal, most): (u64, u64),
@@ -195,7 +195,7 @@ pub(crate) fn choose_around(
 ) -> (Boxes, BoxWalk) {
     let n: u64 = there.iter().map(|there| there.keys.len() as u64).sum();
     let mut goal = goal.min(most);
-    // Where one of the two is in one run, long runs of it are not what it is about.
+    // Where source or target is in one run, boxes are fitted to the chunks of the other one; long runs do not matter.
     let chunked =
         BoxedArray { from: array.from.or(array.to), to: array.to.or(array.from), ..*array };
     loop {
@@ -222,7 +222,7 @@ pub(crate) fn choose_around(
     }
 }
 
-/// Adds to `starts` where the boxes begin that a slab has elements in.
+/// Adds to `starts` the first elements of the boxes that overlap a slab.
 fn add_boxes(
     starts: &mut BTreeSet<Vec<u64>>,
     lens: &[u64],
@@ -244,8 +244,8 @@ fn add_boxes(
     }
 }
 
-/// The boxes of an array one after the other, the last dimension fastest: first element and number
-/// of elements along each dimension.
+/// Iterates over the boxes of an array, the last dimension fastest: first element and number of elements along each
+/// dimension.
 #[derive(Clone, Debug)]
 pub(crate) struct BoxWalk {
     lens: Vec<u64>,
@@ -253,7 +253,7 @@ pub(crate) struct BoxWalk {
     /// Zeros.
     origin: Vec<u64>,
     next: Option<Vec<u64>>,
-    /// First elements of the boxes behind the next one; `None` for all that there are.
+    /// First elements of the boxes after the next one; `None` where all boxes of the array are visited.
     only: Option<BTreeSet<Vec<u64>>>,
 }
 
@@ -264,8 +264,8 @@ impl BoxWalk {
         BoxWalk { lens: lens.to_vec(), shape: shape.to_vec(), origin, next, only: None }
     }
 
-    /// Only the boxes that begin at these elements: however many there are of an array of which a
-    /// file has little, what is there decides how long it takes.
+    /// Only the boxes that begin at these elements. For an array of which a file has few chunks the time depends on
+    /// these.
     pub(crate) fn over(lens: &[u64], shape: &[u64], mut starts: BTreeSet<Vec<u64>>) -> BoxWalk {
         let next = starts.pop_first();
         let (lens, shape, origin) = (lens.to_vec(), shape.to_vec(), vec![0; lens.len()]);
@@ -352,7 +352,7 @@ mod tests {
                 .collect();
             assert_eq!(over, expected, "{slab:?}");
         }
-        // As many as there are, whatever the array would have.
+        // As many as starts, however long the array is.
         let mut starts = BTreeSet::new();
         add_boxes(&mut starts, &[1 << 60], &[4], (&[1 << 40], &[4]));
         assert_eq!(BoxWalk::over(&[1 << 60], &[4], starts).count(), 1);

@@ -32,7 +32,7 @@ fn n_chunks(lens: &[u64], shape: Option<Vec<u64>>) -> u64 {
     along.fold(1, u64::saturating_mul)
 }
 
-/// A copy under way.
+/// The data of a copy that is under way.
 pub(super) struct DataCopy<'a> {
     pub source: &'a Dataset,
     pub target: &'a Dataset,
@@ -42,29 +42,29 @@ pub(super) struct DataCopy<'a> {
     pub progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     pub total: u64,
     pub done: u64,
-    /// Memory of a box, and of the one that is read while this one is written.
+    /// Memory for a box, and for the one that is read while the first is written.
     pub data: Vec<u8>,
     pub ahead: Vec<u8>,
     pub pieces: VlenBuffer,
     /// Bytes of strings and sequences that wait in the target.
     pub in_heap: usize,
-    /// What could not be read, where that is no error.
+    /// What could not be read, in a salvaged copy.
     pub lost: Vec<Lost>,
     pub n_lost: u64,
     /// Elements that are lost of each variable, by its path.
     pub lost_elems: BTreeMap<String, u64>,
-    /// Parts of one variable that were tried in vain.
+    /// Reads of parts of one variable that failed.
     pub tries: u64,
 }
 
-/// Boxes, a walk through those that are to be copied, and whether these are not all.
+/// Boxes, the walk over those that are to be copied, and whether some are left out.
 type ChosenBoxes = (Boxes, BoxWalk, bool);
 
-/// A variable that travels in boxes.
+/// A variable that is copied in boxes.
 struct BoxedVar<'m> {
     made: &'m TargetVar<'m>,
     boxes: Boxes,
-    /// Those that have something: what was never written stays so, where that is the same.
+    /// The boxes that have elements. Boxes that were never written stay so where both files read them as the same.
     walk: BoxWalk,
     is_sparse: bool,
     index: usize,
@@ -116,8 +116,8 @@ impl DataCopy<'_> {
         self.side_by_side(together)
     }
 
-    /// What becomes of a variable. One whose chunks can be copied as they are is copied; for others
-    /// the boxes are chosen, and which of them there are: not all where some were never written.
+    /// Begins with a variable. Copies it at once where its chunks can be copied as they are stored; for others
+    /// chooses the boxes, and leaves out those that were never written.
     fn begin(
         &mut self,
         made: &TargetVar<'_>,
@@ -129,11 +129,11 @@ impl DataCopy<'_> {
             return Ok((Way::Nothing, None));
         }
         if self.target.is_hdf5() && var.axes.iter().any(|axis| axis.is_unlimited) {
-            // At once, so that records are not committed one by one.
+            // Extends the target to all records at once, so that they are not committed one by one.
             let (group, id) = (made.target.group, made.target.var);
             self.target.change_hdf5(|file| file.extend(group, id, &lens))?;
         }
-        // To salvage chunks they have to be looked into, where that can be done.
+        // A salvaged copy decodes chunks, where their filters are available, to find damage.
         let looks_inside = self.options.salvage && self.is_decodable(made);
         if !looks_inside && raw::fits(self.source, made, self.target)? {
             self.pass_through(made)?;
@@ -154,13 +154,13 @@ impl DataCopy<'_> {
             BoxedArray { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
         let sparse = self.sparse(made)?;
         if sparse.is_none() && self.target.is_hdf5() && !self.options.salvage {
-            // Each element is put: fill values would be written over.
+            // Each element is put, so fill values would be overwritten.
             let (group, id) = (made.target.group, made.target.var);
             self.target.change_hdf5(|file| file.place_unfilled(group, id))?;
         }
         let most = self.most();
         if let Some(chunks) = sparse {
-            // What is missing in a box is written with it.
+            // Absent chunks in a box are written, too.
             let sizes = (COPY_SPARSE_BOX_BYTES, most);
             let (boxes, walk) =
                 choose_around(&array, sizes, &[chunks.there()], COPY_ABSENT_PER_CHUNK);
@@ -176,12 +176,12 @@ impl DataCopy<'_> {
         Ok((Way::Values, Some((boxes, walk, false))))
     }
 
-    /// Bytes of a box: the other half is for chunks that are decoded and filtered.
+    /// Bytes of memory for boxes: half of all, the other half is for chunks that are decoded and filtered.
     pub(super) fn most(&self) -> u64 {
         self.options.memory_bytes / 2
     }
 
-    /// The chunks of the source, where some were never written and need not be in the target.
+    /// The chunks that the source has, where some are absent and may stay absent in the target.
     fn sparse(&self, made: &TargetVar<'_>) -> Result<Option<Chunks>> {
         if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
             return Ok(None);
@@ -193,7 +193,7 @@ impl DataCopy<'_> {
         })?;
         let Some(chunks) = chunks else { return Ok(None) };
         match chunks {
-            // Then each box shows what is there.
+            // Then the boxes are read one by one to find what is there.
             Err(error) if self.options.salvage && !is_ours(&error) => {
                 let n_chunks =
                     n_chunks(&made.var.lens(), self.source.chunk_shape(made.var.source)?);
@@ -203,7 +203,7 @@ impl DataCopy<'_> {
         }
     }
 
-    /// Whether elements that were never written are the same in both files, as their fill value.
+    /// Whether elements that were never written read as the same fill value in both files.
     fn same_fill(&self, made: &TargetVar<'_>) -> Result<bool> {
         let (from, to) = (made.var.source, made.target);
         if made.var.has_pointers {
@@ -226,7 +226,8 @@ impl DataCopy<'_> {
         Ok(a == b)
     }
 
-    /// Whether there is no element in the source, and none is needed in the target.
+    /// Whether the source stores no element of the variable, and the target needs none, since both read as the same
+    /// fill value.
     fn is_unwritten(&self, made: &TargetVar<'_>) -> Result<bool> {
         if !(self.source.is_hdf5() && self.target.is_hdf5()) || made.var.axes.is_empty() {
             return Ok(false);
@@ -285,8 +286,8 @@ impl DataCopy<'_> {
         Ok(Way::Values)
     }
 
-    /// Goes through a variable in boxes of a shape; each is read while the one before is written,
-    /// where memory is for both.
+    /// Goes through a variable in boxes of one shape. Each is read while the one before is written, where there is
+    /// memory for both.
     fn by_parts(
         &mut self,
         made: &TargetVar<'_>,
@@ -326,7 +327,7 @@ impl DataCopy<'_> {
         self.step(made, bytes_of(made, &count))
     }
 
-    /// Copies variables whose records lie between each other.
+    /// Copies variables whose records are interleaved in a file.
     fn side_by_side(&mut self, mut jobs: Vec<BoxedVar<'_>>) -> Result<()> {
         loop {
             let record = |job: &BoxedVar<'_>| Some((*job.walk.peek()?.first()?, job.index));
@@ -337,7 +338,7 @@ impl DataCopy<'_> {
         }
     }
 
-    /// Copies a variable by way of a file.
+    /// Copies a variable by way of a temporary file.
     fn by_file(&mut self, made: &TargetVar<'_>) -> Result<()> {
         let (lens, elem) = (made.var.lens(), made.var.elem);
         let from = self.source.chunk_shape(made.var.source)?;
@@ -352,7 +353,7 @@ impl DataCopy<'_> {
             elem: elem as u64,
         };
         let last = choose(&array, COPY_BOX_BYTES.min(most), most).shape;
-        // Made of whole chunks of the source, and cut by as few boxes of the target as possible.
+        // Boxes of whole chunks of the source that as few boxes of the target as possible cut.
         let array = BoxedArray { from: Some(&last), to: from.as_deref(), ..array };
         let first = choose(&array, most, most).shape;
         let spill = Spill::new(self.path, &lens, &first, &last, elem)?;
@@ -415,7 +416,7 @@ impl DataCopy<'_> {
         Ok(())
     }
 
-    /// Tells the caller of bytes that were copied.
+    /// Reports bytes that were copied to the caller.
     pub(super) fn step(&mut self, made: &TargetVar<'_>, bytes: u64) -> Result<()> {
         self.done = self.done.saturating_add(bytes).min(self.total);
         let path = shown(&made.var.path);

@@ -1,4 +1,4 @@
-//! What the kinds of file cannot hold, found out before anything is written.
+//! Finds what a format cannot hold before anything is written.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use zonda_model::{Answer, ExtType, NcError};
 use super::tree::{AttDef, DefinitionTree, VarDef, is_atomic, shown};
 use crate::error::{Error, Result};
 
-/// Things named in a message.
+/// Most objects that a message names.
 const MOST_NAMED: usize = 5;
 
-/// Checks that a file of a kind can hold definitions. `is_strict` for copies in which nothing changes
-/// its type: there a single string does not become characters, and types that no variable has are checked, too.
+/// Checks that a file of a format can hold the definitions. `is_strict` for copies in which nothing changes its type:
+/// there a single string does not become characters, and types that no variable has are checked, too.
 ///
 /// # Errors
 /// `NC_ESTRICTNC3` with the names of what it cannot hold; where it is strict, the code that the first
@@ -35,7 +35,7 @@ pub(super) fn check(tree: &DefinitionTree, format: Format, is_strict: bool) -> R
     }
     for (index, group) in tree.groups.iter().enumerate() {
         let dims = tree.dims.iter().filter(|dim| dim.group == index);
-        // A dimension without elements can only be one that grows.
+        // A dimension of length 0 can only be defined as unlimited.
         let unlimited: Vec<String> = dims
             .filter(|dim| dim.is_unlimited || dim.len == 0)
             .map(|dim| shown(&dim.name))
@@ -53,7 +53,7 @@ pub(super) fn check(tree: &DefinitionTree, format: Format, is_strict: bool) -> R
     misfits.refuse()
 }
 
-/// What a kind of file cannot hold, with the code of its definition.
+/// What a format cannot hold, with the code that defining it would have.
 struct Misfits {
     format: Format,
     is_strict: bool,
@@ -61,7 +61,7 @@ struct Misfits {
 }
 
 impl Misfits {
-    /// Something that the classic model has not; `in_classic` is the code in a classic file.
+    /// Something that the classic model lacks; `in_classic` is the code of its definition in a classic file.
     fn add(&mut self, in_classic: NcError, what: String) {
         let code = if self.format.is_hdf5() { NcError::StrictNc3 } else { in_classic };
         self.found.push((code, what));
@@ -106,7 +106,7 @@ impl Misfits {
     }
 }
 
-/// The type that an attribute has in a file of a kind.
+/// The type that an attribute gets in a file of a format.
 pub(super) fn att_type(att: &AttDef, format: Format) -> i32 {
     let is_single = att.nc_type == NC_STRING && att.len == 1;
     match format {

@@ -23,21 +23,21 @@ pub(super) fn same_type(source: &Dataset, made: &TargetVar<'_>, target: &Dataset
     Ok(old == new)
 }
 
-/// What an HDF5 file has of the chunks of a variable.
+/// The chunks of a variable that are in an HDF5 file.
 #[derive(Debug)]
 pub(super) struct Chunks {
     /// Shape of a chunk.
     pub shape: Vec<u64>,
-    /// Coordinates of those that are there, counted in chunks, in ascending order.
+    /// Their coordinates, counted in chunks, in ascending order.
     keys: Vec<Vec<u64>>,
-    /// Their stored bytes.
+    /// Their lengths in the file, in bytes.
     lens: Vec<u64>,
     /// Chunks along each dimension.
     grid: Vec<u64>,
 }
 
 impl Chunks {
-    /// Those of a variable; `None` where it is not in chunks.
+    /// The chunks of a variable; `None` where it is not stored in chunks.
     pub(super) fn of(file: &Nc4File, var: VarRef) -> Result<Option<Chunks>> {
         let info = file.var_info(var.group, var.var)?;
         let StorageKind::Chunked(dims) = &info.storage else { return Ok(None) };
@@ -46,7 +46,7 @@ impl Chunks {
         let grid: Vec<u64> = extent.iter().zip(&shape).map(|(len, n)| len.div_ceil(*n)).collect();
         let mut there = Vec::new();
         file.for_each_chunk(var.group, var.var, &mut |key, ChunkAt { len, .. }| {
-            // What is beyond the extent was cut off and is not seen.
+            // A chunk beyond the extent was cut off and cannot be read.
             if key.iter().zip(&grid).all(|(k, n)| k < n) {
                 there.push((key.to_vec(), len));
             }
@@ -56,7 +56,7 @@ impl Chunks {
         Ok(Some(Chunks { shape, keys, lens, grid }))
     }
 
-    /// Those that are there, some at a time.
+    /// The chunks in the file, in batches.
     fn batches(&self) -> impl Iterator<Item = &[Vec<u64>]> {
         let mut begin = 0;
         std::iter::from_fn(move || {
@@ -74,18 +74,18 @@ impl Chunks {
         })
     }
 
-    /// The same, for who chooses boxes around them.
+    /// The chunks in the file, in the form that [`choose_around`](super::boxes::choose_around) takes.
     pub(super) fn there(&self) -> ChunksPresent<'_> {
         ChunksPresent { shape: &self.shape, keys: &self.keys }
     }
 
-    /// Whether all are there.
+    /// Whether all chunks of the grid are in the file.
     pub(super) fn is_complete(&self) -> bool {
         let all = self.grid.iter().fold(1u64, |n, &along| n.saturating_mul(along));
         self.keys.len() as u64 == all
     }
 
-    /// Those that are not there.
+    /// Coordinates of the chunks that are not in the file.
     pub(super) fn missing(&self) -> impl Iterator<Item = Vec<u64>> {
         let all = super::boxes::BoxWalk::new(&self.grid, &vec![1; self.grid.len()]);
         let mut there = self.keys.iter().peekable();
@@ -112,7 +112,7 @@ pub(super) fn fits(source: &Dataset, made: &TargetVar<'_>, target: &Dataset) -> 
         let parts = pipeline.into_iter().map(|filter| (filter.id, filter.optional, filter.params));
         Ok::<_, zonda_nc4::Nc4Error>((storage, parts.collect::<Vec<_>>()))
     };
-    // One file after the other: nobody has two.
+    // The locks of the two files are taken one after the other, never both.
     let new = target.hdf5(|file| Ok(stored(file, to)?))?;
     let (old, is_complete) = source.hdf5(|file| {
         let is_complete = *file.extent(from.group, from.var)? == made.var.lens()[..];
@@ -124,10 +124,10 @@ pub(super) fn fits(source: &Dataset, made: &TargetVar<'_>, target: &Dataset) -> 
     same_type(source, made, target)
 }
 
-/// Copies the chunks that are there. `step` is told of bytes of elements that were copied.
+/// Copies the chunks that are in the source. `step` is called with the bytes of elements that were copied.
 ///
 /// # Errors
-/// What reading and writing meet, and what `step` says.
+/// What reading and writing meet, and the error of `step`.
 pub(super) fn copy(
     source: &Dataset,
     made: &TargetVar<'_>,

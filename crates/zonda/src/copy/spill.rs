@@ -1,6 +1,7 @@
-//! Elements on their way through a file beside the target, for chunks that memory cannot turn into
-//! each other: the source is read once, in boxes of its chunks, and the target written once, in
-//! boxes of its chunks. What both have in common is one piece of the file.
+//! Copying a variable by way of a temporary file beside the target, where memory is too short to make chunks of the
+//! target out of chunks of the source. The source is read once, in boxes of its chunks, and the target written once,
+//! in boxes of its chunks. The elements that a box of the source and a box of the target have in common are one piece
+//! of the file.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -30,7 +31,7 @@ pub(super) struct Spill {
 type Cube<'a> = (&'a [u64], &'a [u64]);
 
 impl Spill {
-    /// A file in the folder of `beside`, that goes when it is dropped.
+    /// Makes a file in the folder of `beside`. It has no name, so it is removed when it is closed.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -45,7 +46,7 @@ impl Spill {
         name.push("-pieces");
         let open = OpenOptions::new().read(true).write(true).create_new(true).open(&name);
         let file = open.map_err(|error| io_error(&error))?;
-        // From now on nothing but this process knows it. Another one that takes it for abandoned may have
+        // After this, only the open descriptor refers to the file. Another copy that took it for abandoned may have
         // removed it already.
         match std::fs::remove_file(&name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(&error)),
@@ -60,7 +61,7 @@ impl Spill {
         })
     }
 
-    /// Takes a box of the source.
+    /// Writes a box of the source to the file.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -87,7 +88,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Gives a box of the target.
+    /// Reads a box of the target from the file.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -105,7 +106,7 @@ impl Spill {
                     continue;
                 }
                 if behind == together.len() {
-                    // Whole runs, of what is left of the piece.
+                    // Whole runs, as many as the piece has left.
                     let most = (SPILL_BUFFER_BYTES / len).max(1) * len;
                     let n = most.min(usize::try_from(left).unwrap_or(most));
                     memory::resize(&mut together, n, 0)?;
@@ -133,9 +134,8 @@ impl Spill {
         read.map_err(|error| io_error(&error))
     }
 
-    /// Where the piece of that first element is, which is what a box of the source and one of the
-    /// target have in common. Boxes of the target follow each other; in each of
-    /// them the pieces do.
+    /// Offset of the piece that begins with this element. The file has the boxes of the target one after the other,
+    /// and in each of them its pieces.
     fn place(&self, first: &[u64], n: &[u64]) -> u64 {
         let rank = first.len();
         let start: Vec<u64> = (0..rank).map(|d| first[d] / self.to[d] * self.to[d]).collect();
@@ -145,7 +145,7 @@ impl Spill {
     }
 }
 
-/// Elements of an array in the boxes before one, where boxes cut the array along whole planes.
+/// Number of elements in the boxes before one, where a regular grid of boxes divides an array.
 fn before(start: &[u64], count: &[u64], lens: &[u64]) -> u64 {
     let mut behind: u64 = lens.iter().product();
     let mut n_before = 1u64;
@@ -158,7 +158,7 @@ fn before(start: &[u64], count: &[u64], lens: &[u64]) -> u64 {
     sum
 }
 
-/// What a box has in common with each box of a regular cut of the array.
+/// The intersections of a box with the boxes of a regular grid over the array.
 fn overlapping<'a>(
     start: &'a [u64],
     count: &'a [u64],
@@ -187,7 +187,7 @@ fn runs(
     elem: u64,
 ) -> impl Iterator<Item = (usize, usize)> {
     let rank = shape.len();
-    // Dimensions from `whole` on are in the part as a whole.
+    // The part has all elements of the dimensions from `whole` on.
     let mut whole = rank;
     while whole > 0 && count[whole - 1] == shape[whole - 1] {
         whole -= 1;
@@ -238,7 +238,7 @@ mod tests {
             ([7, 9, 5], [3, 4, 5], [2, 5, 3]),
             ([7, 9, 5], [7, 9, 5], [1, 1, 1]),
             ([7, 9, 5], [2, 2, 2], [2, 2, 2]),
-            // Runs that go by themselves, on one side or both, and short ones by the thousand.
+            // Long runs, on one side or both, and thousands of short ones.
             ([5, 90, 500], [1, 90, 500], [5, 20, 500]),
             ([5, 90, 500], [2, 90, 500], [5, 90, 6]),
             ([5, 90, 500], [2, 90, 6], [5, 31, 500]),

@@ -1,4 +1,4 @@
-//! The target beside its final name: it gets that when it is complete.
+//! The target is written under a temporary name beside its own, and gets its own when it is complete.
 
 use std::fs;
 use std::io;
@@ -26,10 +26,10 @@ const EXISTS: &str =
 /// next one that makes such a file in this folder removes it.
 #[derive(Debug)]
 pub struct Temporary {
-    /// Where it is to be; what a symbolic link there means.
+    /// Final path; where that is a symbolic link, the path that it leads to.
     path: PathBuf,
     temporary: PathBuf,
-    /// Says to others that somebody is at work on it.
+    /// Holds a lock that shows others that the temporary file is in use.
     _held: TemporaryFile,
     replace: bool,
     /// A dataset that is not one file is made in a folder.
@@ -47,13 +47,13 @@ fn at(path: &Path, error: &io::Error) -> Error {
 }
 
 impl Temporary {
-    /// For a target at `target`, which is not to be the file at `source`. Makes an empty file.
+    /// Makes an empty temporary file for a target at `target`, which must not be the file at `source`.
     ///
     /// # Errors
     /// `NC_EEXIST` for a target that exists and is not to be replaced; `NC_EINVAL` for one that is
     /// the source or no ordinary file.
     pub fn beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
-        // A link stays, and what it means is replaced.
+        // A symbolic link stays, and the file that it leads to is replaced.
         let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         match fs::metadata(&path) {
             Ok(found) => {
@@ -93,7 +93,7 @@ impl Temporary {
         Ok(Temporary { path, temporary, _held: held, replace, is_folder, finished })
     }
 
-    /// The same for a target that is to be a folder. Where the process is killed, what was made of it stays.
+    /// The same for a target that becomes a folder. Where the process is killed, the incomplete folder stays.
     ///
     /// # Errors
     /// As [`Temporary::beside`]; only a dataset that is a folder is replaced.
@@ -122,13 +122,13 @@ impl Temporary {
             .at(target));
         }
         let mut made = Temporary::named(path, replace)?;
-        // The name is ours; the format makes the folder.
+        // The name was reserved by a file; the format makes the folder.
         fs::remove_file(&made.temporary).map_err(|error| at(&made.temporary, &error))?;
         made.is_folder = true;
         Ok(made)
     }
 
-    /// Gives the folder its name. One that is replaced goes when that is done.
+    /// Gives the folder its name. A folder that is replaced is removed afterwards.
     fn finish_folder(mut self) -> Result<()> {
         let old = self.temporary.with_extension("old");
         let is_there = self.path.exists();
@@ -157,8 +157,8 @@ impl Temporary {
             return self.finish_folder();
         }
         if let Ok(old) = fs::metadata(&self.path) {
-            // Who may read it stays as it was, or it is not replaced: a file system without permissions
-            // shows the same ones for both.
+            // The new file gets the permissions of the old one; where that fails, the old one is not replaced. On a
+            // file system without permissions both show the same.
             let kept = fs::set_permissions(&self.temporary, old.permissions());
             let is_same = |new: fs::Metadata| new.permissions() == old.permissions();
             if let Err(error) = kept
@@ -185,12 +185,12 @@ impl Temporary {
         Ok(())
     }
 
-    /// Fails where there is a file of that name, also one made a moment ago.
+    /// Renames the temporary file; fails where a file of the final name exists, even if it was made a moment ago.
     fn rename_to_new(&self) -> io::Result<()> {
         match fs::hard_link(&self.temporary, &self.path) {
             Ok(()) => fs::remove_file(&self.temporary),
             Err(error) if error.raw_os_error() == Some(EEXIST) => Err(error),
-            // A file system without links.
+            // A file system without hard links.
             Err(_) if self.path.exists() => Err(io::Error::from_raw_os_error(EEXIST)),
             Err(_) => fs::rename(&self.temporary, &self.path),
         }

@@ -31,9 +31,9 @@ pub(crate) struct DefinitionTree {
     /// In the order of their numbers.
     pub dims: Vec<DimDef>,
     pub types: Vec<TypeDef>,
-    /// What could not be read, where that is no error.
+    /// What could not be read, in a salvaged copy.
     pub lost: Vec<Lost>,
-    /// What was read of a damaged file and may not be as it was, a line each.
+    /// Notes about parts of a damaged file that may not be as they were written, a line each.
     pub doubts: Vec<String>,
     /// Paths of variables that would be copied if netCDF could represent their types.
     pub absent: Vec<Vec<u8>>,
@@ -58,7 +58,7 @@ pub(crate) struct DimDef {
     pub name: Vec<u8>,
     pub len: u64,
     pub is_unlimited: bool,
-    /// The file does not have it: a variable does not say which its dimensions are.
+    /// The file does not have it. It was made for a variable whose dimensions the file does not name.
     pub is_made_up: bool,
 }
 
@@ -142,7 +142,7 @@ impl VarDef {
     }
 }
 
-/// Whether a type is none that a file defines.
+/// Whether a type is atomic (or string), and not defined by a file.
 pub(crate) fn is_atomic(nc_type: i32) -> bool {
     ExtType::from_nc_type(nc_type).is_some() || nc_type == NC_STRING
 }
@@ -152,7 +152,7 @@ pub(crate) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-/// The path of what is in a group.
+/// The path of an object in a group.
 pub(crate) fn joined(path: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
     [path, slash, name].concat()
@@ -266,7 +266,8 @@ impl DefinitionTree {
         self.groups.iter().flat_map(|group| &group.vars)
     }
 
-    /// Unlimited dimensions get the lengths that they have; none has length 0 otherwise.
+    /// Makes unlimited dimensions fixed with their present lengths. Those of length 0 stay unlimited, since no fixed
+    /// dimension can have that length.
     pub(crate) fn fix_unlimited(&mut self) {
         for dim in &mut self.dims {
             dim.is_unlimited = dim.len == 0;
@@ -310,7 +311,7 @@ fn is_within(path: &[u8], group: &[u8]) -> bool {
     path.starts_with(&group)
 }
 
-/// Notes attributes that the definitions of the source lack for the same reason.
+/// Notes attributes that the definitions of the source lack, since netCDF cannot represent them.
 fn absent_atts(source: &Dataset, owner: VarRef, notes: &mut Vec<String>) -> Result<()> {
     for error in source.att_faults(owner)? {
         if error.answer() == Answer::Unrepresentable {

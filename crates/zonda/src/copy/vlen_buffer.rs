@@ -1,8 +1,8 @@
-//! Strings and items of sequences between two files: elements hold their numbers, from 1 on.
+//! Memory for the strings and sequences of a box that is copied. Elements hold the numbers of these, counted from 1.
 
 use zonda_format::{VlenSink, VlenSource};
 
-/// Strings and items of sequences, one behind the other.
+/// Strings and items of sequences, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct VlenBuffer {
     bytes: Vec<u8>,

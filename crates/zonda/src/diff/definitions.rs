@@ -1,4 +1,4 @@
-//! Definitions of two files, compared by name.
+//! Compares the definitions of two files by name.
 
 use std::collections::BTreeMap;
 use zonda_format::VarRef;
@@ -11,7 +11,7 @@ use crate::copy::atts::values as values_of;
 use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, TypeDef, VarDef, joined, shown};
 use crate::error::Result;
 
-/// An owner of attributes: its path, itself in both files, and its attributes there.
+/// An owner of attributes: its path, its reference in each file, and its attributes in each.
 struct AttOwner<'a> {
     path: &'a [u8],
     refs: [VarRef; 2],
@@ -140,7 +140,7 @@ impl Comparison<'_> {
     }
 }
 
-/// What both have, and a word on what only one has.
+/// The objects that both files have, by path. Reports those that only one file has.
 fn both<'t, T>(
     of: &[BTreeMap<Vec<u8>, &'t T>; 2],
     thing: Thing,
@@ -163,7 +163,7 @@ fn only(thing: Thing, path: &[u8], side: Side, on_difference: OnDifference<'_>) 
     on_difference(Difference { thing, path: shown(path), how: How::OnlyIn(side) });
 }
 
-/// Without what is in a group that only one has: that was told of as a whole.
+/// The objects of groups that both files have. A group that only one file has was reported as a whole.
 fn in_both_groups<'t, T>(
     of: [BTreeMap<Vec<u8>, &'t T>; 2],
     groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2],
@@ -178,7 +178,7 @@ fn in_both_groups<'t, T>(
     })
 }
 
-/// Tells of texts that are different.
+/// Reports two texts of a definition if they are different.
 fn defined(
     thing: Thing,
     path: &[u8],

@@ -1,4 +1,4 @@
-//! Types of two files, put into a form in which values can be compared, whatever their numbers are.
+//! The form of a type in which values of two files can be compared, whatever numbers the type has in each.
 
 use zonda_format::NC_STRING;
 use zonda_model::ExtType;
@@ -12,18 +12,18 @@ use crate::tuning::TYPE_MAX_DEPTH;
 pub(super) enum ComparedForm {
     /// A number or a character.
     Plain(ExtType),
-    /// The number of a string.
+    /// A string, by its number in the buffer of strings.
     Text,
     /// Bytes without meaning.
     Opaque(usize),
-    /// Fields at their offsets, so many values each; and bytes of all.
+    /// Fields: offset in bytes, number of values and form of each. Then the bytes of the compound.
     Fields(Vec<(usize, usize, ComparedForm)>, usize),
-    /// Length and number of a sequence.
+    /// A sequence: its length, and its number in the buffer.
     Items(Box<ComparedForm>),
 }
 
 impl ComparedForm {
-    /// That of a type; `None` where netCDF cannot represent it.
+    /// The form of a type; `None` where netCDF cannot represent it.
     pub(super) fn of(tree: &DefinitionTree, nc_type: i32) -> Option<ComparedForm> {
         ComparedForm::within(tree, nc_type, 0)
     }
@@ -67,7 +67,7 @@ impl ComparedForm {
         }
     }
 
-    /// Whether values point to something, so that their bytes say nothing.
+    /// Whether values refer to strings or sequences, so that their own bytes cannot be compared.
     pub(super) fn has_pointers(&self) -> bool {
         match self {
             ComparedForm::Plain(_) | ComparedForm::Opaque(_) => false,
@@ -77,7 +77,7 @@ impl ComparedForm {
     }
 }
 
-/// What a type is, for people: `float`, `compound point {float x; float y}`.
+/// A type as text: `float`, `compound point {float x; float y}`.
 pub(super) fn shown(tree: &DefinitionTree, nc_type: i32) -> String {
     shown_within(tree, nc_type, 0)
 }

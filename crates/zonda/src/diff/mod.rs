@@ -1,12 +1,11 @@
-//! What is different between two datasets: definitions and values.
+//! Finds the differences between two datasets: in definitions and values.
 //!
-//! Datasets are the same where a program that reads them by name sees the same: groups, dimensions with
-//! their lengths, user-defined types, variables with their types and dimensions, attributes, values.
-//! How a file stores them (format, order, chunks, filters, fill values that nothing shows) is
-//! another matter. A not-a-number is equal to another one.
+//! Datasets are the same where a program that reads them by name sees the same: groups, dimensions with their
+//! lengths, user-defined types, variables with their types and dimensions, attributes, values. How a file stores them
+//! (format, order, chunks, filters, fill values that no value shows) makes no difference. NaN is equal to NaN.
 //!
-//! Values are compared in boxes that fit into memory, made so that chunks of both files are decoded
-//! as rarely as can be.
+//! Values are compared in boxes that fit into memory, chosen so that chunks of both files are decoded as rarely as
+//! possible.
 
 mod definitions;
 mod forms;
@@ -110,9 +109,9 @@ pub struct Difference {
 pub enum How {
     /// Only one of the two has it.
     OnlyIn(Side),
-    /// Something of its definition, or the value of an attribute.
+    /// A part of its definition, or the value of an attribute, is different.
     Defined {
-        /// What it is: `length`, `type`, `value`.
+        /// The part: `length`, `type`, `value`.
         what: &'static str,
         /// In the first one.
         first: String,
@@ -121,12 +120,12 @@ pub enum How {
     },
     /// Values of a variable.
     Values(ValuesDiffer),
-    /// Values cannot be compared, and why.
+    /// Values cannot be compared, for this reason.
     NotComparable(String),
 }
 
-/// Compares two datasets; `found` is told of each difference, and how many there are is returned.
-/// `progress` is told of the data that were compared, and may end it.
+/// Compares two datasets. Calls `found` with each difference, and gives their number. `progress` is called with the
+/// bytes that were compared, and may end the comparison.
 ///
 /// # Errors
 /// `NC_ENOTVAR` and `NC_ENOTATT` for a name in the options that neither has; what reading meets; `EINTR` where `progress` ended it.
@@ -180,7 +179,7 @@ pub fn diff(
     };
     let work = Comparison { files: [first, second], trees: &trees, options };
     for file in [first, second] {
-        // What is there and is not read is neither the same nor another.
+        // Data that are there and cannot be read are neither equal nor different.
         let gap = file
             .gaps()?
             .into_iter()
@@ -205,7 +204,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Whether a variable is to be compared.
+    /// Whether the options ask to compare a variable.
     fn is_chosen(&self, path: &[u8]) -> bool {
         let DiffOptions { vars, exclude, .. } = self.options;
         (vars.is_empty() || Pattern::any(vars, path)) && !Pattern::any(exclude, path)

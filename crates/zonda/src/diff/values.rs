@@ -18,11 +18,11 @@ use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::tuning::{ABSENT_PER_CHUNK, DIFF_BOX_BYTES, POINTER_VALUE_BYTES};
 
-/// Bytes of a text that are shown.
+/// Most characters of a text that are shown.
 const MOST_SHOWN: usize = 60;
 
-/// How different two numbers may be: no more than the absolute tolerance and the relative one times
-/// the larger of them together. Infinite ones are equal to themselves only.
+/// How different two numbers may be: no more than the absolute tolerance and the relative one times the larger of
+/// them together. Infinity is equal to itself only.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
     /// The absolute part.
@@ -41,9 +41,9 @@ impl Tolerance {
 /// How values of a variable are different.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValuesDiffer {
-    /// Values that are.
+    /// Number of values that are different.
     pub n: u64,
-    /// Values that there are.
+    /// Number of values that were compared.
     pub of: u64,
     /// Indices of the first one, slowest dimension first.
     pub at: Vec<u64>,
@@ -69,7 +69,7 @@ impl<'a> Values<'a> {
         Values { bytes: bytes.unwrap_or_default(), pieces: self.pieces }
     }
 
-    /// From a byte on.
+    /// The values from a byte on.
     fn behind(&self, offset: usize) -> Values<'a> {
         Values { bytes: self.bytes.get(offset..).unwrap_or_default(), pieces: self.pieces }
     }
@@ -112,8 +112,7 @@ macro_rules! with_type {
 
 /// A number, for [`compare`].
 trait Comparable: Copy + PartialEq + std::fmt::Display {
-    /// As a double, and how far it is from another one. 64-bit integers are subtracted before they
-    /// are rounded.
+    /// The number as a double, and its distance from another one. 64-bit integers are subtracted before rounding.
     fn gap(self, other: Self) -> (f64, f64, f64);
     fn is_nan(self) -> bool;
 }
@@ -148,7 +147,7 @@ macro_rules! float {
 }
 float!(f32 f64);
 
-/// Tells of each of `n` values that is different: its number, and by how much where it is a number.
+/// Calls a function for each of `n` values that is different: with its index, and for numbers the difference.
 pub(super) fn compare(
     form: &ComparedForm,
     (a, b): (Values<'_>, Values<'_>),
@@ -184,7 +183,7 @@ pub(super) fn compare(
     }
 }
 
-/// By how much two numbers differ; `None` where they are as good as the same.
+/// The difference of two numbers; `None` where it is within the tolerance.
 fn differ<T: Comparable>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
     if a == b || (a.is_nan() && b.is_nan()) {
         return None;
@@ -224,13 +223,13 @@ fn all_same(
     same
 }
 
-/// A number for people; what is none is empty.
+/// A number as text; empty for other types.
 pub(super) fn number(form: &ComparedForm, bytes: &[u8]) -> String {
     let pieces = VlenBuffer::default();
     value(form, Values { bytes, pieces: &pieces })
 }
 
-/// A value for people.
+/// A value as text.
 pub(super) fn value(form: &ComparedForm, of: Values<'_>) -> String {
     match form {
         ComparedForm::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
@@ -265,7 +264,7 @@ pub(super) fn value(form: &ComparedForm, of: Values<'_>) -> String {
     }
 }
 
-/// Values for people, the first of them. Characters are one text.
+/// The first values as text. Characters are one text.
 pub(super) fn list(form: &ComparedForm, of: Values<'_>, n: usize) -> String {
     const MOST: usize = 8;
     if *form == ComparedForm::Plain(ExtType::Char) {
@@ -290,7 +289,7 @@ struct VarPair<'a> {
     files: [&'a Dataset; 2],
     vars: [&'a VarDef; 2],
     form: ComparedForm,
-    /// Read as this type by both, where their own types are different.
+    /// The type as which both are read, where their own types differ.
     mem: Option<MemType>,
 }
 
@@ -318,7 +317,7 @@ impl Comparison<'_> {
             };
             let how = match self.pair(vars) {
                 Ok(pair) => self.pair_values(&pair, &mut step)?.map(How::Values),
-                // Told as a difference of definitions.
+                // Reported as a difference of definitions already.
                 Err(_) if self.options.definitions => None,
                 Err(why) => Some(How::NotComparable(why)),
             };
@@ -329,7 +328,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// A pair that can be compared, or why not.
+    /// The pair to compare, or why it cannot be compared.
     fn pair<'v>(&'v self, vars: [&'v VarDef; 2]) -> std::result::Result<VarPair<'v>, String> {
         let [a, b] = vars;
         if a.lens() != b.lens() {
@@ -361,7 +360,7 @@ impl Comparison<'_> {
         let chunks = [chunk_shape(0)?, chunk_shape(1)?];
         let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
         let array = BoxedArray { lens: &lens, from, is_plain: false, to, elem };
-        // Two boxes, and as much again for chunks.
+        // Memory for two boxes, and as much again for chunks.
         let most = self.options.memory_bytes / 4;
         let walk = self.walk(pair, &array, most)?;
         let mut differ: Option<ValuesDiffer> = None;
@@ -398,8 +397,8 @@ impl Comparison<'_> {
         Ok(differ)
     }
 
-    /// The boxes in which the two may differ: where no file has anything, and both have the same for
-    /// what was never written, they do not, however much that is.
+    /// The boxes in which the two may differ. Where neither file has chunks, and elements that were never written
+    /// read as the same from both, there is no difference.
     fn walk(&self, pair: &VarPair<'_>, array: &BoxedArray<'_>, most: u64) -> Result<BoxWalk> {
         let lens = array.lens;
         let all = || BoxWalk::new(lens, &choose(array, DIFF_BOX_BYTES.min(most), most).shape);
@@ -423,8 +422,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether elements that were never written are read as the same from both files, and all that a file does
-/// not have are such.
+/// Whether elements that were never written read as the same value from both files, and each element that a file
+/// lacks was never written.
 fn same_unwritten(pair: &VarPair<'_>) -> Result<bool> {
     if pair.mem.is_some() {
         return Ok(false);
@@ -451,13 +450,13 @@ fn same_unwritten(pair: &VarPair<'_>) -> Result<bool> {
                 file.fill_value(var, &mut VlenBuffer::default(), &mut value)?;
                 fills[side] = Some(value);
             }
-            // Whatever was meant, zeros are what is read.
+            // Without a fill value, zeros are read.
             UnwrittenElements::Zeros | UnwrittenElements::Undefined => {}
         }
     }
     Ok(match &fills {
         [Some(a), Some(b)] => a == b,
-        // Beyond what a variable has of an unlimited dimension, something else than zeros is read.
+        // Beyond the length of a variable along an unlimited dimension, the fill value is read and not zeros.
         [None, None] => extents[0] == extents[1],
         [Some(fill), None] | [None, Some(fill)] => {
             fill.iter().all(|&byte| byte == 0) && extents.iter().all(|extent| *extent == lens)

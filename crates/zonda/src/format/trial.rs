@@ -1,5 +1,5 @@
-//! A format of the tests, which can only be read: `TRIAL`, and the bytes of one variable. What formats that can only be read
-//! are to callers is tried by it.
+//! A format for tests: `TRIAL`, and the bytes of one variable. It can only be read, and tests how callers treat such
+//! formats.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl Arrays for TrialBytes {
     }
 }
 
-/// Does not look whether it is to be written: that it cannot be is said by who calls.
+/// Ignores whether the file is to be written; the caller refuses that.
 fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
     let file = PlainFile::open(TrialBytes(opened.storage), false)?;
     Ok((OpenFile::new(file, Mark::NONE, None), Vec::new()))
@@ -105,13 +105,13 @@ mod tests {
             let error = error.unwrap_err();
             assert_eq!((error.code(), error.path()), (code, Some(&*target)), "{error}");
         }
-        // A kind that cannot be made is refused before anybody looks for a place for it.
+        // A format that cannot be created is refused before the target is looked at.
         let options = CopyOptions { format: Some(FORMAT), ..CopyOptions::default() };
         let nowhere = folder.path().join("no folder/a.nc");
         let refused =
             crate::copy::copy(&source, &nowhere, &options, &mut |_| ControlFlow::Continue(()));
         assert_eq!(refused.unwrap_err().code(), NcError::Perm);
-        // What a format cannot have is said of that, and not of classic files.
+        // The message names this format, and not classic files.
         let (format, contiguous) = (Some(zonda_npy::FORMAT), vec![Pattern::new("v")]);
         let options = CopyOptions { format, contiguous, ..CopyOptions::default() };
         let error = copy(options).unwrap_err();

@@ -1,4 +1,4 @@
-//! Accepting puts: the rules that they are checked by, the check, and the copy of their values.
+//! Accepting puts: finding the rules that they have to fit, checking them, and copying their values.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,8 @@ use crate::tuning::{
 impl WriteQueue {
     /// The rules that puts to a variable are checked by; `None` where there are none, so that the file has to check the put.
     pub(crate) fn known(&self, var: VarRef) -> Option<KnownRules> {
-        // What a plugin puts is put when the call returns: the thread that came for it later might wait for that plugin.
+        // A put from within a plugin is carried out at once: the thread that would carry it out later might wait for
+        // that plugin.
         if callout::is_within() {
             return None;
         }
@@ -38,7 +39,7 @@ impl WriteQueue {
         drop(state);
         let rules = Arc::new(self.find_rules(var, epoch)?);
         let mut state = self.lock();
-        // Who holds puts back has begun another epoch.
+        // A thread that holds puts back has begun another epoch.
         if state.epoch != epoch || self.is_over() {
             return None;
         }
@@ -67,7 +68,7 @@ impl WriteQueue {
             }
             let view = file.view().ok()??;
             drop(file);
-            // In this order everywhere: the file, what is here, the view.
+            // Locks are taken in this order everywhere: file, state of the queue, view.
             let state = self.lock();
             if state.epoch != epoch || self.is_busy() {
                 return None;
@@ -96,7 +97,7 @@ impl WriteQueue {
         if self.is_watched() {
             name = file.committed_name(var);
             if name.is_none() {
-                // By names that only this process knows the helper would find nothing.
+                // The helper cannot find a variable by a name that no commit has written yet.
                 drop(file);
                 self.commit().ok()?;
                 file = self.inner.read().ok()?;
@@ -105,7 +106,8 @@ impl WriteQueue {
         }
         let rules = file.put_rules(var)?;
         if let (Some(there), Some(n_records)) = (file.definitions().n_records(), &self.n_records) {
-            // Those that are accepted count from here on; others tell of themselves.
+            // From here on accepted puts are counted, too; puts that go the ordinary way report their records
+            // themselves.
             n_records.fetch_max(there, Ordering::AcqRel);
         }
         drop(file);
@@ -118,7 +120,7 @@ impl WriteQueue {
     /// Begins a put.
     ///
     /// # Errors
-    /// What went wrong with puts that were accepted before.
+    /// The failure of a put that was accepted before.
     #[inline]
     pub(crate) fn put_to(&self, var: VarRef) -> Result<AcceptablePut<'_>> {
         self.check()?;
@@ -241,7 +243,7 @@ impl WriteQueue {
                 let full = state.open.replace(empty);
                 if let Some(full) = full {
                     state.queue.push_back(Arc::new(full));
-                    // The lock was given back meanwhile: the file may have changed its mode, or have ended.
+                    // The lock was released meanwhile: the file may have changed its mode, or have been closed.
                     drop(self.schedule(state));
                     continue;
                 }
@@ -283,8 +285,7 @@ impl WriteQueue {
         self.wait_for_memory(wanted.min(self.budget().limit() / 4).max(least_bytes))
     }
 
-    /// Accepts a put of elements that may point to something; false where it has to go the ordinary
-    /// way.
+    /// Accepts a put of elements that may refer to strings or sequences; false where it has to go the ordinary way.
     ///
     /// # Errors
     /// As [`WriteQueue::accept`]; `NC_ENOMEM` for sequences of impossible lengths.
@@ -318,7 +319,7 @@ impl WriteQueue {
         }))
     }
 
-    /// Grows the dimensions that inquiries see to what they are after a put; gives the length before, if it grew.
+    /// Grows the dimensions that inquiries see to their lengths after the put; gives the length before, if one grew.
     fn grow(&self, var: VarRef, known: &KnownRules, fit: &FittingPut<'_>) -> Option<u64> {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
@@ -341,11 +342,11 @@ pub(crate) struct AcceptablePut<'a> {
 
 /// What the queue knows about the variable of a put.
 enum PutRulesState<'a> {
-    /// Small puts are being collected, and this is one of a variable that cannot grow: what is there for it stays, at the price
-    /// of one lock.
+    /// Small puts are being collected, and the variable cannot grow. The lock of the queue is kept, so that its rules
+    /// and memory stay, and the put costs one lock only.
     AtOnce(MutexGuard<'a, QueueState>),
     KnownRules(KnownRules),
-    /// Nothing is known before: the file has to say.
+    /// The queue knows no rules: the file has to check the put.
     Nothing,
 }
 
@@ -386,7 +387,7 @@ impl<'a> AcceptablePut<'a> {
         self.rules().is_some_and(|rules| rules.check(put))
     }
 
-    /// Looks the rules up anew, without the lock of the queue.
+    /// Looks the rules up anew, after releasing the lock of the queue.
     fn find_out(&mut self) {
         self.with = PutRulesState::Nothing;
         if let Some(known) = self.queue.known(self.var) {
@@ -394,14 +395,15 @@ impl<'a> AcceptablePut<'a> {
         }
     }
 
-    /// Lets go the lock of the queue, which others wait for.
+    /// Releases the lock of the queue, which others wait for.
     pub(crate) fn let_go(&mut self) {
         if let PutRulesState::AtOnce(_) = self.with {
             self.with = PutRulesState::Nothing;
         }
     }
 
-    /// Accepts the values, which are as long as was said; `None` where it has to go the ordinary way.
+    /// Accepts the values, which have the length that the check gave; `None` where the put has to go the ordinary
+    /// way.
     ///
     /// # Errors
     /// What stopped the queue while the put waited for room; `NC_ENOMEM` for sequences of impossible lengths.
@@ -429,7 +431,7 @@ impl<'a> AcceptablePut<'a> {
                 return Ok(kept);
             }
             self.find_out();
-            // Another thread may have changed what is known.
+            // Another thread may have changed definitions, and so the rules.
             let mut again = Transfer::new(*put.of());
             let fits = self.rules().is_some_and(|rules| rules.check(&mut again));
             if !fits || again.n_bytes != put.n_bytes {
@@ -441,13 +443,14 @@ impl<'a> AcceptablePut<'a> {
         if known.rules.is_atomic() {
             return self.queue.accept(self.var, known, &fit, values.bytes);
         }
-        // Who says nothing of where strings are is refused by the file, if there are any.
+        // Without a source of strings the file refuses the put, if there are any.
         let Some(fetch) = values.fetch.as_deref_mut() else { return Ok(None) };
         let accepted = self.queue.accept_placed(self.var, known, &fit, fetch, values.bytes)?;
         Ok(accepted.then(Converted::default))
     }
 
-    /// The put went the ordinary way: lengths are those after it. Gives the selection with no more than the rank.
+    /// To be called after a put that went the ordinary way: updates the lengths that inquiries see. Gives the
+    /// selection without the entries beyond the rank.
     pub(crate) fn grew<'s>(&self, put: &Transfer<Access<'s>>) -> Hyperslab<'s> {
         let slab = put.of().slab;
         self.queue.grew(self.var, &slab);
@@ -456,10 +459,10 @@ impl<'a> AcceptablePut<'a> {
     }
 }
 
-/// Copies or converts values to the end of the memory.
+/// Appends values to the memory, copied or converted.
 ///
 /// # Errors
-/// [`NoRoom`], which the memory was asked for before: then the put goes the ordinary way.
+/// [`NoRoom`] where the memory is too short after all: then the put goes the ordinary way.
 fn keep(
     fit: &FittingPut<'_>,
     given: &[u8],
@@ -479,7 +482,7 @@ fn keep(
     Ok(converted)
 }
 
-/// A put was accepted: `bytes` of it are kept, so that `pending` wait.
+/// Traces an accepted put of `bytes`; `pending` are the bytes that wait with it.
 #[cold]
 fn trace_accepted(var: VarRef, bytes: usize, pending: usize) {
     let args = || Args { bytes: bytes as u64, ..args_of(var) };

@@ -64,8 +64,8 @@ impl WriteQueue {
         Ok(taken?.is_some())
     }
 
-    /// Takes of the budget, waiting until it has room; `None` where this queue is empty, so that
-    /// nothing of it can make room, and where it never has as much.
+    /// Takes bytes from the budget, and waits until it has room. `None` where waiting is of no use: this queue is
+    /// empty, so that none of its puts can free memory, or the budget is smaller than the request.
     fn wait_for<T>(&self, bytes: usize, take: impl Fn() -> Option<T>) -> Result<Option<T>> {
         let is_idle = |state: &QueueState| {
             state.is_stopped || (state.queue.is_empty() && state.running.is_none())
@@ -81,12 +81,12 @@ impl WriteQueue {
             }
             let was_idle = is_idle(&state);
             drop(self.schedule(state));
-            // What was idle may have given back a moment before.
+            // A queue that was idle may have given bytes back a moment ago.
             if let Some(taken) = take() {
                 return Ok(Some(taken));
             }
             if was_idle && !has_committed && self.keeps_values() {
-                // Values that are in the file, and not yet committed, make room.
+                // Values that were carried out and wait for a commit are freed by it.
                 self.commit()?;
                 has_committed = true;
                 continue;
@@ -102,7 +102,7 @@ impl WriteQueue {
         }
     }
 
-    /// Carries out the first batch; for a thread of [`threads`]. Whether there are more.
+    /// Carries out the first batch, for a thread of [`threads`]. True if there are more.
     pub(super) fn work(&self) -> bool {
         let mut state = self.lock();
         if state.running.is_none() && !state.is_stopped {
@@ -113,8 +113,8 @@ impl WriteQueue {
         has_more
     }
 
-    /// While nobody has work for the queue: has the file's layers write what they gather to move more at
-    /// once, which otherwise waits for a commit. What cannot be written is met again by that.
+    /// Has the layers of the file write what they gathered, which would otherwise wait for a commit; called while the
+    /// queue is empty. Errors are ignored, since the commit meets them again.
     pub(super) fn rest(&self) {
         if self.is_over() || self.is_busy() {
             return;
@@ -166,7 +166,8 @@ impl WriteQueue {
         self.progress.notify_all();
         drop(state);
         if must_commit {
-            // Somebody else has the values, who will drop them: a helper process does not see them then.
+            // Another thread holds the batch and is going to drop it, so it cannot be kept for the helper process: it
+            // is committed instead.
             self.fail(self.commit().err().map(|error| (false, error)));
         }
         if keep_until.is_some() {
@@ -176,15 +177,15 @@ impl WriteQueue {
         self.lock()
     }
 
-    /// Carries out the puts of a batch that are left. Gives the failure after which the queue has to stop, with which the last
-    /// one may be tried again later; other failures are kept at once.
+    /// Carries out the puts of a batch that are left. Gives the failure that stops the queue, whose put is tried
+    /// again later; other failures are noted at once, and the put is given up.
     fn put_all(&self, batch: &PutBatch) -> Option<(bool, Error)> {
         let mut number = batch.next.load(Ordering::Relaxed);
         while let Some(put) = batch.get(number) {
             let is_last = number + 1 == batch.len();
             let put = || {
                 let _converted = self.put(&put)?;
-                // With nothing else to do, chunks need not wait for more to be filtered with.
+                // With nothing else to do, complete chunks need not wait for others to be filtered together.
                 if is_last && self.lock().queue.is_empty() {
                     self.inner.store_complete()?;
                 }
@@ -213,7 +214,7 @@ impl WriteQueue {
         None
     }
 
-    /// Gives back what a batch took.
+    /// Gives the memory of a batch back to the budget.
     pub(super) fn give_back(&self, batch: PutBatch) {
         if batch.other_bytes > 0 {
             self.budget().give_back_bytes(batch.other_bytes);
@@ -223,7 +224,7 @@ impl WriteQueue {
 
     fn put(&self, put: &job::AcceptedPut<'_>) -> Result<Converted> {
         if zonda_trace::on() {
-            // A thread of its own does not know yet what it works on.
+            // Threads of the queue work for several files, so the trace has to be told which one this is.
             zonda_trace::set_current_file(zonda_trace::file(&self.path));
         }
         let bytes = || match put.given {
@@ -266,7 +267,7 @@ impl WriteQueue {
             state.failure = Some(PutFailure { code, text, is_reported: false });
         }
         if !stops {
-            // Lengths may not become what was expected.
+            // The lengths that inquiries were shown may not be reached.
             self.forget(&mut state);
             if let Some(n_records) = &self.n_records {
                 n_records.store(0, Ordering::Release);
@@ -275,8 +276,8 @@ impl WriteQueue {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Waits until put number `until` was carried out, or the queue stands still. Of the queue that a plugin is at work for
-    /// it does not wait within that plugin, and of another one not without end.
+    /// Waits until put number `until` was carried out, or the queue stands still. Within a plugin it does not wait
+    /// for the queue that the plugin works for, and waits only for a limited time for other queues.
     pub(super) fn wait_until(&self, until: u64) {
         let give_up_at = callout::is_within().then(|| {
             Instant::now() + if self.inner.is_in_plugin() { Duration::ZERO } else { MOST_WAIT }
@@ -289,8 +290,8 @@ impl WriteQueue {
             self.wake_at.fetch_min(until, Ordering::SeqCst);
             let is_there = self.n_done.load(Ordering::SeqCst) >= until;
             let is_idle = state.queue.is_empty() || state.is_stopped;
-            // Its last put is done, and its bytes are not given back yet: they are not to be seen
-            // as pending after a sync.
+            // The last put of the batch is done, but its bytes are not given back yet. They must not be shown as
+            // pending after a sync.
             let is_ending =
                 |batch: &Arc<PutBatch>| batch.next.load(Ordering::Relaxed) >= batch.len();
             let is_there = is_there && !state.running.as_ref().is_some_and(is_ending);
@@ -302,7 +303,7 @@ impl WriteQueue {
                 state = self.wait_for_progress(state, give_up_at);
                 zonda_trace::span_since(waiting, Kind::QueueDrain, Args::default);
             } else {
-                // Rather than wait for a thread.
+                // The caller does the work rather than wait for a thread.
                 state = self.carry_out(state);
             }
         }
@@ -326,12 +327,12 @@ impl WriteQueue {
     }
 }
 
-/// Whether the storage, or the system, may take later what it does not take now.
+/// Whether the storage or the system may accept later what it refuses now.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.code(), NcError::System(_) | NcError::NoMem)
 }
 
-/// What `work` gives; an error where it panics.
+/// The result of `work`; an error where it panics.
 fn unpanicked(work: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::because(

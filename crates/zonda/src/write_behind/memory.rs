@@ -1,13 +1,13 @@
-//! Memory for values: the process's own, or such as a helper process sees.
+//! Memory for values: of the process alone, or shared with a helper process.
 
 use zonda_shared::{Block, NoRoom};
 
 /// Memory with room for values, and the values in it.
 #[derive(Debug)]
 pub(super) enum ValueMemory {
-    /// Of the process.
+    /// Of the process alone.
     Own(Vec<u8>),
-    /// A helper process sees it.
+    /// Shared with a helper process.
     Shared(Block),
 }
 
@@ -25,7 +25,7 @@ impl ValueMemory {
         }
     }
 
-    /// In a child of a fork, whose parent's it is: drops it, but for what others share.
+    /// In a forked child: drops it, without freeing shared memory, which belongs to the parent.
     pub(super) fn leave(self) {
         if let ValueMemory::Shared(block) = self {
             std::mem::forget(block);

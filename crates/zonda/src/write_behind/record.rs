@@ -1,7 +1,7 @@
-//! A put as words, for a helper process.
+//! A put as a list of words, for a helper process.
 //!
-//! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts,
-//! counts and strides. What the values are is among the flags ([`RecordedValues`]).
+//! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts, counts and
+//! strides. The flags also say what the values are ([`RecordedValues`]).
 
 use zonda_format::{GroupId, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId};
@@ -25,15 +25,16 @@ pub(super) enum RecordedValues {
     Owned,
 }
 
-/// Bytes that a record takes of its block at most: with strides.
+/// Most bytes that a record takes in its block: with strides.
 pub(super) const fn bytes(rank: usize) -> usize {
     Block::record_bytes(HEAD_WORDS.saturating_add(rank.saturating_mul(3)))
 }
 
-/// Says what the values are that a block was given last. From then on a helper process carries them out.
+/// Writes the record of the values that were last added to a block. From then on a helper process would carry out the
+/// put.
 ///
 /// # Errors
-/// [`NoRoom`], and then there is no such record: the put is not to be accepted.
+/// [`NoRoom`]: then there is no record, and the put must not be accepted.
 pub(super) fn write(
     block: &mut Block,
     var: VarRef,
@@ -60,7 +61,7 @@ pub(super) fn write(
     block.record(&words)
 }
 
-/// A put that was read.
+/// A put that was read from a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) var: VarRef,
@@ -88,8 +89,8 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
     if index.len() != rank.checked_mul(lists)? {
         return None;
     }
-    let (start, rest) = index.split_at_checked(rank)?;
-    let (count, strides) = rest.split_at_checked(rank)?;
+    let (start, lists) = index.split_at_checked(rank)?;
+    let (count, strides) = lists.split_at_checked(rank)?;
     let stride = |&word: &u64| isize::try_from(word.cast_signed()).ok();
     let stride = match has_strides {
         false => None,
@@ -144,7 +145,7 @@ mod tests {
             for damage in 0..records[0].len() {
                 let mut words = records[0].clone();
                 words[damage] = u64::MAX;
-                // Whatever comes of it, it is as long as it says.
+                // If damaged words are read as a record, its lists have the lengths that it claims.
                 if let Some(record) = read(&words) {
                     assert_eq!(record.start.len(), record.count.len());
                 }

@@ -108,7 +108,7 @@ impl<'a> GroupReader<'a> {
         Ok(())
     }
 
-    /// What was read; `None` where that failed and is no error.
+    /// The value that was read; `None` where the read failed in a salvaged copy, which notes the loss.
     fn or_lost<T>(&mut self, path: &[u8], read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),

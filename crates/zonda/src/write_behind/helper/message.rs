@@ -1,4 +1,4 @@
-//! What a helper is told.
+//! Messages to a helper.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,11 +12,12 @@ use zonda_model::VarId;
 pub(in crate::write_behind) enum HelperMessage {
     /// The process that is watched.
     Hello { pid: u32 },
-    /// A file; comes with the memory in which its values are. Said again when it may have changed.
+    /// A file. Comes with a descriptor of the memory that holds its values. Sent again when its path or memory may
+    /// have changed.
     File { file: u64, identity: Option<(u64, u64)>, path: PathBuf },
-    /// Comes with the open file: what it is called later, and what keeps its locks.
+    /// Comes with a descriptor of the open file, which shows its later name and holds its locks.
     Open { file: u64 },
-    /// How a variable is called, and the path of its group.
+    /// Name of a variable, and the path of its group.
     Var { file: u64, var: VarRef, group: Vec<u8>, name: Vec<u8> },
     /// The file needs no helper any more.
     End { file: u64 },
@@ -46,7 +47,7 @@ impl HelperMessage {
         bytes
     }
 
-    /// `None` for what is no message.
+    /// `None` for bytes that are no message.
     pub(super) fn decode(bytes: &[u8]) -> Option<HelperMessage> {
         let (&kind, mut rest) = bytes.split_first()?;
         let mut word = || {

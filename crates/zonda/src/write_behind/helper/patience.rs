@@ -1,4 +1,4 @@
-//! A device that is full, met by the helper: nobody is left who could try again, so it does.
+//! Waiting for room on a full device. The helper does so because no program is left that could try again.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use zonda_storage::has_no_room;
 use crate::error::{Error, Result};
 use crate::tuning::{FULL_DEVICE_FIRST_WAIT, FULL_DEVICE_LONGEST_WAIT, FULL_DEVICE_PATIENCE};
 
-/// What is left of the time for one file.
+/// The time that is left to wait for one file.
 #[derive(Debug)]
 pub(super) struct DevicePatience {
     left: Duration,
@@ -27,11 +27,11 @@ impl Default for DevicePatience {
 }
 
 impl DevicePatience {
-    /// Does something, again and again while the device is full, as long as there is time. `on_wait` hears once
-    /// that it waits.
+    /// Calls `act`, and again while the device is full and time is left. `on_wait` is called once, before the first
+    /// wait.
     ///
     /// # Errors
-    /// The last one of `act`.
+    /// The last error of `act`.
     pub(super) fn with<T>(
         &mut self,
         on_wait: impl Fn(&Error, Duration),
@@ -53,8 +53,7 @@ impl DevicePatience {
     }
 }
 
-/// Whether there may be room later. Not so where a process may not write more (`EFBIG`), or a device is
-/// broken.
+/// Whether there may be room later: not after an error of a limit of the process (`EFBIG`) or of a broken device.
 fn is_full(error: &Error) -> bool {
     matches!(error.code(), NcError::System(errno) if has_no_room(errno))
 }

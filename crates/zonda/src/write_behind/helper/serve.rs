@@ -1,4 +1,4 @@
-//! The work of the helper process: to wait, and to carry out what a killed program left.
+//! The work of the helper process: it waits, and carries out the puts that a killed program left.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -29,13 +29,13 @@ use crate::write_behind::record::{self, Record, RecordedValues};
 
 /// A file of the program that is watched.
 #[derive(Debug, Default)]
-struct WatchedFile {
+struct ProgramFile {
     path: PathBuf,
     identity: Option<(u64, u64)>,
     memory: Option<Rc<fs::File>>,
-    /// Tells what it is called now, and keeps other writers away as long as it is open.
+    /// The open file: shows its present name, and holds its locks against other writers.
     open: Option<fs::File>,
-    /// Names that variables had, with the paths of their groups; the last ones last.
+    /// Names that each variable had, with the paths of its groups, in the order of time.
     names: HashMap<(u16, i32), Vec<PastName>>,
 }
 
@@ -58,14 +58,14 @@ impl Memories {
     }
 }
 
-/// How a variable was called.
+/// A name that a variable had.
 #[derive(Debug, PartialEq, Eq)]
 struct PastName {
     group: Vec<u8>,
     name: Vec<u8>,
 }
 
-/// What became of the puts that were left for a file.
+/// The result of carrying out the puts that were left for a file.
 #[derive(Debug, Default)]
 struct CarriedOut {
     n_puts: usize,
@@ -91,7 +91,7 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
     let channel = Channel::of(channel)?;
     channel.send(READY, None)?;
     let mut process = None;
-    let mut files: BTreeMap<u64, WatchedFile> = BTreeMap::new();
+    let mut files: BTreeMap<u64, ProgramFile> = BTreeMap::new();
     let mut memories = Memories::default();
     let most = zonda_shared::raise_open_files().saturating_sub(HELPER_SPARE_DESCRIPTORS);
     while let Happened::Message(bytes, fd) = channel.wait(process.as_ref(), true)? {
@@ -104,7 +104,7 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
             }
             Some(HelperMessage::Open { file }) => {
                 let file = files.entry(file).or_default();
-                // Where there are more files than this process may have, its path has to do.
+                // Where more files are open than this process may have, the file is found by its path only.
                 let fits = |fd: &OwnedFd| u64::try_from(fd.as_raw_fd()).is_ok_and(|fd| fd < most);
                 file.open = fd.filter(fits).map(fs::File::from);
             }
@@ -125,7 +125,7 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
         let done = carry_out(id, &file);
         is_whole &= done.n_lost == 0;
         report(&file, &done);
-        // Who opens a file for its puts completes what was begun.
+        // Opening a file to carry out its puts completes a change that was begun.
         if done.n_puts == 0 {
             complete_change(&file);
         }
@@ -133,8 +133,8 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(is_whole)
 }
 
-/// Says what was done, where there was something to do.
-fn report(file: &WatchedFile, done: &CarriedOut) {
+/// Reports what was done, if anything.
+fn report(file: &ProgramFile, done: &CarriedOut) {
     let mut out = io::stderr().lock();
     let path = file.path.display();
     // Nobody may be there to read it.
@@ -152,15 +152,15 @@ fn report(file: &WatchedFile, done: &CarriedOut) {
     }
 }
 
-/// Completes a change that the program was in the middle of, for which there is a journal: else nobody could read
-/// the file before somebody opens it for writing.
-fn complete_change(file: &WatchedFile) {
+/// Completes a change that the program had begun and for which there is a journal. Otherwise the file could not be
+/// read until somebody opens it for writing.
+fn complete_change(file: &ProgramFile) {
     let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else { return };
     let has_journal = || -> Result<bool> {
         let sidecars = open::for_a_look(&path)?.sidecars;
         Ok(sidecars.is_some_and(|sidecars| !matches!(sidecars.find(Sidecar::Journal), Ok(None))))
     };
-    // One that cannot be opened has nothing that could be said of it.
+    // A file that cannot be opened needs no report.
     if !has_journal().unwrap_or(false) {
         return;
     }
@@ -168,7 +168,7 @@ fn complete_change(file: &WatchedFile) {
     let on_wait = |error: &Error, left: Duration| report_wait(error, left);
     let line = match patience.with(on_wait, || recovery::recover(&path)) {
         Ok(Recovery::Nothing | Recovery::InUse) => return,
-        Ok(Recovery::NotItsJournal) => "the journal beside it is not its own".to_owned(),
+        Ok(Recovery::NotItsJournal) => "the journal beside it belongs to another file".to_owned(),
         Ok(_) => "the change that the program had begun is complete".to_owned(),
         Err(error) => format!("the change that the program had begun is not complete: {error}"),
     };
@@ -177,7 +177,7 @@ fn complete_change(file: &WatchedFile) {
 }
 
 /// Carries out what was left for a file, and commits.
-fn carry_out(id: u64, file: &WatchedFile) -> CarriedOut {
+fn carry_out(id: u64, file: &ProgramFile) -> CarriedOut {
     let mut done = CarriedOut::default();
     let Some(memory) = &file.memory else { return done };
     let left = match memory.try_clone().and_then(|memory| OrphanedMemory::of(memory.into())) {
@@ -202,7 +202,7 @@ fn carry_out(id: u64, file: &WatchedFile) -> CarriedOut {
 }
 
 fn repeat(
-    file: &WatchedFile,
+    file: &ProgramFile,
     left: &OrphanedMemory,
     blocks: &[OrphanedBlock],
     done: &mut CarriedOut,
@@ -216,7 +216,7 @@ fn repeat(
     }
     let options =
         OpenOptions { write: true, write_behind: Some(WriteBehind::Off), ..OpenOptions::default() };
-    // Opening may complete what a commit began, and that takes room, too.
+    // Opening may complete a commit, and that may meet a full device, too.
     let mut patience = DevicePatience::default();
     let report = |error: &Error, left: Duration| report_wait(error, left);
     let dataset = patience.with(report, || Dataset::open(&path, &options))?;
