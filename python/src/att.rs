@@ -8,8 +8,8 @@ use crate::describe::var_ref;
 use crate::errors;
 use crate::file::File;
 use crate::names::{Name, decoded};
-use crate::objects::Store;
-use crate::types::Form;
+use crate::objects::VlenStore;
+use crate::types::ElementForm;
 
 /// An attribute: what it is called, and its values, or why they cannot be read.
 pub(crate) struct Att {
@@ -20,9 +20,9 @@ pub(crate) struct Att {
 
 /// Values in memory, as the engine gives them.
 pub(crate) struct Values {
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) store: Store,
+    pub(crate) store: VlenStore,
 }
 
 fn read(
@@ -31,20 +31,20 @@ fn read(
     name: &[u8],
     nc_type: i32,
 ) -> zonda::Result<Values> {
-    let form = dataset.meta(|meta| Form::of(meta, nc_type))?;
-    let (mut store, mut bytes) = (Store::default(), Vec::new());
-    // As it is in the file: nothing is converted.
+    let form = dataset.meta(|meta| ElementForm::of(meta, nc_type))?;
+    let (mut store, mut bytes) = (VlenStore::default(), Vec::new());
+    // Nothing is converted.
     let _converted = dataset.get_att_list(of, name, None, (&mut bytes, Some(&mut store)))?;
     Ok(Values { form, bytes, store })
 }
 
-/// Whether an error is about the attribute alone: others can be read. A device that fails, and a file that somebody
-/// closed, are no property of the attribute.
+/// Whether an error is about the attribute alone, so that others can be read. Errors of the device, or of a file that
+/// was closed, are not.
 pub(crate) fn is_its_own(error: &zonda::Error) -> bool {
     !matches!(error.code(), zonda::NcError::System(_) | zonda::NcError::BadId)
 }
 
-/// All attributes of a variable or group. One that is damaged spoils only itself.
+/// All attributes of a variable or group. A damaged one does not keep others from being read.
 pub(crate) fn all(dataset: &zonda::Dataset, of: zonda::VarRef) -> zonda::Result<Vec<Att>> {
     let names = names(dataset, of)?.into_iter();
     names
@@ -74,8 +74,8 @@ pub(crate) fn raw<'py>(
     values: &Values,
 ) -> PyResult<Bound<'py, PyAny>> {
     Ok(match &values.form {
-        Form::Atomic(ExtType::Char) => PyBytes::new(py, &values.bytes).into_any(),
-        form if nc_type == NC_STRING || matches!(form, Form::Sequence(_)) => {
+        ElementForm::Atomic(ExtType::Char) => PyBytes::new(py, &values.bytes).into_any(),
+        form if nc_type == NC_STRING || matches!(form, ElementForm::Sequence(_)) => {
             let list = PyList::empty(py);
             for element in values.bytes.chunks_exact(form.size()) {
                 list.append(values.store.value(py, form, element)?)?;
@@ -116,7 +116,7 @@ impl File {
         Ok(list)
     }
 
-    /// Type and value of one.
+    /// Type and value of one attribute.
     pub(crate) fn att(
         &self,
         py: Python<'_>,
@@ -145,9 +145,9 @@ impl File {
         value: Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let form = self.form_of_type(py, typeid)?;
-        let mut store = Store::default();
+        let mut store = VlenStore::default();
         let (bytes, n) = match value.cast::<PyBytes>() {
-            Ok(text) if matches!(form, Form::Atomic(ExtType::Char)) => {
+            Ok(text) if matches!(form, ElementForm::Atomic(ExtType::Char)) => {
                 (text.as_bytes().to_vec(), text.as_bytes().len())
             }
             _ => store.items(&form, &value)?,

@@ -14,9 +14,9 @@ use crate::errors;
 use crate::file::File;
 use crate::names::decoded;
 use crate::rules;
-use crate::types::Form;
+use crate::types::ElementForm;
 
-/// How a variable is stored, as far as an encoding tells it.
+/// How a variable is stored, as far as an xarray encoding says it.
 struct Layout {
     storage: &'static str,
     chunks: Option<Vec<usize>>,
@@ -25,7 +25,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// That of every variable of a classic file.
+    /// The storage of every variable of a classic file.
     const CLASSIC: Layout =
         Layout { storage: "contiguous", chunks: None, filters: Vec::new(), endian: "big" };
 
@@ -48,7 +48,7 @@ impl Layout {
     }
 }
 
-/// What Python calls a kind of storage.
+/// Name of a kind of storage in Python.
 pub(crate) fn storage_name(kind: &StorageKind) -> &'static str {
     match kind {
         StorageKind::Contiguous => "contiguous",
@@ -59,7 +59,7 @@ pub(crate) fn storage_name(kind: &StorageKind) -> &'static str {
     }
 }
 
-/// What Python calls a byte order.
+/// Name of a byte order in Python.
 pub(crate) fn endian_name(order: Endianness) -> &'static str {
     match order {
         Endianness::Native => "native",
@@ -68,17 +68,17 @@ pub(crate) fn endian_name(order: Endianness) -> &'static str {
     }
 }
 
-/// A group as it is read: each part, or why it cannot be read.
+/// A group as it was read: each part, or the error of reading it.
 struct Contents {
     group: Group,
     /// Names of the dimensions that variables have; some are defined in groups around this one.
     dims: HashMap<i32, Vec<u8>>,
     layouts: Vec<zonda::Result<Layout>>,
-    /// Those of the group itself last.
+    /// Attributes of the variables, and last those of the group.
     atts: Vec<zonda::Result<Vec<Att>>>,
 }
 
-/// An error that is about this object alone may stand beside what else there is; others end the call.
+/// An error about one object alone is kept in its place; other errors end the call.
 fn own<T>(found: zonda::Result<T>) -> zonda::Result<zonda::Result<T>> {
     match found {
         Err(error) if !att::is_its_own(&error) => Err(error),
@@ -112,7 +112,7 @@ fn read(dataset: &Dataset, id: GroupId) -> zonda::Result<Contents> {
 pub(crate) struct Scalars<'py>(HashMap<(i32, [u8; 8]), Bound<'py, PyAny>>);
 
 impl<'py> Scalars<'py> {
-    /// A number of a type of the file's, which is `ty`.
+    /// A scalar of type `ty`, made once for each value.
     pub(crate) fn one(
         &mut self,
         py: Python<'py>,
@@ -134,8 +134,8 @@ impl<'py> Scalars<'py> {
     }
 }
 
-/// What recurs, as objects of Python.
-struct Shared<'a, 'py> {
+/// Python objects that are used more than once.
+struct SharedObjects<'a, 'py> {
     py: Python<'py>,
     dims: &'a HashMap<i32, Vec<u8>>,
     names: HashMap<&'a [u8], Bound<'py, PyString>>,
@@ -147,7 +147,7 @@ struct Shared<'a, 'py> {
     faults: Bound<'py, PyList>,
 }
 
-impl<'a, 'py> Shared<'a, 'py> {
+impl<'a, 'py> SharedObjects<'a, 'py> {
     fn name(&mut self, name: &'a [u8]) -> PyResult<Bound<'py, PyString>> {
         if let Some(known) = self.names.get(name) {
             return Ok(known.clone());
@@ -189,12 +189,12 @@ impl<'a, 'py> Shared<'a, 'py> {
         if let Some(known) = self.filters.get(filters) {
             return Ok(known.clone());
         }
-        let mut told = Vec::with_capacity(filters.len());
+        let mut listed = Vec::with_capacity(filters.len());
         for (id, params) in filters {
             let params = PyTuple::new(self.py, params)?;
-            told.push((*id, zonda::filter_name(*id), params).into_pyobject(self.py)?);
+            listed.push((*id, zonda::filter_name(*id), params).into_pyobject(self.py)?);
         }
-        let made = PyTuple::new(self.py, told)?;
+        let made = PyTuple::new(self.py, listed)?;
         self.filters.insert(filters, made.clone());
         Ok(made)
     }
@@ -211,7 +211,7 @@ impl<'a, 'py> Shared<'a, 'py> {
             (Some(ty), Ok(atts)) if ty != ExtType::Char => rules::of_xarray(ty, atts),
             _ => None,
         };
-        let rules = rules.map(|rules| rules::told_to_xarray(py, &rules, &mut self.scalars));
+        let rules = rules.map(|rules| rules::given_to_xarray(py, &rules, &mut self.scalars));
         let rules = rules.transpose()?;
         let atts = self.attributes(var.id.into_pyobject(py)?.into_any(), atts)?;
         let name = decoded(py, &var.name)?;
@@ -232,46 +232,46 @@ impl<'a, 'py> Shared<'a, 'py> {
             .into_pyobject(py)
     }
 
-    /// Attributes by name, those that can be read; the others are noted.
+    /// Attributes by name. Those that cannot be read are noted in `faults`.
     fn attributes(
         &mut self,
         owner: Bound<'py, PyAny>,
         atts: &'a zonda::Result<Vec<Att>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (py, told) = (self.py, PyDict::new(self.py));
+        let (py, listed) = (self.py, PyDict::new(self.py));
         let atts = match atts {
             Ok(atts) => atts,
             Err(error) => {
                 let error = errors::raise(py, error).into_value(py);
                 self.faults.append((owner, py.None(), error))?;
-                return Ok(told);
+                return Ok(listed);
             }
         };
         for att in atts {
             let name = self.name(&att.name)?;
             match &att.values {
-                Ok(values) => told.set_item(name, self.value(att, values)?)?,
+                Ok(values) => listed.set_item(name, self.value(att, values)?)?,
                 Err(error) => {
                     let error = errors::raise(py, error).into_value(py);
                     self.faults.append((&owner, name, error))?;
                 }
             }
         }
-        Ok(told)
+        Ok(listed)
     }
 
     /// A value as netCDF4-python gives it: text without nulls, one number as a scalar, one string as such.
     fn value(&mut self, att: &'a Att, values: &'a Values) -> PyResult<Bound<'py, PyAny>> {
         let (py, bytes) = (self.py, values.bytes.as_slice());
         match &values.form {
-            Form::Atomic(ExtType::Char) => {
-                // What a fill value is of a variable of characters, a null too, its reader decides.
+            ElementForm::Atomic(ExtType::Char) => {
+                // The reader decides what the fill value of a variable of characters means, which may be a null.
                 Ok(text(py, bytes, att.name == b"_FillValue")?.into_any())
             }
-            Form::Atomic(ty) if bytes.len() == ty.size() => {
+            ElementForm::Atomic(ty) if bytes.len() == ty.size() => {
                 self.scalars.one(py, att.nc_type, *ty, bytes)
             }
-            Form::Atomic(ty) => Ok(numbers(py, *ty, bytes)),
+            ElementForm::Atomic(ty) => Ok(numbers(py, *ty, bytes)),
             form => {
                 let many = att::raw(py, att.nc_type, values)?;
                 if att.nc_type == NC_STRING {
@@ -281,7 +281,7 @@ impl<'a, 'py> Shared<'a, 'py> {
                     }
                     return if list.len() == 1 { list.get_item(0) } else { Ok(list.into_any()) };
                 }
-                let is_one = !matches!(form, Form::Sequence(_)) && many.len()? == 1;
+                let is_one = !matches!(form, ElementForm::Sequence(_)) && many.len()? == 1;
                 if is_one { many.get_item(0) } else { Ok(many) }
             }
         }
@@ -340,7 +340,7 @@ impl File {
     /// all that cannot be read.
     fn contents<'py>(&self, py: Python<'py>, group: u16) -> PyResult<Bound<'py, PyTuple>> {
         let found = self.call(py, |dataset| read(dataset, GroupId(group)))?;
-        let mut shared = Shared {
+        let mut shared = SharedObjects {
             py,
             dims: &found.dims,
             names: HashMap::new(),

@@ -7,28 +7,37 @@ use pyo3::prelude::*;
 use zonda::FilterSpec;
 use zonda::copy::{ChunkRule, CopyOptions, FilterRule, Pattern, Progress, Way, copy_dataset};
 
-use crate::file::{File, VlenSink, format_of};
+use crate::file::{File, PathArg, format_of};
 use crate::names::{Filter, Name};
 
 /// Variables (all if there are none) and their filters with parameters.
-type Filters = (Vec<Name>, Vec<(Filter, Vec<u32>)>);
-/// A variable (or all), names of dimensions and elements of a chunk along them.
-type Chunks = (Option<Name>, Vec<(Name, u64)>);
+type FilterArgs = (Vec<Name>, Vec<(Filter, Vec<u32>)>);
+/// A variable (`None` for all), and the names of dimensions with the elements of a chunk along them.
+type ChunkArgs = (Option<Name>, Vec<(Name, u64)>);
 
 /// Of each variable its path, its bytes and how it was copied; and notes.
-type Done = (Vec<(String, u64, &'static str)>, Vec<String>);
+type CopyOutcome = (Vec<(String, u64, &'static str)>, Vec<String>);
 
 fn patterns(names: Vec<Name>) -> Vec<Pattern> {
     names.into_iter().map(|name| Pattern::new(name.0)).collect()
 }
 
-fn rule((vars, filters): Filters) -> PyResult<FilterRule> {
+fn rule((vars, filters): FilterArgs) -> PyResult<FilterRule> {
     let filters = filters.into_iter().map(|(filter, params)| {
         let unknown = || PyValueError::new_err("there is no filter of that name");
         let id = filter.id().ok_or_else(unknown)?;
         Ok(FilterSpec { id, optional: false, name: String::new(), params })
     });
     Ok(FilterRule { vars: patterns(vars), filters: filters.collect::<PyResult<_>>()? })
+}
+
+/// Calls `progress` with how far the copy is. Ctrl-C ends a copy that has no `progress`, too.
+fn report(progress: Option<&Py<PyAny>>, now: &Progress<'_>) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        let Some(progress) = progress else { return Ok(()) };
+        progress.call1(py, (now.var, now.done_bytes, now.total_bytes)).map(drop)
+    })
 }
 
 #[pymethods]
@@ -42,19 +51,19 @@ impl File {
     fn copy(
         &self,
         py: Python<'_>,
-        target: VlenSink,
+        target: PathArg,
         format: Option<&str>,
         group: Option<Name>,
         variables: Vec<Name>,
         exclude: Vec<Name>,
-        chunks: Vec<Chunks>,
+        chunks: Vec<ChunkArgs>,
         contiguous: Vec<Name>,
-        filters: Vec<Filters>,
+        filters: Vec<FilterArgs>,
         fix_unlimited: bool,
         memory: Option<u64>,
         replace: bool,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Done> {
+    ) -> PyResult<CopyOutcome> {
         let chunks = chunks.into_iter().map(|(var, sizes)| ChunkRule {
             vars: var.map(|name| Pattern::new(name.0)),
             sizes: sizes.into_iter().map(|(dim, size)| (dim.0, size)).collect(),
@@ -77,21 +86,8 @@ impl File {
         let mut raised = None;
         let copied = self.call(py, |dataset| {
             copy_dataset(dataset, &target.0, &options, &mut |now: &Progress<'_>| {
-                // Also where nobody looks on: Ctrl-C ends a copy.
-                let told = Python::attach(|py| {
-                    py.check_signals()?;
-                    let told = progress.as_ref().map(|tell| {
-                        tell.call1(py, (now.var, now.done_bytes, now.total_bytes)).map(drop)
-                    });
-                    told.unwrap_or(Ok(()))
-                });
-                match told {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        raised = Some(error);
-                        ControlFlow::Break(())
-                    }
-                }
+                raised = report(progress.as_ref(), now).err();
+                if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
         });
         if let Some(error) = raised {

@@ -7,9 +7,9 @@ use zonda::{Hyperslab, MemType};
 
 use crate::describe::var_ref;
 use crate::file::File;
-use crate::memory::Bytes;
-use crate::objects::Store;
-use crate::types::{Form, mem_type};
+use crate::memory::ArrayBytes;
+use crate::objects::VlenStore;
+use crate::types::{ElementForm, mem_type};
 
 /// A selection as arguments.
 struct Slab {
@@ -44,7 +44,7 @@ impl File {
         let (form, rank) = self.call(py, |dataset| {
             dataset.in_group(of.group, |meta| {
                 let var = meta.var(of.var)?;
-                Ok::<_, zonda::Error>((Form::of(meta, var.nc_type)?, var.dims.len()))
+                Ok::<_, zonda::Error>((ElementForm::of(meta, var.nc_type)?, var.dims.len()))
             })?
         })?;
         if slab.start.len() != rank {
@@ -60,11 +60,11 @@ impl File {
         let wrong =
             |what: &str| Err(PyTypeError::new_err(format!("{what}: the array has {dtype}")));
         match form {
-            Form::Atomic(_) => match mem_type(dtype.kind(), dtype.itemsize()) {
+            ElementForm::Atomic(_) => match mem_type(dtype.kind(), dtype.itemsize()) {
                 Some(mem) => Ok(Some(mem)),
                 None => wrong("no memory type of netCDF"),
             },
-            form if form.has_parts() => wrong("strings and sequences go by objects"),
+            form if form.has_parts() => wrong("strings and sequences need an array of objects"),
             form if form.size() == dtype.itemsize() => Ok(None),
             form => wrong(&format!("elements have {} bytes", form.size())),
         }
@@ -87,7 +87,7 @@ impl File {
         out: &Bound<'_, PyUntypedArray>,
     ) -> PyResult<u64> {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
-        let mut memory = Bytes::of_writeable(out)?;
+        let mut memory = ArrayBytes::of_writeable(out)?;
         let mem = self.memory_of(py, of, out, &slab)?;
         let got =
             self.call(py, |dataset| dataset.get(of, &slab.hyperslab(), mem, memory.write()))?;
@@ -108,7 +108,7 @@ impl File {
         values: &Bound<'_, PyUntypedArray>,
     ) -> PyResult<u64> {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
-        let memory = Bytes::of(values)?;
+        let memory = ArrayBytes::of(values)?;
         let mem = self.memory_of(py, of, values, &slab)?;
         let put =
             self.call(py, |dataset| dataset.put(of, &slab.hyperslab(), mem, memory.read()))?;
@@ -131,7 +131,7 @@ impl File {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
         check_objects(out, &slab)?;
         let form = self.form_of_var(py, of)?;
-        let mut store = Store::default();
+        let mut store = VlenStore::default();
         let mut bytes = Vec::new();
         // As it is in the file: nothing is converted.
         let _converted = self.call(py, |dataset| {
@@ -160,7 +160,7 @@ impl File {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
         check_objects(values, &slab)?;
         let form = self.form_of_var(py, of)?;
-        let mut store = Store::default();
+        let mut store = VlenStore::default();
         let (bytes, _) = store.items(&form, values.as_any())?;
         self.call(py, |dataset| {
             let values = zonda::Values { bytes: &bytes, fetch: Some(&mut store) };

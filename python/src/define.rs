@@ -8,8 +8,8 @@ use crate::describe::var_ref;
 use crate::errors;
 use crate::file::File;
 use crate::names::{Filter, Name};
-use crate::objects::Store;
-use crate::types::Form;
+use crate::objects::VlenStore;
+use crate::types::ElementForm;
 
 #[pymethods]
 impl File {
@@ -132,7 +132,7 @@ impl File {
             return self.call(py, |dataset| dataset.def_var_fill(of, true, None));
         };
         let form = self.form_of_var(py, of)?;
-        let mut store = Store::default();
+        let mut store = VlenStore::default();
         let bytes = store.element(&form, &value)?;
         self.call(py, |dataset| {
             let value = zonda::Values { bytes: &bytes, fetch: Some(&mut store) };
@@ -185,7 +185,7 @@ impl File {
         let Some(id) = filter.id() else {
             return Err(errors::of_code(py, NcError::NoFilter, "there is no filter of that name"));
         };
-        // As nc_def_var_filter has it: what cannot be applied is an error.
+        // As in `nc_def_var_filter`: a filter that cannot be applied is an error.
         let spec = FilterSpec { id, optional: false, name: String::new(), params };
         self.call(py, |dataset| dataset.def_var_filter(var_ref(group, var), spec))
     }
@@ -239,15 +239,15 @@ impl File {
 }
 
 impl File {
-    /// What an element of a variable is.
-    pub(crate) fn form_of_var(&self, py: Python<'_>, of: zonda::VarRef) -> PyResult<Form> {
+    /// The form of an element of a variable.
+    pub(crate) fn form_of_var(&self, py: Python<'_>, of: zonda::VarRef) -> PyResult<ElementForm> {
         self.call(py, |dataset| {
-            dataset.in_group(of.group, |meta| Form::of(meta, meta.var(of.var)?.nc_type))?
+            dataset.in_group(of.group, |meta| ElementForm::of(meta, meta.var(of.var)?.nc_type))?
         })
     }
 
-    /// What an element of a type is.
-    pub(crate) fn form_of_type(&self, py: Python<'_>, typeid: i32) -> PyResult<Form> {
-        self.call(py, |dataset| dataset.meta(|meta| Form::of(meta, typeid)))
+    /// The form of an element of a type.
+    pub(crate) fn form_of_type(&self, py: Python<'_>, typeid: i32) -> PyResult<ElementForm> {
+        self.call(py, |dataset| dataset.meta(|meta| ElementForm::of(meta, typeid)))
     }
 }

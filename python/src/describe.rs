@@ -9,7 +9,7 @@ use zonda::{
 use crate::contents::{endian_name, storage_name};
 use crate::file::File;
 use crate::names::decoded;
-use crate::types::{Form, letters};
+use crate::types::{ElementForm, letters};
 
 /// A variable by group and number.
 pub(crate) fn var_ref(group: u16, var: i32) -> VarRef {
@@ -47,7 +47,7 @@ fn dim_of(meta: &Meta<'_>, id: DimId) -> zonda::Result<Dim> {
     Ok(Dim { id: id.0, name: dim.name.to_vec(), len: dim.len, is_unlimited: dim.is_unlimited })
 }
 
-/// The definitions of the group that is looked at.
+/// The definitions of the group of `meta`.
 pub(crate) fn group_of(meta: &Meta<'_>) -> zonda::Result<Group> {
     let vars = (0..meta.n_vars()).map(|id| {
         let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
@@ -74,7 +74,7 @@ pub(crate) fn group_of(meta: &Meta<'_>) -> zonda::Result<Group> {
     })
 }
 
-/// Name, path, parent, groups, dimensions, variables as they were told already, types.
+/// Name, path, parent, groups, dimensions, variables (as given), types.
 pub(crate) fn group_list<'py>(
     py: Python<'py>,
     found: &Group,
@@ -115,11 +115,11 @@ impl File {
                 let found = dim_of(meta, DimId(dim))?;
                 let mut at = GroupId(group);
                 loop {
-                    let here = meta.group(at)?;
-                    if here.dim_ids().any(|id| id.0 == dim) {
+                    let around = meta.group(at)?;
+                    if around.dim_ids().any(|id| id.0 == dim) {
                         return Ok((found, at.0));
                     }
-                    match here.group_parent() {
+                    match around.group_parent() {
                         Some(parent) => at = parent,
                         None => return Ok((found, GroupId::ROOT.0)),
                     }
@@ -132,24 +132,15 @@ impl File {
 
     /// What a type is.
     fn type_info<'py>(&self, py: Python<'py>, typeid: i32) -> PyResult<Bound<'py, PyDict>> {
+        if typeid < FIRST_USER_TYPE {
+            return atomic_info(py, typeid);
+        }
         let info = PyDict::new(py);
         info.set_item("id", typeid)?;
-        if typeid < FIRST_USER_TYPE {
-            let Some(form) = atomic(typeid) else {
-                return Err(crate::errors::of_code(py, NcError::BadType, ""));
-            };
-            info.set_item("name", ATOMIC[(typeid - 1) as usize])?;
-            info.set_item("group", 0)?;
-            info.set_item("class", "atomic")?;
-            info.set_item("size", form.size())?;
-            info.set_item("base", py.None())?;
-            info.set_item("fields", PyList::empty(py))?;
-            info.set_item("members", PyList::empty(py))?;
-            info.set_item("dtype", form.dtype(py)?)?;
-            return Ok(info);
-        }
         let (ty, form) = self.call(py, |dataset| {
-            dataset.meta(|meta| Ok((meta.user_type(typeid)?.clone(), Form::of(meta, typeid).ok())))
+            dataset.meta(|meta| {
+                Ok((meta.user_type(typeid)?.clone(), ElementForm::of(meta, typeid).ok()))
+            })
         })?;
         info.set_item("name", decoded(py, &ty.name)?)?;
         info.set_item("group", ty.group.0)?;
@@ -193,7 +184,7 @@ impl File {
         Ok(info)
     }
 
-    /// Shape, chunks, filters and what else there is to tell of how a variable is stored.
+    /// How a variable is stored: shape, chunks, filters, fill value and more.
     fn var_info<'py>(&self, py: Python<'py>, group: u16, var: i32) -> PyResult<Bound<'py, PyDict>> {
         let of = var_ref(group, var);
         let (shape, no_fill, has_fill, nc4) = self.call(py, |dataset| {
@@ -277,16 +268,34 @@ impl File {
     }
 }
 
+/// What an atomic type is.
+fn atomic_info(py: Python<'_>, typeid: i32) -> PyResult<Bound<'_, PyDict>> {
+    let Some(form) = atomic(typeid) else {
+        return Err(crate::errors::of_code(py, NcError::BadType, ""));
+    };
+    let info = PyDict::new(py);
+    info.set_item("id", typeid)?;
+    info.set_item("name", ATOMIC[(typeid - 1) as usize])?;
+    info.set_item("group", 0)?;
+    info.set_item("class", "atomic")?;
+    info.set_item("size", form.size())?;
+    info.set_item("base", py.None())?;
+    info.set_item("fields", PyList::empty(py))?;
+    info.set_item("members", PyList::empty(py))?;
+    info.set_item("dtype", form.dtype(py)?)?;
+    Ok(info)
+}
+
 /// Names of the types 1 to 12, as CDL has them.
 const ATOMIC: [&str; 12] = [
     "byte", "char", "short", "int", "float", "double", "ubyte", "ushort", "uint", "int64",
     "uint64", "string",
 ];
 
-fn atomic(typeid: i32) -> Option<Form> {
+fn atomic(typeid: i32) -> Option<ElementForm> {
     match ExtType::from_nc_type(typeid) {
-        Some(ty) => Some(Form::Atomic(ty)),
-        None if typeid == zonda::NC_STRING => Some(Form::Text),
+        Some(ty) => Some(ElementForm::Atomic(ty)),
+        None if typeid == zonda::NC_STRING => Some(ElementForm::Text),
         None => None,
     }
 }

@@ -43,7 +43,7 @@ impl<T> OrRaise<T> for zonda::Result<T> {
     }
 }
 
-/// What `nc_strerror` says of a code.
+/// The text of `nc_strerror` for a code.
 #[pyfunction]
 pub(crate) fn strerror(code: i32) -> String {
     let known = NcError::ALL.iter().find(|error| error.code() == code);

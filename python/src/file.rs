@@ -16,7 +16,7 @@ use zonda::{
 };
 
 use crate::errors::{self, OrRaise};
-use crate::object_storage::{Buffer, Object, ReadOnly, Source};
+use crate::object_storage::{Buffer, ObjectReader, ReadOnly, Source};
 use crate::tuning::Settings;
 use crate::{fork, names};
 
@@ -24,26 +24,26 @@ use crate::{fork, names};
 #[pyclass(frozen, module = "zonda._zonda", weakref)]
 pub(crate) struct File {
     dataset: Arc<Dataset>,
-    /// The object that is read from, which has an exception of its own where a read failed.
-    object: Option<Arc<ReadOnly<Object>>>,
+    /// The Python object that is read from. It keeps the exception that it raised where a read failed.
+    object: Option<Arc<ReadOnly<ObjectReader>>>,
 }
 
-/// A path as an argument: text, bytes, or what has `__fspath__`.
-pub(crate) struct VlenSink(pub(crate) PathBuf);
+/// A path as an argument: text, bytes, or an object with `__fspath__`.
+pub(crate) struct PathArg(pub(crate) PathBuf);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for VlenSink {
+impl<'a, 'py> FromPyObject<'a, 'py> for PathArg {
     type Error = PyErr;
 
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<VlenSink> {
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<PathArg> {
         use std::os::unix::ffi::OsStringExt;
         if let Ok(bytes) = object.cast::<PyBytes>() {
-            return Ok(VlenSink(std::ffi::OsString::from_vec(bytes.as_bytes().to_vec()).into()));
+            return Ok(PathArg(std::ffi::OsString::from_vec(bytes.as_bytes().to_vec()).into()));
         }
-        Ok(VlenSink(object.extract()?))
+        Ok(PathArg(object.extract()?))
     }
 }
 
-impl VlenSink {
+impl PathArg {
     /// The path, and the format that a URL names, where it is none of netCDF's own.
     fn found(self) -> (PathBuf, Option<Format>) {
         match zonda::of_url(&self.0) {
@@ -53,7 +53,7 @@ impl VlenSink {
     }
 }
 
-/// What the keyword `write_behind` says.
+/// The value of the keyword `write_behind`.
 fn write_behind(text: Option<&str>) -> PyResult<Option<WriteBehind>> {
     text.map(str::parse).transpose().map_err(|why: zonda::WriteBehindError| {
         PyValueError::new_err(format!("write_behind: {why}"))
@@ -97,10 +97,10 @@ fn detected(found: Detected) -> Option<&'static str> {
 }
 
 impl File {
-    /// Makes one by a call that runs without the GIL.
+    /// Makes a `File` by a call that runs without the GIL.
     fn made(
         py: Python<'_>,
-        object: Option<Arc<ReadOnly<Object>>>,
+        object: Option<Arc<ReadOnly<ObjectReader>>>,
         make: impl FnOnce() -> zonda::Result<Dataset> + Send,
     ) -> PyResult<File> {
         let made = py.detach(|| {
@@ -110,7 +110,7 @@ impl File {
                 Ok(dataset)
             })
         });
-        let dataset = told(py, object.as_deref(), made)?;
+        let dataset = or_raise(py, object.as_deref(), made)?;
         Ok(File { dataset, object })
     }
 
@@ -129,11 +129,11 @@ impl File {
                 Err(zonda::Error::because(NcError::BadId, "the dataset is closed"))
             }
         });
-        told(py, self.object.as_deref(), done)
+        or_raise(py, self.object.as_deref(), done)
     }
 }
 
-/// In a forked child, of a file that another thread was at work with.
+/// The error in a forked child for a file that another thread was using at the fork.
 fn out_of_reach() -> zonda::Error {
     let why = "another thread was at work with the file when this process was forked";
     zonda::Error::because(NcError::System(ECHILD), why)
@@ -142,21 +142,21 @@ fn out_of_reach() -> zonda::Error {
 /// `ECHILD` of Linux.
 const ECHILD: i32 = 10;
 
-/// What `f` gives; an error like any other where it panics, as from the C library: Python's own exception for
-/// it is none that programs catch.
+/// The result of `f`; an ordinary error where it panics, as in the C library. Python's own exception for a panic is
+/// one that programs do not catch.
 fn unpanicked<T>(f: impl FnOnce() -> zonda::Result<T>) -> zonda::Result<T> {
     let panicked = |_| zonda::Error::because(NcError::Internal, "Zonda panicked, which is a bug");
     catch_unwind(AssertUnwindSafe(f)).map_err(panicked).flatten()
 }
 
-/// The value; or what the object that is read from raised, or what the engine says.
-fn told<T>(
+/// The value; or the exception of the object that is read from; or the error of the engine.
+fn or_raise<T>(
     py: Python<'_>,
-    object: Option<&ReadOnly<Object>>,
+    object: Option<&ReadOnly<ObjectReader>>,
     done: zonda::Result<T>,
 ) -> PyResult<T> {
     done.map_err(|error| {
-        // What is raised in one thread is not for the calls of others that succeed.
+        // An exception of one thread must not reach calls of others that succeed.
         let raised = object.and_then(|object| object.0.take_raised());
         raised.unwrap_or_else(|| errors::raise(py, &error))
     })
@@ -170,7 +170,7 @@ impl File {
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn open(
         py: Python<'_>,
-        path: VlenSink,
+        path: PathArg,
         write: bool,
         share: bool,
         io: Option<String>,
@@ -211,11 +211,11 @@ impl File {
         })
     }
 
-    /// Opens what a Python object reads.
+    /// Opens a file that is read through a Python object.
     #[staticmethod]
     fn open_object(py: Python<'_>, file: Bound<'_, PyAny>) -> PyResult<File> {
-        let object = Arc::new(ReadOnly(Object::new(file)?));
-        let storage: Arc<dyn Storage> = Arc::<ReadOnly<Object>>::clone(&object);
+        let object = Arc::new(ReadOnly(ObjectReader::new(file)?));
+        let storage: Arc<dyn Storage> = Arc::<ReadOnly<ObjectReader>>::clone(&object);
         let name = object.0.name().to_owned();
         File::made(py, Some(object), || {
             Dataset::open_in(storage, name.as_ref(), &OpenOptions::default())
@@ -228,7 +228,7 @@ impl File {
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn create(
         py: Python<'_>,
-        path: VlenSink,
+        path: PathArg,
         format: &str,
         exclusive: bool,
         share: bool,
@@ -253,7 +253,7 @@ impl File {
         File::made(py, None, || Dataset::create(&path, &options))
     }
 
-    /// Ends it. A second call does nothing.
+    /// Closes the file. A second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let done = py.detach(|| {
             if self.dataset.is_out_of_reach() {
@@ -264,15 +264,15 @@ impl File {
                 Ok(())
             }
         });
-        told(py, self.object.as_deref(), done)
+        or_raise(py, self.object.as_deref(), done)
     }
 
-    /// Ends it without what was defined since `redef`, or removes a file that was being created.
+    /// Closes the file without definitions made since `redef`, or removes a file that was being created.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, Dataset::abort)
     }
 
-    /// Ends a file that was created in memory, and gives its bytes.
+    /// Closes a file that was created in memory, and gives its bytes.
     fn take_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let storage = self.dataset.storage().map(Arc::clone);
         self.close(py)?;
@@ -281,7 +281,7 @@ impl File {
         let len = storage.len().map_err(zonda::Error::from).or_raise(py)?;
         let len = usize::try_from(len).map_err(|_| errors::of_code(py, NcError::NoMem, ""))?;
         PyBytes::new_with(py, len, |out| {
-            // Without the GIL: where the file is an object of Python, others may have their turn.
+            // Without the GIL: where the file is read through a Python object, other threads need it.
             let read = py.detach(|| {
                 let mut at = 0;
                 while at < out.len() {
@@ -292,7 +292,7 @@ impl File {
                 }
                 Ok(())
             });
-            told(py, self.object.as_deref(), read)
+            or_raise(py, self.object.as_deref(), read)
         })
     }
 
@@ -309,7 +309,7 @@ impl File {
         self.call(py, |dataset| dataset.enddef(Reserve::Default))
     }
 
-    /// Whether puts fill what is not put; gives how it was.
+    /// Sets whether elements that are not put are filled; gives the old setting.
     fn set_fill(&self, py: Python<'_>, on: bool) -> PyResult<bool> {
         let mode = if on { zonda::FillMode::Fill } else { zonda::FillMode::NoFill };
         let before = self.call(py, move |dataset| dataset.set_fill(mode))?;
@@ -321,7 +321,7 @@ impl File {
         self.call(py, move |dataset| dataset.set_write_behind(how))
     }
 
-    /// Bytes that wait, and what went wrong.
+    /// Bytes of accepted puts that wait, and the failure of one, if any.
     fn write_behind_status(&self, py: Python<'_>) -> (usize, Option<String>) {
         let (waiting, error) = py.detach(|| self.dataset.write_behind_status());
         (waiting, error.map(|error| error.to_string()))
@@ -366,7 +366,7 @@ impl File {
     }
 }
 
-/// A file that nobody closed is closed; an error goes to `sys.unraisablehook`.
+/// Closes a file that was not closed; an error goes to `sys.unraisablehook`.
 impl Drop for File {
     fn drop(&mut self) {
         let close = |py: Python<'_>| {
@@ -381,13 +381,13 @@ impl Drop for File {
 
 /// The format of a file by its first bytes.
 #[pyfunction]
-pub(crate) fn detect(py: Python<'_>, path: VlenSink) -> PyResult<Option<&'static str>> {
+pub(crate) fn detect(py: Python<'_>, path: PathArg) -> PyResult<Option<&'static str>> {
     let (path, _) = path.found();
     let found = py.detach(|| zonda::detect(&path)).or_raise(py)?;
     Ok(detected(found))
 }
 
-/// The same of bytes.
+/// The same for bytes in memory.
 #[pyfunction]
 pub(crate) fn detect_bytes(py: Python<'_>, start: PyBackedBytes) -> PyResult<Option<&'static str>> {
     let found = zonda::detect_in(&ReadOnly(Buffer(start))).or_raise(py)?;

@@ -1,9 +1,8 @@
 //! Forks and exits: the module registers these with `os.register_at_fork` and `atexit`.
 //!
 //! As in C: the forking thread takes every lock of every file first, and both sides give them back
-//! (`zonda_runtime::fork`).
-//! The GIL is given up while it waits for them, since one who has such a lock may want the GIL: a
-//! file may be read through an object of Python.
+//! (`zonda_runtime::fork`). The GIL is released while it waits for them, since a thread that holds such a lock may
+//! need the GIL: a file may be read through a Python object.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -45,26 +44,26 @@ impl Freeze for Files {
 
     fn hold(&'static self, until: Instant) -> Box<dyn Frozen> {
         let list = FILES.lock_until(until);
-        // As in C: a file that a long call of another thread has is out of the child's reach.
+        // As in C: a file that a long call of another thread uses cannot be used in the child.
         let files = list.iter().flat_map(|list| all(list)).map(|file| FrozenFile::new(file, until));
-        Box::new(HeldFiles { files: files.collect(), list })
+        Box::new(FrozenFiles { files: files.collect(), list })
     }
 }
 
-struct HeldFiles {
+struct FrozenFiles {
     files: Vec<FrozenFile>,
     list: Option<MutexGuard<'static, Vec<Weak<Dataset>>>>,
 }
 
-impl Frozen for HeldFiles {
-    /// What is not yet written belongs to the parent.
+impl Frozen for FrozenFiles {
+    /// In the child: what is not yet written belongs to the parent.
     fn in_child(&mut self, child: Child) {
         for file in &self.files {
             if child.is_quiet && file.locks.as_ref().is_some_and(zonda::FrozenFile::is_whole) {
                 file.dataset.mark_forked();
             } else {
                 file.dataset.mark_out_of_reach();
-                // Whoever drops it last would wait for ever.
+                // Dropping the last reference would wait for ever.
                 std::mem::forget(Arc::clone(&file.dataset));
             }
         }
@@ -97,7 +96,7 @@ pub(crate) fn after_fork_in_child() {
     fork::in_child();
 }
 
-/// At exit: commits what was put to files that are still open. An error has nobody to be told to.
+/// At exit: commits what was put to files that are still open. There is nobody to report an error to.
 #[pyfunction]
 pub(crate) fn drain_all(py: Python<'_>) {
     py.detach(|| {

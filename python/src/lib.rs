@@ -44,7 +44,8 @@ mod _zonda {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
-        // The library of the netCDF4 package whose names `zonda.netcdf4` has: filters of strings are accepted, for one.
+        // Behaves like the library of the netCDF4 package, whose interface `zonda.netcdf4` has: filters of strings
+        // are accepted, for example.
         zonda::release::find_by(|| Some(zonda::release::Release::new(4, 10, 1)));
         let errors = py.import("zonda.errors")?;
         module.add("NetCDFError", errors.getattr("NetCDFError")?)?;

@@ -10,12 +10,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// Bytes of an array.
-pub(crate) struct Bytes {
+pub(crate) struct ArrayBytes {
     at: usize,
     len: usize,
 }
 
-fn checked(array: &Bound<'_, PyUntypedArray>, writeable: bool) -> PyResult<Bytes> {
+fn checked(array: &Bound<'_, PyUntypedArray>, writeable: bool) -> PyResult<ArrayBytes> {
     // SAFETY: the array is alive, and the fields of its head are read with the GIL, or as NumPy does it.
     let (at, flags) = unsafe {
         let head = &*array.as_array_ptr();
@@ -38,17 +38,17 @@ fn checked(array: &Bound<'_, PyUntypedArray>, writeable: bool) -> PyResult<Bytes
         return Err(PyTypeError::new_err("an array of objects has no bytes of its own"));
     }
     let len = array.len().checked_mul(dtype.itemsize());
-    Ok(Bytes { at, len: len.ok_or_else(|| PyValueError::new_err("the array is too large"))? })
+    Ok(ArrayBytes { at, len: len.ok_or_else(|| PyValueError::new_err("the array is too large"))? })
 }
 
-impl Bytes {
-    /// Those of an array to be read.
-    pub(crate) fn of(array: &Bound<'_, PyUntypedArray>) -> PyResult<Bytes> {
+impl ArrayBytes {
+    /// The bytes of an array, to be read.
+    pub(crate) fn of(array: &Bound<'_, PyUntypedArray>) -> PyResult<ArrayBytes> {
         checked(array, false)
     }
 
-    /// Those of an array to be filled.
-    pub(crate) fn of_writeable(array: &Bound<'_, PyUntypedArray>) -> PyResult<Bytes> {
+    /// The bytes of an array, to be filled.
+    pub(crate) fn of_writeable(array: &Bound<'_, PyUntypedArray>) -> PyResult<ArrayBytes> {
         checked(array, true)
     }
 
@@ -72,14 +72,14 @@ impl Bytes {
     }
 }
 
-/// What is held over a fork: the locks of a dataset, and the dataset, which must outlive them.
+/// Held over a fork: the locks of a dataset, and the dataset, which must outlive them.
 pub(crate) struct FrozenFile {
     pub(crate) locks: Option<zonda::FrozenFile<'static>>,
     pub(crate) dataset: std::sync::Arc<zonda::Dataset>,
 }
 
 impl FrozenFile {
-    /// Takes all locks of a dataset, as far as they are to be had until then.
+    /// Takes all locks of a dataset that can be taken until `until`.
     pub(crate) fn new(
         dataset: std::sync::Arc<zonda::Dataset>,
         until: std::time::Instant,

@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::errors;
 
-/// Text as bytes: UTF-8, and of what no UTF-8 gave (`surrogateescape`) the bytes it came from.
+/// Text as bytes: UTF-8; characters that stand for bytes which are no UTF-8 (`surrogateescape`) become these bytes.
 pub(crate) fn encoded(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     match text.to_str() {
         Ok(text) => Ok(text.as_bytes().to_vec()),
@@ -60,19 +60,19 @@ impl Filter {
     }
 }
 
-/// Number of a filter that is called so, such as `"zstd"`.
+/// Number of the filter with that name, such as `"zstd"`.
 #[pyfunction]
 pub(crate) fn filter_id(name: String) -> Option<u32> {
     Filter::Named(name).id()
 }
 
-/// What a filter is called.
+/// Name of a filter.
 #[pyfunction]
 pub(crate) fn filter_name(id: u32) -> Option<String> {
     zonda::filter_name(id).map(str::to_owned)
 }
 
-/// Whether data can go through a filter here.
+/// Whether a filter is available.
 #[pyfunction]
 pub(crate) fn has_filter(filter: Filter) -> bool {
     filter.id().is_some_and(zonda::filter_is_available)

@@ -1,4 +1,4 @@
-//! Storages over what Python holds: an object that reads, a buffer of bytes. Both are for reading.
+//! Read-only storages over Python objects: an object with `read`, and a buffer of bytes.
 
 use std::fmt;
 use std::path::Path;
@@ -10,37 +10,37 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zonda::storage::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
 
-/// What is read by `seek` and `read` of an object, one call at a time.
+/// Reads by `seek` and `read` of an object, one call at a time.
 ///
-/// Who waits for its turn does not have the GIL: the engine is called without it.
-pub(crate) struct Object {
+/// A thread that waits for its turn does not hold the GIL, since the engine is called without it.
+pub(crate) struct ObjectReader {
     turn: Mutex<Py<PyAny>>,
     name: String,
     len: u64,
-    /// What the object raised, for the call of Python that led to it.
+    /// The exception that the object raised, for the Python call that led to it.
     raised: Mutex<Option<PyErr>>,
 }
 
-impl fmt::Debug for Object {
+impl fmt::Debug for ObjectReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Object").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Object {
-    /// Asks the object for its name and length. Where it stood does not matter.
-    pub(crate) fn new(file: Bound<'_, PyAny>) -> PyResult<Object> {
+impl ObjectReader {
+    /// Asks the object for its name and length. Its position may change.
+    pub(crate) fn new(file: Bound<'_, PyAny>) -> PyResult<ObjectReader> {
         let len: u64 = file.call_method1("seek", (0, 2))?.extract().or_else(|_| {
-            // Some answer nothing.
+            // Some objects return nothing from `seek`.
             file.call_method0("tell")?.extract()
         })?;
         let named = file.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
         let name = named.unwrap_or_else(|| format!("<{}>", file.get_type()));
         let turn = Mutex::ranked(Rank::Storage, file.unbind());
-        Ok(Object { turn, name, len, raised: Mutex::ranked(Rank::Cause, None) })
+        Ok(ObjectReader { turn, name, len, raised: Mutex::ranked(Rank::Cause, None) })
     }
 
-    /// What the object raised since the last time.
+    /// Takes the exception that the object raised since the last call.
     pub(crate) fn take_raised(&self) -> Option<PyErr> {
         self.raised.lock().take()
     }
@@ -64,7 +64,7 @@ impl Object {
 
 /// Bytes that are read and never change.
 pub(crate) trait Source: fmt::Debug + Send + Sync {
-    /// The token of the layer.
+    /// The name of the layer in a layer spec.
     const KIND: &'static str;
 
     /// For messages.
@@ -76,7 +76,7 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
     fn read(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError>;
 }
 
-impl Source for Object {
+impl Source for ObjectReader {
     const KIND: &'static str = "object";
 
     fn name(&self) -> &str {
@@ -98,7 +98,7 @@ impl Source for Object {
         });
         match read {
             Some(Ok(got)) => Ok(got),
-            // None: the interpreter ends.
+            // `None` while the interpreter shuts down.
             Some(Err(_)) | None => {
                 let path = Arc::from(Path::new(&self.name));
                 Err(StorageError::Io { path, op: Op::Read, at, len, errno: libc::EIO })
@@ -130,7 +130,7 @@ impl Source for Buffer {
     }
 }
 
-/// A storage that is a source and no more.
+/// A storage that only reads from a source.
 #[derive(Debug)]
 pub(crate) struct ReadOnly<S>(pub(crate) S);
 

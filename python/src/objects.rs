@@ -1,4 +1,5 @@
-//! Strings, sequences, and compounds that have some: memory in the layout of C, and objects of Python.
+//! Conversion of strings, sequences, and compounds with such fields between memory in the layout of C and Python
+//! objects.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -6,15 +7,15 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use zonda::{VlenSink, VlenSource};
 
 use crate::names::{decoded, encoded};
-use crate::types::{Field, Form, letters};
+use crate::types::{ElementForm, Field, letters};
 
-/// Strings and sequences that an element refers to: its addresses are numbers of these, from 1 on.
+/// The strings and sequences of values. Elements have their numbers, counted from 1, in place of addresses.
 #[derive(Debug, Default)]
-pub(crate) struct Store {
+pub(crate) struct VlenStore {
     parts: Vec<Vec<u8>>,
 }
 
-impl VlenSink for Store {
+impl VlenSink for VlenStore {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
         let mut part = Vec::new();
         part.try_reserve_exact(bytes.len()).ok()?;
@@ -24,7 +25,7 @@ impl VlenSink for Store {
     }
 }
 
-impl VlenSource for Store {
+impl VlenSource for VlenStore {
     fn text(&mut self, address: u64) -> Option<&[u8]> {
         self.part(address)
     }
@@ -42,13 +43,13 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-impl Store {
+impl VlenStore {
     fn part(&self, address: u64) -> Option<&[u8]> {
         let index = usize::try_from(address.checked_sub(1)?).ok()?;
         self.parts.get(index).map(Vec::as_slice)
     }
 
-    /// The bytes of a string, which an element has the address of.
+    /// The bytes of the string that an element refers to.
     pub(crate) fn text_of(&self, element: &[u8]) -> &[u8] {
         self.part(word(element, 0)).unwrap_or(&[])
     }
@@ -58,23 +59,23 @@ impl Store {
         self.parts.len() as u64
     }
 
-    /// The value of Python for one element.
+    /// The Python value of one element.
     pub(crate) fn value<'py>(
         &self,
         py: Python<'py>,
-        form: &Form,
+        form: &ElementForm,
         bytes: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         match form {
-            Form::Text => {
+            ElementForm::Text => {
                 let text = self.part(word(bytes, 0)).unwrap_or(&[]);
                 Ok(decoded(py, text)?.into_any())
             }
-            Form::Sequence(item) => {
+            ElementForm::Sequence(item) => {
                 let items = self.part(word(bytes, 8)).unwrap_or(&[]);
                 self.array(py, item, items)
             }
-            Form::Compound { fields, .. } if form.has_parts() => {
+            ElementForm::Compound { fields, .. } if form.has_parts() => {
                 let values = fields.iter().map(|field| self.field(py, field, bytes));
                 let values = values.collect::<PyResult<Vec<_>>>()?;
                 Ok(PyTuple::new(py, values)?.into_any())
@@ -99,11 +100,11 @@ impl Store {
         array.call_method1("reshape", (PyTuple::new(py, &field.shape)?,))
     }
 
-    /// An array of its own of elements one after another.
+    /// A new array of packed elements.
     pub(crate) fn array<'py>(
         &self,
         py: Python<'py>,
-        form: &Form,
+        form: &ElementForm,
         bytes: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         let numpy = py.import("numpy")?;
@@ -123,22 +124,26 @@ impl Store {
         Ok(array)
     }
 
-    /// The bytes of one element made of a value of Python.
-    pub(crate) fn element(&mut self, form: &Form, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    /// The bytes of one element, made of a Python value.
+    pub(crate) fn element(
+        &mut self,
+        form: &ElementForm,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<u8>> {
         let mut out = vec![0; form.size()];
         self.lay(form, value, &mut out)?;
         Ok(out)
     }
 
-    /// The same into memory of its size.
+    /// The same, into memory of its size.
     pub(crate) fn lay(
         &mut self,
-        form: &Form,
+        form: &ElementForm,
         value: &Bound<'_, PyAny>,
         out: &mut [u8],
     ) -> PyResult<()> {
         match form {
-            Form::Text => {
+            ElementForm::Text => {
                 let address = match value.cast::<PyString>() {
                     Ok(text) => self.add(encoded(text)?),
                     Err(_) if value.is_none() => 0,
@@ -152,7 +157,7 @@ impl Store {
                 };
                 out.copy_from_slice(&address.to_ne_bytes());
             }
-            Form::Sequence(item) => {
+            ElementForm::Sequence(item) => {
                 if value.is_none() {
                     return Ok(());
                 }
@@ -161,7 +166,7 @@ impl Store {
                 out[..8].copy_from_slice(&(n as u64).to_ne_bytes());
                 out[8..].copy_from_slice(&address.to_ne_bytes());
             }
-            Form::Compound { fields, .. } if form.has_parts() => {
+            ElementForm::Compound { fields, .. } if form.has_parts() => {
                 self.compound(fields, value, out)?
             }
             _ => {
@@ -207,7 +212,7 @@ impl Store {
     /// Bytes of all values of an array or sequence, and how many there are.
     pub(crate) fn items(
         &mut self,
-        item: &Form,
+        item: &ElementForm,
         values: &Bound<'_, PyAny>,
     ) -> PyResult<(Vec<u8>, usize)> {
         let size = item.size().max(1);
@@ -230,16 +235,20 @@ impl Store {
     }
 }
 
-/// Bytes of values without parts elsewhere, converted to the form by NumPy.
-fn plain(form: &Form, values: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Bytes of values without strings or sequences, converted to the form by NumPy.
+fn plain(form: &ElementForm, values: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = values.py();
     let numpy = py.import("numpy")?;
-    let dtype = form.dtype(py)?.ok_or_else(|| PyTypeError::new_err("no dtype"))?;
+    let dtype = form.dtype(py)?.ok_or_else(|| {
+        PyTypeError::new_err("values of this type cannot be put: NumPy has no dtype for it")
+    })?;
     let given = match (form, values.cast::<PyBytes>()) {
         // Bytes are characters, not one number.
-        (Form::Atomic(_) | Form::Opaque(_), Ok(bytes)) if !bytes.as_bytes().is_empty() => {
+        (ElementForm::Atomic(_) | ElementForm::Opaque(_), Ok(bytes))
+            if !bytes.as_bytes().is_empty() =>
+        {
             let kind = match form {
-                Form::Atomic(ty) => letters(*ty).to_owned(),
+                ElementForm::Atomic(ty) => letters(*ty).to_owned(),
                 _ => format!("V{}", form.size()),
             };
             numpy.call_method1("frombuffer", (bytes, kind))?

@@ -1,4 +1,4 @@
-//! What attributes say about stored values: [`zonda_cf::values`], as NumPy applies it.
+//! What attributes say about stored values ([`zonda_cf::values`]), in the form in which NumPy applies it.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
@@ -10,17 +10,17 @@ use crate::contents::{Scalars, numbers};
 use crate::describe::var_ref;
 use crate::errors;
 use crate::file::File;
-use crate::types::{Form, letters};
+use crate::types::{ElementForm, letters};
 
-/// What an attribute's value is to the rules.
+/// The value of an attribute, for the rules.
 fn attribute(values: &Values) -> Attribute {
     let (bytes, form) = (values.bytes.as_slice(), &values.form);
     match form {
-        Form::Atomic(ExtType::Char) => Attribute::Text(bytes.to_vec()),
-        Form::Atomic(ty) | Form::Enum(ty) => {
+        ElementForm::Atomic(ExtType::Char) => Attribute::Text(bytes.to_vec()),
+        ElementForm::Atomic(ty) | ElementForm::Enum(ty) => {
             Attribute::Numbers(*ty, Number::all(*ty, bytes).collect())
         }
-        Form::Text if bytes.len() == form.size() => {
+        ElementForm::Text if bytes.len() == form.size() => {
             Attribute::Text(values.store.text_of(bytes).to_vec())
         }
         _ => Attribute::Other,
@@ -34,7 +34,7 @@ fn found<'a>(atts: &'a [Att], name: &str) -> Option<&'a zonda::Result<Values>> {
 /// Attributes without which xarray changes no value.
 const OF_XARRAY: [&str; 4] = ["missing_value", "_FillValue", "scale_factor", "add_offset"];
 
-/// xarray's rules for a variable; `None` if no attribute is about its values. An attribute that is damaged is none.
+/// xarray's rules for a variable; `None` if no attribute is about its values. Damaged attributes are ignored.
 pub(crate) fn of_xarray(ty: ExtType, atts: &[Att]) -> Option<Rules> {
     if !OF_XARRAY.iter().any(|name| matches!(found(atts, name), Some(Ok(_)))) {
         return None;
@@ -49,9 +49,9 @@ pub(crate) fn of_xarray(ty: ExtType, atts: &[Att]) -> Option<Rules> {
     Some(rules)
 }
 
-/// Those rules for Python, for which numbers that recur are made once: the type of the result, the fill value, what is
-/// multiplied by, what is added. No tuple but an empty one where xarray decodes itself.
-pub(crate) fn told_to_xarray<'py>(
+/// The rules as a Python tuple: type of the result, fill value, factor, offset. Numbers that recur are made once. The
+/// tuple is empty where xarray decodes by itself.
+pub(crate) fn given_to_xarray<'py>(
     py: Python<'py>,
     rules: &Rules,
     known: &mut Scalars<'py>,

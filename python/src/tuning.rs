@@ -1,4 +1,4 @@
-//! What holds for files that are opened or created later.
+//! Settings for files that are opened or created later.
 
 use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
@@ -15,7 +15,7 @@ pub(crate) struct Settings {
     alignment: u64,
 }
 
-/// Those of netCDF-C 4.9.0.
+/// The settings of netCDF-C 4.9.0.
 const DEFAULTS: Settings =
     Settings { chunk_cache: (16_777_216, 4133, 0.75), threshold: 0, alignment: 0 };
 
@@ -26,7 +26,7 @@ fn settings() -> MutexGuard<'static, Settings> {
 }
 
 impl Settings {
-    /// As they are now.
+    /// The present settings.
     pub(crate) fn now() -> Settings {
         *settings()
     }
@@ -67,7 +67,8 @@ pub(crate) fn threads() -> usize {
     zonda_runtime::threads()
 }
 
-/// From how many bytes on, and at multiples of what, things are placed in files that are created.
+/// Threshold and alignment of files that are created: objects of at least that many bytes begin at multiples of the
+/// alignment.
 #[pyfunction]
 pub(crate) fn get_alignment() -> (u64, u64) {
     let settings = settings();

@@ -7,9 +7,9 @@ use zonda::{ExtType, MemType, Meta, NC_STRING, NcError, UserClass};
 use crate::errors;
 use crate::names::decoded;
 
-/// What an element is in memory, as far as values of Python are made of it.
+/// The form of an element in memory, as far as it matters for making Python values of it.
 #[derive(Clone, Debug)]
-pub(crate) enum Form {
+pub(crate) enum ElementForm {
     /// A number, or one character.
     Atomic(ExtType),
     /// `NC_STRING`: an address.
@@ -21,7 +21,7 @@ pub(crate) enum Form {
     /// Fields at offsets.
     Compound { size: usize, fields: Vec<Field> },
     /// A length and an address.
-    Sequence(Box<Form>),
+    Sequence(Box<ElementForm>),
 }
 
 /// A field of a compound.
@@ -29,29 +29,29 @@ pub(crate) enum Form {
 pub(crate) struct Field {
     pub(crate) name: Vec<u8>,
     pub(crate) offset: usize,
-    pub(crate) form: Form,
+    pub(crate) form: ElementForm,
     pub(crate) shape: Vec<usize>,
 }
 
 /// Types within types; a file could say that one contains itself.
 const MOST_DEPTH: usize = 64;
 
-impl Form {
+impl ElementForm {
     /// The form of a type.
-    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32) -> zonda::Result<Form> {
-        Form::within(meta, nc_type, 0)
+    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32) -> zonda::Result<ElementForm> {
+        ElementForm::within(meta, nc_type, 0)
     }
 
-    fn within(meta: &Meta<'_>, nc_type: i32, depth: usize) -> zonda::Result<Form> {
+    fn within(meta: &Meta<'_>, nc_type: i32, depth: usize) -> zonda::Result<ElementForm> {
         let odd = || zonda::Error::because(NcError::BadType, "a type without a form in memory");
         if depth > MOST_DEPTH {
             return Err(odd());
         }
         if let Some(ty) = ExtType::from_nc_type(nc_type) {
-            return Ok(Form::Atomic(ty));
+            return Ok(ElementForm::Atomic(ty));
         }
         if nc_type == NC_STRING {
-            return Ok(Form::Text);
+            return Ok(ElementForm::Text);
         }
         let ty = meta.user_type(nc_type)?;
         Ok(match &ty.class {
@@ -61,21 +61,21 @@ impl Form {
                     Ok(Field {
                         name: field.name.to_vec(),
                         offset: field.offset,
-                        form: Form::within(meta, field.nc_type, depth + 1)?,
+                        form: ElementForm::within(meta, field.nc_type, depth + 1)?,
                         shape: shape.collect(),
                     })
                 };
                 let fields = fields.iter().map(field).collect::<zonda::Result<_>>()?;
-                Form::Compound { size: ty.size, fields }
+                ElementForm::Compound { size: ty.size, fields }
             }
             UserClass::Enum { base, .. } => {
-                Form::Enum(ExtType::from_nc_type(*base).ok_or_else(odd)?)
+                ElementForm::Enum(ExtType::from_nc_type(*base).ok_or_else(odd)?)
             }
-            UserClass::Opaque => Form::Opaque(ty.size),
+            UserClass::Opaque => ElementForm::Opaque(ty.size),
             UserClass::Vlen { base } => {
-                Form::Sequence(Box::new(Form::within(meta, *base, depth + 1)?))
+                ElementForm::Sequence(Box::new(ElementForm::within(meta, *base, depth + 1)?))
             }
-            UserClass::String => Form::Text,
+            UserClass::String => ElementForm::Text,
             UserClass::Unknown => return Err(odd()),
         })
     }
@@ -83,23 +83,25 @@ impl Form {
     /// Bytes of an element.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Form::Atomic(ty) | Form::Enum(ty) => ty.size(),
-            Form::Text => 8,
-            Form::Opaque(size) | Form::Compound { size, .. } => *size,
-            Form::Sequence(_) => 16,
+            ElementForm::Atomic(ty) | ElementForm::Enum(ty) => ty.size(),
+            ElementForm::Text => 8,
+            ElementForm::Opaque(size) | ElementForm::Compound { size, .. } => *size,
+            ElementForm::Sequence(_) => 16,
         }
     }
 
-    /// Whether an element refers to memory elsewhere.
+    /// Whether an element refers to a string or sequence.
     pub(crate) fn has_parts(&self) -> bool {
         match self {
-            Form::Atomic(_) | Form::Enum(_) | Form::Opaque(_) => false,
-            Form::Text | Form::Sequence(_) => true,
-            Form::Compound { fields, .. } => fields.iter().any(|field| field.form.has_parts()),
+            ElementForm::Atomic(_) | ElementForm::Enum(_) | ElementForm::Opaque(_) => false,
+            ElementForm::Text | ElementForm::Sequence(_) => true,
+            ElementForm::Compound { fields, .. } => {
+                fields.iter().any(|field| field.form.has_parts())
+            }
         }
     }
 
-    /// The dtype of elements without parts elsewhere; `None` for others.
+    /// The dtype of elements without strings or sequences; `None` for others.
     pub(crate) fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.has_parts() {
             return Ok(None);
@@ -110,10 +112,12 @@ impl Form {
 
     fn description<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self {
-            Form::Atomic(ty) | Form::Enum(ty) => PyString::new(py, letters(*ty)).into_any(),
-            Form::Opaque(size) => PyString::new(py, &format!("V{size}")).into_any(),
-            Form::Text | Form::Sequence(_) => PyString::new(py, "O").into_any(),
-            Form::Compound { size, fields } => {
+            ElementForm::Atomic(ty) | ElementForm::Enum(ty) => {
+                PyString::new(py, letters(*ty)).into_any()
+            }
+            ElementForm::Opaque(size) => PyString::new(py, &format!("V{size}")).into_any(),
+            ElementForm::Text | ElementForm::Sequence(_) => PyString::new(py, "O").into_any(),
+            ElementForm::Compound { size, fields } => {
                 let (mut names, mut formats, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
                 for field in fields {
                     names.push(decoded(py, &field.name)?);
@@ -132,14 +136,14 @@ impl Form {
                 described.set_item("formats", formats)?;
                 described.set_item("offsets", offsets)?;
                 described.set_item("itemsize", size)?;
-                // A dtype within another has to be one already.
+                // A dtype within another has to be a dtype object already.
                 py.import("numpy")?.getattr("dtype")?.call1((described,))?
             }
         })
     }
 }
 
-/// What NumPy calls an atomic type.
+/// Name of an atomic type in NumPy.
 pub(crate) fn letters(ty: ExtType) -> &'static str {
     match ty {
         ExtType::Byte => "i1",

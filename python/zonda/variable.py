@@ -91,7 +91,7 @@ class Variable:
         for number, name, *_ in self._group.dataset._describe(self._group._id)[5]:
             if number == self._id:
                 return str(name)
-        raise KeyError(f"variable {self._id} is gone")
+        raise KeyError(f"group {self._group.path} has no variable with the number {self._id} any more; look it up by name again")
 
     @name.setter
     def name(self, name: str) -> None:

@@ -110,8 +110,7 @@ impl Pair {
         })
     }
 
-    /// Runs the kernel on the elements that both slices hold, which are as many: to leave some out would be
-    /// to lose values.
+    /// Runs the kernel on the elements of both slices, which must be as many: leaving some out would lose values.
     #[inline]
     fn run(&self, src: &[u8], src_shift: u16, dst: &mut [u8], dst_shift: u16) -> Converted {
         let (n_src, n_dst) = (src.len() >> src_shift, dst.len() >> dst_shift);

@@ -7,7 +7,7 @@ use zonda_model::{ExtType, MemType};
 
 use crate::element::Element;
 use crate::kernel;
-use crate::rule::{Cast, Get, Put, Rule};
+use crate::rule::{CastRule, ConversionRule, ReadRule, WriteRule};
 
 /// A block kernel: source bytes, destination bytes, count of elements that do not fit.
 ///
@@ -86,7 +86,7 @@ impl Level {
 macro_rules! level {
     ($module:ident, $features:literal) => {
         mod $module {
-            use super::{Element, Rule, kernel};
+            use super::{ConversionRule, Element, kernel};
 
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = $features))]
             pub(super) fn convert<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
@@ -94,7 +94,7 @@ macro_rules! level {
                 dst: &mut [u8],
             ) -> u64
             where
-                R: Rule<F, T>,
+                R: ConversionRule<F, T>,
                 F: Element,
                 T: Element,
             {
@@ -120,7 +120,7 @@ level!(avx512, "avx2,bmi1,bmi2,avx512f,avx512bw,avx512dq,avx512vl");
 
 fn build<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(level: Level) -> Runnable
 where
-    R: Rule<F, T>,
+    R: ConversionRule<F, T>,
     F: Element,
     T: Element,
 {
@@ -133,23 +133,23 @@ where
 
 fn build_get<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
 where
-    Get: Rule<E, M>,
+    ReadRule: ConversionRule<E, M>,
 {
     if swap {
-        build::<Get, E, M, true, false>(level)
+        build::<ReadRule, E, M, true, false>(level)
     } else {
-        build::<Get, E, M, false, false>(level)
+        build::<ReadRule, E, M, false, false>(level)
     }
 }
 
 fn build_put<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
 where
-    Put: Rule<M, E>,
+    WriteRule: ConversionRule<M, E>,
 {
     if swap {
-        build::<Put, M, E, false, true>(level)
+        build::<WriteRule, M, E, false, true>(level)
     } else {
-        build::<Put, M, E, false, false>(level)
+        build::<WriteRule, M, E, false, false>(level)
     }
 }
 
@@ -201,23 +201,23 @@ pub(crate) fn put(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Optio
 
 fn build_get_cast<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
 where
-    Cast: Rule<E, M>,
+    CastRule: ConversionRule<E, M>,
 {
     if swap {
-        build::<Cast, E, M, true, false>(level)
+        build::<CastRule, E, M, true, false>(level)
     } else {
-        build::<Cast, E, M, false, false>(level)
+        build::<CastRule, E, M, false, false>(level)
     }
 }
 
 fn build_put_cast<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
 where
-    Cast: Rule<M, E>,
+    CastRule: ConversionRule<M, E>,
 {
     if swap {
-        build::<Cast, M, E, false, true>(level)
+        build::<CastRule, M, E, false, true>(level)
     } else {
-        build::<Cast, M, E, false, false>(level)
+        build::<CastRule, M, E, false, false>(level)
     }
 }
 

@@ -1,11 +1,8 @@
 //! Block loops: swap, convert, check and count in one pass over plain byte slices.
 
 use crate::element::Element;
-use crate::rule::Rule;
-
-/// Elements between two looks at the out-of-range flag. Short enough that a flagged block is still
-/// in the first-level cache when it is counted, long enough that the look costs nothing.
-const BLOCK_ELEMS: usize = 1024;
+use crate::rule::ConversionRule;
+use crate::tuning::KERNEL_BLOCK_ELEMS;
 
 /// Converts `src` into `dst` and counts the elements that do not fit.
 ///
@@ -16,13 +13,13 @@ pub(crate) fn convert<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
     dst: &mut [u8],
 ) -> u64
 where
-    R: Rule<F, T>,
+    R: ConversionRule<F, T>,
     F: Element,
     T: Element,
 {
     let mut out_of_range = 0;
-    let blocks = F::cells(src).chunks(BLOCK_ELEMS);
-    for (src, dst) in blocks.zip(T::cells_mut(dst).chunks_mut(BLOCK_ELEMS)) {
+    let blocks = F::cells(src).chunks(KERNEL_BLOCK_ELEMS);
+    for (src, dst) in blocks.zip(T::cells_mut(dst).chunks_mut(KERNEL_BLOCK_ELEMS)) {
         let len = src.len().min(dst.len());
         let (src, dst) = (&src[..len], &mut dst[..len]);
         if R::KEEPS {
@@ -52,7 +49,7 @@ fn convert_fitting<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
     src: &[F::Bytes],
     dst: &mut [T::Bytes],
 ) where
-    R: Rule<F, T>,
+    R: ConversionRule<F, T>,
     F: Element,
     T: Element,
 {
@@ -67,7 +64,7 @@ fn convert_fitting<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
 #[inline(always)]
 fn count_out_of_range<R, F, T, const SWAP_IN: bool>(src: &[F::Bytes]) -> u64
 where
-    R: Rule<F, T>,
+    R: ConversionRule<F, T>,
     F: Element,
 {
     let unfit = src.iter().map(|from| u32::from(!R::apply(F::load::<SWAP_IN>(*from)).1));

@@ -13,5 +13,6 @@ mod rule;
 mod strided;
 #[cfg(test)]
 mod tests;
+mod tuning;
 
 pub use coder::{ByteOrder, Converted, Decoder, Encoder, RangeRule, TextNumberMix, swap_in_place};

@@ -9,16 +9,16 @@
 )]
 
 /// Reading: external number to memory number.
-pub(crate) struct Get;
+pub(crate) struct ReadRule;
 
 /// Writing: memory number to external number.
-pub(crate) struct Put;
+pub(crate) struct WriteRule;
 
-/// Either, in netCDF-4: only the pairs that differ from [`Get`] and [`Put`].
-pub(crate) struct Cast;
+/// Reading and writing in netCDF-4: only the pairs that differ from [`ReadRule`] and [`WriteRule`].
+pub(crate) struct CastRule;
 
 /// The rule of one pair of types in one direction.
-pub(crate) trait Rule<F, T> {
+pub(crate) trait ConversionRule<F, T> {
     /// Whether any value of `F` fails to fit `T`.
     const CHECKED: bool;
     /// Whether an element that does not fit leaves its destination as it was.
@@ -46,7 +46,7 @@ macro_rules! int_fits {
 
 macro_rules! int_to_int {
     ($dir:ty, $f:ty => $($t:ty)*) => {$(
-        impl Rule<$f, $t> for $dir {
+        impl ConversionRule<$f, $t> for $dir {
             const CHECKED: bool = (<$f>::MIN as i128) < (<$t>::MIN as i128)
                 || (<$f>::MAX as i128) > (<$t>::MAX as i128);
             const KEEPS: bool = false;
@@ -62,7 +62,7 @@ macro_rules! int_to_int {
 
 macro_rules! int_to_float {
     ($dir:ty, $f:ty => $($t:ty)*) => {$(
-        impl Rule<$f, $t> for $dir {
+        impl ConversionRule<$f, $t> for $dir {
             const CHECKED: bool = false;
             const KEEPS: bool = false;
 
@@ -76,25 +76,25 @@ macro_rules! int_to_float {
 
 macro_rules! from_ints {
     ($($f:ty)*) => {$(
-        int_to_int!(Get, $f => i8 u8 i16 u16 i32 u32 i64 u64);
-        int_to_float!(Get, $f => f32 f64);
-        int_to_float!(Put, $f => f32 f64);
+        int_to_int!(ReadRule, $f => i8 u8 i16 u16 i32 u32 i64 u64);
+        int_to_float!(ReadRule, $f => f32 f64);
+        int_to_float!(WriteRule, $f => f32 f64);
     )*};
 }
 
 from_ints!(i8 u8 i16 u16 i32 u32 i64 u64);
-int_to_int!(Cast, i8 => u32);
-int_to_int!(Put, i8 => i8 u8 i16 u16 i32 i64 u64);
-int_to_int!(Put, u8 => i8 u8 i16 u16 i32 u32 i64 u64);
-int_to_int!(Put, i16 => i8 u8 i16 u16 i32 u32 i64 u64);
-int_to_int!(Put, u16 => i8 u8 i16 u16 i32 u32 i64 u64);
-int_to_int!(Put, i32 => i8 u8 i16 u16 i32 u32 i64 u64);
-int_to_int!(Put, u32 => i8 u8 i16 u16 i32 u32 i64 u64);
-int_to_int!(Put, i64 => i8 u8 i16 u16 i32 u32 i64 u64);
-int_to_int!(Put, u64 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(CastRule, i8 => u32);
+int_to_int!(WriteRule, i8 => i8 u8 i16 u16 i32 i64 u64);
+int_to_int!(WriteRule, u8 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(WriteRule, i16 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(WriteRule, u16 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(WriteRule, i32 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(WriteRule, u32 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(WriteRule, i64 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(WriteRule, u64 => i8 u8 i16 u16 i32 u32 i64 u64);
 
 /// The reference's one integer pair that leaves the file alone when the value does not fit.
-impl Rule<i8, u32> for Put {
+impl ConversionRule<i8, u32> for WriteRule {
     const CHECKED: bool = true;
     const KEEPS: bool = true;
 
@@ -125,7 +125,7 @@ macro_rules! beyond {
 /// `$via` is the type converted through, which holds `$lo`.
 macro_rules! get_float_to_int {
     ($($f:ty => $t:ty, $lo:expr, $hi:expr, $via:tt, $else:expr;)*) => {$(
-        impl Rule<$f, $t> for Get {
+        impl ConversionRule<$f, $t> for ReadRule {
             const CHECKED: bool = true;
             const KEEPS: bool = true;
 
@@ -210,7 +210,7 @@ truncate! {
 /// A float as an integer that is always stored, through the conversion `$via` of the CPU.
 macro_rules! cast_float_to_int {
     ($dir:ty; $($f:ty => $t:ty, $lo:expr, $hi:expr, $via:ident;)*) => {$(
-        impl Rule<$f, $t> for $dir {
+        impl ConversionRule<$f, $t> for $dir {
             const CHECKED: bool = true;
             const KEEPS: bool = false;
 
@@ -223,7 +223,7 @@ macro_rules! cast_float_to_int {
 }
 
 cast_float_to_int! {
-    Put;
+    WriteRule;
     f32 => i8, -128.0, 127.0, to_i32;
     f32 => u8, 0.0, 255.0, to_i32;
     f32 => i16, -32768.0, 32767.0, to_i32;
@@ -244,7 +244,7 @@ cast_float_to_int! {
 
 // The reference converts to the signed type here, so half of what fits comes out wrong.
 cast_float_to_int! {
-    Cast;
+    CastRule;
     f32 => i8, -128.0, 127.0, to_i32;
     f32 => u8, 0.0, 255.0, to_i32;
     f32 => i16, -32768.0, 32767.0, to_i32;
@@ -265,7 +265,7 @@ cast_float_to_int! {
 
 macro_rules! widened {
     ($($dir:ty;)*) => {$(
-        impl Rule<f32, f64> for $dir {
+        impl ConversionRule<f32, f64> for $dir {
             const CHECKED: bool = false;
             const KEEPS: bool = false;
 
@@ -277,10 +277,10 @@ macro_rules! widened {
     )*};
 }
 
-widened! { Get; Cast; }
+widened! { ReadRule; CastRule; }
 
 /// Infinity is counted although double holds it: the reference compares with the largest finite.
-impl Rule<f32, f64> for Put {
+impl ConversionRule<f32, f64> for WriteRule {
     const CHECKED: bool = true;
     const KEEPS: bool = false;
 
@@ -293,7 +293,7 @@ impl Rule<f32, f64> for Put {
 const F32_MAX: f64 = f32::MAX as f64;
 
 /// Reading saturates at the largest finite float.
-impl Rule<f64, f32> for Get {
+impl ConversionRule<f64, f32> for ReadRule {
     const CHECKED: bool = true;
     const KEEPS: bool = false;
 
@@ -310,7 +310,7 @@ impl Rule<f64, f32> for Get {
 /// Rounded, to infinity where the value is that large.
 macro_rules! narrowed {
     ($($dir:ty;)*) => {$(
-        impl Rule<f64, f32> for $dir {
+        impl ConversionRule<f64, f32> for $dir {
             const CHECKED: bool = true;
             const KEEPS: bool = false;
 
@@ -322,12 +322,12 @@ macro_rules! narrowed {
     )*};
 }
 
-narrowed! { Put; Cast; }
+narrowed! { WriteRule; CastRule; }
 
 /// Floats of one type: the bits as they are.
 macro_rules! same_float {
     ($($dir:ty, $f:ty;)*) => {$(
-        impl Rule<$f, $f> for $dir {
+        impl ConversionRule<$f, $f> for $dir {
             const CHECKED: bool = false;
             const KEEPS: bool = false;
 
@@ -339,4 +339,4 @@ macro_rules! same_float {
     )*};
 }
 
-same_float! { Get, f32; Get, f64; Put, f32; Put, f64; }
+same_float! { ReadRule, f32; ReadRule, f64; WriteRule, f32; WriteRule, f64; }

@@ -3,10 +3,8 @@
 //! One gather and one scatter per element size replace a strided kernel per pair of types; the
 //! packed block stays in the first-level cache.
 
+use crate::tuning::STRIDED_BLOCK_ELEMS;
 use crate::{Converted, Decoder, Encoder};
-
-/// Elements per packed block: 1 KiB of the widest type.
-const BLOCK_ELEMS: usize = 128;
 
 /// Widest element of any type, in bytes.
 const MAX_SIZE: usize = 8;
@@ -64,13 +62,13 @@ pub(crate) fn decode(
     if ext_stride_bytes == ext_size {
         return decoder.decode(&src[..n_elems * ext_size], dst);
     }
-    let mut packed = [0; BLOCK_ELEMS * MAX_SIZE];
+    let mut packed = [0; STRIDED_BLOCK_ELEMS * MAX_SIZE];
     let mut converted = Converted::default();
-    for (block, dst) in dst.chunks_mut(BLOCK_ELEMS * mem_size).enumerate() {
+    for (block, dst) in dst.chunks_mut(STRIDED_BLOCK_ELEMS * mem_size).enumerate() {
         let packed = &mut packed[..dst.len() / mem_size * ext_size];
         gather_sized(
             ext_size,
-            &src[block * BLOCK_ELEMS * ext_stride_bytes..],
+            &src[block * STRIDED_BLOCK_ELEMS * ext_stride_bytes..],
             ext_stride_bytes,
             packed,
         );
@@ -91,11 +89,11 @@ pub(crate) fn encode(
     if ext_stride_bytes == ext_size {
         return encoder.encode(src, &mut dst[..n_elems * ext_size]);
     }
-    let mut packed = [0; BLOCK_ELEMS * MAX_SIZE];
+    let mut packed = [0; STRIDED_BLOCK_ELEMS * MAX_SIZE];
     let mut converted = Converted::default();
-    for (block, src) in src.chunks(BLOCK_ELEMS * mem_size).enumerate() {
+    for (block, src) in src.chunks(STRIDED_BLOCK_ELEMS * mem_size).enumerate() {
         let packed = &mut packed[..src.len() / mem_size * ext_size];
-        let dst = &mut dst[block * BLOCK_ELEMS * ext_stride_bytes..];
+        let dst = &mut dst[block * STRIDED_BLOCK_ELEMS * ext_stride_bytes..];
         if encoder.keeps_unfit() {
             gather_sized(ext_size, dst, ext_stride_bytes, packed);
         }

@@ -50,54 +50,19 @@ fn elements(ty: MemType) -> Vec<u8> {
     let powers = [7, 8, 15, 16, 31, 32, 63, 64];
     let mut out = Vec::with_capacity(N_ELEMS * ty.size());
     for i in 0..N_ELEMS {
-        let r = random.u64(..);
-        let small = r % 100;
-        let power = 2_f64.powi(powers[(r >> 8) as usize % powers.len()]);
-        let sign = if r & 1 == 0 { 1.0 } else { -1.0 };
-        let tame = i % 512 > 200;
+        let bits = random.u64(..);
+        let near = Near {
+            bits,
+            is_tame: i % 512 > 200,
+            power: 2_f64.powi(powers[(bits >> 8) as usize % powers.len()]),
+            sign: if bits & 1 == 0 { 1.0 } else { -1.0 },
+            small: bits % 100,
+        };
         match ty {
-            MemType::F32 => out.extend_from_slice(
-                &match (r >> 16) % 6 {
-                    _ if tame => small as f32 + 0.5,
-                    0 => f32::from_bits(r as u32),
-                    1 => f32::from_bits(0x7f80_0000 | (r >> 32) as u32), // NaN, mostly
-                    2 => (sign * small as f64 * 1e7) as f32,
-                    3 => {
-                        let near = ((sign * power) as f32).to_bits() + (r >> 20) as u32 % 5;
-                        f32::from_bits(near - 2)
-                    }
-                    4 => (sign * (power + (small as f64 - 50.0) / 4.0)) as f32,
-                    _ => [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 1e-40, -0.0]
-                        [small as usize % 6],
-                }
-                .to_ne_bytes(),
-            ),
-            MemType::F64 => out.extend_from_slice(
-                &match (r >> 16) % 6 {
-                    _ if tame => small as f64 + 0.5,
-                    0 => f64::from_bits(random.u64(..)),
-                    1 => f64::from_bits(0x7ff0_0000_0000_0000 | random.u64(..)),
-                    2 => f64::from(f32::from_bits(random.u64(..) as u32)) * 1.000_000_1,
-                    3 => f64::from_bits((sign * power).to_bits() + ((r >> 20) % 5) - 2),
-                    4 => sign * (power + (small as f64 - 50.0) / 4.0),
-                    _ => [
-                        f64::INFINITY,
-                        f64::NEG_INFINITY,
-                        f64::from(f32::MAX),
-                        f64::from_bits(f64::from(f32::MIN).to_bits() + 1),
-                        1e300,
-                        -0.0,
-                    ][small as usize % 6],
-                }
-                .to_ne_bytes(),
-            ),
+            MemType::F32 => out.extend_from_slice(&near.float().to_ne_bytes()),
+            MemType::F64 => out.extend_from_slice(&near.double(&mut random).to_ne_bytes()),
             _ => {
-                let value: i128 = match (r >> 16) % 3 {
-                    _ if tame => small.into(),
-                    0 => random.u64(..).into(),
-                    1 => sign as i128 * (power as i128 + i128::from((r >> 20) % 5) - 2),
-                    _ => sign as i128 * i128::from(small),
-                };
+                let value = near.integer(&mut random);
                 out.extend_from_slice(&value.to_le_bytes()[..ty.size()]);
                 if cfg!(target_endian = "big") {
                     let at = out.len() - ty.size();
@@ -107,6 +72,66 @@ fn elements(ty: MemType) -> Vec<u8> {
         }
     }
     out
+}
+
+/// What a test element is made of.
+struct Near {
+    bits: u64,
+    /// The element fits every type.
+    is_tame: bool,
+    /// The bound of a type that the element may be near to.
+    power: f64,
+    sign: f64,
+    small: u64,
+}
+
+impl Near {
+    fn float(&self) -> f32 {
+        let Near { bits, is_tame, power, sign, small } = *self;
+        match (bits >> 16) % 6 {
+            _ if is_tame => small as f32 + 0.5,
+            0 => f32::from_bits(bits as u32),
+            1 => f32::from_bits(0x7f80_0000 | (bits >> 32) as u32), // NaN, mostly
+            2 => (sign * small as f64 * 1e7) as f32,
+            3 => {
+                let near = ((sign * power) as f32).to_bits() + (bits >> 20) as u32 % 5;
+                f32::from_bits(near - 2)
+            }
+            4 => (sign * (power + (small as f64 - 50.0) / 4.0)) as f32,
+            _ => [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 1e-40, -0.0]
+                [small as usize % 6],
+        }
+    }
+
+    fn double(&self, random: &mut fastrand::Rng) -> f64 {
+        let Near { bits, is_tame, power, sign, small } = *self;
+        match (bits >> 16) % 6 {
+            _ if is_tame => small as f64 + 0.5,
+            0 => f64::from_bits(random.u64(..)),
+            1 => f64::from_bits(0x7ff0_0000_0000_0000 | random.u64(..)),
+            2 => f64::from(f32::from_bits(random.u64(..) as u32)) * 1.000_000_1,
+            3 => f64::from_bits((sign * power).to_bits() + ((bits >> 20) % 5) - 2),
+            4 => sign * (power + (small as f64 - 50.0) / 4.0),
+            _ => [
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                f64::from(f32::MAX),
+                f64::from_bits(f64::from(f32::MIN).to_bits() + 1),
+                1e300,
+                -0.0,
+            ][small as usize % 6],
+        }
+    }
+
+    fn integer(&self, random: &mut fastrand::Rng) -> i128 {
+        let Near { bits, is_tame, power, sign, small } = *self;
+        match (bits >> 16) % 3 {
+            _ if is_tame => small.into(),
+            0 => random.u64(..).into(),
+            1 => sign as i128 * (power as i128 + i128::from((bits >> 20) % 5) - 2),
+            _ => sign as i128 * i128::from(small),
+        }
+    }
 }
 
 /// One direction of one pair: source bytes, what the truth makes of them over poison, which fit.

@@ -1,4 +1,4 @@
-//! What a format can do: what callers branch on, instead of asking which format it is.
+//! Capabilities of a format: callers ask for these, and not which format it is.
 
 /// What files of a format can have, and how they behave. Constant for an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,16 +9,16 @@ pub struct Capabilities {
     pub user_types: bool,
     /// Dimensions that can grow.
     pub unlimited: Unlimited,
-    /// How each variable is stored (chunks, filters, byte order, fill) can be asked for, and chosen where the file can be
-    /// written.
+    /// How each variable is stored (chunks, filters, byte order, fill value) can be inquired, and chosen where the
+    /// file can be written.
     pub storage: bool,
     /// What define mode is.
     pub define_mode: DefineMode,
-    /// Whose habits it has.
+    /// Which of the reference's formats it behaves like.
     pub dialect: Dialect,
     /// What `nc_inq_format_extended` calls it: a number of `NC_FORMATX_*`.
     pub formatx: i32,
-    /// Puts do not need the file alone: [`Dispatch::shared_put`](crate::Dispatch::shared_put) is there.
+    /// Several threads can put at once, by [`Dispatch::shared_put`](crate::Dispatch::shared_put).
     pub shared_puts: bool,
 }
 
@@ -36,24 +36,24 @@ pub enum Unlimited {
 /// What define mode is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefineMode {
-    /// Definitions need it, gets and puts need the other one.
+    /// Definitions need define mode, gets and puts need data mode.
     Needed,
-    /// Definitions, gets and puts enter and leave it.
+    /// Definitions, gets and puts enter and leave define mode by themselves.
     Implied,
 }
 
-/// Whose habits a format has where those of the reference differ: the order of its errors, what it takes null pointers for, and what
-/// attributes without values are.
+/// Which of the reference's formats a format behaves like, where these differ: in the order of errors, in the
+/// treatment of null pointers, and of attributes without values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Those of its classic formats.
+    /// Like its classic formats.
     Classic,
-    /// Those of netCDF-4.
+    /// Like netCDF-4.
     NetCdf4,
 }
 
 impl Dialect {
-    /// Whether it has those of netCDF-4.
+    /// Whether it behaves like netCDF-4.
     #[must_use]
     pub fn is_netcdf4(self) -> bool {
         self == Dialect::NetCdf4
@@ -73,7 +73,7 @@ impl Capabilities {
         shared_puts: true,
     };
 
-    /// All that netCDF has.
+    /// Everything that netCDF has.
     pub const NETCDF4: Capabilities = Capabilities {
         groups: true,
         user_types: true,

@@ -44,7 +44,7 @@ impl VarView<'_> {
 /// A variable as it lies in a classic file.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassicVar {
-    /// Whether elements never written are left as they are.
+    /// Whether elements that were never written are not filled.
     pub no_fill: bool,
     /// Byte offset of the first element.
     pub begin: u64,
@@ -110,9 +110,9 @@ pub struct GroupView<'a> {
 /// Dimensions of a group.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims<'a> {
-    /// So many, from 0 on.
+    /// This number of dimensions, with ids from 0 on.
     First(usize),
-    /// These.
+    /// The dimensions with these ids.
     These(&'a [DimId]),
 }
 
@@ -144,8 +144,8 @@ impl<'a> Dims<'a> {
 
 /// The definitions of an open file as they are now, read when they are first asked for.
 ///
-/// Names that are looked for are normalised by who implements it, since formats differ in what they allow.
-/// A format without groups and types implements the required methods for group 0 alone.
+/// Implementations normalise names that are looked for, since formats differ in the names that they allow. A format
+/// without groups and types implements the required methods for group 0 alone.
 pub trait Definitions: std::fmt::Debug {
     /// What netCDF calls the format. Of a damaged file the nearest one.
     fn format(&self) -> Format;
@@ -186,8 +186,8 @@ pub trait Definitions: std::fmt::Debug {
     /// `NC_EBADDIM`; `NC_EINVAL` for a path where there are groups.
     fn find_dim(&self, group: GroupId, name: &[u8]) -> Result<DimId>;
 
-    /// How many dimensions of a group can be unlimited. Where there may be no more than one, and a file has
-    /// more all the same, the first is it.
+    /// How many dimensions of a group are unlimited. Where the format allows one only, and a file has more, the first
+    /// counts.
     fn most_unlimited(&self) -> usize {
         usize::MAX
     }
@@ -275,7 +275,7 @@ pub trait Definitions: std::fmt::Debug {
         Err(NcError::BadType.into())
     }
 
-    /// Whether netCDF has words for all of a user-defined type.
+    /// Whether netCDF can represent all of a user-defined type.
     fn is_whole_type(&self, _nc_type: i32) -> bool {
         true
     }
@@ -291,8 +291,8 @@ pub trait Definitions: std::fmt::Debug {
         None
     }
 
-    /// Elements that a variable has itself along each dimension, where that may be fewer than the
-    /// dimensions have.
+    /// Number of elements that a variable really has along each dimension, where that may be fewer than the length of
+    /// the dimension.
     fn extent(&self, _var: VarRef) -> Option<&[u64]> {
         None
     }

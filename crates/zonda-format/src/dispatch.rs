@@ -1,4 +1,4 @@
-//! What a dataset is: the table of what a format does with an open file.
+//! What a format implements: the operations on an open file.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -56,15 +56,15 @@ pub enum Reserve {
     },
 }
 
-/// An open file of a format. Who has it by `&self` shares it with others who read; who has it by
-/// `&mut self` has it alone.
+/// An open file of a format. Methods with `&self` may run at the same time in several threads; those with `&mut self`
+/// run alone.
 ///
 /// The order of errors of each call is that of the reference for the format.
 pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// The bytes below, where it has some.
+    /// The storage below, where the format stands on one.
     fn storage(&self) -> Option<&Arc<dyn Storage>>;
 
     /// Its definitions.
@@ -80,10 +80,10 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         false
     }
 
-    /// Rank of a variable; 0 where there is none, which the check says.
+    /// Rank of a variable; 0 where there is no such variable, which the check reports.
     fn rank(&self, var: VarRef) -> usize;
 
-    /// First step of a get: all that may refuse it. Says in it how many bytes memory has to have.
+    /// First step of a get: makes all checks that may refuse it, and notes in it how many bytes memory has to have.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_ESTRIDE`,
@@ -97,7 +97,7 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// fit are counted.
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted>;
 
-    /// Both steps of a get, for who knows how long memory has to be.
+    /// Both steps of a get, for callers that know how long memory has to be.
     ///
     /// # Errors
     /// As for both; `NC_EINVAL` for memory of another length.
@@ -118,11 +118,11 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// As for a get.
     fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted>;
 
-    /// What a get wants to be done first by who has the file alone: some formats end define mode by it
+    /// Whether a get can start. If not, the caller takes the file exclusively and ends define mode first
     /// ([`DispatchWrite::end_definitions`]).
     ///
     /// # Errors
-    /// What a get is refused for that must not end it.
+    /// Why the get is refused where it must not end define mode.
     fn is_get_ready(&self, _get: &Access<'_>) -> Result<bool> {
         Ok(true)
     }
@@ -145,8 +145,8 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// First step of a put by who shares the file, as [`DispatchWrite::check_put`]. Formats whose puts need not have the file
-    /// alone ([`Capabilities::shared_puts`]) have this and the four below; nobody asks others for them.
+    /// First step of a put that shares the file with others, as [`DispatchWrite::check_put`]. Formats with
+    /// [`Capabilities::shared_puts`] implement this and the four methods below; they are not called for others.
     ///
     /// # Errors
     /// As there.
@@ -154,7 +154,7 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         Err(NcError::Internal.into())
     }
 
-    /// Second step of a put by who shares the file, as [`DispatchWrite::put`].
+    /// Second step of a put that shares the file with others, as [`DispatchWrite::put`].
     ///
     /// # Errors
     /// As there.
@@ -162,7 +162,7 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         Err(NcError::Internal.into())
     }
 
-    /// Both steps of a put by who shares the file, as [`DispatchWrite::put_now`].
+    /// Both steps of a put that shares the file with others, as [`DispatchWrite::put_now`].
     ///
     /// # Errors
     /// As there.
@@ -180,14 +180,14 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Records that inquiries are to show, where those are more than were put: with all puts that were accepted and not yet
-    /// carried out. Whoever accepts them keeps it true without having the file.
+    /// Counter of records that inquiries show: with those of puts that were accepted and are not yet carried out. The
+    /// queue that accepts puts updates it without a lock of the file.
     fn n_accepted(&self) -> Option<&Arc<AtomicU64>> {
         None
     }
 
-    /// Its definitions for who puts into a queue, while another thread has the file to carry out what is in the queue. Formats
-    /// with shared puts, or that can only be read, have no need of it.
+    /// A view of the definitions, for inquiries while another thread uses the file to carry out puts of a queue.
+    /// Formats with shared puts, or that can only be read, do not need it.
     ///
     /// # Errors
     /// `NC_EINDEFINE` in define mode; what reading the definitions meets.
@@ -195,8 +195,8 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// What a variable is called in the file as it was last committed; `None` where it is not in it, or where a name on the way
-    /// to it was changed.
+    /// Name of a variable in the file as it was last committed; `None` where it was not committed, or a name on the
+    /// path to it was changed since.
     fn committed_name(&self, _var: VarRef) -> Option<Box<[u8]>> {
         None
     }
@@ -216,19 +216,19 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// In a child of a fork, when the file was closed there: gives up what takes memory.
+    /// In a forked child, when the file was closed there: frees memory.
     fn leave(&mut self) {}
 
-    /// For tools that know the format.
+    /// The type that implements the format, for tools that know it.
     fn as_any(&self) -> &dyn Any;
 
-    /// The same, for one who changes it.
+    /// The same, to change the file.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
-/// A second look at the definitions of a file, with lengths of its own.
+/// A view of the definitions of a file, with lengths of its own.
 pub trait View: std::fmt::Debug + Send + Sync {
-    /// The file as it is with all that was accepted, for who asks and changes nothing.
+    /// The file as it is with all accepted puts, for inquiries.
     fn file(&self) -> &dyn Dispatch;
 
     /// What puts to a variable certainly fit; `None` where only the put itself can say.
@@ -237,10 +237,10 @@ pub trait View: std::fmt::Debug + Send + Sync {
     /// `NC_EBADGRPID`, `NC_ENOTVAR`; what keeps attributes from being read.
     fn put_rules(&self, var: VarRef) -> Result<Option<PutRules>>;
 
-    /// Makes lengths what a put makes them that was accepted. Gives the smallest length that there was before and is longer now.
+    /// Grows lengths for a put that was accepted. Gives the smallest length before, of those that grew.
     fn grow(&mut self, var: VarRef, rules: &PutRules, slab: &Hyperslab<'_>) -> Option<u64>;
 
-    /// Makes lengths what a put has made them that is in the file.
+    /// Grows lengths for a put that is in the file already.
     fn grown(&mut self, var: VarRef, slab: &Hyperslab<'_>);
 
     /// A copy of elements of a type in the caller's memory, and of what they point to.
@@ -252,7 +252,7 @@ pub trait View: std::fmt::Debug + Send + Sync {
 
 /// An open file that can be changed.
 pub trait DispatchWrite: Dispatch {
-    /// First step of a put: all that may refuse it. Says in it how many bytes memory has to have.
+    /// First step of a put: makes all checks that may refuse it, and notes in it how many bytes memory has to have.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`,
@@ -265,7 +265,7 @@ pub trait DispatchWrite: Dispatch {
     /// What the storage and filters report. Values that do not fit are counted.
     fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted>;
 
-    /// Both steps of a put, for who knows how long memory has to be.
+    /// Both steps of a put, for callers that know how long memory has to be.
     ///
     /// # Errors
     /// As for both; `NC_EINVAL` for memory of another length.
@@ -274,7 +274,7 @@ pub trait DispatchWrite: Dispatch {
         self.put(put, values)
     }
 
-    /// Stores what waits in memory only for more to come; what fails stays there.
+    /// Stores complete chunks that wait in memory for others; those that fail stay in memory.
     ///
     /// # Errors
     /// What the storage reports.
@@ -301,7 +301,8 @@ pub trait DispatchWrite: Dispatch {
     /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`.
     fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()>;
 
-    /// Renames an attribute; in data mode to no longer name than it has, where that has a mode of its own.
+    /// Renames an attribute. In data mode, where the format has one, the new name must not be longer than the old
+    /// one.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENOTATT`, `NC_ENAMEINUSE`,
@@ -366,7 +367,7 @@ pub trait DispatchWrite: Dispatch {
     /// `NC_EINDEFINE`, and what the storage reports.
     fn sync(&mut self) -> Result<()>;
 
-    /// Ends define mode where a get would end it, and commits.
+    /// Leaves define mode, as a get does where the format allows it, and commits.
     ///
     /// # Errors
     /// Those of a commit.
@@ -382,7 +383,8 @@ pub trait DispatchWrite: Dispatch {
         Ok(())
     }
 
-    /// Whether the file keeps the end that it has, as another id of the process may have written behind what is used.
+    /// Sets whether the file keeps its length, since another id of the process may have written after the part that
+    /// is in use.
     fn keep_end(&mut self, _keeps: bool) {}
 
     /// Commits what can be, for a process that ends without closing.
@@ -391,7 +393,8 @@ pub trait DispatchWrite: Dispatch {
     /// What the storage reports.
     fn drain(&mut self) -> Result<()>;
 
-    /// Commits, and ends the file. Refused, it stays open with all that the file lacks, unless an ending is said.
+    /// Commits, and closes the file. On an error it stays open with all that was not written, unless the error comes
+    /// with an ending.
     ///
     /// # Errors
     /// What the storage reports, and how the file ended, if it did.
@@ -504,8 +507,8 @@ pub trait TypeDefinitions {
     /// As [`TypeDefinitions::def_var_deflate`].
     fn def_var_endian(&mut self, var: VarRef, endianness: Endianness) -> Result<()>;
 
-    /// Gives up precision for better compression: the number that C has for a way to do so, 0 for none, and
-    /// digits or bits kept.
+    /// Gives up precision for better compression. The mode is the number that C has for it, 0 for none; then come the
+    /// digits or bits that are kept.
     ///
     /// # Errors
     /// As [`TypeDefinitions::def_var_deflate`].

@@ -8,8 +8,7 @@ use zonda_model::{Answer, NcError};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{SpecError, Storage, StorageError};
 
-/// What a format says of a failure of its own. Its text and its cause are those of
-/// [`std::error::Error`].
+/// An error of a format. Its text and its cause are those of [`std::error::Error`].
 pub trait FormatError: std::error::Error + Send + Sync + 'static {
     /// The code that C sees.
     fn nc_error(&self) -> NcError;
@@ -20,7 +19,7 @@ pub trait FormatError: std::error::Error + Send + Sync + 'static {
     /// The byte of the file that it is about, where it is about one.
     fn offset(&self) -> Option<u64>;
 
-    /// What the storage said, where that is the cause.
+    /// The error of the storage, where that is the cause.
     fn storage(&self) -> Option<&StorageError>;
 
     /// Whether a sync failed.
@@ -28,8 +27,8 @@ pub trait FormatError: std::error::Error + Send + Sync + 'static {
         self.storage().is_some_and(StorageError::is_lost_sync)
     }
 
-    /// Whether its text names an object in the file, which the path of the file is to precede; else what the
-    /// storage says names the file itself.
+    /// Whether its text names an object in the file, so that the path of the file has to come before it. Else the
+    /// error of the storage names the file.
     fn names_object(&self) -> bool {
         true
     }
@@ -40,7 +39,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why an operation failed: the cause and the file it happened to.
 ///
-/// One word: results pass through many hands in calls that take 30 ns.
+/// One word, since results are returned through many functions in calls that take 30 ns.
 #[derive(Debug)]
 pub struct Error(Box<Failure>);
 
@@ -122,7 +121,8 @@ impl Error {
         Error(Box::new(Failure { path: self.0.path, cause }))
     }
 
-    /// The same error, met in the header of a file: what would be a fault of the caller elsewhere is damage there.
+    /// The same error for a value in the header of a file: what would be an error of the caller elsewhere is damage
+    /// there.
     pub fn in_a_header(self) -> Error {
         if self.answer() != Answer::Request {
             return self;
@@ -163,8 +163,8 @@ impl Error {
         }
     }
 
-    /// What kind of answer it is: whether the file is damaged, has what netCDF cannot represent, or what
-    /// cannot be decoded here; or whether it is none about the file at all.
+    /// The kind of answer: the file is damaged, netCDF cannot represent a part of it, or a part cannot be decoded
+    /// here; or it is not about the file at all.
     #[must_use]
     pub fn answer(&self) -> Answer {
         match &self.0.cause {
@@ -190,8 +190,7 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// Whether data that are there were not read, as their file is not to be trusted or in a folder that
-    /// is not allowed.
+    /// Whether data were refused, because their file is not trusted or is in a folder that is not allowed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.answer() == Answer::Refused
@@ -226,8 +225,8 @@ impl Error {
         }
     }
 
-    /// Whether a sync failed: what was put since the last good one may be lost, and where it was the
-    /// sync of this file and not of one beside it, no later one can succeed.
+    /// Whether a sync failed: what was put since the last sync that succeeded may be lost. Where it was the sync of
+    /// this file, and not of a sidecar, no later one can succeed.
     #[must_use]
     pub fn is_lost_sync(&self) -> bool {
         match &self.0.cause {
@@ -239,8 +238,8 @@ impl Error {
         }
     }
 
-    /// Whether this is about a sync that `storage` lost, so that none of its syncs can succeed any more;
-    /// that of a file beside it, such as a journal, is made anew.
+    /// Whether this is about a failed sync of `storage` itself, so that none of its syncs can succeed any more. (A
+    /// sidecar, such as a journal, is made anew.)
     pub fn is_of_lost_file(&self, storage: &dyn Storage) -> bool {
         self.is_lost_sync() && storage.sync().is_err_and(|error| error.is_lost_sync())
     }
@@ -251,7 +250,7 @@ impl Error {
         self.0.cause.to_string()
     }
 
-    /// The same about another path, unless a path was said by the storage.
+    /// The same error with another path, unless the storage gave a path.
     pub fn at_instead(mut self, path: &Path) -> Error {
         self.0.path = Some(path.to_owned());
         self
@@ -270,12 +269,12 @@ impl fmt::Display for Error {
         // Errors of the storage name their file themselves.
         let storage = self.storage().filter(|error| error.path().is_some());
         match (storage, &self.0.cause, &self.0.path) {
-            // It is about a file beside the one that objects are in.
+            // It is about a sidecar, and not the file that has the objects.
             (Some(error), _, _) if error.is_refused() => error.fmt(f),
             (Some(_), Cause::Storage(_), _) | (_, _, None) => self.0.cause.fmt(f),
             (Some(_), Cause::Format(error), _) if !error.names_object() => error.fmt(f),
             (_, cause, Some(path)) => {
-                // The storage may have named the file once more, behind the object.
+                // The storage may have named the file again, after the object.
                 let own = format!("{}: ", path.display());
                 write!(f, "{own}{}", cause.to_string().replacen(&own, "", 1))
             }

@@ -1,4 +1,4 @@
-//! Which format is this?
+//! Names of formats.
 
 use zonda_model::ExtType;
 
@@ -16,7 +16,7 @@ pub enum Format {
     NetCdf4,
     /// netCDF-4 that keeps to the classic data model.
     NetCdf4Classic,
-    /// One that netCDF has no number for.
+    /// A format that netCDF has no number for.
     Other(&'static Other),
 }
 
@@ -52,7 +52,7 @@ impl Format {
         }
     }
 
-    /// The last of the numbers and characters that its files can have.
+    /// The last atomic type that its files can have.
     #[must_use]
     pub fn last_type(self) -> ExtType {
         match self.model() {

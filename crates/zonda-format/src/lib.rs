@@ -26,7 +26,7 @@ pub use kind::{Format, Other};
 pub use meta::{Meta, no_such, no_var};
 pub use owned_values::OwnedValues;
 pub use refs::{GroupId, VarRef};
-pub use rules::{Fit, PutRules};
+pub use rules::{FittingPut, PutRules};
 pub use storage::{
     Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,
 };

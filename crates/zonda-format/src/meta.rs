@@ -19,14 +19,14 @@ pub struct Meta<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Those of a group, which need not be there.
+    /// The definitions of a group, if it exists.
     #[inline]
     #[must_use]
     pub fn new(file: &'a dyn Dispatch, group: GroupId) -> Meta<'a> {
         Meta { file, all: file.definitions(), group }
     }
 
-    /// Those of a group that is there.
+    /// The definitions of a group that exists.
     ///
     /// # Errors
     /// `NC_EBADGRPID`; what reading the definitions meets.
@@ -37,8 +37,8 @@ impl<'a> Meta<'a> {
         Ok(Meta { file, all, group })
     }
 
-    /// The file itself, for values of attributes and how variables are stored: who looks at definitions has it, and must
-    /// not ask the dataset for it again.
+    /// The file itself, for values of attributes and the storage of variables. A caller that looks at definitions
+    /// holds its lock already, and must not take it again through the dataset.
     #[must_use]
     pub fn file(&self) -> &'a dyn Dispatch {
         self.file
@@ -52,8 +52,8 @@ impl<'a> Meta<'a> {
         self.all.dims(self.group)
     }
 
-    /// What is in the group, where it can be had: of a damaged file nothing is, and what asks for a thing by its number
-    /// says why.
+    /// The contents of the group; empty where a damaged file has none that can be read. Inquiries of one object then
+    /// say why.
     fn view(&self) -> Option<GroupView<'a>> {
         self.all.group(self.group).ok()
     }
@@ -148,14 +148,14 @@ impl<'a> Meta<'a> {
         self.all.var_shape(self.var_ref(id), out)
     }
 
-    /// Elements that a variable has itself along each dimension, where that may be fewer than the
-    /// dimensions have.
+    /// Number of elements that a variable really has along each dimension, where that may be fewer than the length of
+    /// the dimension.
     #[must_use]
     pub fn extent(&self, id: VarId) -> Option<&'a [u64]> {
         self.all.extent(self.var_ref(id))
     }
 
-    /// Whether netCDF has words for all of a user-defined type.
+    /// Whether netCDF can represent all of a user-defined type.
     #[must_use]
     pub fn is_whole_type(&self, nc_type: i32) -> bool {
         self.all.is_whole_type(nc_type)
@@ -226,7 +226,7 @@ impl<'a> Meta<'a> {
         let mut at = self.view();
         while let Some((group, parent)) = at.and_then(|group| Some((group, group.parent?))) {
             names.push(group.name);
-            // A parent has a lower number, so that the way ends.
+            // A parent has a lower number, so the loop ends.
             at = self.all.group(parent).ok();
         }
         if names.is_empty() {
@@ -283,8 +283,8 @@ impl<'a> Meta<'a> {
         self.all.user_type(nc_type)
     }
 
-    /// Why the definition of a variable is not whole: its type is damaged or one that netCDF has no words
-    /// for, or a dimension of it is none that its group can have. `None` where it is whole.
+    /// Why the definition of a variable is not whole: its type is damaged, its type cannot be
+    /// represented in netCDF, or a dimension of it is none that its group can have. `None` where it is whole.
     #[must_use]
     pub fn var_fault(&self, id: VarId) -> Option<Error> {
         self.all.var_fault(self.var_ref(id))
@@ -313,16 +313,16 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// What has no such name, in words.
+/// The error where nothing of the kind `what` has that name.
 #[cold]
 #[must_use]
 pub fn no_such(code: NcError, what: &str, name: &[u8]) -> Error {
-    Error::with_text(code, format!("no {what} {:?}", zonda_model::shown_name(name)))
+    Error::with_text(code, format!("there is no {what} {:?}", zonda_model::shown_name(name)))
 }
 
-/// No variable has that number.
+/// The error where no variable has that number.
 #[cold]
 #[must_use]
 pub fn no_var(id: VarId) -> Error {
-    Error::with_text(NcError::NotVar, format!("no variable {}", id.0))
+    Error::with_text(NcError::NotVar, format!("there is no variable {}", id.0))
 }

@@ -1,26 +1,26 @@
-//! Values in memory form that own what they point to.
+//! Values in memory form, with the strings and sequences that they refer to.
 
 use crate::transfer::{VlenSink, VlenSource};
 
-/// Elements in memory form, with what they point to. An address in them is the number of a part,
-/// counted from 1; 0 is the null pointer. A reference to it fetches these parts.
+/// Elements in memory form, with what they point to. An address in them is the number of a part, counted from 1; 0 is
+/// the null pointer. A reference to `OwnedValues` is a source of these parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedValues {
     bytes: Box<[u8]>,
     parts: Vec<Box<[u8]>>,
 }
 
-/// Bytes of a length as it is written.
+/// Bytes of a written length.
 const WORD: usize = size_of::<u64>();
 
 impl OwnedValues {
-    /// Elements that point to nothing.
+    /// Elements without strings or sequences.
     #[must_use]
     pub fn plain(bytes: impl Into<Box<[u8]>>) -> OwnedValues {
         OwnedValues { bytes: bytes.into(), parts: Vec::new() }
     }
 
-    /// The same parts with other elements, which point to them.
+    /// The same parts with other elements, which refer to them.
     #[must_use]
     pub fn with_bytes(self, bytes: impl Into<Box<[u8]>>) -> OwnedValues {
         OwnedValues { bytes: bytes.into(), ..self }
@@ -56,9 +56,9 @@ impl OwnedValues {
         let words = std::iter::once(self.parts.len()).chain(all().map(|part| part.len()));
         let mut rest = out;
         let mut write = |bytes: &[u8]| {
-            let (to, behind) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len())?;
+            let (to, after) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len())?;
             to.copy_from_slice(bytes);
-            rest = behind;
+            rest = after;
             Some(())
         };
         for word in words {
@@ -79,9 +79,9 @@ impl OwnedValues {
         let mut parts = Vec::with_capacity(n);
         for len in lens.chunks_exact(WORD) {
             let len = usize::try_from(u64::from_ne_bytes(len.try_into().ok()?)).ok()?;
-            let (part, behind) = rest.split_at_checked(len)?;
+            let (part, after) = rest.split_at_checked(len)?;
             parts.push(Box::from(part));
-            rest = behind;
+            rest = after;
         }
         let mut parts = parts.into_iter();
         Some(OwnedValues { bytes: parts.next()?, parts: parts.collect() })

@@ -1,4 +1,4 @@
-//! What a put certainly fits, said before: so that it can be accepted now and carried out later.
+//! Rules for puts that are made in advance, so that a put can be accepted now and carried out later.
 
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
@@ -6,38 +6,39 @@ use zonda_slab::is_stride;
 
 use crate::transfer::{Access, Transfer};
 
-/// What puts to one variable have to fit, as its format says it. What does not fit is put the ordinary way, where the
-/// format says what is wrong: so they may be narrower than what it takes, and never wider.
+/// What puts to one variable have to fit, made by its format. A put that does not fit goes the ordinary way, where
+/// the format checks it. So the rules may refuse what the format accepts, but never accept what it refuses.
 #[derive(Clone, Debug)]
 pub struct PutRules {
     /// Number of the variable's type.
     pub nc_type: i32,
     /// Bytes of an element in memory, in the variable's own type.
     pub elem: usize,
-    /// The length of each dimension that cannot grow.
+    /// The length of each dimension that cannot grow; `None` for those that can.
     pub fixed: Box<[Option<u64>]>,
-    /// How long others may become.
+    /// Longest length of dimensions that can grow.
     pub most: u64,
-    /// Selections of nothing fit, too: where they are, nothing else is asked of them.
+    /// Empty selections fit, too, wherever they begin.
     pub takes_empty: bool,
-    /// How numbers of another type of memory that do not fit are converted; `None` where they may not be converted before.
+    /// Rule for numbers of another memory type that do not fit; `None` where values must not be converted when the
+    /// put is accepted.
     pub range_rule: Option<RangeRule>,
-    /// Bytes that change their sign are not told of.
+    /// Bytes whose sign changes are not counted as out of range.
     pub tolerates_bytes: bool,
 }
 
 /// A put that fits.
 #[derive(Clone, Copy, Debug)]
-pub struct Fit<'s> {
+pub struct FittingPut<'s> {
     /// The hyperslab, with no more than the variable's rank.
     pub slab: Hyperslab<'s>,
     /// Bytes of the values in the variable's own type.
     pub kept_bytes: usize,
-    /// The type of the caller's memory, if it is said.
+    /// The type of the caller's memory; `None` for the variable's own.
     pub given: Option<MemType>,
-    /// The type that they have when they are kept.
+    /// The type of the values that are kept.
     pub mem: Option<MemType>,
-    /// What makes it of the caller's; `None` for a copy.
+    /// Converts the caller's values to it; `None` where they are copied.
     pub encoder: Option<Encoder>,
 }
 
@@ -69,7 +70,7 @@ impl PutRules {
         self.ext().is_some()
     }
 
-    /// Whether a put certainly fits; then it says how long memory has to be for it.
+    /// Whether a put certainly fits; then it notes in the put how long memory has to be.
     #[inline]
     #[must_use]
     pub fn check(&self, put: &mut Transfer<Access<'_>>) -> bool {
@@ -95,16 +96,16 @@ impl PutRules {
         Some(())
     }
 
-    /// How a put is kept that fits, as [`PutRules::check`] has said.
+    /// How to keep a put that fits by [`PutRules::check`].
     #[inline]
     #[must_use]
-    pub fn fit<'s>(&self, put: &Transfer<Access<'s>>) -> Option<Fit<'s>> {
+    pub fn fit<'s>(&self, put: &Transfer<Access<'s>>) -> Option<FittingPut<'s>> {
         let access = put.of();
         let encoder = match (access.mem, self.ext()) {
             (Some(mem), Some(ext)) if mem != ext.natural_mem() => Some(self.encoder(ext, mem)?),
             _ => None,
         };
-        Some(Fit {
+        Some(FittingPut {
             slab: access.slab.ranked(self.fixed.len())?,
             kept_bytes: usize::try_from(put.found[0]).ok()?,
             given: access.mem,
@@ -113,7 +114,7 @@ impl PutRules {
         })
     }
 
-    /// The selection with no more than the rank, where all of it may be put.
+    /// The selection without entries beyond the rank; `None` where not all of it may be put.
     #[inline]
     fn slab<'s>(&self, slab: &Hyperslab<'s>) -> Option<Hyperslab<'s>> {
         let slab = slab.ranked(self.fixed.len())?;
@@ -127,14 +128,14 @@ impl PutRules {
         self.fixed.iter().enumerate().all(fits).then_some(slab)
     }
 
-    /// What converts the caller's values to those of the variable's type in memory, after which
-    /// storing them is without loss; `None` where it is not the same as converting while storing.
+    /// Converts the caller's values to the variable's type in memory, so that storing them loses nothing; `None`
+    /// where that differs from converting while storing.
     fn encoder(&self, ext: ExtType, mem: MemType) -> Option<Encoder> {
         let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, self.range_rule?).ok()?;
         (!encoder.keeps_unfit()).then_some(encoder)
     }
 
-    /// What the caller is told of values of type `mem` that did not fit.
+    /// The count of values that did not fit as the caller gets it, for values of type `mem`.
     #[inline]
     pub fn reported(&self, mem: Option<MemType>, converted: Converted) -> Converted {
         let is_byte = matches!(self.ext(), Some(ExtType::Byte | ExtType::UByte));
@@ -142,8 +143,8 @@ impl PutRules {
         if self.tolerates_bytes && is_byte && to_byte { Converted::default() } else { converted }
     }
 
-    /// How long the dimensions that can grow have to be for a get; for an empty one, too, which is
-    /// checked along each axis.
+    /// Length that the dimensions that can grow need for a get. Also computed for an empty one, which is checked
+    /// along each axis.
     #[must_use]
     pub fn reach(&self, slab: &Hyperslab<'_>) -> u64 {
         let growing = self.fixed.iter().enumerate().filter(|(_, len)| len.is_none());

@@ -52,7 +52,7 @@ pub enum StorageRequest {
     Compact,
     /// `NC_CHUNKED`
     Chunked,
-    /// Another number: checked as storage without chunks, and then left as it is.
+    /// Another number: checked like contiguous storage, and then ignored.
     Unknown,
 }
 
@@ -65,7 +65,7 @@ pub struct Quantize {
     pub kept: u32,
 }
 
-/// How precision is given up.
+/// Modes of giving up precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantizeMode {
     /// `NC_QUANTIZE_BITGROOM`
@@ -91,7 +91,7 @@ impl QuantizeMode {
         }
     }
 
-    /// The attribute that says so in the file.
+    /// Name of the attribute that records it in the file.
     #[must_use]
     pub fn attribute(self) -> &'static str {
         match self {

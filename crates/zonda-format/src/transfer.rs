@@ -1,6 +1,5 @@
-//! Transfers in two steps: a check says how many bytes the caller's memory has to have, and the
-//! transfer moves them. Both happen while the caller has the file, so that nothing changes between,
-//! and both are handed the same [`Transfer`].
+//! Transfers in two steps: a check says how many bytes the caller's memory has to have, and the transfer moves them.
+//! The caller holds the file over both, so nothing changes between them, and both get the same [`Transfer`].
 
 use zonda_model::MemType;
 use zonda_slab::Hyperslab;
@@ -143,8 +142,8 @@ pub trait VlenSink {
     fn place(&mut self, bytes: &[u8], text: bool) -> Option<u64>;
 }
 
-/// Where values of variable length come from. The caller's memory holds addresses, as [`VlenSink`] gave
-/// them or C made them; what is there only the caller can say.
+/// Where values of variable length come from. The caller's memory holds addresses, as [`VlenSink`] gave them or C
+/// made them; only the caller knows what is at an address.
 pub trait VlenSource {
     /// The string at an address, without its NUL; `None` for a null pointer.
     fn text(&mut self, address: u64) -> Option<&[u8]>;

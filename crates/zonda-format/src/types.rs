@@ -18,12 +18,12 @@ pub struct UserType {
     pub size: usize,
     /// Kind.
     pub class: UserClass,
-    /// Whether it is more than declared: definitions were ended, or it was in the file.
+    /// Whether it is complete: definitions were ended since, or it was in the file.
     pub is_stored: bool,
 }
 
 impl UserType {
-    /// A type that is in no file of ours, as others describe it; it has no name.
+    /// A type that another library describes, without a name or a file.
     #[must_use]
     pub fn described(size: usize, class: UserClass) -> UserType {
         let (name, group) = (Box::default(), GroupId::ROOT);
@@ -58,7 +58,7 @@ pub enum UserClass {
     },
     /// Text that the file gives a name (class `NC_STRING`). No variable has such a type.
     String,
-    /// What netCDF cannot show: arrays, bit fields, complex numbers (class 0, as in the reference).
+    /// A type that netCDF cannot represent: arrays, bit fields, complex numbers (class 0, as in the reference).
     Unknown,
 }
 

@@ -18,7 +18,7 @@ const DIGITS: usize = 20;
 
 /// The open file of a variable.
 #[derive(Debug)]
-pub(crate) struct Array {
+pub(crate) struct NpyArray {
     pub(crate) storage: Arc<dyn Storage>,
     path: PathBuf,
     /// Where its elements begin.
@@ -42,10 +42,11 @@ fn descr(ty: ExtType) -> &'static str {
     }
 }
 
-/// The header of an array with these lengths, and with room for more records; `begin` says how long it is, where it is there.
+/// The header of an array with these lengths, and with room for more records. `begin` is the length of a header that
+/// exists already.
 fn header(ty: ExtType, shape: &[u64], begin: Option<u64>) -> Option<Vec<u8>> {
     let lens: String = shape.iter().map(|len| format!("{len}, ")).collect();
-    // Of one length the comma makes it a list.
+    // A tuple of one length needs the comma.
     let lens = if shape.len() == 1 { lens.trim_end() } else { lens.trim_end_matches(", ") };
     let text = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({lens}), }}", descr(ty));
     let own = PREFIX.checked_add(text.len())?.checked_add(1)?;
@@ -60,7 +61,7 @@ fn header(ty: ExtType, shape: &[u64], begin: Option<u64>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The lengths in the description of an array, where its type and order are ours.
+/// The lengths in the description of an array; `None` where its type or order is another one.
 fn shape_of(text: &str, ty: ExtType) -> Option<Vec<u64>> {
     let value = |key: &str| {
         let (_, behind) = text.split_once(&format!("'{key}'"))?;
@@ -74,25 +75,26 @@ fn shape_of(text: &str, ty: ExtType) -> Option<Vec<u64>> {
     lens.filter(|_| is_ours)
 }
 
-impl Array {
+impl NpyArray {
     /// Makes the file of a new variable, without its values.
-    pub(crate) fn create(path: PathBuf, var: &Var, records: u64) -> Result<Array> {
+    pub(crate) fn create(path: PathBuf, var: &Var, records: u64) -> Result<NpyArray> {
         let bytes = header(var.ty, &var.extent(records), None).ok_or(NcError::VarSize)?;
         let storage = storage(&path, true, Create::Truncate, Spec::from_env())?;
         storage.write_at(0, &bytes)?;
-        Ok(Array { storage, path, begin: bytes.len() as u64 })
+        Ok(NpyArray { storage, path, begin: bytes.len() as u64 })
     }
 
-    /// Opens the file of a variable, which has so many records at least.
-    pub(crate) fn open(path: PathBuf, write: bool, var: &Var, records: u64) -> Result<Array> {
+    /// Opens the file of a variable, which must have at least so many records.
+    pub(crate) fn open(path: PathBuf, write: bool, var: &Var, records: u64) -> Result<NpyArray> {
         let storage = storage(&path, write, Create::MustExist, Spec::from_env())?;
         let fault = |what: &str| damaged(&path, NcError::VarMeta, what);
         let mut bytes = vec![0; PREFIX.saturating_add(usize::from(u16::MAX))];
         let got = storage.read_at(0, &mut bytes)?;
         bytes.truncate(got);
-        let rest = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk());
+        let after_magic =
+            bytes.strip_prefix(MAGIC).and_then(|after_magic| after_magic.split_first_chunk());
         let what = "header at byte 0: no array of NumPy's format 1.0";
-        let (len, text) = rest.ok_or_else(|| fault(what))?;
+        let (len, text) = after_magic.ok_or_else(|| fault(what))?;
         let len = u16::from_le_bytes(*len);
         let text = text.get(..len.into()).and_then(|text| std::str::from_utf8(text).ok());
         let text = text.ok_or_else(|| fault("header at byte 8: it is cut off, or no text"))?;
@@ -102,7 +104,7 @@ impl Array {
         })?;
         let wanted = var.extent(records);
         let mut pairs = found.iter().zip(&wanted).enumerate();
-        // More records are left of a writer that did not get to counting them.
+        // A writer that was killed may have left more records than the definitions count.
         let fits = pairs.all(|(at, (a, b))| a == b || (at == 0 && var.is_record() && a > b));
         if found.len() != wanted.len() || !fits {
             let text = format!("header at byte 10: shape {found:?}, where {wanted:?} is defined");
@@ -115,10 +117,10 @@ impl Array {
             let text = format!("values at byte {len}: the file ends, and they go on to {end}");
             return Err(damaged(&path, NcError::Trunc, text));
         }
-        Ok(Array { storage, path, begin })
+        Ok(NpyArray { storage, path, begin })
     }
 
-    /// Says in the header how many records there are.
+    /// Writes the number of records into the header.
     pub(crate) fn count(&self, var: &Var, records: u64) -> Result<()> {
         let what = "header at byte 8: there is no room for the number of records";
         let bytes = header(var.ty, &var.extent(records), Some(self.begin));

@@ -1,4 +1,4 @@
-//! The folder: which file is whose, and in which order they are committed.
+//! The folder of a dataset: the files of its variables, and the order in which they are committed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use zonda_format::{Error, Result};
 use zonda_model::NcError;
 use zonda_plain::{Arrays, Changes, MakeArrays, Model, Run};
 
-use crate::array::Array;
-use crate::{json, told};
+use crate::array::NpyArray;
+use crate::{json, system_error};
 
 /// A folder with a dataset.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Folder {
     path: PathBuf,
     write: bool,
     /// The files of the variables that were asked for.
-    arrays: Vec<OnceLock<Array>>,
+    arrays: Vec<OnceLock<NpyArray>>,
 }
 
 /// Removes a dataset: definitions, arrays, and the folder if nothing else is in it.
@@ -31,23 +31,25 @@ pub fn remove(folder: &Path) -> Result<()> {
         let is_array = number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()));
         is_array || [json::FILE, json::NEW].contains(&name)
     };
-    for entry in std::fs::read_dir(folder).map_err(|error| told(folder, &error))? {
-        let entry = entry.map_err(|error| told(folder, &error))?;
+    for entry in std::fs::read_dir(folder).map_err(|error| system_error(folder, &error))? {
+        let entry = entry.map_err(|error| system_error(folder, &error))?;
         if entry.file_name().to_str().is_some_and(is_ours) {
             let path = entry.path();
-            std::fs::remove_file(&path).map_err(|error| told(&path, &error))?;
+            std::fs::remove_file(&path).map_err(|error| system_error(&path, &error))?;
         }
     }
     match std::fs::remove_dir(folder) {
-        Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => Err(told(folder, &error)),
+        Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => {
+            Err(system_error(folder, &error))
+        }
         _ => Ok(()),
     }
 }
 
 impl Folder {
     pub(crate) fn open(path: &Path, write: bool) -> Result<Folder> {
-        // The working directory may be another one when an array is asked for.
-        let path = std::path::absolute(path).map_err(|error| told(path, &error))?;
+        // The path is made absolute, since the working directory may change before an array is opened.
+        let path = std::path::absolute(path).map_err(|error| system_error(path, &error))?;
         Ok(Folder { path, write, arrays: Vec::new() })
     }
 
@@ -64,13 +66,15 @@ impl Folder {
                 remove(path)?;
             }
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                return Err(Error::because(NcError::Exist, "it is no folder").at(path));
+                return Err(Error::because(NcError::Exist, "there is something else than a folder, and it is not replaced; give another path").at(path));
             }
-            Err(error) => return Err(told(path, &error)),
+            Err(error) => return Err(system_error(path, &error)),
         }
         match std::fs::create_dir(path) {
-            // What else is in it stays.
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(told(path, &error)),
+            // Other files in the folder stay.
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(system_error(path, &error))
+            }
             _ => Ok(folder),
         }
     }
@@ -80,7 +84,7 @@ impl Folder {
     }
 
     /// The arrays that were opened, with their numbers.
-    fn opened(&self) -> impl Iterator<Item = (usize, &Array)> {
+    fn opened(&self) -> impl Iterator<Item = (usize, &NpyArray)> {
         let arrays = self.arrays.iter().enumerate();
         arrays.filter_map(|(index, array)| Some((index, array.get()?)))
     }
@@ -99,8 +103,8 @@ impl Arrays for Folder {
             return Err(NcError::NotVar.into());
         };
         if cell.get().is_none() {
-            // Where another thread was faster, that one is as good.
-            let _ = cell.set(Array::open(self.file(index), self.write, var, model.records)?);
+            // Where another thread was faster, its array is used.
+            let _ = cell.set(NpyArray::open(self.file(index), self.write, var, model.records)?);
         }
         let array = cell.get().ok_or(NcError::Internal)?;
         Ok(Run { storage: &*array.storage, begin: array.begin, order: ByteOrder::Little })
@@ -114,13 +118,13 @@ impl Arrays for Folder {
 impl MakeArrays for Folder {
     fn make(&mut self, model: &Model, index: usize) -> Result<()> {
         let var = model.vars.get(index).ok_or(NcError::NotVar)?;
-        let array = Array::create(self.file(index), var, model.records)?;
+        let array = NpyArray::create(self.file(index), var, model.records)?;
         self.arrays.truncate(index);
         self.arrays.push(OnceLock::from(array));
         Ok(())
     }
 
-    /// Values, then the lengths in their headers, then definitions.
+    /// Commits values, then the lengths in their headers, then definitions.
     fn commit(&mut self, model: &Model, changes: Changes) -> Result<()> {
         if changes.records {
             self.opened().try_for_each(|(_, array)| array.storage.barrier())?;

@@ -10,49 +10,49 @@ use zonda_model::{DimId, ExtType, MemType, NcError, memory};
 use zonda_plain::{Att, Dim, Model, Var};
 use zonda_storage::{Create, Spec, SyncLevel};
 
-use crate::{FORMAT, damaged, storage, told};
+use crate::{FORMAT, damaged, storage, system_error};
 
-/// Where the definitions are.
+/// Name of the file with the definitions.
 pub(crate) const FILE: &str = "zonda-npy.json";
-/// What they are called while they are written.
+/// Name of that file while it is written.
 pub(crate) const NEW: &str = "zonda-npy.json.new";
-/// Nobody has written all of what is longer.
+/// Most bytes of definitions that are read.
 const MOST_BYTES: u64 = 1 << 28;
-/// What this module reads and writes.
+/// Version of the definitions that this module reads and writes.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Definitions {
+struct JsonDefinitions {
     version: u32,
     records: u64,
-    dimensions: Vec<Dimension>,
-    variables: Vec<Variable>,
-    attributes: Vec<Attribute>,
+    dimensions: Vec<JsonDimension>,
+    variables: Vec<JsonVariable>,
+    attributes: Vec<JsonAttribute>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Dimension {
+struct JsonDimension {
     name: String,
     length: u64,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Variable {
+struct JsonVariable {
     name: String,
     r#type: String,
     dimensions: Vec<i32>,
-    attributes: Vec<Attribute>,
+    attributes: Vec<JsonAttribute>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Attribute {
+struct JsonAttribute {
     name: String,
     r#type: String,
     values: Value,
 }
 
-/// Names are UTF-8, or they could not have been defined.
+/// Names are UTF-8, since others cannot be defined.
 fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
@@ -62,17 +62,17 @@ fn type_named(name: &str) -> std::result::Result<ExtType, String> {
     found.ok_or_else(|| format!("there is no type {name:?}"))
 }
 
-impl From<&Att> for Attribute {
-    fn from(att: &Att) -> Attribute {
+impl From<&Att> for JsonAttribute {
+    fn from(att: &Att) -> JsonAttribute {
         let values = match (att.ty, std::str::from_utf8(&att.bytes)) {
             (ExtType::Char, Ok(text)) => Value::from(text),
             (ty, _) => att.bytes.chunks_exact(ty.size()).map(|value| number(ty, value)).collect(),
         };
-        Attribute { name: text(&att.name), r#type: att.ty.name().to_owned(), values }
+        JsonAttribute { name: text(&att.name), r#type: att.ty.name().to_owned(), values }
     }
 }
 
-/// A value, big-endian. What JSON has no words for is text.
+/// A value, big-endian. What no JSON number can represent (NaN, infinities) is text.
 fn number(ty: ExtType, bytes: &[u8]) -> Value {
     let mem = match ty {
         ExtType::Float | ExtType::Double => MemType::F64,
@@ -92,12 +92,12 @@ fn number(ty: ExtType, bytes: &[u8]) -> Value {
     }
 }
 
-/// Bytes that are no text are numbers.
+/// Characters that are no UTF-8 are written as numbers.
 fn as_number(ty: ExtType) -> ExtType {
     if ty == ExtType::Char { ExtType::UByte } else { ty }
 }
 
-/// The same value big-endian, of which as many count as the type has; `None` if it does not fit.
+/// The value as big-endian bytes, of which as many count as the type has; `None` if it does not fit.
 fn native(ty: ExtType, value: &Value) -> Option<[u8; 8]> {
     let is_float = matches!(ty, ExtType::Float | ExtType::Double);
     let (mem, given) = match value {
@@ -112,14 +112,14 @@ fn native(ty: ExtType, value: &Value) -> Option<[u8; 8]> {
     let mut bytes = [0; 8];
     let encoder = Encoder::new(as_number(ty), ByteOrder::Big, mem, RangeRule::Cast).ok()?;
     let converted = encoder.encode(&given, bytes.get_mut(..ty.size())?);
-    // Infinity is the only one that is said to be out of range and is not.
+    // Infinity is reported as out of range although it fits.
     (converted.out_of_range == 0 || value.is_string()).then_some(bytes)
 }
 
-impl TryFrom<Attribute> for Att {
+impl TryFrom<JsonAttribute> for Att {
     type Error = String;
 
-    fn try_from(att: Attribute) -> std::result::Result<Att, String> {
+    fn try_from(att: JsonAttribute) -> std::result::Result<Att, String> {
         let ty = type_named(&att.r#type)?;
         let fault =
             |value: &Value| format!("attribute {:?}: {value} is no {}", att.name, ty.name());
@@ -139,17 +139,17 @@ impl TryFrom<Attribute> for Att {
     }
 }
 
-impl TryFrom<Definitions> for Model {
+impl TryFrom<JsonDefinitions> for Model {
     type Error = String;
 
-    fn try_from(own: Definitions) -> std::result::Result<Model, String> {
+    fn try_from(own: JsonDefinitions) -> std::result::Result<Model, String> {
         if own.version != VERSION {
-            return Err(format!("version {} is not read here", own.version));
+            return Err(format!("version {} is not supported", own.version));
         }
         let mut model = Model { records: own.records, ..Model::new(FORMAT) };
         let dims = own.dimensions.into_iter();
         model.dims = dims.map(|dim| Dim { name: dim.name.into_bytes(), len: dim.length }).collect();
-        let atts = |atts: Vec<Attribute>| -> std::result::Result<Vec<Att>, String> {
+        let atts = |atts: Vec<JsonAttribute>| -> std::result::Result<Vec<Att>, String> {
             atts.into_iter().map(Att::try_from).collect()
         };
         model.atts = atts(own.attributes)?;
@@ -163,17 +163,17 @@ impl TryFrom<Definitions> for Model {
     }
 }
 
-impl From<&Model> for Definitions {
-    fn from(model: &Model) -> Definitions {
-        let atts = |atts: &[Att]| atts.iter().map(Attribute::from).collect();
-        let dim = |dim: &Dim| Dimension { name: text(&dim.name), length: dim.len };
-        let var = |var: &Var| Variable {
+impl From<&Model> for JsonDefinitions {
+    fn from(model: &Model) -> JsonDefinitions {
+        let atts = |atts: &[Att]| atts.iter().map(JsonAttribute::from).collect();
+        let dim = |dim: &Dim| JsonDimension { name: text(&dim.name), length: dim.len };
+        let var = |var: &Var| JsonVariable {
             name: text(&var.name),
             r#type: var.ty.name().to_owned(),
             dimensions: var.dims.iter().map(|dim| dim.0).collect(),
             attributes: atts(&var.atts),
         };
-        Definitions {
+        JsonDefinitions {
             version: VERSION,
             records: model.records,
             dimensions: model.dims.iter().map(dim).collect(),
@@ -195,7 +195,7 @@ pub(crate) fn read(folder: &Path) -> Result<Model> {
     let mut text = memory::filled(usize::try_from(len).map_err(|_| NcError::NoMem)?, 0u8)?;
     let got = storage.read_at(0, &mut text)?;
     text.truncate(got);
-    let own: Definitions = serde_json::from_slice(&text).map_err(|error| {
+    let own: JsonDefinitions = serde_json::from_slice(&text).map_err(|error| {
         let lines = text.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::len);
         let before: usize = lines.take(error.line().saturating_sub(1)).sum();
         let at = before.saturating_add(error.column().saturating_sub(1));
@@ -207,21 +207,21 @@ pub(crate) fn read(folder: &Path) -> Result<Model> {
 /// Writes the definitions into a folder, and gives them their name when they are complete.
 pub(crate) fn write(model: &Model, folder: &Path) -> Result<()> {
     let (path, new) = (folder.join(FILE), folder.join(NEW));
-    let text = serde_json::to_vec_pretty(&Definitions::from(model));
-    let text = text.map_err(|error| told(&new, &error.into()))?;
+    let text = serde_json::to_vec_pretty(&JsonDefinitions::from(model));
+    let text = text.map_err(|error| system_error(&new, &error.into()))?;
     if text.len() as u64 > MOST_BYTES {
         let what = "more definitions than are read again";
         return Err(Error::because(NcError::VarSize, what));
     }
-    // What a writer left that did not get so far.
+    // A writer that was killed may have left this file.
     let _ = std::fs::remove_file(&new);
     let storage = storage(&new, true, Create::Exclusive, Some(Spec::file()))?;
     storage.write_at(0, &text)?;
     storage.sync()?;
-    std::fs::rename(&new, &path).map_err(|error| told(&path, &error))?;
+    std::fs::rename(&new, &path).map_err(|error| system_error(&path, &error))?;
     if SyncLevel::from_env() == SyncLevel::Full {
         let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|error| told(folder, &error))?;
+        synced.map_err(|error| system_error(folder, &error))?;
     }
     Ok(())
 }

@@ -40,8 +40,8 @@ pub fn is_one(path: &Path) -> bool {
 /// Opens the dataset at `path`.
 ///
 /// # Errors
-/// What the operating system reports; `NC_ENOTNC` for definitions that are damaged. What is wrong with an array is said when
-/// its values are asked for.
+/// What the operating system reports; `NC_ENOTNC` for definitions that are damaged. Damage of an array is reported
+/// when its values are read.
 pub fn open(path: &Path, write: bool) -> Result<Box<dyn Dispatch>> {
     PlainFile::open(Folder::open(path, write)?, write)
 }
@@ -55,18 +55,18 @@ pub fn create(path: &Path, exclusive: bool) -> Result<Box<dyn Dispatch>> {
     Ok(PlainFile::create(Folder::create(path, exclusive)?, FORMAT))
 }
 
-/// What the system says of a path.
-fn told(path: &Path, error: &io::Error) -> Error {
+/// An error of the operating system about a path.
+fn system_error(path: &Path, error: &io::Error) -> Error {
     Error::from(error.raw_os_error().map_or(NcError::Io, NcError::System)).at(path)
 }
 
-/// What is wrong with a file. Its folder is said by who opened that.
+/// An error about a damaged file. It names the file only; the caller adds the folder.
 fn damaged(path: &Path, code: NcError, what: impl std::fmt::Display) -> Error {
     let file = path.file_name().unwrap_or_default().display();
     Error::answered(code, Answer::Damaged, format!("{file}: {what}"))
 }
 
-/// Opens a file of the folder. What is none of its own is not used, followed or waited for.
+/// Opens a file of the folder. Links, pipes and other things than regular files are refused.
 fn storage(
     path: &Path,
     write: bool,
@@ -77,7 +77,9 @@ fn storage(
         Ok(found) if !found.is_file() => {
             return Err(damaged(path, NcError::NotNc, "it is no regular file"));
         }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(path, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(system_error(path, &error));
+        }
         _ => {}
     }
     let sync = SyncLevel::from_env();

@@ -1,34 +1,35 @@
-//! What a format brings.
+//! What a format has to implement.
 
 use zonda_format::Result;
 
 use crate::model::Model;
 use crate::run::Run;
 
-/// Where a dataset's definitions and values are.
+/// The definitions and values of a dataset, as its format stores them.
 pub trait Arrays: std::fmt::Debug + Send + Sync {
-    /// Reads the definitions, when the dataset is opened and again for each refresh; what was known of values is not, any more.
-    /// They are completed by who calls ([`Model::complete`]), or before that by a format that has more to say of what is wrong.
+    /// Reads the definitions, when the dataset is opened and again at each refresh, after which places of values have
+    /// to be found anew. The caller completes them ([`Model::complete`]), or a format does so itself to say more
+    /// about errors.
     ///
     /// # Errors
-    /// What keeps them from being read. What was known before stays, since the old definitions do.
+    /// Why they cannot be read. What was known before stays, since the old definitions do.
     fn read(&mut self) -> Result<Model>;
 
-    /// Where the values of variable number `index` are, which has all its records.
+    /// Where the values of variable number `index` are, all its records included.
     ///
     /// # Errors
     /// What is wrong with them.
     fn run(&self, model: &Model, index: usize) -> Result<Run<'_>>;
 
-    /// What makes it. `None` where it can only be read.
+    /// The writing half; `None` where the dataset can only be read.
     fn maker(&mut self) -> Option<&mut dyn MakeArrays> {
         None
     }
 }
 
-/// How a dataset's definitions and values are made.
+/// The writing half: makes definitions and values.
 pub trait MakeArrays {
-    /// Gives variable number `index`, which is new, a place for its values. They are filled by who calls.
+    /// Makes a place for the values of the new variable number `index`. The caller fills it.
     ///
     /// # Errors
     /// What the storage reports.
@@ -40,7 +41,7 @@ pub trait MakeArrays {
     /// What the storage reports. It is tried again by the next commit.
     fn commit(&mut self, model: &Model, changes: Changes) -> Result<()>;
 
-    /// Removes a dataset whose definitions never ended.
+    /// Removes a new dataset whose definitions were never ended.
     ///
     /// # Errors
     /// What the storage reports.
@@ -50,7 +51,7 @@ pub trait MakeArrays {
 /// What was changed since the last commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Definitions were.
+    /// Definitions were changed.
     pub definitions: bool,
     /// Records were added.
     pub records: bool,

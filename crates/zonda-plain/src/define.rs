@@ -1,4 +1,4 @@
-//! Definitions and attributes, refused in the order of the classic formats.
+//! Definitions and attributes, checked in the order of the classic formats.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
 use zonda_format::{
@@ -16,7 +16,7 @@ use crate::select::check_mix;
 /// Most values of one attribute (the reference's limit in every format).
 const MAX_VALUES: usize = 0x7FFF_FFFF;
 
-/// A name in the form in which it is kept.
+/// A name in the form in which it is stored.
 fn valid_name(name: &[u8]) -> Result<Vec<u8>> {
     let refused = |code| Error::with_text(code, format!("name {:?}: {code}", shown_name(name)));
     check_name(name).map_err(refused)?;
@@ -159,7 +159,7 @@ impl PlainFile {
         Ok((ty, mem, bytes.ok_or(NcError::Inval)?))
     }
 
-    /// In data mode one that is there is overwritten, if the new value is not longer.
+    /// In data mode an existing attribute is overwritten if the new value is not longer.
     pub(crate) fn put_att_now(&mut self, att: &AttPut<'_>, values: &[u8]) -> Result<Converted> {
         let (ty, mem, n_bytes) = self.types_of(att)?;
         let (owner, n) = (att.owner.var, att.n_values);

@@ -1,4 +1,4 @@
-//! The dataset as all formats show theirs.
+//! The dataset as a [`Dispatch`].
 
 use std::any::Any;
 use std::sync::Arc;

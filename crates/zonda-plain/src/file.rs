@@ -7,21 +7,21 @@ use zonda_model::{Answer, NcError};
 use crate::arrays::{Arrays, Changes, MakeArrays};
 use crate::model::{Model, index};
 
-/// What becomes of numbers that do not fit: they are stored as a cast makes them, and counted.
+/// Rule for numbers that do not fit: they are stored as a cast makes them, and counted.
 pub(crate) const RULE: RangeRule = RangeRule::Cast;
 
-/// An open dataset of a format that brings [`Arrays`].
+/// An open dataset of a format that implements [`Arrays`].
 #[derive(Debug)]
 pub struct PlainFile {
     pub(crate) arrays: Box<dyn Arrays>,
     pub(crate) model: Model,
     pub(crate) writable: bool,
     pub(crate) in_define: bool,
-    /// Whether new variables are left as they are.
+    /// Whether new variables are not filled.
     pub(crate) no_fill: bool,
-    /// How many variables have a place.
+    /// Number of variables whose values have a place.
     made: usize,
-    /// Until definitions end for the first time.
+    /// Set until define mode ends for the first time.
     is_new: bool,
     pub(crate) changes: Changes,
 }
@@ -63,13 +63,13 @@ impl PlainFile {
         if self.writable { Ok(()) } else { Err(NcError::Perm.into()) }
     }
 
-    /// The definitions, for one who changes them.
+    /// The definitions, to change them in define mode.
     pub(crate) fn require_define(&mut self) -> Result<&mut Model> {
         self.require_room(false)?;
         Ok(&mut self.model)
     }
 
-    /// The same for what is changed in data mode, too, as long as it gets no longer.
+    /// The same for changes that data mode allows, too, where nothing becomes longer.
     pub(crate) fn require_room(&mut self, fits: bool) -> Result<()> {
         if !self.in_define && !fits {
             return Err(NcError::NotInDefine.into());
@@ -126,7 +126,7 @@ impl PlainFile {
             let encoder = Encoder::new(var.ty, run.order, mem, RULE).map_err(|_| NcError::Char)?;
             converted = run.put(&var.extent(to), &slab, &encoder, data)?;
         }
-        // They are there once their values are.
+        // New records count once their values are written.
         self.model.records = to;
         self.changes.records |= to > from;
         Ok(converted)
@@ -160,9 +160,9 @@ impl PlainFile {
         Ok(())
     }
 
-    /// Ends a dataset whose definitions never ended. Whether it is gone.
+    /// Ends a dataset. True if it was new and its definitions never ended, so that it was removed.
     pub(crate) fn give_up(&mut self) -> Result<bool> {
-        // Places may have been made before something was refused.
+        // Places may have been made before an error.
         let is_new = self.in_define && self.is_new;
         if is_new {
             self.maker()?.0.remove()?;
@@ -171,14 +171,14 @@ impl PlainFile {
     }
 }
 
-/// Reads the definitions, and finds what follows from them, which a format may have done already: shapes of variables are known
-/// in no other way.
+/// Reads the definitions and completes them, which a format may have done already; only then the shapes of variables
+/// are known.
 fn read(arrays: &mut dyn Arrays) -> Result<Model> {
     let damaged = |what| Error::answered(NcError::NotNc, Answer::Damaged, what);
     arrays.read()?.complete().map_err(damaged)
 }
 
-/// Memory has to be as long as the check said.
+/// Fails for memory of another length than the check gave.
 fn require_len<A>(of: &Transfer<A>, len: usize) -> Result<()> {
     if len == of.n_bytes { Ok(()) } else { Err(NcError::Inval.into()) }
 }

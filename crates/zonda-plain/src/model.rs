@@ -74,13 +74,13 @@ pub(crate) fn find<'a>(name: &[u8], names: impl IntoIterator<Item = &'a [u8]>) -
     names.into_iter().position(|known| known == &*name)
 }
 
-/// A place in a list as C numbers it.
+/// The index in a list as a number of C.
 pub(crate) fn number(index: usize) -> Result<i32> {
     let what = "more objects than a C int can number";
     i32::try_from(index).map_err(|_| Error::because(NcError::Inval, what))
 }
 
-/// The place in a list that a number of C means.
+/// The index in a list for a number of C.
 pub(crate) fn index(number: i32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -119,13 +119,13 @@ impl Var {
         self.shape.first() == Some(&0)
     }
 
-    /// Its lengths, with so many records.
+    /// Its lengths where there are so many records.
     #[must_use]
     pub fn extent(&self, records: u64) -> Vec<u64> {
         self.shape.iter().map(|&len| if len == 0 { records } else { len }).collect()
     }
 
-    /// Bytes of so many records of it; of all of it, where it has none. `None` for more than can lie in a file.
+    /// Bytes of so many of its records, or of all of it if it has none. `None` for more than a file can have.
     #[must_use]
     pub fn bytes(&self, records: u64) -> Option<u64> {
         let size = self.ty.size() as u64;
@@ -135,7 +135,7 @@ impl Var {
         (all.max(one) < MOST_BYTES).then_some(all)
     }
 
-    /// One element of what was never written, big-endian.
+    /// The value of an element that was never written, big-endian.
     ///
     /// # Errors
     /// `NC_EBADTYPE` for a `_FillValue` of another type or length than one.
@@ -164,7 +164,7 @@ pub(crate) fn in_order(mut element: Vec<u8>, from: ByteOrder, to: ByteOrder) -> 
     element
 }
 
-/// No variable has as many bytes, nor a file.
+/// More bytes than any variable or file can have.
 const MOST_BYTES: u64 = 1 << 62;
 
 impl Model {
@@ -174,10 +174,11 @@ impl Model {
         Model { format, records: 0, dims: Vec::new(), vars: Vec::new(), atts: Vec::new() }
     }
 
-    /// Finds what follows from definitions that were read. `PlainFile` does so with those that a format gives; a second time changes nothing.
+    /// Computes what follows from definitions that were read, such as the lengths of variables. `PlainFile` does so
+    /// with those that a format gives; a second time changes nothing.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// A text that says what is wrong with them.
     pub fn complete(mut self) -> std::result::Result<Model, String> {
         let names = |atts: &[Att]| atts.iter().map(|att| att.name.clone()).collect::<Vec<_>>();
         let mut lists: Vec<_> = self.vars.iter().map(|var| names(&var.atts)).collect();
@@ -244,7 +245,7 @@ impl Model {
     }
 }
 
-/// Names are found by looking at each: formats that have many of them bring definitions of their own.
+/// Names are looked for one after the other: formats with many of them need definitions of their own.
 impl Definitions for Model {
     fn format(&self) -> Format {
         self.format

@@ -1,4 +1,4 @@
-//! Values of a variable that lie in one run.
+//! Transfers of a variable whose values are in one run.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
 use zonda_format::{Error, Result};
@@ -29,7 +29,7 @@ fn beyond() -> Error {
 }
 
 impl Run<'_> {
-    /// Makes records `from` to `to` of a variable; all of it, where it has none.
+    /// Fills records `from` to `to` of a variable, or all of it if it has no records.
     ///
     /// # Errors
     /// `NC_EVARSIZE` for more than can lie in a file; what the storage reports.
@@ -66,7 +66,7 @@ impl Run<'_> {
         rows.for_each(extent, slab, elem, row).ok_or_else(beyond)?
     }
 
-    /// Reads a hyperslab of a variable with these lengths, inside of which it is, into `out`, which is as long as it.
+    /// Reads a hyperslab into `out`, which has its length. The hyperslab is within a variable with these lengths.
     ///
     /// # Errors
     /// `NC_ETRUNC` where the run ends before; what the storage reports. Values that do not fit are counted.
@@ -82,7 +82,7 @@ impl Run<'_> {
             let is_straight = step == elem as u64 && decoder.is_copy();
             let distance = usize::try_from(step).unwrap_or(usize::MAX);
             while left > 0 {
-                // As many as lie within a block, or one.
+                // As many elements as a block has room for, at least one.
                 let within = BLOCK.checked_div(distance).unwrap_or(0).max(1);
                 let n = if is_straight { left } else { left.min(within) };
                 let room = n.saturating_mul(decoder.mem_size());
@@ -115,7 +115,7 @@ impl Run<'_> {
         Err(Error::answered(NcError::Trunc, Answer::Damaged, text).about_byte(end))
     }
 
-    /// Writes a hyperslab of a variable with these lengths, inside of which it is, from `data`, which is as long as it.
+    /// Writes a hyperslab from `data`, which has its length. The hyperslab is within a variable with these lengths.
     ///
     /// # Errors
     /// What the storage reports. Values that do not fit are counted.
@@ -144,7 +144,7 @@ impl Run<'_> {
         Ok(all)
     }
 
-    /// Writes elements that far from each other, and nothing between them.
+    /// Writes elements at a distance from each other, and nothing between them.
     fn write(&self, at: u64, step: u64, elem: usize, block: &[u8]) -> Result<()> {
         if step == elem as u64 {
             return Ok(self.storage.write_at(at, block)?);
@@ -157,5 +157,5 @@ impl Run<'_> {
     }
 }
 
-/// Memory that is not as long as a selection: the check says how long it is.
+/// The error for memory of another length than the selection, which the check gives.
 const LENGTH: NcError = NcError::Inval;

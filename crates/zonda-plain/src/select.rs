@@ -1,4 +1,4 @@
-//! What a transfer is refused for, in the order of the classic formats.
+//! Checks of a transfer, in the order of the classic formats.
 
 use zonda_format::{Access, Error, Result, Transfer};
 use zonda_model::{ExtType, MemType, NcError, VarId, shown_name};
@@ -7,7 +7,7 @@ use zonda_slab::{Axis, Hyperslab, MAX_RECORD, Order, OutOfBounds, is_stride};
 use crate::file::PlainFile;
 use crate::model::Var;
 
-/// Refuses text as numbers and numbers as text; else says the type in memory.
+/// Refuses text as numbers and numbers as text; else gives the type in memory.
 pub(crate) fn check_mix(ty: ExtType, mem: Option<MemType>) -> Result<MemType> {
     let mem = mem.unwrap_or(ty.natural_mem());
     if (mem == MemType::Text) != (ty == ExtType::Char) {
@@ -16,7 +16,7 @@ pub(crate) fn check_mix(ty: ExtType, mem: Option<MemType>) -> Result<MemType> {
     Ok(mem)
 }
 
-/// What one dimension is tested for: the selection along it, its length, and whether it can grow.
+/// What the test of one dimension needs: the selection along it, its length, and whether it can grow.
 type Test<'t> = &'t mut dyn FnMut(Axis, u64, bool) -> std::result::Result<(), OutOfBounds>;
 
 impl PlainFile {
@@ -76,8 +76,8 @@ impl PlainFile {
         Ok(())
     }
 
-    /// Without strides: first all starts, then all edges, then that of the records. Readers and writers get
-    /// different codes for records that do not exist.
+    /// Without strides: first all starts, then all edges, then the edge of the record dimension. Readers and writers
+    /// get different codes for records that do not exist.
     fn check_vara(&self, var: &Var, slab: &Hyperslab<'_>, puts: bool) -> Result<()> {
         let reads = !puts && !self.writable;
         self.each(var, slab, &mut |axis, len, grows| match grows {
@@ -95,7 +95,7 @@ impl PlainFile {
         })
     }
 
-    /// With strides: the last element of each dimension, and then that of the records.
+    /// With strides: the last element along each dimension, then that of the record dimension.
     fn check_last(&self, var: &Var, slab: &Hyperslab<'_>, puts: bool) -> Result<()> {
         let reads = !puts && !self.writable;
         self.each(var, slab, &mut |axis, len, grows| {

@@ -1,4 +1,4 @@
-//! One call of a plugin at a time.
+//! Allows one call of a plugin at a time.
 
 use std::time::{Duration, Instant};
 
@@ -6,30 +6,27 @@ use zonda_runtime::callout;
 use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank, take_until};
 
-/// HDF5 never calls a filter from two threads, and some rely on it: who comes while another thread is in the plugin waits. The
-/// same thread may come again, from within.
+use crate::tuning::{LOOK_INTERVAL, MAX_LOOKS};
+
+/// Lets one thread at a time into a plugin, since HDF5 never calls a filter from two threads, and some plugins rely
+/// on it. Other threads wait. The same thread may enter again from within the plugin.
 #[derive(Debug)]
 pub(crate) struct Alone {
-    state: Mutex<State>,
-    /// Rung when a call has ended.
+    state: Mutex<PluginUse>,
+    /// Signalled when a call has ended.
     ended: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// The process whose thread is in the plugin; in a forked child that is none of its own.
+struct PluginUse {
+    /// The process whose thread is in the plugin. In a forked child that may be the parent, whose thread does not
+    /// exist there.
     busy: Option<u32>,
-    /// Calls that have begun, those from within among them.
+    /// Calls that have begun, including those from within the plugin.
     n_calls: u64,
 }
 
-/// How often who waits looks whether anything has happened, and after how many looks without he gives up: the plugin is waiting
-/// for something that does not come, such as a thread of its own that waits here. They are counted, so a process that was
-/// stopped meanwhile has not waited.
-const LOOK: Duration = Duration::from_secs(1);
-const MOST_LOOKS: u32 = 60;
-
-/// Leave to call the plugin, until it is dropped.
+/// Permission to call the plugin, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     of: &'a Alone,
@@ -38,17 +35,17 @@ pub(crate) struct Turn<'a> {
 
 impl Alone {
     pub(crate) fn new() -> Alone {
-        Alone { state: Mutex::ranked(Rank::Plugin, State::default()), ended: Condvar::new() }
+        Alone { state: Mutex::ranked(Rank::Plugin, PluginUse::default()), ended: Condvar::new() }
     }
 
-    /// What tells it from others, in the list of what a thread is in.
+    /// Identifies the plugin in the list of plugins that a thread is in.
     pub(crate) fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Waits until no other thread is in the plugin; why that is not to be waited for any longer.
+    /// Waits until no other thread is in the plugin. The error says why it does not wait any longer.
     pub(crate) fn enter(&self) -> Result<Turn<'_>, &'static str> {
-        self.enter_with(LOOK)
+        self.enter_with(LOOK_INTERVAL)
     }
 
     fn enter_with(&self, look: Duration) -> Result<Turn<'_>, &'static str> {
@@ -57,7 +54,7 @@ impl Alone {
             return Ok(Turn { of: self, is_outermost: false });
         }
         if callout::is_within() {
-            // From within another plugin: who is in this one may be waiting for that.
+            // Called from within another plugin: the thread in this one may be waiting for that one.
             let taken = take_until(Instant::now() + MOST_WAIT, || self.lock().take());
             taken.ok_or("another thread is in its plugin, and a plugin that calls the library does not wait for it")?;
             return Ok(Turn { of: self, is_outermost: true });
@@ -65,7 +62,7 @@ impl Alone {
         let mut state = self.lock();
         let (mut seen, mut looks) = (state.n_calls, 0);
         while state.take().is_none() {
-            if looks == MOST_LOOKS {
+            if looks == MAX_LOOKS {
                 return Err("its plugin does not come back from a call of another thread");
             }
             let (again, is_late) = self.ended.wait_timeout(state, look);
@@ -76,13 +73,13 @@ impl Alone {
         Ok(Turn { of: self, is_outermost: true })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PluginUse> {
         self.state.lock()
     }
 }
 
-impl State {
-    /// Takes the plugin if nobody of this process is in it.
+impl PluginUse {
+    /// Takes the plugin if no thread of this process is in it.
     fn take(&mut self) -> Option<()> {
         let pid = std::process::id();
         if self.busy == Some(pid) {

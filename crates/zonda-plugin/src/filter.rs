@@ -1,4 +1,4 @@
-//! A plugin as a filter like the built-in ones.
+//! A plugin's filter, used like a built-in one.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr::NonNull;
@@ -12,12 +12,12 @@ use crate::load::Plugin;
 /// `H5Z_FLAG_REVERSE`: undo.
 const REVERSE: c_uint = 0x0100;
 
-/// A plugin's filter with the parameters of one array.
+/// A plugin's filter with its parameters for one array.
 #[derive(Debug)]
 pub(crate) struct PluginFilter {
     plugin: Arc<Plugin>,
     params: Vec<u32>,
-    /// Of `params`; behind them there is at least one more, so that the pointer is to something.
+    /// Number of `params` that count. The list has at least one more, so that its pointer is valid.
     n_params: usize,
     /// The file whose chunks these are.
     mark: Mark,
@@ -30,8 +30,8 @@ impl PluginFilter {
         PluginFilter { plugin, params, n_params, mark }
     }
 
-    /// Lets the plugin work on a copy of `input` and appends at most `most` bytes to `out`; where more
-    /// come out, the first ones if `cut` says so.
+    /// Runs the plugin on a copy of `input` and appends its result to `out`. A result of more than `most` bytes is
+    /// cut if `cut` is set, else it is an error.
     fn call(
         &self,
         flags: c_uint,
@@ -104,7 +104,7 @@ impl Filter for PluginFilter {
         self.undo(stored, (most, false), out)
     }
 
-    /// As HDF5, which takes the bytes of a chunk and looks at none that a plugin left behind them.
+    /// As in HDF5: bytes that a plugin leaves after those of the chunk are ignored.
     fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
         let mut bytes = Vec::new();
         self.undo(stored, (out.len(), true), &mut bytes)?;
@@ -141,7 +141,7 @@ impl CMemory {
         Some(CMemory { start, size: bytes.len() })
     }
 
-    /// The first `len` bytes; none if there is no memory any more.
+    /// The first `len` bytes; empty if the plugin has freed the memory.
     ///
     /// # Safety
     /// A plugin says that so many bytes are there. `size` does not have to: plugins exist that

@@ -4,6 +4,7 @@ mod alone;
 mod filter;
 mod load;
 mod path;
+mod tuning;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,29 +18,29 @@ use zonda_storage::neighbour::{Refusal, plugin};
 
 pub use path::default_path;
 
-/// What is known of the plugins.
+/// The plugins that are known.
 #[derive(Debug, Default)]
 struct Plugins {
-    /// The folders to search; none before the first use.
+    /// The folders to search; `None` before the first use.
     path: Option<Vec<PathBuf>>,
     /// Every file that was opened, with the filter in it if there is one. No file is opened twice,
     /// and none is closed: plugins leave behind threads and exit handlers.
-    opened: BTreeMap<PathBuf, Opened>,
-    /// The filters that were asked for, found or not.
-    known: BTreeMap<u32, Known>,
+    opened: BTreeMap<PathBuf, OpenedFile>,
+    /// The filters that were looked for, found or not.
+    known: BTreeMap<u32, FoundFilter>,
 }
 
-/// What became of a file: none for one that is no plugin; why it was not opened.
-type Opened = Result<Option<Arc<load::Plugin>>, StorageError>;
+/// The result of opening a file: `None` for one that is no plugin, or why it was not opened.
+type OpenedFile = Result<Option<Arc<load::Plugin>>, StorageError>;
 
-/// What became of a filter: none if nobody has it; why a file that may have it was not opened.
-type Known = Result<Option<Arc<load::Plugin>>, String>;
+/// The result of looking for a filter: `None` if no plugin has it, or why a file that may have it was not opened.
+type FoundFilter = Result<Option<Arc<load::Plugin>>, String>;
 
 const NONE: Plugins = Plugins { path: None, opened: BTreeMap::new(), known: BTreeMap::new() };
 static PLUGINS: Global<Plugins> = Global::new(Rank::Plugins, NONE, || NONE);
 
-/// Held only while looking for plugins and loading them, never while one works. Code of a file that is being loaded does not
-/// come so far.
+/// The lock is held only while plugins are looked for and loaded, never while one works. Code that a file runs while
+/// it is loaded must not take it again.
 fn plugins() -> MutexGuard<'static, Plugins> {
     if is_loading() {
         callout::give_up();
@@ -47,7 +48,7 @@ fn plugins() -> MutexGuard<'static, Plugins> {
     PLUGINS.lock()
 }
 
-/// What loading stands for, in the list of what a thread is in.
+/// Identifies loading in the list of plugins that a thread is in.
 fn loading() -> usize {
     std::ptr::from_ref(&PLUGINS).addr()
 }
@@ -72,19 +73,19 @@ pub fn set_path(folders: Vec<PathBuf>) {
     plugins.opened.retain(|_, opened| opened.is_ok());
 }
 
-/// The filter with this registered number from the first plugin that has it, with `params` as its
-/// parameters. None if there is no such plugin; that is remembered until [`set_path`]. An error if there
-/// is none, and files that may have it were not opened since others than root and the user of this
-/// process can change them ([`zonda_storage::neighbour::plugin`]).
+/// The filter with this registered number from the first plugin that has it, with `params` as its parameters. None if
+/// there is no such plugin; that is remembered until [`set_path`]. An error if no plugin has it and files that may
+/// have it were not opened, since others than root and the user of this process can change them
+/// ([`zonda_storage::neighbour::plugin`]).
 ///
 /// Neither `can_apply` nor `set_local` of the plugin is called: `params` are those that a file
 /// has, or that a caller has completed.
 ///
-/// Code in the plugin runs in this process, as it would with HDF5: for the file that `of` stands for, whose chunks these are.
+/// Code in the plugin runs in this process, as it would with HDF5. `of` identifies the file whose chunks these are.
 #[must_use]
 pub fn find(id: u32, params: &[u32], of: Mark) -> FilterLookup {
     if is_loading() {
-        let what = "a plugin that is being loaded calls the library, which would look for it there";
+        let what = "a plugin called the library while it was being loaded";
         return Some(Err(FilterError::Busy { filter: "of a plugin", what }));
     }
     match plugins().find(id) {
@@ -94,7 +95,7 @@ pub fn find(id: u32, params: &[u32], of: Mark) -> FilterLookup {
 }
 
 impl Plugins {
-    fn find(&mut self, id: u32) -> Known {
+    fn find(&mut self, id: u32) -> FoundFilter {
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
@@ -104,7 +105,7 @@ impl Plugins {
         found
     }
 
-    fn search(&mut self, id: u32, folders: &[PathBuf]) -> Known {
+    fn search(&mut self, id: u32, folders: &[PathBuf]) -> FoundFilter {
         let mut refused = None;
         for file in folders.iter().flat_map(|folder| path::candidates(folder)) {
             let opened = self.opened.entry(file).or_insert_with_key(|file| open(file));
@@ -118,8 +119,8 @@ impl Plugins {
     }
 }
 
-/// The plugin in a file that may be run. What is no regular file is no plugin, for HDF5 as well.
-fn open(file: &Path) -> Opened {
+/// The plugin in a file that may be run. Only a regular file is a plugin, as for HDF5.
+fn open(file: &Path) -> OpenedFile {
     match plugin::resolve(file) {
         Ok(file) => {
             let opened = callout::run(Mark::NONE, loading(), || load::open(&file));

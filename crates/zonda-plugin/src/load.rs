@@ -25,7 +25,7 @@ pub(crate) type FilterFn = unsafe extern "C" fn(
 
 /// `H5Z_class2_t`.
 #[repr(C)]
-struct Class {
+struct FilterClass {
     version: c_int,
     id: c_int,
     encoder_present: c_uint,
@@ -55,7 +55,8 @@ pub(crate) fn open(file: &Path) -> Option<Arc<Plugin>> {
     let (plugin_type, plugin_info) = unsafe {
         (
             library.function::<unsafe extern "C" fn() -> c_int>(c"H5PLget_plugin_type")?,
-            library.function::<unsafe extern "C" fn() -> *const Class>(c"H5PLget_plugin_info")?,
+            library
+                .function::<unsafe extern "C" fn() -> *const FilterClass>(c"H5PLget_plugin_info")?,
         )
     };
     // SAFETY: both functions take nothing and may be called at any time.
@@ -152,9 +153,9 @@ fn load_shim() {
 /// The file that this code was loaded from: libnetcdf, or a program.
 fn own_file() -> Option<PathBuf> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let here: fn() -> Option<PathBuf> = own_file;
+    let own_function: fn() -> Option<PathBuf> = own_file;
     // SAFETY: any address may be asked about, and `info` is valid for the answer.
-    let found = unsafe { libc::dladdr(here as *const c_void, info.as_mut_ptr()) };
+    let found = unsafe { libc::dladdr(own_function as *const c_void, info.as_mut_ptr()) };
     if found == 0 {
         return None;
     }

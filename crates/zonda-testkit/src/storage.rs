@@ -182,16 +182,7 @@ fn step(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
             assert_eq!(s.write_at(at as u64, &data), Ok(()), "{who}: {n} at {at}");
             put(model, at, &data);
         }
-        8..10 => {
-            let pieces: Vec<(usize, Vec<u8>)> = (0..rng.below(8))
-                .map(|_| (rng.below(REACH as u64) as usize, rng.length(30_000)))
-                .map(|(at, n)| (at, Rng::new(at as u64).bytes(n)))
-                .collect();
-            let ranges: Vec<WriteRange<'_>> =
-                pieces.iter().map(|(at, data)| WriteRange { at: *at as u64, data }).collect();
-            assert_eq!(s.write_ranges(&ranges), Ok(()), "{who}");
-            pieces.iter().for_each(|(at, data)| put(model, *at, data));
-        }
+        8..10 => write_ranges(s, model, rng, who),
         10..15 => {
             let n = rng.length(REACH);
             let mut buf = vec![0xEE; n];
@@ -200,24 +191,7 @@ fn step(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
             assert_eq!(s.read_at(at as u64, &mut buf), Ok(there.len()), "{who}: {n} at {at}");
             assert!(buf[..there.len()] == *there, "{who}: {n} at {at}");
         }
-        15..17 => {
-            let mut at = rng.below(REACH as u64 / 2) as usize;
-            let mut asked = Vec::new();
-            for _ in 0..rng.below(9) {
-                let n = rng.length(9000);
-                asked.push((at, vec![0xEE; n]));
-                at += n + rng.below(3) as usize * rng.length(9000);
-            }
-            let mut ranges: Vec<ReadRange<'_>> =
-                asked.iter_mut().map(|(at, buf)| ReadRange::new(*at as u64, buf)).collect();
-            assert_eq!(s.read_ranges(&mut ranges), Ok(()), "{who}");
-            for range in ranges {
-                let (from, to) = (range.at as usize, range.at as usize + range.buf.len());
-                let there = &model[from.min(model.len())..to.min(model.len())];
-                assert_eq!(range.got, there.len(), "{who}: {from}..{to}");
-                assert!(range.buf[..range.got] == *there, "{who}: {from}..{to}");
-            }
-        }
+        15..17 => read_ranges(s, model, rng, who),
         17 => {
             let len = rng.below(REACH as u64 + 20_000);
             assert_eq!(s.set_len(len), Ok(()), "{who}: {len}");
@@ -246,6 +220,38 @@ fn step(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
         s.rest();
     }
     assert_eq!(s.len(), Ok(model.len() as u64), "{who}");
+}
+
+/// Writes random ranges in one call.
+fn write_ranges(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
+    let pieces: Vec<(usize, Vec<u8>)> = (0..rng.below(8))
+        .map(|_| (rng.below(REACH as u64) as usize, rng.length(30_000)))
+        .map(|(at, n)| (at, Rng::new(at as u64).bytes(n)))
+        .collect();
+    let ranges: Vec<WriteRange<'_>> =
+        pieces.iter().map(|(at, data)| WriteRange { at: *at as u64, data }).collect();
+    assert_eq!(s.write_ranges(&ranges), Ok(()), "{who}");
+    pieces.iter().for_each(|(at, data)| put(model, *at, data));
+}
+
+/// Reads random ranges, in ascending order, in one call.
+fn read_ranges(s: &dyn Storage, model: &[u8], rng: &mut Rng, who: &str) {
+    let mut at = rng.below(REACH as u64 / 2) as usize;
+    let mut buffers = Vec::new();
+    for _ in 0..rng.below(9) {
+        let n = rng.length(9000);
+        buffers.push((at, vec![0xEE; n]));
+        at += n + rng.below(3) as usize * rng.length(9000);
+    }
+    let mut ranges: Vec<ReadRange<'_>> =
+        buffers.iter_mut().map(|(at, buf)| ReadRange::new(*at as u64, buf)).collect();
+    assert_eq!(s.read_ranges(&mut ranges), Ok(()), "{who}");
+    for range in ranges {
+        let (from, to) = (range.at as usize, range.at as usize + range.buf.len());
+        let expected = &model[from.min(model.len())..to.min(model.len())];
+        assert_eq!(range.got, expected.len(), "{who}: {from}..{to}");
+        assert!(range.buf[..range.got] == *expected, "{who}: {from}..{to}");
+    }
 }
 
 fn put(model: &mut Vec<u8>, at: usize, data: &[u8]) {

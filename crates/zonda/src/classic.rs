@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::open::{CreateOptions, Opening};
 use crate::open_file::OpenFile;
 
-/// Opens a file, and says what was passed over in a damaged one.
+/// Opens a file; gives what was skipped in a damaged one, too.
 pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
     let Opened { storage, sidecars, .. } = opened;
     let opened = match how.damaged {

@@ -23,19 +23,18 @@ pub struct Fault {
 /// What is wrong with something.
 #[derive(Debug)]
 pub enum FaultKind {
-    /// It is damaged, and is not among the definitions, or not with all that it had.
+    /// It is damaged, and the definitions lack it or a part of it.
     Damaged(Error),
-    /// It is sound and not among the definitions: netCDF has no words for this of it.
+    /// It is sound and not among the definitions: netCDF cannot represent this part of it.
     NoWords(&'static str),
-    /// It is among the definitions, and may not be as it was: why.
+    /// It is among the definitions and may not be as it was written; the text says why.
     Doubtful(String),
 }
 
 impl Dataset {
-    /// Opens a file, for reading, of which parts may be damaged: cut off, written over, zeroed. What
-    /// can be read of definitions and data is there as in any dataset; [`Dataset::faults`] tells of
-    /// what is not. With [`Damaged::Search`], objects of an HDF5 file whose groups are damaged are
-    /// looked for in all of its bytes.
+    /// Opens a file, for reading, of which parts may be damaged: cut off, written over, zeroed. What can be read of
+    /// definitions and data is there as in any dataset; [`Dataset::faults`] lists what cannot. With
+    /// [`Damaged::Search`], objects of an HDF5 file whose groups are damaged are looked for in all of its bytes.
     ///
     /// # Errors
     /// `NC_ENOTNC` where nothing tells what the file was; a header of a classic file that ends before
@@ -46,8 +45,8 @@ impl Dataset {
         Dataset::open_on(opened, path, Some(path), &options, damaged)
     }
 
-    /// What is wrong with groups and variables, and with the file itself. Only of a file that was
-    /// opened as a damaged one is that all there is.
+    /// What is wrong with groups and variables, and with the file itself. The list is complete only for a file that
+    /// was opened as a damaged one.
     ///
     /// # Errors
     /// As the first inquiry of definitions.
@@ -66,8 +65,8 @@ impl Dataset {
                     }
                     SkipReason::NoWords(what) => FaultKind::NoWords(what),
                     SkipReason::FoundByBytes => FaultKind::Doubtful(
-                        "no group leads to it any more; it may be named otherwise, belong to another \
-                         group, or have been given up before"
+                        "no group links to it any more; it may have had another name, been in another \
+                         group, or been deleted"
                             .to_owned(),
                     ),
                 };
@@ -76,8 +75,8 @@ impl Dataset {
             .collect())
     }
 
-    /// What is wrong with attributes of a variable or group of an HDF5 file, which are then not shown: those that netCDF has no
-    /// words for have the code `NC_EATTMETA`; those that are damaged are here only of a file that was opened as a damaged one.
+    /// What is wrong with attributes of a variable or group of an HDF5 file, which inquiries leave out. Those that netCDF
+    /// cannot represent have the code `NC_EATTMETA`. Damaged ones are among them only where the file was opened as a damaged one.
     ///
     /// # Errors
     /// As [`Dataset::var_info`].
@@ -99,14 +98,14 @@ fn of_classic(passed: &zonda_classic::Skipped) -> Fault {
             format!("definitions from here on, and all records: {error}"),
         )),
         Skipped::MoreRecords { counted, found } => FaultKind::Doubtful(format!(
-            "its header counts {counted} records, and the file has something of {found}: these are \
-             taken, though nobody said that they are complete"
+            "its header counts {counted} records, and the file has bytes of {found}: these are \
+             read, though they may be incomplete"
         )),
         Skipped::FewerRecords { counted, found } => FaultKind::Damaged(Error::with_text(
             zonda_model::NcError::Trunc,
             format!(
                 "its header counts {counted} records, more than a file of this length ever had, and \
-                 it has something of {found}"
+                 it has bytes of {found}"
             ),
         )),
     };

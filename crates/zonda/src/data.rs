@@ -177,18 +177,18 @@ pub(crate) fn shorter<'s, 'l: 's>(
 /// A put that was begun: [`Dataset::put_to`].
 pub struct Put<'a> {
     dataset: &'a Dataset,
-    begun: write_behind::Put<'a>,
+    begun: write_behind::QueuedPut<'a>,
 }
 
 impl<'a> Put<'a> {
-    /// Rank of the variable; 0 where there is none, which the check says.
+    /// Rank of the variable; 0 where there is no such variable, which the check reports.
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> usize {
         self.begun.rank()
     }
 
-    /// First step: all that may refuse it.
+    /// First step: makes all checks that may refuse it.
     ///
     /// # Errors
     /// As [`Dataset::put`]; `NC_EINVAL` for another variable than it was begun for.
@@ -245,18 +245,18 @@ impl CheckedPut<'_, '_> {
 /// A get that was begun: [`Dataset::get_from`].
 pub struct Get<'a> {
     dataset: &'a Dataset,
-    begun: write_behind::Get<'a>,
+    begun: write_behind::QueuedGet<'a>,
 }
 
 impl<'a> Get<'a> {
-    /// Rank of the variable; 0 where there is none, which the check says.
+    /// Rank of the variable; 0 where there is no such variable, which the check reports.
     #[inline(always)]
     #[must_use]
     pub fn rank(&self) -> usize {
         self.begun.rank()
     }
 
-    /// First step: all that may refuse it.
+    /// First step: makes all checks that may refuse it.
     ///
     /// # Errors
     /// As [`Dataset::get`]; `NC_EINVAL` for another variable than it was begun for.
@@ -310,7 +310,7 @@ impl CheckedGet<'_, '_> {
     }
 }
 
-/// What a transfer is about, for who prints it; what it holds of the file says nothing.
+/// Debug output names what the transfer is about, and not the guards of the file that it holds.
 macro_rules! shows {
     ($($ty:ident<$($life:lifetime),+>: |$of:ident| $what:expr;)+) => {$(
         impl std::fmt::Debug for $ty<$($life),+> {

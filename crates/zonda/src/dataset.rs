@@ -30,24 +30,27 @@ pub struct Dataset {
     file: Option<Arc<File>>,
     /// Set for a dataset in memory that is to be written to `path` in the end.
     persists: bool,
-    /// Held while that is done: a thread may close it at the end of the process. True once it was closed: somebody may have
-    /// opened the file since, and changed it.
+    /// Locked while the dataset is written to `path`, since another thread may close it at the end of the process.
+    /// True once that was done by a close: somebody may have opened and changed the file since, so it is not written
+    /// again.
     persisting: Mutex<bool>,
-    /// Set where it has ended, and its path did not take it: to be closed again, or given up.
+    /// Set where the dataset has ended and could not be written to `path`: it can be closed again or given up.
     is_unpersisted: AtomicBool,
     /// Set where aborting the creation has a file to remove.
     on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
     forked: AtomicBool,
-    /// Set in a forked child that has not all locks of the file, and never will.
+    /// Set in a forked child that lacks a lock of the file: a thread of the parent held it at the fork, and nobody
+    /// releases it in the child.
     out_of_reach: AtomicBool,
-    /// The file of some format, and its queue, where puts are carried out behind the program's back.
+    /// The file, and its queue of puts where write-behind is on.
     pub(crate) queued_file: QueuedFile,
-    /// What was passed over in a damaged classic file.
+    /// What was skipped in a damaged classic file.
     pub(crate) passed: Vec<zonda_classic::Skipped>,
 }
 
-/// What stands on a path is not held in memory, and its layers are its own.
+/// Refuses to hold a dataset in memory, or to choose its layers, where its format stands on a path and not on the
+/// bytes of one file.
 fn check_path_alone(in_memory: Option<Persist>, io: Option<&str>) -> Result<()> {
     if in_memory.is_some() {
         let what = "datasets of this format are not held in memory";
@@ -216,7 +219,7 @@ impl Dataset {
         result.map_err(|error| error.into().at(&self.path))
     }
 
-    /// Changes what is in the file, which other writers of the process may do by turns.
+    /// Has a function change what is in the file, which other writers of the process may do in turn.
     pub(crate) fn change<T>(
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
@@ -224,7 +227,7 @@ impl Dataset {
         self.named(self.queued_file.changing().and_then(|mut file| f(file.writer()?)))
     }
 
-    /// The same in a group, which has to be the root where there are no others.
+    /// The same in a group; formats without groups have the root only.
     pub(crate) fn change_in<T>(
         &self,
         group: GroupId,
@@ -242,13 +245,13 @@ impl Dataset {
         self.named(self.queued_file.steering().and_then(|mut file| f(file.writer()?)))
     }
 
-    /// The file, for one who changes what is in it, which other writers of the process may do by turns: puts that were
-    /// accepted came before.
+    /// Takes the file to change what is in it, which other writers of the process may do in turn. Puts that were
+    /// accepted are carried out before.
     pub(crate) fn changing(&self) -> Result<ChangeGuard<'_>> {
         self.named(self.queued_file.changing())
     }
 
-    /// Of formats without groups only the root is asked for.
+    /// Fails for any group but the root where the format has no groups.
     pub(crate) fn check_group(&self, group: GroupId) -> Result<()> {
         if group == GroupId::ROOT || self.capabilities().groups {
             return Ok(());
@@ -256,7 +259,7 @@ impl Dataset {
         Err(Error::from(NcError::BadGrpId).at(&self.path))
     }
 
-    /// Whether puts return when they are accepted, from now on.
+    /// Sets whether puts return when they are accepted, from now on.
     ///
     /// # Errors
     /// What went wrong with puts that were accepted before.
@@ -270,8 +273,8 @@ impl Dataset {
         self.queued_file.write_behind_status()
     }
 
-    /// Has `f` look at the file, and change nothing. While puts wait it sees the definitions that there are with all that
-    /// was accepted, and nobody is waited for.
+    /// Calls `f` with the file, which `f` must not change. While puts wait, `f` sees the definitions as they are with
+    /// all accepted puts; it does not wait for them.
     ///
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
@@ -307,7 +310,7 @@ impl Dataset {
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        self.queued_file.ask_anyway(|file| file.in_define_mode())
+        self.queued_file.ask_even_closed(|file| file.in_define_mode())
     }
 
     /// The layer stack in spec form, such as `cache,file`; empty for a dataset without bytes.
@@ -322,7 +325,7 @@ impl Dataset {
         self.queued_file.file().storage()
     }
 
-    /// The same for what is about bytes of a file.
+    /// The storage below; an error where the format does not stand on bytes.
     pub(crate) fn bytes(&self) -> Result<&Arc<dyn Storage>> {
         let none = "the bytes of a file of this format cannot be asked for";
         self.storage().ok_or_else(|| Error::because(NcError::NotBuilt, none).at(&self.path))
@@ -334,7 +337,7 @@ impl Dataset {
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        self.queued_file.ask_anyway(|file| f(&Meta::new(file, GroupId::ROOT)))
+        self.queued_file.ask_even_closed(|file| f(&Meta::new(file, GroupId::ROOT)))
     }
 
     /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
@@ -349,7 +352,7 @@ impl Dataset {
     /// Whether there is a group of that number.
     #[must_use]
     pub fn has_group(&self, group: GroupId) -> bool {
-        self.queued_file.ask_anyway(|file| file.definitions().group(group).is_ok())
+        self.queued_file.ask_even_closed(|file| file.definitions().group(group).is_ok())
     }
 
     /// Enters define mode.
@@ -397,10 +400,10 @@ impl Dataset {
     /// Ends the dataset: leaves define mode, commits, writes a persistent dataset in memory to its
     /// path.
     ///
-    /// Where the storage failed, it stays open ([`Dataset::is_open`]) and may be closed again, unless
-    /// it was being created as a classic one, or a sync of it failed, now or before: it has ended then,
-    /// and the error says so. So it has where the system says only when the file is closed that it could not keep it. A netCDF-4 file stays open after every refusal; a classic
-    /// one has ended after other errors.
+    /// Where the storage failed, it stays open ([`Dataset::is_open`]) and may be closed again, unless it was being
+    /// created as a classic one, or a sync of it failed, now or before: it has ended then, and the error says so. It
+    /// has ended, too, where the system reports only when the file is closed that it could not store it. A netCDF-4
+    /// file stays open after every refusal; a classic one has ended after other errors.
     ///
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
@@ -414,8 +417,8 @@ impl Dataset {
         done
     }
 
-    /// In a child of a fork: gives up the memory of a file that has ended. To be dropped is not enough, since threads that the
-    /// child has not have parts of it in hand for ever.
+    /// In a forked child: frees the memory of a file that has ended. Dropping it is not enough, since threads that
+    /// exist only in the parent hold references to parts of it for ever.
     fn leave_to_parent(&self) {
         if !self.is_forked() || self.is_out_of_reach() || self.is_open() {
             return;
@@ -442,7 +445,7 @@ impl Dataset {
         }
     }
 
-    /// Whether it has not ended.
+    /// Whether the dataset can still be used: it has not been closed or given up.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.queued_file.file().is_open() || self.is_unpersisted.load(Ordering::Acquire)
@@ -460,7 +463,7 @@ impl Dataset {
         }
     }
 
-    /// Refused, it can be closed again.
+    /// Writes a dataset in memory to its path at a close. Where that fails, it can be closed again.
     fn persist_in_the_end(&self) -> Result<()> {
         let done = self.persist(true);
         if done.is_err() {
@@ -481,8 +484,9 @@ impl Dataset {
         Ok(())
     }
 
-    /// What the system says of the file only where it is closed, after everything was written and before
-    /// any descriptor of it is closed: it is said once.
+    /// Asks for the errors that the system reports only when a file is closed, such as those of a quota on a network
+    /// file system. It reports them once, so this is done after everything was written and before a descriptor is
+    /// closed.
     fn check_close(&self) -> Result<()> {
         if self.is_forked() {
             return Ok(());
@@ -492,15 +496,15 @@ impl Dataset {
 
     /// Takes every lock of this dataset, for a fork.
     ///
-    /// It waits for calls of other threads, and not beyond `until`: the thread may itself be in the middle of
-    /// one. What it has not got then is not held ([`FrozenFile::is_whole`]).
+    /// It waits for calls of other threads, and not beyond `until`: the thread may itself be in the middle of one.
+    /// Locks that it could not take until then are not held ([`FrozenFile::is_whole`]).
     #[must_use]
     pub fn freeze(&self, until: Instant) -> FrozenFile<'_> {
         let is_within_reach = !self.is_out_of_reach();
         FrozenFile { held: is_within_reach.then(|| self.queued_file.freeze(until)).flatten() }
     }
 
-    /// Whether no other call is at work with it at this moment.
+    /// Whether no other call uses the dataset at this moment.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.freeze(Instant::now()).is_whole() && !self.queued_file.is_busy()
@@ -513,9 +517,8 @@ impl Dataset {
         self.out_of_reach.load(Ordering::Relaxed)
     }
 
-    /// To be called in a forked child that has not all of its locks ([`FrozenFile::is_whole`]): another
-    /// thread had them, which is not there. Any further call would wait for ever; nobody is to make one, nor
-    /// to drop it.
+    /// To be called in a forked child that has not all of its locks ([`FrozenFile::is_whole`]): a thread that the
+    /// child does not have held them. Any further call would wait for ever, and so would dropping it; do neither.
     pub fn mark_out_of_reach(&self) {
         self.mark_forked();
         self.out_of_reach.store(true, Ordering::Relaxed);
@@ -543,20 +546,20 @@ impl Dataset {
         self.drain_reporting(&|_| ())
     }
 
-    /// [`Dataset::drain`] that tells whether it waits for a call of another thread.
+    /// [`Dataset::drain`] that calls `waits` with true while it waits for a call of another thread.
     ///
     /// # Errors
     /// What the storage reports.
     pub fn drain_reporting(&self, waits: &dyn Fn(bool)) -> Result<()> {
         if self.is_forked() {
-            // All that was put is the parent's.
+            // All that was put belongs to the parent.
             return Ok(());
         }
-        let told = self.named(self.queued_file.drain(waits))?;
+        let failure_of_puts = self.named(self.queued_file.drain(waits))?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.persist(false)?;
         }
         self.check_close()?;
-        told
+        failure_of_puts
     }
 }

@@ -47,8 +47,8 @@ impl Dataset {
         self.change_types(|file| file.def_compound(group, size, name))
     }
 
-    /// Adds a field at `offset` to a compound type that nothing uses yet; `dims` is its shape, empty
-    /// for one value.
+    /// Adds a field at `offset` (in bytes) to a compound type that nothing uses yet; `dims` is its shape, empty for
+    /// one value.
     ///
     /// # Errors
     /// `NC_ENOTNC4`, `NC_EBADTYPE`, `NC_ETYPDEFINED`, `NC_EBADNAME`, `NC_EINVAL`.
@@ -144,8 +144,9 @@ impl Dataset {
         self.change_types(|file| file.def_var_endian(var, endianness))
     }
 
-    /// Gives up precision for better compression: the number that C has for a way to do so (see
-    /// [`QuantizeMode::number`](crate::QuantizeMode::number); 0 for none), and digits or bits kept.
+    /// Gives up precision for better compression. The mode is the number that C has for it (see
+    /// [`QuantizeMode::number`](crate::QuantizeMode::number)), 0 for none; then come the digits or bits that are
+    /// kept.
     ///
     /// # Errors
     /// As [`Dataset::def_var_deflate`].

@@ -40,8 +40,8 @@ impl Dataset {
         self.rename_dim_in(GroupId::ROOT, dim, name)
     }
 
-    /// Renames a dimension seen from a group; in data mode of the classic model to no longer name
-    /// than it has.
+    /// Renames a dimension seen from a group. In data mode of the classic model the new name must not be longer than
+    /// the old one.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_ENOTINDEFINE`,
@@ -73,7 +73,7 @@ impl Dataset {
         self.change_in(group, |file| file.def_var(group, name, nc_type, dims))
     }
 
-    /// Renames a variable; in data mode of the classic model to no longer name than it has.
+    /// Renames a variable. In data mode of the classic model the new name must not be longer than the old one.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ENOTVAR`, `NC_ENOTINDEFINE`,
@@ -105,7 +105,7 @@ impl Dataset {
         self.change_in(owner.group, |file| file.del_att(owner, name))
     }
 
-    /// Renames an attribute; in data mode to no longer name than it has.
+    /// Renames an attribute. In data mode the new name must not be longer than the old one.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENOTATT`, `NC_ENAMEINUSE`,

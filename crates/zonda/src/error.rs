@@ -75,7 +75,7 @@ mod tests {
         ];
         for (error, answer) in cases {
             assert_eq!(error.answer(), answer, "{error}");
-            // In other words it is the same.
+            // This code says the same in other words.
             let (code, offset) = (error.code(), error.offset());
             let retold = error.with_other_text("in other words");
             assert_eq!((retold.answer(), retold.code(), retold.offset()), (answer, code, offset));
@@ -101,7 +101,7 @@ mod tests {
         ];
         for (error, offset) in cases {
             assert_eq!(error.offset(), offset, "{error}");
-            // Where there is one, the text says the same.
+            // Where there is a text, it says the same.
             if let Some(offset) = offset {
                 assert!(error.to_string().contains(&format!("byte {offset}")), "{error}");
             }

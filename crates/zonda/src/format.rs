@@ -16,24 +16,24 @@ use crate::{classic, nc4};
 #[cfg(test)]
 pub(crate) mod trial;
 
-/// All formats. A new one is its crate and a line here.
-static FORMATS: &[Entry] = &[
-    Entry::on_bytes(
+/// All formats. To add one takes a crate for it and an entry here.
+static FORMATS: &[FormatEntry] = &[
+    FormatEntry::on_bytes(
         "a classic netCDF file",
         &[Format::Cdf1, Format::Cdf2, Format::Cdf5],
         CLASSIC,
         classic::open,
         Some(classic::create),
     ),
-    Entry::known("HDF4", HDF4),
-    Entry::on_bytes(
+    FormatEntry::known("HDF4", HDF4),
+    FormatEntry::on_bytes(
         "HDF5",
         &[Format::NetCdf4, Format::NetCdf4Classic],
         HDF5,
         nc4::open,
         Some(nc4::create),
     ),
-    Entry::on_path(
+    FormatEntry::on_path(
         &[zonda_npy::FORMAT],
         zonda_npy::is_one,
         zonda_npy::open,
@@ -45,18 +45,18 @@ static FORMATS: &[Entry] = &[
 ];
 
 /// A format of the table.
-struct Entry {
-    /// What its files are, by which they are asked for.
+struct FormatEntry {
+    /// The formats that its files may have.
     formats: &'static [Format],
-    stands: Stands,
+    stands: FormatPlace,
 }
 
-/// What files of a format are. Those of one without a function that creates them can only be read.
-enum Stands {
-    /// One file's bytes, which begin so, and what they are called. Without a function that opens them they are known and
-    /// not read.
+/// Where the datasets of a format are. A format without a function that creates them can only be read.
+enum FormatPlace {
+    /// In the bytes of one file: what to call them in messages, and their first bytes. A format without a function
+    /// that opens them is recognised and not read.
     OnBytes(&'static str, &'static [Magic], Option<OpenBytes>, Option<CreateBytes>),
-    /// Something at a path, such as a folder, with a test whether it is one, and what removes it.
+    /// At a path, such as a folder: a test whether there is one, and what opens and removes it.
     OnPath(fn(&Path) -> bool, OpenPath, Option<CreatePath>, fn(&Path) -> Result<()>),
 }
 
@@ -68,9 +68,9 @@ pub(crate) enum Maker {
 
 type OpenBytes = fn(Opened, &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)>;
 pub(crate) type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
-/// Gets whether it is to be written, too.
+/// Arguments: the path, and whether the dataset is to be written.
 type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
-/// Gets whether there may be nothing yet.
+/// Arguments: the path, and whether it is an error that something is there already.
 pub(crate) type CreatePath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 
 /// How many of the first bytes of a file are looked at.
@@ -79,14 +79,14 @@ const LOOKED_AT: usize = 8;
 /// First bytes that say what a file is.
 struct Magic {
     bytes: &'static [u8],
-    /// Bytes that the file has to have, of those that are looked at.
+    /// Least length in bytes of a file that may be of this kind.
     least: usize,
-    /// They may be behind a user block, too: at 512 times a power of two.
+    /// They may also come after a user block: at 512 bytes times a power of two.
     moves: bool,
     means: Detected,
 }
 
-/// Of other versions of the classic formats nothing is known, whatever is in them further on.
+/// Files of other versions of the classic formats are unknown, and not searched for other first bytes.
 const CLASSIC: &[Magic] = &[
     Magic::at_begin(b"CDF\x01", 4, Detected::Classic(Format::Cdf1)),
     Magic::at_begin(b"CDF\x02", 4, Detected::Classic(Format::Cdf2)),
@@ -95,14 +95,14 @@ const CLASSIC: &[Magic] = &[
 ];
 const HDF5: &[Magic] =
     &[Magic { moves: true, ..Magic::at_begin(b"\x89HDF\r\n\x1a\n", 8, Detected::Hdf5) }];
-/// Of files of at least 8 bytes, as the reference has it.
+/// Only files of at least 8 bytes count, as in the reference.
 const HDF4: &[Magic] = &[Magic::at_begin(b"\x0e\x03\x13\x01", 8, Detected::Hdf4)];
 /// Where the search behind user blocks ends. Those of more than 4 GiB are unheard of.
 const SEARCH_END: u64 = 4 << 30;
 
 impl Magic {
-    /// `bytes` at the begin of files that have `least` bytes at least. More than are looked at would never be found, which
-    /// shows when this is compiled.
+    /// `bytes` at the beginning of files that have at least `least` bytes. More bytes than are looked at would never
+    /// match, which the compiler refuses.
     const fn at_begin(bytes: &'static [u8], least: usize, means: Detected) -> Magic {
         assert!(
             bytes.len() <= LOOKED_AT && least <= LOOKED_AT,
@@ -116,7 +116,7 @@ impl Magic {
     }
 }
 
-impl Entry {
+impl FormatEntry {
     /// `called` is said of files that are none: `neither HDF5 nor ...`.
     const fn on_bytes(
         called: &'static str,
@@ -124,13 +124,13 @@ impl Entry {
         magic: &'static [Magic],
         open: OpenBytes,
         create: Option<CreateBytes>,
-    ) -> Entry {
-        Entry { formats, stands: Stands::OnBytes(called, magic, Some(open), create) }
+    ) -> FormatEntry {
+        FormatEntry { formats, stands: FormatPlace::OnBytes(called, magic, Some(open), create) }
     }
 
-    /// One that is known and not read.
-    const fn known(called: &'static str, magic: &'static [Magic]) -> Entry {
-        Entry { formats: &[], stands: Stands::OnBytes(called, magic, None, None) }
+    /// A format that is recognised and not read.
+    const fn known(called: &'static str, magic: &'static [Magic]) -> FormatEntry {
+        FormatEntry { formats: &[], stands: FormatPlace::OnBytes(called, magic, None, None) }
     }
 
     const fn on_path(
@@ -139,23 +139,23 @@ impl Entry {
         open: OpenPath,
         create: Option<CreatePath>,
         remove: fn(&Path) -> Result<()>,
-    ) -> Entry {
-        Entry { formats, stands: Stands::OnPath(is, open, create, remove) }
+    ) -> FormatEntry {
+        FormatEntry { formats, stands: FormatPlace::OnPath(is, open, create, remove) }
     }
 
     fn magic(&self) -> &'static [Magic] {
-        if let Stands::OnBytes(_, magic, ..) = self.stands { magic } else { &[] }
+        if let FormatPlace::OnBytes(_, magic, ..) = self.stands { magic } else { &[] }
     }
 
     fn maker(&self) -> Option<Maker> {
         match self.stands {
-            Stands::OnBytes(_, _, _, create) => create.map(Maker::OnBytes),
-            Stands::OnPath(_, _, create, _) => create.map(Maker::OnPath),
+            FormatPlace::OnBytes(_, _, _, create) => create.map(Maker::OnBytes),
+            FormatPlace::OnPath(_, _, create, _) => create.map(Maker::OnPath),
         }
     }
 }
 
-fn entry_of(format: Format) -> Option<&'static Entry> {
+fn entry_of(format: Format) -> Option<&'static FormatEntry> {
     FORMATS.iter().find(|entry| entry.formats.contains(&format))
 }
 
@@ -192,11 +192,11 @@ pub fn format_of_copy(source: Format) -> Format {
 /// As [`Dataset::open_in`](crate::Dataset::open_in).
 pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
     let detected = detect_in(&*opened.storage)?;
-    // What is left of a file that lost its first bytes is searched for as objects of HDF5.
+    // A file that lost its first bytes may be HDF5: its objects are searched for.
     let searches = detected == Detected::Unknown && how.damaged == Damaged::Search;
     let sought = if searches { Detected::Hdf5 } else { detected };
     let opener = FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnBytes(_, magic, Some(open), _) => {
+        FormatPlace::OnBytes(_, magic, Some(open), _) => {
             magic.iter().any(|magic| magic.means == sought).then_some(open)
         }
         _ => None,
@@ -216,10 +216,12 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<S
 /// Opens what is at a path and is not one file; `None` where no format stands on it.
 pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispatch>>> {
     FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnPath(is, open, ..) if is(path) => Some(open(path, write).and_then(|mut file| {
-            let is_refused = write && file.writer().is_none();
-            if is_refused { Err(Error::only_read()) } else { Ok(file) }
-        })),
+        FormatPlace::OnPath(is, open, ..) if is(path) => {
+            Some(open(path, write).and_then(|mut file| {
+                let is_refused = write && file.writer().is_none();
+                if is_refused { Err(Error::only_read()) } else { Ok(file) }
+            }))
+        }
         _ => None,
     })
 }
@@ -228,7 +230,7 @@ pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispa
 #[must_use]
 pub fn on_path(path: &Path) -> Option<Format> {
     FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnPath(is, ..) if is(path) => entry.formats.first().copied(),
+        FormatPlace::OnPath(is, ..) if is(path) => entry.formats.first().copied(),
         _ => None,
     })
 }
@@ -240,18 +242,18 @@ pub fn on_path(path: &Path) -> Option<Format> {
 #[must_use]
 pub fn remove_on_path(path: &Path) -> Option<Result<()>> {
     FORMATS.iter().find_map(|entry| match entry.stands {
-        Stands::OnPath(is, _, _, remove) if is(path) => Some(remove(path)),
+        FormatPlace::OnPath(is, _, _, remove) if is(path) => Some(remove(path)),
         _ => None,
     })
 }
 
-/// Whether files of a format are something else than one file.
+/// Whether datasets of a format stand on a path and not on the bytes of one file.
 #[must_use]
 pub fn stands_on_path(format: Format) -> bool {
-    entry_of(format).is_some_and(|entry| matches!(entry.stands, Stands::OnPath(..)))
+    entry_of(format).is_some_and(|entry| matches!(entry.stands, FormatPlace::OnPath(..)))
 }
 
-/// The format of that name that is none of netCDF's own.
+/// The format of that name, among those that netCDF itself does not have.
 #[must_use]
 pub fn format_named(name: &str) -> Option<Format> {
     let mut all = FORMATS.iter().flat_map(|entry| entry.formats).copied();
@@ -306,7 +308,7 @@ impl Detected {
             }
             _ => {
                 let read = FORMATS.iter().filter_map(|entry| match entry.stands {
-                    Stands::OnBytes(called, _, Some(_), _) => Some(called),
+                    FormatPlace::OnBytes(called, _, Some(_), _) => Some(called),
                     _ => None,
                 });
                 let read: Vec<_> = read.collect();
@@ -329,7 +331,7 @@ pub fn detect(path: &Path) -> Result<Detected> {
     })
 }
 
-/// Whether an error is that a path leads to a folder.
+/// Whether an error says that the path is a folder.
 pub(crate) fn is_folder(error: &Error) -> bool {
     error.code() == NcError::System(EISDIR)
 }
@@ -346,7 +348,7 @@ pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
     let mut found = |at, moved: bool| {
         let got = storage.read_at(at, &mut buf)?;
         let first = buf.get(..got).unwrap_or_default();
-        let all = FORMATS.iter().flat_map(Entry::magic);
+        let all = FORMATS.iter().flat_map(FormatEntry::magic);
         let mut fits = all.filter(|magic| !moved || magic.moves);
         Ok::<_, Error>(fits.find(|magic| magic.is_in(first)).map(|magic| magic.means))
     };

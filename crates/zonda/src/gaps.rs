@@ -1,6 +1,7 @@
 //! What the definitions of a file lack, since it is in other files that are refused or cannot be read.
 //!
-//! Opening and inquiring such a file succeeds all the same. A library that is built on this one can ask to be told of the gaps.
+//! Opening and inquiring such a file succeeds all the same. A library that is built on this one can have the gaps
+//! reported.
 
 use std::path::Path;
 
@@ -10,26 +11,26 @@ use zonda_runtime::Settled;
 
 use crate::error::Error;
 
-/// Told of what definitions lack, in the thread whose call reads them.
-static TOLD: Settled<fn(Error)> = Settled::new();
+/// Called with what definitions lack, in the thread whose call reads them.
+static ON_GAP: Settled<fn(Error)> = Settled::new();
 
 /// Gaps that one message names.
 const MOST_NAMED: usize = 8;
 
-/// Has `told` called whenever definitions that were read lack something. The first call counts, for the
-/// whole process.
-pub fn report_gaps(told: fn(Error)) {
-    // Another one stays.
-    TOLD.settle(told);
+/// Sets the function that is called whenever definitions that were read lack something, for the whole process. Only
+/// the first call sets it.
+pub fn report_gaps(on_gap: fn(Error)) {
+    // A function that was set before stays.
+    ON_GAP.settle(on_gap);
 }
 
-/// Tells of the gaps of the file at `path`.
-pub(crate) fn tell(path: &Path, gaps: &[Gap]) {
-    let (Some(told), false) = (TOLD.get(), gaps.is_empty()) else { return };
+/// Reports the gaps of the file at `path`.
+pub(crate) fn report(path: &Path, gaps: &[Gap]) {
+    let (Some(on_gap), false) = (ON_GAP.get(), gaps.is_empty()) else { return };
     let named: Vec<String> = gaps.iter().take(MOST_NAMED).map(Gap::to_string).collect();
     let mut text = format!("left out: {}", named.join("; "));
     if let Some(more @ 1..) = gaps.len().checked_sub(MOST_NAMED) {
         text.push_str(&format!("; and {more} more"));
     }
-    told(Error::answered(NcError::HdfErr, Answer::Missing, text).at(path));
+    on_gap(Error::answered(NcError::HdfErr, Answer::Missing, text).at(path));
 }

@@ -43,6 +43,7 @@ mod open;
 mod open_file;
 mod recovery;
 mod stored;
+mod tuning;
 mod type_shape;
 pub mod typed;
 mod write_behind;

@@ -6,12 +6,9 @@
 
 use std::convert::Infallible;
 
+use crate::tuning::MAPPED_BLOCK_BYTES;
 use zonda_model::{NcError, memory};
 use zonda_slab::{Blocks, Hyperslab, Places, place_of};
-
-/// Scratch memory of a mapped transfer in bytes. A block of this size and what the format makes of it
-/// stay in the second-level cache. No row: no benchmark uses maps.
-const BLOCK_BYTES: usize = 256 << 10;
 
 /// Copies rows of elements between a block and the caller's memory. (By rows, since a call for each element
 /// takes up to twice as long.)
@@ -46,7 +43,7 @@ impl MappedSlab<'_> {
     ) -> Result<(), E> {
         let (map, elem_bytes) = (self.map, self.elem_bytes);
         let mut blocks =
-            Blocks::of(self.slab, BLOCK_BYTES / elem_bytes).ok_or(NcError::InvalidCoords)?;
+            Blocks::of(self.slab, MAPPED_BLOCK_BYTES / elem_bytes).ok_or(NcError::InvalidCoords)?;
         let most_bytes = blocks.largest().checked_mul(elem_bytes).ok_or(NcError::NoMem)?;
         let mut scratch = memory::filled(most_bytes, 0u8).map_err(NcError::from)?;
         let cut = blocks.cut();
@@ -68,8 +65,7 @@ impl MappedSlab<'_> {
 pub struct MappedBlock<'a> {
     /// Its elements in the variable.
     pub slab: Hyperslab<'a>,
-    /// Where its first element is in the caller's memory: its distance in bytes from the first element of
-    /// the whole transfer.
+    /// Distance in bytes of its first element in the caller's memory from the first element of the whole transfer.
     pub first_byte: isize,
     rows: MappedRows,
 }
@@ -209,20 +205,20 @@ mod tests {
 
     #[test]
     fn blocks_cover_a_hyperslab_and_keep_to_the_scratch_memory() {
-        let (start, count, map) = ([0, 0], [3, BLOCK_BYTES], [1, 3]);
+        let (start, count, map) = ([0, 0], [3, MAPPED_BLOCK_BYTES], [1, 3]);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let mapped = MappedSlab { slab, map: &map, elem_bytes: 2 };
-        let mut memory = vec![0u8; 3 * BLOCK_BYTES * 2];
+        let mut memory = vec![0u8; 3 * MAPPED_BLOCK_BYTES * 2];
         let mut n_elems = 0;
         let done = mapped.each_block(|block, bytes| {
-            assert!(bytes.len() <= BLOCK_BYTES);
+            assert!(bytes.len() <= MAPPED_BLOCK_BYTES);
             n_elems += block.slab.n_elems().unwrap();
             bytes.fill(1);
             let first = usize::try_from(block.first_byte).unwrap();
             block.each_row(bytes, &mut SliceScatter(&mut memory[first..]));
             Ok::<(), NcError>(())
         });
-        assert_eq!((done, n_elems), (Ok(()), 3 * BLOCK_BYTES));
+        assert_eq!((done, n_elems), (Ok(()), 3 * MAPPED_BLOCK_BYTES));
         assert!(memory.iter().all(|&byte| byte == 1));
     }
 }

@@ -25,13 +25,13 @@ pub(crate) fn open(opened: Opened, opening: &Opening<'_>) -> Result<(OpenFile, V
     let how = Nc4OpenOptions { sidecars, spills_beside, damaged, ..how };
     // Errors get the path of the file from the dataset.
     let name = Path::new("/");
-    // Before anything is read: what others of the process change later is not known.
+    // Before anything is read, since changes that other writers of the process make later are not seen.
     let writer = lock.map(WriterLock::writer);
     let mut file = match options.write {
         true => Nc4File::open_for_writing(storage, name, how)?,
         false => Nc4File::open_for_reading(storage, name, how)?,
     };
-    // Without a lock somebody else may be at work behind what the file shows.
+    // Without a lock, another writer may have used space behind what the file says is in use.
     if options.write && writer.as_ref().is_some_and(Writer::is_alone) {
         file.go_on_where_used()?;
     }
@@ -85,7 +85,7 @@ fn how(
     let mut how = Nc4OpenOptions {
         alignment,
         path,
-        on_gaps: Some(Arc::new(move |gaps| crate::gaps::tell(&name, gaps))),
+        on_gaps: Some(Arc::new(move |gaps| crate::gaps::report(&name, gaps))),
         find_filter: Some(Arc::new(move |spec| zonda_plugin::find(spec.id, &spec.params, mark))),
         ..Nc4OpenOptions::default()
     };
@@ -120,7 +120,7 @@ pub fn check_filter(id: u32) -> Result<()> {
     }
 }
 
-/// What a filter is called that is built in; files give it another name, or none.
+/// Name of a built-in filter; files may call it otherwise, or by number only.
 #[must_use]
 pub fn filter_name(id: u32) -> Option<&'static str> {
     zonda_chunk::filter::name_of(id)

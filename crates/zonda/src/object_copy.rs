@@ -11,19 +11,15 @@ use zonda_slab::{Block, Blocks};
 
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::tuning::OBJECT_COPY_BLOCK_BYTES;
 use crate::type_shape::TypeShape;
-
-/// Data is read and written in blocks of at most this many bytes, or of one element if that is larger:
-/// long enough for one large transfer of the device, short enough to be no burden. No row: no benchmark
-/// copies single variables.
-const BLOCK_BYTES: usize = 4 << 20;
 
 /// A group of a dataset.
 type DatasetGroup<'d> = (&'d Dataset, GroupId);
 
-/// The type of another file that stands for one of this: an atomic type for itself, a user-defined
-/// one for the first that is called and made alike, of those in the group, in the groups around it,
-/// and then in the whole file.
+/// The type of the other file that corresponds to a type of this one: an atomic type to itself, a user-defined one to
+/// the first type with the same name and shape, looked for in the group, in the groups around it, and then in the
+/// whole file.
 ///
 /// # Errors
 /// `NC_EBADTYPE` where there is none.
@@ -183,16 +179,16 @@ impl<'d> VarToCopy<'d> {
         if rank == 0 {
             return self.copy_block(to, id, &[], &[], &mut buffer);
         }
-        // Rows without elements may be more than anybody can go through.
+        // There may be more rows without elements than could be gone through in any time.
         if self.shape.contains(&0) {
             return Ok(());
         }
         let row_bytes =
             self.shape[1..].iter().fold(self.elem_bytes, |size, &len| size.saturating_mul(len));
-        if row_bytes > BLOCK_BYTES {
+        if row_bytes > OBJECT_COPY_BLOCK_BYTES {
             return self.copy_large_rows(to, id, &mut buffer);
         }
-        let rows_at_once = (BLOCK_BYTES / row_bytes.max(1)).max(1);
+        let rows_at_once = (OBJECT_COPY_BLOCK_BYTES / row_bytes.max(1)).max(1);
         let mut start = vec![0; rank];
         let mut count = self.shape.clone();
         while start[0] < self.shape[0] {
@@ -211,7 +207,7 @@ impl<'d> VarToCopy<'d> {
         Ok(())
     }
 
-    /// Rows (indices of the first dimension) that are larger than a block: each in pieces.
+    /// Copies rows (indices of the first dimension) that are larger than a block, each in pieces.
     fn copy_large_rows(&self, to: &Dataset, id: VarRef, buffer: &mut Vec<u8>) -> Result<()> {
         let rank = self.shape.len();
         // The target takes a row as a whole or not at all.
@@ -223,7 +219,8 @@ impl<'d> VarToCopy<'d> {
         {
             return Err(NcError::Edge.into());
         }
-        let mut blocks = Blocks::of_shape(&self.shape, BLOCK_BYTES / self.elem_bytes.max(1));
+        let mut blocks =
+            Blocks::of_shape(&self.shape, OBJECT_COPY_BLOCK_BYTES / self.elem_bytes.max(1));
         while let Some(Block { slab, .. }) = blocks.next() {
             self.copy_block(to, id, slab.start, slab.count, buffer)?;
         }

@@ -13,6 +13,7 @@ use zonda_storage::{
 };
 
 use crate::error::{Error, Result};
+use crate::tuning::PERSIST_BLOCK_BYTES;
 use crate::write_behind::WriteBehind;
 
 /// Whether a dataset held in memory is written to its path in the end.
@@ -20,7 +21,7 @@ use crate::write_behind::WriteBehind;
 pub enum Persist {
     /// Written at close (`NC_PERSIST`).
     Yes,
-    /// Gone at close.
+    /// Dropped at close.
     No,
 }
 
@@ -65,8 +66,8 @@ pub struct OpenOptions {
     /// Chunk cache of the variables of a netCDF-4 file, until another is set: bytes, slots,
     /// preemption. `None` for the defaults of netCDF-C 4.9.0.
     pub chunk_cache: Option<(usize, usize, f32)>,
-    /// What is written to a netCDF-4 file and has at least so many bytes begins at a multiple of the
-    /// other number.
+    /// Threshold and alignment of a netCDF-4 file, in bytes: what is written and has at least as many bytes as the
+    /// first begins at a multiple of the second.
     pub alignment: Option<(u64, u64)>,
     /// Whether puts return when they are accepted; `None` takes what the environment says. A file that
     /// is shared, or held in memory, is written at once.
@@ -109,17 +110,17 @@ pub(crate) fn lock(opened: &Opened) -> Result<Option<WriterLock>> {
     })
 }
 
-/// A file's bytes and nothing around them, for a look at them.
+/// Opens a file's bytes for reading, without its neighbours.
 pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
     Ok(for_a_look(path)?.storage)
 }
 
-/// The same, and what stands beside the file.
+/// The same with the sidecars of the file.
 pub(crate) fn for_a_look(path: &Path) -> Result<Opened> {
     open_storage(path, false, Create::MustExist, true, None)
 }
 
-/// A file and its neighbours, opened for repairing it: nothing is buffered.
+/// Opens a file with its sidecars to repair it; nothing is buffered.
 pub(crate) fn for_recovery(path: &Path) -> Result<Opened> {
     open_storage(path, true, Create::MustExist, true, None)
 }
@@ -190,24 +191,21 @@ fn in_memory(io: Option<&str>, memory: Memory) -> Result<Opened> {
     let memory: Arc<dyn Storage> = Arc::new(memory);
     let storage = match io {
         Some(text) => text.parse::<Spec>()?.build_on(memory)?,
-        // Layers from the environment are about files.
+        // The layers that the environment names are for files only.
         None => memory,
     };
     Ok(Opened::of(storage))
 }
 
-/// Removes the file that was made for a dataset in memory which is given up.
+/// Removes the file that was created for a dataset in memory which is given up.
 pub(crate) fn remove_made(path: &Path) -> Result<()> {
     let opened = open_storage(path, true, Create::MustExist, true, None)?;
     Ok(opened.file().map_or(Ok(()), |file| file.remove())?)
 }
 
-/// Bytes copied at a time.
-const COPY_BLOCK: usize = 1 << 20;
-
-/// Writes the bytes of a storage to a path, for a persistent dataset in memory. A file that is there is replaced by one
-/// that is complete, so that whoever is killed leaves the one or the other; where the folder or the device takes no second
-/// one, or the file has other names, it is written where it is, as by the reference.
+/// Writes the bytes of a storage to a path, for a persistent dataset in memory. An existing file is replaced by a
+/// complete one, so that a process that is killed leaves the old file or the new one. Where folder or device have no
+/// room for a second file, or the file has other names (hard links), it is written in place, as by the reference.
 ///
 /// # Errors
 /// What the operating system reports. Where there is no room, the file is as it was.
@@ -241,7 +239,7 @@ fn replace_by(
         .and_then(|()| copy.sync())
         .and_then(|()| sidecars.replace());
     if done.is_err() {
-        // It is of no use to anybody.
+        // The incomplete copy is of no use.
         let _ = sidecars.remove(Sidecar::Copy);
     }
     done.and_then(|()| sidecars.settle())
@@ -253,11 +251,12 @@ fn is_written_in_place(error: &StorageError) -> bool {
     error.is_refused() || takes_no_files(errno) || has_no_descriptor(errno) || has_no_room(errno)
 }
 
-/// Writes what is longer than the file first: what then replaces its bytes finds their room.
+/// Writes the part beyond the present length of the file first, so that a full device is met before bytes of the file
+/// are replaced.
 fn overwrite(from: &dyn Storage, to: &dyn Storage) -> std::result::Result<(), StorageError> {
     let (new, old) = (from.len()?, to.len()?);
     if let Err(error) = copy_range(from, to, old, new) {
-        // The error that is told is the one of the copy.
+        // The error of the copy is the one to report.
         let _ = to.set_len(old);
         return Err(error);
     }
@@ -271,9 +270,10 @@ fn copy_range(
     mut at: u64,
     end: u64,
 ) -> std::result::Result<(), StorageError> {
-    let mut block = vec![0u8; COPY_BLOCK];
+    let mut block = vec![0u8; PERSIST_BLOCK_BYTES];
     while at < end {
-        let wanted = usize::try_from(end - at).map_or(COPY_BLOCK, |left| left.min(COPY_BLOCK));
+        let wanted = usize::try_from(end - at)
+            .map_or(PERSIST_BLOCK_BYTES, |left| left.min(PERSIST_BLOCK_BYTES));
         let got = from.read_at(at, &mut block[..wanted])?;
         if got == 0 {
             return Ok(());

@@ -14,42 +14,41 @@ use zonda_storage::{MayWrite, Storage, Writer};
 
 use crate::error::{Error, Result};
 
-/// The file, shared with others who read.
+/// Shared use of the file, with other readers.
 pub(crate) type SharedGuard<'a> = RwLockReadGuard<'a, Box<dyn Dispatch>>;
-/// The file, alone.
+/// Exclusive use of the file.
 pub(crate) type ExclusiveGuard<'a> = RwLockWriteGuard<'a, Box<dyn Dispatch>>;
 
 /// A file that is open, or was.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    /// Those who read share it; who changes something has it alone. A fork takes it, so that the
-    /// child finds no lock inside taken.
+    /// Readers share the lock; a writer takes it exclusively. A fork takes it exclusively, so that no lock inside is
+    /// held in the child.
     file: Polite<Box<dyn Dispatch>>,
     pub(crate) capabilities: &'static Capabilities,
     /// Which type implements its format.
     kind: TypeId,
     storage: Option<Arc<dyn Storage>>,
-    /// What its plugins are at work for.
+    /// Identifies the file to plugins that work for it.
     mark: Mark,
     open: AtomicBool,
     is_writable: bool,
     /// Set in a forked child: what was not yet written belongs to the parent.
     forked: AtomicBool,
-    /// What keeps other programs from writing the file, until it is closed. Asked for by those who
-    /// have the file alone.
+    /// The lock against other programs, kept until the file is closed. Used by those who hold the file exclusively.
     writer: Mutex<Option<Writer>>,
-    /// Whether it is this writer's turn, among those of the process.
+    /// Whether it is the turn of this writer among those of the process that have the same file open.
     has_turn: AtomicBool,
 }
 
 impl OpenFile {
-    /// `mark` is what its plugins get, and `writer` what keeps other programs from writing it.
+    /// `mark` identifies the file to plugins, `writer` is the lock against other programs.
     pub(crate) fn new(mut file: Box<dyn Dispatch>, mark: Mark, writer: Option<Writer>) -> OpenFile {
         OpenFile {
             capabilities: file.capabilities(),
             kind: file.as_any().type_id(),
             storage: file.storage().cloned(),
-            // A file without a writer would refuse to be synced and closed, for ever.
+            // Without a writing half it could never be synced or closed.
             is_writable: file.is_writable() && file.writer().is_some(),
             file: Polite::ranked(Rank::File, file),
             mark,
@@ -70,16 +69,16 @@ impl OpenFile {
         self.storage.as_ref()
     }
 
-    /// The file, for those who change nothing, while it is open: what is put and not yet in the file is
-    /// to be found no more when another thread has closed it. A thread must not ask again while it has
-    /// it: one who waits to change it would come in between.
+    /// Shared use of the file while it is open. (Once another thread has closed it, values that were put and not yet
+    /// written are gone.) A thread must not call this again while it holds the guard: it would wait for a writer that
+    /// waits for this guard.
     #[inline(always)]
     pub(crate) fn read(&self) -> Result<SharedGuard<'_>> {
         let file = self.even_closed();
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
     }
 
-    /// The same, and also when it was closed, for those who ask only about definitions: they stay.
+    /// The same, also after the file was closed, for inquiries of definitions only: they stay in memory.
     #[inline]
     pub(crate) fn even_closed(&self) -> SharedGuard<'_> {
         self.file.read_by(|file| zonda_trace::lock(|| file.try_read(), || file.read_for(self.mark)))
@@ -90,15 +89,15 @@ impl OpenFile {
             .write_by(|file| zonda_trace::lock(|| file.try_write(), || file.write_for(self.mark)))
     }
 
-    /// The file, for one who changes it.
+    /// Exclusive use of the file, to change it.
     pub(crate) fn write(&self) -> Result<ExclusiveGuard<'_>> {
         self.check_not_forked()?;
         let file = self.alone();
-        // Another thread may have closed it since this one found it: what is put now would be nowhere.
+        // Another thread may have closed it meanwhile: values put now would be lost.
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
     }
 
-    /// The file, for one who changes what is in it, which other writers of the process may do by turns.
+    /// Exclusive use of the file to change what is in it, which other writers of the process may do in turn.
     #[inline]
     pub(crate) fn write_anew(&self) -> Result<ExclusiveGuard<'_>> {
         let mut file = self.write()?;
@@ -106,7 +105,7 @@ impl OpenFile {
         Ok(file)
     }
 
-    /// Changes what is in the file, which other writers of the process may do by turns.
+    /// Has a function change what is in the file, which other writers of the process may do in turn.
     pub(crate) fn change<T>(
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
@@ -114,7 +113,7 @@ impl OpenFile {
         f(writer(&mut self.write_anew()?)?)
     }
 
-    /// Before a put: what was not yet written when the process was forked belongs to the parent.
+    /// Before a put: fails in a forked child, where what was not yet written belongs to the parent.
     #[inline]
     pub(crate) fn check_not_forked(&self) -> Result<()> {
         if self.forked.load(Ordering::Relaxed) && self.is_writable {
@@ -132,15 +131,15 @@ impl OpenFile {
         file.refresh()
     }
 
-    /// Whether to try again what failed: what another program may have been writing was read again.
+    /// Whether to try again what failed: true after reading again what another program may have been writing.
     #[cold]
     pub(crate) fn read_again(&self, error: &Error, tries: &mut u32) -> bool {
         let damaged = [NcError::HdfErr, NcError::Filter, NcError::AttMeta, NcError::DimMeta];
         damaged.contains(&error.code()) && self.alone().read_again(tries)
     }
 
-    /// Begins to change the file, where another writer of the process is not about to; what that one
-    /// changed before is read first.
+    /// Begins to change the file, unless another writer of the process is doing so. What that one changed before is
+    /// read first.
     #[inline]
     pub(crate) fn begin(&self, file: &mut ExclusiveGuard<'_>) -> Result<()> {
         if self.has_turn.load(Ordering::Relaxed) { Ok(()) } else { self.ask(file) }
@@ -167,8 +166,8 @@ impl OpenFile {
         Err(Error::answered(NcError::HdfErr, Answer::Request, why))
     }
 
-    /// For a writer that has changed nothing: sees what another writer of the process changed.
-    /// Whether anything was.
+    /// For a writer that has changed nothing: reads what another writer of the process changed. True if there was
+    /// anything.
     pub(crate) fn catch_up(&self, file: &mut ExclusiveGuard<'_>) -> Result<bool> {
         let mut turn = self.writer.lock();
         if let Some(turn) = turn.as_mut().filter(|turn| turn.is_behind()) {
@@ -179,7 +178,7 @@ impl OpenFile {
         Ok(false)
     }
 
-    /// Completes changes, after which another writer of the process may have its turn.
+    /// Completes changes, after which it may be the turn of another writer of the process.
     pub(crate) fn complete(
         &self,
         f: impl FnOnce(&mut dyn DispatchWrite) -> Result<()>,
@@ -199,7 +198,7 @@ impl OpenFile {
         }
     }
 
-    /// Commits what there is before the process ends.
+    /// Commits what was put, before the process ends.
     pub(crate) fn drain(&self, waits: &dyn Fn(bool)) -> Result<()> {
         waits(true);
         let done = self.complete(|file| {
@@ -211,33 +210,34 @@ impl OpenFile {
         if self.is_open() { done } else { Ok(()) }
     }
 
-    /// What is used of the file is known to one who has it alone: another id of the process may have
-    /// written behind that, and the file then keeps the end it has. Who wants no locks says that
-    /// nobody else writes.
+    /// Only the sole writer knows which part of the file is in use. Another id of the process may have written behind
+    /// that part, so the file then keeps its length. A program that switches locks off asserts that nobody else
+    /// writes.
     fn keep_end(&self, file: &mut dyn DispatchWrite) {
         let knows_end = self.writer.lock().as_ref().is_none_or(Writer::is_alone);
         file.keep_end(!knows_end);
     }
 
-    /// The locks of the file, for a process that carries on with it when this one is killed.
+    /// The descriptor that holds the locks of the file, for the helper process that goes on with it when this one is
+    /// killed.
     pub(crate) fn lock_for_another_process(&self) -> Option<OwnedFd> {
         self.writer.lock().as_ref()?.for_another_process().ok()
     }
 
-    /// Others may write the file now.
+    /// Releases the lock against other programs.
     fn unlock(&self) {
         self.writer.lock().take();
         self.has_turn.store(true, Ordering::Relaxed);
     }
 
-    /// In a child of a fork, when the file was closed there.
+    /// In a forked child, when the file was closed there: frees its memory.
     pub(crate) fn leave(&self) {
         if let Some(mut file) = self.file.write_until(Instant::now()) {
             file.leave();
         }
     }
 
-    /// Whether this thread is in a plugin that is at work for it.
+    /// Whether this thread runs in a plugin that works for this file.
     pub(crate) fn is_in_plugin(&self) -> bool {
         callout::is_for(self.mark)
     }
@@ -251,7 +251,7 @@ impl OpenFile {
         self.forked.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the file, for a fork, and not beyond `until`. Those who come anew are held back meanwhile.
+    /// Takes the file exclusively for a fork, waiting no longer than `until`. New users of the file wait meanwhile.
     pub(crate) fn freeze(&self, until: Instant) -> Option<ExclusiveGuard<'_>> {
         self.file.write_until(until)
     }
@@ -266,12 +266,12 @@ impl OpenFile {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Ends it; of several threads one does. Refused, it may stay open with all that the file lacks: room
-    /// can be made, a type completed. Who can do neither gives it up by [`OpenFile::abort`]. How it ended, if it did,
-    /// comes with an error.
+    /// Closes the file; of several threads that do so, one succeeds. Where the storage refuses, the file may stay
+    /// open with all that was not written, so that the caller can make room or complete a type and close it again, or
+    /// give it up by [`OpenFile::abort`]. An error comes with how the file ended, if it did.
     ///
-    /// `check` asks the system what it says of the file at the end, while the locks are held: their descriptor is
-    /// closed with them.
+    /// `check` asks the system for errors of the file at the end. It is called while the locks are held, since their
+    /// descriptor is closed with them.
     pub(crate) fn close(
         &self,
         check: impl FnOnce() -> Result<()>,
@@ -282,7 +282,7 @@ impl OpenFile {
         })
     }
 
-    /// Ends it without what was not committed, also where that is refused.
+    /// Closes the file without what was not committed; it has ended even where that fails.
     pub(crate) fn abort(
         &self,
         check: impl FnOnce() -> Result<()>,
@@ -321,7 +321,7 @@ impl OpenFile {
     }
 }
 
-/// The half of a file that can be written.
+/// The writing half of a file.
 ///
 /// # Errors
 /// `NC_EPERM` where it has none.

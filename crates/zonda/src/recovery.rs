@@ -1,4 +1,4 @@
-//! Repairing what a dead writer left.
+//! Repairing files whose writer died.
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ pub enum Recovery {
     Move,
     /// The changes of objects in an HDF5 file were completed.
     Objects,
-    /// The journal is not this file's, which somebody else made or changed since. Both were left as
-    /// they are.
+    /// The journal does not belong to this file, which somebody replaced or changed since. Both were left as they
+    /// are.
     NotItsJournal,
     /// The writer is alive. Nothing was done.
     InUse,
@@ -68,7 +68,7 @@ fn recover_with(
     work().map_err(|error| error.at(path))
 }
 
-/// What was done, unless it is nothing and the file is none that anything could be done for.
+/// Gives what was done. Where that is nothing, it fails for a file of a format that cannot be read.
 fn of_a_file(done: Recovery, storage: &dyn Storage) -> Result<Recovery> {
     if done == Recovery::Nothing {
         detect_in(storage)?.readable()?;
@@ -109,11 +109,17 @@ pub fn set_records(path: &Path) -> Result<Option<(u64, u64)>> {
     let work = || {
         let opened = open::for_recovery(path)?;
         if !matches!(detect_in(&*opened.storage)?, Detected::Classic(_)) {
-            return Err(Error::because(NcError::NotNc3, "only classic files have such a number"));
+            return Err(Error::because(
+                NcError::NotNc3,
+                "only classic files have a number of records in their header",
+            ));
         }
         let sidecars = opened.sidecars.ok_or(NcError::Inval)?;
         if sidecars.find(Sidecar::Journal)?.is_some() {
-            return Err(Error::because(NcError::Inval, "its journal has to be completed before"));
+            return Err(Error::because(
+                NcError::Inval,
+                "a change has to be completed first, by zonda recover without --records",
+            ));
         }
         Ok(zonda_classic::set_records(&*opened.storage)?)
     };

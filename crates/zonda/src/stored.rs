@@ -12,7 +12,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::nc4::of;
 
-/// How variables are stored, where the format can say; else `NC_ENOTNC4`.
+/// How variables are stored, where the format knows; else `NC_ENOTNC4`.
 impl Dataset {
     pub(crate) fn ask_stored<T>(&self, f: impl FnOnce(&dyn StoreVars) -> Result<T>) -> Result<T> {
         self.named(self.check_storage())?;
@@ -66,7 +66,9 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
     pub fn set_chunk_cache(&self, var: VarRef, cache: (usize, usize, f32)) -> Result<()> {
         self.named(self.check_storage())?;
-        self.named(self.queued_file.tell_both(|file| stored_in(file)?.set_chunk_cache(var, cache)))
+        self.named(
+            self.queued_file.change_both(|file| stored_in(file)?.set_chunk_cache(var, cache)),
+        )
     }
 }
 
@@ -82,7 +84,7 @@ impl Dataset {
         self.queued_file.file().is::<Nc4File>()
     }
 
-    /// Has `f` look at the file itself, and not at what it is with puts that wait.
+    /// Calls `f` with the HDF5 file itself, which does not show puts that still wait.
     pub(crate) fn hdf5<T>(&self, f: impl FnOnce(&Nc4File) -> Result<T>) -> Result<T> {
         let file = self.named(self.queued_file.file().read())?;
         self.named(of(&**file).and_then(f))
@@ -105,8 +107,8 @@ impl Dataset {
         self.hdf5(|file| Ok(file.stored(var.group, var.var)?))
     }
 
-    /// Tells of the chunks of a variable: coordinates counted in chunks, and where they are stored. What
-    /// was put and not yet committed is committed first.
+    /// Calls a function with each chunk of a variable: its coordinates counted in chunks, and where it is stored.
+    /// What was put and not yet committed is committed first.
     ///
     /// # Errors
     /// As [`Dataset::var_info`]; `NC_ENOTBUILT` for a variable without chunks.
@@ -130,8 +132,8 @@ impl Dataset {
         self.hdf5(|file| Ok(file.usage()))
     }
 
-    /// What a variable takes, by what [`Dataset::usage`] found. `None` for one that is not there or in
-    /// another file.
+    /// The bytes that a variable takes, from the result of [`Dataset::usage`]. `None` where it is not in that result,
+    /// or in another file.
     #[must_use]
     pub fn var_usage(&self, usage: &FileUsage, var: VarRef) -> Option<ObjectUsage> {
         self.hdf5(|file| Ok(file.var_usage(usage, var.group, var.var))).ok()?

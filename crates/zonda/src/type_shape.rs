@@ -20,7 +20,7 @@ pub enum TypeShape {
     Enum(i32, Vec<Member>),
     /// Bytes of a value, and its fields.
     Compound(usize, Vec<FieldShape>),
-    /// What netCDF cannot show; it is equal to nothing.
+    /// A type that netCDF cannot represent; it is equal to no type.
     Unknown,
 }
 
@@ -37,7 +37,7 @@ impl TypeShape {
             return Ok(TypeShape::Atomic(nc_type));
         }
         let ty = meta.user_type(nc_type)?;
-        // Types are made of types that were there before them, so that this ends.
+        // A type consists of types that were defined before it, so the recursion ends.
         let shape_of = |number| TypeShape::of(meta, number).unwrap_or(TypeShape::Unknown);
         Ok(match &ty.class {
             UserClass::Opaque => TypeShape::Opaque(ty.size),

@@ -79,7 +79,7 @@ def test_refusals(source, tmp_path):
         zonda.copy(source, tmp_path / "there.nc")
     assert (tmp_path / "there.nc").read_bytes() == b"mine"
     for replace in (False, True):
-        with pytest.raises(zonda.NetCDFError, match="it is the source"):
+        with pytest.raises(zonda.NetCDFError, match="the target is the source"):
             zonda.copy(source, source, replace=replace)
     with pytest.raises(FileNotFoundError):
         zonda.copy(tmp_path / "none.nc", tmp_path / "a.nc")

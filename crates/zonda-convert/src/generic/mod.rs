@@ -1,4 +1,5 @@
-//! The truth, one element at a time, written to be read: what each value of each pair becomes.
+//! The definition of all conversions, one element at a time, written to be read: what each value of each pair of
+//! types becomes.
 //!
 //! The block kernels are tested against this, and this against the reference library
 //! (`tests/oracle.rs`). It is slow and never used for data.

@@ -8,11 +8,9 @@ use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::tuning::CHECK_BLOCK_BYTES;
 
-/// Bytes that are read at a time.
-const BLOCK: usize = 8 << 20;
-
-/// A variable in the file.
+/// Where a variable lies in the file.
 struct VarExtent {
     path: String,
     begin: u64,
@@ -81,8 +79,8 @@ pub(super) fn check(
 }
 
 impl Dataset {
-    /// Bytes that the definitions of a classic file place behind its end: they read as zeros, as the
-    /// reference reads them. 0 for others, which say so themselves.
+    /// Bytes that the definitions of a classic file place behind its end: they read as zeros, as the reference reads
+    /// them. 0 for other formats, whose reads fail there.
     ///
     /// # Errors
     /// What the storage reports.
@@ -104,7 +102,7 @@ impl Dataset {
     }
 }
 
-/// What is not there at the end of the file.
+/// Notes what is missing at the end of the file.
 fn missing(part: &VarExtent, record_len: u64, file_bytes: u64, end: u64, notes: &mut Notes) {
     let from = part.begin.max(file_bytes.min(end));
     let mut what = format!("data go to byte {end}, and the file ends at {file_bytes}");
@@ -117,7 +115,7 @@ fn missing(part: &VarExtent, record_len: u64, file_bytes: u64, end: u64, notes: 
     notes.add(Grade::Damage, Some(&part.path), Some(from), what);
 }
 
-/// Variables that lie on each other.
+/// Notes variables that overlap in the file.
 fn overlaps(
     parts: &[VarExtent],
     begin_rec: u64,
@@ -163,7 +161,7 @@ fn lies_on(part: &VarExtent, other: &VarExtent, end: u64, notes: &mut Notes) {
     notes.add(Grade::Damage, Some(&part.path), Some(at), what);
 }
 
-/// Reads the file from end to end: there are no checksums, but a device may fail.
+/// Reads the whole file. A classic file has no checksums, but reading finds faults of the device.
 fn read_all(
     file: &Dataset,
     len: u64,
@@ -171,7 +169,7 @@ fn read_all(
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
     let storage = file.bytes()?;
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; CHECK_BLOCK_BYTES];
     let mut at = 0u64;
     while at < len {
         match storage.read_at(at, &mut block) {
@@ -179,10 +177,10 @@ fn read_all(
             Ok(got) => at = at.saturating_add(got as u64),
             Err(error) => {
                 notes.add(Grade::Damage, None, Some(at), error.to_string());
-                at = at.saturating_add(BLOCK as u64);
+                at = at.saturating_add(CHECK_BLOCK_BYTES as u64);
             }
         }
-        Progress { var: "", done_bytes: at.min(len), total_bytes: len }.tell(progress)?;
+        Progress { var: "", done_bytes: at.min(len), total_bytes: len }.report(progress)?;
     }
     Ok(())
 }

@@ -9,21 +9,14 @@ use zonda_model::VarId;
 use super::{Checked, Grade, Notes};
 use crate::copy::Progress;
 use crate::copy::box_read::read_box;
-use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
-use crate::copy::pieces::Pieces;
+use crate::copy::boxes::{BoxWalk, BoxedArray, ChunksPresent, choose, choose_around};
+use crate::copy::vlen_buffer::VlenBuffer;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-
-/// Bytes that are read at a time: enough for all threads.
-const GOAL: u64 = 32 << 20;
-/// Bytes that are read at a time at most, where chunks are so long.
-const MOST: u64 = 256 << 20;
-/// What a string and its place in a list are taken to need.
-const POINTER_BYTES: u64 = 256;
-/// Chunks that may be looked at for each that is there.
-const MOST_EMPTY: u64 = 64;
-/// Chunks that are tried where their index is damaged.
-const MOST_TRIED: u64 = 1 << 22;
+use crate::tuning::{
+    ABSENT_PER_CHUNK, CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES, DAMAGED_INDEX_CHUNKS,
+    POINTER_VALUE_BYTES,
+};
 
 /// A variable that is to be read.
 #[derive(Debug)]
@@ -31,12 +24,13 @@ struct VarPlace {
     path: String,
     var: VarRef,
     lens: Vec<u64>,
-    /// Its elements are in one run of bytes of this file.
+    /// Its elements are contiguous in this file.
     is_run: bool,
-    /// Shape of its chunks; `None` for one run.
+    /// Shape of its chunks; `None` where it is contiguous.
     chunks: Option<Vec<u64>>,
     elem: u64,
-    /// A dimension of which it does not have all, or has more: its name, what it has, and its length.
+    /// A dimension along which the variable has fewer or more elements than the dimension: its name, the elements,
+    /// and its length.
     odd: Option<(String, u64, u64)>,
 }
 
@@ -56,7 +50,7 @@ impl VarPlace {
                 let extent = meta.extent(var.var).and_then(|extent| extent.get(d).copied());
                 let dim = meta.dim(dim).ok();
                 let len = dim.as_ref().map(|dim| dim.len);
-                // What is beyond a fixed length cannot be asked for.
+                // Elements beyond a fixed length cannot be read.
                 let fixed = dim.filter(|dim| !dim.is_unlimited);
                 if let (Some(dim), Some(has)) = (&fixed, extent.filter(|has| len != Some(*has))) {
                     odd = Some((String::from_utf8_lossy(dim.name).into_owned(), has, dim.len));
@@ -66,8 +60,8 @@ impl VarPlace {
             }
             let size = meta.type_size(view.nc_type)? as u64;
             let is_plain = view.ty().is_some();
-            // Whatever points somewhere is reckoned with as if it were a string.
-            let elem = if is_plain { size } else { size.max(POINTER_BYTES) };
+            // Elements that refer to strings or sequences are estimated as one string each.
+            let elem = if is_plain { size } else { size.max(POINTER_VALUE_BYTES) };
             Ok::<_, crate::Error>((path, lens, elem))
         })??;
         let chunks = file.chunk_shape(var)?;
@@ -76,12 +70,12 @@ impl VarPlace {
         Ok(VarPlace { path, var, lens, is_run, chunks, elem, odd })
     }
 
-    fn array(&self) -> Array<'_> {
+    fn array(&self) -> BoxedArray<'_> {
         let (lens, from) = (&self.lens[..], self.chunks.as_deref());
-        Array { lens, from, is_plain: false, to: None, elem: self.elem }
+        BoxedArray { lens, from, is_plain: false, to: None, elem: self.elem }
     }
 
-    /// Notes a dimension of which it has not all, or more.
+    /// Notes a dimension along which the variable has fewer or more elements.
     fn note_odd(&self, notes: &mut Notes) {
         if let Some((dim, has, len)) = &self.odd {
             let what = format!("it has {has} elements along {dim}, a dimension of {len}");
@@ -105,7 +99,7 @@ struct DataReader<'a> {
 }
 
 impl DataReader<'_> {
-    /// Reads a variable, and tells how many chunks of it are in the file.
+    /// Reads a variable; gives how many of its chunks are in the file.
     ///
     /// # Errors
     /// `EINTR` where the caller has had enough.
@@ -116,10 +110,16 @@ impl DataReader<'_> {
                 self.notes.error(Some(&place.path), &error);
                 let chunk = place.chunks.as_deref().unwrap_or_default();
                 let chunks = place.lens.iter().zip(chunk).map(|(len, n)| len.div_ceil(*n));
-                if chunks.fold(1, u64::saturating_mul) > MOST_TRIED {
+                if chunks.fold(1, u64::saturating_mul) > DAMAGED_INDEX_CHUNKS {
                     return Ok(0);
                 }
-                (0, Walk::new(&place.lens, &choose(&place.array(), GOAL, MOST).shape))
+                (
+                    0,
+                    BoxWalk::new(
+                        &place.lens,
+                        &choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape,
+                    ),
+                )
             }
         };
         for (start, count) in walk {
@@ -128,74 +128,80 @@ impl DataReader<'_> {
                     self.notes.error(Some(&place.path), &error);
                 }
                 if place.chunks.is_none() {
-                    // The rest is not there either.
+                    // The other boxes cannot be read either.
                     break;
                 }
             }
             let bytes = count.iter().fold(place.elem, |bytes, &n| bytes.saturating_mul(n));
             self.done = self.done.saturating_add(bytes).min(self.total);
-            self.tell(place)?;
+            self.report(place)?;
         }
         Ok(n_chunks)
     }
 
-    fn tell(&mut self, place: &VarPlace) -> Result<()> {
+    fn report(&mut self, place: &VarPlace) -> Result<()> {
         let (done_bytes, total_bytes) = (self.done, self.total);
-        Progress { var: &place.path, done_bytes, total_bytes }.tell(self.progress)
+        Progress { var: &place.path, done_bytes, total_bytes }.report(self.progress)
     }
 
-    /// How many chunks of a variable are in the file, and the boxes that have something that is: what
-    /// was never written is not read, however much that is.
-    fn walk(&self, place: &VarPlace) -> Result<(u64, Walk)> {
+    /// How many chunks of a variable are in the file, and the boxes that contain any: elements that were never
+    /// written are not read.
+    fn walk(&self, place: &VarPlace) -> Result<(u64, BoxWalk)> {
         let Some(shape) = &place.chunks else {
             let nothing =
                 place.is_run && !place.lens.is_empty() && self.file.stored(place.var)?.bytes == 0;
-            let shape = choose(&place.array(), GOAL, MOST).shape;
+            let shape = choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape;
             let walk = match nothing {
-                true => Walk::over(&[], &[], BTreeSet::new()),
-                false => Walk::new(&place.lens, &shape),
+                true => BoxWalk::over(&[], &[], BTreeSet::new()),
+                false => BoxWalk::new(&place.lens, &shape),
             };
             return Ok((0, walk));
         };
         let mut keys = Vec::new();
         self.file.for_each_chunk(place.var, |key, _| keys.push(key.to_vec()))?;
-        let there = There { shape, keys: &keys };
-        let (_, walk) = choose_around(&place.array(), (GOAL, MOST), &[there], MOST_EMPTY);
+        let there = ChunksPresent { shape, keys: &keys };
+        let (_, walk) = choose_around(
+            &place.array(),
+            (CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES),
+            &[there],
+            ABSENT_PER_CHUNK,
+        );
         Ok((keys.len() as u64, walk))
     }
 
-    /// Reads the chunks of a box that cannot be read as a whole. `false` where all can be, so that
-    /// what was wrong with the box is not told yet.
+    /// Reads the chunks of a box that cannot be read as a whole. `false` where each of them can be read, so that the
+    /// error of the box is still to be noted.
     fn chunk_by_chunk(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<bool> {
         let Some(chunk) = &place.chunks else { return Ok(false) };
         let mut found = false;
-        for (inner, shape) in Walk::new(count, chunk) {
+        for (inner, shape) in BoxWalk::new(count, chunk) {
             let at: Vec<u64> = start.iter().zip(&inner).map(|(a, b)| a + b).collect();
             if let Err(error) = self.read(place, &at, &shape) {
                 found = true;
                 if self.notes.error(Some(&place.path), &error) == Grade::Unchecked {
-                    // What one chunk lacks they all lack.
+                    // Where a filter is missing for one chunk, it is missing for all.
                     return Ok(true);
                 }
             }
-            self.tell(place)?;
+            self.report(place)?;
         }
         Ok(found)
     }
 
     fn read(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<()> {
-        let to = (&mut self.data, &mut Pieces::default());
+        let to = (&mut self.data, &mut VlenBuffer::default());
         read_box(self.file, place.var, None, (start, count), to)
     }
 }
 
-/// Reads all attributes and values of a file. What `told` has the paths of was found before, and is not told of again.
+/// Reads all attributes and values of a file. Objects whose paths are in `reported` were noted before, and are not
+/// noted again.
 ///
 /// # Errors
 /// `EINTR` where the caller has had enough.
 pub(super) fn read_all(
     file: &Dataset,
-    told: &BTreeSet<String>,
+    reported: &BTreeSet<String>,
     checked: &mut Checked,
     notes: &mut Notes,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
@@ -228,7 +234,7 @@ pub(super) fn read_all(
                     })?;
                     let slash = if path.ends_with('/') { "" } else { "/" };
                     let path = format!("{path}{slash}{}", name.unwrap_or_default());
-                    if !told.contains(&path) {
+                    if !reported.contains(&path) {
                         notes.error(Some(&path), &error);
                     }
                 }
@@ -271,8 +277,8 @@ fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
             let name = file.in_group(owner.group, |meta| {
                 Ok::<_, Error>(meta.att(owner.var, number)?.name.into_owned())
             })??;
-            let to = (&mut Vec::new(), Some(&mut Pieces::default() as &mut dyn VlenSink));
-            // In its own type nothing is out of range.
+            let to = (&mut Vec::new(), Some(&mut VlenBuffer::default() as &mut dyn VlenSink));
+            // Without conversion nothing is out of range.
             file.get_att_list(owner, &name, None, to).map(drop)
         };
         if let Err(error) = read() {

@@ -19,16 +19,16 @@ pub(super) fn check(
     checked.unaccounted_bytes = usage.unaccounted_bytes();
     structure(file, &usage, notes);
     for gap in file.gaps()? {
-        // A link to a file that is not there is as sound as any other.
+        // A link to a file that does not exist is sound.
         let is_absent = gap.error.is_absence();
         let grade = if is_absent { Grade::Remark } else { Grade::Unchecked };
         notes.add(grade, Some(&gap.path), None, gap.error.to_string());
     }
-    let told = super::faults(file, notes)?;
-    super::data::read_all(file, &told, checked, notes, progress)
+    let reported = super::faults(file, notes)?;
+    super::data::read_all(file, &reported, checked, notes, progress)
 }
 
-/// What the walk over all structures found.
+/// Notes what the walk over all structures found.
 fn structure(file: &Dataset, usage: &FileUsage, notes: &mut Notes) {
     let paths = file.object_paths();
     for fault in &usage.faults {

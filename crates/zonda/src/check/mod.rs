@@ -1,11 +1,11 @@
-//! Whether a file is sound: its structures, and every byte of its data as far as that can be told.
+//! Checks whether a file is sound: its structures and, as far as possible, every byte of its data.
 //!
-//! Of an HDF5 file all structures are walked that can be reached (checksums are compared on the way),
-//! extents that overlap or end beyond the file are told of, all attributes are read, and each chunk
-//! is read and decoded, which compares the checksums of those that have any. Of a classic file the
-//! places of all variables are compared with each other, the header and the length of the file, and
-//! all bytes are read. Of other formats all values and attributes are read. Data without a checksum (contiguous ones, chunks without filters, classic
-//! files) are there or not: whether they are what was written, nobody can say.
+//! Of an HDF5 file all structures are walked that can be reached (checksums are compared on the way), extents that
+//! overlap or end beyond the file are noted, all attributes are read, and each chunk is read and decoded, which
+//! compares the checksums of those that have any. Of a classic file the places of all variables are compared with
+//! each other, the header and the length of the file, and all bytes are read. Of other formats all values and
+//! attributes are read. Of data without a checksum (contiguous data, chunks without filters, classic files) only
+//! their presence can be checked, and not whether they are what was written.
 
 mod classic;
 mod data;
@@ -26,26 +26,24 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect};
 use crate::open::OpenOptions;
-
-/// Findings that are kept; others are counted.
-const MOST_KEPT: usize = 10_000;
+use crate::tuning::CHECK_FINDINGS;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// Nothing is lost, but somebody may want to know.
+    /// Nothing is lost; worth knowing.
     Remark,
-    /// Sound, and not to be seen in the data model of netCDF.
+    /// Sound, and cannot be represented in netCDF.
     NoWords,
-    /// Something could not be looked at: for want of a filter or of another file, or since Zonda does
-    /// not read this part of a format.
+    /// Something could not be checked, because a filter or another file is missing, or because Zonda does not read
+    /// this part of a format.
     Unchecked,
     /// Something is damaged.
     Damage,
 }
 
 impl Grade {
-    /// How bad it is that reading met an error.
+    /// The grade of an error that reading met.
     fn of(error: &Error) -> Grade {
         match error.answer() {
             Answer::Unrepresentable => Grade::NoWords,
@@ -54,9 +52,9 @@ impl Grade {
             | Answer::Refused
             | Answer::Missing
             | Answer::NoMemory => Grade::Unchecked,
-            // A device that cannot give bytes back has lost them.
+            // Bytes that the device cannot read are lost.
             Answer::System if error.code() != NcError::System(EIO) => Grade::Unchecked,
-            // Nobody asked for anything but what the file says that it has.
+            // The check asks only for what the file says that it has, so an error of the request means damage.
             Answer::System | Answer::Damaged | Answer::Request => Grade::Damage,
         }
     }
@@ -75,7 +73,7 @@ pub struct Finding {
     pub what: String,
 }
 
-/// What a check saw.
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// The format; `None` for a file that cannot be opened.
@@ -90,9 +88,9 @@ pub struct Checked {
     pub data_bytes: u64,
     /// Bytes of the file that nothing refers to.
     pub unaccounted_bytes: u64,
-    /// What was found, the first ten thousand, in the order of the bytes.
+    /// The first ten thousand findings, in the order of the bytes that they are about.
     pub findings: Vec<Finding>,
-    /// How many there were.
+    /// How many findings there were.
     pub n_findings: u64,
 }
 
@@ -104,11 +102,11 @@ impl Checked {
     }
 }
 
-/// Checks the file at `path`. `progress` is told of the data that were read, and may end the check.
+/// Checks the file at `path`. `progress` is called with the bytes that were read, and may end the check.
 ///
 /// # Errors
-/// What the operating system reports where the file cannot be read at all; `EINTR` where `progress`
-/// ended it. What is wrong with the file is no error, but in the findings.
+/// What the operating system reports where the file cannot be read at all; `EINTR` where `progress` ended it. Damage
+/// of the file is no error; it is among the findings.
 ///
 /// ```no_run
 /// use std::ops::ControlFlow;
@@ -139,7 +137,7 @@ pub fn check(
     match opened {
         Ok(file) => {
             checked.format = Some(file.format());
-            // Where things lie is known of two formats. Of others there are values or there are not.
+            // Only for two formats it is known where things lie in the file. Of others the values are read.
             let has_layout = file.storage().is_some() && file.meta(|meta| meta.layout().is_some());
             let done = match () {
                 () if file.is_hdf5() => hdf5::check(&file, &mut checked, &mut notes, progress),
@@ -156,7 +154,7 @@ pub fn check(
     Ok(finished(checked, notes))
 }
 
-/// Whether the operating system gives a file to us, which comes first; its bytes, and what is beside it.
+/// Opens the file first, which shows errors of the operating system; gives its length in bytes, and notes sidecars.
 fn look(path: &Path, notes: &mut Notes) -> Result<u64> {
     let opened = crate::open::for_a_look(path)?;
     let file_bytes = opened.storage.len()?;
@@ -168,7 +166,7 @@ fn look(path: &Path, notes: &mut Notes) -> Result<u64> {
                 format!("a change was begun and not completed ({journal}): see zonda recover");
             notes.add(Grade::Damage, None, None, what);
         }
-        // Whether the file needs it shows when it is opened.
+        // Opening the file shows whether it needs the journal.
         Err(error) => notes.add(Grade::Remark, None, None, error.to_string()),
     }
     Ok(file_bytes)
@@ -181,7 +179,7 @@ fn finished(mut checked: Checked, notes: Notes) -> Checked {
     checked
 }
 
-/// What was found so far, each thing once.
+/// The findings so far, each once.
 #[derive(Debug, Default)]
 struct Notes {
     found: BTreeSet<Finding>,
@@ -195,12 +193,12 @@ impl Notes {
             return;
         }
         self.n += 1;
-        if self.found.len() < MOST_KEPT {
+        if self.found.len() < CHECK_FINDINGS {
             self.found.insert(finding);
         }
     }
 
-    /// An error that reading met; how bad it is.
+    /// Notes an error that reading met; gives its grade.
     fn error(&mut self, object: Option<&str>, error: &Error) -> Grade {
         let text = error.cause();
         // Errors of netCDF-4 files begin with the path of the object.
@@ -213,7 +211,7 @@ impl Notes {
             _ => (None, &*text),
         };
         let grade = Grade::of(error);
-        // What is damaged of the root group is damaged of the file.
+        // Damage of the root group is damage of the file.
         let is_file = grade != Grade::NoWords && named.as_deref() == Some("/");
         let object = object.or(named.as_deref()).filter(|path| *path != "/" || !is_file);
         self.add(grade, object, byte_of(what), what.to_owned());
@@ -221,8 +219,8 @@ impl Notes {
     }
 }
 
-/// Tells of what opening a file that may be damaged passed over. Gives the paths of what is among the
-/// definitions all the same.
+/// Notes what opening a file that may be damaged skipped. Gives the paths of damaged objects, which are not noted
+/// again.
 fn faults(file: &Dataset, notes: &mut Notes) -> Result<BTreeSet<String>> {
     let mut paths = BTreeSet::new();
     for fault in file.faults()? {
@@ -232,7 +230,7 @@ fn faults(file: &Dataset, notes: &mut Notes) -> Result<BTreeSet<String>> {
                 paths.insert(fault.path);
             }
             FaultKind::NoWords(what) => {
-                let what = format!("netCDF has no words for {what}");
+                let what = format!("{what} cannot be represented in netCDF");
                 notes.add(Grade::NoWords, Some(&fault.path), None, what);
             }
             FaultKind::Doubtful(what) => notes.add(Grade::Remark, Some(&fault.path), None, what),

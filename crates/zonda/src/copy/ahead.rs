@@ -8,13 +8,13 @@ use zonda_runtime::worker::{self, Purpose};
 
 use crate::error::Result;
 
-/// Fills buffers and empties them in the same order, until `fill` has no more and says false.
-/// `fill` runs on a thread of its own, unless there is only one buffer, or the process is to use
-/// one thread only. It finds buffers as `empty` left them.
+/// Fills buffers and empties them in the same order, until `fill` returns false because there is no more. `fill` runs
+/// on a thread of its own, unless there is only one buffer, or the process is to use one thread only. It gets each
+/// buffer as `empty` left it.
 ///
 /// # Errors
-/// The first of `fill` or `empty` in the order of the buffers: what was filled before a failure is
-/// emptied, and nothing after it.
+/// The first error in the order of the buffers, of `fill` or `empty`. Buffers filled before the failure are emptied,
+/// later ones are not.
 pub(super) fn run<B: Send>(
     buffers: &mut [B],
     fill: impl FnMut(&mut B) -> Result<bool> + Send,
@@ -50,7 +50,7 @@ pub(super) fn run<B: Send>(
             for filled in to_empty {
                 let emptied = filled.and_then(|buffer| empty(buffer).map(|()| buffer));
                 match emptied {
-                    // Nobody takes it where there is nothing more to read.
+                    // Sending fails where the reader has ended, and needs no more buffers.
                     Ok(buffer) => drop(give_back.send(buffer)),
                     Err(error) => return Some(Err(error)),
                 }
@@ -74,7 +74,7 @@ mod tests {
     use crate::error::Error;
     use zonda_model::NcError;
 
-    /// Numbers go from one side to the other until one of them fails.
+    /// Numbers pass from `fill` to `empty` until one of the two fails.
     fn numbers(
         n_buffers: usize,
         fill_fails: usize,

@@ -4,15 +4,19 @@ use zonda_format::Values;
 use zonda_format::{NC_STRING, VarRef};
 use zonda_model::ExtType;
 
-use super::pieces::Pieces;
 use super::tree::AttDef;
+use super::vlen_buffer::VlenBuffer;
 use crate::dataset::Dataset;
 use crate::error::Result;
 
 /// Values of an attribute in native bytes, and what they point to.
-pub(crate) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(Vec<u8>, Pieces)> {
-    let (mut bytes, mut pieces) = (Vec::new(), Pieces::default());
-    // In its own type nothing is out of range.
+pub(crate) fn values(
+    source: &Dataset,
+    owner: VarRef,
+    att: &AttDef,
+) -> Result<(Vec<u8>, VlenBuffer)> {
+    let (mut bytes, mut pieces) = (Vec::new(), VlenBuffer::default());
+    // Without conversion nothing is out of range.
     let _ = source.get_att_list(owner, &att.name, None, (&mut bytes, Some(&mut pieces)))?;
     Ok((bytes, pieces))
 }

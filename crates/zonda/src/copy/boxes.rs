@@ -1,4 +1,4 @@
-//! In which boxes the elements of a variable travel.
+//! The boxes in which the elements of a variable are copied.
 //!
 //! A box is read whole, held in memory and written whole. Boxes are made of whole chunks of the
 //! target, so that each of its chunks is filtered and written once. How often chunks of the source
@@ -10,11 +10,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::tuning::{BOX_SHAPES_TRIED, LONG_RUN_BYTES, SHORT_RUN_BYTES};
 use zonda_slab::{advance, advance_by};
 
-/// An array between two files.
+/// An array that is copied from one file to another, or read from one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Array<'a> {
+pub(crate) struct BoxedArray<'a> {
     /// Elements along each dimension.
     pub lens: &'a [u64],
     /// Shape of the chunks that are read; `None` for elements in one run.
@@ -27,38 +28,31 @@ pub(crate) struct Array<'a> {
     pub elem: u64,
 }
 
-/// Boxes, and what they cost.
+/// The shape of boxes, and what they cost.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Boxes {
     /// Elements of a box along each dimension.
     pub shape: Vec<u64>,
-    /// How many times a chunk of the source is decoded, on average; of plain chunks, what reading
-    /// them costs beside reading them once.
+    /// How many times a chunk of the source is decoded, on average; for chunks without filters, the cost of reading
+    /// them relative to reading each once.
     pub reads: f64,
 }
 
-/// Combinations of lengths that are looked at.
-const MOST_TRIED: usize = 100_000;
-/// Runs of more bytes than this are not better than shorter ones.
-const LONG_RUN: u64 = 1 << 20;
-/// Runs of fewer bytes than this take longer to be found than to be copied.
-const SHORT_RUN: f64 = 8192.0;
-
-/// The boxes for an array: of at most `most` bytes if whole chunks of the target are so short, and
-/// rather of `goal` bytes than of more.
-pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
-    let Array { lens, from, is_plain, to, elem } = *array;
+/// Chooses boxes for an array: of at most `most` bytes, unless a chunk of the target is longer, and preferably of no
+/// more than `goal` bytes.
+pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
+    let BoxedArray { lens, from, is_plain, to, elem } = *array;
     let unit = |chunks: Option<&[u64]>, d: usize| {
         let chunk = chunks.and_then(|dims| dims.get(d).copied()).unwrap_or(1);
         chunk.clamp(1, lens[d].max(1))
     };
-    let axes: Vec<Axis> = (0..lens.len())
-        .map(|d| Axis { len: lens[d].max(1), from: unit(from, d), to: unit(to, d) })
+    let axes: Vec<AxisChunks> = (0..lens.len())
+        .map(|d| AxisChunks { len: lens[d].max(1), from: unit(from, d), to: unit(to, d) })
         .collect();
-    let mut lengths: Vec<Vec<u64>> = axes.iter().map(Axis::lengths).collect();
+    let mut lengths: Vec<Vec<u64>> = axes.iter().map(AxisChunks::lengths).collect();
     let tried =
         |lengths: &[Vec<u64>]| lengths.iter().fold(1usize, |n, of| n.saturating_mul(of.len()));
-    while tried(&lengths) > MOST_TRIED {
+    while tried(&lengths) > BOX_SHAPES_TRIED {
         let longest = lengths.iter_mut().max_by_key(|of| of.len());
         let Some(longest) = longest.filter(|of| of.len() > 2) else { break };
         thin(longest);
@@ -77,13 +71,13 @@ pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
             if let Some(chunk) = from.filter(|_| is_plain) {
                 let inside: Vec<u64> = shape.iter().zip(chunk).map(|(a, b)| *a.min(b)).collect();
                 bytes_side_by_side = run(&inside, chunk, elem);
-                reads = reads.min((SHORT_RUN / bytes_side_by_side as f64).max(1.0));
+                reads = reads.min((SHORT_RUN_BYTES / bytes_side_by_side as f64).max(1.0));
             }
             let score = Score {
                 fits: bytes <= most,
                 reads: -(reads * 1000.0).round(),
                 enough: bytes.min(goal),
-                run: bytes_side_by_side.min(LONG_RUN),
+                run: bytes_side_by_side.min(LONG_RUN_BYTES),
                 short: u64::MAX - bytes,
             };
             if best.as_ref().is_none_or(|(known, ..)| score.is_better(known)) {
@@ -98,7 +92,7 @@ pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
     Boxes { shape, reads }
 }
 
-/// Why a box is better than another, in this order; more is better.
+/// What makes one box better than another, most important first; more is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 struct Score {
     fits: bool,
@@ -114,29 +108,29 @@ impl Score {
     }
 }
 
-/// Bytes side by side in a file that has the elements in one run.
+/// Bytes of a box that are side by side in a file which stores the array in one run.
 fn run(shape: &[u64], lens: &[u64], elem: u64) -> u64 {
     let mut bytes = elem;
-    for (&here, &len) in shape.iter().zip(lens).rev() {
-        bytes = bytes.saturating_mul(here);
-        if here < len {
+    for (&count, &len) in shape.iter().zip(lens).rev() {
+        bytes = bytes.saturating_mul(count);
+        if count < len {
             break;
         }
     }
     bytes
 }
 
-/// A dimension, and chunks along it.
+/// The length of a dimension, and of the chunks along it in source and target.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
+struct AxisChunks {
     len: u64,
     from: u64,
     to: u64,
 }
 
-impl Axis {
-    /// Lengths that boxes may have: a chunk of the target times powers of two, common multiples
-    /// of both times powers of two, and all there is.
+impl AxisChunks {
+    /// Lengths that boxes may have: a chunk of the target times powers of two, the least common multiple of both
+    /// chunks times powers of two, and the whole dimension.
     fn lengths(&self) -> Vec<u64> {
         let both = (self.to / gcd(self.from, self.to)).checked_mul(self.from);
         let mut lengths = vec![self.len];
@@ -152,19 +146,19 @@ impl Axis {
         lengths
     }
 
-    /// How often a chunk of the source is in a box, on average.
+    /// In how many boxes a chunk of the source is, on average.
     fn reads(&self, length: u64) -> f64 {
         let n_boxes = self.len.div_ceil(length);
         let n_chunks = self.len.div_ceil(self.from);
         let cuts = n_boxes - 1;
-        // Cuts that are between two chunks.
+        // Cuts between boxes that are also between two chunks.
         let period = self.from / gcd(self.from, length);
         let inside = cuts - cuts / period;
         (n_chunks + inside) as f64 / n_chunks as f64
     }
 }
 
-/// Leaves every second of a list, with its ends.
+/// Keeps every second length of a list, and the last one.
 fn thin(lengths: &mut Vec<u64>) {
     let last = lengths.len() - 1;
     let mut index = 0;
@@ -181,53 +175,54 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a.max(1)
 }
 
-/// Chunks that a file has of an array.
+/// The chunks of an array that are in a file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct There<'a> {
+pub(crate) struct ChunksPresent<'a> {
     /// Shape of a chunk.
     pub shape: &'a [u64],
     /// Coordinates, counted in chunks.
     pub keys: &'a [Vec<u64>],
 }
 
-/// The boxes that have an element of a chunk that is there, of a shape that [`choose`] would take, but with
-/// less in them where there would be more than `most_empty` chunks in a box for each that is there: what the
-/// files have decides how long it takes to go through them, not how much the array would have.
+/// The boxes that contain elements of chunks which are in a file. Their shape is that of [`choose`], but smaller
+/// where the boxes would contain more than `most_empty` absent chunks for each one that is there: so the time depends
+/// on the chunks in the files, and not on the length of the array.
 pub(crate) fn choose_around(
-    array: &Array<'_>,
+    array: &BoxedArray<'_>,
     (goal, most): (u64, u64),
-    there: &[There<'_>],
+    there: &[ChunksPresent<'_>],
     most_empty: u64,
-) -> (Boxes, Walk) {
+) -> (Boxes, BoxWalk) {
     let n: u64 = there.iter().map(|there| there.keys.len() as u64).sum();
     let mut goal = goal.min(most);
-    // Where one of the two is in one run, long runs of it are not what it is about.
-    let chunked = Array { from: array.from.or(array.to), to: array.to.or(array.from), ..*array };
+    // Where source or target is in one run, boxes are fitted to the chunks of the other one; long runs do not matter.
+    let chunked =
+        BoxedArray { from: array.from.or(array.to), to: array.to.or(array.from), ..*array };
     loop {
         let boxes = choose(&chunked, goal, most);
         let mut starts = BTreeSet::new();
-        for There { shape, keys } in there {
+        for ChunksPresent { shape, keys } in there {
             for key in *keys {
                 let start: Vec<u64> =
                     key.iter().zip(*shape).map(|(k, n)| k.saturating_mul(*n)).collect();
                 add_boxes(&mut starts, array.lens, &boxes.shape, (&start, shape));
             }
         }
-        let in_box = |there: &There<'_>| {
+        let in_box = |there: &ChunksPresent<'_>| {
             let along = boxes.shape.iter().zip(there.shape).map(|(len, n)| len.div_ceil(*n));
             along.fold(1, u64::saturating_mul)
         };
         let looked_at =
             there.iter().map(in_box).fold(0, u64::max).saturating_mul(starts.len() as u64);
         if looked_at <= n.saturating_mul(most_empty) || goal <= array.elem {
-            let walk = Walk::over(array.lens, &boxes.shape, starts);
+            let walk = BoxWalk::over(array.lens, &boxes.shape, starts);
             return (boxes, walk);
         }
         goal = (goal / 8).max(array.elem);
     }
 }
 
-/// Adds to `starts` where the boxes begin that a slab has elements in.
+/// Adds to `starts` the first elements of the boxes that overlap a slab.
 fn add_boxes(
     starts: &mut BTreeSet<Vec<u64>>,
     lens: &[u64],
@@ -249,32 +244,32 @@ fn add_boxes(
     }
 }
 
-/// The boxes of an array one after the other, the last dimension fastest: first element and number
-/// of elements along each dimension.
+/// Iterates over the boxes of an array, the last dimension fastest: first element and number of elements along each
+/// dimension.
 #[derive(Clone, Debug)]
-pub(crate) struct Walk {
+pub(crate) struct BoxWalk {
     lens: Vec<u64>,
     shape: Vec<u64>,
     /// Zeros.
     origin: Vec<u64>,
     next: Option<Vec<u64>>,
-    /// First elements of the boxes behind the next one; `None` for all that there are.
+    /// First elements of the boxes after the next one; `None` where all boxes of the array are visited.
     only: Option<BTreeSet<Vec<u64>>>,
 }
 
-impl Walk {
-    pub(crate) fn new(lens: &[u64], shape: &[u64]) -> Walk {
+impl BoxWalk {
+    pub(crate) fn new(lens: &[u64], shape: &[u64]) -> BoxWalk {
         let origin = vec![0; lens.len()];
         let next = (!lens.contains(&0)).then(|| origin.clone());
-        Walk { lens: lens.to_vec(), shape: shape.to_vec(), origin, next, only: None }
+        BoxWalk { lens: lens.to_vec(), shape: shape.to_vec(), origin, next, only: None }
     }
 
-    /// Only the boxes that begin at these elements: however many there are of an array of which a
-    /// file has little, what is there decides how long it takes.
-    pub(crate) fn over(lens: &[u64], shape: &[u64], mut starts: BTreeSet<Vec<u64>>) -> Walk {
+    /// Only the boxes that begin at these elements. For an array of which a file has few chunks the time depends on
+    /// these.
+    pub(crate) fn over(lens: &[u64], shape: &[u64], mut starts: BTreeSet<Vec<u64>>) -> BoxWalk {
         let next = starts.pop_first();
         let (lens, shape, origin) = (lens.to_vec(), shape.to_vec(), vec![0; lens.len()]);
-        Walk { lens, shape, origin, next, only: Some(starts) }
+        BoxWalk { lens, shape, origin, next, only: Some(starts) }
     }
 
     /// First element of the next box.
@@ -283,7 +278,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for BoxWalk {
     type Item = (Vec<u64>, Vec<u64>);
 
     fn next(&mut self) -> Option<(Vec<u64>, Vec<u64>)> {
@@ -305,10 +300,10 @@ mod tests {
     use super::*;
 
     /// How often each chunk of the source is touched, by going through all boxes.
-    fn counted(array: &Array<'_>, shape: &[u64]) -> f64 {
+    fn counted(array: &BoxedArray<'_>, shape: &[u64]) -> f64 {
         let from = array.from.unwrap();
         let (mut touched, mut n) = (0u64, 1u64);
-        for (start, count) in Walk::new(array.lens, shape) {
+        for (start, count) in BoxWalk::new(array.lens, shape) {
             let along = |d: usize| (start[d] + count[d]).div_ceil(from[d]) - start[d] / from[d];
             touched += (0..start.len()).map(along).product::<u64>();
         }
@@ -327,8 +322,13 @@ mod tests {
             ([10, 10, 10], [10, 10, 10]),
             ([365, 1, 1], [1, 180, 360]),
         ] {
-            let array =
-                Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
+            let array = BoxedArray {
+                lens: &lens,
+                from: Some(&from),
+                is_plain: false,
+                to: Some(&to),
+                elem: 4,
+            };
             let boxes = choose(&array, 1 << 20, 1 << 30);
             assert_eq!(boxes.reads, 1.0, "{from:?} {to:?} {boxes:?}");
             assert_eq!(counted(&array, &boxes.shape), 1.0);
@@ -338,12 +338,12 @@ mod tests {
     #[test]
     fn boxes_of_what_is_there() {
         let (lens, shape) = ([10, 7], [4, 3]);
-        let all: Vec<_> = Walk::new(&lens, &shape).collect();
+        let all: Vec<_> = BoxWalk::new(&lens, &shape).collect();
         for slab in [([0, 0], [1, 1]), ([3, 2], [2, 2]), ([0, 0], [10, 7]), ([9, 6], [5, 5])] {
             let ([a, b], [n, m]) = slab;
             let mut starts = BTreeSet::new();
             add_boxes(&mut starts, &lens, &shape, (&[a, b], &[n, m]));
-            let over: Vec<_> = Walk::over(&lens, &shape, starts).collect();
+            let over: Vec<_> = BoxWalk::over(&lens, &shape, starts).collect();
             let touches = |at: u64, n: u64, from: u64, of: u64| at < from + of && from < at + n;
             let expected: Vec<_> = all
                 .iter()
@@ -352,34 +352,37 @@ mod tests {
                 .collect();
             assert_eq!(over, expected, "{slab:?}");
         }
-        // As many as there are, whatever the array would have.
+        // As many as starts, however long the array is.
         let mut starts = BTreeSet::new();
         add_boxes(&mut starts, &[1 << 60], &[4], (&[1 << 40], &[4]));
-        assert_eq!(Walk::over(&[1 << 60], &[4], starts).count(), 1);
+        assert_eq!(BoxWalk::over(&[1 << 60], &[4], starts).count(), 1);
     }
 
     #[test]
     fn boxes_are_small_where_little_is_there() {
         let (lens, one) = ([900_000_000], [1]);
         let array =
-            Array { lens: &lens, from: Some(&one), is_plain: false, to: Some(&one), elem: 1 };
+            BoxedArray { lens: &lens, from: Some(&one), is_plain: false, to: Some(&one), elem: 1 };
         let sizes = (16 << 20, 64 << 20);
         let keys: Vec<Vec<u64>> = [0, 3, 450_000_000, 899_999_999].map(|k| vec![k]).into();
-        let (boxes, walk) = choose_around(&array, sizes, &[There { shape: &one, keys: &keys }], 64);
+        let (boxes, walk) =
+            choose_around(&array, sizes, &[ChunksPresent { shape: &one, keys: &keys }], 64);
         assert!(boxes.shape[0] <= 64, "{boxes:?}");
         assert_eq!(walk.count(), 3);
         // Also where only one of two is in chunks.
-        let run = Array { to: None, ..array };
-        let (boxes, _) = choose_around(&run, sizes, &[There { shape: &one, keys: &keys }], 64);
+        let run = BoxedArray { to: None, ..array };
+        let (boxes, _) =
+            choose_around(&run, sizes, &[ChunksPresent { shape: &one, keys: &keys }], 64);
         assert!(boxes.shape[0] <= 64, "{boxes:?}");
         // As large as ever where much is.
         let keys: Vec<Vec<u64>> = (0..1_000_000).map(|k| vec![k]).collect();
         let lens = [1_000_000];
-        let array = Array { lens: &lens, ..array };
-        let (boxes, walk) = choose_around(&array, sizes, &[There { shape: &one, keys: &keys }], 64);
+        let array = BoxedArray { lens: &lens, ..array };
+        let (boxes, walk) =
+            choose_around(&array, sizes, &[ChunksPresent { shape: &one, keys: &keys }], 64);
         assert_eq!((boxes.shape, walk.count()), (vec![1_000_000], 1));
         // And nothing where nothing is, of two files.
-        let none = There { shape: &one, keys: &[] };
+        let none = ChunksPresent { shape: &one, keys: &[] };
         assert_eq!(choose_around(&array, sizes, &[none, none], 64).1.count(), 0);
     }
 
@@ -387,7 +390,7 @@ mod tests {
     fn what_does_not_fit_is_told() {
         let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
         let array =
-            Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
+            BoxedArray { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
         // One chunk of the target has 400 kB.
         let boxes = choose(&array, 1 << 20, 1 << 20);
         assert!(boxes.shape.iter().product::<u64>() * 4 <= 1 << 20);
@@ -403,12 +406,12 @@ mod tests {
     fn parts_of_plain_chunks_can_be_read() {
         let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
         let plain =
-            Array { lens: &lens, from: Some(&from), is_plain: true, to: Some(&to), elem: 4 };
+            BoxedArray { lens: &lens, from: Some(&from), is_plain: true, to: Some(&to), elem: 4 };
         let boxes = choose(&plain, 4 << 20, 16 << 20);
         assert_eq!((boxes.shape, boxes.reads), (vec![1000, 20, 200], 1.0));
         // Runs of a few elements are not better than whole chunks.
         let from = [200, 10, 10];
-        let plain = Array { from: Some(&from), ..plain };
+        let plain = BoxedArray { from: Some(&from), ..plain };
         let boxes = choose(&plain, 4 << 20, 64 << 20);
         assert_eq!(boxes.reads, 1.0, "{boxes:?}");
         assert_eq!(counted(&plain, &boxes.shape), 1.0);
@@ -418,9 +421,14 @@ mod tests {
     fn counting_agrees_with_the_formula() {
         for (len, from, to) in [(100, 7, 5), (97, 10, 4), (64, 64, 3), (50, 1, 50), (9, 4, 4)] {
             let (lens, from, to) = ([len], [from], [to]);
-            let array =
-                Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 1 };
-            let axis = Axis { len, from: from[0], to: to[0] };
+            let array = BoxedArray {
+                lens: &lens,
+                from: Some(&from),
+                is_plain: false,
+                to: Some(&to),
+                elem: 1,
+            };
+            let axis = AxisChunks { len, from: from[0], to: to[0] };
             for length in axis.lengths() {
                 let (formula, counted) = (axis.reads(length), counted(&array, &[length]));
                 assert!((formula - counted).abs() < 1e-12, "{axis:?} {length}");
@@ -431,25 +439,35 @@ mod tests {
     #[test]
     fn boxes_are_large_enough_for_all_threads_and_no_larger() {
         let (lens, chunk) = ([100_000, 100, 100], [1, 100, 100]);
-        let array =
-            Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&chunk), elem: 4 };
+        let array = BoxedArray {
+            lens: &lens,
+            from: Some(&chunk),
+            is_plain: false,
+            to: Some(&chunk),
+            elem: 4,
+        };
         let boxes = choose(&array, 32 << 20, 128 << 20);
         let bytes = boxes.shape.iter().product::<u64>() * 4;
         assert!((32 << 20..64 << 20).contains(&bytes), "{boxes:?}");
         // Many dimensions are no obstacle.
         let (lens, chunk) = ([40; 12], [3; 12]);
         let other = [7; 12];
-        let array =
-            Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&other), elem: 8 };
+        let array = BoxedArray {
+            lens: &lens,
+            from: Some(&chunk),
+            is_plain: false,
+            to: Some(&other),
+            elem: 8,
+        };
         let boxes = choose(&array, 32 << 20, 128 << 20);
         assert_eq!(boxes.shape.len(), 12);
     }
 
     #[test]
     fn walks() {
-        let all: Vec<_> = Walk::new(&[3, 5], &[2, 5]).collect();
+        let all: Vec<_> = BoxWalk::new(&[3, 5], &[2, 5]).collect();
         assert_eq!(all, [(vec![0, 0], vec![2, 5]), (vec![2, 0], vec![1, 5])]);
-        assert_eq!(Walk::new(&[], &[]).count(), 1);
-        assert_eq!(Walk::new(&[3, 0], &[1, 1]).count(), 0);
+        assert_eq!(BoxWalk::new(&[], &[]).count(), 1);
+        assert_eq!(BoxWalk::new(&[3, 0], &[1, 1]).count(), 0);
     }
 }

@@ -10,35 +10,20 @@ use zonda_nc4::UnwrittenElements;
 
 use super::ahead;
 use super::box_read::{indices, read_box, to_len};
-use super::boxes::{Array, Boxes, Walk, choose, choose_around};
+use super::boxes::{BoxWalk, BoxedArray, Boxes, choose, choose_around};
 use super::define::{TargetVar, fault};
-use super::pieces::Pieces;
 use super::raw::{self, Chunks};
 use super::salvage::{Lost, is_ours};
 use super::spill::Spill;
 use super::tree::shown;
+use super::vlen_buffer::VlenBuffer;
 use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
 use crate::dataset::Dataset;
 use crate::error::Result;
-
-/// Bytes of a box where more are of no use: enough for all threads. Two are in memory, one that is
-/// being read and one that is being written.
-const GOAL: u64 = 32 << 20;
-/// The same from one run to another: what stays in the caches of the processor.
-const RUN_GOAL: u64 = 4 << 20;
-/// The same where elements were never written.
-const SPARSE_GOAL: u64 = 1 << 20;
-/// Chunks that may be looked at, and written, for each that the source has.
-const MOST_EMPTY: u64 = 2;
-/// What a string and its place in a list are taken to need.
-const POINTER_BYTES: u64 = 256;
-/// Bytes of strings after which they are written.
-const HEAP_BYTES: usize = 32 << 20;
-/// Times that a chunk may be decoded before a file in between is less work.
-const MOST_READS: f64 = 3.0;
-
-/// Chunks of a variable that are tried one by one where the index of chunks is damaged.
-const MOST_CHUNKS_TRIED: u64 = 1 << 22;
+use crate::tuning::{
+    COPY_ABSENT_PER_CHUNK, COPY_BOX_BYTES, COPY_HEAP_BYTES, COPY_RUN_BYTES, COPY_SPARSE_BOX_BYTES,
+    DAMAGED_INDEX_CHUNKS, POINTER_VALUE_BYTES, SPILL_DECODES,
+};
 
 /// Chunks of an array.
 fn n_chunks(lens: &[u64], shape: Option<Vec<u64>>) -> u64 {
@@ -47,8 +32,8 @@ fn n_chunks(lens: &[u64], shape: Option<Vec<u64>>) -> u64 {
     along.fold(1, u64::saturating_mul)
 }
 
-/// A copy under way.
-pub(super) struct Transfer<'a> {
+/// The data of a copy that is under way.
+pub(super) struct DataCopy<'a> {
     pub source: &'a Dataset,
     pub target: &'a Dataset,
     pub options: &'a CopyOptions,
@@ -57,35 +42,35 @@ pub(super) struct Transfer<'a> {
     pub progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     pub total: u64,
     pub done: u64,
-    /// Memory of a box, and of the one that is read while this one is written.
+    /// Memory for a box, and for the one that is read while the first is written.
     pub data: Vec<u8>,
     pub ahead: Vec<u8>,
-    pub pieces: Pieces,
+    pub pieces: VlenBuffer,
     /// Bytes of strings and sequences that wait in the target.
     pub in_heap: usize,
-    /// What could not be read, where that is no error.
+    /// What could not be read, in a salvaged copy.
     pub lost: Vec<Lost>,
     pub n_lost: u64,
     /// Elements that are lost of each variable, by its path.
     pub lost_elems: BTreeMap<String, u64>,
-    /// Parts of one variable that were tried in vain.
+    /// Reads of parts of one variable that failed.
     pub tries: u64,
 }
 
-/// Boxes, a walk through those that are to be copied, and whether these are not all.
-type ChosenBoxes = (Boxes, Walk, bool);
+/// Boxes, the walk over those that are to be copied, and whether some are left out.
+type ChosenBoxes = (Boxes, BoxWalk, bool);
 
-/// A variable that travels in boxes.
+/// A variable that is copied in boxes.
 struct BoxedVar<'m> {
     made: &'m TargetVar<'m>,
     boxes: Boxes,
-    /// Those that have something: what was never written stays so, where that is the same.
-    walk: Walk,
+    /// The boxes that have elements. Boxes that were never written stay so where both files read them as the same.
+    walk: BoxWalk,
     is_sparse: bool,
     index: usize,
 }
 
-impl Transfer<'_> {
+impl DataCopy<'_> {
     /// Copies the data of all variables.
     ///
     /// # Errors
@@ -131,8 +116,8 @@ impl Transfer<'_> {
         self.side_by_side(together)
     }
 
-    /// What becomes of a variable. One whose chunks can be copied as they are is copied; for others
-    /// the boxes are chosen, and which of them there are: not all where some were never written.
+    /// Begins with a variable. Copies it at once where its chunks can be copied as they are stored; for others
+    /// chooses the boxes, and leaves out those that were never written.
     fn begin(
         &mut self,
         made: &TargetVar<'_>,
@@ -144,11 +129,11 @@ impl Transfer<'_> {
             return Ok((Way::Nothing, None));
         }
         if self.target.is_hdf5() && var.axes.iter().any(|axis| axis.is_unlimited) {
-            // At once, so that records are not committed one by one.
+            // Extends the target to all records at once, so that they are not committed one by one.
             let (group, id) = (made.target.group, made.target.var);
             self.target.change_hdf5(|file| file.extend(group, id, &lens))?;
         }
-        // To salvage chunks they have to be looked into, where that can be done.
+        // A salvaged copy decodes chunks, where their filters are available, to find damage.
         let looks_inside = self.options.salvage && self.is_decodable(made);
         if !looks_inside && raw::fits(self.source, made, self.target)? {
             self.pass_through(made)?;
@@ -158,43 +143,45 @@ impl Transfer<'_> {
             self.step(made, var.bytes())?;
             return Ok((Way::Nothing, None));
         }
-        let elem = if var.has_pointers { POINTER_BYTES } else { var.elem as u64 };
+        let elem = if var.has_pointers { POINTER_VALUE_BYTES } else { var.elem as u64 };
         let from = self.source.chunk_shape(var.source)?;
         let to = self.target.chunk_shape(made.target)?;
         let is_plain = from.is_some() && {
             let (group, var) = (var.source.group, var.source.var);
             self.source.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
         };
-        let array = Array { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
+        let array =
+            BoxedArray { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
         let sparse = self.sparse(made)?;
         if sparse.is_none() && self.target.is_hdf5() && !self.options.salvage {
-            // Each element is put: fill values would be written over.
+            // Each element is put, so fill values would be overwritten.
             let (group, id) = (made.target.group, made.target.var);
             self.target.change_hdf5(|file| file.place_unfilled(group, id))?;
         }
         let most = self.most();
         if let Some(chunks) = sparse {
-            // What is missing in a box is written with it.
-            let sizes = (SPARSE_GOAL, most);
-            let (boxes, walk) = choose_around(&array, sizes, &[chunks.there()], MOST_EMPTY);
+            // Absent chunks in a box are written, too.
+            let sizes = (COPY_SPARSE_BOX_BYTES, most);
+            let (boxes, walk) =
+                choose_around(&array, sizes, &[chunks.there()], COPY_ABSENT_PER_CHUNK);
             return Ok((Way::Values, Some((boxes, walk, true))));
         }
         let goal = match () {
-            () if from.is_none() && to.is_none() => RUN_GOAL,
-            () if interleaves && var.is_record() => GOAL / n_records.max(1),
-            () => GOAL,
+            () if from.is_none() && to.is_none() => COPY_RUN_BYTES,
+            () if interleaves && var.is_record() => COPY_BOX_BYTES / n_records.max(1),
+            () => COPY_BOX_BYTES,
         };
         let boxes = choose(&array, goal.min(most), most);
-        let walk = Walk::new(&lens, &boxes.shape);
+        let walk = BoxWalk::new(&lens, &boxes.shape);
         Ok((Way::Values, Some((boxes, walk, false))))
     }
 
-    /// Bytes of a box: the other half is for chunks that are decoded and filtered.
+    /// Bytes of memory for boxes: half of all, the other half is for chunks that are decoded and filtered.
     pub(super) fn most(&self) -> u64 {
         self.options.memory_bytes / 2
     }
 
-    /// The chunks of the source, where some were never written and need not be in the target.
+    /// The chunks that the source has, where some are absent and may stay absent in the target.
     fn sparse(&self, made: &TargetVar<'_>) -> Result<Option<Chunks>> {
         if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
             return Ok(None);
@@ -206,17 +193,17 @@ impl Transfer<'_> {
         })?;
         let Some(chunks) = chunks else { return Ok(None) };
         match chunks {
-            // Then each box shows what is there.
+            // Then the boxes are read one by one to find what is there.
             Err(error) if self.options.salvage && !is_ours(&error) => {
                 let n_chunks =
                     n_chunks(&made.var.lens(), self.source.chunk_shape(made.var.source)?);
-                if n_chunks > MOST_CHUNKS_TRIED { Err(error) } else { Ok(None) }
+                if n_chunks > DAMAGED_INDEX_CHUNKS { Err(error) } else { Ok(None) }
             }
             chunks => Ok(chunks?.filter(|chunks| !chunks.is_complete())),
         }
     }
 
-    /// Whether elements that were never written are the same in both files, as their fill value.
+    /// Whether elements that were never written read as the same fill value in both files.
     fn same_fill(&self, made: &TargetVar<'_>) -> Result<bool> {
         let (from, to) = (made.var.source, made.target);
         if made.var.has_pointers {
@@ -231,15 +218,16 @@ impl Transfer<'_> {
                 return Ok(old == new);
             }
             (UnwrittenElements::Value, _) => {
-                self.source.fill_value(from, &mut Pieces::default(), &mut a)?
+                self.source.fill_value(from, &mut VlenBuffer::default(), &mut a)?
             }
             (UnwrittenElements::Zeros, _) => {}
         }
-        self.target.fill_value(to, &mut Pieces::default(), &mut b)?;
+        self.target.fill_value(to, &mut VlenBuffer::default(), &mut b)?;
         Ok(a == b)
     }
 
-    /// Whether there is no element in the source, and none is needed in the target.
+    /// Whether the source stores no element of the variable, and the target needs none, since both read as the same
+    /// fill value.
     fn is_unwritten(&self, made: &TargetVar<'_>) -> Result<bool> {
         if !(self.source.is_hdf5() && self.target.is_hdf5()) || made.var.axes.is_empty() {
             return Ok(false);
@@ -272,7 +260,7 @@ impl Transfer<'_> {
     fn one(&mut self, mut job: BoxedVar<'_>) -> Result<Way> {
         let made = job.made;
         let is_large = made.var.bytes() > self.most();
-        if job.boxes.reads > MOST_READS
+        if job.boxes.reads > SPILL_DECODES
             && is_large
             && !made.var.has_pointers
             && !job.is_sparse
@@ -284,7 +272,7 @@ impl Transfer<'_> {
         let box_bytes = bytes_of(made, &job.boxes.shape);
         if box_bytes < made.var.bytes() && !made.var.has_pointers && !self.options.salvage {
             let source = self.source;
-            let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
+            let read = |part: &mut BoxInMemory| part.read(source, made, &mut VlenBuffer::default());
             let walk = job.walk.clone();
             self.by_parts(made, &job.boxes.shape, walk, read, |transfer, part| {
                 transfer.write_box(made, part)?;
@@ -298,13 +286,13 @@ impl Transfer<'_> {
         Ok(Way::Values)
     }
 
-    /// Goes through a variable in boxes of a shape; each is read while the one before is written,
-    /// where memory is for both.
+    /// Goes through a variable in boxes of one shape. Each is read while the one before is written, where there is
+    /// memory for both.
     fn by_parts(
         &mut self,
         made: &TargetVar<'_>,
         shape: &[u64],
-        mut walk: Walk,
+        mut walk: BoxWalk,
         mut read: impl FnMut(&mut BoxInMemory) -> Result<()> + Send,
         mut write: impl FnMut(&mut Self, &BoxInMemory) -> Result<()>,
     ) -> Result<()> {
@@ -339,7 +327,7 @@ impl Transfer<'_> {
         self.step(made, bytes_of(made, &count))
     }
 
-    /// Copies variables whose records lie between each other.
+    /// Copies variables whose records are interleaved in a file.
     fn side_by_side(&mut self, mut jobs: Vec<BoxedVar<'_>>) -> Result<()> {
         loop {
             let record = |job: &BoxedVar<'_>| Some((*job.walk.peek()?.first()?, job.index));
@@ -350,28 +338,28 @@ impl Transfer<'_> {
         }
     }
 
-    /// Copies a variable by way of a file.
+    /// Copies a variable by way of a temporary file.
     fn by_file(&mut self, made: &TargetVar<'_>) -> Result<()> {
         let (lens, elem) = (made.var.lens(), made.var.elem);
         let from = self.source.chunk_shape(made.var.source)?;
         let to = self.target.chunk_shape(made.target)?;
         // Whole chunks of the target, and pieces of the file that are long on both sides.
         let most = self.most() / 2;
-        let array = Array {
+        let array = BoxedArray {
             lens: &lens,
             from: None,
             is_plain: false,
             to: to.as_deref(),
             elem: elem as u64,
         };
-        let last = choose(&array, GOAL.min(most), most).shape;
-        // Made of whole chunks of the source, and cut by as few boxes of the target as possible.
-        let array = Array { from: Some(&last), to: from.as_deref(), ..array };
+        let last = choose(&array, COPY_BOX_BYTES.min(most), most).shape;
+        // Boxes of whole chunks of the source that as few boxes of the target as possible cut.
+        let array = BoxedArray { from: Some(&last), to: from.as_deref(), ..array };
         let first = choose(&array, most, most).shape;
         let spill = Spill::new(self.path, &lens, &first, &last, elem)?;
         let source = self.source;
-        let read = |part: &mut BoxInMemory| part.read(source, made, &mut Pieces::default());
-        self.by_parts(made, &first, Walk::new(&lens, &first), read, |transfer, part| {
+        let read = |part: &mut BoxInMemory| part.read(source, made, &mut VlenBuffer::default());
+        self.by_parts(made, &first, BoxWalk::new(&lens, &first), read, |transfer, part| {
             spill.put((&part.start, &part.count), &part.data)?;
             transfer.step(made, bytes_of(made, &part.count) / 2)
         })?;
@@ -379,7 +367,7 @@ impl Transfer<'_> {
             memory::resize(&mut part.data, to_len(bytes_of(made, &part.count))?, 0)?;
             spill.get((&part.start, &part.count), &mut part.data)
         };
-        self.by_parts(made, &last, Walk::new(&lens, &last), get, |transfer, part| {
+        self.by_parts(made, &last, BoxWalk::new(&lens, &last), get, |transfer, part| {
             transfer.write_box(made, part)?;
             let bytes = bytes_of(made, &part.count);
             transfer.step(made, bytes - bytes / 2)
@@ -421,18 +409,19 @@ impl Transfer<'_> {
         let values = Values { bytes: &part.data, fetch: Some(&mut self.pieces) };
         let _ = self.target.put_values(made.target, &slab, values)?;
         self.in_heap += self.pieces.len();
-        if self.in_heap > HEAP_BYTES {
+        if self.in_heap > COPY_HEAP_BYTES {
             self.in_heap = 0;
             self.target.sync()?;
         }
         Ok(())
     }
 
-    /// Tells the caller of bytes that were copied.
+    /// Reports bytes that were copied to the caller.
     pub(super) fn step(&mut self, made: &TargetVar<'_>, bytes: u64) -> Result<()> {
         self.done = self.done.saturating_add(bytes).min(self.total);
         let path = shown(&made.var.path);
-        Progress { var: &path, done_bytes: self.done, total_bytes: self.total }.tell(self.progress)
+        Progress { var: &path, done_bytes: self.done, total_bytes: self.total }
+            .report(self.progress)
     }
 }
 
@@ -449,7 +438,12 @@ impl BoxInMemory {
     }
 
     /// Reads its elements, and what they point to.
-    fn read(&mut self, source: &Dataset, made: &TargetVar<'_>, pieces: &mut Pieces) -> Result<()> {
+    fn read(
+        &mut self,
+        source: &Dataset,
+        made: &TargetVar<'_>,
+        pieces: &mut VlenBuffer,
+    ) -> Result<()> {
         read_box(
             source,
             made.var.source,

@@ -11,56 +11,54 @@ use zonda_format::{
 use zonda_model::{Answer, DimId, NcError, memory};
 use zonda_nc4::UnwrittenElements;
 
-use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
 use super::salvage::{Lost, is_ours};
 use super::storage::StoragePlan;
-use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
+use super::tree::{AttDef, ClassDef, DefinitionTree, DimDef, TypeDef, VarDef, joined, shown};
+use super::vlen_buffer::VlenBuffer;
 use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::nc4::filter_is_available;
+use crate::tuning::UNWRITTEN_MAX_BYTES;
 
 /// The attribute that sets a fill value.
 const FILL_VALUE: &[u8] = b"_FillValue";
-/// Numbers of filters whose parameters in a file say more than those they are asked for with.
+/// Numbers of filters that have more parameters in a file than those they are defined with.
 const SCALE_OFFSET: u32 = 6;
 const BITSHUFFLE: u32 = 32008;
-
-/// Bytes that were never written, from which on a copy does not write them either.
-const SPARSE_BYTES: f64 = (64 << 20) as f64;
 
 /// A variable of the target.
 #[derive(Debug)]
 pub(super) struct TargetVar<'t> {
     pub var: &'t VarDef,
     pub target: VarRef,
-    /// Precision is given up that the source still has.
+    /// The copy gives up precision that the source has (quantization).
     pub is_quantized: bool,
     /// Its data are to be copied, too.
     pub has_data: bool,
 }
 
-/// Who decides what is in a copy: the options or, where there are some, rules.
+/// What decides about the contents of a copy: the options or, where given, rules.
 #[derive(Clone, Copy)]
 pub(super) struct DecidedBy<'a> {
     pub options: &'a CopyOptions,
     pub rules: Option<&'a dyn Rules>,
 }
 
-/// Defines everything, and ends the definitions.
+/// Defines everything in the target, and leaves define mode.
 ///
 /// # Errors
 /// What defining meets, with the name of the object.
 pub(super) fn all<'t>(
     source: &Dataset,
     target: &Dataset,
-    tree: &'t Tree,
+    tree: &'t DefinitionTree,
     by: DecidedBy<'_>,
     copied: &mut Copied,
 ) -> Result<Vec<TargetVar<'t>>> {
     let format = target.format();
-    let mut definer = Definer {
+    let mut definer = TargetDefiner {
         source,
         target,
         format,
@@ -79,41 +77,28 @@ pub(super) fn all<'t>(
     if format.is_hdf5() && source.is_hdf5() {
         target.change_hdf5(zonda_nc4::Nc4File::take_any_name)?;
     }
-    for group in tree.groups.iter().skip(1) {
-        let parent = definer.groups[group.parent.unwrap_or(0)];
-        let made = target.def_group(parent, &group.name);
-        let made = made.map_err(|error| fault("group", &group.path, error))?;
-        definer.groups.push(made);
-    }
+    definer.def_groups(tree)?;
     if format == Format::NetCdf4 {
         for ty in &tree.types {
             definer.def_type(ty).map_err(|error| fault("type", &ty.name, error))?;
         }
     }
     for dim in &tree.dims {
-        definer.def_dim(dim).map_err(|error| match error.code() {
-            // That is how long it is.
-            NcError::HdfErr if error.answer() == Answer::Request => {
-                let (name, len) = (shown(&dim.name), dim.len);
-                let text = format!("dimension {name}: no netCDF-4 file can have one of {len}");
-                Error::answered(NcError::HdfErr, Answer::Unrepresentable, text)
-            }
-            _ => fault("dimension", &dim.name, error),
-        })?;
+        definer.def_dim(dim).map_err(|error| dim_fault(dim, error))?;
     }
-    let mut made = Vec::new();
-    for (index, group) in tree.groups.iter().enumerate() {
-        let id = definer.groups[index];
-        for att in &group.atts {
-            let owners = (VarRef::group(group.source), VarRef::group(id));
-            definer.put_att(owners, &group.path, att)?;
-        }
-        for var in &group.vars {
-            made.push(definer.def_var(id, var)?);
-        }
-    }
+    let vars = definer.def_contents(tree)?;
     target.enddef(Reserve::Default)?;
-    Ok(made)
+    Ok(vars)
+}
+
+/// An error about a dimension. An HDF5 error means that a netCDF-4 file cannot have a dimension of its length.
+fn dim_fault(dim: &DimDef, error: Error) -> Error {
+    if error.code() != NcError::HdfErr || error.answer() != Answer::Request {
+        return fault("dimension", &dim.name, error);
+    }
+    let (name, len) = (shown(&dim.name), dim.len);
+    let text = format!("dimension {name}: no netCDF-4 file can have one of {len}");
+    Error::answered(NcError::HdfErr, Answer::Unrepresentable, text)
 }
 
 /// An error about something that has a name.
@@ -125,12 +110,12 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
         _ => &cause,
     };
     let named = format!("{kind} {}", shown(name));
-    // What begins with it is no longer to be told what it is about.
+    // A text that begins with the name needs no second one.
     let text = match why.strip_prefix(&named) {
-        Some(rest) if rest.starts_with(' ') => why.to_owned(),
+        Some(after_name) if after_name.starts_with(' ') => why.to_owned(),
         _ => format!("{named}: {why}"),
     };
-    // A name that a file has, and no netCDF file can be given.
+    // The source has this name, but no netCDF file can be given it.
     let is_name = matches!(error.code(), NcError::BadName | NcError::MaxName);
     if is_name && error.answer() == Answer::Request {
         return Error::answered(error.code(), Answer::Unrepresentable, text);
@@ -138,18 +123,19 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
     error.with_other_text(text)
 }
 
-/// An error about something that was asked for: nothing is wrong with the file.
+/// An error about something that the caller asked for: the file is sound.
 fn of_request(error: Error) -> Error {
     let text = error.cause();
     Error::answered(error.code(), Answer::Request, text)
 }
 
-fn dim_paths(tree: &Tree) -> BTreeMap<i32, Vec<u8>> {
-    let path = |dim: &super::tree::DimDef| joined(&tree.groups[dim.group].path, &dim.name);
+fn dim_paths(tree: &DefinitionTree) -> BTreeMap<i32, Vec<u8>> {
+    let path = |dim: &DimDef| joined(&tree.groups[dim.group].path, &dim.name);
     tree.dims.iter().map(|dim| (dim.source.0, path(dim))).collect()
 }
 
-struct Definer<'a> {
+/// Defines in the target what the source has.
+struct TargetDefiner<'a> {
     source: &'a Dataset,
     target: &'a Dataset,
     format: Format,
@@ -164,7 +150,33 @@ struct Definer<'a> {
     dims: BTreeMap<i32, DimId>,
 }
 
-impl Definer<'_> {
+impl TargetDefiner<'_> {
+    /// Defines the groups below the root.
+    fn def_groups(&mut self, tree: &DefinitionTree) -> Result<()> {
+        for group in tree.groups.iter().skip(1) {
+            let parent = self.groups[group.parent.unwrap_or(0)];
+            let defined = self.target.def_group(parent, &group.name);
+            self.groups.push(defined.map_err(|error| fault("group", &group.path, error))?);
+        }
+        Ok(())
+    }
+
+    /// Defines the variables of all groups, and puts all attributes.
+    fn def_contents<'t>(&mut self, tree: &'t DefinitionTree) -> Result<Vec<TargetVar<'t>>> {
+        let mut vars = Vec::new();
+        for (index, group) in tree.groups.iter().enumerate() {
+            let id = self.groups[index];
+            for att in &group.atts {
+                let owners = (VarRef::group(group.source), VarRef::group(id));
+                self.put_att(owners, &group.path, att)?;
+            }
+            for var in &group.vars {
+                vars.push(self.def_var(id, var)?);
+            }
+        }
+        Ok(vars)
+    }
+
     fn type_of(&self, nc_type: i32) -> i32 {
         self.types.get(&nc_type).copied().unwrap_or(nc_type)
     }
@@ -194,7 +206,7 @@ impl Definer<'_> {
         Ok(())
     }
 
-    fn def_dim(&mut self, dim: &super::tree::DimDef) -> Result<()> {
+    fn def_dim(&mut self, dim: &DimDef) -> Result<()> {
         let len = if dim.is_unlimited { 0 } else { dim.len };
         if len == 0 && !dim.is_unlimited {
             self.notes
@@ -202,7 +214,7 @@ impl Definer<'_> {
         }
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let id = self.target.def_dim_in(self.groups[dim.group], &dim.name, len)?;
-        // Where two of a broken file have one number, the outer one is meant.
+        // In a damaged file two dimensions may have one number; the outer one counts.
         self.dims.entry(dim.source.0).or_insert(id);
         Ok(())
     }
@@ -245,7 +257,7 @@ impl Definer<'_> {
         for att in &var.atts {
             let quantized = att.name.starts_with(b"_Quantize") && made.is_quantized;
             if quantized {
-                // The writer says what was done in the end.
+                // The writer makes this attribute by itself, for the precision that it really kept.
                 continue;
             }
             let is_odd_fill =
@@ -267,7 +279,7 @@ impl Definer<'_> {
         let info = var.info.as_deref();
         self.order_bytes(made)?;
         match target.def_var_chunking(id, stored.request, stored.chunks.as_deref()) {
-            // Longer than a header takes in.
+            // Too long for an object header.
             Err(_) if stored.request == StorageRequest::Compact => {
                 target.def_var_chunking(id, StorageRequest::Contiguous, None)?;
             }
@@ -285,7 +297,7 @@ impl Definer<'_> {
             (None, None) => {}
         }
         match info.map(|info| self.fill(made, info)) {
-            // A fill value that cannot be read leaves the default one.
+            // Where the fill value cannot be read, the default one stays.
             Some(Err(error)) if self.by.options.salvage && !is_ours(&error) => {
                 self.lost.push(Lost::whole(&var.path, &error));
                 Ok(())
@@ -309,7 +321,7 @@ impl Definer<'_> {
         Ok(())
     }
 
-    /// Stores a variable as a rule says, in the order of calls of a program that would.
+    /// Defines the storage of a variable by rules, in the order in which a program calls the library.
     fn store_by(&mut self, rules: &dyn Rules, made: &TargetVar<'_>) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
@@ -326,7 +338,7 @@ impl Definer<'_> {
             .map(|axis| RuledAxis {
                 path: self.dim_paths.get(&axis.source.0).unwrap_or(&axis.name),
                 len: axis.len,
-                // One without elements can only be one that grows.
+                // A dimension of length 0 can only be defined as unlimited.
                 is_unlimited: axis.is_unlimited || axis.len == 0,
             })
             .collect();
@@ -340,9 +352,9 @@ impl Definer<'_> {
         let stored = keep_opaque(stored, info);
         target.def_var_chunking(id, stored.request, stored.chunks.as_deref())?;
         if let Some(info) = info
-            && self.is_sparse(var.source, SPARSE_BYTES)?
+            && self.is_sparse(var.source, UNWRITTEN_MAX_BYTES)?
         {
-            // Nobody wrote these elements: the copy would be much larger than the file.
+            // Most elements were never written: writing them would make the copy much larger than the source.
             target.def_var_fill_values(id, false, None)?;
             self.fill(made, info)?;
         }
@@ -370,18 +382,18 @@ impl Definer<'_> {
         Ok(())
     }
 
-    /// What elements are that were never written, as far as no attribute says so.
+    /// Sets what elements that were never written read as, where no attribute says so.
     fn fill(&mut self, made: &TargetVar<'_>, info: &VarInfo) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let from = var.source;
         let of_source = self.source.hdf5(|file| Ok(file.never_written(from.group, from.var)?))?;
-        let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, Pieces::default());
+        let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, VlenBuffer::default());
         match of_source {
             UnwrittenElements::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
                 return Ok(());
             }
             UnwrittenElements::Value => self.source.fill_value(from, &mut pieces, &mut value)?,
-            // Zeros are no fill value to netCDF, but somebody may read them.
+            // Without a fill value the source reads as zeros, and so has the copy to.
             UnwrittenElements::Zeros if self.is_waste(from)? && !var.has_pointers => {}
             UnwrittenElements::Zeros | UnwrittenElements::Undefined => {
                 let can_be = info.no_fill && var.nc_type != NC_STRING;
@@ -390,15 +402,15 @@ impl Definer<'_> {
         }
         let value = Values { bytes: &value, fetch: Some(&mut pieces) };
         target.def_var_fill_values(id, false, Some(value))?;
-        // The value stays.
+        // Deleting the attribute keeps the fill value.
         target.del_att(id, FILL_VALUE)
     }
 
-    /// Whether so many elements were never written that it would be waste to write them.
+    /// Whether so many elements were never written that writing them would waste space.
     fn is_waste(&self, var: VarRef) -> Result<bool> {
         let info = self.source.var_info(var)?;
         let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
-        self.is_sparse(var, if can_fill { SPARSE_BYTES } else { 0.0 })
+        self.is_sparse(var, if can_fill { UNWRITTEN_MAX_BYTES } else { 0.0 })
     }
 
     /// Whether more bytes than `most` were never written.
@@ -418,8 +430,8 @@ impl Definer<'_> {
         Ok(missing > most)
     }
 
-    /// The filters of the source: as they are stored where chunks are going to be the same, and as
-    /// somebody asks for them where not, since parameters follow from chunks.
+    /// Keeps the filters of the source: with their stored parameters where chunks are the same in the target, and
+    /// else with the parameters of a definition, since the others follow from the shape of chunks.
     fn keep_filters(
         &mut self,
         made: &TargetVar<'_>,
@@ -450,7 +462,7 @@ impl Definer<'_> {
     }
 }
 
-/// Chunks that cannot be looked into, for want of a filter, stay as they are.
+/// Keeps the shape of chunks that cannot be decoded because a filter is missing: they are copied as they are stored.
 fn keep_opaque(stored: RuledStorage, info: Option<&VarInfo>) -> RuledStorage {
     let Some(info) = info.filter(|_| stored.filters == RuledFilters::Kept) else { return stored };
     match &info.storage {
@@ -469,13 +481,13 @@ fn is_number(nc_type: i32) -> bool {
     ExtType::from_nc_type(nc_type).is_some_and(|ext| ext != ExtType::Char)
 }
 
-/// A filter as it is asked for, by what a file has of it.
+/// The definition of a filter, made of the filter as a file stores it.
 fn asked_for(filter: &FilterSpec) -> FilterSpec {
     let mut filter = filter.clone();
     match filter.id {
-        // What follows is about the type and the chunk.
+        // The parameters that follow are about the type and the chunk.
         SCALE_OFFSET => filter.params.truncate(2),
-        // What precedes is the version, and the size of an element.
+        // The parameters before are the version and the size of an element.
         BITSHUFFLE if filter.params.len() >= 3 => {
             filter.params.drain(..3);
         }

@@ -1,25 +1,25 @@
-//! What the kinds of file cannot hold, found out before anything is written.
+//! Finds what a format cannot hold before anything is written.
 
 use std::collections::BTreeSet;
 
 use zonda_format::{Format, NC_STRING};
 use zonda_model::{Answer, ExtType, NcError};
 
-use super::tree::{AttDef, Tree, VarDef, is_atomic, shown};
+use super::tree::{AttDef, DefinitionTree, VarDef, is_atomic, shown};
 use crate::error::{Error, Result};
 
-/// Things named in a message.
+/// Most objects that a message names.
 const MOST_NAMED: usize = 5;
 
-/// Checks that a file of a kind can hold definitions. `is_strict` for copies in which nothing changes
-/// its type: a single string does not become characters, and types that nothing has count.
+/// Checks that a file of a format can hold the definitions. `is_strict` for copies in which nothing changes its type:
+/// there a single string does not become characters, and types that no variable has are checked, too.
 ///
 /// # Errors
 /// `NC_ESTRICTNC3` with the names of what it cannot hold; where it is strict, the code that the first
 /// of these definitions would have. `NC_ENAMEINUSE` for dimensions and types of groups that are not
-/// copied, which would get a name twice; `NC_EBADTYPE` for variables of types that netCDF has no words
-/// for.
-pub(super) fn check(tree: &Tree, format: Format, is_strict: bool) -> Result<()> {
+/// copied, which would get a name twice; `NC_EBADTYPE` for variables of types that cannot be represented
+/// in netCDF.
+pub(super) fn check(tree: &DefinitionTree, format: Format, is_strict: bool) -> Result<()> {
     check_names(tree)?;
     check_types(tree)?;
     if format == Format::NetCdf4 {
@@ -35,7 +35,7 @@ pub(super) fn check(tree: &Tree, format: Format, is_strict: bool) -> Result<()> 
     }
     for (index, group) in tree.groups.iter().enumerate() {
         let dims = tree.dims.iter().filter(|dim| dim.group == index);
-        // A dimension without elements can only be one that grows.
+        // A dimension of length 0 can only be defined as unlimited.
         let unlimited: Vec<String> = dims
             .filter(|dim| dim.is_unlimited || dim.len == 0)
             .map(|dim| shown(&dim.name))
@@ -53,7 +53,7 @@ pub(super) fn check(tree: &Tree, format: Format, is_strict: bool) -> Result<()> 
     misfits.refuse()
 }
 
-/// What a kind of file cannot hold, with the code of its definition.
+/// What a format cannot hold, with the code that defining it would have.
 struct Misfits {
     format: Format,
     is_strict: bool,
@@ -61,7 +61,7 @@ struct Misfits {
 }
 
 impl Misfits {
-    /// Something that the classic model has not; `in_classic` is the code in a classic file.
+    /// Something that the classic model lacks; `in_classic` is the code of its definition in a classic file.
     fn add(&mut self, in_classic: NcError, what: String) {
         let code = if self.format.is_hdf5() { NcError::StrictNc3 } else { in_classic };
         self.found.push((code, what));
@@ -106,7 +106,7 @@ impl Misfits {
     }
 }
 
-/// The type that an attribute has in a file of a kind.
+/// The type that an attribute gets in a file of a format.
 pub(super) fn att_type(att: &AttDef, format: Format) -> i32 {
     let is_single = att.nc_type == NC_STRING && att.len == 1;
     match format {
@@ -127,7 +127,7 @@ fn type_misfit(nc_type: i32, format: Format) -> Option<String> {
     }
 }
 
-fn check_names(tree: &Tree) -> Result<()> {
+fn check_names(tree: &DefinitionTree) -> Result<()> {
     let mut names = BTreeSet::new();
     for dim in &tree.dims {
         if !names.insert((dim.group, &dim.name)) {
@@ -145,7 +145,7 @@ fn check_names(tree: &Tree) -> Result<()> {
     Ok(())
 }
 
-fn check_types(tree: &Tree) -> Result<()> {
+fn check_types(tree: &DefinitionTree) -> Result<()> {
     let is_known = |nc_type| is_atomic(nc_type) || tree.types.iter().any(|ty| ty.source == nc_type);
     let unknown = tree.vars().find(|var| !is_known(var.nc_type)).map(|var| &var.path);
     match tree.absent.first().or(unknown) {
@@ -153,7 +153,7 @@ fn check_types(tree: &Tree) -> Result<()> {
         Some(path) => {
             let path = shown(path);
             let text = format!(
-                "variable {path} is of a type that netCDF has no words for; a copy can be had without it (-x)"
+                "variable {path} is of a type that cannot be represented in netCDF; leave it out of the copy (-x)"
             );
             Err(Error::answered(NcError::BadType, Answer::Unrepresentable, text))
         }

@@ -17,8 +17,8 @@
 //!
 //! Variables with records in a classic file go record by record together, as they lie there.
 //!
-//! The target is written under another name beside its own, and gets that when it is complete; what
-//! fails or is interrupted leaves nothing. What a killed copy leaves, the next one in the folder removes.
+//! The target is written under another name beside its own, and gets that when it is complete; a copy that fails or
+//! is interrupted leaves nothing. What a killed copy leaves, the next copy in the folder removes.
 
 mod ahead;
 pub(crate) mod atts;
@@ -29,7 +29,7 @@ mod define;
 mod fit;
 mod named;
 mod options;
-pub(crate) mod pieces;
+
 mod raw;
 mod rules;
 mod salvage;
@@ -37,6 +37,7 @@ mod spill;
 mod storage;
 mod target;
 pub(crate) mod tree;
+pub(crate) mod vlen_buffer;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -53,27 +54,27 @@ pub use salvage::Lost;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{CreateOptions, OpenOptions};
-use data::Transfer;
+use data::DataCopy;
 pub use target::Temporary;
-use tree::Tree;
+use tree::DefinitionTree;
 
-/// How far a copy is.
+/// How far a copy has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// Path of the variable that is being copied.
     pub var: &'a str,
     /// Bytes of elements in memory that were copied.
     pub done_bytes: u64,
-    /// Bytes that there are.
+    /// Bytes of all elements in memory that are to be copied.
     pub total_bytes: u64,
 }
 
 impl Progress<'_> {
-    /// Tells the caller.
+    /// Calls `progress`.
     ///
     /// # Errors
     /// `EINTR` where the caller ends the work.
-    pub(crate) fn tell(
+    pub(crate) fn report(
         &self,
         progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -108,17 +109,17 @@ pub struct CopiedVar {
     pub path: String,
     /// Bytes of its elements in memory.
     pub bytes: u64,
-    /// How they went.
+    /// How its elements were copied.
     pub way: Way,
     /// How many times a chunk of the source was decoded, on average; 1 for [`Way::Spilled`], too.
     pub reads: f64,
-    /// Its elements.
+    /// Number of its elements.
     pub n_elems: u64,
-    /// Those of them that could not be read and are fill values, in a salvaged copy.
+    /// Number of its elements that could not be read and are fill values, in a salvaged copy.
     pub n_lost: u64,
 }
 
-/// How elements went from one file to the other.
+/// How the elements of a variable were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// There were none, or none that had been written.
@@ -127,13 +128,13 @@ pub enum Way {
     Stored,
     /// Read and written in boxes.
     Values,
-    /// By way of a file in between.
+    /// By way of a temporary file.
     Spilled,
 }
 
 /// Copies the dataset at `source` to `target`.
 ///
-/// `progress` is told of each box or some chunks that were copied, and may end the copy.
+/// `progress` is called after each box or some chunks that were copied, and may end the copy.
 ///
 /// # Errors
 /// `NC_EEXIST` for a target that exists, unless it is to be replaced; `NC_EINVAL` for one that is
@@ -186,8 +187,8 @@ pub fn copy_dataset(
     run(source, target, options, None, progress)
 }
 
-/// [`copy_dataset`] where `rules` say what is in the target and how it is stored. What `options` say
-/// of that counts for nothing; their format, memory, `fix_unlimited` and `replace` do.
+/// [`copy_dataset`] where `rules` decide what is in the target and how it is stored. Of `options` only the format,
+/// the memory, `fix_unlimited` and `replace` count.
 ///
 /// # Errors
 /// As [`copy_dataset`], but what the format of the target cannot hold has the code that the first
@@ -216,14 +217,47 @@ fn run(
         source.sync()?;
     }
     let format = options.format.unwrap_or_else(|| crate::format_of_copy(source.format()));
-    // Before a file is made beside the target, whose name nobody knows.
+    // This check comes before a temporary file is made beside the target.
     crate::format::maker(format).map_err(|error| error.at(target))?;
     let temporary = match crate::format::stands_on_path(format) {
         true => Temporary::folder_beside(target, source.path(), options.replace)?,
         false => Temporary::beside(target, source.path(), options.replace)?,
     };
+    let by = define::DecidedBy { options, rules };
+    let mut copied = Copied { format, ..Copied::default() };
+    let tree = definitions(source, target, by, &mut copied)?;
+    // Replaces the empty file that reserves the name.
+    let create = CreateOptions { format, ..CreateOptions::default() };
+    let made = Dataset::create(temporary.working_path(), &create);
+    let file = made.map_err(|error| error.at_instead(target))?;
+    // An error about the source names the source. The target has no name of its own so far: an error about it
+    // names the path that it is going to have.
+    let of_source =
+        [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
+    let path = temporary.working_path();
+    let done = fill(source, (&file, path), &tree, by, progress, &mut copied);
+    done.and_then(|()| file.close()).map_err(|error| {
+        match of_source.contains(&error.answer()) {
+            true => error.at_instead(source.path()),
+            false => error.at_instead(target),
+        }
+    })?;
+    temporary.finish()?;
+    Ok(copied)
+}
+
+/// Reads what is to be defined in the target, and checks that its format can hold it. What is left out, and why, goes to
+/// `copied`.
+fn definitions(
+    source: &Dataset,
+    target: &Path,
+    by: define::DecidedBy<'_>,
+    copied: &mut Copied,
+) -> Result<DefinitionTree> {
+    let define::DecidedBy { options, rules } = by;
+    let format = copied.format;
     let at_source = |error: Error| error.at(source.path());
-    let mut tree = Tree::read(source, options, rules).map_err(at_source)?;
+    let mut tree = DefinitionTree::read(source, options, rules).map_err(at_source)?;
     gaps(source, &mut tree, options, rules).map_err(at_source)?;
     let had_unlimited = tree.dims.iter().any(|dim| dim.is_unlimited);
     if options.fix_unlimited {
@@ -232,7 +266,6 @@ fn run(
     if !format.is_hdf5() && rules.is_none() {
         refuse_storage(options, format).map_err(|error| error.at(target))?;
     }
-    let mut copied = Copied { format, ..Copied::default() };
     copied.notes = std::mem::take(&mut tree.doubts);
     if rules.is_some() || options.salvage {
         copied.notes.extend(tree.leave_out_vars());
@@ -249,32 +282,14 @@ fn run(
     copied.n_lost = copied.lost.len() as u64;
     let is_strict = rules.is_some();
     fit::check(&tree, format, is_strict).map_err(at_source)?;
-    // Over the empty file that is there.
-    let create = CreateOptions { format, ..CreateOptions::default() };
-    let made = Dataset::create(temporary.working_path(), &create);
-    let file = made.map_err(|error| error.at_instead(target))?;
-    // What is wrong with the source is said of it. The target has no name of its own so far: what is wrong
-    // with it is said of the one it is to have.
-    let of_source =
-        [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
-    let by = define::DecidedBy { options, rules };
-    let path = temporary.working_path();
-    let done = fill(source, (&file, path), &tree, by, progress, &mut copied);
-    done.and_then(|()| file.close()).map_err(|error| {
-        match of_source.contains(&error.answer()) {
-            true => error.at_instead(source.path()),
-            false => error.at_instead(target),
-        }
-    })?;
-    temporary.finish()?;
-    Ok(copied)
+    Ok(tree)
 }
 
 /// Defines everything in the target, which is written at `path`, and copies all data.
 fn fill(
     source: &Dataset,
     (target, path): (&Dataset, &Path),
-    tree: &Tree,
+    tree: &DefinitionTree,
     by: define::DecidedBy<'_>,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     copied: &mut Copied,
@@ -282,7 +297,7 @@ fn fill(
     let made = define::all(source, target, tree, by, copied)?;
     let with_data = |var: &&tree::VarDef| by.rules.is_none_or(|rules| rules.has_data(&var.path));
     let all_bytes = tree.vars().filter(with_data).map(tree::VarDef::bytes);
-    let mut transfer = Transfer {
+    let mut transfer = DataCopy {
         source,
         target,
         options: by.options,
@@ -292,7 +307,7 @@ fn fill(
         done: 0,
         data: Vec::new(),
         ahead: Vec::new(),
-        pieces: pieces::Pieces::default(),
+        pieces: vlen_buffer::VlenBuffer::default(),
         in_heap: 0,
         lost: Vec::new(),
         n_lost: 0,
@@ -308,11 +323,11 @@ fn fill(
     Ok(())
 }
 
-/// A copy must not lack what the source has in other files and is not read. What is not there either
-/// way is no loss.
+/// Fails where the copy would lack data that the source has in other files and that are refused or cannot be read; a
+/// salvaged copy notes them as lost. Data whose file does not exist are no loss.
 fn gaps(
     source: &Dataset,
-    tree: &mut Tree,
+    tree: &mut DefinitionTree,
     options: &CopyOptions,
     rules: Option<&dyn Rules>,
 ) -> Result<()> {
@@ -324,7 +339,7 @@ fn gaps(
             let group = group.trim_matches('/');
             let below = path.trim_start_matches('/').strip_prefix(group);
             let is_within = group.is_empty() || below.is_some_and(|below| below.starts_with('/'));
-            // Names that were chosen are looked up, and missed, by themselves.
+            // Variables that were chosen by name are looked up one by one, which reports missing ones.
             is_within && options.vars.is_empty()
         }
     };
@@ -342,7 +357,7 @@ fn gaps(
     Ok(())
 }
 
-/// Storage that only netCDF-4 has.
+/// Refuses options about storage that only netCDF-4 has.
 fn refuse_storage(options: &CopyOptions, format: Format) -> Result<()> {
     let CopyOptions { chunks, contiguous, filters, quantize, .. } = options;
     let filtered = filters.iter().any(|rule| !rule.filters.is_empty());

@@ -1,17 +1,17 @@
-//! What options of a copy name is there, and they have an effect on it.
+//! Checks of options: the variables and dimensions that they name exist, and the options have an effect on them.
 
 use zonda_model::{ExtType, NcError};
 
 use super::options::{ChunkRule, CopyOptions, Pattern};
 use super::storage;
-use super::tree::{Tree, VarDef, shown};
+use super::tree::{DefinitionTree, VarDef, shown};
 use crate::error::{Error, Result};
 
-/// Refuses options that are about variables and dimensions that no variable in the copy is or has.
+/// Refuses options that name variables which are not in the copy, or dimensions that no variable in the copy has.
 ///
 /// # Errors
 /// `NC_ENOTVAR` and `NC_EBADDIM`, with the name.
-pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
+pub(super) fn check(tree: &DefinitionTree, options: &CopyOptions) -> Result<()> {
     for (what, patterns) in of_storage(options) {
         for pattern in patterns {
             if !tree.vars().any(|var| pattern.matches(&var.path)) {
@@ -27,7 +27,7 @@ pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
             |var: &&VarDef| rule.vars.as_ref().is_none_or(|vars| vars.matches(&var.path));
         for (dim, _) in &rule.sizes {
             let mut axes = tree.vars().filter(is_meant).flat_map(|var| &var.axes);
-            // One that no variable has is of no consequence, but it is no mistake either.
+            // A dimension that no variable has is no mistake; the option has no effect.
             let is_defined =
                 rule.vars.is_none() && tree.dims.iter().any(|known| known.name == *dim);
             if !is_defined && !axes.any(|axis| axis.name == *dim) {
@@ -48,9 +48,13 @@ pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
     Ok(())
 }
 
-/// What is asked for and cannot be had, a line each: of a variable by its name, or of all and none can
-/// have it.
-pub(super) fn without_effect(tree: &Tree, options: &CopyOptions, is_hdf5: bool) -> Vec<String> {
+/// Notes about options without effect, a line each: about a variable that an option names, or about an option for all
+/// variables that applies to none.
+pub(super) fn without_effect(
+    tree: &DefinitionTree,
+    options: &CopyOptions,
+    is_hdf5: bool,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if !is_hdf5 {
         if !options.filters.is_empty() {
@@ -58,7 +62,7 @@ pub(super) fn without_effect(tree: &Tree, options: &CopyOptions, is_hdf5: bool) 
         }
         return notes;
     }
-    // `none` asks for nothing, which every variable can have.
+    // `none` removes filters, which is possible for every variable.
     let asking = CopyOptions {
         filters: options.filters.iter().filter(|rule| !rule.filters.is_empty()).cloned().collect(),
         quantize: options.quantize.iter().filter(|rule| rule.quantize.is_some()).cloned().collect(),
@@ -69,13 +73,13 @@ pub(super) fn without_effect(tree: &Tree, options: &CopyOptions, is_hdf5: bool) 
             let meant = || tree.vars().filter(|var| pattern.matches(&var.path));
             let refused: Vec<(&VarDef, &str)> =
                 meant().filter_map(|var| Some((var, refused(what, var, options)?))).collect();
-            // Of those that a pattern means some may be of another kind, but not all of them.
+            // Some variables of a pattern may be of a kind that the option is not for, but not all of them.
             if pattern.is_name() || refused.len() == meant().count() {
                 let note =
                     |(var, why): &(&VarDef, &str)| format!("variable {} {why}", shown(&var.path));
                 notes.extend(refused.iter().take(MOST_NAMED).map(note));
                 if let Some(more @ 1..) = refused.len().checked_sub(MOST_NAMED) {
-                    notes.push(format!("and so it is with {more} more variables"));
+                    notes.push(format!("the same for {more} more variables"));
                 }
             }
         }
@@ -103,7 +107,7 @@ pub(super) fn without_effect(tree: &Tree, options: &CopyOptions, is_hdf5: bool) 
     notes
 }
 
-/// Why a variable does not have what is asked of it.
+/// Why an option has no effect on a variable.
 fn refused(what: &str, var: &VarDef, options: &CopyOptions) -> Option<&'static str> {
     let float = [ExtType::Float, ExtType::Double].map(ExtType::nc_type);
     let is_unlimited = var.axes.iter().any(|axis| axis.is_unlimited);
@@ -111,8 +115,8 @@ fn refused(what: &str, var: &VarDef, options: &CopyOptions) -> Option<&'static s
     match what {
         FILTERS if var.axes.is_empty() => Some("gets no filters: it has no dimensions"),
         FILTERS if var.has_pointers => Some("gets no filters: its values have no fixed length"),
-        FILTERS if is_run => Some("gets no filters: it is asked to be in one run"),
-        CHUNKS if is_run => Some("is not in chunks: it is asked to be in one run"),
+        FILTERS if is_run => Some("gets no filters: it is asked to be contiguous"),
+        CHUNKS if is_run => Some("is not in chunks: it is asked to be contiguous"),
         CONTIGUOUS if is_unlimited => Some("stays in chunks: it has an unlimited dimension"),
         PRECISION if !float.contains(&var.nc_type) => {
             Some("keeps its precision: it is neither float nor double")
@@ -121,8 +125,8 @@ fn refused(what: &str, var: &VarDef, options: &CopyOptions) -> Option<&'static s
     }
 }
 
-/// Lengths of chunks that no variable has, or that none can have.
-fn chunks(tree: &Tree, options: &CopyOptions, rule: &ChunkRule, notes: &mut Vec<String>) {
+/// Notes lengths of chunks that no variable gets, or that none can have.
+fn chunks(tree: &DefinitionTree, options: &CopyOptions, rule: &ChunkRule, notes: &mut Vec<String>) {
     for (dim, n) in &rule.sizes {
         let is_meant =
             |var: &&VarDef| rule.vars.as_ref().is_none_or(|vars| vars.matches(&var.path));
@@ -132,7 +136,7 @@ fn chunks(tree: &Tree, options: &CopyOptions, rule: &ChunkRule, notes: &mut Vec<
             for (d, axis) in var.axes.iter().enumerate().filter(|(_, axis)| axis.name == *dim) {
                 let asked = storage::asked_of(var, options);
                 has_it |= asked.is_some_and(|asked| asked.get(d).copied().flatten().is_some());
-                // As long as one likes.
+                // Along an unlimited dimension chunks may have any length.
                 longest = longest.filter(|_| !axis.is_unlimited).map(|len| axis.len.max(len));
             }
         }
@@ -150,7 +154,7 @@ fn chunks(tree: &Tree, options: &CopyOptions, rule: &ChunkRule, notes: &mut Vec<
     }
 }
 
-/// Variables that are named of those that do not have what is asked for.
+/// Most variables that a note names.
 const MOST_NAMED: usize = 8;
 
 const CHUNKS: &str = "chunks";

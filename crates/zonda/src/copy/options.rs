@@ -1,9 +1,7 @@
 //! What a copy is asked to be.
 
+use crate::tuning::COPY_MEMORY_BYTES;
 use zonda_format::{FilterSpec, Format, Quantize};
-
-/// Memory for data that a copy takes unless it is told.
-const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// How to copy. By default everything stays as it is.
 #[derive(Clone, Debug)]
@@ -13,9 +11,9 @@ pub struct CopyOptions {
     pub format: Option<Format>,
     /// Path of the group that becomes the root group of the target; `None` for all groups.
     pub group: Option<Vec<u8>>,
-    /// Variables that are copied, with those that say where their values are: variables named as
-    /// their dimensions, and those named by the attributes `coordinates`, `bounds`, `climatology`
-    /// and `grid_mapping`. Empty for all variables.
+    /// Variables that are copied, with those that they need to be understood: variables named as their dimensions,
+    /// and those named by the attributes `coordinates`, `bounds`, `climatology` and `grid_mapping`. Empty for all
+    /// variables.
     pub vars: Vec<Pattern>,
     /// Variables that are not copied, whatever `vars` says.
     pub exclude: Vec<Pattern>,
@@ -28,16 +26,16 @@ pub struct CopyOptions {
     pub filters: Vec<FilterRule>,
     /// Precision that is given up. Of several rules for a variable the last one counts.
     pub quantize: Vec<QuantizeRule>,
-    /// Unlimited dimensions get the length that they have.
+    /// Unlimited dimensions become fixed, with the length that they have.
     pub fix_unlimited: bool,
     /// Bytes of data in memory at a time. A chunk of source or target that is larger, and a string
     /// or a sequence, are held all the same.
     pub memory_bytes: u64,
     /// A target that exists is replaced; else it is an error.
     pub replace: bool,
-    /// What cannot be read is left out, or filled with fill values, and told of in
-    /// [`Copied::lost`](super::Copied::lost); else it is an error. Chunks are looked into, then, also
-    /// where they are to be stored as they are.
+    /// What cannot be read is left out or replaced by fill values, and listed in
+    /// [`Copied::lost`](super::Copied::lost); else it is an error. Chunks that are copied as they are stored are
+    /// decoded, too, to find damage.
     pub salvage: bool,
 }
 
@@ -53,7 +51,7 @@ impl Default for CopyOptions {
             filters: Vec::new(),
             quantize: Vec::new(),
             fix_unlimited: false,
-            memory_bytes: DEFAULT_MEMORY,
+            memory_bytes: COPY_MEMORY_BYTES,
             replace: false,
             salvage: false,
         }
@@ -78,12 +76,12 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether it means variables of one name only.
+    /// Whether the pattern is a plain name, without `*` and `?`.
     pub(crate) fn is_name(&self) -> bool {
         !self.0.iter().any(|byte| matches!(byte, b'*' | b'?'))
     }
 
-    /// Whether it means the variable of that path, which begins with `/`.
+    /// Whether it matches the variable of that path, which begins with `/`.
     #[must_use]
     pub fn matches(&self, path: &[u8]) -> bool {
         let own = self.0.strip_prefix(b"/").unwrap_or(&self.0);
@@ -99,10 +97,10 @@ impl Pattern {
     }
 }
 
-/// Whether a text is what a pattern stands for. Never tries more than length times length.
+/// Whether a text matches a pattern. Takes no more steps than the product of both lengths.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Behind the last star, and what it stands for so far.
+    // Positions after the last star in the pattern, and after what it stands for so far in the text.
     let mut back: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
@@ -129,7 +127,7 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
 pub struct ChunkRule {
     /// Variables it is for; `None` for all that are in chunks, and those of at least 8 KiB.
     pub vars: Option<Pattern>,
-    /// Names of dimensions, and elements of a chunk along them; 0 for all there are.
+    /// Names of dimensions, and elements of a chunk along them; 0 for the whole dimension.
     pub sizes: Vec<(Vec<u8>, u64)>,
 }
 

@@ -5,17 +5,11 @@ use zonda_format::{StorageKind, VarRef};
 use zonda_nc4::Nc4File;
 
 use super::ahead;
-use super::boxes::There;
+use super::boxes::ChunksPresent;
 use super::define::TargetVar;
 use crate::dataset::Dataset;
 use crate::error::Result;
-
-/// Stored bytes that are read and written together: what the caches of processors hold.
-const BATCH_BYTES: u64 = 1 << 20;
-/// Chunks that are read and written together.
-const BATCH_CHUNKS: usize = 4096;
-/// Batches that are in memory at once.
-const BATCHES: usize = 3;
+use crate::tuning::{STORED_BATCH_BYTES, STORED_BATCH_CHUNKS, STORED_BATCHES};
 
 /// Whether bytes of elements mean the same in two variables of HDF5 files. Those of strings and
 /// sequences only say where these are.
@@ -29,21 +23,21 @@ pub(super) fn same_type(source: &Dataset, made: &TargetVar<'_>, target: &Dataset
     Ok(old == new)
 }
 
-/// What an HDF5 file has of the chunks of a variable.
+/// The chunks of a variable that are in an HDF5 file.
 #[derive(Debug)]
 pub(super) struct Chunks {
     /// Shape of a chunk.
     pub shape: Vec<u64>,
-    /// Coordinates of those that are there, counted in chunks, in ascending order.
+    /// Their coordinates, counted in chunks, in ascending order.
     keys: Vec<Vec<u64>>,
-    /// Their stored bytes.
+    /// Their lengths in the file, in bytes.
     lens: Vec<u64>,
     /// Chunks along each dimension.
     grid: Vec<u64>,
 }
 
 impl Chunks {
-    /// Those of a variable; `None` where it is not in chunks.
+    /// The chunks of a variable; `None` where it is not stored in chunks.
     pub(super) fn of(file: &Nc4File, var: VarRef) -> Result<Option<Chunks>> {
         let info = file.var_info(var.group, var.var)?;
         let StorageKind::Chunked(dims) = &info.storage else { return Ok(None) };
@@ -52,7 +46,7 @@ impl Chunks {
         let grid: Vec<u64> = extent.iter().zip(&shape).map(|(len, n)| len.div_ceil(*n)).collect();
         let mut there = Vec::new();
         file.for_each_chunk(var.group, var.var, &mut |key, ChunkAt { len, .. }| {
-            // What is beyond the extent was cut off and is not seen.
+            // A chunk beyond the extent was cut off and cannot be read.
             if key.iter().zip(&grid).all(|(k, n)| k < n) {
                 there.push((key.to_vec(), len));
             }
@@ -62,16 +56,16 @@ impl Chunks {
         Ok(Some(Chunks { shape, keys, lens, grid }))
     }
 
-    /// Those that are there, some at a time.
+    /// The chunks in the file, in batches.
     fn batches(&self) -> impl Iterator<Item = &[Vec<u64>]> {
         let mut begin = 0;
         std::iter::from_fn(move || {
             let lens = self.lens.get(begin..).filter(|lens| !lens.is_empty())?;
             let mut bytes = 0u64;
-            let more = lens.iter().take(BATCH_CHUNKS).take_while(|len| {
+            let more = lens.iter().take(STORED_BATCH_CHUNKS).take_while(|len| {
                 let is_first = bytes == 0;
                 bytes = bytes.saturating_add(**len);
-                is_first || bytes <= BATCH_BYTES
+                is_first || bytes <= STORED_BATCH_BYTES
             });
             let end = begin + more.count();
             let batch = &self.keys[begin..end];
@@ -80,20 +74,20 @@ impl Chunks {
         })
     }
 
-    /// The same, for who chooses boxes around them.
-    pub(super) fn there(&self) -> There<'_> {
-        There { shape: &self.shape, keys: &self.keys }
+    /// The chunks in the file, in the form that [`choose_around`](super::boxes::choose_around) takes.
+    pub(super) fn there(&self) -> ChunksPresent<'_> {
+        ChunksPresent { shape: &self.shape, keys: &self.keys }
     }
 
-    /// Whether all are there.
+    /// Whether all chunks of the grid are in the file.
     pub(super) fn is_complete(&self) -> bool {
         let all = self.grid.iter().fold(1u64, |n, &along| n.saturating_mul(along));
         self.keys.len() as u64 == all
     }
 
-    /// Those that are not there.
+    /// Coordinates of the chunks that are not in the file.
     pub(super) fn missing(&self) -> impl Iterator<Item = Vec<u64>> {
-        let all = super::boxes::Walk::new(&self.grid, &vec![1; self.grid.len()]);
+        let all = super::boxes::BoxWalk::new(&self.grid, &vec![1; self.grid.len()]);
         let mut there = self.keys.iter().peekable();
         all.map(|(key, _)| key).filter(move |key| {
             let is_there = there.peek() == Some(&key);
@@ -118,7 +112,7 @@ pub(super) fn fits(source: &Dataset, made: &TargetVar<'_>, target: &Dataset) -> 
         let parts = pipeline.into_iter().map(|filter| (filter.id, filter.optional, filter.params));
         Ok::<_, zonda_nc4::Nc4Error>((storage, parts.collect::<Vec<_>>()))
     };
-    // One file after the other: nobody has two.
+    // The locks of the two files are taken one after the other, never both.
     let new = target.hdf5(|file| Ok(stored(file, to)?))?;
     let (old, is_complete) = source.hdf5(|file| {
         let is_complete = *file.extent(from.group, from.var)? == made.var.lens()[..];
@@ -130,10 +124,10 @@ pub(super) fn fits(source: &Dataset, made: &TargetVar<'_>, target: &Dataset) -> 
     same_type(source, made, target)
 }
 
-/// Copies the chunks that are there. `step` is told of bytes of elements that were copied.
+/// Copies the chunks that are in the source. `step` is called with the bytes of elements that were copied.
 ///
 /// # Errors
-/// What reading and writing meet, and what `step` says.
+/// What reading and writing meet, and the error of `step`.
 pub(super) fn copy(
     source: &Dataset,
     made: &TargetVar<'_>,
@@ -154,6 +148,6 @@ pub(super) fn copy(
         target.change_hdf5(|file| file.put_stored_chunks(to.group, to.var, stored))?;
         step(chunk_bytes.saturating_mul(stored.iter().count() as u64))
     };
-    let mut buffers: [StoredChunks; BATCHES] = Default::default();
+    let mut buffers: [StoredChunks; STORED_BATCHES] = Default::default();
     ahead::run(&mut buffers, read, write)
 }

@@ -1,4 +1,4 @@
-//! What a caller decides itself about each object of a copy.
+//! Decisions of the caller about each object of a copy.
 
 use crate::error::Result;
 use zonda_format::{FilterSpec, StorageRequest, VarInfo};
@@ -10,24 +10,23 @@ use zonda_format::{FilterSpec, StorageRequest, VarInfo};
 /// rules, every element of a variable with data is written (but where more than 64 MiB of a variable were
 /// never written), and no attribute changes its type.
 pub trait Rules {
-    /// Whether a group is in the target; what it holds is not asked for where it is not. The root
-    /// always is.
+    /// Whether a group is in the target; where it is not, no rule is asked about its contents. The root always is.
     fn has_group(&self, path: &[u8]) -> bool;
 
     /// Whether a variable is in the target.
     fn has_var(&self, path: &[u8]) -> bool;
 
-    /// Whether the data of a variable are.
+    /// Whether the data of a variable are copied.
     fn has_data(&self, path: &[u8]) -> bool;
 
     /// How a variable with dimensions is stored in a netCDF-4 target.
     ///
     /// # Errors
-    /// What there is to refuse; it ends the copy.
+    /// An error refuses the variable, and ends the copy.
     fn storage(&self, var: &RuledVar<'_>) -> Result<RuledStorage>;
 }
 
-/// A variable that a rule is asked for.
+/// A variable about whose storage a rule decides.
 #[derive(Clone, Copy, Debug)]
 pub struct RuledVar<'a> {
     /// Path in the source.
@@ -38,8 +37,7 @@ pub struct RuledVar<'a> {
     pub axes: &'a [RuledAxis<'a>],
     /// How an HDF5 source stores it; `None` for others.
     pub source: Option<&'a VarInfo>,
-    /// The shape of chunks that the target has where nobody asks for one; empty where it cannot be in
-    /// chunks.
+    /// The shape of chunks that the target chooses by default; empty where the variable cannot be in chunks.
     pub default_chunks: &'a [usize],
 }
 
@@ -57,7 +55,7 @@ pub struct RuledAxis<'a> {
 /// How a variable is to be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuledStorage {
-    /// The layout. Filters make chunks of it after all.
+    /// The layout. A variable with filters is in chunks, whatever this says.
     pub request: StorageRequest,
     /// The shape of chunks; `None` for the default.
     pub chunks: Option<Vec<usize>>,

@@ -1,4 +1,4 @@
-//! Copies of damaged files: what reads is copied, what does not is told of.
+//! Copies of damaged files: what can be read is copied, what cannot is listed as lost.
 
 use zonda_classic::Skipped;
 use zonda_format::GroupId;
@@ -6,21 +6,19 @@ use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
 use zonda_nc4::UnwrittenElements;
 
 use super::box_read::to_len;
-use super::boxes::{Array, Walk, choose};
-use super::data::{Transfer, bytes_of};
+use super::boxes::{BoxWalk, BoxedArray, choose};
+use super::data::{DataCopy, bytes_of};
 use super::define::TargetVar;
-use super::pieces::Pieces;
 use super::tree::{VarDef, shown};
+use super::vlen_buffer::VlenBuffer;
 use crate::error::{Error, Result};
 use crate::nc4::filter_is_available;
+use crate::tuning::SALVAGE_FAILED_READS;
 
-/// Losses of one variable that are told of one by one.
-const MOST_TOLD: usize = 100;
+/// Most losses of one variable that are listed one by one.
+const MOST_LISTED: usize = 100;
 
-/// Parts of a box that are tried in vain before larger ones are given up.
-const MOST_TRIES: u64 = 1 << 20;
-
-/// Whether what was read is lost; other errors stay ones.
+/// Whether a read failed on damage of the source. Errors of the copy itself stay errors.
 fn is_lost(read: Result<()>) -> Result<bool> {
     match read {
         Err(error) if is_ours(&error) => Err(error),
@@ -28,9 +26,9 @@ fn is_lost(read: Result<()>) -> Result<bool> {
     }
 }
 
-/// How the elements of a variable lie in the file, for who reads them in parts.
+/// How the elements of a variable are stored in the source, to read them in parts.
 struct ChunkParts<'a> {
-    /// Chunks have filters, so that none can be read but as a whole.
+    /// Chunks have filters, so that a chunk can be read only as a whole.
     is_filtered: bool,
     /// Shape of a chunk; `None` for elements in one run.
     chunk: Option<&'a [u64]>,
@@ -40,7 +38,7 @@ struct ChunkParts<'a> {
 type BoxOf = (Vec<u64>, Vec<u64>);
 
 impl ChunkParts<'_> {
-    /// Whether the elements of a box lie one behind the other, in the order in which they are counted.
+    /// Whether all elements of a box are in one chunk, or in the one run of a contiguous variable.
     fn is_in_one_chunk(&self, start: &[u64], count: &[u64]) -> bool {
         let Some(chunk) = self.chunk else { return true };
         let axes = start.iter().zip(count).zip(chunk);
@@ -50,7 +48,7 @@ impl ChunkParts<'_> {
         })
     }
 
-    /// The two halves of a box: of whole chunks where it has several.
+    /// The two halves of a box, cut between chunks where it has several.
     fn halves(&self, start: &[u64], count: &[u64]) -> Option<[BoxOf; 2]> {
         let chunk =
             |d: usize| self.chunk.and_then(|chunk| chunk.get(d).copied()).unwrap_or(1).max(1);
@@ -59,7 +57,7 @@ impl ChunkParts<'_> {
         let d = several.or_else(|| (0..count.len()).find(|&d| count[d] > 1))?;
         let middle = start[d] + count[d] / 2;
         let cut = match several {
-            // A multiple of the chunk behind the first element and not behind the last.
+            // The boundary of a chunk after the first element and not after the last.
             Some(d) => (middle / chunk(d) * chunk(d)).max((start[d] / chunk(d) + 1) * chunk(d)),
             None => middle,
         };
@@ -80,18 +78,18 @@ pub struct Lost {
     pub part: Option<(Vec<u64>, Vec<u64>)>,
     /// Why it cannot be read.
     pub why: String,
-    /// What kind of answer that is.
+    /// The kind of the error: damage, a missing filter, ...
     pub answer: Answer,
 }
 
 impl Lost {
-    /// What is lost as a whole.
+    /// The loss of an object as a whole.
     pub(super) fn whole(path: &[u8], error: &Error) -> Lost {
         Lost { path: shown(path), part: None, why: why(error), answer: error.answer() }
     }
 }
 
-/// The cause without the path of the object, which the line names already.
+/// The cause without the path of the object, which [`Lost::path`] has.
 fn why(error: &Error) -> String {
     let cause = error.cause();
     match cause.split_once(": ") {
@@ -100,9 +98,9 @@ fn why(error: &Error) -> String {
     }
 }
 
-/// Whether an error is about the target, or the end of the copy, and not about what is read.
+/// Whether an error is about the target or ends the copy, and is not about damage of the source.
 pub(super) fn is_ours(error: &Error) -> bool {
-    // Damage and missing filters have codes of their own; what the operating system reports has its.
+    // Damage and missing filters have codes of their own; errors of the operating system have its codes.
     const OF_DAMAGE: [NcError; 9] = [
         NcError::Trunc,
         NcError::HdfErr,
@@ -123,15 +121,15 @@ pub(super) fn is_ours(error: &Error) -> bool {
     !OF_DAMAGE.contains(&error.code()) && error.code() != NcError::System(EIO)
 }
 
-impl Transfer<'_> {
-    /// Whether the filters of a variable are all there, so that its chunks can be looked into.
+impl DataCopy<'_> {
+    /// Whether all filters of a variable are available, so that its chunks can be decoded.
     pub(super) fn is_decodable(&self, made: &TargetVar<'_>) -> bool {
         let info = made.var.info.as_deref();
         info.is_none_or(|info| info.filters.iter().all(|filter| filter_is_available(filter.id)))
     }
 
-    /// Whether a box is in the file as a whole: what a classic file lacks at its end reads as zeros,
-    /// which nobody wrote.
+    /// Whether a box is in the file as a whole. What a truncated classic file lacks reads as zeros, which nobody
+    /// wrote.
     ///
     /// # Errors
     /// `NC_ETRUNC` where it is not.
@@ -151,7 +149,7 @@ impl Transfer<'_> {
         };
         let is_cut = |passed: &Skipped| matches!(passed, Skipped::Header(_));
         if classic.is_record && self.source.passed.iter().any(is_cut) {
-            let text = "how long a record is cannot be told: the list of variables is not whole";
+            let text = "the length of a record is not known: the list of variables is damaged";
             return Err(Error::with_text(NcError::Trunc, text));
         }
         let last = |d: usize| start[d].saturating_add(count[d]).saturating_sub(1);
@@ -202,11 +200,12 @@ impl Transfer<'_> {
         self.tries += 1;
         let is_linear = !made.var.has_pointers && parts.is_in_one_chunk(start, count);
         let is_one = count.iter().all(|&n| n == 1);
-        let ends = is_one || self.tries > MOST_TRIES || (is_linear && parts.is_filtered) || {
-            // Elements lie side by side: where the first is not there, none is.
-            let one = vec![1; count.len()];
-            is_linear && is_lost(self.read(made, start, &one))?
-        };
+        let ends =
+            is_one || self.tries > SALVAGE_FAILED_READS || (is_linear && parts.is_filtered) || {
+                // Elements are side by side: where the first cannot be read, none can.
+                let one = vec![1; count.len()];
+                is_linear && is_lost(self.read(made, start, &one))?
+            };
         let halves = if ends { None } else { parts.halves(start, count) };
         let Some(halves) = halves else {
             self.lose(made, Some((start.to_vec(), count.to_vec())), error);
@@ -226,7 +225,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Whether what is not written to the target reads as something else than its fill value.
+    /// Whether elements that are not written to the target read as something else than its fill value.
     fn needs_fill(&self, made: &TargetVar<'_>) -> Result<bool> {
         if !self.target.is_hdf5() || made.var.has_pointers {
             return Ok(true);
@@ -248,9 +247,10 @@ impl Transfer<'_> {
         }
         let to = self.target.chunk_shape(made.target)?;
         let elem = made.var.elem as u64;
-        let array = Array { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
+        let array =
+            BoxedArray { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
         let shape = choose(&array, self.most(), self.most()).shape;
-        for (start, count) in Walk::new(&lens, &shape) {
+        for (start, count) in BoxWalk::new(&lens, &shape) {
             self.fill_data(made, bytes_of(made, &count))?;
             self.write(made, &start, &count)?;
             self.step(made, bytes_of(made, &count))?;
@@ -273,12 +273,13 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// The fill value of a variable in memory; that of its type where the source does not tell.
+    /// The fill value of a variable in memory; the default of its type where the source cannot be asked.
     fn fill_of(&self, made: &TargetVar<'_>) -> Result<Vec<u8>> {
         let var: &VarDef = made.var;
         let mut value = memory::filled(var.elem, 0)?;
         if self.target.is_hdf5() {
-            let of_target = self.target.fill_value(made.target, &mut Pieces::default(), &mut value);
+            let of_target =
+                self.target.fill_value(made.target, &mut VlenBuffer::default(), &mut value);
             if of_target.is_ok() {
                 return Ok(value);
             }
@@ -296,13 +297,13 @@ impl Transfer<'_> {
 
     fn lose(&mut self, made: &TargetVar<'_>, part: Option<(Vec<u64>, Vec<u64>)>, error: &Error) {
         let path = shown(&made.var.path);
-        let told = self.lost.iter().filter(|lost| lost.path == path).count();
+        let n_listed = self.lost.iter().filter(|lost| lost.path == path).count();
         self.n_lost += 1;
         let lens = part.as_ref().map_or_else(|| made.var.lens(), |(_, count)| count.clone());
         let n_elems = lens.iter().fold(1u64, |n, &len| n.saturating_mul(len));
         let elems = self.lost_elems.entry(path.clone()).or_default();
         *elems = elems.saturating_add(n_elems);
-        if told < MOST_TOLD {
+        if n_listed < MOST_LISTED {
             let answer = error.answer();
             self.lost.push(Lost { path, part, why: why(error), answer });
         }

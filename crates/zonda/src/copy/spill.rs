@@ -1,6 +1,7 @@
-//! Elements on their way through a file beside the target, for chunks that memory cannot turn into
-//! each other: the source is read once, in boxes of its chunks, and the target written once, in
-//! boxes of its chunks. What both have in common is one piece of the file.
+//! Copying a variable by way of a temporary file beside the target, where memory is too short to make chunks of the
+//! target out of chunks of the source. The source is read once, in boxes of its chunks, and the target written once,
+//! in boxes of its chunks. The elements that a box of the source and a box of the target have in common are one piece
+//! of the file.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,8 +11,9 @@ use std::path::Path;
 use zonda_model::{NcError, memory};
 use zonda_slab::advance;
 
-use super::boxes::Walk;
+use super::boxes::BoxWalk;
 use crate::error::{Error, Result};
+use crate::tuning::{SPILL_BUFFER_BYTES, SPILL_LONG_RUN_BYTES};
 
 /// A file without a name.
 #[derive(Debug)]
@@ -25,16 +27,11 @@ pub(super) struct Spill {
     elem: u64,
 }
 
-/// Runs of so many bytes go to and from the file as they are, shorter ones together.
-const LONG_RUN: usize = 16 << 10;
-/// Bytes of short runs that go together: they stay in the caches of the processor.
-const TOGETHER: usize = 256 << 10;
-
 /// A box of elements.
 type Cube<'a> = (&'a [u64], &'a [u64]);
 
 impl Spill {
-    /// A file in the folder of `beside`, that goes when it is dropped.
+    /// Makes a file in the folder of `beside`. It has no name, so it is removed when it is closed.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -49,7 +46,7 @@ impl Spill {
         name.push("-pieces");
         let open = OpenOptions::new().read(true).write(true).create_new(true).open(&name);
         let file = open.map_err(|error| io_error(&error))?;
-        // From now on nothing but this process knows it. Another one that takes it for abandoned may have
+        // After this, only the open descriptor refers to the file. Another copy that took it for abandoned may have
         // removed it already.
         match std::fs::remove_file(&name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(&error)),
@@ -64,7 +61,7 @@ impl Spill {
         })
     }
 
-    /// Takes a box of the source.
+    /// Writes a box of the source to the file.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -75,12 +72,12 @@ impl Spill {
             let inner: Vec<u64> = first.iter().zip(start).map(|(a, b)| a - b).collect();
             for (from, len) in runs(count, &inner, &n, self.elem) {
                 let bytes = &data[from..from + len];
-                if len >= LONG_RUN {
+                if len >= SPILL_LONG_RUN_BYTES {
                     self.write(bytes, &mut at)?;
                     continue;
                 }
                 together.extend_from_slice(bytes);
-                if together.len() >= TOGETHER {
+                if together.len() >= SPILL_BUFFER_BYTES {
                     self.write(&together, &mut at)?;
                     together.clear();
                 }
@@ -91,7 +88,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Gives a box of the target.
+    /// Reads a box of the target from the file.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -104,13 +101,13 @@ impl Spill {
             let mut behind = 0;
             for (to, len) in runs(count, &inner, &n, self.elem) {
                 let run = &mut data[to..to + len];
-                if len >= LONG_RUN {
+                if len >= SPILL_LONG_RUN_BYTES {
                     self.read(run, &mut at)?;
                     continue;
                 }
                 if behind == together.len() {
-                    // Whole runs, of what is left of the piece.
-                    let most = (TOGETHER / len).max(1) * len;
+                    // Whole runs, as many as the piece has left.
+                    let most = (SPILL_BUFFER_BYTES / len).max(1) * len;
                     let n = most.min(usize::try_from(left).unwrap_or(most));
                     memory::resize(&mut together, n, 0)?;
                     self.read(&mut together, &mut at)?;
@@ -137,9 +134,8 @@ impl Spill {
         read.map_err(|error| io_error(&error))
     }
 
-    /// Where the piece of that first element is, which is what a box of the source and one of the
-    /// target have in common. Boxes of the target follow each other; in each of
-    /// them the pieces do.
+    /// Offset of the piece that begins with this element. The file has the boxes of the target one after the other,
+    /// and in each of them its pieces.
     fn place(&self, first: &[u64], n: &[u64]) -> u64 {
         let rank = first.len();
         let start: Vec<u64> = (0..rank).map(|d| first[d] / self.to[d] * self.to[d]).collect();
@@ -149,20 +145,20 @@ impl Spill {
     }
 }
 
-/// Elements of an array in the boxes before one, where boxes cut the array along whole planes.
+/// Number of elements in the boxes before one, where a regular grid of boxes divides an array.
 fn before(start: &[u64], count: &[u64], lens: &[u64]) -> u64 {
     let mut behind: u64 = lens.iter().product();
-    let mut here = 1u64;
+    let mut n_before = 1u64;
     let mut sum = 0;
     for d in 0..start.len() {
         behind /= lens[d].max(1);
-        sum += here * start[d] * behind;
-        here *= count[d];
+        sum += n_before * start[d] * behind;
+        n_before *= count[d];
     }
     sum
 }
 
-/// What a box has in common with each box of a regular cut of the array.
+/// The intersections of a box with the boxes of a regular grid over the array.
 fn overlapping<'a>(
     start: &'a [u64],
     count: &'a [u64],
@@ -173,7 +169,7 @@ fn overlapping<'a>(
     let first: Vec<u64> = (0..rank).map(|d| start[d] / cut[d]).collect();
     let n: Vec<u64> =
         (0..rank).map(|d| (start[d] + count[d]).div_ceil(cut[d]) - first[d]).collect();
-    Walk::new(&n, &vec![1; rank]).map(move |(at, _)| {
+    BoxWalk::new(&n, &vec![1; rank]).map(move |(at, _)| {
         let from: Vec<u64> =
             (0..rank).map(|d| ((first[d] + at[d]) * cut[d]).max(start[d])).collect();
         let n = (0..rank)
@@ -191,7 +187,7 @@ fn runs(
     elem: u64,
 ) -> impl Iterator<Item = (usize, usize)> {
     let rank = shape.len();
-    // Dimensions from `whole` on are in the part as a whole.
+    // The part has all elements of the dimensions from `whole` on.
     let mut whole = rank;
     while whole > 0 && count[whole - 1] == shape[whole - 1] {
         whole -= 1;
@@ -213,7 +209,10 @@ fn runs(
 
 fn io_error(error: &io::Error) -> Error {
     let code = NcError::System(error.raw_os_error().unwrap_or(0));
-    Error::with_text(code, format!("elements on their way from chunk to chunk: {code}"))
+    Error::with_text(
+        code,
+        format!("the temporary file beside the target, which takes one variable: {code}"),
+    )
 }
 
 #[cfg(test)]
@@ -239,18 +238,18 @@ mod tests {
             ([7, 9, 5], [3, 4, 5], [2, 5, 3]),
             ([7, 9, 5], [7, 9, 5], [1, 1, 1]),
             ([7, 9, 5], [2, 2, 2], [2, 2, 2]),
-            // Runs that go by themselves, on one side or both, and short ones by the thousand.
+            // Long runs, on one side or both, and thousands of short ones.
             ([5, 90, 500], [1, 90, 500], [5, 20, 500]),
             ([5, 90, 500], [2, 90, 500], [5, 90, 6]),
             ([5, 90, 500], [2, 90, 6], [5, 31, 500]),
         ] {
             let spill = Spill::new(&folder.file("x"), &lens, &from, &to, 8).unwrap();
-            for (start, count) in Walk::new(&lens, &from) {
+            for (start, count) in BoxWalk::new(&lens, &from) {
                 spill.put((&start, &count), &numbers(&lens, (&start, &count))).unwrap();
             }
             let bytes = lens.iter().product::<u64>() * 8;
             assert_eq!(spill.file.metadata().unwrap().len(), bytes, "nothing lies twice");
-            for (start, count) in Walk::new(&lens, &to) {
+            for (start, count) in BoxWalk::new(&lens, &to) {
                 let expected = numbers(&lens, (&start, &count));
                 let mut data = vec![0; expected.len()];
                 spill.get((&start, &count), &mut data).unwrap();

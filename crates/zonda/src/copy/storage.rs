@@ -6,11 +6,10 @@ use zonda_model::{ExtType, NcError};
 use super::options::{CopyOptions, Pattern, applies};
 use super::tree::{VarDef, shown};
 use crate::error::{Error, Result};
+use crate::tuning::RULED_CHUNK_MAX_BYTES;
 
-/// Variables of fewer bytes are not put into chunks by a rule that is for all.
+/// A rule for all variables does not put variables of fewer bytes into chunks.
 const SMALL: u64 = 8 << 10;
-/// Where a rule gives only some lengths of a chunk, the others are chosen for at most so many bytes.
-const MOST_CHUNK: u64 = 4 << 20;
 
 /// How a variable is to be stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +23,7 @@ pub(super) struct StoragePlan {
 }
 
 impl StoragePlan {
-    /// That of a variable.
+    /// Decides how a variable is stored.
     ///
     /// # Errors
     /// `NC_EBADCHUNK` for chunks of 4 GiB or more.
@@ -82,7 +81,7 @@ pub(super) fn quantize(var: &VarDef, options: &CopyOptions) -> Option<Quantize> 
     rule.filter(|_| is_float)?.quantize
 }
 
-/// The lengths of a chunk that rules give; `is_chunked` for a variable that is in chunks anyway.
+/// The lengths of a chunk that rules give. `is_chunked`: the variable is in chunks without them, too.
 fn wanted(var: &VarDef, options: &CopyOptions, is_chunked: bool) -> Vec<Option<u64>> {
     let mut wanted = vec![None; var.axes.len()];
     for rule in &options.chunks {
@@ -102,14 +101,14 @@ fn wanted(var: &VarDef, options: &CopyOptions, is_chunked: bool) -> Vec<Option<u
     wanted
 }
 
-/// No longer than a dimension that cannot grow.
+/// Limits the length of a chunk to that of a fixed dimension.
 fn clip(axis: &super::tree::AxisDef, size: usize) -> usize {
     let len = usize::try_from(axis.len).unwrap_or(usize::MAX);
     if axis.is_unlimited { size.max(1) } else { size.clamp(1, len.max(1)) }
 }
 
-/// The shape that the lengths asked for make with those of the source, or whole dimensions, made
-/// shorter until a chunk is no longer than it should be.
+/// The shape of a chunk: the lengths that are asked for, and along other dimensions those of the source or the whole
+/// dimension, made shorter until the chunk has no more than [`RULED_CHUNK_MAX_BYTES`].
 fn shape(var: &VarDef, wanted: &[Option<u64>], old: Option<&Vec<usize>>) -> Result<Vec<usize>> {
     let len = |d: usize| usize::try_from(var.axes[d].len).unwrap_or(usize::MAX);
     let mut shape: Vec<usize> = (0..wanted.len())
@@ -127,7 +126,7 @@ fn shape(var: &VarDef, wanted: &[Option<u64>], old: Option<&Vec<usize>>) -> Resu
     let bytes = |shape: &[usize]| {
         shape.iter().fold(var.elem as u64, |bytes, &size| bytes.saturating_mul(size as u64))
     };
-    while bytes(&shape) > MOST_CHUNK {
+    while bytes(&shape) > RULED_CHUNK_MAX_BYTES {
         let free = (0..shape.len()).filter(|&d| wanted[d].is_none() && shape[d] > 1);
         let Some(longest) = free.max_by_key(|&d| shape[d]) else { break };
         shape[longest] = shape[longest].div_ceil(2);
@@ -192,14 +191,14 @@ mod tests {
         let map = Some(StorageKind::Chunked(vec![1, 180, 360]));
         let t = var("/g/T", &maps, map);
         assert_eq!(chunks_of(&t, &[]), Some(vec![1, 180, 360]));
-        // What is asked for is exact; the rest becomes shorter.
+        // Lengths that are asked for are exact; the others become shorter.
         let series = chunks_of(&t, &[rule(None, &[("time", 0)])]).unwrap();
         assert_eq!(series[0], 1000);
         assert!(series.iter().product::<usize>() * 4 <= 4 << 20 && series[2] > 10, "{series:?}");
         let both = [rule(None, &[("lat", 10), ("lon", 20)]), rule(Some("g/*"), &[("lat", 9999)])];
         assert_eq!(chunks_of(&t, &both), Some(vec![1, 180, 20]));
         assert_eq!(chunks_of(&t, &[rule(Some("/T"), &[("lat", 1)])]), Some(vec![1, 180, 360]));
-        // One run, and small: only a rule of its own puts it into chunks.
+        // A small contiguous variable: only a rule that names it puts it into chunks.
         let lat = var("/lat", &[("lat", 180, false)], Some(StorageKind::Contiguous));
         assert_eq!(chunks_of(&lat, &[rule(None, &[("lat", 10)])]), None);
         assert_eq!(chunks_of(&lat, &[rule(Some("lat"), &[("lat", 10)])]), Some(vec![10]));

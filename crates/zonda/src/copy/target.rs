@@ -1,4 +1,4 @@
-//! The target beside its final name: it gets that when it is complete.
+//! The target is written under a temporary name beside its own, and gets its own when it is complete.
 
 use std::fs;
 use std::io;
@@ -15,14 +15,21 @@ use crate::format;
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;
 
+/// Why a target is refused that is the source.
+const IS_SOURCE: &str = "the target is the source; give another path";
+
+/// Why a target is refused that is there and is not to be replaced.
+const EXISTS: &str =
+    "the target exists and is not replaced; give another path, or have it replaced (-f, replace)";
+
 /// A file that is being written, removed unless it is finished. Where the process is killed before, the
 /// next one that makes such a file in this folder removes it.
 #[derive(Debug)]
 pub struct Temporary {
-    /// Where it is to be; what a symbolic link there means.
+    /// Final path; where that is a symbolic link, the path that it leads to.
     path: PathBuf,
     temporary: PathBuf,
-    /// Says to others that somebody is at work on it.
+    /// Holds a lock that shows others that the temporary file is in use.
     _held: TemporaryFile,
     replace: bool,
     /// A dataset that is not one file is made in a folder.
@@ -40,22 +47,24 @@ fn at(path: &Path, error: &io::Error) -> Error {
 }
 
 impl Temporary {
-    /// For a target at `target`, which is not to be the file at `source`. Makes an empty file.
+    /// Makes an empty temporary file for a target at `target`, which must not be the file at `source`.
     ///
     /// # Errors
     /// `NC_EEXIST` for a target that exists and is not to be replaced; `NC_EINVAL` for one that is
     /// the source or no ordinary file.
     pub fn beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
-        // A link stays, and what it means is replaced.
+        // A symbolic link stays, and the file that it leads to is replaced.
         let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         match fs::metadata(&path) {
             Ok(found) => {
                 let is_source = fs::metadata(source)
                     .is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()));
                 let refused = match () {
-                    () if is_source => Some((NcError::Inval, "it is the source, too")),
-                    () if !found.is_file() => Some((NcError::Inval, "it is no ordinary file")),
-                    () if !replace => Some((NcError::Exist, "it exists")),
+                    () if is_source => Some((NcError::Inval, IS_SOURCE)),
+                    () if !found.is_file() => {
+                        Some((NcError::Inval, "the target is no regular file; give another path"))
+                    }
+                    () if !replace => Some((NcError::Exist, EXISTS)),
                     () => None,
                 };
                 if let Some((code, why)) = refused {
@@ -68,7 +77,11 @@ impl Temporary {
         let folder = folder_of(&path);
         fs::metadata(folder).map_err(|error| at(folder, &error))?;
         if path.file_name().is_none() {
-            return Err(Error::with_text(NcError::Inval, "it has no name").at(target));
+            return Err(Error::with_text(
+                NcError::Inval,
+                "the target is a path without a file name; give a name, too",
+            )
+            .at(target));
         }
         Temporary::named(path, replace)
     }
@@ -80,7 +93,7 @@ impl Temporary {
         Ok(Temporary { path, temporary, _held: held, replace, is_folder, finished })
     }
 
-    /// The same for a target that is to be a folder. Where the process is killed, what was made of it stays.
+    /// The same for a target that becomes a folder. Where the process is killed, the incomplete folder stays.
     ///
     /// # Errors
     /// As [`Temporary::beside`]; only a dataset that is a folder is replaced.
@@ -89,11 +102,12 @@ impl Temporary {
         if path.exists() {
             let is_source = fs::canonicalize(source).is_ok_and(|source| source == path);
             let refused = match () {
-                () if is_source => Some((NcError::Inval, "it is the source, too")),
-                () if format::on_path(&path).is_none() => {
-                    Some((NcError::Exist, "it is something else, and stays"))
-                }
-                () if !replace => Some((NcError::Exist, "it exists")),
+                () if is_source => Some((NcError::Inval, IS_SOURCE)),
+                () if format::on_path(&path).is_none() => Some((
+                    NcError::Exist,
+                    "there is something else than a dataset, and it is not replaced; give another path",
+                )),
+                () if !replace => Some((NcError::Exist, EXISTS)),
                 () => None,
             };
             if let Some((code, why)) = refused {
@@ -101,21 +115,25 @@ impl Temporary {
             }
         }
         if path.file_name().is_none() {
-            return Err(Error::with_text(NcError::Inval, "it has no name").at(target));
+            return Err(Error::with_text(
+                NcError::Inval,
+                "the target is a path without a file name; give a name, too",
+            )
+            .at(target));
         }
         let mut made = Temporary::named(path, replace)?;
-        // The name is ours; the format makes the folder.
+        // The name was reserved by a file; the format makes the folder.
         fs::remove_file(&made.temporary).map_err(|error| at(&made.temporary, &error))?;
         made.is_folder = true;
         Ok(made)
     }
 
-    /// Gives the folder its name. One that is replaced goes when that is done.
+    /// Gives the folder its name. A folder that is replaced is removed afterwards.
     fn finish_folder(mut self) -> Result<()> {
         let old = self.temporary.with_extension("old");
         let is_there = self.path.exists();
         if is_there && !self.replace {
-            return Err(Error::with_text(NcError::Exist, "it exists").at(&self.path));
+            return Err(Error::with_text(NcError::Exist, EXISTS).at(&self.path));
         }
         if is_there {
             fs::rename(&self.path, &old).map_err(|error| at(&self.path, &error))?;
@@ -139,8 +157,8 @@ impl Temporary {
             return self.finish_folder();
         }
         if let Ok(old) = fs::metadata(&self.path) {
-            // Who may read it stays as it was, or it is not replaced: a file system without permissions
-            // shows the same ones for both.
+            // The new file gets the permissions of the old one; where that fails, the old one is not replaced. On a
+            // file system without permissions both show the same.
             let kept = fs::set_permissions(&self.temporary, old.permissions());
             let is_same = |new: fs::Metadata| new.permissions() == old.permissions();
             if let Err(error) = kept
@@ -154,7 +172,7 @@ impl Temporary {
             false => self.rename_to_new(),
         };
         named.map_err(|error| match error.raw_os_error() {
-            Some(EEXIST) => Error::with_text(NcError::Exist, "it exists").at(&self.path),
+            Some(EEXIST) => Error::with_text(NcError::Exist, EXISTS).at(&self.path),
             _ => at(&self.path, &error),
         })?;
         self.finished = true;
@@ -167,12 +185,12 @@ impl Temporary {
         Ok(())
     }
 
-    /// Fails where there is a file of that name, also one made a moment ago.
+    /// Renames the temporary file; fails where a file of the final name exists, even if it was made a moment ago.
     fn rename_to_new(&self) -> io::Result<()> {
         match fs::hard_link(&self.temporary, &self.path) {
             Ok(()) => fs::remove_file(&self.temporary),
             Err(error) if error.raw_os_error() == Some(EEXIST) => Err(error),
-            // A file system without links.
+            // A file system without hard links.
             Err(_) if self.path.exists() => Err(io::Error::from_raw_os_error(EEXIST)),
             Err(_) => fs::rename(&self.temporary, &self.path),
         }

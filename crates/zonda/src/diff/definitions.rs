@@ -1,9 +1,9 @@
-//! Definitions of two files, compared by name.
+//! Compares the definitions of two files by name.
 
 use std::collections::BTreeMap;
 use zonda_format::VarRef;
 
-use super::forms::{ValueForm, shown as type_shown};
+use super::forms::{ComparedForm, shown as type_shown};
 use super::values::{Tolerance, Values, compare, list};
 use super::{Comparison, Difference, How, Side, Thing};
 use crate::copy::Pattern;
@@ -11,7 +11,7 @@ use crate::copy::atts::values as values_of;
 use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, TypeDef, VarDef, joined, shown};
 use crate::error::Result;
 
-/// An owner of attributes: its path, itself in both files, and its attributes there.
+/// An owner of attributes: its path, its reference in each file, and its attributes in each.
 struct AttOwner<'a> {
     path: &'a [u8],
     refs: [VarRef; 2],
@@ -21,53 +21,57 @@ struct AttOwner<'a> {
 type OnDifference<'a> = &'a mut dyn FnMut(Difference);
 
 impl Comparison<'_> {
-    pub(super) fn definitions(&self, told: OnDifference<'_>) -> Result<()> {
+    pub(super) fn definitions(&self, on_difference: OnDifference<'_>) -> Result<()> {
         let groups = self.trees.each_ref().map(|tree| {
             tree.groups.iter().map(|group| (group.path.clone(), group)).collect::<BTreeMap<_, _>>()
         });
-        let both_groups = both(&groups, Thing::Group, told);
-        self.dimensions(&groups, told);
-        self.types(&groups, told);
+        let both_groups = both(&groups, Thing::Group, on_difference);
+        self.dimensions(&groups, on_difference);
+        self.types(&groups, on_difference);
         for (path, [a, b]) in &both_groups {
             let refs = [VarRef::group(a.source), VarRef::group(b.source)];
-            self.attributes(&AttOwner { path, refs, atts: [&a.atts, &b.atts] }, told)?;
+            self.attributes(&AttOwner { path, refs, atts: [&a.atts, &b.atts] }, on_difference)?;
         }
         let vars = self.trees.each_ref().map(|tree| {
             let chosen = tree.vars().filter(|var| self.is_chosen(&var.path));
             chosen.map(|var| (var.path.clone(), var)).collect::<BTreeMap<_, _>>()
         });
         let vars = in_both_groups(vars, &groups);
-        for (path, [a, b]) in &both(&vars, Thing::Variable, told) {
-            self.variable(path, [a, b], told);
+        for (path, [a, b]) in &both(&vars, Thing::Variable, on_difference) {
+            self.variable(path, [a, b], on_difference);
             self.attributes(
                 &AttOwner { path, refs: [a.source, b.source], atts: [&a.atts, &b.atts] },
-                told,
+                on_difference,
             )?;
         }
         Ok(())
     }
 
-    fn dimensions(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: OnDifference<'_>) {
+    fn dimensions(
+        &self,
+        groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2],
+        on_difference: OnDifference<'_>,
+    ) {
         let dims = self.trees.each_ref().map(|tree| {
             let path = |dim: &DimDef| joined(&tree.groups[dim.group].path, &dim.name);
             tree.dims.iter().map(|dim| (path(dim), dim)).collect::<BTreeMap<_, _>>()
         });
-        for (path, [a, b]) in both(&in_both_groups(dims, groups), Thing::Dimension, told) {
+        for (path, [a, b]) in both(&in_both_groups(dims, groups), Thing::Dimension, on_difference) {
             let len = |dim: &DimDef| {
                 format!("{}{}", dim.len, if dim.is_unlimited { " (unlimited)" } else { "" })
             };
-            defined(Thing::Dimension, &path, "length", [len(a), len(b)], told);
+            defined(Thing::Dimension, &path, "length", [len(a), len(b)], on_difference);
         }
     }
 
-    fn types(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: OnDifference<'_>) {
+    fn types(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], on_difference: OnDifference<'_>) {
         let types = self.trees.each_ref().map(|tree| {
             let path = |ty: &TypeDef| joined(&tree.groups[ty.group].path, &ty.name);
             tree.types.iter().map(|ty| (path(ty), ty)).collect::<BTreeMap<_, _>>()
         });
-        for (path, [a, b]) in both(&in_both_groups(types, groups), Thing::Type, told) {
+        for (path, [a, b]) in both(&in_both_groups(types, groups), Thing::Type, on_difference) {
             let texts = self.types_shown([a.source, b.source]);
-            defined(Thing::Type, &path, "definition", texts, told);
+            defined(Thing::Type, &path, "definition", texts, on_difference);
         }
     }
 
@@ -75,17 +79,17 @@ impl Comparison<'_> {
         [0, 1].map(|side| type_shown(&self.trees[side], types[side]))
     }
 
-    fn variable(&self, path: &[u8], vars: [&VarDef; 2], told: OnDifference<'_>) {
+    fn variable(&self, path: &[u8], vars: [&VarDef; 2], on_difference: OnDifference<'_>) {
         let types = self.types_shown(vars.map(|var| var.nc_type));
-        defined(Thing::Variable, path, "type", types, told);
+        defined(Thing::Variable, path, "type", types, on_difference);
         let dims = vars.map(|var| {
             let dim = |axis: &AxisDef| format!("{}={}", shown(&axis.name), axis.len);
             format!("({})", var.axes.iter().map(dim).collect::<Vec<_>>().join(", "))
         });
-        defined(Thing::Variable, path, "dimensions", dims, told);
+        defined(Thing::Variable, path, "dimensions", dims, on_difference);
     }
 
-    fn attributes(&self, owner: &AttOwner<'_>, told: OnDifference<'_>) -> Result<()> {
+    fn attributes(&self, owner: &AttOwner<'_>, on_difference: OnDifference<'_>) -> Result<()> {
         let ignored = |att: &AttDef| {
             self.options.ignore_attributes.iter().any(|name| name.matches_name(&att.name))
         };
@@ -94,8 +98,8 @@ impl Comparison<'_> {
             let compared = atts.iter().filter(|att| !ignored(att));
             compared.map(|att| (of_owner(&att.name), att)).collect::<BTreeMap<_, _>>()
         });
-        for (path, [a, b]) in both(&atts, Thing::Attribute, told) {
-            self.attribute(&path, owner, [a, b], told)?;
+        for (path, [a, b]) in both(&atts, Thing::Attribute, on_difference) {
+            self.attribute(&path, owner, [a, b], on_difference)?;
         }
         Ok(())
     }
@@ -105,11 +109,11 @@ impl Comparison<'_> {
         path: &[u8],
         owner: &AttOwner<'_>,
         atts: [&AttDef; 2],
-        told: OnDifference<'_>,
+        on_difference: OnDifference<'_>,
     ) -> Result<()> {
         let types = self.types_shown(atts.map(|att| att.nc_type));
         if types[0] != types[1] {
-            defined(Thing::Attribute, path, "type", types, told);
+            defined(Thing::Attribute, path, "type", types, on_difference);
             return Ok(());
         }
         let read = |side: usize| {
@@ -117,7 +121,7 @@ impl Comparison<'_> {
             values_of(file, owner.refs[side], att).map_err(|error| error.at(file.path()))
         };
         let [(a, a_pieces), (b, b_pieces)] = [read(0)?, read(1)?];
-        let Some(form) = ValueForm::of(&self.trees[0], atts[0].nc_type) else { return Ok(()) };
+        let Some(form) = ComparedForm::of(&self.trees[0], atts[0].nc_type) else { return Ok(()) };
         let values =
             [Values { bytes: &a, pieces: &a_pieces }, Values { bytes: &b, pieces: &b_pieces }];
         let n = atts.map(|att| usize::try_from(att.len).unwrap_or(usize::MAX));
@@ -130,36 +134,36 @@ impl Comparison<'_> {
         if !same {
             let text = |side: usize| list(&form, values[side], n[side]);
             let how = How::Defined { what: "value", first: text(0), second: text(1) };
-            told(Difference { thing: Thing::Attribute, path: shown(path), how });
+            on_difference(Difference { thing: Thing::Attribute, path: shown(path), how });
         }
         Ok(())
     }
 }
 
-/// What both have, and a word on what only one has.
+/// The objects that both files have, by path. Reports those that only one file has.
 fn both<'t, T>(
     of: &[BTreeMap<Vec<u8>, &'t T>; 2],
     thing: Thing,
-    told: OnDifference<'_>,
+    on_difference: OnDifference<'_>,
 ) -> Vec<(Vec<u8>, [&'t T; 2])> {
     let mut pairs = Vec::new();
     for (path, first) in &of[0] {
         match of[1].get(path) {
             Some(second) => pairs.push((path.clone(), [*first, *second])),
-            None => only(thing, path, Side::First, told),
+            None => only(thing, path, Side::First, on_difference),
         }
     }
     for path in of[1].keys().filter(|path| !of[0].contains_key(*path)) {
-        only(thing, path, Side::Second, told);
+        only(thing, path, Side::Second, on_difference);
     }
     pairs
 }
 
-fn only(thing: Thing, path: &[u8], side: Side, told: OnDifference<'_>) {
-    told(Difference { thing, path: shown(path), how: How::OnlyIn(side) });
+fn only(thing: Thing, path: &[u8], side: Side, on_difference: OnDifference<'_>) {
+    on_difference(Difference { thing, path: shown(path), how: How::OnlyIn(side) });
 }
 
-/// Without what is in a group that only one has: that was told of as a whole.
+/// The objects of groups that both files have. A group that only one file has was reported as a whole.
 fn in_both_groups<'t, T>(
     of: [BTreeMap<Vec<u8>, &'t T>; 2],
     groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2],
@@ -174,17 +178,21 @@ fn in_both_groups<'t, T>(
     })
 }
 
-/// Tells of texts that are different.
+/// Reports two texts of a definition if they are different.
 fn defined(
     thing: Thing,
     path: &[u8],
     what: &'static str,
     texts: [String; 2],
-    told: OnDifference<'_>,
+    on_difference: OnDifference<'_>,
 ) {
     let [first, second] = texts;
     if first != second {
-        told(Difference { thing, path: shown(path), how: How::Defined { what, first, second } });
+        on_difference(Difference {
+            thing,
+            path: shown(path),
+            how: How::Defined { what, first, second },
+        });
     }
 }
 

@@ -1,60 +1,58 @@
-//! Types of two files, put into a form in which values can be compared, whatever their numbers are.
+//! The form of a type in which values of two files can be compared, whatever numbers the type has in each.
 
 use zonda_format::NC_STRING;
 use zonda_model::ExtType;
 
 use super::values::number;
-use crate::copy::tree::{ClassDef, FieldDef, Tree, shown as text};
+use crate::copy::tree::{ClassDef, DefinitionTree, FieldDef, shown as text};
+use crate::tuning::TYPE_MAX_DEPTH;
 
 /// How a value lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ValueForm {
+pub(super) enum ComparedForm {
     /// A number or a character.
     Plain(ExtType),
-    /// The number of a string.
+    /// A string, by its number in the buffer of strings.
     Text,
     /// Bytes without meaning.
     Opaque(usize),
-    /// Fields at their offsets, so many values each; and bytes of all.
-    Fields(Vec<(usize, usize, ValueForm)>, usize),
-    /// Length and number of a sequence.
-    Items(Box<ValueForm>),
+    /// Fields: offset in bytes, number of values and form of each. Then the bytes of the compound.
+    Fields(Vec<(usize, usize, ComparedForm)>, usize),
+    /// A sequence: its length, and its number in the buffer.
+    Items(Box<ComparedForm>),
 }
 
-/// Types in types that are followed.
-const MOST_DEPTH: usize = 64;
-
-impl ValueForm {
-    /// That of a type; `None` where netCDF has no words for it.
-    pub(super) fn of(tree: &Tree, nc_type: i32) -> Option<ValueForm> {
-        ValueForm::within(tree, nc_type, 0)
+impl ComparedForm {
+    /// The form of a type; `None` where netCDF cannot represent it.
+    pub(super) fn of(tree: &DefinitionTree, nc_type: i32) -> Option<ComparedForm> {
+        ComparedForm::within(tree, nc_type, 0)
     }
 
-    fn within(tree: &Tree, nc_type: i32, depth: usize) -> Option<ValueForm> {
+    fn within(tree: &DefinitionTree, nc_type: i32, depth: usize) -> Option<ComparedForm> {
         if let Some(ext) = ExtType::from_nc_type(nc_type) {
-            return Some(ValueForm::Plain(ext));
+            return Some(ComparedForm::Plain(ext));
         }
         if nc_type == NC_STRING {
-            return Some(ValueForm::Text);
+            return Some(ComparedForm::Text);
         }
-        if depth > MOST_DEPTH {
+        if depth > TYPE_MAX_DEPTH {
             return None;
         }
         let ty = tree.types.iter().find(|ty| ty.source == nc_type)?;
         Some(match &ty.class {
-            ClassDef::Opaque => ValueForm::Opaque(ty.size),
-            ClassDef::Enum(base, _) => ValueForm::within(tree, *base, depth + 1)?,
+            ClassDef::Opaque => ComparedForm::Opaque(ty.size),
+            ClassDef::Enum(base, _) => ComparedForm::within(tree, *base, depth + 1)?,
             ClassDef::Vlen(base) => {
-                ValueForm::Items(Box::new(ValueForm::within(tree, *base, depth + 1)?))
+                ComparedForm::Items(Box::new(ComparedForm::within(tree, *base, depth + 1)?))
             }
             ClassDef::Compound(fields) => {
                 let field = |field: &FieldDef| {
                     let n = field.dims.iter().fold(1usize, |n, &len| {
                         n.saturating_mul(usize::try_from(len).unwrap_or(0))
                     });
-                    Some((field.offset, n, ValueForm::within(tree, field.nc_type, depth + 1)?))
+                    Some((field.offset, n, ComparedForm::within(tree, field.nc_type, depth + 1)?))
                 };
-                ValueForm::Fields(fields.iter().map(field).collect::<Option<Vec<_>>>()?, ty.size)
+                ComparedForm::Fields(fields.iter().map(field).collect::<Option<Vec<_>>>()?, ty.size)
             }
         })
     }
@@ -62,29 +60,29 @@ impl ValueForm {
     /// Bytes of a value.
     pub(super) fn size(&self) -> usize {
         match self {
-            ValueForm::Plain(ext) => ext.size(),
-            ValueForm::Text => 8,
-            ValueForm::Opaque(size) | ValueForm::Fields(_, size) => *size,
-            ValueForm::Items(_) => 16,
+            ComparedForm::Plain(ext) => ext.size(),
+            ComparedForm::Text => 8,
+            ComparedForm::Opaque(size) | ComparedForm::Fields(_, size) => *size,
+            ComparedForm::Items(_) => 16,
         }
     }
 
-    /// Whether values point to something, so that their bytes say nothing.
+    /// Whether values refer to strings or sequences, so that their own bytes cannot be compared.
     pub(super) fn has_pointers(&self) -> bool {
         match self {
-            ValueForm::Plain(_) | ValueForm::Opaque(_) => false,
-            ValueForm::Text | ValueForm::Items(_) => true,
-            ValueForm::Fields(fields, _) => fields.iter().any(|(.., form)| form.has_pointers()),
+            ComparedForm::Plain(_) | ComparedForm::Opaque(_) => false,
+            ComparedForm::Text | ComparedForm::Items(_) => true,
+            ComparedForm::Fields(fields, _) => fields.iter().any(|(.., form)| form.has_pointers()),
         }
     }
 }
 
-/// What a type is, for people: `float`, `compound point {float x; float y}`.
-pub(super) fn shown(tree: &Tree, nc_type: i32) -> String {
+/// A type as text: `float`, `compound point {float x; float y}`.
+pub(super) fn shown(tree: &DefinitionTree, nc_type: i32) -> String {
     shown_within(tree, nc_type, 0)
 }
 
-fn shown_within(tree: &Tree, nc_type: i32, depth: usize) -> String {
+fn shown_within(tree: &DefinitionTree, nc_type: i32, depth: usize) -> String {
     if let Some(ext) = ExtType::from_nc_type(nc_type) {
         return ext.name().to_owned();
     }
@@ -95,7 +93,7 @@ fn shown_within(tree: &Tree, nc_type: i32, depth: usize) -> String {
         return "unknown".to_owned();
     };
     let name = text(&ty.name);
-    if depth > MOST_DEPTH {
+    if depth > TYPE_MAX_DEPTH {
         return name;
     }
     let inner = |nc_type| shown_within(tree, nc_type, depth + 1);
@@ -103,7 +101,7 @@ fn shown_within(tree: &Tree, nc_type: i32, depth: usize) -> String {
         ClassDef::Opaque => format!("opaque({}) {name}", ty.size),
         ClassDef::Vlen(base) => format!("{}(*) {name}", inner(*base)),
         ClassDef::Enum(base, members) => {
-            let form = ValueForm::of(tree, *base);
+            let form = ComparedForm::of(tree, *base);
             let member = |(name, value): &zonda_nc4::Member| {
                 let number = form.as_ref().map_or_else(String::new, |form| number(form, value));
                 format!("{} = {number}", String::from_utf8_lossy(name))

@@ -1,12 +1,11 @@
-//! What is different between two datasets: definitions and values.
+//! Finds the differences between two datasets: in definitions and values.
 //!
-//! Datasets are the same where a program that reads them by name sees the same: groups, dimensions with
-//! their lengths, user-defined types, variables with their types and dimensions, attributes, values.
-//! How a file stores them (format, order, chunks, filters, fill values that nothing shows) is
-//! another matter. A not-a-number is equal to another one.
+//! Datasets are the same where a program that reads them by name sees the same: groups, dimensions with their
+//! lengths, user-defined types, variables with their types and dimensions, attributes, values. How a file stores them
+//! (format, order, chunks, filters, fill values that no value shows) makes no difference. NaN is equal to NaN.
 //!
-//! Values are compared in boxes that fit into memory, made so that chunks of both files are decoded
-//! as rarely as can be.
+//! Values are compared in boxes that fit into memory, chosen so that chunks of both files are decoded as rarely as
+//! possible.
 
 mod definitions;
 mod forms;
@@ -17,15 +16,13 @@ use std::ops::ControlFlow;
 
 use zonda_model::NcError;
 
-use crate::copy::tree::Tree;
+use crate::copy::tree::DefinitionTree;
 use crate::copy::{CopyOptions, Pattern, Progress};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
+use crate::tuning::DIFF_MEMORY_BYTES;
 pub use values::{Tolerance, ValuesDiffer};
-
-/// Memory for data unless it is told.
-const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// What is compared.
 #[derive(Clone, Debug)]
@@ -55,7 +52,7 @@ impl Default for DiffOptions {
             values: true,
             definitions: true,
             tolerance: Tolerance::default(),
-            memory_bytes: DEFAULT_MEMORY,
+            memory_bytes: DIFF_MEMORY_BYTES,
         }
     }
 }
@@ -112,9 +109,9 @@ pub struct Difference {
 pub enum How {
     /// Only one of the two has it.
     OnlyIn(Side),
-    /// Something of its definition, or the value of an attribute.
+    /// A part of its definition, or the value of an attribute, is different.
     Defined {
-        /// What it is: `length`, `type`, `value`.
+        /// The part: `length`, `type`, `value`.
         what: &'static str,
         /// In the first one.
         first: String,
@@ -123,12 +120,12 @@ pub enum How {
     },
     /// Values of a variable.
     Values(ValuesDiffer),
-    /// Values cannot be compared, and why.
+    /// Values cannot be compared, for this reason.
     NotComparable(String),
 }
 
-/// Compares two datasets; `found` is told of each difference, and how many there are is returned.
-/// `progress` is told of the data that were compared, and may end it.
+/// Compares two datasets. Calls `found` with each difference, and gives their number. `progress` is called with the
+/// bytes that were compared, and may end the comparison.
 ///
 /// # Errors
 /// `NC_ENOTVAR` and `NC_ENOTATT` for a name in the options that neither has; what reading meets; `EINTR` where `progress` ended it.
@@ -154,11 +151,12 @@ pub fn diff(
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<u64> {
     let read = |file: &Dataset| {
-        Tree::read(file, &CopyOptions::default(), None).map_err(|error| error.at(file.path()))
+        DefinitionTree::read(file, &CopyOptions::default(), None)
+            .map_err(|error| error.at(file.path()))
     };
     let trees = [read(first)?, read(second)?];
     for pattern in options.vars.iter().chain(&options.exclude) {
-        if !trees.iter().flat_map(Tree::vars).any(|var| pattern.matches(&var.path)) {
+        if !trees.iter().flat_map(DefinitionTree::vars).any(|var| pattern.matches(&var.path)) {
             let name = String::from_utf8_lossy(pattern.text());
             let text = format!("there is no variable {name} in either file");
             return Err(Error::with_text(NcError::NotVar, text));
@@ -175,13 +173,13 @@ pub fn diff(
         }
     }
     let mut n = 0;
-    let mut told = |difference| {
+    let mut on_difference = |difference| {
         n += 1;
         found(difference);
     };
     let work = Comparison { files: [first, second], trees: &trees, options };
     for file in [first, second] {
-        // What is there and is not read is neither the same nor another.
+        // Data that are there and cannot be read are neither equal nor different.
         let gap = file
             .gaps()?
             .into_iter()
@@ -192,21 +190,21 @@ pub fn diff(
         }
     }
     if options.definitions {
-        work.definitions(&mut told)?;
+        work.definitions(&mut on_difference)?;
     }
-    work.variables(&mut told, progress)?;
+    work.variables(&mut on_difference, progress)?;
     Ok(n)
 }
 
 /// What is compared, and how.
 struct Comparison<'a> {
     files: [&'a Dataset; 2],
-    trees: &'a [Tree; 2],
+    trees: &'a [DefinitionTree; 2],
     options: &'a DiffOptions,
 }
 
 impl Comparison<'_> {
-    /// Whether a variable is to be compared.
+    /// Whether the options ask to compare a variable.
     fn is_chosen(&self, path: &[u8]) -> bool {
         let DiffOptions { vars, exclude, .. } = self.options;
         (vars.is_empty() || Pattern::any(vars, path)) && !Pattern::any(exclude, path)

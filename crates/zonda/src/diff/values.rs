@@ -7,27 +7,22 @@ use zonda_model::{ExtType, MemType, memory};
 use zonda_nc4::UnwrittenElements;
 use zonda_slab::unrank;
 
-use super::forms::ValueForm;
+use super::forms::ComparedForm;
 use super::{Comparison, Difference, How, Thing};
 use crate::copy::Progress;
 use crate::copy::box_read::read_box;
-use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
-use crate::copy::pieces::Pieces;
+use crate::copy::boxes::{BoxWalk, BoxedArray, ChunksPresent, choose, choose_around};
 use crate::copy::tree::{VarDef, shown};
+use crate::copy::vlen_buffer::VlenBuffer;
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::tuning::{ABSENT_PER_CHUNK, DIFF_BOX_BYTES, POINTER_VALUE_BYTES};
 
-/// Bytes of a box where more are of no use: enough for all threads.
-const GOAL: u64 = 16 << 20;
-/// Chunks that may be looked at for each that is there.
-const MOST_EMPTY: u64 = 64;
-/// What a string and its place in a list are taken to need.
-const POINTER_BYTES: u64 = 256;
-/// Bytes of a text that are shown.
+/// Most characters of a text that are shown.
 const MOST_SHOWN: usize = 60;
 
-/// How different two numbers may be: no more than the absolute tolerance and the relative one times
-/// the larger of them together. Infinite ones are equal to themselves only.
+/// How different two numbers may be: no more than the absolute tolerance and the relative one times the larger of
+/// them together. Infinity is equal to itself only.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
     /// The absolute part.
@@ -46,9 +41,9 @@ impl Tolerance {
 /// How values of a variable are different.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValuesDiffer {
-    /// Values that are.
+    /// Number of values that are different.
     pub n: u64,
-    /// Values that there are.
+    /// Number of values that were compared.
     pub of: u64,
     /// Indices of the first one, slowest dimension first.
     pub at: Vec<u64>,
@@ -64,7 +59,7 @@ pub struct ValuesDiffer {
 #[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
     pub bytes: &'a [u8],
-    pub pieces: &'a Pieces,
+    pub pieces: &'a VlenBuffer,
 }
 
 impl<'a> Values<'a> {
@@ -74,7 +69,7 @@ impl<'a> Values<'a> {
         Values { bytes: bytes.unwrap_or_default(), pieces: self.pieces }
     }
 
-    /// From a byte on.
+    /// The values from a byte on.
     fn behind(&self, offset: usize) -> Values<'a> {
         Values { bytes: self.bytes.get(offset..).unwrap_or_default(), pieces: self.pieces }
     }
@@ -117,8 +112,7 @@ macro_rules! with_type {
 
 /// A number, for [`compare`].
 trait Comparable: Copy + PartialEq + std::fmt::Display {
-    /// As a double, and how far it is from another one. 64-bit integers are subtracted before they
-    /// are rounded.
+    /// The number as a double, and its distance from another one. 64-bit integers are subtracted before rounding.
     fn gap(self, other: Self) -> (f64, f64, f64);
     fn is_nan(self) -> bool;
 }
@@ -153,9 +147,9 @@ macro_rules! float {
 }
 float!(f32 f64);
 
-/// Tells of each of `n` values that is different: its number, and by how much where it is a number.
+/// Calls a function for each of `n` values that is different: with its index, and for numbers the difference.
 pub(super) fn compare(
-    form: &ValueForm,
+    form: &ComparedForm,
     (a, b): (Values<'_>, Values<'_>),
     n: usize,
     tolerance: Tolerance,
@@ -164,7 +158,7 @@ pub(super) fn compare(
     if a.bytes == b.bytes && !form.has_pointers() {
         return;
     }
-    if let ValueForm::Plain(ext) = form {
+    if let ComparedForm::Plain(ext) = form {
         macro_rules! plain {
             ($ty:ty) => {{
                 let (a, _) = a.bytes.as_chunks::<{ size_of::<$ty>() }>();
@@ -189,7 +183,7 @@ pub(super) fn compare(
     }
 }
 
-/// By how much two numbers differ; `None` where they are as good as the same.
+/// The difference of two numbers; `None` where it is within the tolerance.
 fn differ<T: Comparable>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
     if a == b || (a.is_nan() && b.is_nan()) {
         return None;
@@ -199,23 +193,23 @@ fn differ<T: Comparable>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
 }
 
 /// Whether two values are the same.
-fn same(form: &ValueForm, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
+fn same(form: &ComparedForm, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
     match form {
-        ValueForm::Plain(_) => all_same(form, (a, b), 1, tolerance),
-        ValueForm::Opaque(_) => a.bytes == b.bytes,
-        ValueForm::Text => a.text() == b.text(),
-        ValueForm::Items(item) => {
+        ComparedForm::Plain(_) => all_same(form, (a, b), 1, tolerance),
+        ComparedForm::Opaque(_) => a.bytes == b.bytes,
+        ComparedForm::Text => a.text() == b.text(),
+        ComparedForm::Items(item) => {
             let ((a, n), (b, m)) = (a.items(), b.items());
             n == m && all_same(item, (a, b), n, tolerance)
         }
-        ValueForm::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
+        ComparedForm::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
             all_same(form, (a.behind(*offset), b.behind(*offset)), *n, tolerance)
         }),
     }
 }
 
 fn all_same(
-    form: &ValueForm,
+    form: &ComparedForm,
     (a, b): (Values<'_>, Values<'_>),
     n: usize,
     tolerance: Tolerance,
@@ -229,17 +223,17 @@ fn all_same(
     same
 }
 
-/// A number for people; what is none is empty.
-pub(super) fn number(form: &ValueForm, bytes: &[u8]) -> String {
-    let pieces = Pieces::default();
+/// A number as text; empty for other types.
+pub(super) fn number(form: &ComparedForm, bytes: &[u8]) -> String {
+    let pieces = VlenBuffer::default();
     value(form, Values { bytes, pieces: &pieces })
 }
 
-/// A value for people.
-pub(super) fn value(form: &ValueForm, of: Values<'_>) -> String {
+/// A value as text.
+pub(super) fn value(form: &ComparedForm, of: Values<'_>) -> String {
     match form {
-        ValueForm::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
-        ValueForm::Plain(ext) => {
+        ComparedForm::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
+        ComparedForm::Plain(ext) => {
             macro_rules! plain {
                 ($ty:ty) => {
                     of.bytes
@@ -249,18 +243,18 @@ pub(super) fn value(form: &ValueForm, of: Values<'_>) -> String {
             }
             with_type!(*ext, plain)
         }
-        ValueForm::Text => quoted(of.text()),
-        ValueForm::Opaque(size) => {
+        ComparedForm::Text => quoted(of.text()),
+        ComparedForm::Opaque(size) => {
             let bytes = of.bytes.iter().take((*size).min(MOST_SHOWN / 2));
             let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
             format!("0x{digits}{}", if *size > MOST_SHOWN / 2 { "…" } else { "" })
         }
-        ValueForm::Items(item) => {
+        ComparedForm::Items(item) => {
             let (items, n) = of.items();
             format!("{{{}}}", list(item, items, n))
         }
-        ValueForm::Fields(fields, _) => {
-            let field = |(offset, n, form): &(usize, usize, ValueForm)| {
+        ComparedForm::Fields(fields, _) => {
+            let field = |(offset, n, form): &(usize, usize, ComparedForm)| {
                 let of = of.behind(*offset);
                 if *n == 1 { value(form, of) } else { format!("{{{}}}", list(form, of, *n)) }
             };
@@ -270,10 +264,10 @@ pub(super) fn value(form: &ValueForm, of: Values<'_>) -> String {
     }
 }
 
-/// Values for people, the first of them. Characters are one text.
-pub(super) fn list(form: &ValueForm, of: Values<'_>, n: usize) -> String {
+/// The first values as text. Characters are one text.
+pub(super) fn list(form: &ComparedForm, of: Values<'_>, n: usize) -> String {
     const MOST: usize = 8;
-    if *form == ValueForm::Plain(ExtType::Char) {
+    if *form == ComparedForm::Plain(ExtType::Char) {
         return quoted(of.bytes.get(..n).unwrap_or(of.bytes));
     }
     let shown: Vec<String> =
@@ -294,8 +288,8 @@ fn quoted(text: &[u8]) -> String {
 struct VarPair<'a> {
     files: [&'a Dataset; 2],
     vars: [&'a VarDef; 2],
-    form: ValueForm,
-    /// Read as this type by both, where their own types are different.
+    form: ComparedForm,
+    /// The type as which both are read, where their own types differ.
     mem: Option<MemType>,
 }
 
@@ -303,7 +297,7 @@ impl Comparison<'_> {
     /// Compares the values of the variables that both have.
     pub(super) fn variables(
         &self,
-        told: &mut dyn FnMut(Difference),
+        on_difference: &mut dyn FnMut(Difference),
         progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         if !self.options.values {
@@ -319,35 +313,35 @@ impl Comparison<'_> {
             let path = shown(&vars[0].path);
             let mut step = |bytes: u64| {
                 done = done.saturating_add(bytes).min(total);
-                Progress { var: &path, done_bytes: done, total_bytes: total }.tell(progress)
+                Progress { var: &path, done_bytes: done, total_bytes: total }.report(progress)
             };
             let how = match self.pair(vars) {
                 Ok(pair) => self.pair_values(&pair, &mut step)?.map(How::Values),
-                // Told as a difference of definitions.
+                // Reported as a difference of definitions already.
                 Err(_) if self.options.definitions => None,
                 Err(why) => Some(How::NotComparable(why)),
             };
             if let Some(how) = how {
-                told(Difference { thing: Thing::Variable, path: path.clone(), how });
+                on_difference(Difference { thing: Thing::Variable, path: path.clone(), how });
             }
         }
         Ok(())
     }
 
-    /// A pair that can be compared, or why not.
+    /// The pair to compare, or why it cannot be compared.
     fn pair<'v>(&'v self, vars: [&'v VarDef; 2]) -> std::result::Result<VarPair<'v>, String> {
         let [a, b] = vars;
         if a.lens() != b.lens() {
             return Err(format!("shapes {:?} and {:?}", a.lens(), b.lens()));
         }
         let [first, second] =
-            [0, 1].map(|side| ValueForm::of(&self.trees[side], vars[side].nc_type));
+            [0, 1].map(|side| ComparedForm::of(&self.trees[side], vars[side].nc_type));
         let (form, mem) = match (first, second) {
             (Some(first), Some(second)) if first == second => (first, None),
-            (Some(ValueForm::Plain(x)), Some(ValueForm::Plain(y)))
+            (Some(ComparedForm::Plain(x)), Some(ComparedForm::Plain(y)))
                 if x != ExtType::Char && y != ExtType::Char =>
             {
-                (ValueForm::Plain(ExtType::Double), Some(MemType::F64))
+                (ComparedForm::Plain(ExtType::Double), Some(MemType::F64))
             }
             _ => return Err("types that cannot be compared".to_owned()),
         };
@@ -361,18 +355,18 @@ impl Comparison<'_> {
     ) -> Result<Option<ValuesDiffer>> {
         let lens = pair.vars[0].lens();
         let size = pair.form.size();
-        let elem = if pair.form.has_pointers() { POINTER_BYTES } else { size as u64 };
+        let elem = if pair.form.has_pointers() { POINTER_VALUE_BYTES } else { size as u64 };
         let chunk_shape = |side: usize| pair.files[side].chunk_shape(pair.vars[side].source);
         let chunks = [chunk_shape(0)?, chunk_shape(1)?];
         let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
-        let array = Array { lens: &lens, from, is_plain: false, to, elem };
-        // Two boxes, and as much again for chunks.
+        let array = BoxedArray { lens: &lens, from, is_plain: false, to, elem };
+        // Memory for two boxes, and as much again for chunks.
         let most = self.options.memory_bytes / 4;
         let walk = self.walk(pair, &array, most)?;
         let mut differ: Option<ValuesDiffer> = None;
         let mut data = [Vec::new(), Vec::new()];
         for (start, count) in walk {
-            let mut pieces = [Pieces::default(), Pieces::default()];
+            let mut pieces = [VlenBuffer::default(), VlenBuffer::default()];
             for side in [0, 1] {
                 let (file, var) = (pair.files[side], pair.vars[side].source);
                 let to = (&mut data[side], &mut pieces[side]);
@@ -403,11 +397,11 @@ impl Comparison<'_> {
         Ok(differ)
     }
 
-    /// The boxes in which the two may differ: where no file has anything, and both have the same for
-    /// what was never written, they do not, however much that is.
-    fn walk(&self, pair: &VarPair<'_>, array: &Array<'_>, most: u64) -> Result<Walk> {
+    /// The boxes in which the two may differ. Where neither file has chunks, and elements that were never written
+    /// read as the same from both, there is no difference.
+    fn walk(&self, pair: &VarPair<'_>, array: &BoxedArray<'_>, most: u64) -> Result<BoxWalk> {
         let lens = array.lens;
-        let all = || Walk::new(lens, &choose(array, GOAL.min(most), most).shape);
+        let all = || BoxWalk::new(lens, &choose(array, DIFF_BOX_BYTES.min(most), most).shape);
         if lens.is_empty() || !same_unwritten(pair)? {
             return Ok(all());
         }
@@ -418,18 +412,18 @@ impl Comparison<'_> {
             match ([array.from, array.to][side], file.stored(var)?.bytes) {
                 (Some(shape), _) => {
                     file.for_each_chunk(var, |key, _| keys.push(key.to_vec()))?;
-                    there.push(There { shape, keys });
+                    there.push(ChunksPresent { shape, keys });
                 }
                 (None, 0) => {}
                 (None, _) => return Ok(all()),
             }
         }
-        Ok(choose_around(array, (GOAL, most), &there, MOST_EMPTY).1)
+        Ok(choose_around(array, (DIFF_BOX_BYTES, most), &there, ABSENT_PER_CHUNK).1)
     }
 }
 
-/// Whether elements that were never written are read as the same from both files, and all that a file does
-/// not have are such.
+/// Whether elements that were never written read as the same value from both files, and each element that a file
+/// lacks was never written.
 fn same_unwritten(pair: &VarPair<'_>) -> Result<bool> {
     if pair.mem.is_some() {
         return Ok(false);
@@ -453,16 +447,16 @@ fn same_unwritten(pair: &VarPair<'_>) -> Result<bool> {
             UnwrittenElements::Value if pair.form.has_pointers() => return Ok(false),
             UnwrittenElements::Value => {
                 let mut value = memory::filled(pair.vars[side].elem, 0)?;
-                file.fill_value(var, &mut Pieces::default(), &mut value)?;
+                file.fill_value(var, &mut VlenBuffer::default(), &mut value)?;
                 fills[side] = Some(value);
             }
-            // Whatever was meant, zeros are what is read.
+            // Without a fill value, zeros are read.
             UnwrittenElements::Zeros | UnwrittenElements::Undefined => {}
         }
     }
     Ok(match &fills {
         [Some(a), Some(b)] => a == b,
-        // Beyond what a variable has of an unlimited dimension, something else than zeros is read.
+        // Beyond the length of a variable along an unlimited dimension, the fill value is read and not zeros.
         [None, None] => extents[0] == extents[1],
         [Some(fill), None] | [None, Some(fill)] => {
             fill.iter().all(|&byte| byte == 0) && extents.iter().all(|extent| *extent == lens)

@@ -1,5 +1,5 @@
-//! A format of the tests, which can only be read: `TRIAL`, and the bytes of one variable. What formats that can only be read
-//! are to callers is tried by it.
+//! A format for tests: `TRIAL`, and the bytes of one variable. It can only be read, and tests how callers treat such
+//! formats.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use zonda_plain::{Arrays, Dim, Model, PlainFile, Run, Var};
 use zonda_runtime::callout::Mark;
 use zonda_storage::{Opened, Storage};
 
-use super::{Detected, Entry, Magic};
+use super::{Detected, FormatEntry, Magic};
 use crate::error::{Error, Result};
 use crate::open::Opening;
 use crate::open_file::OpenFile;
@@ -19,12 +19,13 @@ use crate::open_file::OpenFile;
 pub(crate) const FORMAT: Format = Format::Other(&Other { name: "trial", model: Format::Cdf5 });
 const BEGIN: &[u8] = b"TRIAL";
 const MAGIC: &[Magic] = &[Magic::at_begin(BEGIN, BEGIN.len(), Detected::Other(FORMAT))];
-pub(super) const ENTRY: Entry = Entry::on_bytes("a trial", &[FORMAT], MAGIC, open, None);
+pub(super) const ENTRY: FormatEntry =
+    FormatEntry::on_bytes("a trial", &[FORMAT], MAGIC, open, None);
 
 #[derive(Debug)]
-struct Bytes(Arc<dyn Storage>);
+struct TrialBytes(Arc<dyn Storage>);
 
-impl Arrays for Bytes {
+impl Arrays for TrialBytes {
     fn read(&mut self) -> Result<Model> {
         let mut model = Model::new(FORMAT);
         let len = self.0.len()?.saturating_sub(BEGIN.len() as u64);
@@ -44,9 +45,9 @@ impl Arrays for Bytes {
     }
 }
 
-/// Does not look whether it is to be written: that it cannot be is said by who calls.
+/// Ignores whether the file is to be written; the caller refuses that.
 fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
-    let file = PlainFile::open(Bytes(opened.storage), false)?;
+    let file = PlainFile::open(TrialBytes(opened.storage), false)?;
     Ok((OpenFile::new(file, Mark::NONE, None), Vec::new()))
 }
 
@@ -104,13 +105,13 @@ mod tests {
             let error = error.unwrap_err();
             assert_eq!((error.code(), error.path()), (code, Some(&*target)), "{error}");
         }
-        // A kind that cannot be made is refused before anybody looks for a place for it.
+        // A format that cannot be created is refused before the target is looked at.
         let options = CopyOptions { format: Some(FORMAT), ..CopyOptions::default() };
         let nowhere = folder.path().join("no folder/a.nc");
         let refused =
             crate::copy::copy(&source, &nowhere, &options, &mut |_| ControlFlow::Continue(()));
         assert_eq!(refused.unwrap_err().code(), NcError::Perm);
-        // What a format cannot have is said of that, and not of classic files.
+        // The message names this format, and not classic files.
         let (format, contiguous) = (Some(zonda_npy::FORMAT), vec![Pattern::new("v")]);
         let options = CopyOptions { format, contiguous, ..CopyOptions::default() };
         let error = copy(options).unwrap_err();

@@ -1,34 +1,29 @@
-//! Accepting puts: the rules that they are checked by, the check, and the copy of their values.
+//! Accepting puts: finding the rules that they have to fit, checking them, and copying their values.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Fit, Meta, PutRules, Transfer, Values, VarRef, VlenSource};
+use zonda_format::{Access, FittingPut, Meta, PutRules, Transfer, Values, VarRef, VlenSource};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
 use zonda_shared::NoRoom;
 use zonda_trace::{Args, Kind};
 
-use super::job::{Batch, job_bytes};
-use super::memory::Memory;
+use super::job::{PutBatch, job_bytes};
+use super::memory::ValueMemory;
 use super::{KnownRules, QueueState, WriteQueue, args_of};
 use crate::error::Result;
-
-/// Values up to so many bytes are collected before a thread is asked to come.
-const SMALL: usize = 64 << 10;
-/// Bytes that are collected at most.
-const COLLECTED: usize = 256 << 10;
-/// Bytes that there is room for at first.
-const COLLECTED_FIRST: usize = 8 << 10;
-/// Bytes converted at a time: they stay in the second-level cache of a core.
-const BLOCK: usize = 64 << 10;
+use crate::tuning::{
+    ACCEPT_BLOCK_BYTES, COLLECTED_FIRST_BYTES, COLLECTED_MAX_BYTES, SMALL_PUT_BYTES,
+};
 
 impl WriteQueue {
     /// The rules that puts to a variable are checked by; `None` where there are none, so that the file has to check the put.
     pub(crate) fn known(&self, var: VarRef) -> Option<KnownRules> {
-        // What a plugin puts is put when the call returns: the thread that came for it later might wait for that plugin.
+        // A put from within a plugin is carried out at once: the thread that would carry it out later might wait for
+        // that plugin.
         if callout::is_within() {
             return None;
         }
@@ -44,7 +39,7 @@ impl WriteQueue {
         drop(state);
         let rules = Arc::new(self.find_rules(var, epoch)?);
         let mut state = self.lock();
-        // Who holds puts back has begun another epoch.
+        // A thread that holds puts back has begun another epoch.
         if state.epoch != epoch || self.is_over() {
             return None;
         }
@@ -73,7 +68,7 @@ impl WriteQueue {
             }
             let view = file.view().ok()??;
             drop(file);
-            // In this order everywhere: the file, what is here, the view.
+            // Locks are taken in this order everywhere: file, state of the queue, view.
             let state = self.lock();
             if state.epoch != epoch || self.is_busy() {
                 return None;
@@ -87,7 +82,7 @@ impl WriteQueue {
         if self.is_watched()
             && let Ok(found) = meta.var(var.var)
         {
-            self.tell_of_var(var, &meta.group_path(), found.name);
+            self.send_var(var, &meta.group_path(), found.name);
         }
         Some(rules)
     }
@@ -102,7 +97,7 @@ impl WriteQueue {
         if self.is_watched() {
             name = file.committed_name(var);
             if name.is_none() {
-                // By names that only this process knows the helper would find nothing.
+                // The helper cannot find a variable by a name that no commit has written yet.
                 drop(file);
                 self.commit().ok()?;
                 file = self.inner.read().ok()?;
@@ -111,12 +106,13 @@ impl WriteQueue {
         }
         let rules = file.put_rules(var)?;
         if let (Some(there), Some(n_records)) = (file.definitions().n_records(), &self.n_records) {
-            // Those that are accepted count from here on; others tell of themselves.
+            // From here on accepted puts are counted, too; puts that go the ordinary way report their records
+            // themselves.
             n_records.fetch_max(there, Ordering::AcqRel);
         }
         drop(file);
         if let Some(name) = name {
-            self.tell_of_var(var, b"/", &name);
+            self.send_var(var, b"/", &name);
         }
         Some(rules)
     }
@@ -124,7 +120,7 @@ impl WriteQueue {
     /// Begins a put.
     ///
     /// # Errors
-    /// What went wrong with puts that were accepted before.
+    /// The failure of a put that was accepted before.
     #[inline]
     pub(crate) fn put_to(&self, var: VarRef) -> Result<AcceptablePut<'_>> {
         self.check()?;
@@ -152,10 +148,10 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
-        let accepted = if fit.kept_bytes > SMALL {
+        let accepted = if fit.kept_bytes > SMALL_PUT_BYTES {
             self.accept_large(var, known, fit, given)?
         } else {
             self.accept_small(var, known, fit, given)?
@@ -167,7 +163,7 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
         let mut bytes = Some(fit.kept_bytes);
@@ -177,7 +173,7 @@ impl WriteQueue {
         let Some(bytes) = bytes else { return Ok(None) };
         let Some(mut memory) = self.wait_for_memory(bytes)? else { return Ok(None) };
         let converted = keep(fit, given, &mut memory);
-        let batch = Batch::new(memory);
+        let batch = PutBatch::new(memory);
         let Ok(converted) = converted else {
             self.give_back(batch);
             return Ok(None);
@@ -191,11 +187,11 @@ impl WriteQueue {
     /// Accepts a put as a batch of its own, to which `add` adds it; false where it has to go the ordinary way.
     fn accept_batch(
         &self,
-        mut batch: Batch,
+        mut batch: PutBatch,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
-        add: impl FnOnce(&mut Batch, Option<u64>) -> std::result::Result<(), NoRoom>,
+        fit: &FittingPut<'_>,
+        add: impl FnOnce(&mut PutBatch, Option<u64>) -> std::result::Result<(), NoRoom>,
     ) -> bool {
         let mut state = self.lock();
         let is_added = state.epoch == known.epoch && !self.is_over() && {
@@ -220,7 +216,7 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
         let rank = fit.slab.start.len();
@@ -232,29 +228,22 @@ impl WriteQueue {
                 memory.into_iter().for_each(|memory| self.budget().give_back(memory));
                 return Ok(None);
             }
-            let has_room = |open: &Batch| open.has_room(fit.kept_bytes, rank);
+            let has_room = |open: &PutBatch| open.has_room(fit.kept_bytes, rank);
             if !state.open.as_ref().is_some_and(has_room) {
                 let Some(memory) = memory.take() else {
-                    // As much as the last ones needed, and more where it was not enough.
-                    let wanted = match &state.open {
-                        Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED),
-                        None => COLLECTED_FIRST,
-                    };
-                    drop(state);
-                    let least = fit.kept_bytes + job_bytes(rank);
-                    let wanted = wanted.min(self.budget().limit() / 4).max(least);
-                    memory = self.wait_for_memory(wanted)?;
+                    let least_bytes = fit.kept_bytes + job_bytes(rank);
+                    memory = self.memory_to_collect(state, least_bytes)?;
                     if memory.is_none() {
                         return Ok(None);
                     }
                     continue;
                 };
-                let mut empty = Batch::new(memory);
+                let mut empty = PutBatch::new(memory);
                 self.begin(&mut state, &mut empty);
                 let full = state.open.replace(empty);
                 if let Some(full) = full {
                     state.queue.push_back(Arc::new(full));
-                    // The lock was given back meanwhile: the file may have changed its mode, or have ended.
+                    // The lock was released meanwhile: the file may have changed its mode, or have been closed.
                     drop(self.schedule(state));
                     continue;
                 }
@@ -281,8 +270,22 @@ impl WriteQueue {
         }
     }
 
-    /// Accepts a put of elements that may point to something; false where it has to go the ordinary
-    /// way.
+    /// Memory in which small puts are collected: as much as the last ones needed, and more where it was not enough.
+    #[cold]
+    fn memory_to_collect(
+        &self,
+        state: MutexGuard<'_, QueueState>,
+        least_bytes: usize,
+    ) -> Result<Option<ValueMemory>> {
+        let wanted = match &state.open {
+            Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED_MAX_BYTES),
+            None => COLLECTED_FIRST_BYTES,
+        };
+        drop(state);
+        self.wait_for_memory(wanted.min(self.budget().limit() / 4).max(least_bytes))
+    }
+
+    /// Accepts a put of elements that may refer to strings or sequences; false where it has to go the ordinary way.
     ///
     /// # Errors
     /// As [`WriteQueue::accept`]; `NC_ENOMEM` for sequences of impossible lengths.
@@ -290,34 +293,34 @@ impl WriteQueue {
         &self,
         var: VarRef,
         known: &KnownRules,
-        fit: &Fit<'_>,
+        fit: &FittingPut<'_>,
         fetch: &mut dyn VlenSource,
         given: &[u8],
     ) -> Result<bool> {
-        let held = {
+        let owned = {
             let front = self.front.read();
             let Some(view) = &*front else { return Ok(false) };
             view.hold(known.rules.nc_type, fetch, given)?
         };
         let job = job_bytes(fit.slab.start.len());
         let batch = if self.budget().arena().is_some() {
-            let memory = self.wait_for_memory(held.written_bytes() + job)?;
+            let memory = self.wait_for_memory(owned.written_bytes() + job)?;
             let Some(memory) = memory else { return Ok(false) };
-            Batch::new(memory)
+            PutBatch::new(memory)
         } else {
-            let bytes = held.memory_bytes() + job;
+            let bytes = owned.memory_bytes() + job;
             if !self.wait_for_bytes(bytes)? {
                 return Ok(false);
             }
-            Batch::of_held(bytes)
+            PutBatch::of_owned(bytes)
         };
         Ok(self.accept_batch(batch, var, known, fit, |batch, grown_from| {
-            batch.add_held(var, &fit.slab, held, grown_from)
+            batch.add_owned(var, &fit.slab, owned, grown_from)
         }))
     }
 
-    /// Grows the dimensions that inquiries see to what they are after a put; gives the length before, if it grew.
-    fn grow(&self, var: VarRef, known: &KnownRules, fit: &Fit<'_>) -> Option<u64> {
+    /// Grows the dimensions that inquiries see to their lengths after the put; gives the length before, if one grew.
+    fn grow(&self, var: VarRef, known: &KnownRules, fit: &FittingPut<'_>) -> Option<u64> {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
         }
@@ -339,11 +342,11 @@ pub(crate) struct AcceptablePut<'a> {
 
 /// What the queue knows about the variable of a put.
 enum PutRulesState<'a> {
-    /// Small puts are being collected, and this is one of a variable that cannot grow: what is there for it stays, at the price
-    /// of one lock.
+    /// Small puts are being collected, and the variable cannot grow. The lock of the queue is kept, so that its rules
+    /// and memory stay, and the put costs one lock only.
     AtOnce(MutexGuard<'a, QueueState>),
     KnownRules(KnownRules),
-    /// Nothing is known before: the file has to say.
+    /// The queue knows no rules: the file has to check the put.
     Nothing,
 }
 
@@ -375,8 +378,8 @@ impl<'a> AcceptablePut<'a> {
             let fits =
                 super::rules_of(&state.rules, self.var).is_some_and(|rules| rules.check(put));
             let kept = usize::try_from(put.found[0]).unwrap_or(usize::MAX);
-            let has_room = |open: &Batch| open.has_room(kept, put.of().slab.start.len());
-            if fits && kept <= SMALL && state.open.as_ref().is_some_and(has_room) {
+            let has_room = |open: &PutBatch| open.has_room(kept, put.of().slab.start.len());
+            if fits && kept <= SMALL_PUT_BYTES && state.open.as_ref().is_some_and(has_room) {
                 return true;
             }
             self.find_out();
@@ -384,7 +387,7 @@ impl<'a> AcceptablePut<'a> {
         self.rules().is_some_and(|rules| rules.check(put))
     }
 
-    /// Looks the rules up anew, without the lock of the queue.
+    /// Looks the rules up anew, after releasing the lock of the queue.
     fn find_out(&mut self) {
         self.with = PutRulesState::Nothing;
         if let Some(known) = self.queue.known(self.var) {
@@ -392,14 +395,15 @@ impl<'a> AcceptablePut<'a> {
         }
     }
 
-    /// Lets go the lock of the queue, which others wait for.
+    /// Releases the lock of the queue, which others wait for.
     pub(crate) fn let_go(&mut self) {
         if let PutRulesState::AtOnce(_) = self.with {
             self.with = PutRulesState::Nothing;
         }
     }
 
-    /// Accepts the values, which are as long as was said; `None` where it has to go the ordinary way.
+    /// Accepts the values, which have the length that the check gave; `None` where the put has to go the ordinary
+    /// way.
     ///
     /// # Errors
     /// What stopped the queue while the put waited for room; `NC_ENOMEM` for sequences of impossible lengths.
@@ -427,7 +431,7 @@ impl<'a> AcceptablePut<'a> {
                 return Ok(kept);
             }
             self.find_out();
-            // Another thread may have changed what is known.
+            // Another thread may have changed definitions, and so the rules.
             let mut again = Transfer::new(*put.of());
             let fits = self.rules().is_some_and(|rules| rules.check(&mut again));
             if !fits || again.n_bytes != put.n_bytes {
@@ -439,13 +443,14 @@ impl<'a> AcceptablePut<'a> {
         if known.rules.is_atomic() {
             return self.queue.accept(self.var, known, &fit, values.bytes);
         }
-        // Who says nothing of where strings are is refused by the file, if there are any.
+        // Without a source of strings the file refuses the put, if there are any.
         let Some(fetch) = values.fetch.as_deref_mut() else { return Ok(None) };
         let accepted = self.queue.accept_placed(self.var, known, &fit, fetch, values.bytes)?;
         Ok(accepted.then(Converted::default))
     }
 
-    /// The put went the ordinary way: lengths are those after it. Gives the selection with no more than the rank.
+    /// To be called after a put that went the ordinary way: updates the lengths that inquiries see. Gives the
+    /// selection without the entries beyond the rank.
     pub(crate) fn grew<'s>(&self, put: &Transfer<Access<'s>>) -> Hyperslab<'s> {
         let slab = put.of().slab;
         self.queue.grew(self.var, &slab);
@@ -454,20 +459,20 @@ impl<'a> AcceptablePut<'a> {
     }
 }
 
-/// Copies or converts values to the end of the memory.
+/// Appends values to the memory, copied or converted.
 ///
 /// # Errors
-/// [`NoRoom`], which the memory was asked for before: then the put goes the ordinary way.
+/// [`NoRoom`] where the memory is too short after all: then the put goes the ordinary way.
 fn keep(
-    fit: &Fit<'_>,
+    fit: &FittingPut<'_>,
     given: &[u8],
-    memory: &mut Memory,
+    memory: &mut ValueMemory,
 ) -> std::result::Result<Converted, NoRoom> {
     let Some(encoder) = &fit.encoder else {
         memory.append(given)?;
         return Ok(Converted::default());
     };
-    let per = (BLOCK / encoder.mem_size().max(encoder.ext_size())).max(1);
+    let per = (ACCEPT_BLOCK_BYTES / encoder.mem_size().max(encoder.ext_size())).max(1);
     let mut converted = Converted::default();
     for block in given.chunks(per * encoder.mem_size()) {
         let n = block.len() / encoder.mem_size();
@@ -477,7 +482,7 @@ fn keep(
     Ok(converted)
 }
 
-/// A put was accepted: `bytes` of it are kept, so that `pending` wait.
+/// Traces an accepted put of `bytes`; `pending` are the bytes that wait with it.
 #[cold]
 fn trace_accepted(var: VarRef, bytes: usize, pending: usize) {
     let args = || Args { bytes: bytes as u64, ..args_of(var) };

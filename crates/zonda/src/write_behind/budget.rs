@@ -1,11 +1,11 @@
 //! The bytes that accepted values may take, and the memory that they take.
 //!
-//! Memory that values left is kept for the next ones within the same limit: pages that a process has
-//! for the first time cost more than the copy.
+//! Memory of values that were written is kept for the next ones, within the same limit: new pages from the system
+//! cost more than the copy.
 //!
-//! What is taken counts as memory of the process, too ([`memory`]): others give back for it what is less
-//! useful, and get what is kept for later. The limit that puts wait at is this one alone, so that no put
-//! waits for memory that nobody is going to give back.
+//! Bytes that are taken also count in the budget of the process ([`memory`]): caches give back less useful memory for
+//! them, and get memory that is kept for later. Puts wait at this limit alone, so that no put waits for memory that
+//! nobody is going to give back.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -16,36 +16,37 @@ use zonda_runtime::memory::{self, Holder, Kind, USELESS};
 use arc_swap::ArcSwapOption;
 use zonda_shared::Arena;
 
-use super::memory::Memory;
+use super::memory::ValueMemory;
 use super::settings::WriteBehindOptions;
+use crate::tuning::SPARE_PIECES;
 
-/// The one that files share which have none of their own, and the process whose it is: a forked child has its
-/// own, whatever threads of its parent are at.
+/// The budget that files without one of their own share, and the process that it belongs to. A forked child gets its
+/// own, since threads of the parent may be using the other one.
 static SHARED: Global<OfProcess> = Global::new(Rank::Budgets, None, || None);
 /// The same for files that a helper process watches.
 static WATCHED: Global<OfProcess> = Global::new(Rank::Watched, None, || None);
 
-/// The one that files share, for a fork, which has no lock to find it by.
+/// The budget that files share, for a fork, which must not take a lock to find it.
 static KEPT: ArcSwapOption<Budget> = ArcSwapOption::const_empty();
-static SPARE: OfForks = OfForks;
+static SPARE: BudgetAtFork = BudgetAtFork;
 
-/// What a parent kept for its next puts is not kept by its child.
-struct OfForks;
+/// A forked child does not keep the spare memory of its parent.
+struct BudgetAtFork;
 
-impl fork::Freeze for OfForks {
+impl fork::Freeze for BudgetAtFork {
     fn rank(&self) -> Rank {
         Rank::Budget
     }
 
     fn hold(&'static self, _: Instant) -> Box<dyn fork::Frozen> {
-        Box::new(OfForks)
+        Box::new(BudgetAtFork)
     }
 }
 
-impl fork::Frozen for OfForks {
+impl fork::Frozen for BudgetAtFork {
     fn in_child(&mut self, _: fork::Child) {
         if let Some(budget) = &*KEPT.load() {
-            budget.rest();
+            budget.free_spare();
         }
     }
 
@@ -59,20 +60,20 @@ fn of_this(known: &OfProcess) -> Option<Arc<Budget>> {
     (*pid == std::process::id()).then(|| Arc::clone(budget))
 }
 
-/// Leaves what a parent had to it; memory that it kept for later goes.
+/// In a forked child: leaves the budget of the parent alone, and frees spare memory.
 fn leave(known: OfProcess) {
     if let Some((_, budget)) = &known {
-        budget.rest();
+        budget.free_spare();
     }
     std::mem::forget(known);
 }
 
-/// Nothing waits in the process: memory that files share goes that was kept for the next puts.
-pub(super) fn rest() {
+/// Frees spare memory of the shared budget, when no put waits in the process.
+pub(super) fn free_spare() {
     for known in [&SHARED, &WATCHED] {
         let budget = known.lock().as_ref().map(|(_, budget)| Arc::clone(budget));
         if let Some(budget) = budget {
-            budget.rest();
+            budget.free_spare();
         }
     }
 }
@@ -92,25 +93,22 @@ pub(super) struct Budget {
     limit: usize,
     /// The process whose memory it counts.
     pid: u32,
-    /// The memory itself, where a helper process sees it.
+    /// The memory itself, where it is shared with a helper process.
     arena: Option<Arc<Arena>>,
     taken: Mutex<TakenBytes>,
-    /// Something was given back, or a queue stopped.
+    /// Signalled when bytes were given back, or a queue stopped.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct TakenBytes {
-    /// Bytes in use, spare ones not among them.
+    /// Bytes in use, without spare ones.
     used: usize,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
-    /// How often those who wait were woken.
+    /// How often waiting threads were woken.
     n_wakes: u64,
 }
-
-/// Memory kept for later at most, in pieces.
-const MOST_SPARE: usize = 256;
 
 impl Budget {
     fn new(limit: u64) -> Arc<Budget> {
@@ -130,22 +128,22 @@ impl Budget {
         budget
     }
 
-    /// The one of all files together.
+    /// The budget of all files together.
     pub(super) fn of_process() -> Arc<Budget> {
         let mut shared = SHARED.lock();
         if let Some(budget) = of_this(&shared) {
             return budget;
         }
         let budget = Budget::new(limit_of_process());
-        // What a parent's threads may have taken of theirs is not given back here.
+        // Bytes that threads of the parent took from the other budget are not given back to this one.
         leave(shared.replace((std::process::id(), Arc::clone(&budget))));
         fork::register(&SPARE);
         KEPT.store(Some(Arc::clone(&budget)));
         budget
     }
 
-    /// One whose memory a helper process sees. Where the system has no such memory, that is told, and it
-    /// is another one.
+    /// A budget whose memory is shared with a helper process. Where the system has no such memory, a warning is
+    /// printed, and it is the ordinary one.
     fn watched(how: &WriteBehindOptions) -> Arc<Budget> {
         let mut shared = WATCHED.lock();
         let of_process = of_this(&shared);
@@ -158,7 +156,9 @@ impl Budget {
         let budget = match Arena::new(usize::try_from(limit).unwrap_or(usize::MAX)) {
             Ok(arena) => Budget::with(limit, Some(arena)),
             Err(error) => {
-                super::helper::warn(&format_args!("no memory to share with it: {error}"));
+                super::helper::warn(&format_args!(
+                    "memory cannot be shared with the helper process: {error}"
+                ));
                 return Budget::of_process();
             }
         };
@@ -168,7 +168,7 @@ impl Budget {
         budget
     }
 
-    /// The one for a file: of its own where a size is said that is not the one of all files.
+    /// The budget of a file: its own where the options give a size other than that of all files.
     pub(super) fn of(how: &WriteBehindOptions) -> Arc<Budget> {
         if how.helper {
             return Budget::watched(how);
@@ -184,12 +184,12 @@ impl Budget {
         self.limit
     }
 
-    /// The memory, where a helper process sees it.
+    /// The memory, where it is shared with a helper process.
     pub(super) fn arena(&self) -> Option<&Arc<Arena>> {
         self.arena.as_ref()
     }
 
-    /// Whether it is a parent's, of which this process is a forked child: what that took is not taken here.
+    /// Whether it belongs to the parent of this forked child: bytes that the parent took do not count here.
     fn is_inherited(&self) -> bool {
         self.pid != std::process::id()
     }
@@ -207,11 +207,11 @@ impl Budget {
 
     /// Empty memory for at least so many bytes; `None` where the limit does not allow it
     /// now, or where the system has none.
-    pub(super) fn memory(&self, bytes: usize) -> Option<Memory> {
+    pub(super) fn memory(&self, bytes: usize) -> Option<ValueMemory> {
         if let Some(arena) = &self.arena {
             let block = arena.take(bytes)?;
             memory::process().take_first(Kind::Queues, block.capacity() as u64);
-            return Some(Memory::Shared(block));
+            return Some(ValueMemory::Shared(block));
         }
         let mut taken = self.lock();
         let fits = |len: usize| len >= bytes && len / 2 <= bytes;
@@ -220,7 +220,7 @@ impl Budget {
             taken.spare_bytes -= memory.capacity();
             taken.used += memory.capacity();
             memory::process().turn(Kind::Spare, Kind::Queues, memory.capacity() as u64);
-            return Some(Memory::Own(memory));
+            return Some(ValueMemory::Own(memory));
         }
         if bytes > self.limit.saturating_sub(taken.used) {
             return None;
@@ -239,13 +239,13 @@ impl Budget {
             self.give_back_bytes(bytes);
             return None;
         }
-        // What the allocator gave beyond it is counted, since it is given back with it.
+        // Bytes that the allocator gave beyond the request are counted, too, since they are given back with it.
         let more = memory.capacity() - bytes;
         if more > 0 {
             self.lock().used += more;
             memory::process().take_anyway(Kind::Queues, more as u64);
         }
-        Some(Memory::Own(memory))
+        Some(ValueMemory::Own(memory))
     }
 
     /// Counts bytes that are taken elsewhere; false where the limit does not allow it now.
@@ -263,14 +263,14 @@ impl Budget {
         fits
     }
 
-    pub(super) fn give_back(&self, memory: Memory) {
+    pub(super) fn give_back(&self, memory: ValueMemory) {
         if self.is_inherited() {
             memory.leave();
             return;
         }
         let mut memory = match memory {
-            Memory::Own(memory) => memory,
-            Memory::Shared(block) => {
+            ValueMemory::Own(memory) => memory,
+            ValueMemory::Shared(block) => {
                 memory::process().give_back(Kind::Queues, block.capacity() as u64);
                 drop(block);
                 return self.wake();
@@ -281,7 +281,7 @@ impl Budget {
         let mut taken = self.lock();
         taken.used = taken.used.saturating_sub(bytes);
         let fits = taken.used.saturating_add(taken.spare_bytes).saturating_add(bytes) <= self.limit;
-        let given_up = if fits && taken.spare.len() < MOST_SPARE && bytes > 0 {
+        let given_up = if fits && taken.spare.len() < SPARE_PIECES && bytes > 0 {
             taken.spare_bytes += bytes;
             taken.spare.push(memory);
             memory::process().turn(Kind::Queues, Kind::Spare, bytes as u64);
@@ -309,9 +309,8 @@ impl Budget {
         self.changed.notify_all();
     }
 
-    /// Gives up what was kept for the next puts. It is only tried: in a child of a fork a thread may have the lock that is not
-    /// there.
-    pub(super) fn rest(&self) {
+    /// Frees spare memory. The lock is only tried: in a forked child a thread that does not exist there may hold it.
+    pub(super) fn free_spare(&self) {
         let Some(mut taken) = self.taken.try_lock() else { return };
         let mut given_up = Vec::new();
         while let Some(spare) = taken.pop_spare() {
@@ -320,15 +319,14 @@ impl Budget {
         drop(taken);
     }
 
-    /// Tells those who wait that they should look again.
+    /// Wakes waiting threads, to look again.
     pub(super) fn wake(&self) {
         self.lock().n_wakes += 1;
         self.changed.notify_all();
     }
 
-    /// Waits until so many bytes are free, or `stop` says that there is no use in waiting; whoever
-    /// changes what `stop` looks at calls [`Budget::wake`] afterwards. No lock is held while it is
-    /// asked.
+    /// Waits until so many bytes are free, or `stop` returns true because waiting is of no use. A thread that changes
+    /// what `stop` looks at calls [`Budget::wake`] afterwards. No lock is held while `stop` runs.
     pub(super) fn wait(&self, bytes: usize, stop: impl Fn() -> bool) {
         loop {
             let taken = self.lock();
@@ -349,7 +347,7 @@ impl Budget {
 }
 
 impl TakenBytes {
-    /// Gives up a piece that was kept.
+    /// Frees a spare piece.
     fn pop_spare(&mut self) -> Option<Vec<u8>> {
         let spare = self.spare.pop()?;
         self.spare_bytes -= spare.capacity();

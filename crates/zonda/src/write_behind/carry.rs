@@ -14,14 +14,14 @@ use zonda_model::NcError;
 use zonda_storage::Storage;
 use zonda_trace::{Args, Kind};
 
-use super::job::{self, Batch, PutValues};
-use super::memory::Memory;
+use super::job::{self, PutBatch, PutValues};
+use super::memory::ValueMemory;
 use super::{PutFailure, QueueState, WriteQueue, args_of, threads};
 use crate::error::{Error, Result};
 
 impl WriteQueue {
     /// Puts a batch behind all others.
-    pub(super) fn push(&self, mut state: MutexGuard<'_, QueueState>, batch: Batch) {
+    pub(super) fn push(&self, mut state: MutexGuard<'_, QueueState>, batch: PutBatch) {
         if let Some(open) = state.open.take_if(|open| open.len() > 0) {
             state.queue.push_back(Arc::new(open));
         }
@@ -55,7 +55,7 @@ impl WriteQueue {
     }
 
     /// Memory for values; `None` where waiting for it is of no use.
-    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<Memory>> {
+    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<ValueMemory>> {
         self.wait_for(bytes, || self.budget().memory(bytes))
     }
 
@@ -64,8 +64,8 @@ impl WriteQueue {
         Ok(taken?.is_some())
     }
 
-    /// Takes of the budget, waiting until it has room; `None` where this queue is empty, so that
-    /// nothing of it can make room, and where it never has as much.
+    /// Takes bytes from the budget, and waits until it has room. `None` where waiting is of no use: this queue is
+    /// empty, so that none of its puts can free memory, or the budget is smaller than the request.
     fn wait_for<T>(&self, bytes: usize, take: impl Fn() -> Option<T>) -> Result<Option<T>> {
         let is_idle = |state: &QueueState| {
             state.is_stopped || (state.queue.is_empty() && state.running.is_none())
@@ -81,12 +81,12 @@ impl WriteQueue {
             }
             let was_idle = is_idle(&state);
             drop(self.schedule(state));
-            // What was idle may have given back a moment before.
+            // A queue that was idle may have given bytes back a moment ago.
             if let Some(taken) = take() {
                 return Ok(Some(taken));
             }
             if was_idle && !has_committed && self.keeps_values() {
-                // Values that are in the file, and not yet committed, make room.
+                // Values that were carried out and wait for a commit are freed by it.
                 self.commit()?;
                 has_committed = true;
                 continue;
@@ -102,7 +102,7 @@ impl WriteQueue {
         }
     }
 
-    /// Carries out the first batch; for a thread of [`threads`]. Whether there are more.
+    /// Carries out the first batch, for a thread of [`threads`]. True if there are more.
     pub(super) fn work(&self) -> bool {
         let mut state = self.lock();
         if state.running.is_none() && !state.is_stopped {
@@ -113,8 +113,8 @@ impl WriteQueue {
         has_more
     }
 
-    /// While nobody has work for the queue: has the file's layers write what they gather to move more at
-    /// once, which otherwise waits for a commit. What cannot be written is met again by that.
+    /// Has the layers of the file write what they gathered, which would otherwise wait for a commit; called while the
+    /// queue is empty. Errors are ignored, since the commit meets them again.
     pub(super) fn rest(&self) {
         if self.is_over() || self.is_busy() {
             return;
@@ -135,38 +135,7 @@ impl WriteQueue {
         let Some(batch) = state.queue.pop_front() else { return state };
         state.running = Some(Arc::clone(&batch));
         drop(state);
-        let mut failure = None;
-        let mut number = batch.next.load(Ordering::Relaxed);
-        while let Some(put) = batch.get(number) {
-            let is_last = number + 1 == batch.len();
-            let put = || {
-                let _converted = self.put(&put)?;
-                // With nothing else to do, chunks need not wait for more to be filtered with.
-                if is_last && self.lock().queue.is_empty() {
-                    self.inner.store_complete()?;
-                }
-                Ok(())
-            };
-            if let Err(error) = unpanicked(put) {
-                let storage = self.inner.storage();
-                let is_lost = |it: &Arc<dyn Storage>| error.is_of_lost_file(&**it);
-                let stops = is_refusal(&error) && !storage.is_some_and(is_lost);
-                failure = Some((stops, error.at(&self.path)));
-                if stops {
-                    break;
-                }
-                self.fail(failure.take());
-            }
-            number += 1;
-            batch.next.store(number, Ordering::Relaxed);
-            let n_done = self.n_done.fetch_add(1, Ordering::SeqCst) + 1;
-            if n_done >= self.wake_at.load(Ordering::SeqCst) {
-                // Who still waits says so again.
-                let _state = self.lock();
-                self.wake_at.store(u64::MAX, Ordering::SeqCst);
-                self.progress.notify_all();
-            }
-        }
+        let failure = self.put_all(&batch);
         let is_stopped = failure.is_some();
         self.fail(failure);
         let keep_until = self.keep_until();
@@ -197,7 +166,8 @@ impl WriteQueue {
         self.progress.notify_all();
         drop(state);
         if must_commit {
-            // Somebody else has the values, who will drop them: a helper process does not see them then.
+            // Another thread holds the batch and is going to drop it, so it cannot be kept for the helper process: it
+            // is committed instead.
             self.fail(self.commit().err().map(|error| (false, error)));
         }
         if keep_until.is_some() {
@@ -207,8 +177,45 @@ impl WriteQueue {
         self.lock()
     }
 
-    /// Gives back what a batch took.
-    pub(super) fn give_back(&self, batch: Batch) {
+    /// Carries out the puts of a batch that are left. Gives the failure that stops the queue, whose put is tried
+    /// again later; other failures are noted at once, and the put is given up.
+    fn put_all(&self, batch: &PutBatch) -> Option<(bool, Error)> {
+        let mut number = batch.next.load(Ordering::Relaxed);
+        while let Some(put) = batch.get(number) {
+            let is_last = number + 1 == batch.len();
+            let put = || {
+                let _converted = self.put(&put)?;
+                // With nothing else to do, complete chunks need not wait for others to be filtered together.
+                if is_last && self.lock().queue.is_empty() {
+                    self.inner.store_complete()?;
+                }
+                Ok(())
+            };
+            if let Err(error) = unpanicked(put) {
+                let storage = self.inner.storage();
+                let is_lost = |it: &Arc<dyn Storage>| error.is_of_lost_file(&**it);
+                let stops = is_refusal(&error) && !storage.is_some_and(is_lost);
+                let failure = Some((stops, error.at(&self.path)));
+                if stops {
+                    return failure;
+                }
+                self.fail(failure);
+            }
+            number += 1;
+            batch.next.store(number, Ordering::Relaxed);
+            let n_done = self.n_done.fetch_add(1, Ordering::SeqCst) + 1;
+            if n_done >= self.wake_at.load(Ordering::SeqCst) {
+                // A caller that still waits sets `wake_at` again.
+                let _state = self.lock();
+                self.wake_at.store(u64::MAX, Ordering::SeqCst);
+                self.progress.notify_all();
+            }
+        }
+        None
+    }
+
+    /// Gives the memory of a batch back to the budget.
+    pub(super) fn give_back(&self, batch: PutBatch) {
         if batch.other_bytes > 0 {
             self.budget().give_back_bytes(batch.other_bytes);
         }
@@ -217,12 +224,12 @@ impl WriteQueue {
 
     fn put(&self, put: &job::AcceptedPut<'_>) -> Result<Converted> {
         if zonda_trace::on() {
-            // A thread of its own does not know yet what it works on.
+            // Threads of the queue work for several files, so the trace has to be told which one this is.
             zonda_trace::set_current_file(zonda_trace::file(&self.path));
         }
         let bytes = || match put.given {
             PutValues::Packed(bytes) => bytes.len() as u64,
-            PutValues::Owned(held) => held.memory_bytes() as u64,
+            PutValues::Owned(owned) => owned.memory_bytes() as u64,
             PutValues::Written(bytes) => bytes.len() as u64,
         };
         let args = || Args { bytes: bytes(), ..args_of(put.var) };
@@ -232,20 +239,20 @@ impl WriteQueue {
                 let access = Access { var: put.var, slab: put.slab, mem: put.mem };
                 self.inner.put(&mut Transfer::new(access), Values::plain(bytes))
             }
-            PutValues::Owned(held) => self.put_held(put, held),
+            PutValues::Owned(owned) => self.put_owned(put, owned),
             PutValues::Written(bytes) => {
-                let held = OwnedValues::read_from(bytes).ok_or(NcError::Internal)?;
-                self.put_held(put, &held)
+                let owned = OwnedValues::read_from(bytes).ok_or(NcError::Internal)?;
+                self.put_owned(put, &owned)
             }
         }
     }
 
-    fn put_held(&self, put: &job::AcceptedPut<'_>, held: &OwnedValues) -> Result<Converted> {
-        let mut fetch: &OwnedValues = held;
+    fn put_owned(&self, put: &job::AcceptedPut<'_>, owned: &OwnedValues) -> Result<Converted> {
+        let mut fetch: &OwnedValues = owned;
         let access = Access { var: put.var, slab: put.slab, mem: None };
         self.inner.put(
             &mut Transfer::new(access),
-            Values { bytes: held.bytes(), fetch: Some(&mut fetch) },
+            Values { bytes: owned.bytes(), fetch: Some(&mut fetch) },
         )
     }
 
@@ -254,12 +261,13 @@ impl WriteQueue {
     fn fail(&self, failure: Option<(bool, Error)>) {
         let Some((stops, error)) = failure else { return };
         let mut state = self.lock();
-        let (code, text) = (error.code(), format!("a put that was accepted before: {error}"));
+        let (code, text) =
+            (error.code(), format!("a put that was accepted before failed: {error}"));
         if state.failure.is_none() {
-            state.failure = Some(PutFailure { code, text, is_told: false });
+            state.failure = Some(PutFailure { code, text, is_reported: false });
         }
         if !stops {
-            // Lengths may not become what was expected.
+            // The lengths that inquiries were shown may not be reached.
             self.forget(&mut state);
             if let Some(n_records) = &self.n_records {
                 n_records.store(0, Ordering::Release);
@@ -268,8 +276,8 @@ impl WriteQueue {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Waits until put number `until` was carried out, or the queue stands still. Of the queue that a plugin is at work for
-    /// it does not wait within that plugin, and of another one not without end.
+    /// Waits until put number `until` was carried out, or the queue stands still. Within a plugin it does not wait
+    /// for the queue that the plugin works for, and waits only for a limited time for other queues.
     pub(super) fn wait_until(&self, until: u64) {
         let give_up_at = callout::is_within().then(|| {
             Instant::now() + if self.inner.is_in_plugin() { Duration::ZERO } else { MOST_WAIT }
@@ -282,9 +290,10 @@ impl WriteQueue {
             self.wake_at.fetch_min(until, Ordering::SeqCst);
             let is_there = self.n_done.load(Ordering::SeqCst) >= until;
             let is_idle = state.queue.is_empty() || state.is_stopped;
-            // Its last put is done, and its bytes are not given back yet: they are not to be seen
-            // as pending after a sync.
-            let is_ending = |batch: &Arc<Batch>| batch.next.load(Ordering::Relaxed) >= batch.len();
+            // The last put of the batch is done, but its bytes are not given back yet. They must not be shown as
+            // pending after a sync.
+            let is_ending =
+                |batch: &Arc<PutBatch>| batch.next.load(Ordering::Relaxed) >= batch.len();
             let is_there = is_there && !state.running.as_ref().is_some_and(is_ending);
             if is_there || self.is_over() || (is_idle && state.running.is_none()) {
                 break;
@@ -294,7 +303,7 @@ impl WriteQueue {
                 state = self.wait_for_progress(state, give_up_at);
                 zonda_trace::span_since(waiting, Kind::QueueDrain, Args::default);
             } else {
-                // Rather than wait for a thread.
+                // The caller does the work rather than wait for a thread.
                 state = self.carry_out(state);
             }
         }
@@ -318,14 +327,17 @@ impl WriteQueue {
     }
 }
 
-/// Whether the storage, or the system, may take later what it does not take now.
+/// Whether the storage or the system may accept later what it refuses now.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.code(), NcError::System(_) | NcError::NoMem)
 }
 
-/// What `work` gives; an error where it panics.
+/// The result of `work`; an error where it panics.
 fn unpanicked(work: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Error::because(NcError::Internal, "a put that was accepted panicked"))
+        Err(Error::because(
+            NcError::Internal,
+            "bug in Zonda: carrying out a put that was accepted before panicked",
+        ))
     })
 }

@@ -1,4 +1,4 @@
-//! A put that was accepted, and those that follow one another in the queue.
+//! Accepted puts, and the batches of them that a queue is made of.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -6,24 +6,24 @@ use zonda_format::{OwnedValues, VarRef};
 use zonda_model::{Hyperslab, MemType};
 use zonda_shared::NoRoom;
 
-use super::memory::Memory;
-use super::record::{self, Form};
+use super::memory::ValueMemory;
+use super::record::{self, RecordedValues};
 
 /// Puts one after another, with the memory of their values.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct PutBatch {
     /// Values, one after another.
-    pub(super) bytes: Memory,
+    pub(super) bytes: ValueMemory,
     /// Starts, counts and strides, one after another.
     index: Vec<usize>,
     strides: Vec<isize>,
     jobs: Vec<BatchEntry>,
-    /// What the jobs take besides their values: [`job_bytes`] of each.
+    /// Bytes that the puts take besides their values: [`job_bytes`] of each.
     job_bytes: usize,
-    held: Vec<OwnedValues>,
-    /// Bytes of the budget that are taken besides those of `bytes`.
+    owned: Vec<OwnedValues>,
+    /// Bytes of the budget that are taken in addition to those of `bytes`.
     pub(super) other_bytes: usize,
-    /// Those before it are done.
+    /// Number of the next put to carry out; those before it are done.
     pub(super) next: AtomicUsize,
 }
 
@@ -38,7 +38,7 @@ struct BatchEntry {
     rank: usize,
     /// Where its strides are, counted from 1; 0 for none.
     stride: usize,
-    /// The length that a dimension had which becomes longer by it.
+    /// The length that a dimension had before, where this put makes it longer.
     grown_from: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum PutValues<'a> {
     Packed(&'a [u8]),
     /// Elements with what they point to.
     Owned(&'a OwnedValues),
-    /// The same as it was written.
+    /// Elements with what they point to, as [`OwnedValues::write_to`] writes them.
     Written(&'a [u8]),
 }
 
@@ -78,29 +78,30 @@ pub(super) struct AcceptedPut<'a> {
     pub(super) grown_from: Option<u64>,
 }
 
-/// What a job takes besides its values, here and as a record for a helper process: no more than that.
+/// Most bytes that a put takes besides its values, in memory of the process or as a record for a helper process.
 pub(super) const fn job_bytes(rank: usize) -> usize {
-    let here = size_of::<BatchEntry>().saturating_add(rank.saturating_mul(3 * size_of::<usize>()));
+    let in_memory =
+        size_of::<BatchEntry>().saturating_add(rank.saturating_mul(3 * size_of::<usize>()));
     let record = record::bytes(rank);
-    if here > record { here } else { record }
+    if in_memory > record { in_memory } else { record }
 }
 
-impl Batch {
+impl PutBatch {
     /// With memory for values.
-    pub(super) fn new(bytes: Memory) -> Batch {
-        Batch { bytes, ..Batch::default() }
+    pub(super) fn new(bytes: ValueMemory) -> PutBatch {
+        PutBatch { bytes, ..PutBatch::default() }
     }
 
-    /// Lets a helper process know of it from now on, as what `owner` has at place `number`.
+    /// Makes the batch known to a helper process from now on, as number `number` of the file `owner`.
     pub(super) fn begin(&mut self, owner: u64, number: u64) {
-        if let Memory::Shared(block) = &mut self.bytes {
+        if let ValueMemory::Shared(block) = &mut self.bytes {
             block.begin(owner, number);
         }
     }
 
     /// For values that have memory of their own, of so many bytes.
-    pub(super) fn of_held(other_bytes: usize) -> Batch {
-        Batch { other_bytes, ..Batch::default() }
+    pub(super) fn of_owned(other_bytes: usize) -> PutBatch {
+        PutBatch { other_bytes, ..PutBatch::default() }
     }
 
     /// Bytes of its values.
@@ -108,7 +109,7 @@ impl Batch {
         self.bytes.values().len().saturating_add(self.other_bytes)
     }
 
-    /// In a child of a fork: drops it, but for memory that others share, which is the parent's.
+    /// In a forked child: drops it, without freeing shared memory, which belongs to the parent.
     pub(super) fn leave(self) {
         self.bytes.leave();
     }
@@ -117,7 +118,7 @@ impl Batch {
         self.jobs.len()
     }
 
-    /// Whether a put of so many bytes of values finds room in the memory it has, its record included.
+    /// Whether the batch has room for a put with so many bytes of values, its record included.
     pub(super) fn has_room(&self, bytes: usize, rank: usize) -> bool {
         let used = self.bytes.values().len().saturating_add(self.job_bytes);
         used.saturating_add(job_bytes(rank)).saturating_add(bytes) <= self.bytes.capacity()
@@ -126,7 +127,7 @@ impl Batch {
     /// Adds a put whose values are the last `len` bytes.
     ///
     /// # Errors
-    /// [`NoRoom`] where a helper process could not know of it: then it is not in the batch.
+    /// [`NoRoom`] where there is no room for a record for the helper process: then the put is not in the batch.
     pub(super) fn add(
         &mut self,
         var: VarRef,
@@ -136,8 +137,8 @@ impl Batch {
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
         let at = self.bytes.values().len().checked_sub(len).ok_or(NoRoom)?;
-        if let Memory::Shared(block) = &mut self.bytes {
-            record::write(block, var, slab, (at, len), Form::Of(None))?;
+        if let ValueMemory::Shared(block) = &mut self.bytes {
+            record::write(block, var, slab, (at, len), RecordedValues::Typed(None))?;
         }
         let values = ValuesPlace::Packed { at, len };
         self.push(var, slab, mem, values, grown_from);
@@ -148,7 +149,7 @@ impl Batch {
     /// the variable's.
     ///
     /// # Errors
-    /// As [`Batch::add`]; also where no helper process sees the memory.
+    /// As [`PutBatch::add`]; also where no helper process sees the memory.
     pub(super) fn add_other(
         &mut self,
         var: VarRef,
@@ -156,30 +157,30 @@ impl Batch {
         mem: Option<MemType>,
         len: usize,
     ) -> Result<(), NoRoom> {
-        let Memory::Shared(block) = &mut self.bytes else { return Err(NoRoom) };
+        let ValueMemory::Shared(block) = &mut self.bytes else { return Err(NoRoom) };
         let at = block.values().len().checked_sub(len).ok_or(NoRoom)?;
-        record::write(block, var, slab, (at, len), Form::Of(mem))
+        record::write(block, var, slab, (at, len), RecordedValues::Typed(mem))
     }
 
     /// Adds a put of values that own what they point to.
     ///
     /// # Errors
-    /// As [`Batch::add`].
-    pub(super) fn add_held(
+    /// As [`PutBatch::add`].
+    pub(super) fn add_owned(
         &mut self,
         var: VarRef,
         slab: &Hyperslab<'_>,
         owned: OwnedValues,
         grown_from: Option<u64>,
     ) -> Result<(), NoRoom> {
-        let values = if let Memory::Shared(block) = &mut self.bytes {
+        let values = if let ValueMemory::Shared(block) = &mut self.bytes {
             let (at, len) = (block.values().len(), owned.written_bytes());
             owned.write_to(block.grow(len)?).ok_or(NoRoom)?;
-            record::write(block, var, slab, (at, len), Form::Owned)?;
+            record::write(block, var, slab, (at, len), RecordedValues::Owned)?;
             ValuesPlace::Written { at, len }
         } else {
-            self.held.push(owned);
-            ValuesPlace::Owned(self.held.len() - 1)
+            self.owned.push(owned);
+            ValuesPlace::Owned(self.owned.len() - 1)
         };
         self.push(var, slab, None, values, grown_from);
         Ok(())
@@ -209,17 +210,17 @@ impl Batch {
     pub(super) fn get(&self, number: usize) -> Option<AcceptedPut<'_>> {
         let job = self.jobs.get(number)?;
         let index = self.index.get(job.index..)?;
-        let (start, rest) = index.split_at_checked(job.rank)?;
+        let (start, counts) = index.split_at_checked(job.rank)?;
         let stride = match job.stride.checked_sub(1) {
             None => None,
             Some(at) => Some(self.strides.get(at..)?.get(..job.rank)?),
         };
-        let slab = Hyperslab { start, count: rest.get(..job.rank)?, stride };
+        let slab = Hyperslab { start, count: counts.get(..job.rank)?, stride };
         let given = match job.values {
             ValuesPlace::Packed { at, len } => {
                 PutValues::Packed(self.bytes.values().get(at..)?.get(..len)?)
             }
-            ValuesPlace::Owned(number) => PutValues::Owned(self.held.get(number)?),
+            ValuesPlace::Owned(number) => PutValues::Owned(self.owned.get(number)?),
             ValuesPlace::Written { at, len } => {
                 PutValues::Written(self.bytes.values().get(at..)?.get(..len)?)
             }
@@ -252,9 +253,8 @@ mod tests {
 
     use super::*;
 
-    /// Puts of any rank and length are added as long as there is said to be room: each is there for a
-    /// helper process, in memory of any size. (Once the room of the new one was not counted, and its
-    /// record was missing.)
+    /// Whatever `has_room` allows can be added, for any rank, length and size of memory, and the helper process sees
+    /// a record of each. (Once the bytes of the new record were not counted, and it was missing.)
     #[test]
     fn what_has_room_has_a_record() {
         let arena = Arena::new(1 << 20).unwrap();
@@ -267,7 +267,8 @@ mod tests {
         for case in 0..60 {
             let (rank, bytes) = (pick(40), pick(3000));
             let least = bytes + job_bytes(rank);
-            let mut batch = Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
+            let mut batch =
+                PutBatch::new(ValueMemory::Shared(arena.take(least + pick(4000)).unwrap()));
             batch.begin(1, 1);
             let (mut next, mut n) = ((rank, bytes), 0);
             while batch.has_room(next.1, next.0) {
@@ -287,7 +288,7 @@ mod tests {
             let left = OrphanedMemory::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
             let (_, records) = left.read(&left.blocks()[0]).unwrap();
             assert_eq!(records.len(), batch.len());
-            // One that has no room says so, and is not in the batch.
+            // A put without room is refused, and is not in the batch.
             let slab = Hyperslab { start: &[0; 512], count: &[1; 512], stride: None };
             let var = VarRef { group: GroupId(0), var: VarId(n) };
             if batch.add(var, &slab, None, 0, None).is_err() {

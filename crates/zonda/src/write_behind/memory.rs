@@ -1,33 +1,33 @@
-//! Memory for values: the process's own, or such as a helper process sees.
+//! Memory for values: of the process alone, or shared with a helper process.
 
 use zonda_shared::{Block, NoRoom};
 
 /// Memory with room for values, and the values in it.
 #[derive(Debug)]
-pub(super) enum Memory {
-    /// Of the process.
+pub(super) enum ValueMemory {
+    /// Of the process alone.
     Own(Vec<u8>),
-    /// A helper process sees it.
+    /// Shared with a helper process.
     Shared(Block),
 }
 
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory::Own(Vec::new())
+impl Default for ValueMemory {
+    fn default() -> ValueMemory {
+        ValueMemory::Own(Vec::new())
     }
 }
 
-impl Memory {
+impl ValueMemory {
     pub(super) fn capacity(&self) -> usize {
         match self {
-            Memory::Own(bytes) => bytes.capacity(),
-            Memory::Shared(block) => block.capacity(),
+            ValueMemory::Own(bytes) => bytes.capacity(),
+            ValueMemory::Shared(block) => block.capacity(),
         }
     }
 
-    /// In a child of a fork, whose parent's it is: drops it, but for what others share.
+    /// In a forked child: drops it, without freeing shared memory, which belongs to the parent.
     pub(super) fn leave(self) {
-        if let Memory::Shared(block) = self {
+        if let ValueMemory::Shared(block) = self {
             std::mem::forget(block);
         }
     }
@@ -35,20 +35,20 @@ impl Memory {
     /// The values.
     pub(super) fn values(&self) -> &[u8] {
         match self {
-            Memory::Own(bytes) => bytes,
-            Memory::Shared(block) => block.values(),
+            ValueMemory::Own(bytes) => bytes,
+            ValueMemory::Shared(block) => block.values(),
         }
     }
 
     /// Adds a copy of values.
     pub(super) fn append(&mut self, values: &[u8]) -> Result<(), NoRoom> {
         match self {
-            Memory::Own(bytes) if values.len() > bytes.capacity() - bytes.len() => Err(NoRoom),
-            Memory::Own(bytes) => {
+            ValueMemory::Own(bytes) if values.len() > bytes.capacity() - bytes.len() => Err(NoRoom),
+            ValueMemory::Own(bytes) => {
                 bytes.extend_from_slice(values);
                 Ok(())
             }
-            Memory::Shared(block) => {
+            ValueMemory::Shared(block) => {
                 block.grow(values.len())?.copy_from_slice(values);
                 Ok(())
             }
@@ -58,13 +58,13 @@ impl Memory {
     /// Room for more values, to be written to.
     pub(super) fn grow(&mut self, n_bytes: usize) -> Result<&mut [u8], NoRoom> {
         match self {
-            Memory::Own(bytes) if n_bytes > bytes.capacity() - bytes.len() => Err(NoRoom),
-            Memory::Own(bytes) => {
+            ValueMemory::Own(bytes) if n_bytes > bytes.capacity() - bytes.len() => Err(NoRoom),
+            ValueMemory::Own(bytes) => {
                 let from = bytes.len();
                 bytes.resize(from + n_bytes, 0);
                 Ok(&mut bytes[from..])
             }
-            Memory::Shared(block) => block.grow(n_bytes),
+            ValueMemory::Shared(block) => block.grow(n_bytes),
         }
     }
 }

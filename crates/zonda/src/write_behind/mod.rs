@@ -1,23 +1,23 @@
 //! Write-behind: a put returns when its values are copied, and is carried out later.
 //!
-//! Each file has a queue. A put is checked against [`PutRules`] of its format, which say what certainly fits; its values
-//! are copied ([`accept`]), or converted to the variable's type where they have another, so that all that can be
-//! wrong with arguments and values is known when it returns. A thread ([`threads`], [`carry`]) then makes the
-//! same calls to the format in the same order, one at a time for each file: so the bytes of the file are
-//! those that it would have without the queue. What does not certainly fit waits until the queue is
-//! empty and goes the ordinary way.
+//! Each file has a queue. A put is checked against [`PutRules`] of its format, which say what certainly fits; its
+//! values are copied ([`accept`]), or converted to the variable's type where they have another, so that all that can
+//! be wrong with arguments and values is known when it returns. A thread ([`threads`], [`carry`]) then makes the same
+//! calls to the format in the same order, one at a time for each file: so the file gets the same bytes as without the
+//! queue. A put that does not certainly fit waits until the queue is empty and goes the ordinary way: the format
+//! checks and writes it at once.
 //!
 //! - Inquiries do not wait: while puts wait, they look at a [`View`] of the definitions, whose
 //!   dimensions grow when puts are accepted.
 //! - Gets wait for the last put that touches what they read.
 //! - Definitions, sync and close wait until the queue is empty.
 //! - Values take no more memory than a [`budget`] allows: a put that finds no room waits.
-//! - A put that the storage refuses stops the queue, with all that was accepted in it. The next call
-//!   tells of it; sync and close try again. After any other failure, and where no sync of the file can
-//!   succeed any more, the queue goes on without that put; the next put, sync and close tell of it.
-//! - Where a [`helper`] process watches, values are in memory that it sees, until a commit has them; it
-//!   carries them out should this process be killed ([`watch`]).
-//! - A forked child has no queue: what was accepted is its parent's.
+//! - A put that the storage refuses stops the queue, with all that was accepted in it. The next call reports it; sync
+//!   and close try again. After any other failure, and where no sync of the file can succeed any more, the queue goes
+//!   on without that put; the next put, sync and close report it.
+//! - Where a [`helper`] process watches, values stay in memory shared with it until they are committed; it carries
+//!   them out should this process be killed ([`watch`]).
+//! - A forked child has no queue: what was accepted belongs to the parent.
 
 mod accept;
 mod budget;
@@ -52,10 +52,10 @@ use crate::error::{Error, Result};
 use crate::open_file::OpenFile;
 
 use budget::Budget;
-use job::Batch;
+use job::PutBatch;
 pub(crate) use queued_file::{ChangeGuard, FrozenFile, InquiryGuard, QueuedFile};
 pub use settings::{WriteBehind, WriteBehindError, WriteBehindOptions};
-pub(crate) use transfer::{Get, Put};
+pub(crate) use transfer::{QueuedGet, QueuedPut};
 use watch::OrdinaryPut;
 
 /// The queue of a file.
@@ -71,61 +71,63 @@ pub(crate) struct WriteQueue {
     /// The file was closed, or belongs to another process.
     is_over: AtomicBool,
     state: Mutex<QueueState>,
-    /// Held while the memory of committed puts is given back.
+    /// Locked while the memory of committed puts is given back.
     releasing: Mutex<()>,
-    /// A put was carried out that somebody waits for, or a thread has left the queue.
+    /// Signalled when a put was carried out that a thread waits for, or a thread has left the queue.
     progress: Condvar,
     n_accepted: CacheLineCounter,
     n_done: CacheLineCounter,
-    /// How many puts are to be done for those who wait to be woken; all ones where nobody waits.
+    /// Number of done puts at which waiting threads are woken; `u64::MAX` where none waits.
     wake_at: CacheLineCounter,
     /// A put failed, and a later call has to report it.
     has_failed: AtomicBool,
-    /// Records that inquiries are to show, of a file that is shared with those who put.
+    /// Number of records that inquiries show, for a file to which several threads may put at once.
     n_records: Option<Arc<AtomicU64>>,
     /// The helper process.
     watch: watch::Watch,
-    /// The definitions of a file that one has alone who puts, for those who ask meanwhile.
+    /// Definitions for inquiries while puts wait, of a file that a put needs exclusively.
     front: RwLock<Option<Box<dyn View>>>,
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
-    queue: VecDeque<Arc<Batch>>,
+    queue: VecDeque<Arc<PutBatch>>,
     /// Small puts are being collected here, behind all others.
-    open: Option<Batch>,
+    open: Option<PutBatch>,
     /// The batch that a thread is carrying out.
-    running: Option<Arc<Batch>>,
-    /// Carried out, and kept until a commit has them, with the number of commits at that time.
-    kept: VecDeque<(u64, Batch)>,
+    running: Option<Arc<PutBatch>>,
+    /// Batches that were carried out and are kept until they are committed, each with the number of the commit that
+    /// will have it.
+    kept: VecDeque<(u64, PutBatch)>,
     kept_bytes: usize,
-    /// Batches that a helper process was told of.
+    /// Number of batches that a helper process knows.
     n_begun: u64,
     /// Bytes of values that wait.
     pending_bytes: usize,
     /// A thread was asked to carry out the queue.
     is_scheduled: bool,
-    /// The storage refused the first put.
+    /// The storage refused the first put: the queue stands still.
     is_stopped: bool,
     failure: Option<PutFailure>,
-    /// What puts have to fit, by group and variable.
+    /// The rules that puts have to fit, by group and variable.
     rules: Vec<Vec<Option<Arc<PutRules>>>>,
-    /// How often definitions may have changed.
+    /// Counts the times that definitions may have changed.
     epoch: u64,
-    /// How many calls are changing the mode of the file or closing it. Until they are done, puts go the ordinary way.
+    /// Number of calls that are changing the mode of the file or closing it ([`HoldGuard`]). Until they are done,
+    /// puts go the ordinary way.
     n_holds: u32,
 }
 
-/// Keeps puts from being accepted.
-pub(crate) struct Hold<'a>(&'a WriteQueue);
+/// While this guard exists, the queue accepts no puts: they go the ordinary way.
+pub(crate) struct HoldGuard<'a>(&'a WriteQueue);
 
-impl Drop for Hold<'_> {
+impl Drop for HoldGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().n_holds -= 1;
     }
 }
 
-/// What puts to a variable have to fit, if it was found out.
+/// The rules for puts to a variable, if they are known.
 #[inline]
 fn rules_of(rules: &[Vec<Option<Arc<PutRules>>>], var: VarRef) -> Option<&Arc<PutRules>> {
     let vars = rules.get(usize::from(var.group.0))?;
@@ -150,8 +152,8 @@ impl std::ops::Deref for CacheLineCounter {
 struct PutFailure {
     code: NcError,
     text: String,
-    /// A put reported it already.
-    is_told: bool,
+    /// A put has reported it already.
+    is_reported: bool,
 }
 
 impl PutFailure {
@@ -167,7 +169,7 @@ pub(crate) struct KnownRules {
     epoch: u64,
 }
 
-/// Held for a fork.
+/// The locks of a queue, held while the process forks.
 pub(crate) struct FrozenQueue<'a> {
     _state: MutexGuard<'a, QueueState>,
     _front: RwLockWriteGuard<'a, Option<Box<dyn View>>>,
@@ -208,8 +210,8 @@ impl WriteQueue {
         })
     }
 
-    /// Before puts go another way than until now, and none of them waits: what a helper process keeps is
-    /// committed, since it would repeat it over what follows.
+    /// To be called when write-behind is switched on, off or to other options, while no put waits. Commits what a
+    /// helper process keeps, since it would otherwise repeat that after later puts.
     ///
     /// # Errors
     /// That of the commit; then all stays as it is.
@@ -219,7 +221,7 @@ impl WriteQueue {
             self.end_watch();
             self.release();
         }
-        // A helper that comes is told of each variable when its rules are made.
+        // A new helper is told each variable when its rules are made.
         let mut state = self.lock();
         self.forget(&mut state);
         Ok(())
@@ -271,10 +273,10 @@ impl WriteQueue {
         front.as_deref().map_or(Ok(()), f)
     }
 
-    /// For a put: what went wrong with those before it.
+    /// For a put: reports the failure of a put before it.
     ///
     /// # Errors
-    /// What the storage said, as long as the queue stands still; any other failure once.
+    /// The error of the storage, as long as the queue stands still; any other failure once.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());
@@ -282,27 +284,27 @@ impl WriteQueue {
         let mut state = self.lock();
         let is_stopped = state.is_stopped;
         match &mut state.failure {
-            Some(failure) if is_stopped || !failure.is_told => {
-                failure.is_told = true;
+            Some(failure) if is_stopped || !failure.is_reported => {
+                failure.is_reported = true;
                 Err(failure.error())
             }
             _ => Ok(()),
         }
     }
 
-    /// Lets puts go the ordinary way, and so find the file as it is then, while it changes its mode or ends:
-    /// one that was accepted between the last look at the queue and that would find a file that takes it no more.
-    pub(crate) fn hold(&self) -> Hold<'_> {
+    /// Makes puts go the ordinary way while the file changes its mode or is closed. A put that was accepted between
+    /// the emptying of the queue and the change would meet a file that no longer takes it.
+    pub(crate) fn hold(&self) -> HoldGuard<'_> {
         let mut state = self.lock();
         state.n_holds += 1;
         // Inquiries look at the view until the queue is empty.
         state.rules.clear();
         state.epoch += 1;
         drop(state);
-        Hold(self)
+        HoldGuard(self)
     }
 
-    /// After a put that did not wait: has inquiries see the lengths that there are by it, also while they look at the view.
+    /// After a put that went the ordinary way: updates the lengths in the view, so that inquiries see them.
     pub(super) fn grew(&self, var: VarRef, slab: &Hyperslab<'_>) {
         if let Some(view) = &mut *self.front.write() {
             view.grown(var, slab);
@@ -316,8 +318,8 @@ impl WriteQueue {
         *self.front.write() = None;
     }
 
-    /// Before definitions change, which nobody else does meanwhile: forgets what it knows of them.
-    /// False where puts were accepted since the queue was seen empty.
+    /// To be called before definitions change: forgets what the queue knows of them. The caller keeps other threads
+    /// from changing definitions meanwhile. False where puts were accepted since the queue was empty.
     pub(crate) fn begin_change(&self) -> bool {
         let mut state = self.lock();
         if self.is_busy() {
@@ -327,17 +329,17 @@ impl WriteQueue {
         if !state.rules.is_empty() || has_view() {
             self.forget(&mut state);
         } else {
-            // Who is finding rules at this moment finds those of before.
+            // A thread that is just finding rules finds those of before the change; the new epoch discards them.
             state.epoch += 1;
         }
         true
     }
 
-    /// Waits until nothing is left of what was accepted, and tells what went wrong. What the storage
-    /// refused before is tried again.
+    /// Waits until all accepted puts are carried out, and reports failures. A put that the storage refused before is
+    /// tried again.
     ///
     /// # Errors
-    /// The failure of a put. One for which the queue does not stand still is forgotten once `forgets`.
+    /// The failure of a put. With `forgets` it is reported only this once, unless the queue stands still for it.
     pub(crate) fn finish(&self, forgets: bool) -> Result<()> {
         let mut state = self.lock();
         if state.is_stopped {
@@ -351,7 +353,7 @@ impl WriteQueue {
             self.has_failed.store(false, Ordering::Release);
             return Ok(());
         };
-        failure.is_told = true;
+        failure.is_reported = true;
         let error = failure.error();
         if forgets && !state.is_stopped {
             state.failure = None;
@@ -399,10 +401,10 @@ impl WriteQueue {
         state.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error()))
     }
 
-    /// The file has ended: nothing more is accepted, and what waits is given up.
+    /// To be called when the file was closed: nothing more is accepted, and puts that wait are given up.
     pub(crate) fn end(&self) {
         if self.is_over() {
-            // Also in a forked child: what was accepted is the parent's, and so is the memory.
+            // Also the case in a forked child: accepted puts and their memory belong to the parent.
             return;
         }
         let _in_order = self.releasing.lock();
@@ -426,28 +428,28 @@ impl WriteQueue {
         self.progress.notify_all();
         if !threads::is_there() {
             // Nobody else will.
-            self.budget().rest();
+            self.budget().free_spare();
         }
     }
 
-    /// In a child of a fork, when the file was closed there: what was accepted is the parent's.
+    /// In a forked child, when the file was closed there: frees memory. Accepted puts belong to the parent.
     pub(crate) fn leave_to_parent(&self) {
         let Some(mut state) = self.state.lock_until(Instant::now()) else { return };
         let QueueState { queue, open, kept, .. } = std::mem::take(&mut *state);
         drop(state);
         // What a thread of the parent has in hand stays.
         let own = queue.into_iter().filter_map(Arc::into_inner).chain(open);
-        own.chain(kept.into_iter().map(|(_, batch)| batch)).for_each(Batch::leave);
-        self.budget().rest();
+        own.chain(kept.into_iter().map(|(_, batch)| batch)).for_each(PutBatch::leave);
+        self.budget().free_spare();
     }
 
-    /// For a fork; `None` where the locks are not to be had until the time that is said.
+    /// Takes the locks for a fork; `None` where they cannot be taken before `until`.
     pub(crate) fn freeze(&self, until: Instant) -> Option<FrozenQueue<'_>> {
         let state = self.state.lock_until(until)?;
         Some(FrozenQueue { _state: state, _front: self.front.write_until(until)? })
     }
 
-    /// To be called in a forked child, where no lock is to be taken.
+    /// To be called in a forked child. Takes no lock.
     pub(crate) fn mark_forked(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         if let Some(n_records) = &self.n_records {
@@ -457,7 +459,7 @@ impl WriteQueue {
     }
 }
 
-/// What events of a put in the trace say of its variable.
+/// The variable of a put, for events in the trace.
 fn args_of(var: VarRef) -> zonda_trace::Args {
     let item = u32::try_from(var.var.0).unwrap_or(zonda_trace::NO_ITEM);
     zonda_trace::Args { item, offset: u64::from(var.group.0), ..zonda_trace::Args::default() }

@@ -1,5 +1,5 @@
-//! A file, with its queue where it has one: what a dataset does goes through here, and comes after the puts that were
-//! accepted before, as far as it has to.
+//! A file with its queue, where write-behind is on. All calls of a dataset go through here, and wait for accepted
+//! puts where they have to come after them.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,28 +11,28 @@ use zonda_model::NcError;
 use zonda_runtime::lock::RwLockReadGuard;
 use zonda_storage::backend::File;
 
-use super::{Hold, WriteBehind, WriteQueue};
+use super::{HoldGuard, WriteBehind, WriteQueue};
 use crate::error::{Error, Result};
 use crate::open_file::{ExclusiveGuard, OpenFile, SharedGuard, writer};
 
-/// An open file and its queue. Errors do not name the file, but for those of the queue.
+/// An open file and its queue. Only errors of the queue name the file.
 #[derive(Debug)]
 pub(crate) struct QueuedFile {
     pub(super) file: Arc<OpenFile>,
-    /// Whether puts are carried out behind the program's back.
+    /// Whether write-behind is on.
     is_on: AtomicBool,
     queue: OnceLock<Arc<WriteQueue>>,
 }
 
-/// The file, for one who changes it: puts that were accepted came before.
+/// Exclusive use of the file, to change it. Puts that were accepted before were carried out.
 pub(crate) struct ChangeGuard<'a> {
     pub(crate) file: ExclusiveGuard<'a>,
     /// Keeps puts from being accepted.
-    _hold: Option<Hold<'a>>,
+    _hold: Option<HoldGuard<'a>>,
 }
 
 impl ChangeGuard<'_> {
-    /// Its half that can be written.
+    /// The writing half of the file.
     ///
     /// # Errors
     /// `NC_EPERM` where it has none.
@@ -41,7 +41,7 @@ impl ChangeGuard<'_> {
     }
 }
 
-/// The file, for one who asks: while puts wait, as it is with all that was accepted.
+/// The file for an inquiry. While puts wait it shows the definitions with all accepted puts.
 pub(crate) enum InquiryGuard<'a> {
     View(RwLockReadGuard<'a, Option<Box<dyn View>>>),
     File(SharedGuard<'a>),
@@ -54,7 +54,10 @@ impl InquiryGuard<'_> {
             InquiryGuard::File(file) => Ok(&***file),
             InquiryGuard::View(view) => match view.as_ref() {
                 Some(view) => Ok(view.file()),
-                None => Err(Error::because(NcError::Internal, "a view that is gone")),
+                None => Err(Error::because(
+                    NcError::Internal,
+                    "bug in Zonda: the view of the definitions was dropped while an inquiry used it",
+                )),
             },
         }
     }
@@ -78,7 +81,7 @@ impl QueuedFile {
         &self.file
     }
 
-    /// The queue, where puts are carried out behind the program's back.
+    /// The queue, where write-behind is on.
     #[inline]
     pub(super) fn queue(&self) -> Option<&WriteQueue> {
         if !self.is_on.load(Ordering::Relaxed) {
@@ -87,7 +90,7 @@ impl QueuedFile {
         self.queue.get().map(|queue| &**queue)
     }
 
-    /// Whether puts return when they are accepted, from now on. `path` and `file` are those of the file.
+    /// Sets whether puts return when they are accepted, from now on. `path` and `file` are those of the file.
     ///
     /// # Errors
     /// What went wrong with puts that were accepted before.
@@ -106,7 +109,7 @@ impl QueuedFile {
             self.is_on.store(false, Ordering::Relaxed);
             return Ok(());
         };
-        // Formats that stand on something else than bytes show no view of what is in the queue.
+        // Formats that do not stand on the bytes of a file have no view for inquiries while puts wait.
         let may_wait = self.file.storage().is_some() && !self.file.is_forked();
         if self.file.is_writable() && may_wait {
             let new = || WriteQueue::new(&self.file, path.to_owned(), file.cloned());
@@ -126,8 +129,8 @@ impl QueuedFile {
         self.queue().is_some_and(WriteQueue::is_busy)
     }
 
-    /// The file, for one who changes its mode: puts that were accepted came before, and those to come go the ordinary way
-    /// while it is held.
+    /// Exclusive use of the file, to change its mode. Puts that were accepted before are carried out, and later ones
+    /// go the ordinary way while the guard exists.
     pub(crate) fn steering(&self) -> Result<ChangeGuard<'_>> {
         if self.file.capabilities.shared_puts {
             let hold = self.before_change()?;
@@ -145,16 +148,16 @@ impl QueuedFile {
         }
     }
 
-    /// The same for one who changes what is in it, which other writers of the process may do by turns.
+    /// The same to change what is in the file, which other writers of the process may do in turn.
     pub(crate) fn changing(&self) -> Result<ChangeGuard<'_>> {
         let mut steering = self.steering()?;
         self.file.begin(&mut steering.file)?;
         Ok(steering)
     }
 
-    /// Carries out the puts that were accepted, and forgets what was known for those to come. Nothing is found out anew
-    /// while the answer is kept: definitions, names, and which file it is may be other ones then.
-    fn before_change(&self) -> Result<Option<Hold<'_>>> {
+    /// Carries out accepted puts, and forgets the rules for later ones. No rules are found while the guard exists,
+    /// since definitions, names, and even the file itself may change meanwhile.
+    fn before_change(&self) -> Result<Option<HoldGuard<'_>>> {
         let Some(queue) = self.queue() else { return Ok(None) };
         let hold = queue.hold();
         queue.finish(false)?;
@@ -162,8 +165,8 @@ impl QueuedFile {
         Ok(Some(hold))
     }
 
-    /// Changes a name by which a helper process finds variables: at no moment it has puts by a name that the file may not
-    /// have, or by one that another variable has.
+    /// Changes a name by which a helper process finds variables. At no moment does the helper have puts under a name
+    /// that the file may lack, or that another variable has.
     pub(crate) fn renaming(&self, rename: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(queue) = self.queue().filter(|queue| queue.is_watched()) else {
             return rename();
@@ -176,7 +179,7 @@ impl QueuedFile {
         queue.commit()
     }
 
-    /// Does what commits all that was put.
+    /// Runs `commit`, which commits all that was put, and lets the queue know of it.
     fn committing(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
         match self.queue() {
             Some(queue) => queue.committing(commit),
@@ -184,8 +187,7 @@ impl QueuedFile {
         }
     }
 
-    /// The file, for those who ask about it and change nothing. While puts wait they see the
-    /// definitions that it has with all that was accepted, and nobody is waited for.
+    /// The file for inquiries. While puts wait they see the definitions with all accepted puts, and do not wait.
     ///
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
@@ -197,7 +199,7 @@ impl QueuedFile {
         }
     }
 
-    /// Has `f` look at the same.
+    /// Calls `f` with the same.
     ///
     /// # Errors
     /// As [`QueuedFile::look`], and that of `f`.
@@ -209,9 +211,9 @@ impl QueuedFile {
         }
     }
 
-    /// The same about definitions in memory alone: they stay when the file is closed.
+    /// The same for definitions in memory only, which stay when the file is closed.
     #[inline]
-    pub(crate) fn ask_anyway<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
+    pub(crate) fn ask_even_closed<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
         match self.view().as_deref().and_then(Option::as_ref) {
             Some(view) => f(view.file()),
             None => f(&**self.file.even_closed()),
@@ -223,11 +225,12 @@ impl QueuedFile {
         self.queue().and_then(WriteQueue::front)
     }
 
-    /// Has `f` change what inquiries answer and no file has: in the file, and in what is asked while puts wait.
+    /// Calls `f` to change a setting that is in memory only and that inquiries show: in the file, and in the view
+    /// that inquiries use while puts wait.
     ///
     /// # Errors
     /// That of `f`; `NC_EBADID` where another thread has closed the file.
-    pub(crate) fn tell_both(&self, f: impl Fn(&dyn Dispatch) -> Result<()>) -> Result<()> {
+    pub(crate) fn change_both(&self, f: impl Fn(&dyn Dispatch) -> Result<()>) -> Result<()> {
         f(&**self.file.read()?)?;
         self.queue().map_or(Ok(()), |queue| queue.with_view(|view| f(view.file())))
     }
@@ -240,8 +243,8 @@ impl QueuedFile {
         if !self.file.capabilities.shared_puts {
             return self.steering()?.writer()?.redef();
         }
-        // It commits. What follows may put another file in the place of this one, where a helper
-        // process is to have nothing left to do.
+        // Entering define mode commits. A later commit may put another file in place of this one, so the helper
+        // process must have nothing left to do.
         let _hold = self.before_change()?;
         self.committing(|| self.steering()?.writer()?.redef())
     }
@@ -251,7 +254,7 @@ impl QueuedFile {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     pub(crate) fn sync(&self) -> Result<()> {
-        let told = self.queue().map_or(Ok(()), |queue| queue.finish(true));
+        let failure_of_puts = self.queue().map_or(Ok(()), |queue| queue.finish(true));
         let done = self.committing(|| {
             if !self.file.is_writable() {
                 return self.file.refresh();
@@ -264,53 +267,53 @@ impl QueuedFile {
             }
             Ok(())
         });
-        told.and(done)
+        failure_of_puts.and(done)
     }
 
-    /// Commits what was put, for a process that ends without closing; `waits` is told of waiting for a call of another
-    /// thread. The other result is what went wrong with puts that were accepted before.
+    /// Commits what was put, for a process that ends without closing; `waits` is called with true while it waits for
+    /// a call of another thread. The inner result is the failure of puts that were accepted before.
     ///
     /// # Errors
     /// What the storage reports.
     pub(crate) fn drain(&self, waits: &dyn Fn(bool)) -> Result<Result<()>> {
-        let told = self.queue().map_or(Ok(()), |queue| queue.finish(false));
+        let failure_of_puts = self.queue().map_or(Ok(()), |queue| queue.finish(false));
         if self.file.is_writable() {
             self.committing(|| self.file.drain(waits))?;
         }
-        Ok(told)
+        Ok(failure_of_puts)
     }
 
-    /// Has `end` give the file up, without regard to what went wrong with puts.
+    /// Calls `end` to give the file up, whatever the failures of puts.
     pub(crate) fn abort(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
         let _hold = self.queue().map(WriteQueue::hold);
         if let Some(queue) = self.queue() {
-            // What went wrong is lost with the definitions.
+            // Failures of puts do not matter, since their values are given up.
             let _ = queue.finish(true);
             queue.end();
         }
         end()
     }
 
-    /// Has `end` close the file, after all puts; it stays open while the storage refuses one of them.
+    /// Calls `end` to close the file after all puts. It stays open where the storage refuses one of them.
     ///
     /// # Errors
     /// What went wrong with puts that were accepted before, else that of `end`.
     pub(crate) fn close(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(queue) = self.queue() else { return end() };
         let _hold = queue.hold();
-        let told = queue.finish(true);
+        let failure_of_puts = queue.finish(true);
         if queue.is_stopped() {
-            return told;
+            return failure_of_puts;
         }
         queue.begin_change();
         let done = end();
         if !self.file.is_open() {
             queue.end();
         }
-        told.and(done)
+        failure_of_puts.and(done)
     }
 
-    /// Takes every lock, for a fork, and not beyond `until`; `None` where one is not to be had.
+    /// Takes every lock for a fork, waiting no longer than `until`; `None` where one cannot be taken.
     pub(crate) fn freeze(&self, until: Instant) -> Option<FrozenFile<'_>> {
         let file = self.file.freeze(until)?;
         let queue = match self.queue() {
@@ -329,7 +332,7 @@ impl QueuedFile {
         self.file.mark_forked();
     }
 
-    /// In a child of a fork, when the file was closed there: gives up its memory.
+    /// In a forked child, when the file was closed there: frees its memory.
     pub(crate) fn leave_to_parent(&self) {
         if let Some(queue) = self.queue.get() {
             queue.leave_to_parent();

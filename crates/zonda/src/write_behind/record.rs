@@ -1,57 +1,59 @@
-//! A put as words, for a helper process.
+//! A put as a list of words, for a helper process.
 //!
-//! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts,
-//! counts and strides. What the values are is among the flags ([`Form`]).
+//! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts, counts and
+//! strides. The flags also say what the values are ([`RecordedValues`]).
 
 use zonda_format::{GroupId, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_shared::{Block, NoRoom};
 
-const FIRST: usize = 6;
+/// Words of a record before its starts, counts and strides.
+const HEAD_WORDS: usize = 6;
 /// Flag: there are strides.
 const STRIDES: u64 = 1;
 /// Flag: values own what they point to.
-const HELD: u64 = 2;
-/// From here on: the place of their type among [`MemType::ALL`], counted from 1; 0 for the variable's own.
-const TYPE: u32 = 8;
+const OWNED_VALUES: u64 = 2;
+/// From this bit on: the index of their type in [`MemType::ALL`], counted from 1; 0 for the variable's own.
+const TYPE_SHIFT: u32 = 8;
 
 /// What values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RecordedValues {
     /// Elements of a type; `None` is the one that the variable has in memory.
-    Of(Option<MemType>),
-    /// As [`zonda_format::Held`] writes them.
+    Typed(Option<MemType>),
+    /// As `OwnedValues::write_to` writes them, with what they point to.
     Owned,
 }
 
-/// Bytes that a record takes of its block at most: with strides.
+/// Most bytes that a record takes in its block: with strides.
 pub(super) const fn bytes(rank: usize) -> usize {
-    Block::record_bytes(FIRST.saturating_add(rank.saturating_mul(3)))
+    Block::record_bytes(HEAD_WORDS.saturating_add(rank.saturating_mul(3)))
 }
 
-/// Says what the values are that a block was given last. From then on a helper process carries them out.
+/// Writes the record of the values that were last added to a block. From then on a helper process would carry out the
+/// put.
 ///
 /// # Errors
-/// [`NoRoom`], and then there is no such record: the put is not to be accepted.
+/// [`NoRoom`]: then there is no record, and the put must not be accepted.
 pub(super) fn write(
     block: &mut Block,
     var: VarRef,
     slab: &Hyperslab<'_>,
     (at, len): (usize, usize),
-    form: Form,
+    form: RecordedValues,
 ) -> Result<(), NoRoom> {
     let strides = if slab.stride.is_some() { STRIDES } else { 0 };
     let form = match form {
-        Form::Owned => HELD,
-        Form::Of(None) => 0,
-        Form::Of(Some(mem)) => {
+        RecordedValues::Owned => OWNED_VALUES,
+        RecordedValues::Typed(None) => 0,
+        RecordedValues::Typed(Some(mem)) => {
             let place = MemType::ALL.iter().position(|other| *other == mem).ok_or(NoRoom)?;
-            (place as u64 + 1) << TYPE
+            (place as u64 + 1) << TYPE_SHIFT
         }
     };
     let flags = strides | form;
     let rank = slab.start.len();
-    let mut words = Vec::with_capacity(FIRST + 3 * rank);
+    let mut words = Vec::with_capacity(HEAD_WORDS + 3 * rank);
     words.extend([u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())]);
     words.extend([at as u64, len as u64, rank as u64, flags]);
     words.extend(slab.start.iter().chain(slab.count).map(|&index| index as u64));
@@ -59,14 +61,14 @@ pub(super) fn write(
     block.record(&words)
 }
 
-/// A put that was read.
+/// A put that was read from a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) var: VarRef,
     /// Where its values are.
     pub(super) at: usize,
     pub(super) len: usize,
-    pub(super) form: Form,
+    pub(super) form: RecordedValues,
     pub(super) start: Vec<usize>,
     pub(super) count: Vec<usize>,
     pub(super) stride: Option<Vec<isize>>,
@@ -78,17 +80,17 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
     let size = |word: u64| usize::try_from(word).ok();
     let rank = size(rank)?;
     let has_strides = flags & STRIDES != 0;
-    let form = match (flags & HELD, flags >> TYPE) {
-        (0, 0) => Form::Of(None),
-        (0, place) => Form::Of(Some(*MemType::ALL.get(size(place)?.checked_sub(1)?)?)),
-        _ => Form::Owned,
+    let form = match (flags & OWNED_VALUES, flags >> TYPE_SHIFT) {
+        (0, 0) => RecordedValues::Typed(None),
+        (0, place) => RecordedValues::Typed(Some(*MemType::ALL.get(size(place)?.checked_sub(1)?)?)),
+        _ => RecordedValues::Owned,
     };
     let lists = if has_strides { 3 } else { 2 };
     if index.len() != rank.checked_mul(lists)? {
         return None;
     }
-    let (start, rest) = index.split_at_checked(rank)?;
-    let (count, strides) = rest.split_at_checked(rank)?;
+    let (start, lists) = index.split_at_checked(rank)?;
+    let (count, strides) = lists.split_at_checked(rank)?;
     let stride = |&word: &u64| isize::try_from(word.cast_signed()).ok();
     let stride = match has_strides {
         false => None,
@@ -122,10 +124,10 @@ mod tests {
         let var = VarRef { group: GroupId(3), var: VarId(70_000) };
         let (start, count, stride) = ([usize::MAX, 0, 7], [1, 2, 3], [1, 5, isize::MAX]);
         let forms = [
-            Form::Of(None),
-            Form::Owned,
-            Form::Of(Some(MemType::Text)),
-            Form::Of(Some(MemType::F64)),
+            RecordedValues::Typed(None),
+            RecordedValues::Owned,
+            RecordedValues::Typed(Some(MemType::Text)),
+            RecordedValues::Typed(Some(MemType::F64)),
         ];
         for (form, stride) in forms.into_iter().zip([None, Some(&stride[..])].into_iter().cycle()) {
             let slab = Hyperslab { start: &start, count: &count, stride };
@@ -143,7 +145,7 @@ mod tests {
             for damage in 0..records[0].len() {
                 let mut words = records[0].clone();
                 words[damage] = u64::MAX;
-                // Whatever comes of it, it is as long as it says.
+                // If damaged words are read as a record, its lists have the lengths that it claims.
                 if let Some(record) = read(&words) {
                     assert_eq!(record.start.len(), record.count.len());
                 }

@@ -1,14 +1,15 @@
-//! What the user says of write-behind.
+//! Settings of write-behind.
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::tuning::WRITE_BEHIND_MAX_BYTES;
 use zonda_runtime::{Settled, memory, setting};
 
-/// The variable that says it for all files of a process.
+/// The environment variable with the setting for all files of a process.
 const VARIABLE: &str = "ZONDA_ASYNC";
 
-/// Whether puts return when they are accepted, and are carried out behind the program's back.
+/// Whether puts return when they are accepted, and are carried out later by a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteBehind {
     /// A put returns when it is done.
@@ -18,7 +19,7 @@ pub enum WriteBehind {
     On(WriteBehindOptions),
 }
 
-/// How puts are carried out behind the program's back; what is not said is chosen.
+/// How accepted puts are carried out; what is `None` gets a default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteBehindOptions {
     /// Whether a helper process watches, which carries out what was accepted should this process be
@@ -31,22 +32,20 @@ pub struct WriteBehindOptions {
     pub threads: Option<usize>,
 }
 
-/// The most that is taken unless the user says so.
-const DEFAULT_MOST: u64 = 512 << 20;
-/// Less would not hold one small put.
+/// Least size of the budget in bytes: less would not hold one small put.
 const LEAST_MEMORY: u64 = 4096;
-/// More files are hardly written at the same time.
+/// Most threads that can be asked for: more files are hardly written at the same time.
 const MOST_THREADS: usize = 64;
 
 impl WriteBehindOptions {
     pub(super) fn default_memory() -> u64 {
-        (memory::budget() / 2).clamp(LEAST_MEMORY, DEFAULT_MOST)
+        (memory::budget() / 2).clamp(LEAST_MEMORY, WRITE_BEHIND_MAX_BYTES)
     }
 }
 
 impl WriteBehind {
-    /// As the environment says (`ZONDA_ASYNC`). What cannot be read is reported once on standard
-    /// error, and is `off`.
+    /// The setting of the environment variable `ZONDA_ASYNC`. A text that cannot be read is reported once on standard
+    /// error, and counts as `off`.
     #[must_use]
     pub fn from_env() -> WriteBehind {
         static SAID: Settled<WriteBehind> = Settled::new();
@@ -61,7 +60,7 @@ impl WriteBehind {
     }
 }
 
-/// Why a text says nothing about write-behind.
+/// Why a text is no setting of write-behind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WriteBehindError(String);

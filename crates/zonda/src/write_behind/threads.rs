@@ -1,67 +1,67 @@
-//! The threads that carry out what was accepted: of one process, for all its files.
+//! The threads that carry out accepted puts, for all files of the process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 use zonda_runtime::lock::{Condvar, Global, MutexGuard, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
 use super::WriteQueue;
+use crate::tuning::{QUEUE_REST_WAIT, QUEUE_THREAD_IDLE, QUEUE_THREADS};
 
-static POOL: Global<Pool> = Global::new(Rank::Ready, Pool::of(0), || Pool::of(0));
-/// Files are ready.
+static POOL: Global<QueueThreads> =
+    Global::new(Rank::Ready, QueueThreads::of(0), || QueueThreads::of(0));
+/// Signalled when a file has puts to carry out.
 static WORK: Condvar = Condvar::new();
 
-/// Files written at the same time unless the user says so.
-const DEFAULT_THREADS: usize = 2;
-/// How long a thread without work stays. A program whose own threads have all ended has come to its end when the last
-/// of these has.
-const IDLE: Duration = Duration::from_millis(500);
-/// How long all queues are empty before what layers have gathered is written, too.
-const REST_NAP: Duration = Duration::from_millis(5);
-
-struct Pool {
+struct QueueThreads {
     /// The process whose threads these are: a forked child has none of them.
     pid: u32,
-    /// Files that have something to do, and no thread yet.
+    /// Files that have puts to carry out, and no thread yet.
     ready: VecDeque<Arc<WriteQueue>>,
-    /// Files that had something to do and have nothing more, and whose layers may have.
+    /// Files whose puts were all carried out, and whose layers may have gathered bytes to write.
     resting: Vec<Weak<WriteQueue>>,
     n_threads: usize,
     n_idle: usize,
-    /// Threads that there may be.
+    /// Most threads that there may be.
     most: usize,
 }
 
-impl Pool {
-    const fn of(pid: u32) -> Pool {
-        Pool { pid, ready: VecDeque::new(), resting: Vec::new(), n_threads: 0, n_idle: 0, most: 0 }
+impl QueueThreads {
+    const fn of(pid: u32) -> QueueThreads {
+        QueueThreads {
+            pid,
+            ready: VecDeque::new(),
+            resting: Vec::new(),
+            n_threads: 0,
+            n_idle: 0,
+            most: 0,
+        }
     }
 
-    /// Takes a file off the list of those that rest, and those that were closed.
+    /// Takes a file off the `resting` list, and with it files that were closed.
     fn rouse(&mut self, file: &Weak<WriteQueue>) {
         self.resting.retain(|other| !other.ptr_eq(file) && other.strong_count() > 0);
     }
 }
 
-fn lock() -> MutexGuard<'static, Pool> {
+fn lock() -> MutexGuard<'static, QueueThreads> {
     POOL.lock()
 }
 
-/// Has a thread come to the file's queue; false where the system gives none.
+/// Makes a thread carry out the queue of a file; false where the system gives no thread.
 ///
-/// `threads` is the number that there may be, 0 for the default.
+/// `threads` is the most threads that there may be, 0 for the default.
 pub(super) fn schedule(file: Arc<WriteQueue>, threads: usize) -> bool {
     let mut pool = lock();
     let pid = std::process::id();
     if pool.pid != pid {
-        // The queues of a parent are the parent's.
+        // The queues that a forked child inherits belong to the parent.
         let inherited = std::mem::take(&mut pool.ready);
         std::mem::forget(inherited);
-        *pool = Pool::of(pid);
+        *pool = QueueThreads::of(pid);
     }
-    let threads = if threads == 0 { DEFAULT_THREADS } else { threads };
+    let threads = if threads == 0 { QUEUE_THREADS } else { threads };
     pool.most = pool.most.max(threads);
     if pool.n_idle <= pool.ready.len() && pool.n_threads < pool.most {
         let name = format!("zonda-io-{}", pool.n_threads);
@@ -79,7 +79,7 @@ pub(super) fn schedule(file: Arc<WriteQueue>, threads: usize) -> bool {
     true
 }
 
-/// The life of a thread.
+/// What a thread does from start to end.
 fn run() {
     let mut pool = lock();
     loop {
@@ -91,7 +91,7 @@ fn run() {
             continue;
         };
         drop(pool);
-        // One piece of the queue; then it is another file's turn.
+        // Carries out one batch; then it is the turn of another file.
         let has_more = file.work();
         pool = lock();
         if has_more {
@@ -101,17 +101,17 @@ fn run() {
             pool.rouse(&weak);
             pool.resting.push(weak);
             drop(pool);
-            // It may be the last to know the file.
+            // Dropping the last reference closes the file, so it is done without the lock.
             drop(file);
             pool = lock();
         }
     }
 }
 
-/// The end of a thread. With the last one goes what it left for the next puts.
+/// The end of a thread. The last one frees spare memory of the budget.
 fn end() {
     if !is_there() {
-        super::budget::rest();
+        super::budget::free_spare();
     }
 }
 
@@ -123,11 +123,11 @@ pub(super) fn is_there() -> bool {
 
 /// Waits for work. Where none comes for a while, files that have nothing more to do are let rest; then the thread
 /// ends, and `None` says so.
-fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>> {
+fn idle(mut pool: MutexGuard<'static, QueueThreads>) -> Option<MutexGuard<'static, QueueThreads>> {
     pool.n_idle += 1;
     let mut rests = false;
     if pool.resting.is_empty() {
-        let waited = WORK.wait_timeout(pool, IDLE);
+        let waited = WORK.wait_timeout(pool, QUEUE_THREAD_IDLE);
         pool = waited.0;
         if waited.1 && pool.ready.is_empty() && pool.resting.is_empty() {
             // Who has work from now on starts another one.
@@ -136,7 +136,7 @@ fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>
             return None;
         }
     } else {
-        let waited = WORK.wait_timeout(pool, REST_NAP);
+        let waited = WORK.wait_timeout(pool, QUEUE_REST_WAIT);
         rests = waited.1 && waited.0.ready.is_empty();
         pool = waited.0;
     }
@@ -145,7 +145,7 @@ fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>
     if let Some(file) = file.and_then(|file| file.upgrade()) {
         drop(pool);
         file.rest();
-        // It may be the last to know the file.
+        // Dropping the last reference closes the file, so it is done without the lock.
         drop(file);
         pool = lock();
     }

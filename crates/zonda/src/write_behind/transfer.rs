@@ -1,4 +1,4 @@
-//! Puts and gets of variables: by the queue, or by the file itself.
+//! Puts and gets of variables, by way of the queue or of the file itself.
 
 use zonda_convert::Converted;
 use zonda_format::{Access, DefineMode, Destination, GroupId, Meta, Transfer, Values, VarRef};
@@ -16,12 +16,12 @@ impl QueuedFile {
     /// # Errors
     /// What went wrong with puts that were accepted before; `ECHILD` in a forked child.
     #[inline(always)]
-    pub(crate) fn put_to(&self, var: VarRef) -> Result<Put<'_>> {
+    pub(crate) fn put_to(&self, var: VarRef) -> Result<QueuedPut<'_>> {
         let by = match self.queue() {
-            None => PutWay::File(self.file.put_to(var.group)?),
-            Some(queue) => PutWay::Queue(queue.put_to(var)?),
+            None => PutTarget::File(self.file.put_to(var.group)?),
+            Some(queue) => PutTarget::Queue(queue.put_to(var)?),
         };
-        Ok(Put { queued_file: self, var, by })
+        Ok(QueuedPut { queued_file: self, var, by })
     }
 
     /// Begins a get.
@@ -29,13 +29,13 @@ impl QueuedFile {
     /// # Errors
     /// `NC_EBADID` where another thread has closed the file.
     #[inline(always)]
-    pub(crate) fn get_from(&self, var: VarRef) -> Result<Get<'_>> {
+    pub(crate) fn get_from(&self, var: VarRef) -> Result<QueuedGet<'_>> {
         let from = match self.queue() {
-            // What is to be waited for follows from what is read.
+            // Which puts to wait for follows from the selection, which the check gets.
             Some(queue) if queue.is_busy() => GetSource::Later(queue),
             _ => GetSource::File(Some(self.file.read()?)),
         };
-        Ok(Get { queued_file: self, var, from })
+        Ok(QueuedGet { queued_file: self, var, from })
     }
 
     /// Both steps of a put of values that are as long as the selection says; that may need the rank.
@@ -91,37 +91,37 @@ impl QueuedFile {
     }
 }
 
-/// A put that was begun. The second step is for what the first one has checked.
-pub(crate) struct Put<'a> {
+/// A put that was begun. The second step moves what the first one has checked.
+pub(crate) struct QueuedPut<'a> {
     queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
-    by: PutWay<'a>,
+    by: PutTarget<'a>,
 }
 
-/// Who has the values when it is done.
-enum PutWay<'a> {
-    File(InFile<'a>),
-    /// The file, after puts that were accepted.
-    AfterQueue(&'a WriteQueue, InFile<'a>),
+/// Where the values go.
+enum PutTarget<'a> {
+    File(PutFile<'a>),
+    /// To the file, after accepted puts.
+    AfterQueue(&'a WriteQueue, PutFile<'a>),
     Queue(AcceptablePut<'a>),
-    /// Nobody any more.
+    /// Nowhere: the put is done, or failed.
     Over,
 }
 
-impl Put<'_> {
-    /// Rank of the variable; 0 where there is none, which the check says.
+impl QueuedPut<'_> {
+    /// Rank of the variable; 0 where there is no such variable, which the check reports.
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
         match &self.by {
-            PutWay::File(file) | PutWay::AfterQueue(_, file) => file.rank(self.var),
-            PutWay::Queue(queued) => {
+            PutTarget::File(file) | PutTarget::AfterQueue(_, file) => file.rank(self.var),
+            PutTarget::Queue(queued) => {
                 queued.rank().unwrap_or_else(|| self.queued_file.rank(self.var))
             }
-            PutWay::Over => 0,
+            PutTarget::Over => 0,
         }
     }
 
-    /// First step: all that may refuse it.
+    /// First step: makes all checks that may refuse it.
     ///
     /// # Errors
     /// As [`DispatchWrite::check_put`](zonda_format::DispatchWrite::check_put); `NC_EINVAL` for another variable; what went
@@ -132,7 +132,7 @@ impl Put<'_> {
             return Err(other_variable());
         }
         match &mut self.by {
-            PutWay::File(file) => file.check(put),
+            PutTarget::File(file) => file.check(put),
             _ => self.check_behind(put),
         }
     }
@@ -147,7 +147,7 @@ impl Put<'_> {
         put: &mut Transfer<Access<'_>>,
         values: Values<'_>,
     ) -> Result<Converted> {
-        if let PutWay::File(file) = &mut self.by
+        if let PutTarget::File(file) = &mut self.by
             && put.of().var == self.var
         {
             return file.put_now(put, values);
@@ -160,9 +160,9 @@ impl Put<'_> {
     fn check_behind(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         let file_here = &self.queued_file.file;
         let queued = match &mut self.by {
-            PutWay::File(file) | PutWay::AfterQueue(_, file) => return file.check(put),
-            PutWay::Queue(queued) => queued,
-            PutWay::Over => return Err(is_over()),
+            PutTarget::File(file) | PutTarget::AfterQueue(_, file) => return file.check(put),
+            PutTarget::Queue(queued) => queued,
+            PutTarget::Over => return Err(is_over()),
         };
         if queued.check(put) {
             return Ok(());
@@ -177,11 +177,11 @@ impl Put<'_> {
         });
         match checked {
             Ok(file) => {
-                self.by = PutWay::AfterQueue(queue, file);
+                self.by = PutTarget::AfterQueue(queue, file);
                 Ok(())
             }
             Err(error) => {
-                // Modes may be other ones now.
+                // The mode of the file may have changed.
                 queue.begin_change();
                 Err(error)
             }
@@ -199,7 +199,7 @@ impl Put<'_> {
         values: Values<'_>,
     ) -> Result<Converted> {
         match &mut self.by {
-            PutWay::File(file) => file.put(put, values),
+            PutTarget::File(file) => file.put(put, values),
             _ => self.write_behind(put, values),
         }
     }
@@ -213,18 +213,18 @@ impl Put<'_> {
         let Access { var, slab, mem } = *put.of();
         let (given, is_plain) = (values.bytes, values.fetch.is_none());
         let went = |slab| is_plain.then_some(OrdinaryPut { var, slab, mem, values: given });
-        match std::mem::replace(&mut self.by, PutWay::Over) {
-            PutWay::File(mut file) => file.put(put, values),
-            PutWay::AfterQueue(queue, mut file) => {
+        match std::mem::replace(&mut self.by, PutTarget::Over) {
+            PutTarget::File(mut file) => file.put(put, values),
+            PutTarget::AfterQueue(queue, mut file) => {
                 let done = file.put(put, values);
                 drop(file);
-                // Lengths may be other ones now; and puts of other threads may wait again.
+                // Lengths may have changed, and puts of other threads may wait again.
                 if !queue.begin_change() && done.is_ok() {
                     queue.grew(var, &slab);
                 }
-                queue.went_by(done, went(slab))
+                queue.after_ordinary_put(done, went(slab))
             }
-            PutWay::Queue(mut queued) => {
+            PutTarget::Queue(mut queued) => {
                 let queue = queued.queue();
                 if given.len() == put.n_bytes
                     && let Some(converted) = queued.accept(put, &mut values)?
@@ -234,15 +234,15 @@ impl Put<'_> {
                 queued.let_go();
                 queue.finish(false)?;
                 let converted = self.queued_file.file.put(&mut Transfer::new(*put.of()), values)?;
-                queue.went_by(Ok(converted), went(queued.grew(put)))
+                queue.after_ordinary_put(Ok(converted), went(queued.grew(put)))
             }
-            PutWay::Over => Err(is_over()),
+            PutTarget::Over => Err(is_over()),
         }
     }
 }
 
-/// A get that was begun. The second step is for what the first one has checked.
-pub(crate) struct Get<'a> {
+/// A get that was begun. The second step moves what the first one has checked.
+pub(crate) struct QueuedGet<'a> {
     queued_file: &'a QueuedFile,
     pub(crate) var: VarRef,
     from: GetSource<'a>,
@@ -250,14 +250,14 @@ pub(crate) struct Get<'a> {
 
 /// Where values come from.
 enum GetSource<'a> {
-    /// None while it is taken anew, and when all is done.
+    /// The guard is `None` while the file is taken anew, and when the get is done.
     File(Option<SharedGuard<'a>>),
-    /// The file, when puts were carried out that touch what is read.
+    /// The file, after puts that touch the selection were carried out.
     Later(&'a WriteQueue),
 }
 
-impl Get<'_> {
-    /// Rank of the variable; 0 where there is none, which the check says.
+impl QueuedGet<'_> {
+    /// Rank of the variable; 0 where there is no such variable, which the check reports.
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
         match &self.from {
@@ -266,7 +266,7 @@ impl Get<'_> {
         }
     }
 
-    /// First step: all that may refuse it.
+    /// First step: makes all checks that may refuse it.
     ///
     /// # Errors
     /// As [`Dispatch::check_get`](zonda_format::Dispatch::check_get); `NC_EINVAL` for another variable.
@@ -310,7 +310,7 @@ impl Get<'_> {
             self.from = GetSource::File(Some(self.queued_file.file.read()?));
         }
         match &mut self.from {
-            GetSource::File(held) => check_again(&self.queued_file.file, held, get),
+            GetSource::File(shared_guard) => check_again(&self.queued_file.file, shared_guard, get),
             GetSource::Later(_) => Err(is_over()),
         }
     }
@@ -327,7 +327,7 @@ impl Get<'_> {
     ) -> Result<Converted> {
         let GetSource::File(Some(file)) = &self.from else { return Err(is_over()) };
         if room.place.is_some() {
-            // What was placed stays with the caller, so that it cannot be tried again.
+            // Strings that were placed are with the caller already, so the get cannot be tried again.
             return file.get(get, room);
         }
         match file.get(get, Destination::plain(&mut *room.bytes)) {
@@ -345,15 +345,15 @@ impl Get<'_> {
     ) -> Result<Converted> {
         self.from = GetSource::File(None);
         let file = &*self.queued_file.file;
-        let (mut held, mut tries) = (None, 0);
+        let (mut shared_guard, mut tries) = (None, 0);
         while file.read_again(&error, &mut tries) {
             let mut again = Transfer::new(*get.of());
-            check_again(file, &mut held, &mut again)?;
+            check_again(file, &mut shared_guard, &mut again)?;
             if again.n_bytes != get.n_bytes {
                 let why = "another program changed the type of the variable";
                 return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
             }
-            let Some(shared) = held.take() else { return Err(is_over()) };
+            let Some(shared) = shared_guard.take() else { return Err(is_over()) };
             match shared.get(&again, Destination::plain(&mut *bytes)) {
                 Ok(converted) => return Ok(converted),
                 Err(other) => error = other,
@@ -363,28 +363,29 @@ impl Get<'_> {
     }
 }
 
-/// Takes the file where it is not held, and lets it go where another program may have been writing what was read.
+/// Checks a get; takes the file where it is not held. Releases it and tries again where another program may have been
+/// writing what was read.
 fn check_again<'a>(
     file: &'a OpenFile,
-    held: &mut Option<SharedGuard<'a>>,
+    shared_guard: &mut Option<SharedGuard<'a>>,
     get: &mut Transfer<Access<'_>>,
 ) -> Result<()> {
     let mut tries = 0;
     loop {
-        let shared = match held {
+        let shared = match shared_guard {
             Some(shared) => shared,
-            None => held.insert(file.read()?),
+            None => shared_guard.insert(file.read()?),
         };
         if !shared.is_get_ready(get.of())? {
-            *held = None;
+            *shared_guard = None;
             writer(&mut file.write()?)?.end_definitions()?;
-            // Another thread may close the file just now.
+            // Another thread may be closing the file.
             continue;
         }
         match shared.check_get(get) {
             Ok(()) => return Ok(()),
             Err(error) => {
-                *held = None;
+                *shared_guard = None;
                 if !file.read_again(&error, &mut tries) {
                     return Err(error);
                 }
@@ -393,55 +394,55 @@ fn check_again<'a>(
     }
 }
 
-/// A transfer that has had its second step.
+/// The error of a second step that comes twice, or without the first.
 #[cold]
 fn is_over() -> Error {
     Error::because(NcError::Inval, "the transfer was not checked, or has ended")
 }
 
-/// What is checked is not what was begun.
+/// The error of a check for another variable than the transfer was begun for.
 #[cold]
 fn other_variable() -> Error {
     Error::because(NcError::Inval, "the transfer was begun for another variable")
 }
 
-/// A put into the file itself, which was taken for it.
-pub(crate) enum InFile<'a> {
-    /// With others who put.
+/// The file, taken for a put that goes the ordinary way.
+pub(crate) enum PutFile<'a> {
+    /// Shared with other threads that put.
     Shared(SharedGuard<'a>),
     Exclusive(ExclusiveGuard<'a>),
 }
 
-impl InFile<'_> {
+impl PutFile<'_> {
     #[inline(always)]
     fn rank(&self, var: VarRef) -> usize {
         match self {
-            InFile::Shared(file) => file.rank(var),
-            InFile::Exclusive(file) => file.rank(var),
+            PutFile::Shared(file) => file.rank(var),
+            PutFile::Exclusive(file) => file.rank(var),
         }
     }
 
     #[inline(always)]
     fn check(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         match self {
-            InFile::Shared(file) => file.check_shared_put(put),
-            InFile::Exclusive(file) => writer(file)?.check_put(put),
+            PutFile::Shared(file) => file.check_shared_put(put),
+            PutFile::Exclusive(file) => writer(file)?.check_put(put),
         }
     }
 
     #[inline(always)]
     fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::Shared(file) => file.shared_put_now(put, values),
-            InFile::Exclusive(file) => writer(file)?.put_now(put, values),
+            PutFile::Shared(file) => file.shared_put_now(put, values),
+            PutFile::Exclusive(file) => writer(file)?.put_now(put, values),
         }
     }
 
     #[inline(always)]
     fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         match self {
-            InFile::Shared(file) => file.shared_put(put, values),
-            InFile::Exclusive(file) => writer(file)?.put(put, values),
+            PutFile::Shared(file) => file.shared_put(put, values),
+            PutFile::Exclusive(file) => writer(file)?.put(put, values),
         }
     }
 }
@@ -449,15 +450,15 @@ impl InFile<'_> {
 impl OpenFile {
     /// Takes the file for a put.
     #[inline(always)]
-    pub(crate) fn put_to(&self, group: GroupId) -> Result<InFile<'_>> {
+    pub(crate) fn put_to(&self, group: GroupId) -> Result<PutFile<'_>> {
         if !self.capabilities.shared_puts {
-            return Ok(InFile::Exclusive(self.write_anew()?));
+            return Ok(PutFile::Exclusive(self.write_anew()?));
         }
         if group != GroupId::ROOT && !self.capabilities.groups {
             return Err(NcError::BadGrpId.into());
         }
         self.check_not_forked()?;
-        Ok(InFile::Shared(self.read()?))
+        Ok(PutFile::Shared(self.read()?))
     }
 
     /// Puts into the file itself.
@@ -469,7 +470,7 @@ impl OpenFile {
         self.put_to(put.of().var.group)?.put_now(put, values)
     }
 
-    /// Stores what waits in memory only for more to come; what fails stays there.
+    /// Stores complete chunks that wait in memory for others; those that fail stay in memory.
     pub(crate) fn store_complete(&self) -> Result<()> {
         if self.capabilities.shared_puts {
             return Ok(());

@@ -1,9 +1,8 @@
-//! A file that a helper process watches: what it is told, and how long values are kept for it.
+//! A file that a helper process watches: the messages to it, and how long values are kept for it.
 //!
-//! Values stay in memory that the helper sees until a commit has them. Nothing else is different from a
-//! file without one: the same calls in the same order, and so the same bytes. Only what the helper
-//! could not find or repeat is committed, that it may be told that a put is done: definitions that
-//! nobody ended, and puts that go the ordinary way.
+//! Values stay in memory that the helper sees until a commit has them. Else nothing differs from a file without a
+//! helper: the same calls in the same order, and so the same bytes. In addition, what the helper could not find or
+//! repeat is committed: definitions while define mode has not ended, and puts that go the ordinary way.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,14 +13,11 @@ use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use zonda_model::{Hyperslab, MemType};
 
-use super::helper::{Helper, Message};
-use super::job::{Batch, job_bytes};
+use super::helper::{Helper, HelperMessage};
+use super::job::{PutBatch, job_bytes};
 use super::{QueueState, WriteQueue};
 use crate::error::{Error, Result};
-
-/// Bytes put to a file after which it is committed, which changes nothing but when. Formats that count their commits
-/// (netCDF-4) do so by themselves, and to do so more often would change the file.
-const COMMIT_BYTES: usize = 64 << 20;
+use crate::tuning::WATCHED_COMMIT_BYTES;
 
 /// The helper of a file.
 #[derive(Debug)]
@@ -29,10 +25,11 @@ pub(super) struct Watch {
     is_wanted: AtomicBool,
     /// The helper knows the file.
     is_on: AtomicBool,
-    /// Where the file is, whatever the folder of the process is later.
+    /// The absolute path of the file.
     path: OnceLock<PathBuf>,
     with: Mutex<Option<WatchedFile>>,
-    /// Commits of a file that does not count them by itself that were begun, and the last one of those that succeeded.
+    /// For a file that does not count its commits: how many were begun, and the number of the last one that
+    /// succeeded.
     n_begun: AtomicU64,
     n_done: AtomicU64,
 }
@@ -62,9 +59,9 @@ pub(crate) struct OrdinaryPut<'a> {
 #[derive(Debug)]
 struct WatchedFile {
     helper: Arc<Helper>,
-    /// The file's number there.
+    /// The number of the file in messages to the helper.
     id: u64,
-    /// When it was told where the file is.
+    /// The epoch of the queue in which the helper was last told where the file is.
     epoch: Option<u64>,
 }
 
@@ -75,15 +72,15 @@ impl Watch {
 }
 
 impl QueueState {
-    /// Keeps a batch that was carried out.
-    pub(super) fn keep(&mut self, mark: u64, batch: Batch) {
+    /// Keeps a batch that was carried out, until commit number `mark`.
+    pub(super) fn keep(&mut self, mark: u64, batch: PutBatch) {
         self.kept_bytes = self.kept_bytes.saturating_add(batch.value_bytes());
         self.kept.push_back((mark, batch));
     }
 }
 
 impl WriteQueue {
-    /// Whether a helper process knows what was accepted.
+    /// Whether a helper process knows the accepted puts.
     pub(crate) fn is_watched(&self) -> bool {
         self.watch.is_on.load(Ordering::Acquire)
     }
@@ -98,8 +95,8 @@ impl WriteQueue {
         }
     }
 
-    /// Before rules are made: the helper is started, and told where the file is. Where that cannot be
-    /// done, puts are carried out without one.
+    /// To be called before rules are made: starts the helper, and tells it where the file is. Where that fails, puts
+    /// are carried out without a helper.
     pub(super) fn begin_watch(&self, epoch: u64) {
         let is_wanted = || self.watch.is_wanted.load(Ordering::Relaxed) && !self.is_over();
         if !is_wanted() {
@@ -108,7 +105,7 @@ impl WriteQueue {
         let budget = self.budget();
         let Some(arena) = budget.arena() else { return };
         let mut with = self.watch.with();
-        // Who ends the file takes what is here after it has said so.
+        // A thread that closes the file sets `is_over` first, and takes the helper afterwards.
         if !is_wanted() {
             return;
         }
@@ -124,49 +121,50 @@ impl WriteQueue {
         if known.epoch == Some(epoch) {
             return;
         }
-        // Which file it is says the file itself: another one may have got its name.
+        // The identity comes from the open file: another file may have got its name.
         let identity = self.file.as_ref().and_then(|file| file.identity());
         let path = self.watch.path.get().cloned().unwrap_or_default();
-        let file = Message::File { file: known.id, identity, path };
-        let mut told = known.helper.tell(&file, Some(arena.fd()));
+        let file = HelperMessage::File { file: known.id, identity, path };
+        let mut is_sent = known.helper.send(&file, Some(arena.fd()));
         if let Some(open) = self.open_for_helper() {
-            let open_of = Message::Open { file: known.id };
-            told = told && known.helper.tell(&open_of, Some(open.as_fd()));
+            let open_of = HelperMessage::Open { file: known.id };
+            is_sent = is_sent && known.helper.send(&open_of, Some(open.as_fd()));
         }
         known.epoch = Some(epoch);
-        // Before another thread finds that this was told: it then tells of its variable only a file that is watched.
-        self.watch.is_on.store(told, Ordering::Release);
+        // Set before another thread finds the file announced, since variables are sent only for files that are
+        // watched.
+        self.watch.is_on.store(is_sent, Ordering::Release);
         drop(with);
-        if !told {
+        if !is_sent {
             self.lose_watch();
         }
     }
 
-    /// What keeps the locks of the file, or else the file itself: by it the helper finds the file whatever it
-    /// is called by then.
+    /// The descriptor that holds the locks of the file, or of the file itself. By it the helper finds the file even
+    /// when it was renamed.
     fn open_for_helper(&self) -> Option<OwnedFd> {
         let lock = self.inner.lock_for_another_process();
         lock.or_else(|| self.file.as_ref()?.for_another_process().ok())
     }
 
-    /// Tells the helper how a variable is called, whose number may be another one there.
-    pub(super) fn tell_of_var(&self, var: VarRef, group: &[u8], name: &[u8]) {
+    /// Sends the helper the name of a variable, since its number may be another one when the helper opens the file.
+    pub(super) fn send_var(&self, var: VarRef, group: &[u8], name: &[u8]) {
         if !self.is_watched() {
             return;
         }
         let with = self.watch.with();
-        // The file may have ended meanwhile, which says nothing of the helper.
-        let is_told = with.as_ref().is_none_or(|with| {
+        // The file may have been closed meanwhile; then the helper has not ended.
+        let is_reported = with.as_ref().is_none_or(|with| {
             let (group, name) = (group.to_vec(), name.to_vec());
-            with.helper.tell(&Message::Var { file: with.id, var, group, name }, None)
+            with.helper.send(&HelperMessage::Var { file: with.id, var, group, name }, None)
         });
         drop(with);
-        if !is_told {
+        if !is_reported {
             self.lose_watch();
         }
     }
 
-    /// Goes on without the helper, which is gone.
+    /// Goes on without the helper, which has ended.
     fn lose_watch(&self) {
         self.watch.is_wanted.store(false, Ordering::Relaxed);
         self.watch.is_on.store(false, Ordering::Release);
@@ -176,25 +174,25 @@ impl WriteQueue {
         self.release();
     }
 
-    /// The file has ended, or needs no helper any more.
+    /// To be called when the file was closed or needs no helper any more.
     pub(super) fn end_watch(&self) {
         self.watch.is_on.store(false, Ordering::Release);
         if let Some(with) = self.watch.with().take()
-            && !with.helper.tell(&Message::End { file: with.id }, None)
+            && !with.helper.send(&HelperMessage::End { file: with.id }, None)
         {
             with.helper.is_gone();
         }
     }
 
-    /// Has the helper know of a batch from now on.
-    pub(super) fn begin(&self, state: &mut QueueState, batch: &mut Batch) {
+    /// Makes a batch known to the helper from now on.
+    pub(super) fn begin(&self, state: &mut QueueState, batch: &mut PutBatch) {
         if let Some(with) = &*self.watch.with() {
             state.n_begun += 1;
             batch.begin(with.id, state.n_begun);
         }
     }
 
-    /// Commits definitions that nobody ended, which the helper could not find, for a put to `var`.
+    /// Before a put to `var`: commits definitions that are not ended, since the helper could not find the variable.
     pub(super) fn commit_definitions(&self, var: VarRef) {
         if !self.is_watched() {
             return;
@@ -205,15 +203,15 @@ impl WriteQueue {
         if is_there && let Some(name) = file.committed_name(var) {
             let group = meta.group_path();
             drop(file);
-            return self.tell_of_var(var, &group, &name);
+            return self.send_var(var, &group, &name);
         }
         let may_end = file.may_end_definitions();
         let is_writable = file.is_writable();
         drop(file);
         if is_there && may_end && is_writable {
-            // In the same order as ever: what was accepted before comes first.
+            // Accepted puts come first, as always.
             self.wait_until(self.n_accepted.load(Ordering::SeqCst));
-            // Whoever puts meets the same error.
+            // The put meets the same error.
             let _ = self.inner.change(|file| file.end_definitions());
         }
     }
@@ -223,7 +221,7 @@ impl WriteQueue {
         if !self.is_watched() {
             return None;
         }
-        // Where there is none the file has ended.
+        // Without a writing half the file was closed.
         let is_cut = self.watch.with().as_ref().map(|with| with.helper.is_cut())?;
         if is_cut {
             self.lose_watch();
@@ -233,11 +231,11 @@ impl WriteQueue {
         if n_confirmed.is_some() {
             return n_confirmed;
         }
-        let most = COMMIT_BYTES.min(self.budget().limit() / 2);
+        let most = WATCHED_COMMIT_BYTES.min(self.budget().limit() / 2);
         let kept = self.lock().kept_bytes;
         let mark = self.watch.n_begun.load(Ordering::SeqCst);
         if kept >= most {
-            // What goes wrong is met again, and told then.
+            // Errors are met again by a later call, which reports them.
             let _ = self.commit();
         }
         Some(mark)
@@ -248,7 +246,7 @@ impl WriteQueue {
         !self.lock().kept.is_empty()
     }
 
-    /// Commits what was carried out, so that the helper needs it no longer.
+    /// Commits what was carried out, so that it need not be kept for the helper.
     pub(crate) fn commit(&self) -> Result<()> {
         self.committing(|| {
             self.inner.change(
@@ -260,7 +258,7 @@ impl WriteQueue {
         .map_err(|error: Error| error.at(&self.path))
     }
 
-    /// Does what commits all that was carried out before.
+    /// Runs `commit`, which commits all that was carried out before, and counts it.
     pub(crate) fn committing<E>(
         &self,
         commit: impl FnOnce() -> std::result::Result<(), E>,
@@ -272,15 +270,19 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// After a put that went the ordinary way: its values are kept for the helper as those of others,
-    /// or committed where that cannot be.
+    /// To be called after a put that went the ordinary way: keeps its values for the helper like those of others, or
+    /// commits them where that is not possible.
     ///
     /// # Errors
     /// That of the put, else that of the commit.
-    pub(crate) fn went_by<T>(&self, put: Result<T>, went: Option<OrdinaryPut<'_>>) -> Result<T> {
-        // One that is wanted may not have been begun yet.
+    pub(crate) fn after_ordinary_put<T>(
+        &self,
+        put: Result<T>,
+        ordinary: Option<OrdinaryPut<'_>>,
+    ) -> Result<T> {
+        // The helper may be wanted but not started yet.
         if self.watch.is_wanted.load(Ordering::Relaxed) && put.is_ok() {
-            let is_kept = went.is_some_and(|went| self.keep_for_helper(&went));
+            let is_kept = ordinary.is_some_and(|ordinary| self.keep_for_helper(&ordinary));
             if !is_kept {
                 self.commit()?;
             }
@@ -288,22 +290,22 @@ impl WriteQueue {
         put
     }
 
-    fn keep_for_helper(&self, went: &OrdinaryPut<'_>) -> bool {
-        let OrdinaryPut { var, slab, mem, values } = *went;
+    fn keep_for_helper(&self, ordinary: &OrdinaryPut<'_>) -> bool {
+        let OrdinaryPut { var, slab, mem, values } = *ordinary;
         let rank = slab.start.len();
         let is_plain =
             slab.count.len() == rank && slab.stride.is_none_or(|list| list.len() == rank);
-        // A name that a shared file does not have yet is committed when it is told of.
+        // A name that is not committed yet is committed before it is sent.
         let is_found = self.inner.capabilities.shared_puts
             || self.inner.read().is_ok_and(|file| file.committed_name(var).is_some());
-        // It is to be told how the variable is called, too.
+        // The helper needs the name of the variable, too.
         if !is_plain || !is_found || self.known(var).is_none() {
             return false;
         }
         let memory = self.budget().memory(values.len() + job_bytes(rank));
         let (Some(mut memory), Some(mark)) = (memory, self.keep_until()) else { return false };
         let kept = memory.append(values);
-        let mut batch = Batch::new(memory);
+        let mut batch = PutBatch::new(memory);
         let mut state = self.lock();
         self.begin(&mut state, &mut batch);
         let kept = kept.and_then(|()| batch.add_other(var, &slab, mem, values.len()));
@@ -316,8 +318,9 @@ impl WriteQueue {
         true
     }
 
-    /// Gives back what commits have: the oldest first, whoever else does. Of a program that is killed meanwhile the
-    /// helper repeats what is left, and that is to be the last of what was put.
+    /// Gives back the memory of committed batches, the oldest first, one thread at a time. Should the program be
+    /// killed meanwhile, the helper repeats those that are left: these have to be the latest puts, or older values
+    /// would overwrite newer ones.
     pub(super) fn release(&self) {
         let is_watched = self.is_watched();
         if !is_watched && self.lock().kept.is_empty() {
@@ -325,17 +328,17 @@ impl WriteQueue {
         }
         let n_commits = match is_watched {
             false => u64::MAX,
-            // Who has closed it gives all back.
+            // The thread that closed the file gives everything back.
             true => self.inner.read().map_or(0, |file| {
                 file.n_confirmed().unwrap_or_else(|| self.watch.n_done.load(Ordering::SeqCst))
             }),
         };
-        // Also where nothing is kept any more: another thread may be about to give it back.
+        // Also where nothing is kept any more, since another thread may be about to give memory back.
         let _in_order = self.releasing.lock();
         let mut state = self.lock();
         let n = state.kept.iter().take_while(|(mark, _)| *mark < n_commits).count();
-        let done: Vec<Batch> = state.kept.drain(..n).map(|(_, batch)| batch).collect();
-        let bytes: usize = done.iter().map(Batch::value_bytes).sum();
+        let done: Vec<PutBatch> = state.kept.drain(..n).map(|(_, batch)| batch).collect();
+        let bytes: usize = done.iter().map(PutBatch::value_bytes).sum();
         state.kept_bytes = state.kept_bytes.saturating_sub(bytes);
         drop(state);
         done.into_iter().for_each(|batch| self.give_back(batch));

@@ -1,27 +1,27 @@
-//! Where the program is that serves as the helper.
+//! Finds the program that serves as the helper.
 
 use std::path::{Path, PathBuf};
 
 use zonda_storage::StorageError;
 use zonda_storage::neighbour::{Refusal, from_env, plugin, trusts_environment};
 
-/// The variable that names it.
+/// The environment variable that names it.
 const VARIABLE: &str = "ZONDA_IOD";
 
-/// `ZONDA_IOD`, else `zonda` beside what this code is part of: in `../bin` seen from the library, or in
-/// the folder of the program; else the one that `PATH` finds. One that others than root and the user of
-/// this process can change is not run, unless the environment names it; and of a program that runs with
-/// more rights than its caller has the environment is not asked.
+/// The program that `ZONDA_IOD` names; else `zonda` beside the file that this code is in: in `../bin` seen from the
+/// library, or in the folder of the program; else the one that `PATH` finds. A program that others than root and the
+/// user of this process can change is not run, unless the environment names it. A process that runs with more rights
+/// than its caller ignores the environment.
 ///
 /// # Errors
-/// Why the one that was found is not run.
+/// Why the program that was found is not run.
 pub(super) fn program() -> std::result::Result<PathBuf, StorageError> {
     if let Some(named) = from_env(VARIABLE).filter(|named| !named.is_empty()) {
         return Ok(named.into());
     }
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
-    let here = mapped(&maps, program as *const () as usize as u64);
-    let beside = here.iter().filter_map(|file| file.parent()).flat_map(|folder| {
+    let own_file = mapped(&maps, program as *const () as usize as u64);
+    let beside = own_file.iter().filter_map(|file| file.parent()).flat_map(|folder| {
         let bin = folder.parent().map(|above| above.join("bin/zonda"));
         bin.into_iter().chain([folder.join("zonda")])
     });
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(mapped(maps, 0x2000), None);
         assert_eq!(mapped(maps, 0x5000), None);
         let own = std::fs::read("/proc/self/maps").unwrap();
-        let here = the_file_of_an_address as fn() as usize as u64;
-        assert_eq!(mapped(&own, here), std::env::current_exe().ok());
+        let own_file = the_file_of_an_address as fn() as usize as u64;
+        assert_eq!(mapped(&own, own_file), std::env::current_exe().ok());
     }
 }

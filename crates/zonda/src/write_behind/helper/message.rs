@@ -1,4 +1,4 @@
-//! What a helper is told.
+//! Messages to a helper.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,35 +9,36 @@ use zonda_model::VarId;
 
 /// A message. Files have numbers of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::write_behind) enum Message {
+pub(in crate::write_behind) enum HelperMessage {
     /// The process that is watched.
     Hello { pid: u32 },
-    /// A file; comes with the memory in which its values are. Said again when it may have changed.
+    /// A file. Comes with a descriptor of the memory that holds its values. Sent again when its path or memory may
+    /// have changed.
     File { file: u64, identity: Option<(u64, u64)>, path: PathBuf },
-    /// Comes with the open file: what it is called later, and what keeps its locks.
+    /// Comes with a descriptor of the open file, which shows its later name and holds its locks.
     Open { file: u64 },
-    /// How a variable is called, and the path of its group.
+    /// Name of a variable, and the path of its group.
     Var { file: u64, var: VarRef, group: Vec<u8>, name: Vec<u8> },
     /// The file needs no helper any more.
     End { file: u64 },
 }
 
-impl Message {
+impl HelperMessage {
     pub(super) fn encode(&self) -> Vec<u8> {
         let (kind, words, texts): (u8, Vec<u64>, [&[u8]; 2]) = match self {
-            Message::Hello { pid } => (0, vec![u64::from(*pid)], [b"", b""]),
-            Message::File { file, identity, path } => {
+            HelperMessage::Hello { pid } => (0, vec![u64::from(*pid)], [b"", b""]),
+            HelperMessage::File { file, identity, path } => {
                 let (device, inode) = identity.unwrap_or_default();
                 let is_known = u64::from(identity.is_some());
                 (1, vec![*file, is_known, device, inode], [path.as_os_str().as_bytes(), b""])
             }
-            Message::Open { file } => (2, vec![*file], [b"", b""]),
-            Message::Var { file, var, group, name } => {
+            HelperMessage::Open { file } => (2, vec![*file], [b"", b""]),
+            HelperMessage::Var { file, var, group, name } => {
                 let words =
                     vec![*file, u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())];
                 (3, words, [group, name])
             }
-            Message::End { file } => (4, vec![*file], [b"", b""]),
+            HelperMessage::End { file } => (4, vec![*file], [b"", b""]),
         };
         let mut bytes = vec![kind];
         words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
@@ -46,8 +47,8 @@ impl Message {
         bytes
     }
 
-    /// `None` for what is no message.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
+    /// `None` for bytes that are no message.
+    pub(super) fn decode(bytes: &[u8]) -> Option<HelperMessage> {
         let (&kind, mut rest) = bytes.split_first()?;
         let mut word = || {
             let (word, behind) = rest.split_first_chunk()?;
@@ -55,24 +56,24 @@ impl Message {
             Some(u64::from_le_bytes(*word))
         };
         Some(match kind {
-            0 => Message::Hello { pid: u32::try_from(word()?).ok()? },
+            0 => HelperMessage::Hello { pid: u32::try_from(word()?).ok()? },
             1 => {
                 let (file, is_known, device, inode) = (word()?, word()?, word()?, word()?);
                 let len = usize::try_from(word()?).ok()?;
                 let path = OsString::from_vec(rest.get(..len)?.to_vec());
                 let identity = (is_known == 1).then_some((device, inode));
-                Message::File { file, identity, path: path.into() }
+                HelperMessage::File { file, identity, path: path.into() }
             }
-            2 => Message::Open { file: word()? },
+            2 => HelperMessage::Open { file: word()? },
             3 => {
                 let (file, group, var) = (word()?, word()?, word()?);
                 let len = usize::try_from(word()?).ok()?;
                 let (path, name) = rest.split_at_checked(len)?;
                 let group = GroupId(u16::try_from(group).ok()?);
                 let var = VarRef { group, var: VarId(i32::try_from(var).ok()?) };
-                Message::Var { file, var, group: path.to_vec(), name: name.to_vec() }
+                HelperMessage::Var { file, var, group: path.to_vec(), name: name.to_vec() }
             }
-            4 => Message::End { file: word()? },
+            4 => HelperMessage::End { file: word()? },
             _ => return None,
         })
     }
@@ -86,20 +87,20 @@ mod tests {
     fn messages_come_as_they_went() {
         let var = VarRef { group: GroupId(2), var: VarId(9) };
         let messages = [
-            Message::Hello { pid: 17 },
-            Message::File { file: 3, identity: Some((5, 1 << 40)), path: PathBuf::from("/") },
-            Message::File { file: 3, identity: None, path: PathBuf::from("/a b") },
-            Message::Open { file: 4 },
-            Message::Var { file: 5, var, group: b"/g".to_vec(), name: b"temp".to_vec() },
-            Message::End { file: u64::MAX },
+            HelperMessage::Hello { pid: 17 },
+            HelperMessage::File { file: 3, identity: Some((5, 1 << 40)), path: PathBuf::from("/") },
+            HelperMessage::File { file: 3, identity: None, path: PathBuf::from("/a b") },
+            HelperMessage::Open { file: 4 },
+            HelperMessage::Var { file: 5, var, group: b"/g".to_vec(), name: b"temp".to_vec() },
+            HelperMessage::End { file: u64::MAX },
         ];
         for message in messages {
             let bytes = message.encode();
-            assert_eq!(Message::decode(&bytes), Some(message.clone()));
-            let cut = Message::decode(&bytes[..8]);
+            assert_eq!(HelperMessage::decode(&bytes), Some(message.clone()));
+            let cut = HelperMessage::decode(&bytes[..8]);
             assert_eq!(cut, None, "{message:?}");
         }
-        assert_eq!(Message::decode(&[9; 20]), None);
-        assert_eq!(Message::decode(b""), None);
+        assert_eq!(HelperMessage::decode(&[9; 20]), None);
+        assert_eq!(HelperMessage::decode(b""), None);
     }
 }

@@ -1,7 +1,7 @@
-//! The helper process, as the process has it that it watches: `zonda iod`.
+//! The helper process `zonda iod`, seen from the process that it watches.
 //!
-//! It holds the memory in which accepted values are, knows the files that they are for, and sleeps. Should
-//! this process be killed, it carries out what no commit has ([`serve`]).
+//! The helper maps the memory that holds accepted values, knows their files, and sleeps. Should this process be
+//! killed, it carries out the puts that are not committed ([`serve`]).
 
 mod find;
 mod message;
@@ -17,15 +17,15 @@ use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda_shared::{Channel, Happened};
 
-pub(super) use message::Message;
+pub(super) use message::HelperMessage;
 pub use serve::serve;
 
-/// The helper of this process, by the number of the process; `None` in it where it cannot be started.
-static HELPER: Global<Known> = Global::new(Rank::Helper, None, || None);
+/// The process id, and its helper; the helper is `None` where it could not be started.
+static HELPER: Global<ProcessHelper> = Global::new(Rank::Helper, None, || None);
 
-type Known = Option<(u32, Option<Arc<Helper>>)>;
+type ProcessHelper = Option<(u32, Option<Arc<Helper>>)>;
 
-/// What a helper says when it is ready.
+/// The message of a helper that is ready.
 const READY: &[u8] = b"zonda iod 2";
 
 /// A helper that was started.
@@ -35,11 +35,11 @@ pub(super) struct Helper {
     is_gone: AtomicBool,
 }
 
-fn lock() -> MutexGuard<'static, Known> {
+fn lock() -> MutexGuard<'static, ProcessHelper> {
     HELPER.lock()
 }
 
-/// Says that files go without a helper.
+/// Warns that puts are carried out without a helper.
 pub(super) fn warn(why: &dyn std::fmt::Display) {
     use std::io::Write;
     // A program whose standard error is closed still runs.
@@ -51,8 +51,7 @@ pub(super) fn warn(why: &dyn std::fmt::Display) {
 }
 
 impl Helper {
-    /// The helper of this process, which is started if there is none. Where it cannot be, that is told
-    /// once.
+    /// The helper of this process, which is started if there is none. Where that fails, a warning is printed once.
     pub(super) fn of_process() -> Option<Arc<Helper>> {
         let pid = std::process::id();
         let mut known = lock();
@@ -80,13 +79,13 @@ impl Helper {
             format!("{}: {why} (ZONDA_IOD names another one)", program.display())
         };
         let (mine, its) = Channel::pair().map_err(|error| failed(&error))?;
-        // It starts another process and ends, so that the program never sees a child of ours.
+        // It starts another process and ends at once, so that the program never sees a child of this library.
         let mut command = Command::new(&program);
         command
             .args(["iod", "--started", &std::process::id().to_string()])
             .stdin(Stdio::from(its.into_fd()))
             .stdout(Stdio::null());
-        // The locks of files are handed over; what it writes is no part of what a program does.
+        // The locks of files are handed over, so it takes none. It must not trace, preload or write behind by itself.
         command.env("ZONDA_ASYNC", "off").env("HDF5_USE_FILE_LOCKING", "FALSE");
         command.env_remove("ZONDA_TRACE").env_remove("LD_PRELOAD");
         let started = command.status();
@@ -98,23 +97,23 @@ impl Helper {
         }
         match mine.wait(None, false) {
             Ok(Happened::Message(text, _)) if text == READY => {}
-            Ok(_) => return Err(failed(&"is no helper of this version, or did not start")),
+            Ok(_) => return Err(failed(&"is not `zonda` of this version, or did not start")),
             Err(error) => return Err(failed(&error)),
         }
         let helper = Helper { channel: mine, is_gone: AtomicBool::new(false) };
-        let hello = Message::Hello { pid: std::process::id() };
-        if helper.tell(&hello, None) { Ok(helper) } else { Err(failed(&"ended at once")) }
+        let hello = HelperMessage::Hello { pid: std::process::id() };
+        if helper.send(&hello, None) { Ok(helper) } else { Err(failed(&"ended at once")) }
     }
 
-    /// A number for a file. No two files of the process have the same, whatever helper knows them: values that were left
-    /// for a helper which has ended are still in the memory that the next one sees.
+    /// A number for a file. No two files of the process have the same number, even with different helpers: values
+    /// that were left for a helper which has ended are still in the memory that the next one sees.
     pub(super) fn new_id() -> u64 {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         NEXT_ID.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Sends a message; false where nobody takes it.
-    pub(super) fn tell(&self, message: &Message, fd: Option<BorrowedFd<'_>>) -> bool {
+    /// Sends a message; false where the helper has ended.
+    pub(super) fn send(&self, message: &HelperMessage, fd: Option<BorrowedFd<'_>>) -> bool {
         self.channel.send(&message.encode(), fd).is_ok()
     }
 
@@ -123,7 +122,7 @@ impl Helper {
         self.channel.is_cut()
     }
 
-    /// Files that are opened later may have another one.
+    /// Notes that the helper has ended. Files that are opened later start another one.
     pub(super) fn is_gone(&self) {
         if !self.is_gone.swap(true, Ordering::Relaxed) {
             warn(&"the helper process has ended");
@@ -131,5 +130,5 @@ impl Helper {
     }
 }
 
-/// `ECHILD` of Linux: the program has its children vanish, and this one did.
+/// `ECHILD` of Linux: the program ignores `SIGCHLD`, so the status of the child is not kept.
 const ECHILD: i32 = 10;

@@ -1,4 +1,4 @@
-//! A device that is full, met by the helper: nobody is left who could try again, so it does.
+//! Waiting for room on a full device. The helper does so because no program is left that could try again.
 
 use std::time::Duration;
 
@@ -6,37 +6,35 @@ use zonda_model::NcError;
 use zonda_storage::has_no_room;
 
 use crate::error::{Error, Result};
+use crate::tuning::{FULL_DEVICE_FIRST_WAIT, FULL_DEVICE_LONGEST_WAIT, FULL_DEVICE_PATIENCE};
 
-/// How long somebody may take to make room.
-const MOST: Duration = Duration::from_secs(60);
-/// The first pause; each is twice as long as the one before.
-const FIRST_NAP: Duration = Duration::from_millis(100);
-/// The longest pause.
-const LONGEST_NAP: Duration = Duration::from_secs(2);
-
-/// What is left of the time for one file.
+/// The time that is left to wait for one file.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct DevicePatience {
     left: Duration,
     nap: Duration,
-    is_told: bool,
+    is_reported: bool,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { left: MOST, nap: FIRST_NAP, is_told: false }
+impl Default for DevicePatience {
+    fn default() -> DevicePatience {
+        DevicePatience {
+            left: FULL_DEVICE_PATIENCE,
+            nap: FULL_DEVICE_FIRST_WAIT,
+            is_reported: false,
+        }
     }
 }
 
-impl Patience {
-    /// Does something, again and again while the device is full, as long as there is time. `tell` hears once
-    /// that it waits.
+impl DevicePatience {
+    /// Calls `act`, and again while the device is full and time is left. `on_wait` is called once, before the first
+    /// wait.
     ///
     /// # Errors
-    /// The last one of `act`.
+    /// The last error of `act`.
     pub(super) fn with<T>(
         &mut self,
-        tell: impl Fn(&Error, Duration),
+        on_wait: impl Fn(&Error, Duration),
         mut act: impl FnMut() -> Result<T>,
     ) -> Result<T> {
         loop {
@@ -44,19 +42,18 @@ impl Patience {
                 Err(error) if is_full(&error) && !self.left.is_zero() => error,
                 done => return done,
             };
-            if !std::mem::replace(&mut self.is_told, true) {
-                tell(&error, self.left);
+            if !std::mem::replace(&mut self.is_reported, true) {
+                on_wait(&error, self.left);
             }
             let nap = self.nap.min(self.left);
             std::thread::sleep(nap);
             self.left -= nap;
-            self.nap = (2 * self.nap).min(LONGEST_NAP);
+            self.nap = (2 * self.nap).min(FULL_DEVICE_LONGEST_WAIT);
         }
     }
 }
 
-/// Whether there may be room later. Not so where a process may not write more (`EFBIG`), or a device is
-/// broken.
+/// Whether there may be room later: not after an error of a limit of the process (`EFBIG`) or of a broken device.
 fn is_full(error: &Error) -> bool {
     matches!(error.code(), NcError::System(errno) if has_no_room(errno))
 }
@@ -71,31 +68,31 @@ mod tests {
     const ENOSPC: i32 = 28;
     const EDQUOT: i32 = 122;
 
-    fn short() -> Patience {
+    fn short() -> DevicePatience {
         let ms = Duration::from_millis;
-        Patience { left: ms(7), nap: ms(1), is_told: false }
+        DevicePatience { left: ms(7), nap: ms(1), is_reported: false }
     }
 
     #[test]
     fn a_full_device_is_tried_again_until_time_is_up_and_nothing_else_is() {
-        let (n_told, n_tried) = (Cell::new(0), Cell::new(0));
-        let tell = |_: &Error, _: Duration| n_told.set(n_told.get() + 1);
+        let (n_waits, n_tried) = (Cell::new(0), Cell::new(0));
+        let on_wait = |_: &Error, _: Duration| n_waits.set(n_waits.get() + 1);
         let fails = |code: i32| -> Result<()> {
             n_tried.set(n_tried.get() + 1);
             Err(NcError::System(code).into())
         };
         let mut patience = short();
-        assert!(patience.with(tell, || fails(ENOSPC)).is_err());
+        assert!(patience.with(on_wait, || fails(ENOSPC)).is_err());
         // After 1, 2 and 4 ms.
-        assert_eq!((n_tried.take(), n_told.take()), (4, 1));
-        assert!(patience.with(tell, || fails(EDQUOT)).is_err());
-        assert_eq!((n_tried.take(), n_told.take()), (1, 0), "there is no time left");
+        assert_eq!((n_tried.take(), n_waits.take()), (4, 1));
+        assert!(patience.with(on_wait, || fails(EDQUOT)).is_err());
+        assert_eq!((n_tried.take(), n_waits.take()), (1, 0), "there is no time left");
 
-        assert!(short().with(tell, || fails(EIO)).is_err());
-        assert_eq!((n_tried.take(), n_told.take()), (1, 0));
+        assert!(short().with(on_wait, || fails(EIO)).is_err());
+        assert_eq!((n_tried.take(), n_waits.take()), (1, 0));
 
         let works_at = |n: i32| if n_tried.get() == n { Ok(n) } else { fails(ENOSPC).map(|()| 0) };
-        assert_eq!(short().with(tell, || works_at(2)).expect("room"), 2);
-        assert_eq!(n_told.take(), 1);
+        assert_eq!(short().with(on_wait, || works_at(2)).expect("room"), 2);
+        assert_eq!(n_waits.take(), 1);
     }
 }

@@ -1,5 +1,4 @@
-//! Where the file of a program is that has ended: it may have another name by then, and another file may
-//! have its name.
+//! Finds the file of a program that has ended: it may have been renamed, and another file may have its name.
 
 use std::fs::{self, File, Metadata};
 use std::os::fd::AsRawFd;
@@ -15,8 +14,8 @@ fn number(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-/// A path of the file that was opened by `path` and is `identity`; `open` is the file itself, if it could
-/// be had. `None` where no name leads to it any more.
+/// A path of the file that was opened as `path` and has `identity` (device and inode); `open` is the open file, if
+/// there is one. `None` where no path leads to it any more.
 pub(super) fn of(
     path: &Path,
     identity: Option<(u64, u64)>,
@@ -37,7 +36,7 @@ pub(super) fn of(
     {
         return Some(now);
     }
-    // Another one of its names, which the system does not tell.
+    // It has another name (hard link), which the system does not show.
     (own.nlink() > 0).then_some(itself)
 }
 

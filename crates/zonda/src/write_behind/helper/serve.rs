@@ -1,4 +1,4 @@
-//! The work of the helper process: to wait, and to carry out what a killed program left.
+//! The work of the helper process: it waits, and carries out the puts that a killed program left.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -16,29 +16,27 @@ use zonda_shared::{Channel, Happened, OrphanedBlock, OrphanedMemory, Process};
 use zonda_storage::Sidecar;
 
 use super::READY;
-use super::message::Message;
-use super::patience::Patience;
+use super::message::HelperMessage;
+use super::patience::DevicePatience;
 use super::place;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{self, OpenOptions};
 use crate::recovery::{self, Recovery};
+use crate::tuning::HELPER_SPARE_DESCRIPTORS;
 use crate::write_behind::WriteBehind;
-use crate::write_behind::record::{self, Form, Record};
-
-/// Descriptors that are kept for the work itself: memory, a file, its journal, a copy, a folder.
-const SPARE: u64 = 16;
+use crate::write_behind::record::{self, Record, RecordedValues};
 
 /// A file of the program that is watched.
 #[derive(Debug, Default)]
-struct File {
+struct ProgramFile {
     path: PathBuf,
     identity: Option<(u64, u64)>,
     memory: Option<Rc<fs::File>>,
-    /// Tells what it is called now, and keeps other writers away as long as it is open.
+    /// The open file: shows its present name, and holds its locks against other writers.
     open: Option<fs::File>,
-    /// Names that variables had, with the paths of their groups; the last ones last.
-    names: HashMap<(u16, i32), Vec<Name>>,
+    /// Names that each variable had, with the paths of its groups, in the order of time.
+    names: HashMap<(u16, i32), Vec<PastName>>,
 }
 
 /// The memories of a program, which most of its files share. Each is open once.
@@ -60,16 +58,16 @@ impl Memories {
     }
 }
 
-/// How a variable was called.
+/// A name that a variable had.
 #[derive(Debug, PartialEq, Eq)]
-struct Name {
+struct PastName {
     group: Vec<u8>,
     name: Vec<u8>,
 }
 
-/// What became of the puts that were left for a file.
+/// The result of carrying out the puts that were left for a file.
 #[derive(Debug, Default)]
-struct Done {
+struct CarriedOut {
     n_puts: usize,
     n_lost: usize,
     why: Option<String>,
@@ -77,7 +75,7 @@ struct Done {
     moved_to: Option<PathBuf>,
 }
 
-impl Done {
+impl CarriedOut {
     fn lose(&mut self, n_puts: usize, why: impl ToString) {
         self.n_lost += n_puts;
         self.why.get_or_insert_with(|| why.to_string());
@@ -93,32 +91,32 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
     let channel = Channel::of(channel)?;
     channel.send(READY, None)?;
     let mut process = None;
-    let mut files: BTreeMap<u64, File> = BTreeMap::new();
+    let mut files: BTreeMap<u64, ProgramFile> = BTreeMap::new();
     let mut memories = Memories::default();
-    let most = zonda_shared::raise_open_files().saturating_sub(SPARE);
+    let most = zonda_shared::raise_open_files().saturating_sub(HELPER_SPARE_DESCRIPTORS);
     while let Happened::Message(bytes, fd) = channel.wait(process.as_ref(), true)? {
-        match Message::decode(&bytes) {
-            Some(Message::Hello { pid }) => process = Process::find(pid),
-            Some(Message::File { file, identity, path }) => {
+        match HelperMessage::decode(&bytes) {
+            Some(HelperMessage::Hello { pid }) => process = Process::find(pid),
+            Some(HelperMessage::File { file, identity, path }) => {
                 let file = files.entry(file).or_default();
                 (file.path, file.identity) = (path, identity);
                 file.memory = fd.and_then(|fd| memories.keep(fd)).or(file.memory.take());
             }
-            Some(Message::Open { file }) => {
+            Some(HelperMessage::Open { file }) => {
                 let file = files.entry(file).or_default();
-                // Where there are more files than this process may have, its path has to do.
+                // Where more files are open than this process may have, the file is found by its path only.
                 let fits = |fd: &OwnedFd| u64::try_from(fd.as_raw_fd()).is_ok_and(|fd| fd < most);
                 file.open = fd.filter(fits).map(fs::File::from);
             }
-            Some(Message::Var { file, var, group, name }) => {
+            Some(HelperMessage::Var { file, var, group, name }) => {
                 let file = files.entry(file).or_default();
                 let names = file.names.entry((var.group.0, var.var.0)).or_default();
-                let name = Name { group, name };
+                let name = PastName { group, name };
                 if names.last() != Some(&name) {
                     names.push(name);
                 }
             }
-            Some(Message::End { file }) => drop(files.remove(&file)),
+            Some(HelperMessage::End { file }) => drop(files.remove(&file)),
             None => {}
         }
     }
@@ -126,8 +124,8 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
     for (id, file) in files {
         let done = carry_out(id, &file);
         is_whole &= done.n_lost == 0;
-        tell(&file, &done);
-        // Who opens a file for its puts completes what was begun.
+        report(&file, &done);
+        // Opening a file to carry out its puts completes a change that was begun.
         if done.n_puts == 0 {
             complete_change(&file);
         }
@@ -135,8 +133,8 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(is_whole)
 }
 
-/// Says what was done, where there was something to do.
-fn tell(file: &File, done: &Done) {
+/// Reports what was done, if anything.
+fn report(file: &ProgramFile, done: &CarriedOut) {
     let mut out = io::stderr().lock();
     let path = file.path.display();
     // Nobody may be there to read it.
@@ -154,23 +152,23 @@ fn tell(file: &File, done: &Done) {
     }
 }
 
-/// Completes a change that the program was in the middle of, for which there is a journal: else nobody could read
-/// the file before somebody opens it for writing.
-fn complete_change(file: &File) {
+/// Completes a change that the program had begun and for which there is a journal. Otherwise the file could not be
+/// read until somebody opens it for writing.
+fn complete_change(file: &ProgramFile) {
     let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else { return };
     let has_journal = || -> Result<bool> {
         let sidecars = open::for_a_look(&path)?.sidecars;
         Ok(sidecars.is_some_and(|sidecars| !matches!(sidecars.find(Sidecar::Journal), Ok(None))))
     };
-    // One that cannot be opened has nothing that could be said of it.
+    // A file that cannot be opened needs no report.
     if !has_journal().unwrap_or(false) {
         return;
     }
-    let mut patience = Patience::default();
-    let told = |error: &Error, left: Duration| tell_again(error, left);
-    let line = match patience.with(told, || recovery::recover(&path)) {
+    let mut patience = DevicePatience::default();
+    let on_wait = |error: &Error, left: Duration| report_wait(error, left);
+    let line = match patience.with(on_wait, || recovery::recover(&path)) {
         Ok(Recovery::Nothing | Recovery::InUse) => return,
-        Ok(Recovery::NotItsJournal) => "the journal beside it is not its own".to_owned(),
+        Ok(Recovery::NotItsJournal) => "the journal beside it belongs to another file".to_owned(),
         Ok(_) => "the change that the program had begun is complete".to_owned(),
         Err(error) => format!("the change that the program had begun is not complete: {error}"),
     };
@@ -179,8 +177,8 @@ fn complete_change(file: &File) {
 }
 
 /// Carries out what was left for a file, and commits.
-fn carry_out(id: u64, file: &File) -> Done {
-    let mut done = Done::default();
+fn carry_out(id: u64, file: &ProgramFile) -> CarriedOut {
+    let mut done = CarriedOut::default();
     let Some(memory) = &file.memory else { return done };
     let left = match memory.try_clone().and_then(|memory| OrphanedMemory::of(memory.into())) {
         Ok(left) => left,
@@ -204,10 +202,10 @@ fn carry_out(id: u64, file: &File) -> Done {
 }
 
 fn repeat(
-    file: &File,
+    file: &ProgramFile,
     left: &OrphanedMemory,
     blocks: &[OrphanedBlock],
-    done: &mut Done,
+    done: &mut CarriedOut,
 ) -> Result<()> {
     let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else {
         let why = "the file is gone, or another one is in its place";
@@ -218,10 +216,10 @@ fn repeat(
     }
     let options =
         OpenOptions { write: true, write_behind: Some(WriteBehind::Off), ..OpenOptions::default() };
-    // Opening may complete what a commit began, and that takes room, too.
-    let mut patience = Patience::default();
-    let tell = |error: &Error, left: Duration| tell_again(error, left);
-    let dataset = patience.with(tell, || Dataset::open(&path, &options))?;
+    // Opening may complete a commit, and that may meet a full device, too.
+    let mut patience = DevicePatience::default();
+    let report = |error: &Error, left: Duration| report_wait(error, left);
+    let dataset = patience.with(report, || Dataset::open(&path, &options))?;
     let mut found: HashMap<(u16, i32), Option<VarRef>> = HashMap::new();
     for block in blocks {
         let (bytes, records) = match left.read(block) {
@@ -233,7 +231,7 @@ fn repeat(
         };
         for words in records {
             let Some(record) = record::read(&words) else {
-                done.lose(1, "what is said of them is damaged");
+                done.lose(1, "their record in shared memory is damaged");
                 continue;
             };
             let key = (record.var.group.0, record.var.var.0);
@@ -242,7 +240,7 @@ fn repeat(
                 names.iter().rev().find_map(|name| find_var(&dataset, &name.group, &name.name))
             });
             let put = match var {
-                Some(var) => patience.with(tell, || put(&dataset, var, &record, &bytes)),
+                Some(var) => patience.with(report, || put(&dataset, var, &record, &bytes)),
                 None => Err(NcError::NotVar.into()),
             };
             match put {
@@ -251,10 +249,10 @@ fn repeat(
             }
         }
     }
-    patience.with(tell, || dataset.close())
+    patience.with(report, || dataset.close())
 }
 
-fn tell_again(error: &Error, left: Duration) {
+fn report_wait(error: &Error, left: Duration) {
     let (mut out, seconds) = (io::stderr().lock(), left.as_secs());
     // The error has the path; nobody may be there to read it.
     let _ = writeln!(out, "zonda iod: {error}; it is tried again for {seconds} s");
@@ -263,12 +261,17 @@ fn tell_again(error: &Error, left: Duration) {
 fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<()> {
     let Record { at, len, start, count, stride, .. } = record;
     let slab = Hyperslab { start, count, stride: stride.as_deref() };
-    let damaged = || Error::because(NcError::Internal, "values that do not fit their put");
+    let damaged = || {
+        Error::because(
+            NcError::Internal,
+            "the values in shared memory do not fit the put that they belong to",
+        )
+    };
     let values = bytes.get(*at..).and_then(|bytes| bytes.get(..*len)).ok_or_else(damaged)?;
-    let Form::Of(mem) = record.form else {
-        let held = OwnedValues::read_from(values).ok_or_else(damaged)?;
-        let mut fetch: &OwnedValues = &held;
-        let values = Values { bytes: held.bytes(), fetch: Some(&mut fetch) };
+    let RecordedValues::Typed(mem) = record.form else {
+        let owned = OwnedValues::read_from(values).ok_or_else(damaged)?;
+        let mut fetch: &OwnedValues = &owned;
+        let values = Values { bytes: owned.bytes(), fetch: Some(&mut fetch) };
         return dataset.put_values(var, &slab, values).map(drop);
     };
     dataset.put(var, &slab, mem, values).map(drop)

@@ -1,16 +1,16 @@
-//! Strings and items of sequences between two files: elements hold their numbers, from 1 on.
+//! Memory for the strings and sequences of a box that is copied. Elements hold the numbers of these, counted from 1.
 
 use zonda_format::{VlenSink, VlenSource};
 
-/// Strings and items of sequences, one behind the other.
+/// Strings and items of sequences, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct VlenBuffer {
     bytes: Vec<u8>,
     /// Where each one ends.
     ends: Vec<usize>,
 }
 
-impl Pieces {
+impl VlenBuffer {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -29,7 +29,7 @@ impl Pieces {
     }
 }
 
-impl VlenSink for Pieces {
+impl VlenSink for VlenBuffer {
     fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
@@ -37,7 +37,7 @@ impl VlenSink for Pieces {
     }
 }
 
-impl VlenSource for Pieces {
+impl VlenSource for VlenBuffer {
     fn text(&mut self, number: u64) -> Option<&[u8]> {
         self.get(number)
     }

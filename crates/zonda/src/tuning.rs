@@ -1,0 +1,188 @@
+//! Tuning constants: numbers that change how fast something is or how much memory it takes, and not what it does.
+//!
+//! Each says its reason, and which bench row shows a change: *overlap* are the rows of `bench/overlap.py`, *copies* rows of
+//! `bench/copies.py`, *run* rows of `bench/run.py`.
+
+use std::time::Duration;
+
+// ---- Write-behind: accepting puts ------------------------------------------------------------------------------
+
+/// Bytes of values up to which a put is collected with others: to ask a thread to come for each would cost more
+/// than the put. *overlap*.
+pub(crate) const SMALL_PUT_BYTES: usize = 64 << 10;
+
+/// Most bytes of small puts that are collected before a thread is asked to carry them out. *overlap*.
+pub(crate) const COLLECTED_MAX_BYTES: usize = 256 << 10;
+
+/// Bytes of the first memory in which small puts are collected: a file with few puts takes no more. No row:
+/// shows in the memory of the process.
+pub(crate) const COLLECTED_FIRST_BYTES: usize = 8 << 10;
+
+/// Bytes that are converted at a time while a put is accepted: they stay in the second-level cache of a core.
+/// *overlap*.
+pub(crate) const ACCEPT_BLOCK_BYTES: usize = 64 << 10;
+
+/// Most pieces of memory that a budget keeps for later puts. No row: a bound on memory.
+pub(crate) const SPARE_PIECES: usize = 256;
+
+/// Most bytes that accepted values take unless the user gives a number. *overlap*, with slow storage.
+pub(crate) const WRITE_BEHIND_MAX_BYTES: u64 = 512 << 20;
+
+// ---- Write-behind: carrying puts out ---------------------------------------------------------------------------
+
+/// Files that are written at the same time unless the user gives a number. No row: the cases write one file.
+pub(crate) const QUEUE_THREADS: usize = 2;
+
+/// How long a thread without work stays: starting one anew is to be rare. A program whose own threads have all
+/// ended ends when the last of these does, so not longer. No row: programs of the benches end by returning from
+/// `main`.
+pub(crate) const QUEUE_THREAD_IDLE: Duration = Duration::from_millis(500);
+
+/// How long all queues have to be empty before bytes that storage layers have gathered are written, too: what
+/// comes shortly after goes with them. *overlap*.
+pub(crate) const QUEUE_REST_WAIT: Duration = Duration::from_millis(5);
+
+/// Bytes put to a file that a helper watches after which it is committed, so that memory is given back. This
+/// changes when it is committed and nothing else. Formats that count their commits (netCDF-4) commit by their
+/// own rule, since more commits would change the file. No row: no case has a helper.
+pub(crate) const WATCHED_COMMIT_BYTES: usize = 64 << 20;
+
+/// How long the helper waits in all until somebody makes room on a full device. No row: devices of the benches
+/// have room.
+pub(crate) const FULL_DEVICE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The first wait of the helper before it tries a full device again; each is twice as long as the one before.
+/// No row: as [`FULL_DEVICE_PATIENCE`].
+pub(crate) const FULL_DEVICE_FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// The longest of these waits. No row: as [`FULL_DEVICE_PATIENCE`].
+pub(crate) const FULL_DEVICE_LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// Descriptors that the helper keeps free for its own work: memory, a file, its journal, a copy, a folder, and
+/// some to spare. No row: a bound on files that are watched.
+pub(crate) const HELPER_SPARE_DESCRIPTORS: u64 = 16;
+
+// ---- Copies ----------------------------------------------------------------------------------------------------
+
+/// Bytes of memory for data that a copy takes unless the caller gives a number. *copies*: "maps become series,
+/// deflate 1".
+pub(crate) const COPY_MEMORY_BYTES: u64 = 256 << 20;
+
+/// Bytes of a box beyond which a longer one gains nothing: enough for all threads. Two are in memory, one that
+/// is being read and one that is being written. *copies*: "deflate 1 becomes 5".
+pub(crate) const COPY_BOX_BYTES: u64 = 32 << 20;
+
+/// Bytes of a box between two variables without chunks: they stay in the caches of the processor. *copies*:
+/// "nothing changes, contiguous".
+pub(crate) const COPY_RUN_BYTES: u64 = 4 << 20;
+
+/// Bytes of a box where chunks are missing: shorter ones fit the chunks that are there more closely. No row:
+/// variables of the cases are complete.
+pub(crate) const COPY_SPARSE_BOX_BYTES: u64 = 1 << 20;
+
+/// Absent chunks that a box may contain for each chunk that the source has: they are read and written, too. No
+/// row: as [`COPY_SPARSE_BOX_BYTES`].
+pub(crate) const COPY_ABSENT_PER_CHUNK: u64 = 2;
+
+/// Bytes of strings and sequences that wait in the target before it is committed: a bound on memory. No row: no
+/// case copies strings.
+pub(crate) const COPY_HEAP_BYTES: usize = 32 << 20;
+
+/// Times that each chunk may be decoded before copying through a file in between is less work. *copies*: "maps
+/// become series, deflate 1, 16 MB of memory".
+pub(crate) const SPILL_DECODES: f64 = 3.0;
+
+/// Shapes of boxes that are compared: a bound on time for high ranks. *copies*: "bricks become series, deflate
+/// 1".
+pub(crate) const BOX_SHAPES_TRIED: usize = 100_000;
+
+/// Bytes of a run beyond which a longer one is not read faster. *copies*: "series become maps, deflate 1".
+pub(crate) const LONG_RUN_BYTES: u64 = 1 << 20;
+
+/// Bytes of a run that are copied in the time that it takes to find the run. *copies*: as [`LONG_RUN_BYTES`].
+pub(crate) const SHORT_RUN_BYTES: f64 = 8192.0;
+
+/// Bytes of a run from which on it goes to and from the file in between by a call of its own; shorter ones go
+/// together. *copies*: the rows with 16 MB of memory.
+pub(crate) const SPILL_LONG_RUN_BYTES: usize = 16 << 10;
+
+/// Bytes of short runs that go together: they stay in the caches of the processor. *copies*: the rows with 16
+/// MB of memory.
+pub(crate) const SPILL_BUFFER_BYTES: usize = 256 << 10;
+
+/// Stored bytes of chunks that are read and written together: they stay in the caches of the processor.
+/// *copies*: "nothing changes, deflated maps".
+pub(crate) const STORED_BATCH_BYTES: u64 = 1 << 20;
+
+/// Most chunks that are read and written together: a bound on memory where chunks are small. *copies*: as
+/// [`STORED_BATCH_BYTES`].
+pub(crate) const STORED_BATCH_CHUNKS: usize = 4096;
+
+/// Batches of stored chunks in memory at once, so that one is read while another one is written. *copies*: as
+/// [`STORED_BATCH_BYTES`].
+pub(crate) const STORED_BATCHES: usize = 3;
+
+/// Most bytes of a chunk of which a rule gives only some lengths. Also decides what is in the file. No row: the
+/// cases give all lengths.
+pub(crate) const RULED_CHUNK_MAX_BYTES: u64 = 4 << 20;
+
+/// Bytes that were never written from which on a copy does not write them either. Also decides what is in the
+/// file. No row: variables of the cases are complete.
+pub(crate) const UNWRITTEN_MAX_BYTES: f64 = (64 << 20) as f64;
+
+/// Reads of parts of boxes that failed, after which a part that cannot be read is given up as a whole rather than divided:
+/// a bound on time. No row: sound files have none.
+pub(crate) const SALVAGE_FAILED_READS: u64 = 1 << 20;
+
+// ---- Comparing and checking ------------------------------------------------------------------------------------
+
+/// Bytes of memory for data that a comparison takes unless the caller gives a number. No row: no bench compares
+/// files.
+pub(crate) const DIFF_MEMORY_BYTES: u64 = 256 << 20;
+
+/// Bytes of a box of one file beyond which a longer one gains nothing: enough for all threads. No row: no bench
+/// compares files.
+pub(crate) const DIFF_BOX_BYTES: u64 = 16 << 20;
+
+/// Types within types that are followed: a bound for hostile files. No row: no bench compares files.
+pub(crate) const TYPE_MAX_DEPTH: usize = 64;
+
+/// Bytes that a check reads at a time: enough for all threads. No row: no bench checks files.
+pub(crate) const CHECK_BOX_BYTES: u64 = 32 << 20;
+
+/// Most bytes that a check reads at a time, where single chunks are that long. No row: no bench checks files.
+pub(crate) const CHECK_BOX_MAX_BYTES: u64 = 256 << 20;
+
+/// Bytes of a classic file that a check reads at a time: long enough for the device. No row: no bench checks
+/// files.
+pub(crate) const CHECK_BLOCK_BYTES: usize = 8 << 20;
+
+/// Findings that are kept, while others are counted: a bound on memory. No row: sound files have none.
+pub(crate) const CHECK_FINDINGS: usize = 10_000;
+
+/// Chunks of a variable that are tried one by one where the index of its chunks is damaged: a bound on time. No
+/// row: sound files have none.
+pub(crate) const DAMAGED_INDEX_CHUNKS: u64 = 1 << 22;
+
+/// Absent chunks that a box may contain for each chunk that is there, where elements are only read. No row: no
+/// bench compares or checks files.
+pub(crate) const ABSENT_PER_CHUNK: u64 = 64;
+
+/// Bytes that a string or sequence is taken to need with its place in a list, where memory is shared out before
+/// its length is known. No row: a bound on memory.
+pub(crate) const POINTER_VALUE_BYTES: u64 = 256;
+
+// ---- Single objects, maps, datasets in memory ------------------------------------------------------------------
+
+/// Bytes that a copy of one variable reads and writes at a time, or one element where that is longer: long
+/// enough for one large transfer of the device, short enough to be no burden. No row: no bench copies single
+/// variables.
+pub(crate) const OBJECT_COPY_BLOCK_BYTES: usize = 4 << 20;
+
+/// Bytes of scratch memory of a mapped transfer. A block of this size and what the format makes of it stay in
+/// the second-level cache. *run*: "put_varm transposed, 8 MB".
+pub(crate) const MAPPED_BLOCK_BYTES: usize = 256 << 10;
+
+/// Bytes that are copied at a time when a dataset in memory is written to its file: long enough for the device.
+/// No row: no bench has persistent datasets in memory.
+pub(crate) const PERSIST_BLOCK_BYTES: usize = 1 << 20;
