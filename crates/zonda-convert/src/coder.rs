@@ -2,7 +2,7 @@
 
 use zonda_model::{ExtType, MemType};
 
-use crate::dispatch::{self, Level, Runnable};
+use crate::dispatch::{self, CpuLevel, Runnable};
 use crate::strided;
 
 /// Byte order of the external side. Memory is in the byte order of the machine.
@@ -80,12 +80,12 @@ struct Pair {
     flags: u32,
 }
 
-type Choose = fn(Level, ExtType, MemType, bool) -> Option<Runnable>;
+type Choose = fn(CpuLevel, ExtType, MemType, bool) -> Option<Runnable>;
 
 impl Pair {
     #[inline]
     fn new(
-        level: Level,
+        level: CpuLevel,
         (ext, order): (ExtType, ByteOrder),
         (mem, rule): (MemType, RangeRule),
         choose: Choose,
@@ -156,12 +156,12 @@ impl Decoder {
         mem: MemType,
         rule: RangeRule,
     ) -> Result<Decoder, TextNumberMix> {
-        Self::at_level(Level::detect(), ext, order, mem, rule)
+        Self::at_level(CpuLevel::detect(), ext, order, mem, rule)
     }
 
     #[inline]
     pub(crate) fn at_level(
-        level: Level,
+        level: CpuLevel,
         ext: ExtType,
         order: ByteOrder,
         mem: MemType,
@@ -249,12 +249,12 @@ impl Encoder {
         mem: MemType,
         rule: RangeRule,
     ) -> Result<Encoder, TextNumberMix> {
-        Self::at_level(Level::detect(), ext, order, mem, rule)
+        Self::at_level(CpuLevel::detect(), ext, order, mem, rule)
     }
 
     #[inline]
     pub(crate) fn at_level(
-        level: Level,
+        level: CpuLevel,
         ext: ExtType,
         order: ByteOrder,
         mem: MemType,
@@ -323,5 +323,5 @@ fn is_float(ext: ExtType) -> bool {
 ///
 /// A tail shorter than one element, and any other size, is left as it is.
 pub fn swap_in_place(bytes: &mut [u8], size_bytes: usize) {
-    dispatch::swap_in_place(Level::detect(), bytes, size_bytes);
+    dispatch::swap_in_place(CpuLevel::detect(), bytes, size_bytes);
 }

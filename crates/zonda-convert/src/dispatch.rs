@@ -25,7 +25,7 @@ pub(crate) struct Runnable(Kernel);
 impl Runnable {
     #[inline]
     pub(crate) fn run(self, src: &[u8], dst: &mut [u8]) -> u64 {
-        // SAFETY: a `Runnable` is only made by `Level::choose`, from a level `detect` found.
+        // SAFETY: a `Runnable` is only made by `CpuLevel::choose`, from a level `detect` found.
         unsafe { (self.0)(src, dst) }
     }
 }
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Runnable {
     not(target_arch = "x86_64"),
     allow(dead_code, reason = "only x86-64 has levels above the baseline")
 )]
-pub(crate) enum Level {
+pub(crate) enum CpuLevel {
     /// What every CPU of the target has: SSE2 on x86-64, NEON on aarch64.
     Baseline,
     /// AVX2 and the bit instructions that come with it.
@@ -51,10 +51,10 @@ pub(crate) enum Level {
     Avx512,
 }
 
-impl Level {
+impl CpuLevel {
     /// The best level this CPU has.
     #[inline]
-    pub(crate) fn detect() -> Level {
+    pub(crate) fn detect() -> CpuLevel {
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512f")
@@ -62,21 +62,21 @@ impl Level {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
             {
-                return Level::Avx512;
+                return CpuLevel::Avx512;
             }
             if is_x86_feature_detected!("avx2") {
-                return Level::Avx2;
+                return CpuLevel::Avx2;
             }
         }
-        Level::Baseline
+        CpuLevel::Baseline
     }
 
     /// One of three builds of the same kernel.
     fn choose<K>(self, baseline: K, avx2: K, avx512: K) -> K {
         match self {
-            Level::Baseline => baseline,
-            Level::Avx2 => avx2,
-            Level::Avx512 => avx512,
+            CpuLevel::Baseline => baseline,
+            CpuLevel::Avx2 => avx2,
+            CpuLevel::Avx512 => avx512,
         }
     }
 }
@@ -118,7 +118,7 @@ level!(baseline, "sse2");
 level!(avx2, "avx2,bmi1,bmi2");
 level!(avx512, "avx2,bmi1,bmi2,avx512f,avx512bw,avx512dq,avx512vl");
 
-fn build<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(level: Level) -> Runnable
+fn build<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(level: CpuLevel) -> Runnable
 where
     R: ConversionRule<F, T>,
     F: Element,
@@ -131,7 +131,7 @@ where
     ))
 }
 
-fn build_get<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
+fn build_get<E: Element, M: Element>(level: CpuLevel, swap: bool) -> Runnable
 where
     ReadRule: ConversionRule<E, M>,
 {
@@ -142,7 +142,7 @@ where
     }
 }
 
-fn build_put<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
+fn build_put<E: Element, M: Element>(level: CpuLevel, swap: bool) -> Runnable
 where
     WriteRule: ConversionRule<M, E>,
 {
@@ -190,16 +190,16 @@ macro_rules! table {
 }
 
 /// The kernel reading `ext` as `mem`; `None` between text and numbers.
-pub(crate) fn get(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
+pub(crate) fn get(level: CpuLevel, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
     table!(build_get, level, swap, ext, mem)
 }
 
 /// The kernel writing `mem` as `ext`; `None` between text and numbers.
-pub(crate) fn put(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
+pub(crate) fn put(level: CpuLevel, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
     table!(build_put, level, swap, ext, mem)
 }
 
-fn build_get_cast<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
+fn build_get_cast<E: Element, M: Element>(level: CpuLevel, swap: bool) -> Runnable
 where
     CastRule: ConversionRule<E, M>,
 {
@@ -210,7 +210,7 @@ where
     }
 }
 
-fn build_put_cast<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
+fn build_put_cast<E: Element, M: Element>(level: CpuLevel, swap: bool) -> Runnable
 where
     CastRule: ConversionRule<M, E>,
 {
@@ -222,7 +222,12 @@ where
 }
 
 /// As [`get`], by the rule of netCDF-4, which has kernels of its own for floats.
-pub(crate) fn get_cast(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
+pub(crate) fn get_cast(
+    level: CpuLevel,
+    ext: ExtType,
+    mem: MemType,
+    swap: bool,
+) -> Option<Runnable> {
     macro_rules! row {
         ($e:ty) => {
             match mem {
@@ -247,7 +252,12 @@ pub(crate) fn get_cast(level: Level, ext: ExtType, mem: MemType, swap: bool) -> 
 }
 
 /// As [`put`], by the rule of netCDF-4, which differs for few pairs.
-pub(crate) fn put_cast(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
+pub(crate) fn put_cast(
+    level: CpuLevel,
+    ext: ExtType,
+    mem: MemType,
+    swap: bool,
+) -> Option<Runnable> {
     match (mem, ext) {
         (MemType::I8, ExtType::UInt) => Some(build_put_cast::<u32, i8>(level, swap)),
         (MemType::F32, ExtType::UInt64) => Some(build_put_cast::<u64, f32>(level, swap)),
@@ -259,7 +269,7 @@ pub(crate) fn put_cast(level: Level, ext: ExtType, mem: MemType, swap: bool) -> 
 
 /// The kernel copying elements of `size_bytes`, their bytes reversed if `swap`.
 #[inline]
-pub(crate) fn copy(level: Level, size_bytes: usize, swap: bool) -> Runnable {
+pub(crate) fn copy(level: CpuLevel, size_bytes: usize, swap: bool) -> Runnable {
     fn plain(src: &[u8], dst: &mut [u8]) -> u64 {
         let len = src.len().min(dst.len());
         dst[..len].copy_from_slice(&src[..len]);
@@ -279,7 +289,7 @@ pub(crate) fn copy(level: Level, size_bytes: usize, swap: bool) -> Runnable {
 }
 
 /// Reverses the bytes of each element of `size_bytes` where it lies.
-pub(crate) fn swap_in_place(level: Level, bytes: &mut [u8], size_bytes: usize) {
+pub(crate) fn swap_in_place(level: CpuLevel, bytes: &mut [u8], size_bytes: usize) {
     macro_rules! swap {
         ($t:ty) => {
             level.choose::<InPlaceKernel>(
@@ -295,6 +305,6 @@ pub(crate) fn swap_in_place(level: Level, bytes: &mut [u8], size_bytes: usize) {
         8 => swap!(u64),
         _ => return,
     };
-    // SAFETY: callers pass a level that `Level::detect` found on this CPU (or a lower one).
+    // SAFETY: callers pass a level that `CpuLevel::detect` found on this CPU (or a lower one).
     unsafe { kernel(bytes) }
 }

@@ -1,9 +1,9 @@
-//! Every kernel of every level against the scalar truth.
+//! Compares every kernel of every level with the scalar definition of conversions.
 
 use proptest::prelude::*;
 use zonda_model::{ExtType, MemType};
 
-use crate::dispatch::{self, Level};
+use crate::dispatch::{self, CpuLevel};
 use crate::{ByteOrder, Converted, Decoder, Encoder, RangeRule, generic, swap_in_place};
 
 /// Three of the widest vectors (64 bytes) of one-byte elements, plus one.
@@ -17,9 +17,11 @@ const N_ELEMS: usize = 2600;
 
 const POISON: u8 = 0xa5;
 
-fn levels() -> impl Iterator<Item = Level> {
-    let best = Level::detect();
-    [Level::Baseline, Level::Avx2, Level::Avx512].into_iter().filter(move |level| *level <= best)
+fn levels() -> impl Iterator<Item = CpuLevel> {
+    let best = CpuLevel::detect();
+    [CpuLevel::Baseline, CpuLevel::Avx2, CpuLevel::Avx512]
+        .into_iter()
+        .filter(move |level| *level <= best)
 }
 
 /// All pairs that convert, with both byte orders, by the rules of CDF-5 and netCDF-4, and by the

@@ -1,4 +1,4 @@
-//! The scalar truth against the distribution's library.
+//! Compares the scalar definition of conversions with the distribution's library.
 //!
 //! `tests/oracle/conversion_facts.c` asks a libnetcdf about every pair of types, both directions,
 //! variables and attributes, CDF-1, CDF-2, CDF-5 and netCDF-4; each line it prints must be what `generic`

@@ -1,4 +1,4 @@
-//! Folders that are not what a writer left: errors that say where, and no panic.
+//! Damaged folders: errors say where the damage is, and nothing panics.
 
 use std::fs;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn each_file_may_be_cut_or_changed_anywhere() {
                 bytes[at] = if rng.below(2) == 0 { random } else { likely };
             }
             fs::write(&file, &bytes).unwrap();
-            // It may be another dataset as well.
+            // The change may also give another valid dataset.
             n_refused += usize::from(all(&path).is_err());
         }
         assert!(n_refused > 100, "{name}: {n_refused}");
@@ -115,7 +115,7 @@ fn lengths_are_believed_only_as_far_as_there_are_bytes() {
         let error = all(&path).expect_err(to);
         assert_eq!((error.code(), error.answer()), (code, Answer::Damaged), "{to}: {error}");
     }
-    // The header agrees, and the bytes are not there.
+    // The header is right, but the values are missing.
     fs::write(&json, text.replacen("\"records\": 2", "\"records\": 999999", 1)).unwrap();
     let array = path.join("0.npy");
     let bytes = fs::read(&array).unwrap();
@@ -138,7 +138,7 @@ fn what_is_no_file_of_the_folder_is_not_followed() {
     std::os::unix::fs::symlink(folder.file("elsewhere"), &array).unwrap();
     let error = all(&path).unwrap_err();
     assert!(error.to_string().contains("0.npy: it is no regular file"), "{error}");
-    // Nor is it written to, nor gone, when the dataset is made anew.
+    // It is neither written nor removed when the dataset is created again.
     drop(zonda_npy::create(&path, false).unwrap());
     assert!(fs::read(folder.file("elsewhere")).unwrap().len() > 100);
 }
@@ -168,7 +168,7 @@ fn only_datasets_and_empty_folders_are_written_over() {
     }
     assert!(folder.file("full/0.npy").exists() && folder.file("a/notes.txt").exists());
     assert!(!folder.file("a/0.npy").exists());
-    // What was given up before its definitions ended is gone.
+    // A dataset that was given up before its definitions ended is removed.
     let mut file = zonda_npy::create(&folder.file("new"), true).unwrap();
     file.writer().unwrap().def_dim(GroupId::ROOT, b"x", 3).unwrap();
     assert_eq!(file.definitions().find_dim(GroupId::ROOT, b"x").unwrap(), DimId(0));

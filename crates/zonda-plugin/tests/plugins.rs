@@ -9,7 +9,7 @@ use zonda_chunk::FilterError;
 use zonda_chunk::filter::Filter;
 use zonda_runtime::callout::Mark;
 
-/// The search path is the process's: one test at a time.
+/// The search path belongs to the process, so one test runs at a time.
 static PATH: Mutex<()> = Mutex::new(());
 
 fn compile(source: &Path, output: &Path) -> bool {
@@ -62,7 +62,7 @@ fn a_plugin_that_others_can_change_is_refused_by_name() {
     std::fs::copy(trusted.join("libinplace.so"), &file).unwrap();
     let mode = |mode| {
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
-        // Also what is known is asked for again.
+        // Filters that were found already are looked for once more.
         zonda_plugin::set_path(vec![folder.clone()]);
     };
     // Other tests may have found filter 300 elsewhere before; nobody has 310.
@@ -91,11 +91,11 @@ fn plugins_become_filters() {
     let mut raw = Vec::new();
     assert_eq!(inplace.decode(&stored, 3, &mut raw), Ok(()));
     assert_eq!(raw, [1, 2, 0xf0]);
-    // It fails, it gives too much, and with other parameters.
+    // A plugin that fails, one whose result is too long, and other parameters.
     assert_eq!(inplace.decode(&[0xff], 9, &mut Vec::new()), Err(FilterError::Plugin { id: 300 }));
     let longer = inplace.decode(&stored, 2, &mut Vec::new());
     assert!(matches!(longer, Err(FilterError::WrongLength { got: 3, expected: 2, .. })));
-    // Where a chunk is wanted, what lies behind it is left alone, as by HDF5; too little is too little.
+    // Bytes after those of a chunk are ignored, as by HDF5; a result that is too short is an error.
     let mut chunk = [0; 2];
     assert_eq!(inplace.decode_into(&stored, &mut chunk), Ok(()));
     assert_eq!(chunk, [1, 2]);
@@ -109,7 +109,7 @@ fn plugins_become_filters() {
     let encoded = reader.encode(&[7], &mut Vec::new());
     assert!(matches!(encoded, Err(FilterError::Unsupported { filter: "reader", .. })));
 
-    // No such file, no function, no filter, no library.
+    // A missing file, a missing function, no filter, a missing library.
     for id in [302, 303, 305, 65535] {
         assert!(zonda_plugin::find(id, &[], Mark::NONE).is_none(), "{id}");
     }
@@ -128,7 +128,7 @@ fn plugins_without_hdf5_get_their_functions_from_the_shim() {
     let mut raw = Vec::new();
     assert_eq!(filter.decode(&stored, 2, &mut raw), Ok(()));
     assert_eq!(raw, b"ab");
-    // This one reports why it fails.
+    // This plugin reports why it fails.
     let failed = filter.decode(b"aaab", 9, &mut Vec::new());
     assert_eq!(failed, Err(FilterError::Plugin { id: 301 }));
 }

@@ -65,7 +65,7 @@ fn check_path_alone(in_memory: Option<Persist>, io: Option<&str>) -> Result<()> 
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
 pub struct FrozenFile<'a> {
-    held: Option<crate::write_behind::FrozenFile<'a>>,
+    held: Option<crate::write_behind::FrozenQueuedFile<'a>>,
 }
 
 impl FrozenFile<'_> {

@@ -1,4 +1,4 @@
-//! Copies of datasets: by which way the data go, what is refused, and what is left behind.
+//! Copies of datasets: how data are copied, what is refused, and that nothing is left behind.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn var(file: &Dataset, name: &[u8]) -> VarRef {
     file.meta(|meta| meta.find_var(name)).expect("a variable").into()
 }
 
-/// Values that are not the same twice in a row, and pack well.
+/// Values that differ from their neighbours and compress well.
 fn field(n: usize) -> Vec<f32> {
     (0..n).map(|i| (i % 1009) as f32 + (i / 1009) as f32 * 0.25).collect()
 }
@@ -128,7 +128,7 @@ fn every_way_gives_the_same_values() {
         assert_eq!(info.storage, StorageKind::Chunked(vec![40, 4, 7]));
         assert_eq!(info.filters.len(), 2);
     }
-    // Nothing but the two files: no file in between.
+    // The folder has only the two files: the temporary file is gone.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
@@ -189,14 +189,14 @@ fn shapes_that_tile_badly() {
 fn chunks_pass_through_filters_that_are_not_there() {
     let folder = TempFolder::new("copy-filters");
     let source = maps(&folder, &[1, 30, 50]);
-    // Another number in place of deflate's: nobody can read the chunks then.
+    // Replaces the number of deflate by another one, so that the chunks cannot be decoded.
     let mut bytes = std::fs::read(&source).unwrap();
     let deflate = [1u8, 0, 0, 0, 1, 0, 1, 0];
     let at = bytes.windows(8).position(|window| {
         window[..2] == deflate[..2] && window[2..4] == [1, 0] && window[4..6] == [1, 0]
     });
     let at = at.expect("the filter message");
-    // In a message of version 2 numbers below 256 have no name: 200 is nobody's.
+    // In a message of version 2, filters with numbers below 256 have no name. No filter has number 200.
     bytes[at] = 200;
     let checksummed = folder.file("odd.nc");
     std::fs::write(&checksummed, checksummed_again(bytes, at, 1)).unwrap();
@@ -209,7 +209,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
     let back = open(&target);
     assert_eq!(back.var_info(t).unwrap().filters, file.var_info(t).unwrap().filters);
     assert_eq!(back.stored(t).unwrap(), file.stored(t).unwrap());
-    // What needs the values is refused, with the filter.
+    // A copy that needs the values is refused; the error names the filter.
     let options =
         CopyOptions { chunks: rechunk(&[("time", 2)]), replace: true, ..CopyOptions::default() };
     let error = copied(&checksummed, &target, &options).unwrap_err();
@@ -218,11 +218,11 @@ fn chunks_pass_through_filters_that_are_not_there() {
     assert_eq!(back.stored(t).unwrap(), open(&target).stored(t).unwrap(), "the old one is there");
 }
 
-/// The file with a right checksum of the object header around a byte that was changed.
+/// The file with a byte changed, and the checksum of the object header around it made right again.
 fn checksummed_again(mut bytes: Vec<u8>, at: usize, was: u8) -> Vec<u8> {
     let signature = |from: usize| matches!(&bytes[from..from + 4], b"OHDR" | b"OCHK");
     let begin = (0..at).rev().find(|&from| signature(from)).expect("a header");
-    // Where it ends is where a checksum was right before.
+    // The header ends where the checksum was right before the change.
     let mut old = bytes.clone();
     old[at] = was;
     let end = (at..bytes.len() - 4).find(|&end| {
@@ -364,7 +364,7 @@ fn what_classic_files_cannot_hold_is_named_before_anything_is_written() {
     let group = Some(b"/ocean".to_vec());
     let alone = CopyOptions { group, fix_unlimited: true, ..options(Format::Cdf1) };
     let error = copied(&source, &target, &alone).unwrap_err();
-    // Of length 0 they cannot be fixed.
+    // Dimensions of length 0 cannot be fixed.
     assert!(error.to_string().contains("(t, u)"), "{error}");
     let file =
         Dataset::open(&source, &OpenOptions { write: true, ..OpenOptions::default() }).unwrap();
@@ -442,7 +442,7 @@ fn precision_is_given_up_once() {
     let (rough, fine) = (get(&file, t), get(&open(&source), t));
     assert!(rough.iter().zip(&fine).all(|(a, b)| (a - b).abs() <= b.abs() / 16.0));
     assert_ne!(rough, fine);
-    // What says so is copied as any attribute is, and the values, which are not rounded again.
+    // The attribute about quantization is copied like any other, and the values are not rounded again.
     let again = folder.file("again.nc");
     let options = CopyOptions { chunks: rechunk(&[("time", 3)]), ..CopyOptions::default() };
     copied(&target, &again, &options).unwrap();
@@ -475,7 +475,7 @@ fn an_interrupted_copy_leaves_nothing() {
     assert!((100_000..200_000).contains(&last));
     assert_eq!(std::fs::read(&target).unwrap(), b"what was there");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
-    // To its end, everything is told.
+    // At the end, all bytes are reported.
     let mut done = 0;
     let mut go = |progress: &Progress<'_>| {
         done = progress.done_bytes;
@@ -523,7 +523,7 @@ fn names_that_netcdf_does_not_allow_are_kept() {
     file.enddef(Reserve::Default).unwrap();
     put(&file, v, &[2], &[1.0, 2.0]);
     file.close().unwrap();
-    // In place, with the checksums of the headers made anew.
+    // Replaced in the file, with the checksums of the headers computed anew.
     let mut bytes = std::fs::read(&source).unwrap();
     for (old, new) in [(&b"Hrefs"[..], &b"#refs"[..]), (b"Va r", b".a r"), (b"km_h", b"km/h")] {
         let at = bytes.windows(old.len()).position(|window| window == old).expect("the name");

@@ -1,4 +1,4 @@
-//! What operations cost below, counted.
+//! Counts the calls of the storage that operations make.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn one_var(layers: &str, ty: ExtType, n: usize) -> (Dataset, CountHandle, u64) {
 fn a_whole_variable_is_written_block_by_block() {
     for n in [1usize, 1000, 32_768, 32_769, 1_000_000] {
         let ramp: Vec<f64> = (0..n).map(|i| i as f64).collect();
-        // Every block once, as it was converted.
+        // Each block is written once, as it was converted.
         let (file, count, bytes) = one_var("count,memory", ExtType::Double, n);
         put(&file, VarId(0), &[0], &[n], &ramp).expect("put");
         let counts = count.counts();
@@ -164,7 +164,7 @@ fn single_elements_are_gathered_by_the_default_cache() {
     for i in 0..n {
         assert_eq!(get(&file, VarId(0), &[i], &[1]).expect("get"), [i as f64]);
     }
-    // What was complete has left and made room; it comes back in large pieces.
+    // Complete pages were written and made room; they are read again in large pieces.
     let counts = count.counts();
     assert!(counts.read.calls <= bytes.div_ceil(PAGE) + 1, "{counts:?}");
     file.close().expect("close");
@@ -241,7 +241,7 @@ fn sync_without_changes_writes_nothing() {
     }
     file.close().expect("close");
     assert_eq!(count.counts().write.calls, 0);
-    // A put inside the records there are writes its own bytes and no header.
+    // A put to existing records writes its own bytes and no header.
     let file = open(&storage, true, false).expect("open");
     count.reset();
     put(&file, VarId(1), &[3, 0], &[1, 10], &[1.0; 10]).expect("put");

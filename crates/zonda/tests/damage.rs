@@ -166,7 +166,8 @@ fn every_flipped_byte_of_the_metadata_is_found_or_harmless() {
         std::fs::write(&path, &flipped).unwrap();
         tried += 1;
         let checked = checked(&path);
-        // One of the first bytes makes it a file of no known format, which is told, and cannot be checked.
+        // Damage of one of the first bytes makes it a file of no known format, which is reported and cannot be
+        // checked.
         if checked.worst() >= Some(Grade::Unchecked) {
             found += 1;
         } else {
@@ -179,11 +180,11 @@ fn every_flipped_byte_of_the_metadata_is_found_or_harmless() {
                 unnoticed.push(at);
             }
         }
-        // Whatever is damaged, a copy ends with what it could save or with a reason.
+        // Whatever is damaged, a copy succeeds with what it could save, or gives a reason.
         let options = CopyOptions { salvage: true, replace: true, ..CopyOptions::default() };
         let _ = copy(&path, &folder.file("saved.nc"), &options, &mut |_| ControlFlow::Continue(()));
     }
-    // What has no checksum is room for more chunks in the tree of their places, and numbers there.
+    // Bytes without a checksum: unused space in the B-tree of chunks, and numbers in it.
     assert!(tried > 100 && found > tried / 3, "{found} of {tried}");
     assert!(unnoticed.len() * 50 <= tried, "{unnoticed:?} of {tried}");
 }
@@ -195,7 +196,7 @@ fn short_files() {
     let len = std::fs::metadata(&path).unwrap().len();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(len - 500).unwrap();
     assert_eq!(checked(&path).worst(), Some(Grade::Damage));
-    // What the file begins with, the end does not take away.
+    // A file that is cut off at the end keeps what is at its beginning.
     let target = folder.file("saved.nc");
     let copied = saved(&path, &target);
     assert!(copied.n_lost > 0 && !copied.vars.is_empty(), "{copied:?}");
@@ -256,7 +257,7 @@ fn what_is_no_netcdf_cannot_be_judged_and_what_is_not_there_is_an_error() {
     assert_eq!(check(&classic(&folder), stop).unwrap_err().code(), NcError::System(4));
 }
 
-/// Files of others: what is in them, how it is graded, and that none of it takes long.
+/// Files of other programs: what is found in them, its grade, and that no check takes long.
 #[test]
 fn sound_files_of_others() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/files");
@@ -272,7 +273,7 @@ fn sound_files_of_others() {
     assert_eq!(of(Grade::Damage).count(), 0, "{:?}", checked.findings);
 }
 
-/// An array of 10^18 elements of which one chunk was written: what is there decides how long it takes.
+/// An array of 10^18 elements of which one chunk was written: the time depends on that chunk only.
 #[test]
 fn work_is_bounded_by_what_is_there() {
     let folder = TempFolder::new("check-sparse");
@@ -297,7 +298,7 @@ fn work_is_bounded_by_what_is_there() {
     let go_on = &mut |_: &zonda::copy::Progress<'_>| ControlFlow::Continue(());
     let targets = ["plain.nc", "other.nc", "saved.nc"].map(|name| folder.file(name));
     copy(&path, &targets[0], &CopyOptions::default(), go_on).unwrap();
-    // Other filters, so that values travel and not chunks.
+    // Other filters, so that values are copied and not stored chunks.
     let filters = vec![zonda::copy::FilterRule { vars: Vec::new(), filters: Vec::new() }];
     let other = CopyOptions { filters, ..CopyOptions::default() };
     copy(&path, &targets[1], &other, go_on).unwrap();
@@ -307,7 +308,7 @@ fn work_is_bounded_by_what_is_there() {
         let (a, b) = (open(&path), open(target));
         diff(&a, &b, &DiffOptions::default(), &mut |_| differences += 1, go_on).unwrap();
         assert_eq!(differences, 0, "{}", target.display());
-        // A box of elements around the one that there is.
+        // A box of elements around the chunk that exists.
         assert!(std::fs::metadata(target).unwrap().len() < 32 << 20, "{}", target.display());
     }
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());

@@ -1,4 +1,4 @@
-//! What `zonda::diff` finds between two datasets.
+//! Differences that `zonda::diff` finds between two datasets.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -32,7 +32,7 @@ impl zonda::VlenSource for Texts {
     }
 }
 
-/// What a file is made of.
+/// The contents of a test file.
 struct Made<'a> {
     format: Format,
     x: usize,
@@ -137,7 +137,7 @@ fn values_that_differ_are_counted_and_the_first_and_the_largest_told() {
         found(&Made::default(), &other, &options).is_empty()
     };
     assert!(within(1.0, 0.0) && within(0.0, 0.25) && !within(0.9, 0.0) && !within(0.0, 0.24));
-    // A not-a-number is like no number, and an infinite one like no finite one.
+    // NaN differs from each number, and infinity from each finite number.
     for values in [[1.0, 2.0, 3.0, -4.0], [f64::INFINITY, 2.0, f64::NAN, -4.0]] {
         let tolerance = Tolerance { absolute: 1e300, relative: 1.0 };
         let options = DiffOptions { tolerance, ..DiffOptions::default() };

@@ -1,7 +1,7 @@
-//! Every operation of a session made to fail once, in every way.
+//! Makes every operation of a session fail once, in every way.
 //!
-//! Whatever fails, the caller gets the errno and the place, the dataset can be ended, and when the
-//! trouble was passing, repeating what failed gives the very bytes of an undisturbed run.
+//! Whatever fails, the caller gets the errno and the place, and the dataset can be closed. Where the fault is
+//! passing, repeating the call that failed gives the same bytes as a run without faults.
 
 mod common;
 
@@ -48,8 +48,8 @@ const SMALL: VarId = VarId(3);
 const LATER: VarId = VarId(4);
 const LATER_RECORDS: VarId = VarId(5);
 
-/// What happens to the dataset between create and close. Repeating a step that failed is harmless,
-/// as far as definitions are concerned, since only storages fail here.
+/// The steps between create and close. Repeating a step that failed is harmless, as far as definitions are concerned,
+/// since only storages fail here.
 const STEPS: [Step; 17] = [
     ("define", |file| {
         let time = file.def_dim(b"time", 0)?;
@@ -71,7 +71,7 @@ const STEPS: [Step; 17] = [
     ("sync", Dataset::sync),
     ("shorten an attribute", |file| int(file, VarId::GLOBAL, b"history", &[8; 5])),
     ("rename in data mode", |file| {
-        // A repeated rename finds its work done.
+        // A rename that is repeated may find the new name in place.
         if file.meta(|meta| meta.find_var(b"grid").is_ok()) {
             file.rename_var(GRID, b"net")?;
         }
@@ -83,7 +83,7 @@ const STEPS: [Step; 17] = [
         let (time, x) = (0, 1);
         file.def_var(b"later", ExtType::Int.nc_type(), &[z.0, x])?;
         file.def_var(b"later_records", ExtType::Short.nc_type(), &[time, z.0])?;
-        // More than the room after the header.
+        // Attributes longer than the free space after the header.
         int(file, VarId::GLOBAL, b"long", &[3; 400])
     }),
     ("enddef again", |file| file.enddef(Reserve::Default)),
@@ -120,7 +120,7 @@ fn undisturbed(layers: &str, format: Format, watched: Watched) -> (Vec<u8>, u64)
     (base.to_vec().expect("to_vec"), fault.seen())
 }
 
-/// What a dataset holds whose session ends after `n_steps`; `None` where no file comes of it.
+/// The contents of a dataset whose session ends after `n_steps`; `None` where there is no file then.
 fn ended_after(n_steps: usize, format: Format, abort: bool) -> Option<View> {
     let (base, _, file) = setup(STACKS[0], format);
     for (name, step) in &STEPS[..n_steps] {
@@ -158,7 +158,7 @@ fn every_fault(watched: Watched, total: u64, mut f: impl FnMut(FaultPlan, &str))
     }
 }
 
-/// A step may hit the fault once and must then succeed; whether it did hit it.
+/// Runs a step, which may meet the fault once and has to succeed when it is repeated. True if it met the fault.
 fn insist(call: impl Fn() -> Result<()>, kind: FaultKind, note: &str) -> bool {
     match call() {
         Ok(()) => false,
@@ -187,7 +187,7 @@ fn repeats(watched: Watched) {
                     n_met += u64::from(insist(|| step(&file), plan.kind, &note));
                 }
             }
-            // What still fails is met here: close itself cannot be repeated.
+            // Remaining faults are met here, since close itself cannot be repeated.
             n_met += u64::from(insist(|| file.drain(), plan.kind, &format!("{note}: drain")));
             if let Err(error) = file.close() {
                 check_error(&error, plan.kind, &note);
@@ -196,7 +196,7 @@ fn repeats(watched: Watched) {
             }
             assert!(n_met <= 1, "{note}: met {n_met} times");
             assert!(fault.injected() == 1 || fault.injected() == 0, "{note}");
-            // A cache saves on its own what only makes it faster.
+            // A cache ignores failures of work that only makes it faster.
             let hidden = fault.injected() == 1 && n_met == 0;
             assert!(!hidden || layers.starts_with("cache"), "{note}: not told");
             assert!(base.to_vec().expect("to_vec") == expected, "{note}: other bytes");
@@ -214,7 +214,7 @@ fn reads_repeated_give_the_same_bytes() {
     repeats(Watched::Read);
 }
 
-/// Whether a call promises that what was put before it is in the file.
+/// Whether a call promises that all earlier puts are in the file.
 fn promises(step: &str) -> bool {
     ["enddef", "enddef again", "sync", "sync again", "redef", "rename in data mode"].contains(&step)
 }
@@ -302,7 +302,7 @@ fn lengths_repeated_give_the_same_bytes() {
     }
 }
 
-/// Each element is what it was before the step that failed or what it was to be after it.
+/// Each element has the value from before the step that failed, or from after it.
 fn check_between(got: &View, before: &View, after: &View, note: &str) {
     assert!(got.dims == before.dims || got.dims == after.dims, "{note}: {:?}", got.dims);
     assert!(got.atts == before.atts || got.atts == after.atts, "{note}: attributes");
@@ -356,7 +356,7 @@ fn a_session_that_gives_up_leaves_what_it_had() {
                         (Ok(got), Some(before), Some(after)) => {
                             check_between(&view(&got).expect(&note), before, after, &note);
                         }
-                        // A creation given up: a file would have been removed.
+                        // The creation was given up: a file would have been removed.
                         (_, None, _) => assert!(abort, "{note}"),
                         (Ok(_), _, None) => panic!("{note}: a file where none was to be"),
                         (Err(why), Some(_), _) => panic!("{note}: the file is lost: {why}"),
@@ -367,8 +367,8 @@ fn a_session_that_gives_up_leaves_what_it_had() {
     }
 }
 
-/// Trouble that stays: every call that needs the device fails or is taken by the cache, nothing
-/// panics, and the end is reported.
+/// Lasting faults: every call that needs the device fails or is absorbed by the cache, nothing panics, and close
+/// reports the fault.
 #[test]
 fn trouble_that_stays_is_reported_at_the_latest_by_close() {
     for layers in STACKS {
@@ -395,7 +395,7 @@ fn trouble_that_stays_is_reported_at_the_latest_by_close() {
                         Err(error) => check_error(&error, kind, &note),
                     }
                     if !abort && file.is_open() {
-                        // There is room again, and nothing that was accepted is lost.
+                        // There is room again, and no accepted value is lost.
                         fault.disarm();
                         if let Err(error) = file.close() {
                             // A write failed before a sync did.
@@ -468,7 +468,7 @@ fn an_interrupted_move_goes_on_where_it_stopped() {
     }
 }
 
-/// A header of several pages whose writing stopped halfway is completed, by whatever comes next.
+/// A header of several pages whose writing stopped halfway is completed by any later operation.
 #[test]
 fn a_header_written_by_half_is_completed() {
     for (layers, abort) in [(STACKS[0], false), (STACKS[0], true), (STACKS[2], true)] {

@@ -15,7 +15,7 @@ use zonda_testkit::TempFolder;
 
 const GIB: u64 = 1 << 30;
 
-/// What a file may take on disk, in bytes.
+/// Most bytes that a test file may take on disk.
 const SPARSE: u64 = 8 << 20;
 
 fn make(path: &Path, format: Format) -> Dataset {
@@ -35,7 +35,7 @@ fn check_sparse(path: &Path, least: u64) {
     assert!(meta.blocks() * 512 < SPARSE, "{} blocks on disk", meta.blocks());
 }
 
-/// One element and what it is.
+/// An element and its expected value.
 struct Element {
     var: &'static str,
     at: Vec<usize>,

@@ -223,7 +223,7 @@ fn a_get_ends_define_mode_unless_the_model_is_classic() {
     assert_eq!(get(&file, number.into(), &[], 1), [-2_147_483_647]);
     assert!(!file.in_define_mode());
     assert_eq!(code(file.enddef(Reserve::Default)), Err(NcError::NotInDefine));
-    // A type that is not complete keeps it from ending.
+    // An incomplete type keeps define mode from ending.
     file.redef().unwrap();
     file.def_compound(GroupId::ROOT, 8, b"pair").unwrap();
     let mut four = [0; 4];
@@ -252,7 +252,7 @@ fn a_forked_child_reads_and_leaves_the_file_alone() {
     assert_eq!(storage.len().expect("length"), before);
 }
 
-/// Some read, some put, one defines: nobody waits for ever, and what was put is there.
+/// Some threads read, some put, one defines: none waits for ever, and all values are in the file.
 #[test]
 fn threads_read_while_others_put() {
     const ROUNDS: i32 = 200;

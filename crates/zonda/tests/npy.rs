@@ -15,13 +15,13 @@ fn unit<T>(done: zonda::Result<T>) -> Answer {
     done.map(|_| Vec::new()).map_err(|error| error.code())
 }
 
-/// Values, where all of them fit: what becomes of others is another thing.
+/// Values, where all of them fit; the formats may differ for others.
 fn fitting(done: zonda::Result<zonda::Converted>, out: Vec<u8>) -> Answer {
     let fits = |converted: zonda::Converted| if converted.out_of_range == 0 { out } else { vec![] };
     done.map(fits).map_err(|error| error.code())
 }
 
-/// One random call. Names, numbers and places are now and then such as are refused.
+/// One random call. Names, numbers and indices are sometimes invalid.
 fn call(file: &Dataset, rng: &mut Rng) -> Answer {
     let names = ["a", "b", "cc", "long name", "_FillValue", "bad/name", "", "e\u{301}", "x y "];
     let name = names[rng.length(names.len())].as_bytes();
@@ -147,7 +147,7 @@ fn life(folder: &Path, seed: u64) {
     });
     assert_eq!(classic, in_folder, "seed {seed}");
     if classic.is_err() {
-        // A classic file that was refused is gone.
+        // A classic file whose definitions were refused is removed.
         return;
     }
     let open = |name: &str, write| {

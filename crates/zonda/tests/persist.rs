@@ -1,4 +1,4 @@
-//! Datasets in memory that are written to their path in the end.
+//! Datasets in memory that are written to their path when they are closed.
 
 use std::fs;
 

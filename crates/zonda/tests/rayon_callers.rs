@@ -89,7 +89,7 @@ fn tasks_may_be_nested_and_may_panic() {
         both.1.is_err()
     });
     assert!(panicked);
-    // What a put was at that panicked is as it was, or as far as it came: here it had not begun.
+    // The elements of a put that panicked are as they were, or partly written; here the put had not begun.
     file.close().unwrap();
     let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
     callers.install(|| (0..RECORDS).into_par_iter().for_each(|record| get(&file, record)));

@@ -1,4 +1,4 @@
-//! `NC_SHARE`: what one handle writes, another sees.
+//! `NC_SHARE`: one handle sees what another writes.
 
 mod common;
 

@@ -312,7 +312,7 @@ fn syncs_and_closes_beside_puts() {
         });
     };
     on_all_stacks("syncs", test, check_records);
-    // Of many closes one ends the dataset; puts are done before it or refused.
+    // One of many closes closes the dataset; puts are carried out before it or refused.
     let storage = base(None);
     let file = create(&storage, Format::Cdf5, false);
     define_records(&file);

@@ -1,4 +1,4 @@
-//! Datasets by Rust's own types: what is written is what others read, and what goes wrong says why.
+//! The typed interface: other programs read what it writes, and errors say what is wrong.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,7 @@ impl Drop for Folder {
     }
 }
 
-/// The file as the reference's ncdump says it, without white space; `None` where it is not installed.
+/// Output of the reference's ncdump for the file, without white space; `None` where it is not installed.
 fn dumped(path: &Path) -> Option<String> {
     let output = Command::new("/usr/bin/ncdump").arg(path).env_remove("LD_PRELOAD").output();
     let Ok(output) = output else {

@@ -1,4 +1,4 @@
-//! Write-behind: the same bytes, what is known while puts wait, and what becomes of failures.
+//! Write-behind: the same bytes as without it, inquiries while puts wait, and failures.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -70,7 +70,7 @@ fn len_of(made: &Made) -> u64 {
     made.file.meta(|meta| meta.dim(made.time).map(|dim| dim.len)).expect("length")
 }
 
-/// The two formats whose engines differ.
+/// One format of each of the two implementations, classic and HDF5.
 const FORMATS: [Format; 2] = [Format::Cdf1, Format::NetCdf4];
 
 #[test]
@@ -103,7 +103,7 @@ fn inquiries_do_not_wait_and_gets_see_what_was_put() {
     let folder = TempFolder::new("behind");
     for format in FORMATS {
         let path = folder.path().join(format!("slow-{format:?}.nc"));
-        // So slow that the first record is still on its way.
+        // So slow that the first record is not written yet.
         let it = create(&path, format, "on", Some("throttle:200k,file"));
         for step in 0..3 {
             put_record(&it, step).expect("put");
@@ -117,7 +117,7 @@ fn inquiries_do_not_wait_and_gets_see_what_was_put() {
         let slab = Hyperslab { start: &[2, 0], count: &[1, WIDTH], stride: None };
         it.file.get(it.wind, &slab, Some(MemType::F32), &mut back).map(drop).expect("get");
         assert!(back == record(2));
-        // Arguments at fault are told at once, in the format's own words.
+        // Invalid arguments are reported at once, with the format's own message.
         let slab = Hyperslab { start: &[0, 1], count: &[1, WIDTH], stride: None };
         let values = record(0);
         let error = it.file.put(it.wind, &slab, Some(MemType::F32), &values).unwrap_err();
@@ -126,8 +126,8 @@ fn inquiries_do_not_wait_and_gets_see_what_was_put() {
     }
 }
 
-/// What another thread waits for (define mode), or a put that goes the ordinary way beside it, takes nothing back of what
-/// inquiries showed.
+/// Lengths that inquiries have shown never become shorter: not when another thread enters define mode, and not by a
+/// put that goes the ordinary way meanwhile.
 #[test]
 fn records_that_were_accepted_stay_in_sight() {
     let folder = TempFolder::new("behind");
@@ -151,7 +151,7 @@ fn records_that_were_accepted_stay_in_sight() {
     }
 }
 
-/// One thread puts a variable whose puts go the ordinary way, while others' wait: it sees what it put.
+/// A thread whose puts go the ordinary way sees what it put, while puts of other threads wait.
 #[test]
 fn a_put_that_did_not_wait_is_in_sight_at_once() {
     let folder = TempFolder::new("behind");
@@ -227,13 +227,13 @@ fn what_the_device_refuses_stays_and_is_tried_again() {
                         assert!(it.file.write_behind_status().1.is_some());
                         assert_eq!(len_of(&it), step as u64, "what was accepted still waits");
                         n_refused += 1;
-                        // It stands still until somebody says that there is room.
+                        // The queue stands still until a call tries again after there is room.
                         assert!(put_record(&it, step).is_err());
                         it.file.sync().expect("there is room now");
                     }
                 }
             }
-            // Close tries again what was refused before anybody was told.
+            // Close tries again a put that was refused and not reported yet.
             loop {
                 let (bytes, error) = it.file.write_behind_status();
                 n_refused += usize::from(error.is_some());
@@ -258,8 +258,8 @@ fn what_the_device_refuses_stays_and_is_tried_again() {
     }
 }
 
-/// Chunks have lengths of all kinds, so that there are gaps between their places. Pages with gaps must
-/// not wait for the end of the file, where nothing hides what a slow device takes for them.
+/// Chunks have lengths of all kinds, so that there are gaps between their places. Pages with gaps must be written
+/// before the file is closed, where the time of a slow device is not hidden.
 #[test]
 fn chunks_leave_while_a_slow_device_is_written() {
     let folder = TempFolder::new("behind");
@@ -288,8 +288,8 @@ fn chunks_leave_while_a_slow_device_is_written() {
     it.file.close().expect("close");
 }
 
-/// A cache over a slow device gathers up to 1 MiB before it writes. While nobody puts there is time to write
-/// less: a program that computes finds nothing of it at its close.
+/// A cache over a slow device gathers up to 1 MiB before it writes. While no puts come, it writes smaller pieces, so
+/// that a program that computes in between has nothing left to write when it closes the file.
 #[test]
 fn what_is_gathered_leaves_while_nobody_puts() {
     /// Bytes of a put, less than a page: larger ones go past the pages.

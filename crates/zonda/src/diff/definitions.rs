@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use zonda_format::VarRef;
 
 use super::forms::{ComparedForm, shown as type_shown};
-use super::values::{Tolerance, Values, compare, list};
+use super::values::{ComparedValues, Tolerance, compare, list};
 use super::{Comparison, Difference, How, Side, Thing};
 use crate::copy::Pattern;
 use crate::copy::atts::values as values_of;
@@ -122,8 +122,10 @@ impl Comparison<'_> {
         };
         let [(a, a_pieces), (b, b_pieces)] = [read(0)?, read(1)?];
         let Some(form) = ComparedForm::of(&self.trees[0], atts[0].nc_type) else { return Ok(()) };
-        let values =
-            [Values { bytes: &a, pieces: &a_pieces }, Values { bytes: &b, pieces: &b_pieces }];
+        let values = [
+            ComparedValues { bytes: &a, pieces: &a_pieces },
+            ComparedValues { bytes: &b, pieces: &b_pieces },
+        ];
         let n = atts.map(|att| usize::try_from(att.len).unwrap_or(usize::MAX));
         let mut same = n[0] == n[1];
         if same {

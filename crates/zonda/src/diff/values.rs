@@ -57,21 +57,21 @@ pub struct ValuesDiffer {
 
 /// Values in memory, and what they point to.
 #[derive(Clone, Copy)]
-pub(super) struct Values<'a> {
+pub(super) struct ComparedValues<'a> {
     pub bytes: &'a [u8],
     pub pieces: &'a VlenBuffer,
 }
 
-impl<'a> Values<'a> {
-    fn at(&self, index: usize, size: usize) -> Values<'a> {
+impl<'a> ComparedValues<'a> {
+    fn at(&self, index: usize, size: usize) -> ComparedValues<'a> {
         let bytes =
             index.checked_mul(size).and_then(|from| self.bytes.get(from..from.checked_add(size)?));
-        Values { bytes: bytes.unwrap_or_default(), pieces: self.pieces }
+        ComparedValues { bytes: bytes.unwrap_or_default(), pieces: self.pieces }
     }
 
     /// The values from a byte on.
-    fn behind(&self, offset: usize) -> Values<'a> {
-        Values { bytes: self.bytes.get(offset..).unwrap_or_default(), pieces: self.pieces }
+    fn behind(&self, offset: usize) -> ComparedValues<'a> {
+        ComparedValues { bytes: self.bytes.get(offset..).unwrap_or_default(), pieces: self.pieces }
     }
 
     fn word(&self, at: usize) -> u64 {
@@ -85,10 +85,10 @@ impl<'a> Values<'a> {
     }
 
     /// The items of a sequence, and how many.
-    fn items(&self) -> (Values<'a>, usize) {
+    fn items(&self) -> (ComparedValues<'a>, usize) {
         let n = usize::try_from(self.word(0)).unwrap_or(usize::MAX);
         let bytes = self.pieces.get(self.word(8)).unwrap_or_default();
-        (Values { bytes, pieces: self.pieces }, n)
+        (ComparedValues { bytes, pieces: self.pieces }, n)
     }
 }
 
@@ -150,7 +150,7 @@ float!(f32 f64);
 /// Calls a function for each of `n` values that is different: with its index, and for numbers the difference.
 pub(super) fn compare(
     form: &ComparedForm,
-    (a, b): (Values<'_>, Values<'_>),
+    (a, b): (ComparedValues<'_>, ComparedValues<'_>),
     n: usize,
     tolerance: Tolerance,
     found: &mut dyn FnMut(usize, Option<f64>),
@@ -193,7 +193,11 @@ fn differ<T: Comparable>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
 }
 
 /// Whether two values are the same.
-fn same(form: &ComparedForm, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
+fn same(
+    form: &ComparedForm,
+    (a, b): (ComparedValues<'_>, ComparedValues<'_>),
+    tolerance: Tolerance,
+) -> bool {
     match form {
         ComparedForm::Plain(_) => all_same(form, (a, b), 1, tolerance),
         ComparedForm::Opaque(_) => a.bytes == b.bytes,
@@ -210,14 +214,16 @@ fn same(form: &ComparedForm, (a, b): (Values<'_>, Values<'_>), tolerance: Tolera
 
 fn all_same(
     form: &ComparedForm,
-    (a, b): (Values<'_>, Values<'_>),
+    (a, b): (ComparedValues<'_>, ComparedValues<'_>),
     n: usize,
     tolerance: Tolerance,
 ) -> bool {
     let len = n.saturating_mul(form.size());
-    let cut = |of: Values<'_>| of.bytes.len().min(len);
-    let (a, b) =
-        (Values { bytes: &a.bytes[..cut(a)], ..a }, Values { bytes: &b.bytes[..cut(b)], ..b });
+    let cut = |of: ComparedValues<'_>| of.bytes.len().min(len);
+    let (a, b) = (
+        ComparedValues { bytes: &a.bytes[..cut(a)], ..a },
+        ComparedValues { bytes: &b.bytes[..cut(b)], ..b },
+    );
     let mut same = a.bytes.len() == b.bytes.len();
     compare(form, (a, b), n, tolerance, &mut |_, _| same = false);
     same
@@ -226,11 +232,11 @@ fn all_same(
 /// A number as text; empty for other types.
 pub(super) fn number(form: &ComparedForm, bytes: &[u8]) -> String {
     let pieces = VlenBuffer::default();
-    value(form, Values { bytes, pieces: &pieces })
+    value(form, ComparedValues { bytes, pieces: &pieces })
 }
 
 /// A value as text.
-pub(super) fn value(form: &ComparedForm, of: Values<'_>) -> String {
+pub(super) fn value(form: &ComparedForm, of: ComparedValues<'_>) -> String {
     match form {
         ComparedForm::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
         ComparedForm::Plain(ext) => {
@@ -265,7 +271,7 @@ pub(super) fn value(form: &ComparedForm, of: Values<'_>) -> String {
 }
 
 /// The first values as text. Characters are one text.
-pub(super) fn list(form: &ComparedForm, of: Values<'_>, n: usize) -> String {
+pub(super) fn list(form: &ComparedForm, of: ComparedValues<'_>, n: usize) -> String {
     const MOST: usize = 8;
     if *form == ComparedForm::Plain(ExtType::Char) {
         return quoted(of.bytes.get(..n).unwrap_or(of.bytes));
@@ -372,7 +378,8 @@ impl Comparison<'_> {
                 let to = (&mut data[side], &mut pieces[side]);
                 read_box(file, var, pair.mem, (&start, &count), to)?;
             }
-            let [a, b] = [0, 1].map(|side| Values { bytes: &data[side], pieces: &pieces[side] });
+            let [a, b] =
+                [0, 1].map(|side| ComparedValues { bytes: &data[side], pieces: &pieces[side] });
             let n = count.iter().fold(1u64, |n, &len| n.saturating_mul(len));
             let n_values = usize::try_from(n).unwrap_or(usize::MAX);
             let here = |index: usize| place(index as u64, &start, &count);

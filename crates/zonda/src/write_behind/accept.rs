@@ -13,7 +13,7 @@ use zonda_trace::{Args, Kind};
 
 use super::job::{PutBatch, job_bytes};
 use super::memory::ValueMemory;
-use super::{KnownRules, QueueState, WriteQueue, args_of};
+use super::{KnownRules, WriteQueue, WriteQueueState, args_of};
 use crate::error::Result;
 use crate::tuning::{
     ACCEPT_BLOCK_BYTES, COLLECTED_FIRST_BYTES, COLLECTED_MAX_BYTES, SMALL_PUT_BYTES,
@@ -274,7 +274,7 @@ impl WriteQueue {
     #[cold]
     fn memory_to_collect(
         &self,
-        state: MutexGuard<'_, QueueState>,
+        state: MutexGuard<'_, WriteQueueState>,
         least_bytes: usize,
     ) -> Result<Option<ValueMemory>> {
         let wanted = match &state.open {
@@ -344,7 +344,7 @@ pub(crate) struct AcceptablePut<'a> {
 enum PutRulesState<'a> {
     /// Small puts are being collected, and the variable cannot grow. The lock of the queue is kept, so that its rules
     /// and memory stay, and the put costs one lock only.
-    AtOnce(MutexGuard<'a, QueueState>),
+    AtOnce(MutexGuard<'a, WriteQueueState>),
     KnownRules(KnownRules),
     /// The queue knows no rules: the file has to check the put.
     Nothing,
@@ -414,7 +414,7 @@ impl<'a> AcceptablePut<'a> {
         values: &mut Values<'_>,
     ) -> Result<Option<Converted>> {
         if let PutRulesState::AtOnce(state) = &mut self.with {
-            let QueueState { rules, open, pending_bytes, .. } = &mut **state;
+            let WriteQueueState { rules, open, pending_bytes, .. } = &mut **state;
             let kept =
                 super::rules_of(rules, self.var).zip(open.as_mut()).and_then(|(rules, open)| {
                     let fit = rules.fit(put)?;

@@ -16,12 +16,12 @@ use zonda_trace::{Args, Kind};
 
 use super::job::{self, PutBatch, PutValues};
 use super::memory::ValueMemory;
-use super::{PutFailure, QueueState, WriteQueue, args_of, threads};
+use super::{PutFailure, WriteQueue, WriteQueueState, args_of, threads};
 use crate::error::{Error, Result};
 
 impl WriteQueue {
     /// Puts a batch behind all others.
-    pub(super) fn push(&self, mut state: MutexGuard<'_, QueueState>, batch: PutBatch) {
+    pub(super) fn push(&self, mut state: MutexGuard<'_, WriteQueueState>, batch: PutBatch) {
         if let Some(open) = state.open.take_if(|open| open.len() > 0) {
             state.queue.push_back(Arc::new(open));
         }
@@ -34,8 +34,8 @@ impl WriteQueue {
     /// Asks a thread to carry out the queue. Where no thread can be had, the caller does the work.
     pub(super) fn schedule<'a>(
         &'a self,
-        mut state: MutexGuard<'a, QueueState>,
-    ) -> MutexGuard<'a, QueueState> {
+        mut state: MutexGuard<'a, WriteQueueState>,
+    ) -> MutexGuard<'a, WriteQueueState> {
         let is_needed = !state.is_scheduled && !state.is_stopped && !state.queue.is_empty();
         if !is_needed {
             return state;
@@ -67,7 +67,7 @@ impl WriteQueue {
     /// Takes bytes from the budget, and waits until it has room. `None` where waiting is of no use: this queue is
     /// empty, so that none of its puts can free memory, or the budget is smaller than the request.
     fn wait_for<T>(&self, bytes: usize, take: impl Fn() -> Option<T>) -> Result<Option<T>> {
-        let is_idle = |state: &QueueState| {
+        let is_idle = |state: &WriteQueueState| {
             state.is_stopped || (state.queue.is_empty() && state.running.is_none())
         };
         let mut has_committed = false;
@@ -130,8 +130,8 @@ impl WriteQueue {
     /// Carries out the first batch.
     fn carry_out<'a>(
         &'a self,
-        mut state: MutexGuard<'a, QueueState>,
-    ) -> MutexGuard<'a, QueueState> {
+        mut state: MutexGuard<'a, WriteQueueState>,
+    ) -> MutexGuard<'a, WriteQueueState> {
         let Some(batch) = state.queue.pop_front() else { return state };
         state.running = Some(Arc::clone(&batch));
         drop(state);
@@ -314,9 +314,9 @@ impl WriteQueue {
 impl WriteQueue {
     fn wait_for_progress<'a>(
         &'a self,
-        state: MutexGuard<'a, QueueState>,
+        state: MutexGuard<'a, WriteQueueState>,
         give_up_at: Option<Instant>,
-    ) -> MutexGuard<'a, QueueState> {
+    ) -> MutexGuard<'a, WriteQueueState> {
         let Some(time) = give_up_at else { return self.progress.wait(state) };
         let left = time.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -53,7 +53,7 @@ use crate::open_file::OpenFile;
 
 use budget::Budget;
 use job::PutBatch;
-pub(crate) use queued_file::{ChangeGuard, FrozenFile, InquiryGuard, QueuedFile};
+pub(crate) use queued_file::{ChangeGuard, FrozenQueuedFile, InquiryGuard, QueuedFile};
 pub use settings::{WriteBehind, WriteBehindError, WriteBehindOptions};
 pub(crate) use transfer::{QueuedGet, QueuedPut};
 use watch::OrdinaryPut;
@@ -70,7 +70,7 @@ pub(crate) struct WriteQueue {
     n_threads: AtomicUsize,
     /// The file was closed, or belongs to another process.
     is_over: AtomicBool,
-    state: Mutex<QueueState>,
+    state: Mutex<WriteQueueState>,
     /// Locked while the memory of committed puts is given back.
     releasing: Mutex<()>,
     /// Signalled when a put was carried out that a thread waits for, or a thread has left the queue.
@@ -90,7 +90,7 @@ pub(crate) struct WriteQueue {
 }
 
 #[derive(Debug, Default)]
-struct QueueState {
+struct WriteQueueState {
     queue: VecDeque<Arc<PutBatch>>,
     /// Small puts are being collected here, behind all others.
     open: Option<PutBatch>,
@@ -171,7 +171,7 @@ pub(crate) struct KnownRules {
 
 /// The locks of a queue, held while the process forks.
 pub(crate) struct FrozenQueue<'a> {
-    _state: MutexGuard<'a, QueueState>,
+    _state: MutexGuard<'a, WriteQueueState>,
     _front: RwLockWriteGuard<'a, Option<Box<dyn View>>>,
 }
 
@@ -197,7 +197,7 @@ impl WriteQueue {
             file,
             budget: ArcSwap::new(Budget::of_process()),
             n_threads: AtomicUsize::new(0),
-            state: Mutex::ranked(Rank::Queue, QueueState::default()),
+            state: Mutex::ranked(Rank::Queue, WriteQueueState::default()),
             releasing: Mutex::ranked(Rank::Release, ()),
             progress: Condvar::new(),
             n_accepted: CacheLineCounter::default(),
@@ -238,7 +238,7 @@ impl WriteQueue {
         self.budget.load()
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
+    fn lock(&self) -> MutexGuard<'_, WriteQueueState> {
         self.state.lock()
     }
 
@@ -312,7 +312,7 @@ impl WriteQueue {
     }
 
     /// Forgets what is known of definitions.
-    fn forget(&self, state: &mut QueueState) {
+    fn forget(&self, state: &mut WriteQueueState) {
         state.rules.clear();
         state.epoch += 1;
         *self.front.write() = None;
@@ -435,7 +435,7 @@ impl WriteQueue {
     /// In a forked child, when the file was closed there: frees memory. Accepted puts belong to the parent.
     pub(crate) fn leave_to_parent(&self) {
         let Some(mut state) = self.state.lock_until(Instant::now()) else { return };
-        let QueueState { queue, open, kept, .. } = std::mem::take(&mut *state);
+        let WriteQueueState { queue, open, kept, .. } = std::mem::take(&mut *state);
         drop(state);
         // What a thread of the parent has in hand stays.
         let own = queue.into_iter().filter_map(Arc::into_inner).chain(open);

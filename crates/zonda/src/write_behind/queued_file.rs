@@ -65,7 +65,7 @@ impl InquiryGuard<'_> {
 
 /// All locks, held while a process forks.
 #[derive(Debug)]
-pub(crate) struct FrozenFile<'a> {
+pub(crate) struct FrozenQueuedFile<'a> {
     _file: ExclusiveGuard<'a>,
     _queue: Option<super::FrozenQueue<'a>>,
 }
@@ -314,13 +314,13 @@ impl QueuedFile {
     }
 
     /// Takes every lock for a fork, waiting no longer than `until`; `None` where one cannot be taken.
-    pub(crate) fn freeze(&self, until: Instant) -> Option<FrozenFile<'_>> {
+    pub(crate) fn freeze(&self, until: Instant) -> Option<FrozenQueuedFile<'_>> {
         let file = self.file.freeze(until)?;
         let queue = match self.queue() {
             Some(queue) => Some(queue.freeze(until)?),
             None => None,
         };
-        Some(FrozenFile { _file: file, _queue: queue })
+        Some(FrozenQueuedFile { _file: file, _queue: queue })
     }
 
     /// To be called in a forked child: what was not yet written belongs to the parent.

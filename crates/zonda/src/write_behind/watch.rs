@@ -15,7 +15,7 @@ use zonda_model::{Hyperslab, MemType};
 
 use super::helper::{Helper, HelperMessage};
 use super::job::{PutBatch, job_bytes};
-use super::{QueueState, WriteQueue};
+use super::{WriteQueue, WriteQueueState};
 use crate::error::{Error, Result};
 use crate::tuning::WATCHED_COMMIT_BYTES;
 
@@ -71,7 +71,7 @@ impl Watch {
     }
 }
 
-impl QueueState {
+impl WriteQueueState {
     /// Keeps a batch that was carried out, until commit number `mark`.
     pub(super) fn keep(&mut self, mark: u64, batch: PutBatch) {
         self.kept_bytes = self.kept_bytes.saturating_add(batch.value_bytes());
@@ -185,7 +185,7 @@ impl WriteQueue {
     }
 
     /// Makes a batch known to the helper from now on.
-    pub(super) fn begin(&self, state: &mut QueueState, batch: &mut PutBatch) {
+    pub(super) fn begin(&self, state: &mut WriteQueueState, batch: &mut PutBatch) {
         if let Some(with) = &*self.watch.with() {
             state.n_begun += 1;
             batch.begin(with.id, state.n_begun);
