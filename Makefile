@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap conformance wheel install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap conformance wheel install fuzz aarch64 lint doc clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -127,6 +127,10 @@ fuzz: ## each fuzz target for FUZZ_SECONDS (600)
 
 aarch64: ## the Rust tests on aarch64, under emulation
 	scripts/aarch64.sh
+
+doc: ## the documentation of the crates in target/doc/zonda, without a warning; that of the command (same name) is only checked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --exclude zonda-python --exclude zonda-cli --no-deps --all-features --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package zonda-cli --no-deps --quiet --target-dir target/doc-cli
 
 lint: ## format, clippy, generated files
 	@scripts/lint.sh

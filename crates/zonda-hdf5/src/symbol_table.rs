@@ -128,7 +128,7 @@ pub fn node_len(file: &File, count: usize) -> u64 {
 /// Reads the entries of a node, in the order of their names.
 ///
 /// # Errors
-/// Damaged nodes; [`HdfError::OutOfFile`](crate::HdfError::OutOfFile).
+/// Damaged nodes; [`HdfError::OutOfFile`].
 pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<SymbolTableEntry>> {
     let (entries, cut) = read_node_left(file, addr)?;
     match cut {

@@ -10,7 +10,7 @@
 //! to any more counts as used.
 //!
 //! Memory is in proportion to the number of extents, where pieces of one object that lie side by
-//! side count once; [`USAGE_EXTENTS`] bounds it.
+//! side count once; `USAGE_EXTENTS` (`tuning.rs`) bounds it.
 
 mod chunks;
 mod gaps;

@@ -22,7 +22,7 @@ impl Nc4File {
     /// was opened as a damaged one, those that are damaged.
     ///
     /// # Errors
-    /// As [`Nc4File::n_atts`].
+    /// As [`Definitions::n_atts`](zonda_format::Definitions::n_atts).
     pub fn att_faults(&self, owner: VarRef) -> Result<Vec<Nc4Error>> {
         let faults = self.att_list(owner)?.faults();
         Ok(faults.iter().map(|fault| self.att_fault(owner, fault.clone())).collect())

@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::open::{self, OpenOptions};
 
 /// Something about a damaged file that its definitions do not say.
+///
+/// See [`copy`](crate::copy::copy()), which tells of them.
 #[derive(Debug)]
 pub struct Fault {
     /// Path of the group or variable.
@@ -21,6 +23,8 @@ pub struct Fault {
 }
 
 /// What is wrong with something.
+///
+/// See [`copy`](crate::copy::copy()), which tells of them.
 #[derive(Debug)]
 pub enum FaultKind {
     /// It is damaged, and the definitions lack it or a part of it.

@@ -218,6 +218,8 @@ impl<'a> Put<'a> {
 }
 
 /// A put whose arguments were checked. Only the storage can refuse it now.
+///
+/// See [`Dataset`](crate::Dataset).
 pub struct CheckedPut<'c, 'a> {
     begun: &'c mut Put<'a>,
     put: &'c Transfer<Access<'c>>,
@@ -286,6 +288,8 @@ impl<'a> Get<'a> {
 }
 
 /// A get whose arguments were checked. Only the storage can refuse it now.
+///
+/// See [`Dataset`](crate::Dataset).
 pub struct CheckedGet<'c, 'a> {
     begun: &'c mut Get<'a>,
     get: &'c Transfer<Access<'c>>,

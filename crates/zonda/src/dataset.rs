@@ -23,6 +23,30 @@ use crate::write_behind::{ChangeGuard, QueuedFile, WriteBehind};
 ///
 /// A dataset that is dropped without [`Dataset::close`] loses what was not committed; the process's
 /// last chance is [`Dataset::drain`].
+///
+/// Values are bytes in the layout of C; [`typed::File`](crate::typed::File) has them as values of Rust.
+///
+/// ```
+/// use zonda::{CreateOptions, Dataset, ExtType, Hyperslab, OpenOptions, Reserve};
+///
+/// # let path = std::env::temp_dir().join(format!("zonda-dataset-{}.nc", std::process::id()));
+/// let dataset = Dataset::create(&path, &CreateOptions::default())?; // a classic file
+/// let x = dataset.def_dim(b"x", 2)?;
+/// let v = dataset.def_var(b"v", ExtType::Short.nc_type(), &[x.0])?;
+/// dataset.enddef(Reserve::Default)?;
+/// let all = Hyperslab { start: &[0], count: &[2], stride: None };
+/// dataset.put(v, &all, None, &[1i16, -1].map(i16::to_ne_bytes).concat())?;
+/// dataset.close()?;
+///
+/// let dataset = Dataset::open(&path, &OpenOptions::default())?;
+/// let v = dataset.meta(|meta| meta.find_var(b"v"))?;
+/// let mut bytes = [0; 4];
+/// dataset.get(v, &all, None, &mut bytes)?;
+/// assert_eq!(bytes[..2], 1i16.to_ne_bytes());
+/// # dataset.close()?;
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Dataset {
     path: PathBuf,
@@ -63,6 +87,8 @@ fn check_path_alone(in_memory: Option<Persist>, io: Option<&str>) -> Result<()> 
 }
 
 /// Every lock of a dataset, held while a process forks.
+///
+/// See [`Dataset`](crate::Dataset).
 #[derive(Debug)]
 pub struct FrozenFile<'a> {
     held: Option<crate::write_behind::FrozenQueuedFile<'a>>,

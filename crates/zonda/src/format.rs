@@ -174,6 +174,8 @@ pub(crate) fn maker(format: Format) -> Result<Maker> {
 }
 
 /// The formats of which files can be made.
+///
+/// See [`detect`](crate::detect).
 pub fn formats_made() -> impl Iterator<Item = Format> {
     let makers = FORMATS.iter().filter(|entry| entry.maker().is_some());
     makers.flat_map(|entry| entry.formats).copied()
@@ -181,6 +183,8 @@ pub fn formats_made() -> impl Iterator<Item = Format> {
 
 /// The format that a copy of a file has where nobody asks for another one: that of the file, or where no files of that are made
 /// the one of netCDF's own with the same data model.
+///
+/// See [`detect`](crate::detect).
 #[must_use]
 pub fn format_of_copy(source: Format) -> Format {
     if maker(source).is_ok() { source } else { source.model() }
@@ -227,6 +231,8 @@ pub(crate) fn open_path(path: &Path, write: bool) -> Option<Result<Box<dyn Dispa
 }
 
 /// The format that stands on what is at a path, where that is not one file.
+///
+/// See [`detect`](crate::detect).
 #[must_use]
 pub fn on_path(path: &Path) -> Option<Format> {
     FORMATS.iter().find_map(|entry| match entry.stands {
@@ -236,6 +242,8 @@ pub fn on_path(path: &Path) -> Option<Format> {
 }
 
 /// Removes a dataset that is not one file; `None` where no format stands on what is at the path.
+///
+/// See [`detect`](crate::detect).
 ///
 /// # Errors
 /// What the operating system reports.
@@ -248,12 +256,16 @@ pub fn remove_on_path(path: &Path) -> Option<Result<()>> {
 }
 
 /// Whether datasets of a format stand on a path and not on the bytes of one file.
+///
+/// See [`detect`](crate::detect).
 #[must_use]
 pub fn stands_on_path(format: Format) -> bool {
     entry_of(format).is_some_and(|entry| matches!(entry.stands, FormatPlace::OnPath(..)))
 }
 
 /// The format of that name, among those that netCDF itself does not have.
+///
+/// See [`detect`](crate::detect).
 #[must_use]
 pub fn format_named(name: &str) -> Option<Format> {
     let mut all = FORMATS.iter().flat_map(|entry| entry.formats).copied();
@@ -264,6 +276,8 @@ pub fn format_named(name: &str) -> Option<Format> {
 
 /// The path and the format of a URL that names one that is none of netCDF's own, such as `file:///a/b#mode=npy`; `None`
 /// for everything else.
+///
+/// See [`detect`](crate::detect).
 #[must_use]
 pub fn of_url(text: &Path) -> Option<(PathBuf, Format)> {
     let (place, fragment) = text.to_str()?.strip_prefix("file:")?.rsplit_once('#')?;
@@ -274,6 +288,8 @@ pub fn of_url(text: &Path) -> Option<(PathBuf, Format)> {
 }
 
 /// What the first bytes of a file say, or what else there is at its path.
+///
+/// See [`detect`](crate::detect).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
     /// A classic format.
@@ -320,6 +336,14 @@ impl Detected {
 }
 
 /// Looks at a file's first bytes, or at what else there is at a path.
+///
+/// ```
+/// # let path = std::env::temp_dir().join(format!("zonda-detect-{}.nc", std::process::id()));
+/// zonda::typed::File::create(&path)?.close()?;
+/// assert!(matches!(zonda::detect(&path)?, zonda::Detected::Hdf5));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// What the operating system reports on opening and reading.

@@ -19,6 +19,8 @@ const MOST_NAMED: usize = 8;
 
 /// Sets the function that is called whenever definitions that were read lack something, for the whole process. Only
 /// the first call sets it.
+///
+/// See [`Gap`](crate::Gap).
 pub fn report_gaps(on_gap: fn(Error)) {
     // A function that was set before stays.
     ON_GAP.settle(on_gap);

@@ -12,6 +12,8 @@ use zonda_slab::{Blocks, Hyperslab, Places, place_of};
 
 /// Copies rows of elements between a block and the caller's memory. (By rows, since a call for each element
 /// takes up to twice as long.)
+///
+/// See [`Dataset`](crate::Dataset).
 pub trait RowMover {
     /// Copies the elements of a row, of `SIZE` bytes each, one after the other. `place` is where the first of
     /// them is in the caller's memory, and `step` the distance from one to the next: both in elements, `place`
@@ -20,6 +22,8 @@ pub trait RowMover {
 }
 
 /// A hyperslab whose elements lie in the caller's memory in the order of a map.
+///
+/// See [`Dataset`](crate::Dataset).
 #[derive(Clone, Copy, Debug)]
 pub struct MappedSlab<'a> {
     /// The elements in the variable.
@@ -61,6 +65,8 @@ impl MappedSlab<'_> {
 }
 
 /// A block of a mapped transfer.
+///
+/// See [`Dataset`](crate::Dataset).
 #[derive(Debug)]
 pub struct MappedBlock<'a> {
     /// Its elements in the variable.

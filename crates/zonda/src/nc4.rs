@@ -98,12 +98,16 @@ const PROPERTIES: &[u8] =
     concat!("version=2,zonda=", env!("CARGO_PKG_VERSION"), ",netcdf=4.9.0").as_bytes();
 
 /// Whether chunks that went through a filter of that number can be read.
+///
+/// See [`filter_name`](crate::filter_name).
 #[must_use]
 pub fn filter_is_available(id: u32) -> bool {
     check_filter(id).is_ok()
 }
 
 /// Fails where chunks that went through a filter of that number cannot be read.
+///
+/// See [`filter_name`](crate::filter_name).
 ///
 /// # Errors
 /// `NC_ENOFILTER`; `EPERM` where plugins that may have it are not to be trusted.
@@ -127,6 +131,8 @@ pub fn filter_name(id: u32) -> Option<&'static str> {
 }
 
 /// Number of the built-in filter that is called so.
+///
+/// See [`filter_name`](crate::filter_name).
 #[must_use]
 pub fn filter_id(name: &str) -> Option<u32> {
     zonda_chunk::filter::id_of(name)

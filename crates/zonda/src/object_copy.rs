@@ -53,6 +53,8 @@ fn matching_type(from: DatasetGroup<'_>, nc_type: i32, to: DatasetGroup<'_>) -> 
 /// Copies an attribute of a variable, or of a group, into another dataset, with type and values as they
 /// are.
 ///
+/// See [`copy`](crate::copy::copy()) for copies of whole files.
+///
 /// # Errors
 /// `NC_ENOTATT`; `NC_EBADTYPE` for a type that the other dataset does not have; what reading it or
 /// defining it gives.
@@ -85,6 +87,8 @@ pub fn copy_attribute(
 }
 
 /// A variable to copy, as it was when the copy began.
+///
+/// See [`copy`](crate::copy::copy()) for copies of whole files.
 #[derive(Debug)]
 pub struct VarToCopy<'d> {
     source: &'d Dataset,

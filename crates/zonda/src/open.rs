@@ -17,6 +17,8 @@ use crate::tuning::PERSIST_BLOCK_BYTES;
 use crate::write_behind::WriteBehind;
 
 /// Whether a dataset held in memory is written to its path in the end.
+///
+/// See [`Dataset`](crate::Dataset).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persist {
     /// Written at close (`NC_PERSIST`).
@@ -26,6 +28,8 @@ pub enum Persist {
 }
 
 /// How to create a dataset.
+///
+/// See [`Dataset`](crate::Dataset).
 #[derive(Clone, Debug, Default)]
 pub struct CreateOptions {
     /// The format.
@@ -53,6 +57,8 @@ pub struct CreateOptions {
 }
 
 /// How to open a dataset.
+///
+/// See [`Dataset`](crate::Dataset).
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// Open for writing, too.
@@ -206,6 +212,8 @@ pub(crate) fn remove_made(path: &Path) -> Result<()> {
 /// Writes the bytes of a storage to a path, for a persistent dataset in memory. An existing file is replaced by a
 /// complete one, so that a process that is killed leaves the old file or the new one. Where folder or device have no
 /// room for a second file, or the file has other names (hard links), it is written in place, as by the reference.
+///
+/// See [`Dataset`](crate::Dataset).
 ///
 /// # Errors
 /// What the operating system reports. Where there is no room, the file is as it was.

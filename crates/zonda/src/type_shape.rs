@@ -6,6 +6,8 @@ use zonda_model::ExtType;
 use crate::error::Result;
 
 /// What a type is made of. Types of two files are compared by it.
+///
+/// See [`Dataset`](crate::Dataset).
 #[derive(Debug, PartialEq, Eq)]
 pub enum TypeShape {
     /// An atomic type, `NC_STRING` included: its number.

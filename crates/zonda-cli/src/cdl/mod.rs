@@ -5,7 +5,7 @@
 //! their text with the [`digits`] of floating-point numbers, [`types`] for those that netCDF-4 files
 //! define, [`cformat`] for the `C_format` attribute, [`times`] for numbers that are dates, [`lines`] for
 //! indenting and wrapping, [`header`], [`special`] attributes, what is
-//! [`select`]ed by name, [`data`] with its [`blocks`] and
+//! [`select`]ed by name, [`data`] and its
 //! [`rows`], the text of which is made by all cores ([`ordered`]).
 
 pub(crate) mod cformat;

@@ -56,7 +56,7 @@ pub(crate) struct TypeField {
 const DEEPEST: usize = 64;
 
 impl ElementType {
-    /// The type with that number; `exact` as in [`super::Options`].
+    /// The type with that number; `exact` as in [`TypeKind::String`].
     ///
     /// # Errors
     /// `NC_EBADTYPE`.

@@ -106,7 +106,7 @@ impl Nc4File {
 
     /// Calls a function for each chunk that a variable has in the file: with its coordinates, counted in chunks, and its
     /// position in the storage, stored bytes and mask (bit i is set if filter i was skipped). Chunks that were put and
-    /// wait in memory are left out: call [`Nc4File::sync`] before.
+    /// wait in memory are left out: call [`DispatchWrite::sync`](zonda_format::DispatchWrite::sync) before.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ENOTBUILT` for a variable without chunks, `NC_EHDFERR`.
@@ -177,7 +177,7 @@ impl Nc4File {
     /// their masks. They have to begin inside the variable: [`Nc4File::extend`] makes that longer.
     ///
     /// # Errors
-    /// As [`Nc4File::put`]; `NC_EINVALCOORDS` for a chunk outside, `NC_ENOTBUILT` for a variable
+    /// As [`DispatchWrite::put`](zonda_format::DispatchWrite::put); `NC_EINVALCOORDS` for a chunk outside, `NC_ENOTBUILT` for a variable
     /// without chunks, and for chunks of strings and sequences, which point to what is not copied.
     pub fn put_stored_chunks(
         &mut self,
@@ -225,7 +225,7 @@ impl Nc4File {
     /// they are.
     ///
     /// # Errors
-    /// As [`Nc4File::put`].
+    /// As [`DispatchWrite::put`](zonda_format::DispatchWrite::put).
     pub fn place_unfilled(&mut self, group: GroupId, var: VarId) -> Result<()> {
         let placed = self.place_run(group, var);
         placed.map_err(|fault| self.put_fault(VarRef { group, var }, fault))
@@ -252,7 +252,7 @@ impl Nc4File {
     /// element would.
     ///
     /// # Errors
-    /// As [`Nc4File::put`]; `NC_EEDGE` for more than a dimension that cannot grow has, `NC_EINVAL`
+    /// As [`DispatchWrite::put`](zonda_format::DispatchWrite::put); `NC_EEDGE` for more than a dimension that cannot grow has, `NC_EINVAL`
     /// for another number of dimensions.
     pub fn extend(&mut self, group: GroupId, var: VarId, extent: &[u64]) -> Result<()> {
         let extended = self.extend_to(group, var, extent);

@@ -53,7 +53,7 @@ impl Nc4File {
     /// has to apply them fails then.
     ///
     /// # Errors
-    /// As [`TypeDefinitions::def_var_filter`], but for `NC_ENOFILTER`.
+    /// As [`TypeDefinitions::def_var_filter`](zonda_format::TypeDefinitions::def_var_filter), but for `NC_ENOFILTER`.
     pub fn def_var_pipeline(
         &mut self,
         group: GroupId,

@@ -12,7 +12,7 @@
 //!
 //! No class waits: a pipe, a device or a file that is leased to others gives an answer at once.
 //!
-//! What a class does not take is *refused*: [`StorageError::Refused`](crate::StorageError::Refused), with
+//! What a class does not take is *refused*: [`StorageError::Refused`], with
 //! the reason as a [`Refusal`]. It is not "missing" (the file is there), it is not "permission denied"
 //! (the system would open it), and no layer above may make either, or fill values, of it.
 

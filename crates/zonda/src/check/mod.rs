@@ -6,6 +6,8 @@
 //! each other, the header and the length of the file, and all bytes are read. Of other formats all values and
 //! attributes are read. Of data without a checksum (contiguous data, chunks without filters, classic files) only
 //! their presence can be checked, and not whether they are what was written.
+//!
+//! See [`check`](crate::check::check()).
 
 mod classic;
 mod data;
@@ -29,6 +31,8 @@ use crate::open::OpenOptions;
 use crate::tuning::CHECK_FINDINGS;
 
 /// How bad a finding is.
+///
+/// See [`check`](crate::check::check()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// Nothing is lost; worth knowing.
@@ -61,6 +65,8 @@ impl Grade {
 }
 
 /// Something that was found.
+///
+/// See [`check`](crate::check::check()).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// How bad it is.
@@ -74,6 +80,8 @@ pub struct Finding {
 }
 
 /// The result of a check.
+///
+/// See [`check`](crate::check::check()).
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// The format; `None` for a file that cannot be opened.

@@ -19,6 +19,8 @@
 //!
 //! The target is written under another name beside its own, and gets that when it is complete; a copy that fails or
 //! is interrupted leaves nothing. What a killed copy leaves, the next copy in the folder removes.
+//!
+//! See [`copy`](crate::copy::copy()).
 
 mod ahead;
 pub(crate) mod atts;
@@ -59,6 +61,8 @@ pub use target::Temporary;
 use tree::DefinitionTree;
 
 /// How far a copy has come.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// Path of the variable that is being copied.
@@ -88,6 +92,8 @@ impl Progress<'_> {
 }
 
 /// What a copy did.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, Default)]
 pub struct Copied {
     /// The format of the target.
@@ -103,6 +109,8 @@ pub struct Copied {
 }
 
 /// A variable that was copied.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopiedVar {
     /// Its path in the source.
@@ -120,6 +128,8 @@ pub struct CopiedVar {
 }
 
 /// How the elements of a variable were copied.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// There were none, or none that had been written.

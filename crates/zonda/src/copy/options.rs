@@ -4,6 +4,8 @@ use crate::tuning::COPY_MEMORY_BYTES;
 use zonda_format::{FilterSpec, Format, Quantize};
 
 /// How to copy. By default everything stays as it is.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug)]
 pub struct CopyOptions {
     /// The kind of the target; `None` for that of the source, or where no such files are made the one of netCDF's own with its
@@ -60,6 +62,8 @@ impl Default for CopyOptions {
 
 /// Names of variables: `*` stands for any text, `?` for one byte. One without `/` is compared with
 /// the name in whichever group, others with the path from the root, whose first `/` may be left out.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Vec<u8>);
 
@@ -123,6 +127,8 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// A shape of chunks along some dimensions.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRule {
     /// Variables it is for; `None` for all that are in chunks, and those of at least 8 KiB.
@@ -132,6 +138,8 @@ pub struct ChunkRule {
 }
 
 /// Filters of some variables.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterRule {
     /// Variables it is for; empty for all. Scalars and variables of strings or sequences have none.
@@ -141,6 +149,8 @@ pub struct FilterRule {
 }
 
 /// Precision of some variables.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantizeRule {
     /// Variables it is for; empty for all of type `float` and `double` but coordinate variables.

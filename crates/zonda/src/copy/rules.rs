@@ -27,6 +27,8 @@ pub trait Rules {
 }
 
 /// A variable about whose storage a rule decides.
+///
+/// See [`copy_by_rules`](crate::copy::copy_by_rules()).
 #[derive(Clone, Copy, Debug)]
 pub struct RuledVar<'a> {
     /// Path in the source.
@@ -42,6 +44,8 @@ pub struct RuledVar<'a> {
 }
 
 /// A dimension of such a variable.
+///
+/// See [`copy_by_rules`](crate::copy::copy_by_rules()).
 #[derive(Clone, Copy, Debug)]
 pub struct RuledAxis<'a> {
     /// Path of the dimension in the source; its name where the group is not known.
@@ -53,6 +57,8 @@ pub struct RuledAxis<'a> {
 }
 
 /// How a variable is to be stored.
+///
+/// See [`copy_by_rules`](crate::copy::copy_by_rules()).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuledStorage {
     /// The layout. A variable with filters is in chunks, whatever this says.
@@ -65,6 +71,8 @@ pub struct RuledStorage {
 
 /// Filters of a variable. Those of strings and sequences are left out, with a note: they would not
 /// reach the values.
+///
+/// See [`copy_by_rules`](crate::copy::copy_by_rules()).
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuledFilters {
     /// As in the source.

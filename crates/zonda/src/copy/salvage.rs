@@ -69,6 +69,8 @@ impl ChunkParts<'_> {
 }
 
 /// Something that a copy of a damaged file lacks.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lost {
     /// Path of the variable or the group; of an attribute that of its owner, `@` and its name.

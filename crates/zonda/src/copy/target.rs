@@ -24,6 +24,8 @@ const EXISTS: &str =
 
 /// A file that is being written, removed unless it is finished. Where the process is killed before, the
 /// next one that makes such a file in this folder removes it.
+///
+/// See [`copy`](crate::copy::copy()).
 #[derive(Debug)]
 pub struct Temporary {
     /// Final path; where that is a symbolic link, the path that it leads to.

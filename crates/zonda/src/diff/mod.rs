@@ -6,6 +6,8 @@
 //!
 //! Values are compared in boxes that fit into memory, chosen so that chunks of both files are decoded as rarely as
 //! possible.
+//!
+//! See [`diff`](crate::diff::diff()).
 
 mod definitions;
 mod forms;
@@ -25,6 +27,8 @@ use crate::tuning::DIFF_MEMORY_BYTES;
 pub use values::{Tolerance, ValuesDiffer};
 
 /// What is compared.
+///
+/// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
     /// Variables that are compared; empty for all.
@@ -58,6 +62,8 @@ impl Default for DiffOptions {
 }
 
 /// One of the two datasets.
+///
+/// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The first one.
@@ -67,6 +73,8 @@ pub enum Side {
 }
 
 /// What kind of thing is different.
+///
+/// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thing {
     /// A group.
@@ -94,6 +102,8 @@ impl fmt::Display for Thing {
 }
 
 /// Something that is different.
+///
+/// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// What it is.
@@ -105,6 +115,8 @@ pub struct Difference {
 }
 
 /// How something is different.
+///
+/// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Debug, PartialEq)]
 pub enum How {
     /// Only one of the two has it.

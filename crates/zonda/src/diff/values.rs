@@ -23,6 +23,8 @@ const MOST_SHOWN: usize = 60;
 
 /// How different two numbers may be: no more than the absolute tolerance and the relative one times the larger of
 /// them together. Infinity is equal to itself only.
+///
+/// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
     /// The absolute part.
@@ -39,6 +41,8 @@ impl Tolerance {
 }
 
 /// How values of a variable are different.
+///
+/// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValuesDiffer {
     /// Number of values that are different.

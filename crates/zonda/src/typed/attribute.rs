@@ -3,7 +3,7 @@
 use zonda_format::{NC_STRING, VarRef};
 use zonda_model::{ExtType, NcError};
 
-use super::error::{Result, TypedError};
+use super::error::{Result, TypedError, refused};
 use super::file::File;
 use super::group::text;
 use super::value::{At, Char, Reading, Value, Writing};
@@ -75,9 +75,10 @@ impl From<Vec<String>> for AttributeValue {
     }
 }
 
-/// What an attribute can be read as: a `String`, a number, or a list of either.
+/// What an attribute can be read as: a `String`, a number, a list of either, or [`AttributeValue`], whatever its type is.
 ///
-/// A number asks for an attribute of just one value.
+/// A number asks for an attribute of just one value. NULs at the end of text, which programs in C leave there, are no part of a
+/// `String`.
 ///
 /// ```
 /// # use zonda::typed::{FromAttribute, Variable};
@@ -99,7 +100,10 @@ impl FromAttribute for String {
         if from.nc_type != ExtType::Char.nc_type() {
             return Err(from.other_type("String"));
         }
-        let bytes: Vec<u8> = Char::read(from)?.into_iter().map(|char| char.0).collect();
+        let mut bytes: Vec<u8> = Char::read(from)?.into_iter().map(|char| char.0).collect();
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
         String::from_utf8(bytes).map_err(|error| from.not_utf8(error.utf8_error().valid_up_to()))
     }
 }
@@ -110,15 +114,19 @@ impl<T: Value> FromAttribute for Vec<T> {
     }
 }
 
+/// Whatever it is; an attribute of a user-defined type is none of them.
+impl FromAttribute for AttributeValue {
+    fn from_attribute(from: &Reading<'_>) -> Result<AttributeValue> {
+        any(from)
+    }
+}
+
 /// The only value of an attribute.
 fn one<T: Value>(from: &Reading<'_>) -> Result<T> {
     let mut values = T::read(from)?;
     match (values.pop(), values.len()) {
         (Some(value), 0) => Ok(value),
-        (_, _) => {
-            let (object, given) = ((from.object)(), from.n_elems);
-            Err(TypedError::Length { object, given, selected: 1 })
-        }
+        (_, _) => Err(TypedError::NotSingle { object: (from.object)(), found: from.n_elems }),
     }
 }
 
@@ -156,9 +164,22 @@ macro_rules! numbers {
             }
         )*
 
+        fn any(from: &Reading<'_>) -> Result<AttributeValue> {
+            match from.nc_type {
+                NC_STRING => Ok(AttributeValue::Strings(String::read(from)?)),
+                char if char == ExtType::Char.nc_type() => {
+                    Ok(AttributeValue::Text(String::from_attribute(from)?))
+                }
+                $(number if number == ExtType::$kind.nc_type() => {
+                    Ok(AttributeValue::$kind(<$number>::read(from)?))
+                })*
+                _ => Err(from.other_type("AttributeValue")),
+            }
+        }
+
         /// Writes an attribute of a group or a variable.
         pub(super) fn put(file: &File, owner: VarRef, name: &str, value: &AttributeValue) -> Result<()> {
-            file.define()?;
+            file.define().map_err(|error| with_name(error.into(), file.dataset(), owner, name))?;
             match value {
                 AttributeValue::Text(text) => {
                     let chars: Vec<Char> = text.bytes().map(Char).collect();
@@ -194,21 +215,61 @@ fn write<T: Value>(
     nc_type: i32,
 ) -> Result<()> {
     let dataset = file.dataset();
-    let object = || format!("{}: attribute {name}", dataset.path().display());
+    let object = || format!("{}: {}", dataset.path().display(), called(dataset, owner, name));
     let at = At::Att(owner, name.as_bytes());
     T::write(values, &Writing { dataset, at, nc_type, n_elems: values.len(), object: &object })
+        .map_err(|error| with_name(error, dataset, owner, name))
+}
+
+/// An attribute with what it belongs to, for messages.
+fn called(dataset: &crate::Dataset, owner: VarRef, name: &str) -> String {
+    match of(dataset, owner) {
+        owner if owner.is_empty() => format!("attribute {name}"),
+        owner => format!("{owner}: attribute {name}"),
+    }
+}
+
+/// Path of a variable or a group; empty for the root.
+fn of(dataset: &crate::Dataset, owner: VarRef) -> String {
+    let path = dataset.in_group(owner.group, |meta| {
+        let group = text(&meta.group_path());
+        match meta.var(owner.var) {
+            Ok(var) => format!("{}/{}", group.trim_end_matches('/'), text(var.name)),
+            Err(_) => group,
+        }
+    });
+    path.ok().filter(|path| path != "/").unwrap_or_default()
+}
+
+/// What the dataset refused, with the attribute.
+fn named(error: crate::Error, dataset: &crate::Dataset, owner: VarRef, name: &str) -> TypedError {
+    let of = of(dataset, owner);
+    if of.is_empty() {
+        return refused(error, dataset, "attribute", name);
+    }
+    refused(error, dataset, &format!("{of}: attribute"), name)
+}
+
+fn with_name(error: TypedError, dataset: &crate::Dataset, owner: VarRef, name: &str) -> TypedError {
+    match error {
+        TypedError::Dataset(error) => named(error, dataset, owner, name),
+        error => error,
+    }
 }
 
 pub(super) fn get<A: FromAttribute>(file: &File, owner: VarRef, name: &str) -> Result<A> {
     let dataset = file.dataset();
-    let (nc_type, len) = dataset.in_group(owner.group, |meta| {
-        let (_, att) = meta.find_att(owner.var, name.as_bytes())?;
-        Ok::<_, crate::Error>((att.nc_type, att.len))
-    })??;
+    let (nc_type, len) = dataset
+        .in_group(owner.group, |meta| {
+            let (_, att) = meta.find_att(owner.var, name.as_bytes())?;
+            Ok::<_, crate::Error>((att.nc_type, att.len))
+        })?
+        .map_err(|error| named(error, dataset, owner, name))?;
     let n_elems = usize::try_from(len).map_err(|_| crate::Error::from(NcError::NoMem))?;
-    let object = || format!("{}: attribute {name}", dataset.path().display());
+    let object = || format!("{}: {}", dataset.path().display(), called(dataset, owner, name));
     let at = At::Att(owner, name.as_bytes());
     A::from_attribute(&Reading { dataset, at, nc_type, n_elems, object: &object })
+        .map_err(|error| with_name(error, dataset, owner, name))
 }
 
 pub(super) fn names(file: &File, owner: VarRef) -> Result<Vec<String>> {

@@ -1,32 +1,41 @@
 //! Structures: compounds of the file as structures of Rust.
 
-use zonda_format::{Destination, FIRST_USER_TYPE, UserClass, Values};
+use zonda_format::{Destination, FIRST_USER_TYPE, Field, UserClass, Values};
 use zonda_model::{ExtType, NcError, memory};
 
-use super::error::{Result, TypedError};
-use super::group::Group;
+use super::error::{Result, TypedError, refused};
+use super::group::{Group, text};
 use super::value::{Char, Reading, Writing};
 
 /// A structure whose values a compound of a file holds. [`compound!`](crate::compound) implements it.
 pub trait Compound: Sized {
     /// Name of the type in a file.
+    ///
+    /// See [`compound!`](crate::compound).
     fn name() -> &'static str;
 
     /// Its fields, in order.
+    ///
+    /// See [`compound!`](crate::compound).
     fn fields() -> Vec<CompoundField>;
 
     /// Makes one of its fields, which are read in order.
+    ///
+    /// See [`compound!`](crate::compound).
     fn load(from: &mut FieldReader<'_>) -> Self;
 
     /// Gives its fields away, in order.
+    ///
+    /// See [`compound!`](crate::compound).
     fn store(&self, to: &mut FieldWriter<'_>);
 }
 
 /// Implements [`Compound`](crate::typed::Compound) for a structure: its values can then be read and written as those of a
-/// compound type, which a new file gets with the first variable or attribute that needs it.
+/// compound type, which a new file gets with the first variable that needs it.
 ///
 /// Fields are found by their names, whatever their order and place in the file is. They are numbers, [`Char`](crate::typed::Char),
-/// arrays of these, and other structures.
+/// other structures, and arrays of one dimension of these. A structure that lacks some fields of the type in the file can be read, and
+/// not written: nobody knows what the others shall be.
 ///
 /// ```
 /// use zonda::typed::File;
@@ -93,16 +102,24 @@ pub trait FieldValue: Sized {
     const SHAPE: &'static [i32];
 
     /// What a single value is.
+    ///
+    /// See [`compound!`](crate::compound).
     fn kind() -> FieldKind;
 
     /// The value that these bytes of a field hold, as many as the field has in memory.
+    ///
+    /// See [`compound!`](crate::compound).
     fn load(bytes: &[u8], from: &FieldKind) -> Self;
 
     /// Writes it to the bytes of a field.
+    ///
+    /// See [`compound!`](crate::compound).
     fn store(&self, bytes: &mut [u8], to: &FieldKind);
 }
 
 /// What a single value of a field is.
+///
+/// See [`compound!`](crate::compound).
 #[derive(Clone, Debug)]
 pub enum FieldKind {
     /// A number or a character.
@@ -119,6 +136,8 @@ pub enum FieldKind {
 }
 
 /// A field of a structure, and where it is in the bytes of one value.
+///
+/// See [`compound!`](crate::compound).
 #[derive(Clone, Debug)]
 pub struct CompoundField {
     name: &'static str,
@@ -129,6 +148,8 @@ pub struct CompoundField {
 
 impl FieldKind {
     /// The kind of a structure: its fields one behind the other, each where C would have it.
+    ///
+    /// See [`compound!`](crate::compound).
     #[must_use]
     pub fn of_compound<T: Compound>() -> FieldKind {
         let mut fields = T::fields();
@@ -155,6 +176,8 @@ impl FieldKind {
 
 impl CompoundField {
     /// A field of that name. Where it is follows from the fields before it.
+    ///
+    /// See [`compound!`](crate::compound).
     #[must_use]
     pub fn of<T: FieldValue>(name: &'static str) -> CompoundField {
         CompoundField { name, kind: T::kind(), shape: T::SHAPE, offset: 0 }
@@ -182,6 +205,8 @@ fn lay_out(fields: &mut [CompoundField]) -> usize {
 }
 
 /// The fields of one value, one after the other.
+///
+/// See [`compound!`](crate::compound).
 #[derive(Debug)]
 pub struct FieldReader<'a> {
     bytes: &'a [u8],
@@ -201,6 +226,8 @@ impl FieldReader<'_> {
 }
 
 /// Where the fields of one value go, one after the other.
+///
+/// See [`compound!`](crate::compound).
 #[derive(Debug)]
 pub struct FieldWriter<'a> {
     bytes: &'a mut [u8],
@@ -273,7 +300,13 @@ number_fields! {
 }
 
 impl<T: FieldValue, const N: usize> FieldValue for [T; N] {
-    const SHAPE: &'static [i32] = &[N as i32];
+    const SHAPE: &'static [i32] = {
+        assert!(
+            N >= 1 && N <= i32::MAX as usize,
+            "a field that is an array has 1 to 2^31 - 1 elements"
+        );
+        &[N as i32]
+    };
 
     fn kind() -> FieldKind {
         // netCDF has no arrays of arrays in a field, but arrays of several dimensions.
@@ -287,7 +320,7 @@ impl<T: FieldValue, const N: usize> FieldValue for [T; N] {
     }
 
     fn store(&self, bytes: &mut [u8], to: &FieldKind) {
-        for (value, bytes) in self.iter().zip(bytes.chunks_exact_mut(to.size())) {
+        for (value, bytes) in self.iter().zip(bytes.chunks_exact_mut(to.size().max(1))) {
             value.store(bytes, to);
         }
     }
@@ -305,17 +338,27 @@ fn define_kind(group: &Group<'_>, kind: &FieldKind) -> Result<i32> {
     };
     let (dataset, id) = (group.dataset(), group.id());
     if let Ok(found) = dataset.in_group(id, |meta| meta.find_type(name.as_bytes()))? {
+        let other = |wanted: &str| TypedError::Type {
+            object: format!("{}: type {name}", dataset.path().display()),
+            found: "a compound of other fields".into(),
+            wanted: wanted.into(),
+        };
+        let placed = in_file(dataset, found, kind, &other)?;
+        check_complete(dataset, found, &placed, &other)?;
         return Ok(found);
     }
     let types: Vec<i32> =
         fields.iter().map(|field| define_kind(group, &field.kind)).collect::<Result<_>>()?;
-    group.file().define()?;
-    let nc_type = dataset.def_compound(id, size, name.as_bytes())?;
-    for (field, field_type) in fields.iter().zip(types) {
-        let CompoundField { name, offset, shape, .. } = *field;
-        dataset.insert_field((id, nc_type), name.as_bytes(), offset, field_type, shape)?;
-    }
-    Ok(nc_type)
+    let define = || {
+        group.file().define()?;
+        let nc_type = dataset.def_compound(id, size, name.as_bytes())?;
+        for (field, field_type) in fields.iter().zip(types) {
+            let CompoundField { name, offset, shape, .. } = *field;
+            dataset.insert_field((id, nc_type), name.as_bytes(), offset, field_type, shape)?;
+        }
+        Ok(nc_type)
+    };
+    define().map_err(|error| refused(error, dataset, "type", name))
 }
 
 /// The same fields with the places that they have in a type of the file, and the bytes of one value there.
@@ -327,14 +370,7 @@ fn in_file(
 ) -> Result<FieldKind> {
     let FieldKind::Compound { name, fields, .. } = wanted else { return Ok(wanted.clone()) };
     let no_fit = |field: &str| Err(other(&format!("{name} (field {field})")));
-    let found = dataset.in_group(crate::GroupId::ROOT, |meta| {
-        let ty = meta.user_type(nc_type)?;
-        Ok::<_, crate::Error>(match &ty.class {
-            UserClass::Compound(fields) => Some((fields.clone(), ty.size)),
-            _ => None,
-        })
-    })??;
-    let Some((theirs, size)) = found else { return Err(other(name)) };
+    let Some((theirs, size)) = fields_in_file(dataset, nc_type)? else { return Err(other(name)) };
     let mut placed = Vec::with_capacity(fields.len());
     for ours in fields {
         let Some(field) = theirs.iter().find(|field| *field.name == *ours.name.as_bytes()) else {
@@ -357,6 +393,34 @@ fn in_file(
     Ok(FieldKind::Compound { name, fields: placed, size })
 }
 
+/// Whether the structure has all fields of the type in the file: those that it lacks would be overwritten by zeros.
+fn check_complete(
+    dataset: &crate::Dataset,
+    nc_type: i32,
+    ours: &FieldKind,
+    other: &dyn Fn(&str) -> TypedError,
+) -> Result<()> {
+    let FieldKind::Compound { name, fields, .. } = ours else { return Ok(()) };
+    for theirs in fields_in_file(dataset, nc_type)?.map(|(fields, _)| fields).unwrap_or_default() {
+        let Some(field) = fields.iter().find(|field| *field.name.as_bytes() == *theirs.name) else {
+            return Err(other(&format!("{name} (without field {})", text(&theirs.name))));
+        };
+        check_complete(dataset, theirs.nc_type, &field.kind, other)?;
+    }
+    Ok(())
+}
+
+/// The fields of a compound of the file and the bytes of one value; `None` for another type.
+fn fields_in_file(dataset: &crate::Dataset, nc_type: i32) -> Result<Option<(Vec<Field>, usize)>> {
+    Ok(dataset.in_group(crate::GroupId::ROOT, |meta| {
+        let ty = meta.user_type(nc_type)?;
+        Ok::<_, crate::Error>(match &ty.class {
+            UserClass::Compound(fields) => Some((fields.to_vec(), ty.size)),
+            _ => None,
+        })
+    })??)
+}
+
 pub(super) fn read<T: Compound>(from: &Reading<'_>) -> Result<Vec<T>> {
     if from.nc_type < FIRST_USER_TYPE {
         return Err(from.other_type(T::name()));
@@ -374,6 +438,7 @@ pub(super) fn write<T: Compound>(values: &[T], to: &Writing<'_>) -> Result<()> {
     }
     let kind = FieldKind::of_compound::<T>();
     let kind = in_file(to.dataset, to.nc_type, &kind, &|wanted| to.other_type(wanted))?;
+    check_complete(to.dataset, to.nc_type, &kind, &|wanted| to.other_type(wanted))?;
     let mut bytes = bytes_for(values.len(), kind.size())?;
     for (value, one) in values.iter().zip(bytes.chunks_exact_mut(kind.size().max(1))) {
         store_compound(value, one, &kind);

@@ -7,11 +7,15 @@ use zonda_format::{DefineMode, Format, GroupId, Reserve};
 
 use super::error::Result;
 use super::group::Group;
-use crate::{CreateOptions, Dataset, OpenOptions};
+use crate::{CreateOptions, Dataset, OpenOptions, Persist};
 
 /// An open file, which is its root [`Group`], too: all that a group can do a file can.
 ///
 /// It is closed when it is dropped; [`File::close`] says what that met.
+///
+/// Threads may share it, and read and write at the same time. While one of them defines something in a file of the classic
+/// model (dimensions, variables, attributes), no other one may read or write: its calls, or the definition, give `NC_EINDEFINE` or
+/// `NC_ENOTINDEFINE`.
 ///
 /// ```
 /// use zonda::typed::File;
@@ -47,18 +51,24 @@ impl File {
     }
 
     /// How to open or make a file in another way.
+    ///
+    /// See [`FileOptions`].
     #[must_use]
     pub fn options() -> FileOptions {
         FileOptions::default()
     }
 
     /// The dataset below, for all that has no typed call.
+    ///
+    /// See [`Dataset`].
     #[must_use]
     pub fn dataset(&self) -> &Dataset {
         &self.dataset
     }
 
     /// The root group.
+    ///
+    /// See [`Group`].
     #[must_use]
     pub fn root(&self) -> Group<'_> {
         Group::new(self, GroupId::ROOT)
@@ -82,7 +92,7 @@ impl File {
     }
 
     /// Enters define mode where the format needs it.
-    pub(super) fn define(&self) -> Result<()> {
+    pub(super) fn define(&self) -> crate::Result<()> {
         if self.needs_define_mode() && !self.dataset.in_define_mode() {
             self.dataset.redef()?;
         }
@@ -100,6 +110,26 @@ impl File {
     fn needs_define_mode(&self) -> bool {
         self.dataset.capabilities().define_mode == DefineMode::Needed
             || self.dataset.format() == Format::NetCdf4Classic
+    }
+}
+
+/// A dataset that was opened or made in another way, such as in a storage of the caller's. It is closed when the file is dropped.
+///
+/// ```
+/// use std::path::Path;
+/// use std::sync::Arc;
+/// use zonda::storage::backend::Memory;
+/// use zonda::typed::File;
+/// use zonda::{CreateOptions, Dataset};
+///
+/// let memory = Arc::new(Memory::default());
+/// let file = File::from(Dataset::create_in(memory, Path::new("in memory"), &CreateOptions::default())?);
+/// file.put_attribute("title", "in memory")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl From<Dataset> for File {
+    fn from(dataset: Dataset) -> File {
+        File { dataset }
     }
 }
 
@@ -139,6 +169,8 @@ impl Default for FileOptions {
 
 impl FileOptions {
     /// Opens for writing, too.
+    ///
+    /// See [`FileOptions`].
     #[must_use]
     pub fn write(mut self) -> FileOptions {
         self.open.write = true;
@@ -146,6 +178,8 @@ impl FileOptions {
     }
 
     /// Makes a file of this format; netCDF-4 by default.
+    ///
+    /// See [`FileOptions`].
     #[must_use]
     pub fn format(mut self, format: Format) -> FileOptions {
         self.create.format = format;
@@ -153,12 +187,16 @@ impl FileOptions {
     }
 
     /// Makes a classic file with 64-bit offsets (CDF-2).
+    ///
+    /// See [`FileOptions`].
     #[must_use]
     pub fn classic(self) -> FileOptions {
         self.format(Format::Cdf2)
     }
 
     /// Refuses to replace a file that is there.
+    ///
+    /// See [`FileOptions`].
     #[must_use]
     pub fn new_only(mut self) -> FileOptions {
         self.create.exclusive = true;
@@ -166,6 +204,8 @@ impl FileOptions {
     }
 
     /// The storage layers by their spec, such as `cache:29:141,file`.
+    ///
+    /// See [`FileOptions`].
     #[must_use]
     pub fn layers(mut self, spec: &str) -> FileOptions {
         self.open.io = Some(spec.to_owned());
@@ -173,7 +213,19 @@ impl FileOptions {
         self
     }
 
+    /// Holds the file in memory: with [`Persist::Yes`] it is written to its path when it is closed, with [`Persist::No`] never.
+    ///
+    /// See [`FileOptions`].
+    #[must_use]
+    pub fn in_memory(mut self, persist: Persist) -> FileOptions {
+        self.open.in_memory = Some(persist);
+        self.create.in_memory = Some(persist);
+        self
+    }
+
     /// Puts return when their values are copied, and are carried out by a thread.
+    ///
+    /// See [`FileOptions`].
     #[must_use]
     pub fn write_behind(mut self, how: crate::WriteBehind) -> FileOptions {
         self.open.write_behind = Some(how);

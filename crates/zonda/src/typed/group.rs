@@ -4,7 +4,7 @@ use zonda_format::{GroupId, VarRef};
 use zonda_model::{DimId, VarId};
 
 use super::attribute::{self, AttributeValue, FromAttribute};
-use super::error::Result;
+use super::error::{Result, TypedError, refused};
 use super::file::File;
 use super::value::Value;
 use super::variable::Variable;
@@ -83,6 +83,8 @@ impl<'f> Group<'f> {
     }
 
     /// Number by which the dataset knows the group.
+    ///
+    /// See [`Group`].
     #[must_use]
     pub fn id(&self) -> GroupId {
         self.id
@@ -92,17 +94,27 @@ impl<'f> Group<'f> {
         Ok(self.dataset().in_group(self.id, f)??)
     }
 
+    /// What the dataset refused about something of that name in the group.
+    #[cold]
+    fn refused(&self, error: crate::Error, what: &str, name: &str) -> TypedError {
+        refused(error, self.dataset(), what, &format!("{}/{name}", self.path()))
+    }
+
     fn owner(&self) -> VarRef {
         VarRef::group(self.id)
     }
 
     /// Name; `/` for the root.
+    ///
+    /// See [`Group`].
     #[must_use]
     pub fn name(&self) -> String {
         self.dataset().in_group(self.id, |meta| text(meta.group_name())).unwrap_or_default()
     }
 
     /// Path from the root: empty for the root, `/ocean/deep` for others.
+    ///
+    /// See [`Group`].
     #[must_use]
     pub fn path(&self) -> String {
         let path = self.dataset().in_group(self.id, |meta| text(&meta.group_path()));
@@ -110,6 +122,8 @@ impl<'f> Group<'f> {
     }
 
     /// The groups in it.
+    ///
+    /// See [`Group`].
     ///
     /// # Errors
     /// What reading the definitions meets.
@@ -121,14 +135,19 @@ impl<'f> Group<'f> {
 
     /// The group in it with that name.
     ///
+    /// See [`Group`].
+    ///
     /// # Errors
     /// `NC_ENOGRP`.
     pub fn group(&self, name: &str) -> Result<Group<'f>> {
-        let id = self.look(|meta| meta.find_group(name.as_bytes()))?;
+        let found = self.dataset().in_group(self.id, |meta| meta.find_group(name.as_bytes()))?;
+        let id = found.map_err(|error| self.refused(error, "group", name))?;
         Ok(Group::new(self.file, id))
     }
 
     /// The dimensions defined in it.
+    ///
+    /// See [`Group`].
     ///
     /// # Errors
     /// What reading the definitions meets.
@@ -138,13 +157,20 @@ impl<'f> Group<'f> {
 
     /// The dimension with that name: of this group, or of the nearest one around it.
     ///
+    /// See [`Group`].
+    ///
     /// # Errors
     /// `NC_EBADDIM`.
     pub fn dimension(&self, name: &str) -> Result<Dimension> {
-        self.look(|meta| dimension(meta, meta.find_dim(name.as_bytes())?))
+        let found = self
+            .dataset()
+            .in_group(self.id, |meta| dimension(meta, meta.find_dim(name.as_bytes())?))?;
+        found.map_err(|error| self.refused(error, "dimension", name))
     }
 
     /// The variables in it.
+    ///
+    /// See [`Group`].
     ///
     /// # Errors
     /// What reading the definitions meets.
@@ -157,14 +183,19 @@ impl<'f> Group<'f> {
 
     /// The variable in it with that name.
     ///
+    /// See [`Group`].
+    ///
     /// # Errors
     /// `NC_ENOTVAR`.
     pub fn variable(&self, name: &str) -> Result<Variable<'f>> {
-        let var = self.look(|meta| meta.find_var(name.as_bytes()))?;
+        let found = self.dataset().in_group(self.id, |meta| meta.find_var(name.as_bytes()))?;
+        let var = found.map_err(|error| self.refused(error, "variable", name))?;
         Ok(Variable::new(self.file, VarRef { group: self.id, var }))
     }
 
     /// Names of its attributes.
+    ///
+    /// See [`FromAttribute`].
     ///
     /// # Errors
     /// What reading them meets.
@@ -174,6 +205,8 @@ impl<'f> Group<'f> {
 
     /// An attribute.
     ///
+    /// See [`FromAttribute`].
+    ///
     /// # Errors
     /// `NC_ENOTATT`; a type that cannot be had as `A`.
     pub fn attribute<A: FromAttribute>(&self, name: &str) -> Result<A> {
@@ -181,6 +214,8 @@ impl<'f> Group<'f> {
     }
 
     /// Writes an attribute, in the place of one of that name.
+    ///
+    /// See [`AttributeValue`].
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_EBADNAME`; what the storage reports.
@@ -190,21 +225,28 @@ impl<'f> Group<'f> {
 
     /// Adds a group.
     ///
+    /// See [`Group`].
+    ///
     /// # Errors
     /// `NC_ENAMEINUSE`, `NC_EBADNAME`; `NC_ENOTNC4` in a file that has no groups.
     pub fn add_group(&self, name: &str) -> Result<Group<'f>> {
-        self.file.define()?;
-        let id = self.dataset().def_group(self.id, name.as_bytes())?;
+        let id =
+            self.file.define().and_then(|()| self.dataset().def_group(self.id, name.as_bytes()));
+        let id = id.map_err(|error| self.refused(error, "group", name))?;
         Ok(Group::new(self.file, id))
     }
 
     /// Adds a dimension of `len` elements. One of 0 elements cannot be told from an unlimited one by netCDF, and is one.
     ///
+    /// See [`Group`].
+    ///
     /// # Errors
     /// `NC_ENAMEINUSE`, `NC_EBADNAME`; `NC_EDIMSIZE` for more than the format can have.
     pub fn add_dimension(&self, name: &str, len: usize) -> Result<Dimension> {
-        self.file.define()?;
-        let id = self.dataset().def_dim_in(self.id, name.as_bytes(), len)?;
+        let dataset = self.dataset();
+        let id =
+            self.file.define().and_then(|()| dataset.def_dim_in(self.id, name.as_bytes(), len));
+        let id = id.map_err(|error| self.refused(error, "dimension", name))?;
         self.look(|meta| dimension(meta, id))
     }
 
@@ -218,14 +260,18 @@ impl<'f> Group<'f> {
 
     /// Adds a variable whose values `T` can hold, along these dimensions, slowest first.
     ///
+    /// See [`Variable`].
+    ///
     /// # Errors
     /// `NC_ENAMEINUSE`, `NC_EBADNAME`, `NC_EBADDIM`; `NC_EBADTYPE` for a type that the format has not.
     pub fn add_variable<T: Value>(&self, name: &str, dimensions: &[&str]) -> Result<Variable<'f>> {
         let nc_type = T::nc_type(self)?;
-        let find = |name: &&str| self.look(|meta| Ok(meta.find_dim(name.as_bytes())?.0));
+        let find = |name: &&str| Ok(self.dimension(name)?.id.0);
         let dims: Vec<i32> = dimensions.iter().map(find).collect::<Result<_>>()?;
-        self.file.define()?;
-        let var = self.dataset().def_var_in(self.id, name.as_bytes(), nc_type, &dims)?;
+        let dataset = self.dataset();
+        let define = || dataset.def_var_in(self.id, name.as_bytes(), nc_type, &dims);
+        let var = self.file.define().and_then(|()| define());
+        let var = var.map_err(|error| self.refused(error, "variable", name))?;
         Ok(Variable::new(self.file, VarRef { group: self.id, var }))
     }
 }

@@ -32,17 +32,33 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxisSelection {
     start: usize,
-    /// The first element that is not selected; `None` for all that there are.
-    end: Option<usize>,
+    end: AxisEnd,
     step: usize,
 }
 
+/// Where a range ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AxisEnd {
+    /// Where the dimension does.
+    Open,
+    /// Before this element.
+    Before(usize),
+    /// With the element [`usize::MAX`], so that no number is behind the last one.
+    WithLast,
+}
+
+impl AxisEnd {
+    fn with(last: usize) -> AxisEnd {
+        last.checked_add(1).map_or(AxisEnd::WithLast, AxisEnd::Before)
+    }
+}
+
 impl AxisSelection {
-    fn range(start: usize, end: Option<usize>) -> AxisSelection {
+    fn range(start: usize, end: AxisEnd) -> AxisSelection {
         AxisSelection { start, end, step: 1 }
     }
 
-    /// The same range with every `step`-th element of it. A step of 0 is one of 1.
+    /// The same range with every `step`-th element of it. A step of 0 selects nothing: calls with it give `NC_ESTRIDE`.
     ///
     /// ```
     /// # use zonda::typed::AxisSelection;
@@ -51,54 +67,59 @@ impl AxisSelection {
     /// ```
     #[must_use]
     pub fn step(self, step: usize) -> AxisSelection {
-        AxisSelection { step: step.max(1), ..self }
+        AxisSelection { step, ..self }
     }
 
     /// Elements of a dimension of `len` elements.
     fn count(&self, len: usize) -> usize {
-        self.end.unwrap_or(len).saturating_sub(self.start).div_ceil(self.step)
+        let range = match self.end {
+            AxisEnd::Open => len.saturating_sub(self.start),
+            AxisEnd::Before(end) => end.saturating_sub(self.start),
+            AxisEnd::WithLast => (usize::MAX - self.start).saturating_add(1),
+        };
+        range.div_ceil(self.step.max(1))
     }
 }
 
 impl From<usize> for AxisSelection {
     fn from(index: usize) -> AxisSelection {
-        AxisSelection::range(index, Some(index.saturating_add(1)))
+        AxisSelection::range(index, AxisEnd::with(index))
     }
 }
 
 impl From<RangeFull> for AxisSelection {
     fn from(_: RangeFull) -> AxisSelection {
-        AxisSelection::range(0, None)
+        AxisSelection::range(0, AxisEnd::Open)
     }
 }
 
 impl From<Range<usize>> for AxisSelection {
     fn from(range: Range<usize>) -> AxisSelection {
-        AxisSelection::range(range.start, Some(range.end))
+        AxisSelection::range(range.start, AxisEnd::Before(range.end))
     }
 }
 
 impl From<RangeInclusive<usize>> for AxisSelection {
     fn from(range: RangeInclusive<usize>) -> AxisSelection {
-        AxisSelection::range(*range.start(), Some(range.end().saturating_add(1)))
+        AxisSelection::range(*range.start(), AxisEnd::with(*range.end()))
     }
 }
 
 impl From<RangeFrom<usize>> for AxisSelection {
     fn from(range: RangeFrom<usize>) -> AxisSelection {
-        AxisSelection::range(range.start, None)
+        AxisSelection::range(range.start, AxisEnd::Open)
     }
 }
 
 impl From<RangeTo<usize>> for AxisSelection {
     fn from(range: RangeTo<usize>) -> AxisSelection {
-        AxisSelection::range(0, Some(range.end))
+        AxisSelection::range(0, AxisEnd::Before(range.end))
     }
 }
 
 impl From<RangeToInclusive<usize>> for AxisSelection {
     fn from(range: RangeToInclusive<usize>) -> AxisSelection {
-        AxisSelection::range(0, Some(range.end.saturating_add(1)))
+        AxisSelection::range(0, AxisEnd::with(range.end))
     }
 }
 
@@ -174,6 +195,28 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
+    /// The first axis along which something is selected that is not there, and with which code netCDF says so.
+    /// `grows`: an unlimited dimension is as long as it has to be.
+    pub(super) fn outside(
+        &self,
+        axes: &[AxisLength],
+        grows: bool,
+    ) -> Option<(usize, crate::NcError)> {
+        let selected = self.start.iter().zip(&self.count).zip(&self.stride);
+        selected.zip(axes).enumerate().find_map(|(at, (((&start, &count), &stride), axis))| {
+            if grows && axis.is_unlimited {
+                return None;
+            }
+            if start > axis.len || (start == axis.len && count > 0) {
+                return Some((at, crate::NcError::InvalidCoords));
+            }
+            let reach = count.saturating_sub(1).checked_mul(stride.unsigned_abs());
+            let last = reach.and_then(|reach| start.checked_add(reach));
+            let is_inside = count == 0 || last.is_some_and(|last| last < axis.len);
+            (!is_inside).then_some((at, crate::NcError::Edge))
+        })
+    }
+
     pub(super) fn slab(&self) -> crate::Hyperslab<'_> {
         crate::Hyperslab { start: &self.start, count: &self.count, stride: Some(&self.stride) }
     }
@@ -210,10 +253,15 @@ impl Selection {
         if axes.len() != lens.len() {
             return Err(TypedError::Rank { object: object(), given: axes.len(), rank: lens.len() });
         }
+        if axes.iter().any(|axis| axis.step == 0) {
+            let text = format!("{}: a step of 0", crate::NcError::Stride);
+            return Err(crate::Error::with_text(crate::NcError::Stride, text).into());
+        }
         let mut count: Vec<usize> =
             axes.iter().zip(lens).map(|(axis, dim)| axis.count(dim.len)).collect();
-        let open =
-            |(axis, dim): (&AxisSelection, &AxisLength)| axis.end.is_none() && dim.is_unlimited;
+        let open = |(axis, dim): (&AxisSelection, &AxisLength)| {
+            axis.end == AxisEnd::Open && dim.is_unlimited
+        };
         if let (Some(n_values), Some(at)) = (n_values, axes.iter().zip(lens).position(open)) {
             let others = count.iter().enumerate().filter(|&(axis, _)| axis != at);
             let others = others.fold(1usize, |product, (_, &n)| product.saturating_mul(n));
@@ -225,11 +273,16 @@ impl Selection {
         }
         Ok(Resolved {
             start: axes.iter().map(|axis| axis.start).collect(),
-            count,
             stride: axes
                 .iter()
-                .map(|axis| isize::try_from(axis.step).unwrap_or(isize::MAX))
+                .zip(&count)
+                .map(|(axis, &n)| match n {
+                    // Formats have each a greatest step, which does not matter here.
+                    0 | 1 => 1,
+                    _ => isize::try_from(axis.step).unwrap_or(isize::MAX),
+                })
                 .collect(),
+            count,
         })
     }
 }

@@ -6,7 +6,7 @@ use zonda_format::{
     Access, AttAccess, AttPut, Destination, FIRST_USER_TYPE, NC_STRING, Transfer, UserClass,
     Values, VarRef,
 };
-use zonda_model::{ExtType, MemType, memory};
+use zonda_model::{ExtType, MemType, NcError, memory};
 
 use super::compound::{self, Compound};
 use super::error::{Result, TypedError};
@@ -30,6 +30,8 @@ use crate::Dataset;
 pub trait Value: Sized {
     /// Number of the type that a new variable or attribute of such values has in the file. A structure is defined in the
     /// group, if the group and those around it do not have it.
+    ///
+    /// See [`compound!`](crate::compound).
     ///
     /// # Errors
     /// What defining it meets: `NC_ENOTNC4` in a file that has no such types.
@@ -82,7 +84,7 @@ macro_rules! numbers {
 
             fn read(from: &Reading<'_>) -> Result<Vec<$number>> {
                 let mut values = zeroed(from.n_elems)?;
-                from.fits(from.numbers(&mut values)?)?;
+                from.fits::<$number>(from.numbers(&mut values)?)?;
                 Ok(values)
             }
 
@@ -124,6 +126,13 @@ impl Value for String {
     }
 
     fn write(values: &[String], to: &Writing<'_>) -> Result<()> {
+        // What goes to the dataset are numbers that stand for strings: no other type may take them.
+        if to.nc_type != NC_STRING {
+            return Err(to.other_type("String"));
+        }
+        if let Some(at) = values.iter().find_map(|text| text.find('\0')) {
+            return Err(TypedError::Nul { object: (to.object)(), at });
+        }
         let (mut strings, addresses) = Strings::from_texts(values.iter().map(String::as_str));
         let bytes = bytemuck::cast_slice(&addresses);
         to.transfer(None, Values { bytes, fetch: Some(&mut strings) }).map(drop)
@@ -201,7 +210,9 @@ impl Reading<'_> {
             Some(base) if base == T::TYPE.nc_type() => None,
             _ => Some(T::MEMORY),
         };
-        self.transfer(mem, Destination::plain(bytemuck::cast_slice_mut(out)))
+        self.transfer(mem, Destination::plain(bytemuck::cast_slice_mut(out))).map_err(|error| {
+            if is_of_type(&error) { self.other_type(name_of::<T>()) } else { error }
+        })
     }
 
     fn enum_base(&self) -> Result<Option<i32>> {
@@ -209,13 +220,21 @@ impl Reading<'_> {
     }
 
     /// Whether all values fitted.
-    pub(super) fn fits(&self, converted: Converted) -> Result<()> {
-        fits(converted, self.object)
+    fn fits<T: Number>(&self, converted: Converted) -> Result<()> {
+        match converted.out_of_range {
+            0 => Ok(()),
+            count => Err(TypedError::OutOfRange {
+                object: (self.object)(),
+                from: type_name(self.dataset, self.nc_type),
+                to: name_of::<T>().to_owned(),
+                count,
+            }),
+        }
     }
 
     #[cold]
     pub(super) fn other_type(&self, wanted: &str) -> TypedError {
-        let found = type_name(self.dataset, self.nc_type);
+        let found = described(self.dataset, self.nc_type);
         TypedError::Type { object: (self.object)(), found, wanted: wanted.into() }
     }
 
@@ -262,22 +281,40 @@ impl Writing<'_> {
             Some(base) if base == T::TYPE.nc_type() => None,
             _ => Some(T::MEMORY),
         };
-        let converted = self.transfer(mem, Values::plain(bytemuck::cast_slice(values)))?;
-        fits(converted, self.object)
+        let converted = self.transfer(mem, Values::plain(bytemuck::cast_slice(values)));
+        match converted {
+            // An attribute has the type that it is given.
+            Err(error) if matches!(self.at, At::Var(..)) && is_of_type(&error) => {
+                Err(self.other_type(name_of::<T>()))
+            }
+            converted => match converted?.out_of_range {
+                0 => Ok(()),
+                count => Err(TypedError::OutOfRange {
+                    object: (self.object)(),
+                    from: name_of::<T>().to_owned(),
+                    to: type_name(self.dataset, self.nc_type),
+                    count,
+                }),
+            },
+        }
     }
 
     #[cold]
     pub(super) fn other_type(&self, wanted: &str) -> TypedError {
-        let found = type_name(self.dataset, self.nc_type);
+        let found = described(self.dataset, self.nc_type);
         TypedError::Type { object: (self.object)(), found, wanted: wanted.into() }
     }
 }
 
-fn fits(converted: Converted, object: &dyn Fn() -> String) -> Result<()> {
-    match converted.out_of_range {
-        0 => Ok(()),
-        count => Err(TypedError::OutOfRange { object: object(), count }),
-    }
+/// Whether numbers and what is none met.
+fn is_of_type(error: &TypedError) -> bool {
+    matches!(error, TypedError::Dataset(error) if matches!(error.code(), NcError::Char | NcError::BadType))
+}
+
+/// The name of a type without the modules it is in.
+fn name_of<T>() -> &'static str {
+    let name = std::any::type_name::<T>();
+    name.rsplit_once("::").map_or(name, |(_, last)| last)
 }
 
 /// The type of an enumeration's values; `None` for other types.
@@ -291,8 +328,26 @@ fn enum_base(dataset: &Dataset, nc_type: i32) -> Result<Option<i32>> {
     })??)
 }
 
+/// The name of a type, with what kind of type it is where the file defines it.
+fn described(dataset: &Dataset, nc_type: i32) -> String {
+    let name = type_name(dataset, nc_type);
+    let kind = dataset.meta(|meta| match meta.user_type(nc_type).ok()?.class {
+        UserClass::Compound(_) => Some(("compound", None)),
+        UserClass::Enum { base, .. } => Some(("enumeration of", Some(base))),
+        UserClass::Vlen { base } => Some(("sequence of", Some(base))),
+        UserClass::Opaque => Some(("opaque", None)),
+        UserClass::String => Some(("text", None)),
+        UserClass::Unknown => Some(("not in netCDF", None)),
+    });
+    match kind {
+        Some((kind, Some(base))) => format!("{name} ({kind} {})", type_name(dataset, base)),
+        Some((kind, None)) => format!("{name} ({kind})"),
+        None => name,
+    }
+}
+
 /// The name of a type for a message.
-fn type_name(dataset: &Dataset, nc_type: i32) -> String {
+pub(super) fn type_name(dataset: &Dataset, nc_type: i32) -> String {
     if let Some(ty) = ExtType::from_nc_type(nc_type) {
         return ty.name().to_owned();
     }

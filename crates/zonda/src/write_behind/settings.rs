@@ -20,6 +20,8 @@ pub enum WriteBehind {
 }
 
 /// How accepted puts are carried out; what is `None` gets a default.
+///
+/// See [`WriteBehind`](crate::WriteBehind).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteBehindOptions {
     /// Whether a helper process watches, which carries out what was accepted should this process be
@@ -61,6 +63,8 @@ impl WriteBehind {
 }
 
 /// Why a text is no setting of write-behind.
+///
+/// See [`WriteBehind`](crate::WriteBehind).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WriteBehindError(String);

@@ -85,6 +85,8 @@ impl CarriedOut {
 /// Serves the program at the other end of `channel` until it ends, and carries out the puts it had
 /// accepted and not committed, if it was killed. True where nothing was lost.
 ///
+/// See [`WriteBehind`](crate::WriteBehind).
+///
 /// # Errors
 /// `InvalidInput` where the channel is none; what the system says.
 pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
