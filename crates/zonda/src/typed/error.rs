@@ -16,7 +16,7 @@ pub(super) fn refused(
     path: &str,
 ) -> TypedError {
     // Of what the device or the file itself refuses, the error has more to say than its text.
-    if !matches!(error.answer(), Answer::Request | Answer::NoMemory) {
+    if !matches!(error.answer(), Answer::Request | Answer::Missing | Answer::NoMemory) {
         return error.at(dataset.path()).into();
     }
     let (cause, name) = (error.cause(), path.rsplit('/').next().unwrap_or(path));
