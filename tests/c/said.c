@@ -59,7 +59,7 @@ int main(void) {
             SAYS(nc_def_dim(nc, "far", (size_t)1 << 62, &other), NC_EHDFERR, "said.nc", "/far", "4611686018427387904");
             SAYS(nc_def_var_deflate(nc, v, 0, 1, 12), NC_EINVAL, "said.nc", "/v", "not 12");
             SAYS(nc_def_var_deflate(nc, 42, 0, 1, 1), NC_ENOTVAR, "said.nc", "no variable 42");
-            SAYS(nc_def_var_chunking(nc, v, NC_CHUNKED, (size_t[]){1, 11}), NC_EBADCHUNK, "said.nc", "/v", "chunks of 11 along dimension 1 of length 10");
+            SAYS(nc_def_var_chunking(nc, v, NC_CHUNKED, (size_t[]){1, 11}), NC_EBADCHUNK, "said.nc", "/v", "a chunk of 11 elements is longer than dimension 1, which has 10");
             SAYS(nc_def_var_chunking(nc, v, NC_CONTIGUOUS, NULL), NC_EINVAL, "said.nc", "/v", "unlimited");
             SAYS(nc_def_var_filter(nc, v, 54321, 0, NULL), NC_ENOFILTER, "said.nc", "/v", "filter 54321", "HDF5_PLUGIN_PATH");
             SAYS(nc_del_att(nc, v, "nowhere"), NC_ENOTATT, "said.nc", "/v", "nowhere");
