@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "typed/refused.rs"]
+mod refused;
+
 use zonda::typed::{AttributeValue, AxisSelection, Char, File, Selection, TypedError};
-use zonda::{Format, NcError};
+use zonda::{Format, NcError, Persist};
 
 struct Folder(PathBuf);
 
@@ -264,136 +267,4 @@ fn fields_are_found_by_name_wherever_they_are() {
     let v = file.variable("v").unwrap();
     let wanted = [8, 9].map(|level| Turned { wind: [1.5, -2.0], level });
     assert_eq!(v.get::<Turned>(..).unwrap(), wanted);
-}
-
-#[test]
-fn what_is_refused_names_the_file_and_the_object() {
-    let folder = Folder::new("refused");
-    for format in [Format::Cdf2, Format::Cdf5, Format::NetCdf4, Format::NetCdf4Classic] {
-        let path = folder.at("a.nc");
-        let file = File::options().format(format).create(&path).unwrap();
-        file.add_dimension("x", 3).unwrap();
-        let v = file.add_variable::<f32>("v", &["x"]).unwrap();
-        v.put_attribute("units", "K").unwrap();
-        v.put(.., &[1.0, 2.0, 3.0]).unwrap();
-        for (error, names) in [
-            (file.add_dimension("x", 3).unwrap_err(), "x"),
-            (file.add_dimension("huge", usize::MAX).unwrap_err(), "huge"),
-            (file.add_variable::<f32>("n", &["nope"]).unwrap_err(), "\"nope\""),
-            (file.add_variable::<f32>("a/b", &["x"]).unwrap_err(), "a/b"),
-            (file.add_variable::<f32>("", &["x"]).unwrap_err(), "illegal"),
-            (file.variable("none").unwrap_err(), "\"none\""),
-            (file.dimension("none").unwrap_err(), "\"none\""),
-            (file.group("none").unwrap_err(), "none"),
-            (v.attribute::<f64>("none").unwrap_err(), "none"),
-            (v.attribute::<f64>("units").unwrap_err(), "units"),
-            (v.get::<Place>(..).unwrap_err(), "Place"),
-            (v.get::<Char>(..).unwrap_err(), "Char"),
-            (v.put_text(.., &["abc"]).unwrap_err(), "v: "),
-            (v.get::<f32>(3).unwrap_err(), "v: "),
-        ] {
-            let error = error.to_string();
-            let named = error.starts_with(&format!("{}: ", path.display()));
-            assert!(named && error.contains(names), "{format:?}: {error} does not name {names}");
-        }
-        file.close().unwrap();
-    }
-}
-
-#[test]
-fn any_number_in_a_selection_is_an_answer_and_no_panic() {
-    const MOST: usize = usize::MAX;
-    let folder = Folder::new("numbers");
-    for format in [Format::Cdf5, Format::NetCdf4] {
-        let file = File::options().format(format).create(folder.at("a.nc")).unwrap();
-        file.add_unlimited_dimension("t").unwrap();
-        file.add_dimension("x", 3).unwrap();
-        let v = file.add_variable::<i16>("v", &["t", "x"]).unwrap();
-        let step = |n| AxisSelection::from(1..).step(n);
-        for selection in [
-            Selection::from((MOST, ..)),
-            Selection::from((MOST - 1, ..)),
-            Selection::from((isize::MAX as usize, ..)),
-            Selection::from((1..MOST, ..)),
-            Selection::from((MOST.., ..)),
-            Selection::from((MOST..=MOST, ..)),
-            Selection::from((step(0), AxisSelection::from(..))),
-            Selection::from((step(MOST), AxisSelection::from(..))),
-        ] {
-            let put = v.put(selection.clone(), &[1, 2, 3, 4, 5, 6]);
-            assert!(put.is_err(), "{format:?}: {selection:?} was put");
-            assert_eq!(v.shape().unwrap(), [0, 3], "{format:?}: {selection:?} made records");
-        }
-        v.put((0..2, ..), &[1, 2, 3, 4, 5, 6]).unwrap();
-        for selection in [(MOST, 0), (2, 0), (0, 3), (0, MOST)] {
-            assert!(v.get::<i16>(selection).is_err(), "{format:?}: {selection:?} was read");
-        }
-        assert_eq!(v.get::<i16>((.., ..)).unwrap(), [1, 2, 3, 4, 5, 6]);
-    }
-}
-
-#[test]
-fn what_netcdf_would_cut_or_leave_undefined_is_refused() {
-    #[derive(Clone, Debug, PartialEq)]
-    struct Wind {
-        wind: [f32; 2],
-    }
-    zonda::compound!(Wind { wind: [f32; 2] });
-
-    let folder = Folder::new("cut");
-    let file = File::create(folder.at("a.nc")).unwrap();
-    file.add_dimension("x", 1).unwrap();
-    let text = file.add_variable::<String>("text", &["x"]).unwrap();
-    text.put(.., &["ab".to_owned()]).unwrap();
-    let put = text.put(.., &["a\0b".to_owned()]);
-    assert!(matches!(put, Err(TypedError::Nul { at: 1, .. })), "{put:?}");
-    assert_eq!(text.get::<String>(..).unwrap(), ["ab"]);
-
-    // A field that is not there would be written as whatever the memory has.
-    let s = file.add_variable::<Sounding>("s", &["x"]).unwrap();
-    s.put(.., &[sounding(3)]).unwrap();
-    let put = s.put(.., &[Wind { wind: [0.0; 2] }]).unwrap_err().to_string();
-    assert!(put.contains("without field level"), "{put}");
-    assert_eq!(s.get::<Sounding>(..).unwrap(), [sounding(3)]);
-    assert_eq!(s.get::<Wind>(..).unwrap(), [Wind { wind: [1.5, -2.0] }]);
-}
-
-#[test]
-fn a_closed_and_a_read_only_file_say_so() {
-    let folder = Folder::new("ends");
-    let path = folder.at("a.nc");
-    let file = File::create(&path).unwrap();
-    file.add_dimension("x", 2).unwrap();
-    file.add_variable::<i32>("v", &["x"]).unwrap().put(.., &[1, 2]).unwrap();
-    file.close().unwrap();
-    let file = File::open(&path).unwrap();
-    let v = file.variable("v").unwrap();
-    for refused in
-        [v.put(0, &[3]), file.put_attribute("a", 1), file.add_dimension("y", 1).map(drop)]
-    {
-        let error = refused.unwrap_err().to_string();
-        let is_said = error.ends_with("opened for reading only") || error.ends_with("read only");
-        assert!(is_said, "{error}");
-    }
-    file.dataset().close().unwrap();
-    let Err(TypedError::Dataset(error)) = v.get::<i32>(..) else { panic!("it was read") };
-    assert_eq!(error.code(), NcError::BadId, "{error}");
-}
-
-#[test]
-fn an_array_has_the_shape_of_its_selection() {
-    let folder = Folder::new("arrays");
-    let file = File::create(folder.at("a.nc")).unwrap();
-    file.add_unlimited_dimension("t").unwrap();
-    file.add_dimension("x", 2).unwrap();
-    let v = file.add_variable::<i16>("v", &["t", "x"]).unwrap();
-    let array = ndarray::array![[1i16, 2], [3, 4], [5, 6]];
-    v.put_array((..3, ..), &array).unwrap();
-    assert_eq!(v.get_array::<i16>((.., ..)).unwrap(), array.clone().into_dyn());
-    // Each dimension has an axis, one that a number selects, too.
-    assert_eq!(v.get_array::<i16>((.., 1)).unwrap(), ndarray::array![[2], [4], [6]].into_dyn());
-    let turned = array.t().to_owned();
-    let put = v.put_array((..3, ..), &turned);
-    assert!(matches!(put, Err(TypedError::Shape { .. })), "{put:?}");
-    assert_eq!(v.get::<i16>((.., 0)).unwrap(), [1, 3, 5]);
 }

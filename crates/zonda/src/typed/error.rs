@@ -5,7 +5,7 @@
 /// See [`TypedError`].
 pub type Result<T> = std::result::Result<T, TypedError>;
 
-use zonda_model::Answer;
+use zonda_model::{Answer, NcError};
 
 /// What the dataset refused, with what it was asked about (`variable`, `/ocean/t`) where its message lacks that.
 #[cold]
@@ -16,7 +16,9 @@ pub(super) fn refused(
     path: &str,
 ) -> TypedError {
     // Of what the device or the file itself refuses, the error has more to say than its text.
-    if !matches!(error.answer(), Answer::Request | Answer::Missing | Answer::NoMemory) {
+    let is_of_file = matches!(error.code(), NcError::System(_));
+    if is_of_file || !matches!(error.answer(), Answer::Request | Answer::NoMemory | Answer::Missing)
+    {
         return error.at(dataset.path()).into();
     }
     let (cause, name) = (error.cause(), path.rsplit('/').next().unwrap_or(path));

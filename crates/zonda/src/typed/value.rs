@@ -18,7 +18,8 @@ use crate::Dataset;
 /// What a variable or an attribute can have as values: all numbers of 8 to 64 bits, [`Char`], `String`, and structures with
 /// [`compound!`](crate::compound).
 ///
-/// Numbers are converted from and to any other type of number. Functions take any `T: Value`, so that
+/// Numbers are converted from and to any other type of number. Those that do not fit are an error; NaN fits no integer. (Of classic
+/// files `u8` has the bytes of type `byte` as they are, so that -1 is 255: netCDF does not say whether these have a sign.) Functions take any `T: Value`, so that
 /// the type that the caller wants is said once.
 ///
 /// ```
@@ -210,9 +211,22 @@ impl Reading<'_> {
             Some(base) if base == T::TYPE.nc_type() => None,
             _ => Some(T::MEMORY),
         };
-        self.transfer(mem, Destination::plain(bytemuck::cast_slice_mut(out))).map_err(|error| {
+        let moved = self.transfer(mem, Destination::plain(bytemuck::cast_slice_mut(out)));
+        let mut converted = moved.map_err(|error| {
             if is_of_type(&error) { self.other_type(name_of::<T>()) } else { error }
-        })
+        })?;
+        if is_integer::<T>() && is_float(self.nc_type) {
+            converted.out_of_range += self.n_nans()?;
+        }
+        Ok(converted)
+    }
+
+    /// How many values are NaN, which no integer is; conversions do not count them, as those of netCDF-C do not.
+    fn n_nans(&self) -> Result<u64> {
+        let mut values: Vec<f64> = zeroed(self.n_elems)?;
+        let bytes = bytemuck::cast_slice_mut(&mut values);
+        let _ = self.transfer(Some(MemType::F64), Destination::plain(bytes))?;
+        Ok(count_nans(&values))
     }
 
     fn enum_base(&self) -> Result<Option<i32>> {
@@ -287,7 +301,7 @@ impl Writing<'_> {
             Err(error) if matches!(self.at, At::Var(..)) && is_of_type(&error) => {
                 Err(self.other_type(name_of::<T>()))
             }
-            converted => match converted?.out_of_range {
+            converted => match converted?.out_of_range + self.n_nans(values) {
                 0 => Ok(()),
                 count => Err(TypedError::OutOfRange {
                     object: (self.object)(),
@@ -299,11 +313,34 @@ impl Writing<'_> {
         }
     }
 
+    /// As [`Reading::n_nans`], of values that are to become integers.
+    fn n_nans<T: Number>(&self, values: &[T]) -> u64 {
+        match T::MEMORY {
+            _ if is_float(self.nc_type) => 0,
+            MemType::F32 => count_nans::<f32>(bytemuck::cast_slice(values)),
+            MemType::F64 => count_nans::<f64>(bytemuck::cast_slice(values)),
+            _ => 0,
+        }
+    }
+
     #[cold]
     pub(super) fn other_type(&self, wanted: &str) -> TypedError {
         let found = described(self.dataset, self.nc_type);
         TypedError::Type { object: (self.object)(), found, wanted: wanted.into() }
     }
+}
+
+fn is_float(nc_type: i32) -> bool {
+    nc_type == ExtType::Float.nc_type() || nc_type == ExtType::Double.nc_type()
+}
+
+fn is_integer<T: Number>() -> bool {
+    !is_float(T::TYPE.nc_type()) && T::TYPE != ExtType::Char
+}
+
+fn count_nans<T: Copy + PartialEq>(values: &[T]) -> u64 {
+    #[allow(clippy::eq_op)] // what is not itself is NaN
+    values.iter().map(|value| u64::from(value != value)).sum()
 }
 
 /// Whether numbers and what is none met.
