@@ -11,7 +11,7 @@ use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
     Access, AttPut, CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType,
-    OpenOptions, Reserve, Values, VarId,
+    OpenOptions, Reserve, Transfer, Values, VarId,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -117,13 +117,14 @@ fn call(file: &Dataset, call: &Call) {
             let stride = strided.then_some(&stride[..]);
             let slab = Hyperslab { start: &start, count: &count, stride };
             let id = VarId((*id).into());
-            let access = Access { var: id.into(), slab, mem: mem_type(*mem) };
+            let mut transfer = Transfer::new(Access { var: id.into(), slab, mem: mem_type(*mem) });
             let Ok(mut put) = file.put_to(id) else { return };
-            let Ok(checked) = put.check(&access) else { return };
-            let len = checked.n_bytes;
+            let Ok(checked) = put.check(&mut transfer) else { return };
+            let len = checked.n_bytes();
             // Memory of another length is refused; then it is put as it should be.
-            let refused = put.write(&access, &checked, Values::plain(&[]));
+            let refused = checked.write(Values::plain(&[]));
             assert!(refused.is_err() || len == 0);
+            drop(put);
             if len > 0 {
                 let _ = file.put(id, &slab, mem_type(*mem), &vec![0x11; len]);
             }

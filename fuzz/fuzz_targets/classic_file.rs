@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
-use zonda::{Access, Dataset, DimId, Hyperslab, MemType, OpenOptions, Reserve, Destination, VarId};
+use zonda::{Access, Dataset, DimId, Hyperslab, MemType, OpenOptions, Reserve, Destination, Transfer, VarId};
 
 /// Elements read of one variable: damaged files may claim any size.
 const MOST: usize = 1 << 12;
@@ -56,10 +56,11 @@ fn read(file: &Dataset, var: VarId) {
             for stride in [None, Some(vec![1isize; rank]), Some(vec![2; rank])] {
                 let slab = Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
                 let Ok(mut get) = file.get_from(var) else { continue };
-                let access = Access { var: var.into(), slab, mem };
-                let Ok(checked) = get.check(&access) else { continue };
-                assert!(checked.n_bytes <= MOST * 8);
-                let _ = get.read(&access, &checked, Destination::plain(&mut vec![0; checked.n_bytes]));
+                let mut transfer = Transfer::new(Access { var: var.into(), slab, mem });
+                let Ok(checked) = get.check(&mut transfer) else { continue };
+                let n_bytes = checked.n_bytes();
+                assert!(n_bytes <= MOST * 8);
+                let _ = checked.read(Destination::plain(&mut vec![0; n_bytes]));
             }
         }
     }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use zonda_format::{Access, AttAccess, VlenSink, Destination, VarRef};
+use zonda_format::{
+    Access, AttAccess, Definitions, Destination, Dispatch, Transfer, VarRef, VlenSink,
+};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_nc4::{GroupId, Nc4File, Nc4OpenOptions};
 use zonda_storage::backend::Memory;
@@ -33,10 +35,13 @@ fn attributes(file: &Nc4File, owner: VarRef) {
         let mut memory = Vec::new();
         let mut place = Counted::default();
         for mem in [None, Some(MemType::F64)] {
-            let att = AttAccess { owner, name: &att.name, mem };
-            let Ok(len) = file.check_get_att(&att) else { continue };
-            memory.resize(len, 0);
-            let _ = file.get_att(&att, Destination { bytes: &mut memory, place: Some(&mut place) });
+            let mut get = Transfer::new(AttAccess { owner, name: &att.name, mem });
+            if file.check_get_att(&mut get).is_err() {
+                continue;
+            }
+            memory.resize(get.n_bytes, 0);
+            let room = Destination { bytes: &mut memory, place: Some(&mut place) };
+            let _ = file.get_att(&get, room);
         }
     }
 }
@@ -73,14 +78,14 @@ fuzz_target!(|bytes: &[u8]| {
                         Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
                     let (mut memory, mut place) = (Vec::new(), Counted::default());
                     for mem in [None, Some(MemType::I16)] {
-                        let get = Access { var: VarRef { group: id, var: var_id }, slab, mem };
-                        let Ok(checked) = file.check_get(&get) else { continue };
-                        if checked.n_bytes > 1 << 26 {
+                        let var = VarRef { group: id, var: var_id };
+                        let mut get = Transfer::new(Access { var, slab, mem });
+                        if file.check_get(&mut get).is_err() || get.n_bytes > 1 << 26 {
                             continue;
                         }
-                        memory.resize(checked.n_bytes, 0);
+                        memory.resize(get.n_bytes, 0);
                         let room = Destination { bytes: &mut memory, place: Some(&mut place) };
-                        let _ = file.get(&get, &checked, room);
+                        let _ = file.get(&get, room);
                     }
                 }
             }
