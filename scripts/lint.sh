@@ -5,6 +5,8 @@ cd "$(dirname "$0")/.."
 
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
+# Outside of the workspace, and built by nobody else until they run for hours.
+cargo check --manifest-path fuzz/Cargo.toml --bins --quiet --locked --target-dir target
 abi/generate.py --check
 scripts/allocations.py
 scripts/docs.py
