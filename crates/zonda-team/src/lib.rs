@@ -1,0 +1,133 @@
+//! Ranks that work on one file together, and what they say to each other.
+//!
+//! A [`Team`] is what parallel files need of MPI, and no more: who one is, broadcasts, reductions, scans, and a sparse
+//! exchange of byte messages. [`Alone`] is a team of one, whose steps are empty. `threads` (to come) simulates teams of up to 1,024 ranks in
+//! one process. MPI itself is in `zonda-mpi`, the only crate that knows it.
+//!
+//! Every method that communicates is a *step*: all ranks of the team call the same steps in the same order. A step has a [`Step`],
+//! which says what the rank is doing; who waits for others tells it to its user.
+#![forbid(unsafe_code)]
+
+mod alone;
+
+pub use alone::Alone;
+
+/// What a rank is doing while it waits for others: for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// The call, such as `nc_enddef`.
+    pub call: &'a str,
+    /// The file.
+    pub file: &'a str,
+}
+
+/// Why ranks could not come together. After any of these the team is of no use: some ranks may be in one step, and others in
+/// the next one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// A rank did not come within the time that the user allows (`ZONDA_PAR_TIMEOUT`).
+    #[error("{call} of {file}: waited {seconds} s for other ranks, which did not come (ZONDA_PAR_TIMEOUT)")]
+    TimedOut {
+        /// The call that waited.
+        call: String,
+        /// The file it was about.
+        file: String,
+        /// How long it waited.
+        seconds: u64,
+    },
+    /// What carries the messages failed.
+    #[error("{call} of {file}: {what}")]
+    Failed {
+        /// The call that met it.
+        call: String,
+        /// The file it was about.
+        file: String,
+        /// What failed, and the carrier's own words.
+        what: String,
+    },
+    /// The team had failed before.
+    #[error("{call} of {file}: an earlier call lost the other ranks; the file can only be closed")]
+    Broken {
+        /// The call that was refused.
+        call: String,
+        /// The file it was about.
+        file: String,
+    },
+}
+
+/// How numbers of all ranks become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// The sum, which wraps around.
+    Sum,
+    /// The greatest.
+    Max,
+    /// The least.
+    Min,
+    /// All bits that any has.
+    Or,
+}
+
+/// Bytes on their way to, or from, a rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// To which rank, or from which one.
+    pub rank: usize,
+    /// What it says.
+    pub bytes: Vec<u8>,
+}
+
+/// The ranks that have a file open together, as one of them sees it.
+///
+/// Steps are called by one thread at a time, in the same order on all ranks. Lengths are 64-bit: a carrier that counts in
+/// 32 bits splits by itself.
+pub trait Team: Send + Sync + std::fmt::Debug {
+    /// Which of the ranks this is, from 0.
+    fn rank(&self) -> usize;
+
+    /// How many ranks there are, at least 1.
+    fn size(&self) -> usize;
+
+    /// How many of them are on this node, at least 1.
+    fn n_on_node(&self) -> usize;
+
+    /// Gives the bytes of rank `root` to all.
+    ///
+    /// # Errors
+    /// See [`TeamError`].
+    fn broadcast(&self, step: Step<'_>, root: usize, bytes: &mut Vec<u8>) -> Result<(), TeamError>;
+
+    /// Makes one number of those of all ranks, for each place of the list: lists are equally long on all ranks, and all ranks get the
+    /// result.
+    ///
+    /// # Errors
+    /// See [`TeamError`].
+    fn reduce(&self, step: Step<'_>, how: Reduction, numbers: &mut [u64]) -> Result<(), TeamError>;
+
+    /// Makes each number the sum of those of all ranks below this one: 0 on rank 0.
+    ///
+    /// # Errors
+    /// See [`TeamError`].
+    fn scan(&self, step: Step<'_>, numbers: &mut [u64]) -> Result<(), TeamError>;
+
+    /// Gathers the bytes of all ranks, in their order, on rank `root`; the others get nothing.
+    ///
+    /// # Errors
+    /// See [`TeamError`].
+    fn gather(&self, step: Step<'_>, root: usize, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TeamError>;
+
+    /// Sends messages to some ranks, and gives those that were sent to this one, in the order of their senders, and of one sender in
+    /// the order in which it gave them. A rank may send to itself. Who sends nothing takes part, too.
+    ///
+    /// # Errors
+    /// See [`TeamError`].
+    fn exchange(&self, step: Step<'_>, messages: Vec<Message>) -> Result<Vec<Message>, TeamError>;
+
+    /// Returns when all ranks have come.
+    ///
+    /// # Errors
+    /// See [`TeamError`].
+    fn meet(&self, step: Step<'_>) -> Result<(), TeamError> {
+        self.reduce(step, Reduction::Max, &mut [0])
+    }
+}
