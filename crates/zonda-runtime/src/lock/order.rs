@@ -136,6 +136,8 @@ ranks! {
     Failed,
     /// Lines that a layer writes.
     Lines,
+    /// What ranks of a simulated team have for each other. Steps are called with locks of files held; nothing is taken under it.
+    Mailbox,
     /// What was already said.
     Said,
     /// The trace.

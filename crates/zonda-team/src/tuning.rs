@@ -1,0 +1,22 @@
+//! Numbers that change how long something takes or how much of it is said, and not what comes of it. Each says its unit and
+//! its reason.
+
+use std::time::Duration;
+
+/// How long a rank of a simulated team waits before it says for whom, and between one such line and the next. A step of a
+/// healthy team takes less; a user who looks at a program that stands still looks for about this long.
+pub(crate) const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// Bytes of the stack of a simulated rank. A thousand of them then reserve half a GiB of addresses, of which they use what they
+/// touch; calls of the library in a debug build need a quarter of it.
+pub(crate) const STACK_BYTES: usize = 512 << 10;
+
+/// Ranks of a simulated team: one thread each. More would measure the scheduler; the model says what becomes of more ranks.
+pub(crate) const MOST_RANKS: usize = 1024;
+
+/// Runs of ranks that a report names before it says how many there are besides. A line that a person can read.
+pub(crate) const MOST_NAMED_RUNS: usize = 8;
+
+/// Bytes of a description that ranks send each other when they disagree. It becomes a part of one line of an error; with this many
+/// of 32,768 ranks, rank 0 gathers at most 32 MiB.
+pub(crate) const MOST_DESCRIPTION_BYTES: usize = 1024;
