@@ -1,16 +1,26 @@
 //! Ranks that work on one file together, and what they say to each other.
 //!
 //! A [`Team`] is what parallel files need of MPI, and no more: who one is, broadcasts, reductions, scans, and a sparse
-//! exchange of byte messages. [`Alone`] is a team of one, whose steps are empty. `threads` (to come) simulates teams of up to 1,024 ranks in
-//! one process. MPI itself is in `zonda-mpi`, the only crate that knows it.
+//! exchange of byte messages. [`Alone`] is a team of one, whose steps are empty. [`threads`] simulates teams of up to 1,024 ranks in
+//! one process, counts their messages and makes things go wrong; [`model`] says how long as many messages take on a machine that is not
+//! there. [`algorithms`] has the steps over messages of two ranks. [`agree`] is the first step of most calls: do all ranks make the
+//! same one? MPI itself is in `zonda-mpi`, the only crate that knows it.
 //!
 //! Every method that communicates is a *step*: all ranks of the team call the same steps in the same order. A step has a [`Step`],
 //! which says what the rank is doing; who waits for others tells it to its user.
 #![forbid(unsafe_code)]
 
+mod agreement;
+pub mod algorithms;
 mod alone;
+pub mod model;
+pub mod threads;
+pub mod traffic;
+mod tuning;
 
+pub use agreement::{Agreed, Differing, Mine, agree};
 pub use alone::Alone;
+pub use traffic::{Count, Kind, Traffic};
 
 /// What a rank is doing while it waits for others: for messages.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +36,9 @@ pub struct Step<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
     /// A rank did not come within the time that the user allows (`ZONDA_PAR_TIMEOUT`).
-    #[error("{call} of {file}: waited {seconds} s for other ranks, which did not come (ZONDA_PAR_TIMEOUT)")]
+    #[error(
+        "{call} of {file}: waited {seconds} s for other ranks, which did not come (ZONDA_PAR_TIMEOUT)"
+    )]
     TimedOut {
         /// The call that waited.
         call: String,
