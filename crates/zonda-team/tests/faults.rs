@@ -185,25 +185,34 @@ fn a_rank_that_ends_early_reaches_the_others() {
     });
 }
 
-/// What is reported of a fault of rank 2 until a report satisfies; then the rank that gave it stops waiting.
+/// A step in which a rank dies. Reports of other steps may be of a rank that is only late.
+const LAST: Step<'static> = Step { call: "nc_close", file: "y.nc" };
+
+/// What is reported of the [`LAST`] step, in which rank `dead` dies: the first report of each rank that satisfies, after which it waits no
+/// more.
 fn reports(
-    options: Options,
+    n: usize,
+    dead: Fault,
     is_enough: fn(&Report) -> bool,
 ) -> (Vec<Finished<Ended>>, Vec<Report>) {
     ends(move || {
         let (tell, told) = mpsc::channel();
         let reporter = move |report: &Report| {
-            if !is_enough(report) {
+            if report.call != LAST.call || !is_enough(report) {
                 return ControlFlow::Continue(());
             }
             tell.send(report.clone()).unwrap();
             ControlFlow::Break(())
         };
-        let report_every = Duration::from_millis(2);
-        let options = Options { reporter: Arc::new(reporter), report_every, ..options };
-        let finished = threads::run(4, &options, |team| {
+        let options = Options {
+            reporter: Arc::new(reporter),
+            report_every: Duration::from_millis(2),
+            faults: vec![dead],
+            ..Options::default()
+        };
+        let finished = threads::run(n, &options, |team| {
             team.meet(STEP)?;
-            walk_and_look(team)
+            team.meet(LAST)
         });
         drop(options);
         (finished, told.into_iter().collect())
@@ -212,34 +221,44 @@ fn reports(
 
 #[test]
 fn who_waits_for_a_dead_rank_is_reported() {
-    // Before the reduction.
-    let options = fault(2, Moment::Step(2), Trouble::Death);
-    let (finished, reports) = reports(options, |report| report.absent == [2]);
+    let dead = Fault { rank: 2, before: Moment::Step(1), what: Trouble::Death };
+    let (finished, reports) = reports(4, dead, |report| report.absent == [2]);
     assert_eq!(finished[2].end, End::Died);
-    others(&finished, 2, |end| timed_out(end) || failed_with(end, "left after an error"));
     assert!(!reports.is_empty());
-    for report in reports {
-        assert_eq!((report.call.as_str(), report.file.as_str()), (STEP.call, STEP.file));
-        assert!(report.rank != 2 && report.size == 4);
-        assert!(timed_out(&finished[report.rank].end));
+    for report in &reports {
+        assert!(report.rank != 2 && (report.size, report.file.as_str()) == (4, LAST.file));
         let text = report.to_string();
         assert!(text.ends_with("; not yet in this call: 2"), "{text}");
+    }
+    for rank in [0, 1, 3] {
+        let is_reported = reports.iter().any(|report| report.rank == rank);
+        // The others wait for one that waited, and hear that it left.
+        match finished[rank].end.clone() {
+            End::Returned(Err(TeamError::TimedOut { call, .. })) => {
+                assert!(is_reported && call == LAST.call);
+            }
+            End::Returned(Err(TeamError::Failed { call, what, .. })) => {
+                assert!(!is_reported && call == LAST.call);
+                assert!(what.contains("left after an error"), "{what}");
+            }
+            other => panic!("rank {rank}: {other:?}"),
+        }
     }
 }
 
 #[test]
 fn a_rank_that_died_in_a_step_is_reported_as_one_that_came() {
-    // It sends two messages in the meeting, none in the broadcast from rank 1, and the first of two in the reduction. The second one would go
-    // to rank 0; ranks 1 and 3 may come to the scan, where they miss rank 2.
-    let options = fault(2, Moment::Message(3), Trouble::Death);
-    let is_enough = |report: &Report| report.absent.is_empty() || report.absent.contains(&2);
-    let (finished, reports) = reports(options, is_enough);
-    assert_eq!(finished[2].end, End::Died);
-    others(&finished, 2, |end| timed_out(end) || failed_with(end, "left after an error"));
-    assert!(timed_out(&finished[0].end));
-    let of_0: Vec<_> = reports.iter().filter(|report| report.rank == 0).collect();
-    assert_eq!(of_0.len(), 1);
-    assert!(of_0[0].to_string().contains("for rank 2; all ranks have come"));
+    // Each of the two sends one message in each meeting.
+    let dead = Fault { rank: 1, before: Moment::Message(1), what: Trouble::Death };
+    let (finished, reports) = reports(2, dead, |report| report.absent.is_empty());
+    assert_eq!(finished[1].end, End::Died);
+    assert!(matches!(finished[0].end, End::Returned(Err(TeamError::TimedOut { .. }))));
+    assert_eq!(reports.len(), 1);
+    let text = reports[0].to_string();
+    assert!(
+        text.contains("rank 0 of 2 has waited") && text.contains("for rank 1; all ranks"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -249,10 +268,10 @@ fn ranks_in_different_steps_are_told_of_each_other() {
             1 => team.gather(Step { call: "nc_close", ..STEP }, 0, b"").map(|_| ()),
             _ => team.meet(STEP),
         };
-        let mut texts = Vec::new();
-        for one in threads::run(3, &Options::default(), body) {
-            texts.push(one.returned().unwrap().unwrap_err().to_string());
-        }
+        // Who came first may send what it has to send and go.
+        let finished = threads::run(3, &Options::default(), body).into_iter();
+        let ends = finished.filter_map(|one| one.returned().unwrap().err());
+        let texts: Vec<String> = ends.map(|error| error.to_string()).collect();
         // Whoever came second is told.
         let told = texts.iter().filter(|text| text.contains("all ranks take the same steps"));
         for text in told.clone() {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Data, REDUCTIONS, STEP, ends};
 use zonda_team::algorithms::rounds;
-use zonda_team::threads::{self, Options, Threads};
+use zonda_team::threads::{self, End, Options, Threads};
 use zonda_team::{Count, Kind, Message, Reduction, Team, TeamError, Traffic};
 
 /// All steps with some data, on one rank.
@@ -154,6 +154,20 @@ fn exchanges_one_after_the_other_keep_apart() {
     });
 }
 
+#[test]
+fn who_leaves_after_an_exchange_had_sent_all() {
+    ends(|| {
+        let body = |team: &Threads| {
+            let message = |rank| Message { rank, bytes: vec![1] };
+            team.exchange(STEP, (0..team.size()).map(message).collect())
+        };
+        for _ in 0..100 {
+            let got = threads::all(24, body);
+            assert!(got.into_iter().all(|got| got.is_ok_and(|got| got.len() == 24)));
+        }
+    });
+}
+
 /// What each rank sends in one step of each kind: of 5 numbers, 100 bytes, and in the exchange 3 messages of 10 bytes to ranks spread over the
 /// team.
 fn traffic_of_steps(n: usize) -> Vec<Traffic> {
@@ -169,6 +183,7 @@ fn traffic_of_steps(n: usize) -> Vec<Traffic> {
         Ok(())
     };
     let finished = threads::run(n, &Options::default(), body);
+    assert!(finished.iter().all(|one| one.end == End::Returned(Ok(()))));
     finished.into_iter().map(|one| one.traffic).collect()
 }
 

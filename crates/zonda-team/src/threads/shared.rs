@@ -255,10 +255,10 @@ impl Shared {
         if let Some(from) = wanted.from {
             return Some(from).filter(|&from| self.has_left(from));
         }
-        // Whoever came to the end of the step had sent all.
+        // Whoever came to the end of the step had sent all. How far a rank came is final once it has left, and not before.
         let is_lost = |other: &usize| {
-            let n_finished = self.seats[*other].n_finished.load(Ordering::SeqCst);
-            *other != rank && self.has_left(*other) && n_finished <= wanted.step
+            let is_behind = || self.seats[*other].n_finished.load(Ordering::SeqCst) <= wanted.step;
+            *other != rank && self.has_left(*other) && is_behind()
         };
         (0..self.size()).find(is_lost)
     }
