@@ -9,7 +9,7 @@ const DATA: Tag = 64;
 
 /// Sends messages to some ranks and gives those that were sent to this one, as [`Team::exchange`](crate::Team::exchange).
 ///
-/// First all ranks learn how many messages they will get ([`agree_counts`]); then each sends its messages, one by one as they are, and
+/// First all ranks learn how many messages they will get; then each sends its messages, one by one as they are, and
 /// takes as many as it knows of, in whatever order they come. Nobody sends data before all ranks have come, and nobody leaves
 /// before it has its own, so messages of one exchange do not meet those of the next. What a rank sends to itself is not sent.
 ///

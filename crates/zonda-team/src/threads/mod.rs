@@ -11,7 +11,7 @@
 //! assert!(sums.iter().all(|sum| *sum == Ok(120)));
 //! ```
 //!
-//! The steps are those of [`algorithms`](crate::algorithms), message by message, so what is counted is what an implementation over
+//! The steps are those of [`algorithms`], message by message, so what is counted is what an implementation over
 //! point-to-point messages sends. Two things are told that MPI would not tell: a step that differs from that of other ranks
 //! fails, and who waits for a rank whose body returned or panicked gets an error. [`Options`] can have ranks delayed, failing or dying at any
 //! step or message: of that the others hear nothing, so they wait until [`Options::timeout`] or until the reporter ends it.
