@@ -227,6 +227,22 @@ pub enum StorageError {
         /// The number of the user to whom it belongs, where that is known.
         owner: Option<u32>,
     },
+    /// What another MPI rank met when it carried out this operation for all.
+    #[error("on MPI rank {rank}: {text}")]
+    OfRank {
+        /// Which rank.
+        rank: usize,
+        /// The cause, as in `errno.h`.
+        errno: i32,
+        /// Where in the storage it happened.
+        at: Option<u64>,
+        /// Its [`StorageError::is_lost_sync`].
+        lost_sync: bool,
+        /// Its [`StorageError::is_refused`].
+        refused: bool,
+        /// What that rank would have said.
+        text: Arc<str>,
+    },
     /// The file that `event` should write to could not be opened.
     #[error("event: trace file {}: {}", path.display(), text(*errno))]
     Trace {
@@ -248,6 +264,7 @@ impl StorageError {
             | StorageError::Open { errno, .. }
             | StorageError::NoLocks { errno, .. }
             | StorageError::Injected { errno, .. }
+            | StorageError::OfRank { errno, .. }
             | StorageError::Trace { errno, .. } => *errno,
             // What the kernel answers to a write on a descriptor opened for reading.
             StorageError::ReadOnly { .. } => libc::EBADF,
@@ -267,7 +284,7 @@ impl StorageError {
     /// as "missing".
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        matches!(self, StorageError::Refused { .. })
+        matches!(self, StorageError::Refused { .. } | StorageError::OfRank { refused: true, .. })
     }
 
     /// Whether a sync or a barrier failed, of this storage or of another file that was needed for it. Data handed to the device
@@ -279,6 +296,7 @@ impl StorageError {
             self,
             StorageError::SyncLost { .. }
                 | StorageError::Injected { op: Op::Sync | Op::Barrier, .. }
+                | StorageError::OfRank { lost_sync: true, .. }
         )
     }
 
@@ -294,6 +312,7 @@ impl StorageError {
             | StorageError::NoPlace { at, .. }
             | StorageError::MemoryLimit { at, .. }
             | StorageError::Injected { at, .. } => Some(*at),
+            StorageError::OfRank { at, .. } => *at,
             StorageError::Open { .. }
             | StorageError::NoMemory { .. }
             | StorageError::SyncLost { .. }
@@ -324,6 +343,7 @@ impl StorageError {
             | StorageError::NoPlace { .. }
             | StorageError::MemoryLimit { .. }
             | StorageError::NoMemory { .. }
+            | StorageError::OfRank { .. }
             | StorageError::Injected { .. } => None,
         }
     }

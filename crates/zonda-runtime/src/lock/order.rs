@@ -134,6 +134,8 @@ ranks! {
     Holders,
     /// What failed first of what threads share.
     Failed,
+    /// What rank 0 of a team met in a common step. Nothing is taken under it.
+    StepRecord,
     /// Lines that a layer writes.
     Lines,
     /// What ranks of a simulated team have for each other. Steps are called with locks of files held; nothing is taken under it.

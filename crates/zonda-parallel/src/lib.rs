@@ -1,0 +1,16 @@
+//! One file of several ranks.
+//!
+//! Each rank has the whole object of the file's format on a [`Replica`], its own storage. In a common step ([`common`]) rank 0 reads and
+//! writes the file, and its replica records what the file answered; the other ranks carry the same code out over the record. So the
+//! objects stay equal, errors included, and one rank alone touches the file's metadata. See `docs/dev/parallel.md`.
+#![forbid(unsafe_code)]
+
+mod common;
+mod record;
+mod replica;
+mod sidecars;
+
+pub use common::{ParallelError, common};
+pub use record::RecordError;
+pub use replica::Replica;
+pub use sidecars::ReplicaSidecars;

@@ -1,0 +1,292 @@
+//! The storage of one rank.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zonda_runtime::lock::{Mutex, Rank};
+use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+
+use crate::record::{Answer, Asked, Record, RecordError, What};
+
+/// What goes on in a storage and in the neighbours of its file.
+#[derive(Debug)]
+pub(crate) struct StepState {
+    mode: Mutex<Mode>,
+}
+
+#[derive(Debug)]
+enum Mode {
+    /// The rank's own reads and writes go to the file.
+    Own,
+    /// This is rank 0 in a common step.
+    Recording(Record),
+    /// Another rank in a common step.
+    Replaying { record: std::vec::IntoIter<(Asked, Answer)>, diverged: Option<RecordError> },
+}
+
+/// What to do with an operation.
+pub(crate) enum Course {
+    /// The file answers.
+    File,
+    /// The file answers, and its answer is recorded.
+    Record,
+    /// The record has answered.
+    Answered(Answer),
+}
+
+impl StepState {
+    pub(crate) fn new() -> Arc<StepState> {
+        Arc::new(StepState { mode: Mutex::ranked(Rank::StepRecord, Mode::Own) })
+    }
+
+    /// Begins to record.
+    pub(crate) fn record(&self) {
+        *self.mode.lock() = Mode::Recording(Record::default());
+    }
+
+    /// Ends recording, and gives the record.
+    pub(crate) fn recorded(&self) -> Record {
+        match std::mem::replace(&mut *self.mode.lock(), Mode::Own) {
+            Mode::Recording(record) => record,
+            _ => Record::default(),
+        }
+    }
+
+    /// Begins to answer from a record.
+    pub(crate) fn replay(&self, record: Record) {
+        *self.mode.lock() = Mode::Replaying { record: record.answers.into_iter(), diverged: None };
+    }
+
+    /// Ends answering from a record.
+    ///
+    /// # Errors
+    /// [`RecordError::Diverged`] where this rank did not do what rank 0 did.
+    pub(crate) fn replayed(&self) -> Result<(), RecordError> {
+        match std::mem::replace(&mut *self.mode.lock(), Mode::Own) {
+            Mode::Replaying { diverged: Some(error), .. } => Err(error),
+            Mode::Replaying { mut record, .. } => match record.next() {
+                None => Ok(()),
+                Some((next, _)) => Err(diverged("nothing more", next.to_string())),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// What becomes of an operation.
+    pub(crate) fn course(&self, asked: Asked) -> Course {
+        let mut mode = self.mode.lock();
+        match &mut *mode {
+            Mode::Own => Course::File,
+            Mode::Recording(_) => Course::Record,
+            Mode::Replaying { record, diverged: is } => {
+                if is.is_none() {
+                    match record.next() {
+                        Some((next, answer)) if next == asked => return Course::Answered(answer),
+                        Some((next, _)) => *is = Some(diverged(asked, next.to_string())),
+                        None => *is = Some(diverged(asked, String::from("nothing more"))),
+                    }
+                }
+                Course::Answered(Answer::Failed(lost(asked)))
+            }
+        }
+    }
+
+    /// Notes what the file answered.
+    pub(crate) fn note(&self, asked: Asked, answer: impl FnOnce() -> Answer) {
+        if let Mode::Recording(record) = &mut *self.mode.lock() {
+            record.answers.push((asked, answer()));
+        }
+    }
+
+    /// Has an operation answered by the file, or by the record.
+    pub(crate) fn ask<T>(
+        &self,
+        asked: Asked,
+        of_file: impl FnOnce() -> Result<T, StorageError>,
+        to_answer: impl FnOnce(&T) -> Answer,
+        from_answer: impl FnOnce(Answer) -> Option<T>,
+    ) -> Result<T, StorageError> {
+        match self.course(asked) {
+            Course::File => of_file(),
+            Course::Record => {
+                let found = of_file();
+                self.note(asked, || match &found {
+                    Ok(found) => to_answer(found),
+                    Err(error) => Answer::Failed(error.clone()),
+                });
+                found
+            }
+            Course::Answered(Answer::Failed(error)) => Err(error),
+            Course::Answered(answer) => from_answer(answer).ok_or_else(|| lost(asked)),
+        }
+    }
+
+    /// The same for what answers nothing.
+    pub(crate) fn act(
+        &self,
+        asked: Asked,
+        of_file: impl FnOnce() -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        self.ask(asked, of_file, |()| Answer::Done, |answer| (answer == Answer::Done).then_some(()))
+    }
+}
+
+fn diverged(asked: impl fmt::Display, expected: String) -> RecordError {
+    RecordError::Diverged { asked: asked.to_string(), expected }
+}
+
+/// The answer to a rank that does something else than rank 0: it ends what it does, and the end of the step tells why.
+fn lost(asked: Asked) -> StorageError {
+    StorageError::OfRank {
+        rank: 0,
+        errno: EIO,
+        at: Some(asked.at),
+        lost_sync: false,
+        refused: false,
+        text: Arc::from(format!("it did not do what this rank does ({asked})")),
+    }
+}
+
+/// `EIO` of Linux on every architecture.
+const EIO: i32 = 5;
+
+/// The storage of one rank of a team. Outside of common steps ([`common`](crate::common)) it is the file: reads and writes of the rank itself.
+///
+/// A common step uses it from one thread.
+#[derive(Debug)]
+pub struct Replica {
+    /// What of the file this rank reads and writes by itself.
+    file: Arc<dyn Storage>,
+    state: Arc<StepState>,
+}
+
+impl Replica {
+    /// The storage of a rank, on a file that it has opened for itself.
+    #[must_use]
+    pub fn new(file: Arc<dyn Storage>) -> Replica {
+        Replica { file, state: StepState::new() }
+    }
+
+    /// The same in the steps of another storage: a journal belongs to the steps of its file.
+    pub(crate) fn within(file: Arc<dyn Storage>, state: Arc<StepState>) -> Replica {
+        Replica { file, state }
+    }
+
+    pub(crate) fn state(&self) -> &Arc<StepState> {
+        &self.state
+    }
+
+    fn act(
+        &self,
+        what: What,
+        at: u64,
+        len: u64,
+        of_file: impl FnOnce() -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        self.state.act(Asked { what, at, len }, of_file)
+    }
+}
+
+impl Storage for Replica {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let asked = Asked { what: What::Read, at, len: buf.len() as u64 };
+        match self.state.course(asked) {
+            Course::File => self.file.read_at(at, buf),
+            Course::Record => {
+                let got = self.file.read_at(at, buf);
+                self.state.note(asked, || match &got {
+                    Ok(got) => Answer::Bytes(buf[..*got].to_vec()),
+                    Err(error) => Answer::Failed(error.clone()),
+                });
+                got
+            }
+            Course::Answered(Answer::Bytes(bytes)) if bytes.len() <= buf.len() => {
+                buf[..bytes.len()].copy_from_slice(&bytes);
+                Ok(bytes.len())
+            }
+            Course::Answered(Answer::Failed(error)) => Err(error),
+            Course::Answered(_) => Err(lost(asked)),
+        }
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        for range in ranges {
+            range.got = self.read_at(range.at, range.buf)?;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        self.act(What::Write, at, data.len() as u64, || self.file.write_at(at, data))
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        let at = ranges.first().map_or(0, |range| range.at);
+        let len = ranges.iter().fold(0, |len: u64, range| len.saturating_add(range.data.len() as u64));
+        self.act(What::Write, at, len, || self.file.write_ranges(ranges))
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        self.act(What::Fill, at, len, || self.file.fill_at(at, len, element))
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.file.advise(advice);
+    }
+
+    fn rest(&self) {
+        self.file.rest();
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        let asked = Asked { what: What::Len, at: 0, len: 0 };
+        self.state.ask(
+            asked,
+            || self.file.len(),
+            |len| Answer::Number(*len),
+            |answer| match answer {
+                Answer::Number(len) => Some(len),
+                _ => None,
+            },
+        )
+    }
+
+    fn most_len(&self) -> u64 {
+        // All ranks have the same file.
+        self.file.most_len()
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.act(What::SetLen, 0, len, || self.file.set_len(len))
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        self.act(What::Barrier, 0, 0, || self.file.barrier())
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.act(What::Sync, 0, 0, || self.file.sync())
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        self.act(What::Invalidate, 0, 0, || self.file.invalidate())
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        let asked = Asked { what: What::Stamp, at: 0, len: 0 };
+        self.state.ask(
+            asked,
+            || self.file.stamp(),
+            |stamp| Answer::Stamp(*stamp),
+            |answer| match answer {
+                Answer::Stamp(stamp) => Some(stamp),
+                _ => None,
+            },
+        )
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("replica,")?;
+        self.file.describe(f)
+    }
+}
