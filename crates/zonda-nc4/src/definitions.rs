@@ -152,7 +152,7 @@ impl Definitions for Nc4File {
         let (model, found) = var_of(self, var).ok()?;
         let no_words = |what, code| {
             let object = model.var_path(var.group, found);
-            Some(Nc4Error::NoWords { object, what, code }.into())
+            Some(Nc4Error::Unrepresentable { object, what, code }.into())
         };
         let is_atomic = ExtType::from_nc_type(found.nc_type).is_some();
         if !is_atomic && found.nc_type != NC_STRING && model.user_type(found.nc_type).is_none() {
