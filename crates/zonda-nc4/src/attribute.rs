@@ -146,8 +146,7 @@ impl AttFault {
             }
             AttFault::Unrepresentable(name) => {
                 let name = String::from_utf8_lossy(&name);
-                let what =
-                    format!("its attribute {name} is of a type that netCDF has no words for");
+                let what = format!("netCDF cannot represent the type of its attribute {name}");
                 Nc4Error::Unrepresentable { object, what, code: NcError::AttMeta }
             }
         }

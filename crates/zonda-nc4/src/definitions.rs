@@ -159,7 +159,7 @@ impl Definitions for Nc4File {
             return match self.var_info(var.group, var.var) {
                 Err(error) => Some(error.into()),
                 Ok(_) => {
-                    let what = "its type is one that netCDF has no words for".to_owned();
+                    let what = "netCDF cannot represent its type".to_owned();
                     no_words(what, NcError::BadType)
                 }
             };

@@ -142,7 +142,7 @@ pub(super) fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFa
     }
     for fault in file.faults()? {
         if let FaultKind::Unrepresentable(what) = fault.what {
-            let why = format!("netCDF has no words for {what}");
+            let why = format!("netCDF cannot represent {what}");
             facts.left_out.push(LeftOut { path: fault.path, why });
         }
     }
