@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use zonda_cdl::{Dialect, Elements, Nowhere, Source, attribute, fill, parse, stream};
+use zonda_cdl::{Dialect, Elements, Nowhere, CdlText, attribute, fill, parse, stream};
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(source) = Source::from_bytes(bytes.to_vec()) else { return };
+    let Ok(source) = CdlText::from_bytes(bytes.to_vec()) else { return };
     for dialect in [Dialect::Enhanced, Dialect::Classic] {
         let mut schema = match parse(&source, dialect, None, None) {
             Ok(schema) => schema,

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zonda::FilterSpec;
-use zonda::copy::{ChunkRule, CopyOptions, FilterRule, Pattern, Progress, Way, copy_dataset};
+use zonda::copy::{
+    ChunkRule, CopyMethod, CopyOptions, FilterRule, Pattern, Progress, copy_dataset,
+};
 
 use crate::file::{File, PathArg, format_of};
 use crate::names::{Filter, Name};
@@ -96,10 +98,10 @@ impl File {
         let copied = copied?;
         let vars = copied.vars.into_iter().map(|var| {
             let way = match var.way {
-                Way::Stored => "stored",
-                Way::Values => "values",
-                Way::Spilled => "spilled",
-                Way::Nothing => "nothing",
+                CopyMethod::Stored => "stored",
+                CopyMethod::Values => "values",
+                CopyMethod::Spilled => "spilled",
+                CopyMethod::Nothing => "nothing",
             };
             (var.path, var.bytes, way)
         });

@@ -8,7 +8,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use zonda::storage::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda::storage::{Advice, Op, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 
 /// Reads by `seek` and `read` of an object, one call at a time.
 ///
@@ -189,8 +189,8 @@ impl<S: Source> Storage for ReadOnly<S> {
         Ok(())
     }
 
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        Ok(Stamp { len: self.0.len_bytes(), ..Stamp::default() })
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
+        Ok(StorageStamp { len: self.0.len_bytes(), ..StorageStamp::default() })
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use zonda::ExtType;
-use zonda_cf::values::{Attribute, Factor, NetCdf4, Number, Profile, Promotion, Rules};
+use zonda_cf::values::{AttributeValue, CfNumber, Factor, NetCdf4, Profile, Promotion, ValueRules};
 
 use crate::att::{self, Att, Values};
 use crate::contents::{Scalars, numbers};
@@ -13,17 +13,17 @@ use crate::file::File;
 use crate::types::{ElementForm, letters};
 
 /// The value of an attribute, for the rules.
-fn attribute(values: &Values) -> Attribute {
+fn attribute(values: &Values) -> AttributeValue {
     let (bytes, form) = (values.bytes.as_slice(), &values.form);
     match form {
-        ElementForm::Atomic(ExtType::Char) => Attribute::Text(bytes.to_vec()),
+        ElementForm::Atomic(ExtType::Char) => AttributeValue::Text(bytes.to_vec()),
         ElementForm::Atomic(ty) | ElementForm::Enum(ty) => {
-            Attribute::Numbers(*ty, Number::all(*ty, bytes).collect())
+            AttributeValue::Numbers(*ty, CfNumber::all(*ty, bytes).collect())
         }
         ElementForm::Text if bytes.len() == form.size() => {
-            Attribute::Text(values.store.text_of(bytes).to_vec())
+            AttributeValue::Text(values.store.text_of(bytes).to_vec())
         }
-        _ => Attribute::Other,
+        _ => AttributeValue::Other,
     }
 }
 
@@ -35,17 +35,17 @@ fn found<'a>(atts: &'a [Att], name: &str) -> Option<&'a zonda::Result<Values>> {
 const OF_XARRAY: [&str; 4] = ["missing_value", "_FillValue", "scale_factor", "add_offset"];
 
 /// xarray's rules for a variable; `None` if no attribute is about its values. Damaged attributes are ignored.
-pub(crate) fn of_xarray(ty: ExtType, atts: &[Att]) -> Option<Rules> {
+pub(crate) fn of_xarray(ty: ExtType, atts: &[Att]) -> Option<ValueRules> {
     if !OF_XARRAY.iter().any(|name| matches!(found(atts, name), Some(Ok(_)))) {
         return None;
     }
     let attribute = |name: &'static str| {
         Ok::<_, std::convert::Infallible>(match found(atts, name) {
             Some(Ok(values)) => attribute(values),
-            _ => Attribute::Absent,
+            _ => AttributeValue::Absent,
         })
     };
-    let Ok(rules) = Rules::of(Profile::Xarray, ty, attribute);
+    let Ok(rules) = ValueRules::of(Profile::Xarray, ty, attribute);
     Some(rules)
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn of_xarray(ty: ExtType, atts: &[Att]) -> Option<Rules> {
 /// tuple is empty where xarray decodes by itself.
 pub(crate) fn given_to_xarray<'py>(
     py: Python<'py>,
-    rules: &Rules,
+    rules: &ValueRules,
     known: &mut Scalars<'py>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     if !rules.left.is_empty() {
@@ -76,7 +76,7 @@ pub(crate) fn given_to_xarray<'py>(
 }
 
 /// Numbers as an array of a type, characters as `S1`.
-fn array<'py>(py: Python<'py>, ty: ExtType, all: &[Number]) -> PyResult<Bound<'py, PyAny>> {
+fn array<'py>(py: Python<'py>, ty: ExtType, all: &[CfNumber]) -> PyResult<Bound<'py, PyAny>> {
     let mut bytes = Vec::with_capacity(all.len() * ty.size());
     for number in all {
         number.append_to(ty, &mut bytes);
@@ -110,9 +110,9 @@ impl File {
         let profile = Profile::NetCdf4Python(NetCdf4 { scales, is_filled, promotion });
         let rules = self.call(py, |dataset| {
             let mut atts = att::all(dataset, var_ref(group, var))?;
-            Rules::of(profile, ty, |name| {
+            ValueRules::of(profile, ty, |name| {
                 match atts.iter().position(|att| att.name == name.as_bytes()) {
-                    None => Ok(Attribute::Absent),
+                    None => Ok(AttributeValue::Absent),
                     Some(at) => Ok(attribute(&atts.swap_remove(at).values?)),
                 }
             })

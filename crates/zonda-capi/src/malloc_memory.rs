@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use zonda::NcError;
 use zonda::storage::{
-    Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange, fill_by_writes,
+    Advice, Op, ReadRange, Storage, StorageError, StorageStamp, WriteRange, fill_by_writes,
 };
 use zonda_runtime::lock::{Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -230,8 +230,8 @@ impl Storage for MallocMemory {
     }
 
     /// Nobody else writes here.
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        Ok(Stamp { len: self.len()?, ..Stamp::default() })
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
+        Ok(StorageStamp { len: self.len()?, ..StorageStamp::default() })
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -150,7 +150,7 @@ impl VarTransfer<'_> {
             if at < skipped {
                 return Ok(());
             }
-            axis.begin_within(var.len(at))?;
+            axis.start_and_first_within(var.len(at))?;
             axis.count_within(var.len(at))
         });
         inside.map_err(|misfit| misfit.why.into())

@@ -6,7 +6,7 @@ mod define;
 
 use std::collections::BTreeMap;
 
-use zonda_cdl::{Fault, Primitive, Schema, TypeClass, TypeRef};
+use zonda_cdl::{CdlFault, Primitive, Schema, TypeClass, TypeRef};
 
 use crate::ProgramOptions;
 use crate::names::{UniqueNames, plain, with_groups};
@@ -15,7 +15,7 @@ use constants::c_type;
 /// A program, in the same words as the reference's, because its tests compare the text.
 pub(crate) struct CProgram<'a> {
     options: &'a ProgramOptions<'a>,
-    warn: &'a dyn Fn(&Fault),
+    warn: &'a dyn Fn(&CdlFault),
     out: String,
     /// Names of the variables that have the numbers of groups.
     groups: Vec<String>,
@@ -55,7 +55,7 @@ impl<'a> CProgram<'a> {
     pub(crate) fn new(
         schema: &Schema,
         options: &'a ProgramOptions<'a>,
-        warn: &'a dyn Fn(&Fault),
+        warn: &'a dyn Fn(&CdlFault),
     ) -> CProgram<'a> {
         let mut unique = UniqueNames::default();
         let full = |group: usize, name: &[u8]| plain(&with_groups(schema, group, name));

@@ -5,7 +5,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use zonda_cdl::{CdlAttribute, DataSink, DataSlab, Elements, Fault, Schema, attribute};
+use zonda_cdl::{CdlAttribute, CdlFault, DataSink, DataSlab, Elements, Schema, attribute};
 use zonda_model::ExtType;
 use zonda_slab::unrank;
 
@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 24;
 /// A program in Fortran.
 pub(crate) struct FortranProgram<'a> {
     options: &'a ProgramOptions<'a>,
-    warn: &'a dyn Fn(&Fault),
+    warn: &'a dyn Fn(&CdlFault),
     main: String,
     subroutines: String,
     dims: Vec<String>,
@@ -44,7 +44,7 @@ impl<'a> FortranProgram<'a> {
     pub(crate) fn new(
         schema: &Schema,
         options: &'a ProgramOptions<'a>,
-        warn: &'a dyn Fn(&Fault),
+        warn: &'a dyn Fn(&CdlFault),
     ) -> FortranProgram<'a> {
         let mut unique = UniqueNames::folding();
         let dims = schema.dims.iter().map(|dim| unique.give(short(&dim.name) + "_dim")).collect();
@@ -62,7 +62,7 @@ impl<'a> FortranProgram<'a> {
         self.statement("call check_err(stat)");
     }
 
-    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
+    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), CdlFault> {
         let name = self.options.main.unwrap_or("fgennc").to_owned();
         self.statement(&format!("program {}", short(name.as_bytes())));
         self.statement("implicit none");
@@ -102,7 +102,7 @@ impl<'a> FortranProgram<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), CdlFault> {
         let (content, n) = attribute(schema, att)?;
         let owner = att.var.map_or("nf_global".to_owned(), |var| self.vars[var].clone());
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
@@ -212,7 +212,7 @@ impl DataSink for FortranProgram<'_> {
         !self.options.no_fill
     }
 
-    fn warn(&mut self, fault: &Fault) {
+    fn warn(&mut self, fault: &CdlFault) {
         (self.warn)(fault);
     }
 }

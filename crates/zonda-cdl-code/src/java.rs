@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-use zonda_cdl::{CdlAttribute, DataSink, DataSlab, Elements, Fault, Schema, attribute};
+use zonda_cdl::{CdlAttribute, CdlFault, DataSink, DataSlab, Elements, Schema, attribute};
 use zonda_model::ExtType;
 use zonda_slab::unrank;
 
@@ -18,7 +18,7 @@ const PER_LINE: usize = 8;
 /// A program in Java.
 pub(crate) struct JavaProgram<'a> {
     options: &'a ProgramOptions<'a>,
-    warn: &'a dyn Fn(&Fault),
+    warn: &'a dyn Fn(&CdlFault),
     class: String,
     main: String,
     /// Methods other than `main`.
@@ -31,7 +31,7 @@ impl<'a> JavaProgram<'a> {
     pub(crate) fn new(
         schema: &Schema,
         options: &'a ProgramOptions<'a>,
-        warn: &'a dyn Fn(&Fault),
+        warn: &'a dyn Fn(&CdlFault),
     ) -> JavaProgram<'a> {
         let mut unique = UniqueNames::default();
         let dims = schema.dims.iter().map(|dim| unique.give(plain(&dim.name) + "_dim")).collect();
@@ -45,7 +45,7 @@ impl<'a> JavaProgram<'a> {
         self.main.push('\n');
     }
 
-    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
+    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), CdlFault> {
         let class = self.class.clone();
         self.line("import java.util.*;\nimport ucar.ma2.*;\nimport ucar.nc2.*;\n");
         self.line(&format!("public class {class}\n{{\n"));
@@ -82,7 +82,7 @@ impl<'a> JavaProgram<'a> {
         Ok(())
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), CdlFault> {
         let (content, n) = attribute(schema, att)?;
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
         let add = match att.var {
@@ -165,7 +165,7 @@ impl DataSink for JavaProgram<'_> {
         !self.options.no_fill
     }
 
-    fn warn(&mut self, fault: &Fault) {
+    fn warn(&mut self, fault: &CdlFault) {
         (self.warn)(fault);
     }
 }

@@ -8,7 +8,7 @@ mod names;
 
 use std::path::Path;
 
-use zonda_cdl::{DataSink, Fault, NetCdfKind, Nowhere, Schema, Source, stream};
+use zonda_cdl::{CdlFault, CdlText, DataSink, NetCdfKind, Nowhere, Schema, stream};
 
 /// What program to write.
 #[derive(Clone, Copy, Debug)]
@@ -44,16 +44,16 @@ pub enum Language {
 /// What is wrong with data and attributes of the text; storage that only a netCDF-4 file can have, where
 /// another kind is asked for.
 pub fn write(
-    source: &Source,
+    source: &CdlText,
     schema: &mut Schema,
     options: &ProgramOptions<'_>,
-    warn: &dyn Fn(&Fault),
-) -> Result<Vec<u8>, Fault> {
+    warn: &dyn Fn(&CdlFault),
+) -> Result<Vec<u8>, CdlFault> {
     // The other kinds cannot store variables in several ways: the program would fail.
     let special = schema.vars.iter().find_map(|var| var.special.at);
     if let Some(place) = special.filter(|_| !options.kind.is_hdf5()) {
         let why = "how variables are stored can be chosen in netCDF-4 files only";
-        return Err(Fault::at(place, why));
+        return Err(CdlFault::at(place, why));
     }
     let put_data = |schema: &mut Schema, sink: &mut dyn DataSink| match options.header_only {
         true => Ok(()),

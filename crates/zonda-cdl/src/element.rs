@@ -5,7 +5,7 @@ use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, default_fill};
 
 use crate::constant::{Constant, NumberConstant, PlacedConstant};
-use crate::fault::{Fault, shown};
+use crate::fault::{CdlFault, shown};
 use crate::schema::{
     CdlAttribute, CdlField, CdlType, CdlVariable, Primitive, Schema, TypeClass, TypeRef,
 };
@@ -81,7 +81,7 @@ pub fn encode(
     item: &PlacedConstant,
     own_fill: Option<&PlacedConstant>,
     out: &mut Elements,
-) -> Result<(), Fault> {
+) -> Result<(), CdlFault> {
     let mut bytes = std::mem::take(&mut out.bytes);
     let encoder = ConstantEncoder { schema };
     let item = match (&item.value, own_fill) {
@@ -97,7 +97,7 @@ pub fn encode(
 ///
 /// # Errors
 /// A `_FillValue` that cannot be a value of the type; a type that is too large.
-pub fn fill(schema: &Schema, var: &CdlVariable, out: &mut Elements) -> Result<(), Fault> {
+pub fn fill(schema: &Schema, var: &CdlVariable, out: &mut Elements) -> Result<(), CdlFault> {
     let item = PlacedConstant { at: var.at, value: Constant::Fill };
     encode(schema, var.ty, &item, var.fill.as_ref(), out)
 }
@@ -107,7 +107,7 @@ pub fn fill(schema: &Schema, var: &CdlVariable, out: &mut Elements) -> Result<()
 ///
 /// # Errors
 /// A constant that cannot be a value of its type.
-pub fn attribute(schema: &Schema, att: &CdlAttribute) -> Result<(Elements, usize), Fault> {
+pub fn attribute(schema: &Schema, att: &CdlAttribute) -> Result<(Elements, usize), CdlFault> {
     let mut out = Elements::default();
     if att.ty == TypeRef::CHAR {
         characters(&att.values, &mut out.bytes)?;
@@ -119,7 +119,7 @@ pub fn attribute(schema: &Schema, att: &CdlAttribute) -> Result<(Elements, usize
     }
     if att.values.is_empty() {
         let why = "only an attribute of characters can be without values";
-        return Err(Fault::at(att.at, why));
+        return Err(CdlFault::at(att.at, why));
     }
     for item in &att.values {
         encode(schema, att.ty, item, None, &mut out)?;
@@ -128,7 +128,7 @@ pub fn attribute(schema: &Schema, att: &CdlAttribute) -> Result<(Elements, usize
 }
 
 /// Appends characters and strings one after the other.
-pub(crate) fn characters(items: &[PlacedConstant], out: &mut Vec<u8>) -> Result<(), Fault> {
+pub(crate) fn characters(items: &[PlacedConstant], out: &mut Vec<u8>) -> Result<(), CdlFault> {
     for item in items {
         match &item.value {
             Constant::Number(NumberConstant::Byte(byte)) => out.push(byte.cast_unsigned()),
@@ -137,7 +137,7 @@ pub(crate) fn characters(items: &[PlacedConstant], out: &mut Vec<u8>) -> Result<
             Constant::Fill => out.push(0),
             other => {
                 let why = format!("expected characters or strings, found {}", other.what());
-                return Err(Fault::at(item.at, why));
+                return Err(CdlFault::at(item.at, why));
             }
         }
     }
@@ -155,13 +155,13 @@ impl ConstantEncoder<'_> {
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         match ty {
             TypeRef::Primitive(Primitive::String) => self.string(item, out, pieces),
             TypeRef::Primitive(Primitive::Atomic(ext)) => self.atomic(ext, item, out),
             TypeRef::User(user) => match self.schema.types.get(user) {
                 Some(user_type) => self.user(user, user_type, item, out, pieces),
-                None => Err(Fault::at(item.at, "this type is not known")),
+                None => Err(CdlFault::at(item.at, "this type is not known")),
             },
         }
     }
@@ -171,7 +171,7 @@ impl ConstantEncoder<'_> {
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         let number = match &item.value {
             Constant::Text(text) => pieces.add(text),
             Constant::Fill => pieces.add(b""),
@@ -183,7 +183,12 @@ impl ConstantEncoder<'_> {
         Ok(())
     }
 
-    fn atomic(&self, ext: ExtType, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn atomic(
+        &self,
+        ext: ExtType,
+        item: &PlacedConstant,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CdlFault> {
         let value = match &item.value {
             Constant::Number(number) => convert(*number, ext),
             Constant::Fill => default_fill(ext),
@@ -205,7 +210,7 @@ impl ConstantEncoder<'_> {
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         match &ty.class {
             TypeClass::Opaque => opaque(ty.size, item, out),
             TypeClass::Enum { base, members } => {
@@ -224,11 +229,11 @@ impl ConstantEncoder<'_> {
 
     /// The value of an enum member, which is written `Member` or `type.Member`. A name alone is
     /// looked up in the expected type.
-    fn member(&self, ty: usize, name: &[u8], at: u64) -> Result<[u8; 8], Fault> {
+    fn member(&self, ty: usize, name: &[u8], at: u64) -> Result<[u8; 8], CdlFault> {
         let Some(CdlType { class: TypeClass::Enum { members, .. }, name: type_name, .. }) =
             self.schema.types.get(ty)
         else {
-            return Err(Fault::at(at, "this type has no members"));
+            return Err(CdlFault::at(at, "this type has no members"));
         };
         let find = |name: &[u8]| members.iter().find(|member| member.name == name);
         // The type may be given by a path.
@@ -237,7 +242,7 @@ impl ConstantEncoder<'_> {
         let found = find(last).or_else(|| behind.and_then(find));
         found.map(|member| member.value).ok_or_else(|| {
             let why = format!("'{}' is no member of the type {}", shown(name), shown(type_name));
-            Fault::at(at, why).over(name.len())
+            CdlFault::at(at, why).over(name.len())
         })
     }
 
@@ -247,7 +252,7 @@ impl ConstantEncoder<'_> {
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         let one = [PlacedConstant { at: item.at, value: Constant::Fill }];
         let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
@@ -279,7 +284,7 @@ impl ConstantEncoder<'_> {
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
             Constant::Fill => &[],
@@ -287,7 +292,7 @@ impl ConstantEncoder<'_> {
         };
         if let Some(extra) = items.get(fields.len()) {
             let why = format!("the type {} has {} fields only", shown(&ty.name), fields.len());
-            return Err(Fault::at(extra.at, why));
+            return Err(CdlFault::at(extra.at, why));
         }
         room(item.at, out, ty.size)?;
         let begin = out.len();
@@ -306,7 +311,7 @@ impl ConstantEncoder<'_> {
         item: &PlacedConstant,
         out: &mut Vec<u8>,
         pieces: &mut VlenPieces,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         if field.dims.is_empty() {
             return self.value(field.ty, item, out, pieces);
         }
@@ -314,7 +319,10 @@ impl ConstantEncoder<'_> {
         let size = self.schema.size_of(field.ty);
         let n_bytes = n_values.and_then(|n| n.checked_mul(size));
         let (Some(n_values), Some(n_bytes)) = (n_values, n_bytes) else {
-            return Err(Fault::at(item.at, format!("field {} is too large", shown(&field.name))));
+            return Err(CdlFault::at(
+                item.at,
+                format!("field {} is too large", shown(&field.name)),
+            ));
         };
         let items: &[PlacedConstant] = match &item.value {
             Constant::List(items) => items,
@@ -338,7 +346,7 @@ impl ConstantEncoder<'_> {
         }
         if let Some(extra) = items.get(n_values) {
             let why = format!("field {} has {n_values} values only", shown(&field.name));
-            return Err(Fault::at(extra.at, why));
+            return Err(CdlFault::at(extra.at, why));
         }
         let missing = PlacedConstant { at: item.at, value: Constant::Fill };
         for index in 0..n_values {
@@ -348,21 +356,21 @@ impl ConstantEncoder<'_> {
     }
 }
 
-fn unexpected(at: u64, found: &Constant, expected: &str) -> Result<(), Fault> {
-    Err(Fault::at(at, format!("expected {expected}, found {}", found.what())))
+fn unexpected(at: u64, found: &Constant, expected: &str) -> Result<(), CdlFault> {
+    Err(CdlFault::at(at, format!("expected {expected}, found {}", found.what())))
 }
 
 /// Reserves memory for `more` bytes.
-fn room(at: u64, out: &mut Vec<u8>, more: usize) -> Result<(), Fault> {
+fn room(at: u64, out: &mut Vec<u8>, more: usize) -> Result<(), CdlFault> {
     let Some(sum) = out.len().checked_add(more).filter(|sum| *sum <= MOST_BYTES) else {
-        return Err(Fault::at(at, "these values have too many bytes"));
+        return Err(CdlFault::at(at, "these values have too many bytes"));
     };
     // Reserves more than that if there is memory, because values come one by one.
-    out.try_reserve(more).map_err(|_| Fault::at(at, NoMemory::of::<u8>(sum).to_string()))
+    out.try_reserve(more).map_err(|_| CdlFault::at(at, NoMemory::of::<u8>(sum).to_string()))
 }
 
 /// Appends an opaque value. Missing bytes are zero, and surplus ones are left out.
-fn opaque(size: usize, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), Fault> {
+fn opaque(size: usize, item: &PlacedConstant, out: &mut Vec<u8>) -> Result<(), CdlFault> {
     let digits: &[u8] = match &item.value {
         Constant::Opaque(digits) => digits,
         Constant::Fill => b"",

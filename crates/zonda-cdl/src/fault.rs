@@ -5,7 +5,7 @@ use std::io;
 
 use zonda_model::memory::NoMemory;
 
-use crate::source::Source;
+use crate::source::CdlText;
 use crate::tuning::FAULT_BLOCK_BYTES;
 
 /// The most bytes of a line that are shown.
@@ -18,7 +18,7 @@ const NEAR: u64 = 80;
 /// An error, with an offset of the text if one is concerned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Fault {
+pub struct CdlFault {
     /// Byte of the text, counted from 0.
     pub at: Option<u64>,
     /// Length of the wrong part in bytes, at least 1.
@@ -39,29 +39,29 @@ struct LineAndColumn {
     within: usize,
 }
 
-impl Fault {
+impl CdlFault {
     /// An error at a byte.
     #[must_use]
-    pub fn at(at: u64, message: impl Into<String>) -> Fault {
-        Fault { at: Some(at), len: 1, message: message.into() }
+    pub fn at(at: u64, message: impl Into<String>) -> CdlFault {
+        CdlFault { at: Some(at), len: 1, message: message.into() }
     }
 
     /// An error without a place.
     #[must_use]
-    pub fn nowhere(message: impl Into<String>) -> Fault {
-        Fault { at: None, len: 1, message: message.into() }
+    pub fn nowhere(message: impl Into<String>) -> CdlFault {
+        CdlFault { at: None, len: 1, message: message.into() }
     }
 
     /// The same error for a part of `len` bytes.
     #[must_use]
-    pub(crate) fn over(self, len: usize) -> Fault {
-        Fault { len: len.max(1), ..self }
+    pub(crate) fn over(self, len: usize) -> CdlFault {
+        CdlFault { len: len.max(1), ..self }
     }
 
     /// The message for a text called `name`: line, column, the line itself and a mark below the
     /// place. The first line has the form `NAME line L, column C: MESSAGE`.
     #[must_use]
-    pub fn explain(&self, name: &str, source: &Source) -> String {
+    pub fn explain(&self, name: &str, source: &CdlText) -> String {
         let Some(Ok(place)) = self.at.map(|at| place(source, at)) else {
             return format!("{name}: {}", self.message);
         };
@@ -82,20 +82,20 @@ impl Fault {
     }
 }
 
-impl From<NoMemory> for Fault {
-    fn from(error: NoMemory) -> Fault {
-        Fault::nowhere(error.to_string())
+impl From<NoMemory> for CdlFault {
+    fn from(error: NoMemory) -> CdlFault {
+        CdlFault::nowhere(error.to_string())
     }
 }
 
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Fault {
-        Fault::nowhere(error.to_string())
+impl From<io::Error> for CdlFault {
+    fn from(error: io::Error) -> CdlFault {
+        CdlFault::nowhere(error.to_string())
     }
 }
 
 /// Line and column of a byte.
-fn place(source: &Source, at: u64) -> io::Result<LineAndColumn> {
+fn place(source: &CdlText, at: u64) -> io::Result<LineAndColumn> {
     let at = at.min(source.len());
     let (mut line, mut line_begin) = (1, source.begin());
     let mut block = vec![0; FAULT_BLOCK_BYTES];
@@ -132,8 +132,8 @@ mod tests {
     use super::*;
 
     fn explain(text: &str, at: u64, len: usize) -> String {
-        let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
-        Fault::at(at, "bad").over(len).explain("a.cdl", &source)
+        let source = CdlText::from_bytes(text.as_bytes().to_vec()).unwrap();
+        CdlFault::at(at, "bad").over(len).explain("a.cdl", &source)
     }
 
     #[test]
@@ -144,8 +144,8 @@ mod tests {
         );
         assert_eq!(explain("abc", 99, 5), "a.cdl line 1, column 4: bad\n 1 | abc\n   |    ^");
         assert_eq!(explain("a\nbcd\n", 2, 9), "a.cdl line 2, column 1: bad\n 2 | bcd\n   | ^^^");
-        let source = Source::from_bytes(Vec::new()).unwrap();
-        assert_eq!(Fault::nowhere("bad").explain("a.cdl", &source), "a.cdl: bad");
+        let source = CdlText::from_bytes(Vec::new()).unwrap();
+        assert_eq!(CdlFault::nowhere("bad").explain("a.cdl", &source), "a.cdl: bad");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use zonda_model::ExtType;
 
 use crate::constant::{Constant, NumberConstant, PlacedConstant};
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::schema::{Primitive, TypeRef};
 
 /// The width of a number's type, narrowest first. Signed and unsigned types have equal widths.
@@ -26,8 +26,8 @@ fn width(number: NumberConstant) -> Option<(u8, ExtType)> {
 ///
 /// # Errors
 /// Values that cannot be a list of numbers or a text.
-pub(crate) fn attribute_type(values: &[PlacedConstant]) -> Result<TypeRef, Fault> {
-    let refuse = |item: &PlacedConstant, why: &str| Err(Fault::at(item.at, why));
+pub(crate) fn attribute_type(values: &[PlacedConstant]) -> Result<TypeRef, CdlFault> {
+    let refuse = |item: &PlacedConstant, why: &str| Err(CdlFault::at(item.at, why));
     let is_text = |item: &PlacedConstant| matches!(item.value, Constant::Text(_));
     if values.iter().any(is_text) || values.is_empty() {
         return match values.iter().find(|item| !is_text(item)) {

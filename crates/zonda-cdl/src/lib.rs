@@ -19,11 +19,11 @@ pub use constant::{Constant, NumberConstant, PlacedConstant};
 pub use data::{DataSink, DataSlab, Nowhere, stream};
 pub use dialect::Dialect;
 pub use element::{Elements, VlenPieces, attribute, encode, fill, general};
-pub use fault::Fault;
+pub use fault::CdlFault;
 pub use kind::NetCdfKind;
 pub use parser::parse;
 pub use schema::{
     CdlAttribute, CdlDimension, CdlEnumMember, CdlField, CdlGroup, CdlType, CdlVariable, Endian,
     Primitive, Quantizer, Schema, StorageLayout, TypeClass, TypeRef, VariableStorage,
 };
-pub use source::Source;
+pub use source::CdlText;

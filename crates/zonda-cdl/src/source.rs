@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// A CDL text.
 #[derive(Debug)]
-pub struct Source {
+pub struct CdlText {
     bytes: TextBytes,
     len: u64,
     /// Bytes of the byte order mark of UTF-8 at the beginning; 0 if there is none.
@@ -21,51 +21,51 @@ enum TextBytes {
     File(File),
 }
 
-impl Source {
+impl CdlText {
     /// Opens the text of a file. If it is not a regular file, it is read to its end first.
     ///
     /// # Errors
     /// Errors of the operating system; a text that is not UTF-8 by its first bytes.
-    pub fn open(path: &Path) -> io::Result<Source> {
+    pub fn open(path: &Path) -> io::Result<CdlText> {
         let file = File::open(path)?;
         let data = file.metadata()?;
         if !data.is_file() {
-            return Source::read(file);
+            return CdlText::read(file);
         }
-        Source::new(TextBytes::File(file), data.len())
+        CdlText::new(TextBytes::File(file), data.len())
     }
 
     /// Reads the text from `from` to its end.
     ///
     /// # Errors
-    /// As [`Source::open`]; errors of making a temporary file.
-    pub fn read(from: impl Read) -> io::Result<Source> {
-        Source::read_with(from, TEXT_IN_MEMORY_BYTES)
+    /// As [`CdlText::open`]; errors of making a temporary file.
+    pub fn read(from: impl Read) -> io::Result<CdlText> {
+        CdlText::read_with(from, TEXT_IN_MEMORY_BYTES)
     }
 
-    fn read_with(mut from: impl Read, most_in_memory: u64) -> io::Result<Source> {
+    fn read_with(mut from: impl Read, most_in_memory: u64) -> io::Result<CdlText> {
         let mut bytes = Vec::new();
         let len = from.by_ref().take(most_in_memory).read_to_end(&mut bytes)? as u64;
         if len < most_in_memory {
-            return Source::new(TextBytes::Memory(bytes), len);
+            return CdlText::new(TextBytes::Memory(bytes), len);
         }
         let mut file = tempfile::tempfile()?;
         file.write_all(&bytes)?;
         let more = io::copy(&mut from, &mut file)?;
-        Source::new(TextBytes::File(file), len + more)
+        CdlText::new(TextBytes::File(file), len + more)
     }
 
     /// A text in memory.
     ///
     /// # Errors
-    /// As [`Source::open`].
-    pub fn from_bytes(bytes: Vec<u8>) -> io::Result<Source> {
+    /// As [`CdlText::open`].
+    pub fn from_bytes(bytes: Vec<u8>) -> io::Result<CdlText> {
         let len = bytes.len() as u64;
-        Source::new(TextBytes::Memory(bytes), len)
+        CdlText::new(TextBytes::Memory(bytes), len)
     }
 
-    fn new(bytes: TextBytes, len: u64) -> io::Result<Source> {
-        let mut source = Source { bytes, len, mark: 0 };
+    fn new(bytes: TextBytes, len: u64) -> io::Result<CdlText> {
+        let mut source = CdlText { bytes, len, mark: 0 };
         let mut first = [0; 3];
         let got = source.read_at(0, &mut first)?;
         match &first[..got] {
@@ -133,7 +133,7 @@ mod tests {
     fn memory_and_files_read_alike() {
         let text = b"netcdf x { }".repeat(10);
         for most in [8, 1 << 20] {
-            let source = Source::read_with(&text[..], most).unwrap();
+            let source = CdlText::read_with(&text[..], most).unwrap();
             assert_eq!(matches!(source.bytes, TextBytes::File(_)), most == 8);
             let mut out = [0; 7];
             assert_eq!(source.read_at(3, &mut out).unwrap(), 7);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn marks_of_encodings() {
-        let begin = |bytes: &[u8]| Source::from_bytes(bytes.to_vec()).map(|s| s.begin());
+        let begin = |bytes: &[u8]| CdlText::from_bytes(bytes.to_vec()).map(|s| s.begin());
         assert_eq!(begin(b"\xef\xbb\xbfnetcdf").unwrap(), 3);
         assert_eq!(begin(b"netcdf").unwrap(), 0);
         assert_eq!(begin(b"").unwrap(), 0);

@@ -17,7 +17,7 @@ use std::fmt;
 pub use calendar::Calendar;
 pub use dates::Dates;
 pub use iso::{date, text};
-pub use since::{Since, Unit};
+pub use since::{TimeUnits, Unit};
 
 /// A date whose time of day is in hours.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]

@@ -1,7 +1,7 @@
 //! From stored numbers to values: what is missing, what is out of the valid range, sign, scale and offset, and the type
 //! of the result. This is the one place that decides it, for `zonda view`, for `zonda.netcdf4` and for the xarray engine.
 //!
-//! Readers disagree about the attributes. Each way to read them is a [`Profile`]; [`Rules`] is what any of them says of a
+//! Readers disagree about the attributes. Each way to read them is a [`Profile`]; [`ValueRules`] is what any of them says of a
 //! variable, and who has a variable asks for the rules and does the arithmetic. [`Decoder`] does it element by element in
 //! double precision; the Python package does it with NumPy, in blocks.
 //!
@@ -28,7 +28,7 @@ mod xarray;
 
 pub use decoder::Decoder;
 pub use netcdf4::{NetCdf4, Promotion};
-pub use number::Number;
+pub use number::CfNumber;
 
 /// Whose reading of the attributes is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub enum Profile {
 
 /// An attribute of a variable.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Attribute {
+pub enum AttributeValue {
     /// There is none.
     Absent,
     /// Characters, or one string.
     Text(Vec<u8>),
     /// Numbers of a type.
-    Numbers(ExtType, Vec<Number>),
+    Numbers(ExtType, Vec<CfNumber>),
     /// Of a type that has neither, or several strings.
     Other,
 }
@@ -79,13 +79,13 @@ impl fmt::Display for Unused {
 /// `fill` that counts, or is outside of `stored_range`. Others are scaled, and what is then outside of `value_range`
 /// stands for no value either.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rules {
+pub struct ValueRules {
     /// The variable's type.
     pub stored: ExtType,
     /// The type of the numbers that the bits stand for: of the other sign, where `_Unsigned` says it.
     pub taken_as: ExtType,
     /// `missing_value`.
-    pub missing: Vec<Number>,
+    pub missing: Vec<CfNumber>,
     /// What elements have that were never written.
     pub fill: Option<FillRule>,
     /// Which numbers are valid before they are scaled.
@@ -107,7 +107,7 @@ pub struct FillRule {
     /// The type of the numbers.
     pub ty: ExtType,
     /// One number; several, if the attribute has them.
-    pub numbers: Vec<Number>,
+    pub numbers: Vec<CfNumber>,
     /// No attribute says it.
     pub is_default: bool,
     /// Whether elements that equal it are missing; else it is known, but masks nothing.
@@ -118,9 +118,9 @@ pub struct FillRule {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Range {
     /// What is below is not valid.
-    pub least: Vec<Number>,
+    pub least: Vec<CfNumber>,
     /// What is above is not valid.
-    pub most: Vec<Number>,
+    pub most: Vec<CfNumber>,
 }
 
 /// A number with its type, which decides about the result's.
@@ -129,7 +129,7 @@ pub struct Factor {
     /// The attribute's type.
     pub ty: ExtType,
     /// Its number.
-    pub number: Number,
+    pub number: CfNumber,
 }
 
 /// Numbers are multiplied, then added to. Where nothing is said, nothing is done, so that numbers stay as they are.
@@ -145,7 +145,7 @@ pub struct Scaling {
     pub result: ExtType,
 }
 
-impl Rules {
+impl ValueRules {
     /// What the attributes of a variable of a type say to a profile; `attribute` gives them by name.
     ///
     /// # Errors
@@ -153,8 +153,8 @@ impl Rules {
     pub fn of<E>(
         profile: Profile,
         ty: ExtType,
-        attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
-    ) -> Result<Rules, E> {
+        attribute: impl FnMut(&'static str) -> Result<AttributeValue, E>,
+    ) -> Result<ValueRules, E> {
         match profile {
             Profile::View => view::rules(ty, attribute),
             Profile::NetCdf4Python(session) => netcdf4::rules(ty, session, attribute),
@@ -163,8 +163,8 @@ impl Rules {
     }
 
     /// Rules that change nothing.
-    fn none(ty: ExtType) -> Rules {
-        Rules {
+    fn none(ty: ExtType) -> ValueRules {
+        ValueRules {
             stored: ty,
             taken_as: ty,
             missing: Vec::new(),
@@ -179,7 +179,7 @@ impl Rules {
 }
 
 impl Range {
-    fn has(&self, number: Number) -> bool {
+    fn has(&self, number: CfNumber) -> bool {
         !self.least.iter().any(|least| number.is_below(*least))
             && !self.most.iter().any(|most| most.is_below(number))
     }

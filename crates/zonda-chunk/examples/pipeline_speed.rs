@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
-    ArrayShape, ChunkAt, ChunkTable, ChunkedArray, ContiguousArray, Decode, Engine, FilterSpec,
-    Segment, SegmentBytes, TableError,
+    ArrayShape, ChunkAt, ChunkTable, ChunkedArray, ContiguousArray, DataSegment, Decode, Engine,
+    FilterSpec, SegmentBytes, TableError,
 };
 use zonda_convert::{ByteOrder, Decoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
-use zonda_storage::{OpenOptions, Storage};
+use zonda_storage::{Storage, StorageOptions};
 
 /// All chunks of a grid, row-major.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl File {
         }
         let path = folder.join(format!("pipeline-speed-{}.bin", std::process::id()));
         std::fs::write(&path, &bytes).expect("a folder to write to");
-        let storage = zonda_storage::open(&path, &OpenOptions::default()).expect("opens");
+        let storage = zonda_storage::open(&path, &StorageOptions::default()).expect("opens");
 
         File {
             storage,
@@ -209,7 +209,7 @@ fn single(folder: &std::path::Path) {
     println!("120 elements through 2 chunks      {plan:6.0} ns");
     let bytes =
         SegmentBytes::Stored { storage: file.storage.clone(), at: 512, zeros_behind: false };
-    let linear = ContiguousArray::new(vec![Segment { len: 4000, bytes }], 4, Box::default());
+    let linear = ContiguousArray::new(vec![DataSegment { len: 4000, bytes }], 4, Box::default());
     let one = per_call(200_000, |i| {
         let slab = Hyperslab { start: &[i % 1000], count: &[1], stride: None };
         let _ = black_box(linear.read(&[1000], &slab, decode, &mut out)).expect("reads");

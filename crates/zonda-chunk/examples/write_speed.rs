@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 
 use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
-    Allocate, ArrayId, ArrayShape, ChunkAt, ChunkTable, ChunkWriter, Encode, Engine, FilterSpec,
-    NewArray, TableError, WriteTable,
+    Allocate, ArrayId, ArrayShape, ChunkAt, ChunkTable, ChunkWriter, ElementEncoding, Engine,
+    FilterSpec, NewArray, TableError, WriteTable,
 };
 use zonda_convert::{ByteOrder, Encoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
-use zonda_storage::{Create, OpenOptions, Storage};
+use zonda_storage::{Create, Storage, StorageOptions};
 
 #[derive(Debug, Default)]
 struct Table(Mutex<BTreeMap<Vec<u64>, ChunkAt>>);
@@ -74,7 +74,7 @@ struct File {
 
 fn storage(folder: &Path) -> (Arc<dyn Storage>, PathBuf) {
     let path = folder.join(format!("write-speed-{}.bin", std::process::id()));
-    let options = OpenOptions { create: Create::Truncate, ..OpenOptions::default() };
+    let options = StorageOptions { create: Create::Truncate, ..StorageOptions::default() };
     (zonda_storage::open(&path, &options).expect("a folder to write to"), path)
 }
 
@@ -109,7 +109,7 @@ impl File {
         extent: &[u64],
         start: &[usize],
         count: &[usize],
-        how: Encode<'_>,
+        how: ElementEncoding<'_>,
         src: &[u8],
     ) {
         let slab = Hyperslab { start, count, stride: None };
@@ -185,7 +185,7 @@ fn encoder(mem: MemType, order: ByteOrder) -> Encoder {
 }
 
 fn single(folder: &Path) {
-    let encode = Encode::Convert(encoder(MemType::F64, ByteOrder::Little));
+    let encode = ElementEncoding::Convert(encoder(MemType::F64, ByteOrder::Little));
     let per_put = |chunk: &[u64], at: &dyn Fn(usize) -> [usize; 3]| {
         let runs = (0..7).map(|_| {
             let mut file = File::new(folder, chunk, &[(2, 4), (1, 4)], &[None; 3]);
@@ -318,7 +318,13 @@ fn filtered(folder: &Path, floats: &[u8]) {
             let put = || {
                 let mut file = File::new(folder, &chunk, filters, &EXTENT.map(Some));
                 let begin = (Instant::now(), process_time());
-                file.put(&EXTENT, &[0; 3], &[SIDE; 3], Encode::Raw { elem_size: 4 }, floats);
+                file.put(
+                    &EXTENT,
+                    &[0; 3],
+                    &[SIDE; 3],
+                    ElementEncoding::Raw { elem_size: 4 },
+                    floats,
+                );
                 stored = file.space.0 as usize;
                 (begin.0.elapsed(), process_time() - begin.1)
             };
@@ -343,7 +349,7 @@ fn records(folder: &Path, floats: &[u8]) {
             for (z, layer) in floats.chunks_exact(SIDE * SIDE * 4).enumerate() {
                 let extent = [z as u64 + 1, EXTENT[1], EXTENT[2]];
                 let count = [1, SIDE, SIDE];
-                file.put(&extent, &[z, 0, 0], &count, Encode::Raw { elem_size: 4 }, layer);
+                file.put(&extent, &[z, 0, 0], &count, ElementEncoding::Raw { elem_size: 4 }, layer);
             }
             file.writer.flush(&mut file.space).expect("flushes");
             (begin.0.elapsed(), process_time() - begin.1)
@@ -380,7 +386,7 @@ fn unfiltered(folder: &Path, floats: &[u8], field: &[f32]) {
             let put = || {
                 let mut file = File::new(folder, &chunk, &[], &EXTENT.map(Some));
                 let begin = (Instant::now(), process_time());
-                file.put(&EXTENT, &[0; 3], &[SIDE; 3], Encode::Convert(encode), src);
+                file.put(&EXTENT, &[0; 3], &[SIDE; 3], ElementEncoding::Convert(encode), src);
                 let taken = (begin.0.elapsed(), process_time() - begin.1);
                 black_box(&file.storage);
                 taken

@@ -16,14 +16,14 @@ use crate::tuning::{MOST_UNWRITTEN_ELEM_BYTES, SHORT_READ_BYTES};
 
 /// A run of an array's bytes.
 #[derive(Clone, Debug)]
-pub struct Segment {
+pub struct DataSegment {
     /// Bytes.
     pub len: u64,
     /// What they are.
     pub bytes: SegmentBytes,
 }
 
-/// Where the bytes of a [`Segment`] are.
+/// Where the bytes of a [`DataSegment`] are.
 #[derive(Clone, Debug)]
 pub enum SegmentBytes {
     /// In a storage.
@@ -47,7 +47,7 @@ pub enum SegmentBytes {
 /// behind the last segment was never written.
 #[derive(Clone, Debug)]
 pub struct ContiguousArray {
-    segments: Vec<Segment>,
+    segments: Vec<DataSegment>,
     elem_size: usize,
     fill: Box<[u8]>,
 }
@@ -56,7 +56,7 @@ impl ContiguousArray {
     /// An array of elements of `elem_size` bytes in the file. `fill` is one of them; empty for
     /// zeros.
     #[must_use]
-    pub fn new(segments: Vec<Segment>, elem_size: usize, fill: Box<[u8]>) -> ContiguousArray {
+    pub fn new(segments: Vec<DataSegment>, elem_size: usize, fill: Box<[u8]>) -> ContiguousArray {
         ContiguousArray { segments, elem_size, fill }
     }
 
@@ -126,7 +126,7 @@ impl ContiguousArray {
 impl RowSource for ContiguousArray {
     fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
         // What nearly all arrays are.
-        if let [Segment { len, bytes: SegmentBytes::Stored { storage, at, zeros_behind } }] =
+        if let [DataSegment { len, bytes: SegmentBytes::Stored { storage, at, zeros_behind } }] =
             &self.segments[..]
             && ranges.iter().all(|range| ends_within(range.at, range.buf.len(), *len))
         {

@@ -12,7 +12,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::memory::{self, Broker, Kind};
 use zonda_runtime::{Pool, Settled};
-use zonda_trace::{Args, Kind as EventKind};
+use zonda_trace::{Args, EventKind};
 
 /// Threads and memory that arrays share.
 #[derive(Debug)]

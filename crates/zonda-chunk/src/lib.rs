@@ -30,13 +30,13 @@ mod worker;
 mod write;
 
 pub use array::{ArrayShape, ChunkedArray};
-pub use contiguous::{ContiguousArray, Segment, SegmentBytes};
+pub use contiguous::{ContiguousArray, DataSegment, SegmentBytes};
 pub use decode::Decode;
 pub use engine::Engine;
 pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
 pub use write::{
-    ArrayId, ChunkWriter, Encode, MakeSpillFile, NewArray, SpillFile, StoredChunks,
+    ArrayId, ChunkWriter, ElementEncoding, MakeSpillFile, NewArray, SpillFile, StoredChunks,
     release_spills_on_device,
 };

@@ -1,7 +1,7 @@
 //! From the bytes of a decoded chunk, or from a fill value, to a part of the caller's memory.
 
 use zonda_convert::Converted;
-use zonda_trace::{Args, Kind, span};
+use zonda_trace::{Args, EventKind, span};
 
 use crate::ChunkError;
 use crate::decode::Decode;
@@ -20,7 +20,7 @@ pub(crate) fn scatter_rows(
 ) -> Result<Converted, ChunkError> {
     let mut converted = Converted::default();
     let args = || Args { bytes: part.n_bytes() as u64, ..Args::default() };
-    let _span = span(Kind::ChunkScatter, args);
+    let _span = span(EventKind::ChunkScatter, args);
     // Places in a decoded chunk are below its length, which memory holds.
     part.rows(base, steps, |at, step, row| {
         converted = converted.and(decode.row(&bytes[at as usize..], step as usize, row, block));

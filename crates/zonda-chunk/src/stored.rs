@@ -2,7 +2,7 @@
 //! none.
 
 use zonda_storage::ReadRange;
-use zonda_trace::{Args, Kind, span};
+use zonda_trace::{Args, EventKind, span};
 
 use crate::array::SharedArray;
 use crate::chunk_bytes::ChunkBytes;
@@ -65,7 +65,8 @@ impl SharedArray {
             }
         }
         let n = usize::try_from(len).map_err(|_| ChunkError::NoMemory { bytes: len })?;
-        let _span = span(Kind::ChunkRead, || Args { offset: at, bytes: len, ..Args::default() });
+        let _span =
+            span(EventKind::ChunkRead, || Args { offset: at, bytes: len, ..Args::default() });
         lengthen(stored, n)?;
         let buf = &mut stored[..n];
         // Offsets that no file can have are not the storage's business.
@@ -98,9 +99,9 @@ impl SharedArray {
 
 /// The event of a chunk whose filters are undone.
 #[inline(always)]
-pub(crate) fn decoding(stored: usize, chunk_bytes: usize) -> zonda_trace::Span {
+pub(crate) fn decoding(stored: usize, chunk_bytes: usize) -> zonda_trace::TraceSpan {
     let (offset, bytes) = (chunk_bytes as u64, stored as u64);
-    span(Kind::ChunkDecode, || Args { offset, bytes, ..Args::default() })
+    span(EventKind::ChunkDecode, || Args { offset, bytes, ..Args::default() })
 }
 
 /// A chunk in the storage.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrays::{Flip, Made, Recipe, Table};
 use zonda_chunk::filter::{ChunkShape, FilterBuffers, Pipeline};
 use zonda_chunk::{
-    ArrayShape, ChunkAt, ChunkError, ChunkedArray, ContiguousArray, Decode, Engine, FilterError,
-    FilterSpec, Segment, SegmentBytes,
+    ArrayShape, ChunkAt, ChunkError, ChunkedArray, ContiguousArray, DataSegment, Decode, Engine,
+    FilterError, FilterSpec, SegmentBytes,
 };
 use zonda_model::{Hyperslab, NcError};
 use zonda_storage::Storage;
@@ -229,9 +229,9 @@ fn huge_extents_cost_what_is_read() {
 fn linear_arrays_that_end_early() {
     let segment = |at: u64, zeros_behind: bool| {
         let storage = Arc::new(Memory::from_slice(&[7; 100]));
-        Segment { len: 400, bytes: SegmentBytes::Stored { storage, at, zeros_behind } }
+        DataSegment { len: 400, bytes: SegmentBytes::Stored { storage, at, zeros_behind } }
     };
-    let read = |segment: Segment, count: usize| {
+    let read = |segment: DataSegment, count: usize| {
         let mut out = vec![1; count * 4];
         let slab = Hyperslab { start: &[0], count: &[count], stride: None };
         let array = ContiguousArray::new(vec![segment], 4, Box::default());
@@ -295,7 +295,8 @@ fn element_longer_than_the_file_takes_no_memory() {
     let len = 1 << 46;
     let storage = Arc::new(Memory::from_slice(&[7; 100]));
     let bytes = SegmentBytes::Stored { storage, at: 60, zeros_behind: false };
-    let array = ContiguousArray::new(vec![Segment { len: len as u64, bytes }], len, Box::default());
+    let array =
+        ContiguousArray::new(vec![DataSegment { len: len as u64, bytes }], len, Box::default());
     let decode =
         Decode::Custom { file_size: len, mem_size: 8, run: &|_, _| unreachable!("not there") };
     let slab = Hyperslab { start: &[0], count: &[1], stride: None };
@@ -313,8 +314,8 @@ fn element_that_nobody_wrote_takes_no_memory() {
     let short = SegmentBytes::Stored { storage, at: 60, zeros_behind: true };
     for segments in [
         vec![],
-        vec![Segment { len: len as u64, bytes: SegmentBytes::Unwritten }],
-        vec![Segment { len: len as u64, bytes: short }],
+        vec![DataSegment { len: len as u64, bytes: SegmentBytes::Unwritten }],
+        vec![DataSegment { len: len as u64, bytes: short }],
     ] {
         let array = ContiguousArray::new(segments, len, Box::default());
         let error = array.read(&[1], &slab, decode, &mut [0; 8]).expect_err("not there");

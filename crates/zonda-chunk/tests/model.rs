@@ -3,7 +3,7 @@
 mod arrays;
 
 use arrays::{Flip, Made, Random, Recipe};
-use zonda_chunk::{ContiguousArray, Decode, Engine, Segment, SegmentBytes};
+use zonda_chunk::{ContiguousArray, DataSegment, Decode, Engine, SegmentBytes};
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
 
@@ -237,7 +237,7 @@ fn random_requests_of_linear_arrays() {
                     SegmentBytes::Unwritten
                 }
             };
-            segments.push(Segment { len: n as u64 + more, bytes });
+            segments.push(DataSegment { len: n as u64 + more, bytes });
             at += n;
         }
         let rest = at.min(made.model.len());

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use written::{File, Recipe, Turn};
 use zonda_chunk::filter::{ChunkShape, Pipeline};
-use zonda_chunk::{ArrayShape, ChunkError, Encode, Engine, NewArray, StoredChunks};
+use zonda_chunk::{ArrayShape, ChunkError, ElementEncoding, Engine, NewArray, StoredChunks};
 use zonda_model::Hyperslab;
 
 fn recipe(filters: &[u32], most: &[u64], chunk: &[u64], fixed: &[bool]) -> Recipe {
@@ -421,7 +421,7 @@ fn unfiltered_edges_stay_unfiltered() {
     filtered.push(&[2, 0], 0, &[0; 400]);
     refused(file.writer.put_stored(id, &filtered, space));
     let slab = Hyperslab { start: &[22, 0], count: &[1, 1], stride: None };
-    let raw = Encode::Raw { elem_size: 4 };
+    let raw = ElementEncoding::Raw { elem_size: 4 };
     refused(file.writer.put(id, &[30, 10], &slab, raw, &[0; 4], space).map(drop));
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use arrays::Random;
 use written::{File, Recipe, Turn};
-use zonda_chunk::{ChunkError, Encode, Engine, FilterError};
+use zonda_chunk::{ChunkError, ElementEncoding, Engine, FilterError};
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::Storage;
@@ -67,7 +67,7 @@ fn with_fault(fault: Fault, n: i64, threads: usize, filters: &[u32], limit: u64)
             (0..count.iter().product::<usize>() * 4).map(|_| random.next() as u8).collect();
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         for attempt in 0.. {
-            let raw = Encode::Raw { elem_size: 4 };
+            let raw = ElementEncoding::Raw { elem_size: 4 };
             let result = file.put(index, &slab, raw, &copy, &src);
             // All that is stored can be read, whatever was under way.
             (0..2).for_each(|index| drop(file.reopened(index).expect("stored chunks are whole")));
@@ -239,7 +239,7 @@ fn a_spilled_chunk_that_is_lost_is_told() {
     file.spill.memory.set_len(0).expect("cut");
     let id = file.arrays[index].id;
     let slab = Hyperslab { start: &[10, 0], count: &[1, 50], stride: None };
-    let encode = Encode::Raw { elem_size: 4 };
+    let encode = ElementEncoding::Raw { elem_size: 4 };
     let error = file.writer.put(id, &[20, 1000], &slab, encode, &[1; 200], &mut file.space);
     let error = error.expect_err("its other rows are lost");
     assert!(matches!(&error, ChunkError::Spill { chunk, .. } if chunk[..] == [0, 0]), "{error}");
@@ -247,7 +247,7 @@ fn a_spilled_chunk_that_is_lost_is_told() {
     assert!(file.flush().is_err());
     // The last one is in memory.
     let slab = Hyperslab { start: &[10, 950], count: &[1, 50], stride: None };
-    let encode = Encode::Raw { elem_size: 4 };
+    let encode = ElementEncoding::Raw { elem_size: 4 };
     let put = file.writer.put(id, &[20, 1000], &slab, encode, &[1; 200], &mut file.space);
     assert!(put.is_ok());
 }
@@ -267,7 +267,9 @@ fn a_full_disk_keeps_complete_chunks() {
             file.storage.fails_in.store(1, Ordering::SeqCst);
         }
         let before = failed;
-        while let Err(error) = file.put(index, &slab, Encode::Raw { elem_size: 4 }, &copy, &src) {
+        while let Err(error) =
+            file.put(index, &slab, ElementEncoding::Raw { elem_size: 4 }, &copy, &src)
+        {
             assert!(is_told(&error), "{error}");
             failed += 1;
             if failed == 1 {
@@ -276,7 +278,7 @@ fn a_full_disk_keeps_complete_chunks() {
                 file.storage.fails_in.store(1, Ordering::SeqCst);
                 let more = [i + 1, 0];
                 let slab = Hyperslab { start: &more, count: &count, stride: None };
-                let raw = Encode::Raw { elem_size: 4 };
+                let raw = ElementEncoding::Raw { elem_size: 4 };
                 assert!(file.put(index, &slab, raw, &copy, &src).is_err());
                 assert_eq!(file.writer.pending_bytes(), waiting);
                 file.storage.fails_in.store(0, Ordering::SeqCst);
@@ -299,7 +301,7 @@ fn a_filter_that_refuses_is_skipped_or_an_error() {
         let mut src = vec![5; 30 * 50 * 4];
         src[2000..4000].fill(77);
         let slab = Hyperslab { start: &[0, 0], count: &[30, 50], stride: None };
-        let result = file.put(index, &slab, Encode::Raw { elem_size: 4 }, &copy, &src);
+        let result = file.put(index, &slab, ElementEncoding::Raw { elem_size: 4 }, &copy, &src);
         if optional {
             result.expect("puts");
             let masks: Vec<u32> = {
@@ -356,7 +358,7 @@ fn arguments_that_do_not_fit_are_refused() {
     let space = &mut file.space;
     let mut put = |extent: &[u64], start: &[usize], count: &[usize], elem_size, n: usize| {
         let slab = Hyperslab { start, count, stride: None };
-        let raw = Encode::Raw { elem_size };
+        let raw = ElementEncoding::Raw { elem_size };
         file.writer.put(id, extent, &slab, raw, &vec![0; n], space)
     };
     let refused = |result: Result<Converted, ChunkError>| {
@@ -375,7 +377,7 @@ fn arguments_that_do_not_fit_are_refused() {
     refused(put(&[9, 50], &[9, 49], &[1, 1], 4, 4));
     file.writer.remove(id);
     let slab = Hyperslab { start: &[0, 0], count: &[1, 1], stride: None };
-    let raw = Encode::Raw { elem_size: 4 };
+    let raw = ElementEncoding::Raw { elem_size: 4 };
     refused(file.writer.put(id, &[10, 50], &slab, raw, &[0; 4], space));
     assert_eq!(file.writer.pending_bytes(), 0);
 }
@@ -394,7 +396,7 @@ fn a_panic_leaves_what_waits() {
             dst.fill(0);
             Converted::default()
         };
-        let custom = Encode::Custom { mem_size: 4, file_size: 4, run: &panics };
+        let custom = ElementEncoding::Custom { mem_size: 4, file_size: 4, run: &panics };
         for (start, n) in [(150, 850), (0, 1000), (0, 2)] {
             let slab = Hyperslab { start: &[start, 0], count: &[n, 50], stride: None };
             let src = vec![3; n * 200];

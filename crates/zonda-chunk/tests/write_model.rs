@@ -7,7 +7,7 @@ use arrays::Random;
 use std::sync::atomic::Ordering;
 use written::{File, Recipe, Turn};
 
-use zonda_chunk::{Encode, Engine};
+use zonda_chunk::{ElementEncoding, Engine};
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
 
@@ -116,11 +116,12 @@ fn put(file: &mut File, index: usize, slab: &Slab, random: &mut Random) {
     if let Some(encoder) = chosen {
         let src = bytes(n * encoder.mem_size(), random);
         let expected = |src: &[u8], dst: &mut [u8]| encoder.encode(src, dst);
-        file.put(index, &hyperslab, Encode::Convert(encoder), &expected, &src).expect("puts");
+        file.put(index, &hyperslab, ElementEncoding::Convert(encoder), &expected, &src)
+            .expect("puts");
     } else if random.one_in(2) {
         let src = bytes(n * elem * 2, random);
         let run = |src: &[u8], dst: &mut [u8]| half(src, dst, elem);
-        let custom = Encode::Custom { mem_size: 2 * elem, file_size: elem, run: &run };
+        let custom = ElementEncoding::Custom { mem_size: 2 * elem, file_size: elem, run: &run };
         file.put(index, &hyperslab, custom, &run, &src).expect("puts");
     } else {
         let src = bytes(n * elem, random);
@@ -128,7 +129,8 @@ fn put(file: &mut File, index: usize, slab: &Slab, random: &mut Random) {
             dst.copy_from_slice(src);
             Converted::default()
         };
-        file.put(index, &hyperslab, Encode::Raw { elem_size: elem }, &copy, &src).expect("puts");
+        file.put(index, &hyperslab, ElementEncoding::Raw { elem_size: elem }, &copy, &src)
+            .expect("puts");
     }
 }
 
@@ -252,7 +254,7 @@ fn large_puts_are_placed_in_order() {
                         .expect("numbers");
                 let run = |src: &[u8], dst: &mut [u8]| encoder.encode(src, dst);
                 let slab = Hyperslab { start: &[0, 0], count: &[1010, 1400], stride: None };
-                let convert = Encode::Convert(encoder);
+                let convert = ElementEncoding::Convert(encoder);
                 file.put(index, &slab, convert, &run, &all).expect("puts");
                 assert_eq!(file.writer.pending_bytes() / (50 * 70 * 4), 20, "the last row waits");
                 let mut last = None;

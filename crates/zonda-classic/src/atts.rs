@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use zonda_format::AttView;
-use zonda_model::{ExtType, Ranks, normalize_name};
+use zonda_model::{ExtType, SlotRanks, normalize_name};
 
 use crate::codec;
 use crate::header::Name;
@@ -129,7 +129,7 @@ struct AttsApart {
     /// By slot. A deleted attribute leaves one without a name.
     slots: Vec<Att>,
     /// Maps numbers to slots; `None` while nothing was deleted, as both are then the same.
-    ranks: Option<Box<Ranks>>,
+    ranks: Option<Box<SlotRanks>>,
 }
 
 impl AttsApart {
@@ -257,7 +257,7 @@ impl Atts {
             return;
         }
         let n_slots = own.slots.len();
-        let ranks = own.ranks.get_or_insert_with(|| Box::new(Ranks::new(n_slots)));
+        let ranks = own.ranks.get_or_insert_with(|| Box::new(SlotRanks::new(n_slots)));
         let Some(slot) = ranks.remove(number) else { return };
         let own = &self.own;
         self.names.remove(slot, |slot| own.name(slot));

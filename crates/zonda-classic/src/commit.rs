@@ -35,7 +35,7 @@ pub(crate) enum Unfinished {
 impl Base {
     /// Writes what the file lacks: data first, then what makes it visible.
     pub(crate) fn commit(&self, state: &mut FileState) -> Result<(), ClassicError> {
-        let _span = zonda_trace::span(zonda_trace::Kind::Commit, zonda_trace::Args::default);
+        let _span = zonda_trace::span(zonda_trace::EventKind::Commit, zonda_trace::Args::default);
         self.complete(state)?;
         let n_records = self.n_records.load(Ordering::Acquire);
         if state.header_dirty {
@@ -176,7 +176,7 @@ impl Base {
         if new.saturating_mul(header.layout.record_len) < COMMIT_BYTES {
             return Ok(());
         }
-        let _span = zonda_trace::span(zonda_trace::Kind::Commit, zonda_trace::Args::default);
+        let _span = zonda_trace::span(zonda_trace::EventKind::Commit, zonda_trace::Args::default);
         self.storage.barrier()?;
         self.write_n_records(header.version, n_records)
     }

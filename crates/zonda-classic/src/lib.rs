@@ -46,6 +46,6 @@ pub use error::ClassicError;
 pub use file::ClassicFile;
 pub use header::{Dim, Header, Var, Version};
 pub use record_count::set_records;
-pub use recover::{Recovery, recover, recover_of};
-pub use salvage::Skipped;
+pub use recover::{JournalRecovery, recover, recover_of};
+pub use salvage::SkippedPart;
 pub use zonda_format::{Ending, FillMode, Layout, Reserve};

@@ -8,7 +8,7 @@ use zonda_convert::{Converted, Decoder, Encoder};
 use zonda_model::{Hyperslab, memory};
 use zonda_slab::for_each_place;
 use zonda_storage::{Storage, WriteRange};
-use zonda_trace::{Args, Kind, Span};
+use zonda_trace::{Args, EventKind, TraceSpan};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var};
@@ -113,11 +113,11 @@ pub(crate) fn too_large(var: &Var) -> ClassicError {
 /// Begins the trace event of a block that is converted, of `bytes` in the caller's memory. Small blocks have none: it would take
 /// longer than converting them.
 #[inline(always)]
-fn converting(bytes: usize) -> Span {
+fn converting(bytes: usize) -> TraceSpan {
     if bytes < TRACED_BYTES {
-        return Span::none();
+        return TraceSpan::none();
     }
-    zonda_trace::span(Kind::Convert, || Args { bytes: bytes as u64, ..Args::default() })
+    zonda_trace::span(EventKind::Convert, || Args { bytes: bytes as u64, ..Args::default() })
 }
 
 /// Calls `f` with a buffer of `len` bytes: on the stack for small ones, else the thread's scratch.

@@ -14,7 +14,7 @@ use crate::moving::Move;
 
 /// What [`recover`] found, and what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
+pub enum JournalRecovery {
     /// There is no journal: the file is as its last commit left it.
     Nothing,
     /// The writer died before it had touched the file; the journal was removed.
@@ -45,7 +45,7 @@ struct FoundJournal {
 }
 
 enum JournalState {
-    Done(Recovery),
+    Done(JournalRecovery),
     FoundJournal(FoundJournal),
 }
 
@@ -62,16 +62,16 @@ fn is_its(body: &JournalBody, storage: &dyn Storage) -> Result<bool, ClassicErro
 const NOTHING: &str = "nothing: it is not complete, and is removed";
 
 fn look(storage: &dyn Storage, found: Option<FoundSidecar>) -> Result<JournalState, ClassicError> {
-    let Some(found) = found else { return Ok(JournalState::Done(Recovery::Nothing)) };
+    let Some(found) = found else { return Ok(JournalState::Done(JournalRecovery::Nothing)) };
     let Some(body) = JournalBody::read(&*found.storage, BODY_MAX)? else {
-        let state = if found.in_use { Recovery::InUse } else { Recovery::Untouched };
+        let state = if found.in_use { JournalRecovery::InUse } else { JournalRecovery::Untouched };
         return Ok(JournalState::Done(state));
     };
     if !is_its(&body, storage)? {
-        return Ok(JournalState::Done(Recovery::NotItsJournal));
+        return Ok(JournalState::Done(JournalRecovery::NotItsJournal));
     }
     if found.in_use {
-        return Ok(JournalState::Done(Recovery::InUse));
+        return Ok(JournalState::Done(JournalRecovery::InUse));
     }
     Ok(JournalState::FoundJournal(FoundJournal { journal: found.storage, body }))
 }
@@ -84,7 +84,7 @@ fn look(storage: &dyn Storage, found: Option<FoundSidecar>) -> Result<JournalSta
 pub fn recover(
     storage: &dyn Storage,
     sidecars: &Arc<dyn Sidecars>,
-) -> Result<Recovery, ClassicError> {
+) -> Result<JournalRecovery, ClassicError> {
     let found = sidecars.find(Sidecar::Journal)?;
     complete(storage, sidecars, look(storage, found)?)
 }
@@ -99,12 +99,12 @@ pub fn recover_of<E: From<ClassicError>>(
     sidecars: &Arc<dyn Sidecars>,
     user: u32,
     show: impl FnOnce(&[String]) -> Result<(), E>,
-) -> Result<Recovery, E> {
+) -> Result<JournalRecovery, E> {
     let found = sidecars.find_of(Sidecar::Journal, user).map_err(ClassicError::from)?;
     let found = look(storage, found)?;
     match &found {
         JournalState::FoundJournal(left) => show(&left.body.changes())?,
-        JournalState::Done(Recovery::Untouched) => show(&[NOTHING.to_owned()])?,
+        JournalState::Done(JournalRecovery::Untouched) => show(&[NOTHING.to_owned()])?,
         JournalState::Done(_) => {}
     }
     Ok(complete(storage, sidecars, found)?)
@@ -114,21 +114,21 @@ fn complete(
     storage: &dyn Storage,
     sidecars: &Arc<dyn Sidecars>,
     found: JournalState,
-) -> Result<Recovery, ClassicError> {
+) -> Result<JournalRecovery, ClassicError> {
     let done = match found {
-        JournalState::Done(Recovery::Untouched) => {
+        JournalState::Done(JournalRecovery::Untouched) => {
             sidecars.remove(Sidecar::Journal)?;
-            Recovery::Untouched
+            JournalRecovery::Untouched
         }
         JournalState::Done(state) => state,
         JournalState::FoundJournal(FoundJournal { journal, body }) => match body.kind {
             ChangeKind::Header => {
                 finish_header(storage, Some(sidecars), &body.new)?;
-                Recovery::Header
+                JournalRecovery::Header
             }
             ChangeKind::Move { .. } => {
                 Move::resume(journal, &body)?.finish(storage, Some(sidecars))?;
-                Recovery::Move
+                JournalRecovery::Move
             }
         },
     };
@@ -154,10 +154,10 @@ pub(crate) fn for_writing(
     sidecars: &Arc<dyn Sidecars>,
 ) -> Result<bool, ClassicError> {
     match recover(storage, sidecars)? {
-        Recovery::NotItsJournal => {
+        JournalRecovery::NotItsJournal => {
             Err(sidecars.refuse(Sidecar::Journal, Refusal::OtherBytes).into())
         }
-        done => Ok(done == Recovery::InUse),
+        done => Ok(done == JournalRecovery::InUse),
     }
 }
 

@@ -19,7 +19,7 @@ const SMALL: u64 = 1 << 20;
 
 /// A part of a damaged file that opening it skipped.
 #[derive(Debug)]
-pub enum Skipped {
+pub enum SkippedPart {
     /// Definitions from here on cannot be read.
     Header(ClassicError),
     /// The file is longer than the records that its header counts.
@@ -47,7 +47,7 @@ impl ClassicFile {
     /// reports.
     pub fn open_damaged(
         storage: Arc<dyn Storage>,
-    ) -> Result<(ClassicFile, Vec<Skipped>), ClassicError> {
+    ) -> Result<(ClassicFile, Vec<SkippedPart>), ClassicError> {
         let mut skipped = Vec::new();
         let limits = DecodeLimits::default();
         let (header, counted) = match read_header(&*storage, limits) {
@@ -62,7 +62,7 @@ impl ClassicFile {
                 let got = storage.read_at(0, &mut bytes)?;
                 bytes.truncate(got);
                 let (header, counted) = codec::decode_damaged(bytes)?;
-                skipped.push(Skipped::Header(error));
+                skipped.push(SkippedPart::Header(error));
                 let n_records = counted_records(&header, counted, storage.len()?);
                 return Ok((ClassicFile::of_left(storage, header, n_records), skipped));
             }
@@ -79,7 +79,7 @@ fn counted_records(header: &Header, counted: u64, len: u64) -> u64 {
 }
 
 /// How many records a file of `len` bytes has: as many as its header counts, or as the file has a part of.
-fn records(header: &Header, counted: u64, len: u64, skipped: &mut Vec<Skipped>) -> u64 {
+fn records(header: &Header, counted: u64, len: u64, skipped: &mut Vec<SkippedPart>) -> u64 {
     let streaming = [u64::MAX, u64::from(u32::MAX)].contains(&counted);
     let bytes = len.saturating_sub(header.layout.begin_rec);
     let record_len = header.layout.record_len;
@@ -90,12 +90,12 @@ fn records(header: &Header, counted: u64, len: u64, skipped: &mut Vec<Skipped>) 
     let found = last_record_with_data(header, len).unwrap_or(bytes.div_ceil(record_len));
     let most = len.saturating_mul(FACTOR).saturating_add(SMALL);
     if found > counted {
-        skipped.push(Skipped::MoreRecords { counted, found });
+        skipped.push(SkippedPart::MoreRecords { counted, found });
         found
     } else if streaming {
         found
     } else if counted.saturating_mul(record_len) > most {
-        skipped.push(Skipped::FewerRecords { counted, found });
+        skipped.push(SkippedPart::FewerRecords { counted, found });
         found
     } else {
         counted

@@ -109,7 +109,7 @@ pub(crate) fn check_vars(
     let of = Selected { var, slab, n_records };
     slab.each_axis(Order::Up, |at, axis| {
         if !(direction == Direction::Put && of.is_record(at)) {
-            axis.begin_within(of.len(at))?;
+            axis.start_and_first_within(of.len(at))?;
             axis.count_within(of.len(at))?;
         }
         if is_stride(slab.stride_of(at)) { Ok(()) } else { Err(OutOfBounds::ByStride) }

@@ -8,7 +8,7 @@ use zonda_classic::{ClassicFile, Reserve, Version};
 use zonda_format::{Access, AttPut, Dispatch, DispatchWrite, GroupId, Transfer, Values};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 
 /// What a storage was told, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Storage for Log {
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
     }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
         self.below.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use zonda_classic::{ClassicFile, Reserve, Version};
 use zonda_format::{Access, Destination, Dispatch, DispatchWrite, GroupId, Transfer, Values};
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 
 /// What a writer does in the middle of a call of the reader.
 type Meanwhile = Box<dyn FnOnce() + Send>;
@@ -68,7 +68,7 @@ impl Storage for Cached {
         self.len.store(self.below.len()?, Ordering::Relaxed);
         Ok(())
     }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
         self.below.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use zonda_classic::{ClassicFile, Recovery, Reserve, Version, recover};
+use zonda_classic::{ClassicFile, JournalRecovery, Reserve, Version, recover};
 use zonda_format::FormatError as _;
 use zonda_format::{
     Access, AttPut, Destination, Dispatch, DispatchWrite, GroupId, Transfer, Values,
@@ -14,7 +14,7 @@ use zonda_format::{
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{
-    Advice, FoundSidecar, Op, ReadRange, Sidecar, Sidecars, Stamp, Storage, StorageError,
+    Advice, FoundSidecar, Op, ReadRange, Sidecar, Sidecars, Storage, StorageError, StorageStamp,
     WriteRange,
 };
 
@@ -122,8 +122,8 @@ impl Storage for InFolder {
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
     }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        Ok(Stamp { len: self.len()?, ..Stamp::default() })
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
+        Ok(StorageStamp { len: self.len()?, ..StorageStamp::default() })
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("folder")
@@ -319,7 +319,7 @@ fn a_writer_may_die_at_any_change() {
                     assert_eq!(left, [None], "{shown}");
                     assert_eq!(
                         recover(&*folder.main(), &folder.sidecars()).unwrap(),
-                        Recovery::Nothing
+                        JournalRecovery::Nothing
                     );
                     if done {
                         assert!(died_at > 0, "{shown}: nothing was written");
@@ -364,7 +364,7 @@ fn a_restored_file_is_not_taken_for_the_one_that_was_being_changed() {
             let recovery = recover(&*folder.main(), &folder.sidecars()).unwrap();
             *kinds.entry(format!("{recovery:?}")).or_insert(0) += 1;
             check(&folder, n_vars, width, &shown);
-            if recovery == Recovery::NotItsJournal {
+            if recovery == JournalRecovery::NotItsJournal {
                 let open =
                     || ClassicFile::open(folder.main(), Some(folder.sidecars()), true, false);
                 assert_eq!(open().unwrap_err().nc_error().code(), 1, "{shown}");

@@ -123,7 +123,7 @@ impl PutRules {
         }
         let fits = |(at, len): (usize, &Option<u64>)| {
             let (axis, len) = (slab.axis(at), len.unwrap_or(self.most));
-            axis.begin_within(len).is_ok() && axis.last_within(len).is_ok()
+            axis.start_and_first_within(len).is_ok() && axis.last_within(len).is_ok()
         };
         self.fixed.iter().enumerate().all(fits).then_some(slab)
     }

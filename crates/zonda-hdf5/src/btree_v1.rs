@@ -357,7 +357,7 @@ mod tests {
                 let word = |at: u64| u64::from(bytes[usize::try_from(at).unwrap()]);
                 assert_eq!([word(shape.left_at()), word(shape.right_at())], [0x11, 0x22]);
                 let storage = crate::testing::storage(&bytes);
-                let file = File::bare(storage, sizes, crate::Limits::default());
+                let file = File::bare(storage, sizes, crate::ReadLimits::default());
                 let node =
                     BtreeV1Node::read(&file, at(0), NodeType::Group, Some(3), key_len).unwrap();
                 assert_eq!((node.len() as u64, node.right()), (used, Some(at(0x22))));

@@ -1,7 +1,7 @@
 //! Files built byte by byte, for tests of single structures.
 
 use crate::checksum::lookup3;
-use crate::{File, FileAddr, Limits, NewBlocks, Sizes, Space};
+use crate::{File, FileAddr, NewBlocks, ReadLimits, Sizes, Space};
 
 /// A file in the making.
 #[derive(Default)]
@@ -36,8 +36,8 @@ pub(crate) fn written<T>(sizes: Sizes, make: impl FnOnce(&mut NewBlocks<'_>) -> 
     let mut space = Space::new(64);
     let mut fresh = NewBlocks::new(&mut space);
     let made = make(&mut fresh);
-    fresh.write(&File::bare(storage.clone(), sizes, Limits::default())).unwrap();
-    (File::bare(storage, sizes, Limits::default()), made)
+    fresh.write(&File::bare(storage.clone(), sizes, ReadLimits::default())).unwrap();
+    (File::bare(storage, sizes, ReadLimits::default()), made)
 }
 
 pub(crate) fn at(addr: u64) -> FileAddr {

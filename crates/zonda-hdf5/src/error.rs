@@ -141,7 +141,7 @@ pub enum HdfError {
     NoObject,
     /// A file that another one names is refused, or cannot be read.
     #[error("{what} \"{name}\": {cause}")]
-    Elsewhere {
+    InOtherFile {
         /// What names it: the first half of a message.
         what: &'static str,
         /// The name, as it is in the file.
@@ -174,7 +174,7 @@ impl HdfError {
             HdfError::Storage(error) => NcError::System(error.raw_os_error()),
             HdfError::NotHdf5 => NcError::NotNc,
             // What was opened is an HDF5 file; a part of it cannot be had.
-            HdfError::Elsewhere { cause, .. } => match cause.nc_error() {
+            HdfError::InOtherFile { cause, .. } => match cause.nc_error() {
                 NcError::NotNc => NcError::HdfErr,
                 code => code,
             },
@@ -203,7 +203,7 @@ impl HdfError {
             HdfError::Storage(error) if error.is_refused() => Answer::Refused,
             HdfError::Storage(error) => Answer::of_errno(error.raw_os_error()),
             HdfError::NotHdf5 => Answer::Unknown,
-            HdfError::Elsewhere { cause, .. } => cause.answer(),
+            HdfError::InOtherFile { cause, .. } => cause.answer(),
             HdfError::NoFile | HdfError::NoObject => Answer::Missing,
             HdfError::NoMemory(_) => Answer::NoMemory,
             HdfError::Unsupported { .. } => Answer::Undecodable,
@@ -237,7 +237,7 @@ impl HdfError {
     pub fn is_refused(&self) -> bool {
         match self {
             HdfError::Storage(error) => error.is_refused(),
-            HdfError::Elsewhere { cause, .. } => cause.is_refused(),
+            HdfError::InOtherFile { cause, .. } => cause.is_refused(),
             _ => false,
         }
     }
@@ -247,7 +247,7 @@ impl HdfError {
     pub fn is_absence(&self) -> bool {
         match self {
             HdfError::NoFile | HdfError::NoObject => true,
-            HdfError::Elsewhere { cause, .. } => cause.is_absence(),
+            HdfError::InOtherFile { cause, .. } => cause.is_absence(),
             _ => false,
         }
     }
@@ -274,7 +274,7 @@ impl HdfError {
             | HdfError::Unsupported { at, .. }
             | HdfError::Missing { at, .. } => Some(*at),
             // A byte of another file is none of this one.
-            HdfError::Elsewhere { .. }
+            HdfError::InOtherFile { .. }
             | HdfError::NoFile
             | HdfError::NoObject
             | HdfError::NotHdf5

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use zonda_model::memory;
-use zonda_storage::{Stamp, Storage};
+use zonda_storage::{Storage, StorageStamp};
 
 use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
 use crate::message::{FileSpaceInfo, FilterDescription, SharedMessageTable};
 use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
 use crate::tuning::{SETTLED_SECONDS, SUPERBLOCK_READ_BYTES, SUPERBLOCK_READ_LASTS};
-use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
+use crate::{FileAddr, HdfError, ReadLimits, Reader, Result, Sizes};
 
 pub use extension::ExtensionEdit;
 
@@ -56,7 +56,7 @@ pub struct File {
     shared_messages: Result<Option<SharedMessageTable>>,
     file_space: Option<FileSpaceInfo>,
     heap_cache: HeapCache,
-    limits: Limits,
+    limits: ReadLimits,
     unfilter: Option<Arc<dyn Unfilter>>,
     /// Damage of the superblock and of what it refers to that was passed over.
     faults: Vec<HdfError>,
@@ -71,7 +71,7 @@ struct SuperblockWindow {
     bytes: Box<[u8]>,
     /// When they were read, and the state of the storage then.
     read: Instant,
-    stamp: Option<Stamp>,
+    stamp: Option<StorageStamp>,
     /// Whether that state was old then, so that stamps tell of each change.
     is_settled: bool,
 }
@@ -115,14 +115,14 @@ impl File {
     /// file is shorter than it was left, [`HdfError::Unsupported`] for members of a file that
     /// drivers split into several; those of decoding.
     pub fn open(storage: Arc<dyn Storage>) -> Result<File> {
-        File::open_with(storage, Limits::default())
+        File::open_with(storage, ReadLimits::default())
     }
 
     /// As [`File::open`], with other bounds than the default ones.
     ///
     /// # Errors
     /// As [`File::open`].
-    pub fn open_with(storage: Arc<dyn Storage>, limits: Limits) -> Result<File> {
+    pub fn open_with(storage: Arc<dyn Storage>, limits: ReadLimits) -> Result<File> {
         let len = storage.len()?;
         let (window, at) = find(&*storage, len)?;
         let superblock = Superblock::decode(window.from(at), at)?;
@@ -161,7 +161,7 @@ impl File {
             Err(error) => (passed_over(&mut faults, error, 0)?, SuperblockWindow::none()),
         };
         let eof = superblock.eof;
-        let mut file = File::of(storage, len, superblock, window, Limits::default());
+        let mut file = File::of(storage, len, superblock, window, ReadLimits::default());
         (file.faults, file.is_tolerant) = (faults, true);
         if eof > len {
             file.faults.push(HdfError::FileTruncated { eof, len });
@@ -218,7 +218,7 @@ impl File {
         }
         let superblock = Superblock::new(user_block);
         let (len, window) = (superblock.eof, SuperblockWindow::none());
-        Ok(File::of(storage, len, superblock, window, Limits::default()))
+        Ok(File::of(storage, len, superblock, window, ReadLimits::default()))
     }
 
     fn of(
@@ -226,7 +226,7 @@ impl File {
         len: u64,
         superblock: Superblock,
         window: SuperblockWindow,
-        limits: Limits,
+        limits: ReadLimits,
     ) -> File {
         File {
             storage,
@@ -248,7 +248,7 @@ impl File {
 
     /// A file without a superblock whose addresses are bytes of the storage.
     #[cfg(test)]
-    pub(crate) fn bare(storage: Arc<dyn Storage>, sizes: Sizes, limits: Limits) -> File {
+    pub(crate) fn bare(storage: Arc<dyn Storage>, sizes: Sizes, limits: ReadLimits) -> File {
         let len = storage.len().unwrap();
         let superblock = Superblock {
             version: 0,
@@ -272,7 +272,7 @@ impl File {
     pub(crate) fn bare_with(
         storage: Arc<dyn Storage>,
         superblock: Superblock,
-        limits: Limits,
+        limits: ReadLimits,
     ) -> File {
         let len = storage.len().unwrap();
         File::of(storage, len, superblock, SuperblockWindow::none(), limits)
@@ -403,7 +403,7 @@ impl File {
 
     /// The bounds that decoders keep.
     #[must_use]
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ReadLimits {
         &self.limits
     }
 

@@ -16,7 +16,7 @@ use crate::tuning::{
     COLLECTION_READ_MAX_BYTES, COLLECTIONS_ONCE, COLLECTIONS_ONCE_BYTES, CURSOR_COLLECTIONS,
     FORGOTTEN_COLLECTIONS, LOCK_TRIES,
 };
-use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
+use crate::{File, FileAddr, ReadLimits, Reader, Result, Sizes};
 use zonda_model::memory;
 
 pub use self::write::{HeapId, HeapWriter};
@@ -262,7 +262,7 @@ struct CachedCollections {
 }
 
 impl HeapCache {
-    pub(crate) fn new(limits: &Limits) -> HeapCache {
+    pub(crate) fn new(limits: &ReadLimits) -> HeapCache {
         let (collections, limit) =
             (RwLock::ranked(Rank::Heap, CachedCollections::default()), limits.heap_cache_bytes);
         HeapCache { collections, limit, last_len: AtomicUsize::new(FIRST_READ) }

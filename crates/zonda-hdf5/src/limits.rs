@@ -5,7 +5,7 @@
 /// Counts from the file are also held to the bytes that are left (see
 /// [`Reader::count`](crate::Reader::count)); these bounds are for what no byte count limits.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ReadLimits {
     /// Blocks of one object header.
     pub header_blocks: usize,
     /// Messages of one object header.
@@ -28,9 +28,9 @@ pub struct Limits {
     pub heap_cache_bytes: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ReadLimits {
+    fn default() -> ReadLimits {
+        ReadLimits {
             header_blocks: 65_535,
             header_messages: 1 << 20,
             type_depth: 256,

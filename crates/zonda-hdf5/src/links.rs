@@ -27,7 +27,7 @@ const PATH: &str = "path";
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolved {
+pub enum ResolvedLink {
     /// To an object of this file.
     Object(FileAddr),
     /// Nowhere: there is no such link, a soft link that leads nowhere is on the way, or an object
@@ -273,7 +273,7 @@ impl Object {
     ///
     /// # Errors
     /// What the storage reports.
-    pub fn links_left(&self, file: &File) -> Result<(Vec<Link>, Vec<HdfError>)> {
+    pub fn links_with_faults(&self, file: &File) -> Result<(Vec<Link>, Vec<HdfError>)> {
         let mut salvaged = SalvagedLinks::default();
         match self.link_storage(file) {
             Err(error) => salvaged.faults.push(error),
@@ -415,7 +415,7 @@ impl File {
     /// # Errors
     /// Damage on the way; [`HdfError::Limit`] for more soft links than
     /// [`link_hops`](crate::Limits::link_hops).
-    pub fn resolve(&self, base: FileAddr, path: &[u8]) -> Result<Resolved> {
+    pub fn resolve(&self, base: FileAddr, path: &[u8]) -> Result<ResolvedLink> {
         let mut at = if path.starts_with(b"/") { self.root() } else { base };
         // Components still to be followed, the next one last.
         let mut pending = Vec::new();
@@ -426,7 +426,9 @@ impl File {
         while let Some(component) = pending.pop() {
             let group = self.object(at)?;
             budget.spend(PATH, at, group.header().bytes.len().max(64) as u64)?;
-            let Some(link) = group.link(self, &component)? else { return Ok(Resolved::NotThere) };
+            let Some(link) = group.link(self, &component)? else {
+                return Ok(ResolvedLink::NotThere);
+            };
             match link.target {
                 LinkTarget::Hard(object) => at = object,
                 LinkTarget::Soft(to) => {
@@ -448,12 +450,12 @@ impl File {
                         path.push(b'/');
                         path.extend_from_slice(component);
                     }
-                    return Ok(Resolved::External { file, path: path.into() });
+                    return Ok(ResolvedLink::External { file, path: path.into() });
                 }
-                LinkTarget::UserDefined { .. } => return Ok(Resolved::Unknown),
+                LinkTarget::UserDefined { .. } => return Ok(ResolvedLink::Unknown),
             }
         }
-        Ok(Resolved::Object(at))
+        Ok(ResolvedLink::Object(at))
     }
 }
 

@@ -165,7 +165,7 @@ mod tests {
             let (addr, bytes) = heap.encode(place).unwrap();
             assert_eq!((addr, bytes.len() as u64), (FileAddr(64), len));
             let storage = crate::testing::storage(&[&[0; 64], bytes.as_slice()].concat());
-            let file = File::bare(storage, sizes, crate::Limits::default());
+            let file = File::bare(storage, sizes, crate::ReadLimits::default());
             let heap = LocalHeap::read(&file, addr).unwrap();
             for (place, name) in places.into_iter().zip(names) {
                 assert_eq!(heap.name(place).unwrap(), name);

@@ -6,7 +6,7 @@ use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use crate::checksum::lookup3;
-use crate::{File, Limits, Result, Sizes, Writer};
+use crate::{File, ReadLimits, Result, Sizes, Writer};
 
 /// Bytes of a structure.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +64,7 @@ pub(crate) fn storage(bytes: &[u8]) -> Arc<dyn Storage> {
 
 /// A file with these bytes and no superblock: all addresses are bytes of the storage.
 pub(crate) fn file(bytes: &[u8]) -> File {
-    File::bare(storage(bytes), Sizes::EIGHT, Limits::default())
+    File::bare(storage(bytes), Sizes::EIGHT, ReadLimits::default())
 }
 
 /// Bytes given as hexadecimal digits.

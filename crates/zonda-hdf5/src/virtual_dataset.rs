@@ -17,7 +17,7 @@ use crate::checksum::verified;
 use crate::selection::Selection;
 use crate::{Reader, Result};
 
-pub use self::request::{Piece, Request, Slab};
+pub use self::request::{MappingRequest, Piece, Slab};
 
 const NAME: &str = "virtual dataset mapping";
 
@@ -170,7 +170,7 @@ impl VirtualSource {
     /// The blocks of a numbered mapping that a request needs: from the first up to the second, not
     /// included.
     #[must_use]
-    pub fn blocks(&self, request: &Request<'_>) -> (u64, u64) {
+    pub fn blocks(&self, request: &MappingRequest<'_>) -> (u64, u64) {
         let (Selection::Hyperslab(dims), Some(dim)) = (&self.target, self.unlimited_dim()) else {
             return (0, 0);
         };

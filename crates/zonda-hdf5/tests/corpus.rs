@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use zonda_hdf5::message::{ByteOrder, Class, Datatype, FixedPoint, LinkTarget, SpaceKind};
-use zonda_hdf5::{File, FileAddr, Object, Resolved};
+use zonda_hdf5::{File, FileAddr, Object, ResolvedLink};
 
 use common::Inflate;
 
@@ -134,7 +134,7 @@ impl Check<'_> {
             };
             self.link(&link.target, &below, want);
             if let LinkTarget::Hard(target) = &link.target {
-                let found = Resolved::Object(*target);
+                let found = ResolvedLink::Object(*target);
                 match self.file.resolve(addr, &link.name) {
                     Ok(resolved) if resolved == found || link.name.contains(&b'/') => {}
                     other => self.fault(&below, format!("resolves to {other:?}")),

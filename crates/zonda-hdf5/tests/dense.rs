@@ -172,7 +172,7 @@ fn names(file: &File, group: &Object) -> Vec<String> {
 
 fn child(file: &File, path: &str) -> Object {
     let link = file.resolve(file.root(), path.as_bytes()).unwrap();
-    let zonda_hdf5::Resolved::Object(addr) = link else { panic!("{path}: {link:?}") };
+    let zonda_hdf5::ResolvedLink::Object(addr) = link else { panic!("{path}: {link:?}") };
     file.object(addr).unwrap()
 }
 

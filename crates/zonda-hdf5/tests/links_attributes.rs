@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_hdf5::message::{Class, LinkTarget};
-use zonda_hdf5::{File, HdfError, Object, Resolved};
+use zonda_hdf5::{File, HdfError, Object, ResolvedLink};
 
 use common::Inflate;
 
@@ -31,7 +31,7 @@ fn open(name: &str) -> File {
 
 fn object(file: &File, path: &str) -> Object {
     match file.resolve(file.root(), path.as_bytes()).unwrap() {
-        Resolved::Object(addr) => file.object(addr).unwrap(),
+        ResolvedLink::Object(addr) => file.object(addr).unwrap(),
         other => panic!("{path} leads to {other:?}"),
     }
 }
@@ -64,8 +64,8 @@ fn a_symbol_table_of_several_levels() {
     let soft = root.link(&file, b"soft").unwrap().unwrap();
     assert_eq!(soft.target, LinkTarget::Soft(b"/link03/link04".as_slice().into()));
     let found = file.resolve(file.root(), b"link30/soft/link02").unwrap();
-    assert_eq!(found, Resolved::Object(file.root()));
-    assert_eq!(file.resolve(file.root(), b"dangling/x").unwrap(), Resolved::NotThere);
+    assert_eq!(found, ResolvedLink::Object(file.root()));
+    assert_eq!(file.resolve(file.root(), b"dangling/x").unwrap(), ResolvedLink::NotThere);
     let error = file.resolve(file.root(), b"loop").unwrap_err();
     assert!(matches!(error, HdfError::Limit { limit: 16, .. }), "{error}");
 }
@@ -74,7 +74,7 @@ fn a_symbol_table_of_several_levels() {
 fn sixteen_soft_links_are_followed_and_no_more() {
     let file = open("links.h5");
     let found = file.resolve(file.root(), b"chain/16").unwrap();
-    assert_eq!(found, Resolved::Object(object(&file, "few").addr()));
+    assert_eq!(found, ResolvedLink::Object(object(&file, "few").addr()));
     let error = file.resolve(file.root(), b"chain/17").unwrap_err();
     assert!(matches!(error, HdfError::Limit { limit: 16, .. }), "{error}");
 }
@@ -106,15 +106,17 @@ fn paths_over_soft_and_external_links() {
     let file = open("links.h5");
     let few = object(&file, "few").addr();
     let to = |path: &str| file.resolve(few, path.as_bytes()).unwrap();
-    assert_eq!(to("link17/link05/."), Resolved::Object(file.root()));
-    assert_eq!(to(""), Resolved::Object(few));
-    assert_eq!(to("/"), Resolved::Object(file.root()));
-    assert_eq!(to("chain"), Resolved::Object(few));
-    assert_eq!(to("chain/./link00"), Resolved::Object(object(&file, "ordered").addr()));
-    assert_eq!(to("soft"), Resolved::NotThere, "'..' is a name like others");
-    assert_eq!(to("/committed/x"), Resolved::NotThere);
-    let external =
-        |path: &[u8]| Resolved::External { file: b"other.h5".as_slice().into(), path: path.into() };
+    assert_eq!(to("link17/link05/."), ResolvedLink::Object(file.root()));
+    assert_eq!(to(""), ResolvedLink::Object(few));
+    assert_eq!(to("/"), ResolvedLink::Object(file.root()));
+    assert_eq!(to("chain"), ResolvedLink::Object(few));
+    assert_eq!(to("chain/./link00"), ResolvedLink::Object(object(&file, "ordered").addr()));
+    assert_eq!(to("soft"), ResolvedLink::NotThere, "'..' is a name like others");
+    assert_eq!(to("/committed/x"), ResolvedLink::NotThere);
+    let external = |path: &[u8]| ResolvedLink::External {
+        file: b"other.h5".as_slice().into(),
+        path: path.into(),
+    };
     assert_eq!(to("external"), external(b"/there"));
     assert_eq!(to("over/there//again"), external(b"/there/and/there/again"));
 }

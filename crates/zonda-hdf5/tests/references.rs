@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zonda_hdf5::links::Resolved;
+use zonda_hdf5::links::ResolvedLink;
 use zonda_hdf5::message::{Class, DataLayout};
 use zonda_hdf5::{File, FileAddr, Object, Reference, Selection};
 use zonda_storage::backend::Memory;
@@ -91,7 +91,7 @@ fn revised_references() {
     }
     let dataset = |name: &str, path: &str| {
         let file = open(&folder.join(name));
-        let Resolved::Object(addr) = file.resolve(file.root(), path.as_bytes()).unwrap() else {
+        let ResolvedLink::Object(addr) = file.resolve(file.root(), path.as_bytes()).unwrap() else {
             panic!("{name} has no {path}")
         };
         let object = file.object(addr).unwrap();

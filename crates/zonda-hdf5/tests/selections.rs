@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use zonda_hdf5::checksum::lookup3;
 use zonda_hdf5::message::ReferenceKind;
 use zonda_hdf5::selection::{HyperslabBlocks, HyperslabDim};
-use zonda_hdf5::virtual_dataset::{Request, Slab};
+use zonda_hdf5::virtual_dataset::{MappingRequest, Slab};
 use zonda_hdf5::{File, Reader, Reference, Selection, Sizes, VirtualMapping, VirtualSource};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -78,7 +78,7 @@ proptest! {
             let rank = source.target.rank().unwrap_or(2);
             let other = source.source.rank().unwrap_or(2);
             let (start, count, stride) = (vec![1; rank], vec![3; rank], vec![2; rank]);
-            let request = Request { start: &start, count: &count, stride: &stride };
+            let request = MappingRequest { start: &start, count: &count, stride: &stride };
             let _ = source.blocks(&request);
             let _ = source.extent(&vec![5; other], number);
             if rank <= 4 {
@@ -242,7 +242,7 @@ proptest! {
             request.iter().take(rank).map(|&(a, b, c)| [a, b, c][i]).collect()
         };
         let (start, count, stride) = (part(0), part(1), part(2));
-        let request = Request { start: &start, count: &count, stride: &stride };
+        let request = MappingRequest { start: &start, count: &count, stride: &stride };
         let mut want = BTreeMap::new();
         let place_of = |to: &[u64]| -> Option<Vec<u64>> {
             (0..rank)

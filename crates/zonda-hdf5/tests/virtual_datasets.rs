@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_hdf5::message::DataLayout;
-use zonda_hdf5::virtual_dataset::{Piece, Request, Slab};
+use zonda_hdf5::virtual_dataset::{MappingRequest, Piece, Slab};
 use zonda_hdf5::{File, FileAddr, VirtualMapping, VirtualSource};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -52,7 +52,12 @@ impl Sources {
         self.0.get(std::str::from_utf8(&source.dataset).unwrap())
     }
 
-    fn read(&self, mapping: &VirtualMapping, dims: &[u64], request: &Request<'_>) -> Vec<i32> {
+    fn read(
+        &self,
+        mapping: &VirtualMapping,
+        dims: &[u64],
+        request: &MappingRequest<'_>,
+    ) -> Vec<i32> {
         let len: u64 = request.count.iter().product();
         let mut out = vec![-1; usize::try_from(len).unwrap()];
         let mut pieces = |source: &VirtualSource| {
@@ -115,7 +120,7 @@ fn what_hdf5_reads() {
                         .zip(&start)
                         .map(|(dim, start)| ((dim - start).div_ceil(stride)).saturating_sub(cut))
                         .collect();
-                    let request = Request { start: &start, count: &count, stride: &strides };
+                    let request = MappingRequest { start: &start, count: &count, stride: &strides };
                     let slab = Slab {
                         start: start.as_slice().into(),
                         step: strides.as_slice().into(),

@@ -19,7 +19,7 @@ pub use fill::{FillBytes, default_fill};
 pub use filter::FilterSpec;
 pub use ids::{DimId, VarId};
 pub use name::{MAX_NAME_BYTES, check_name, normalize_name, shown_name, sought_name};
-pub use ranks::Ranks;
+pub use ranks::SlotRanks;
 pub use types::{ExtType, MemType};
 pub use zonda_slab::Hyperslab;
 

@@ -9,19 +9,19 @@
 
 /// Which slots of a list are still taken, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Ranks {
+pub struct SlotRanks {
     /// Node `i`, counted from 1, counts the items that are left in the `n` slots that end with it;
     /// `n` is the lowest bit of `i`.
     tree: Vec<u32>,
     n_left: usize,
 }
 
-impl Ranks {
+impl SlotRanks {
     /// For a list of `n_slots` items of which none was removed.
     #[must_use]
-    pub fn new(n_slots: usize) -> Ranks {
+    pub fn new(n_slots: usize) -> SlotRanks {
         let lowest = |node: usize| u32::try_from(node & node.wrapping_neg()).unwrap_or(u32::MAX);
-        Ranks { tree: (1..=n_slots).map(lowest).collect(), n_left: n_slots }
+        SlotRanks { tree: (1..=n_slots).map(lowest).collect(), n_left: n_slots }
     }
 
     /// Items left.
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn numbers_are_those_of_a_list_from_which_items_are_taken() {
         for n in [0usize, 1, 2, 3, 7, 8, 9, 100, 1000] {
-            let mut ranks = Ranks::new(n);
+            let mut ranks = SlotRanks::new(n);
             let mut list: Vec<usize> = (0..n).collect();
             let mut random = fastrand::Rng::with_seed(1);
             for step in 0..3 * n {

@@ -126,7 +126,7 @@ pub(crate) enum AttFault {
     /// The attribute of this name has more dimensions than one.
     Shape(Box<[u8]>),
     /// The attribute of this name has a type that netCDF does not have.
-    NoWords(Box<[u8]>),
+    Unrepresentable(Box<[u8]>),
 }
 
 impl AttFault {
@@ -142,13 +142,12 @@ impl AttFault {
             AttFault::Shape(name) => {
                 let name = String::from_utf8_lossy(&name);
                 let what = format!("its attribute {name} has more dimensions than one");
-                Nc4Error::NoWords { object, what, code: NcError::AttMeta }
+                Nc4Error::Unrepresentable { object, what, code: NcError::AttMeta }
             }
-            AttFault::NoWords(name) => {
+            AttFault::Unrepresentable(name) => {
                 let name = String::from_utf8_lossy(&name);
-                let what =
-                    format!("its attribute {name} is of a type that netCDF has no words for");
-                Nc4Error::NoWords { object, what, code: NcError::AttMeta }
+                let what = format!("netCDF cannot represent the type of its attribute {name}");
+                Nc4Error::Unrepresentable { object, what, code: NcError::AttMeta }
             }
         }
     }
@@ -201,7 +200,7 @@ impl ReadAtts {
                     }
                     // As in the reference it is not shown. Copies and checks of a file list these faults.
                     Ok(None) => {
-                        faults.push(AttFault::NoWords(name.into()));
+                        faults.push(AttFault::Unrepresentable(name.into()));
                         None
                     }
                     found => found?,

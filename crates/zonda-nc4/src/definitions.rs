@@ -152,14 +152,14 @@ impl Definitions for Nc4File {
         let (model, found) = var_of(self, var).ok()?;
         let no_words = |what, code| {
             let object = model.var_path(var.group, found);
-            Some(Nc4Error::NoWords { object, what, code }.into())
+            Some(Nc4Error::Unrepresentable { object, what, code }.into())
         };
         let is_atomic = ExtType::from_nc_type(found.nc_type).is_some();
         if !is_atomic && found.nc_type != NC_STRING && model.user_type(found.nc_type).is_none() {
             return match self.var_info(var.group, var.var) {
                 Err(error) => Some(error.into()),
                 Ok(_) => {
-                    let what = "its type is one that netCDF has no words for".to_owned();
+                    let what = "netCDF cannot represent its type".to_owned();
                     no_words(what, NcError::BadType)
                 }
             };

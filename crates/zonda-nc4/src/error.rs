@@ -29,7 +29,7 @@ pub enum Nc4Error {
     },
     /// The file is sound, and has something that the model of netCDF cannot show.
     #[error("{object}: {what}")]
-    NoWords {
+    Unrepresentable {
         /// Path of the variable or group.
         object: String,
         /// What the file has there.
@@ -64,7 +64,7 @@ impl Nc4Error {
         match &mut self {
             Nc4Error::Hdf { object, .. }
             | Nc4Error::Chunk { object, .. }
-            | Nc4Error::NoWords { object, .. }
+            | Nc4Error::Unrepresentable { object, .. }
             | Nc4Error::Refused { object, .. }
             | Nc4Error::Explained { object, .. } => *object = other,
         }
@@ -77,7 +77,7 @@ impl Nc4Error {
             Nc4Error::Hdf { error, .. } => Some(error),
             Nc4Error::Chunk { error: ChunkError::Table(error), .. } => error.downcast_ref(),
             Nc4Error::Chunk { .. }
-            | Nc4Error::NoWords { .. }
+            | Nc4Error::Unrepresentable { .. }
             | Nc4Error::Refused { .. }
             | Nc4Error::Explained { .. } => None,
         }
@@ -89,7 +89,7 @@ impl FormatError for Nc4Error {
         match self {
             Nc4Error::Hdf { error, .. } => error.nc_error(),
             Nc4Error::Chunk { error, .. } => error.nc_error(),
-            Nc4Error::NoWords { code, .. }
+            Nc4Error::Unrepresentable { code, .. }
             | Nc4Error::Refused { code, .. }
             | Nc4Error::Explained { code, .. } => *code,
         }
@@ -105,7 +105,7 @@ impl FormatError for Nc4Error {
                 error.downcast_ref().map_or(Answer::Damaged, HdfError::answer)
             }
             Nc4Error::Chunk { error, .. } => error.answer(),
-            Nc4Error::NoWords { .. } => Answer::Unrepresentable,
+            Nc4Error::Unrepresentable { .. } => Answer::Unrepresentable,
             // The reference gives this code for many calls that it cannot carry out.
             Nc4Error::Refused { code: NcError::HdfErr, .. } => Answer::Request,
             Nc4Error::Refused { code, .. } | Nc4Error::Explained { code, .. } => {
@@ -153,7 +153,7 @@ mod tests {
         let far = || StorageError::TooFar { op: Op::Read, at: 7, len: 1 };
         let hdf = |error| Nc4Error::Hdf { object: object(), error };
         let chunk = |error| Nc4Error::Chunk { object: object(), error };
-        let elsewhere = HdfError::Elsewhere {
+        let elsewhere = HdfError::InOtherFile {
             what: "external file",
             name: "x".into(),
             cause: Box::new(far().into()),

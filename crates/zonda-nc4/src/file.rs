@@ -14,7 +14,7 @@ use zonda_storage::{Sidecars, Storage};
 use crate::details::Details;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
-use crate::model::{Gap, GroupId, Model, SkipReason, Skipped, Var};
+use crate::model::{Gap, GroupId, Model, SkipReason, SkippedObject, Var};
 use crate::refresh::{ReadState, TornReadRetry, may_be_torn};
 use crate::types::Types;
 use crate::walk::Walk;
@@ -220,9 +220,9 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::model`].
-    pub fn faults(&self) -> Result<Vec<Skipped>> {
+    pub fn faults(&self) -> Result<Vec<SkippedObject>> {
         let whole = self.hdf5().faults().iter();
-        let whole = whole.map(|error| Skipped {
+        let whole = whole.map(|error| SkippedObject {
             path: String::from("/"),
             why: SkipReason::Damaged(error.clone()),
         });

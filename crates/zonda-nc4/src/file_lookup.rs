@@ -45,7 +45,7 @@ impl FileRole {
     /// An error about the file of this name.
     pub(crate) fn fault(self, name: &[u8], cause: HdfError) -> HdfError {
         let name = String::from_utf8_lossy(name).into();
-        HdfError::Elsewhere { what: self.name(), name, cause: Box::new(cause) }
+        HdfError::InOtherFile { what: self.name(), name, cause: Box::new(cause) }
     }
 }
 

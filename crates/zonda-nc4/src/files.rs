@@ -10,7 +10,7 @@ use zonda_runtime::lock::{Rank, RwLock};
 
 use hashbrown::HashMap;
 use zonda_hdf5::message::LinkTarget;
-use zonda_hdf5::{File, FileAddr, HdfError, Resolved};
+use zonda_hdf5::{File, FileAddr, HdfError, ResolvedLink};
 use zonda_storage::Storage;
 
 use crate::fault::HdfResult;
@@ -131,9 +131,9 @@ impl Files {
                 LinkTarget::UserDefined { .. } => return Ok(None),
             };
             target = match resolved {
-                Resolved::Object(addr) => return Ok(Some(ObjectAt { file: at.file, addr })),
-                Resolved::External { file, path } => LinkTarget::External { file, path },
-                Resolved::NotThere | Resolved::Unknown => return Ok(None),
+                ResolvedLink::Object(addr) => return Ok(Some(ObjectAt { file: at.file, addr })),
+                ResolvedLink::External { file, path } => LinkTarget::External { file, path },
+                ResolvedLink::NotThere | ResolvedLink::Unknown => return Ok(None),
             };
         }
         // So many links are a circle.

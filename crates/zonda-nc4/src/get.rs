@@ -243,7 +243,7 @@ pub(crate) fn beyond_error(
     };
     let first = axes.iter().zip(dims()).find_map(is_short);
     match first.filter(|_| select::check(&long, slab).is_ok()) {
-        Some(what) => Nc4Error::NoWords { object, what, code },
+        Some(what) => Nc4Error::Unrepresentable { object, what, code },
         None => Nc4Error::Explained { object, why: misfit.to_string(), code },
     }
 }

@@ -45,7 +45,7 @@ mod write;
 
 pub use error::Nc4Error;
 pub use file::{Damaged, FindFilter, Nc4File, Nc4OpenOptions, OnGaps};
-pub use model::{AttInfo, Dim, Gap, Group, Model, SkipReason, Skipped, TypeEntry, Var};
+pub use model::{AttInfo, Dim, Gap, Group, Model, SkipReason, SkippedObject, TypeEntry, Var};
 pub use stored::StorageUse;
 pub use write::MOST_FILTER_PARAMS;
 pub use write::{Nc4CreateOptions, UnwrittenElements, View, recover, recover_of};

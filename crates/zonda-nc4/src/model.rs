@@ -39,19 +39,19 @@ pub struct Model {
     /// The forms of the types: what the types of attributes are compared with.
     pub(crate) forms: Types,
     /// What the walk skipped. The list is complete only if the file was opened as a damaged one.
-    pub faults: Vec<Skipped>,
+    pub faults: Vec<SkippedObject>,
 }
 
 /// An object that the walk skipped, or found although no group leads to it.
 #[derive(Clone, Debug)]
-pub struct Skipped {
+pub struct SkippedObject {
     /// Path of the group or variable.
     pub path: String,
     /// Why it is in this list.
     pub why: SkipReason,
 }
 
-impl Skipped {
+impl SkippedObject {
     /// Whether it is in the model, though no group leads to it.
     #[must_use]
     pub fn is_found(&self) -> bool {
@@ -65,7 +65,7 @@ pub enum SkipReason {
     /// It is damaged.
     Damaged(HdfError),
     /// It is sound, and netCDF cannot show it; the text says what of it.
-    NoWords(&'static str),
+    Unrepresentable(&'static str),
     /// No group leads to it: it was found by its bytes.
     FoundByBytes,
 }

@@ -1,6 +1,6 @@
 //! Finding out whether what was read of an open file is stale, and reading it again.
 //!
-//! What was read is *stale* where the storage has another [`Stamp`] (length and times) than when it was read.
+//! What was read is *stale* where the storage has another [`StorageStamp`] (length and times) than when it was read.
 //! That costs one system call, and nothing else where nobody writes. Comparing bytes would cost more, because no
 //! single block changes with every change: a new record in free space does not move the end of the file, and
 //! libhdf5 then writes one block of one of many headers. The clock of a file system has steps, so that two states of
@@ -16,7 +16,7 @@ use std::time::Instant;
 use zonda_format::{StoreVars as _, VarRef};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{NcError, VarId};
-use zonda_storage::{Stamp, Storage};
+use zonda_storage::{Storage, StorageStamp};
 
 use crate::file::{Nc4File, hdf};
 use crate::files::Files;
@@ -36,7 +36,7 @@ mod renumber;
 #[derive(Debug)]
 pub(crate) struct TornReadRetry<'a> {
     storage: &'a dyn Storage,
-    stamp: Option<Stamp>,
+    stamp: Option<StorageStamp>,
     tries: u32,
 }
 
@@ -66,14 +66,14 @@ impl<'a> TornReadRetry<'a> {
 pub(crate) fn may_be_torn(error: &HdfError) -> bool {
     !matches!(
         error,
-        HdfError::Storage(_) | HdfError::Unsupported { .. } | HdfError::Elsewhere { .. }
+        HdfError::Storage(_) | HdfError::Unsupported { .. } | HdfError::InOtherFile { .. }
     )
 }
 
 /// The state of the file that was read, and since when that state is known.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadState {
-    stamp: Option<Stamp>,
+    stamp: Option<StorageStamp>,
     /// When this state of the file was first seen.
     since: Instant,
     /// The state was known for long enough when the file was read: whatever is written next changes the stamp.

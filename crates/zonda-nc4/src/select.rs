@@ -101,7 +101,7 @@ pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Selection
     let slab = ranked(slab, axes.len())?;
     let len = |at: usize| axes.get(at).map_or(0, |axis| axis.unlimited.unwrap_or(axis.extent));
     let inside = slab.each_axis(Order::Up, |at, axis| {
-        axis.begin_within(len(at))?;
+        axis.start_and_first_within(len(at))?;
         axis.last_within(len(at))
     });
     let refused = |misfit: zonda_slab::AxisOutOfBounds| {

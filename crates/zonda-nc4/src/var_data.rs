@@ -5,8 +5,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, Filter, FilterError, FilterSpec, Pipeline, is_builtin};
 use zonda_chunk::{
-    ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkedArray, ContiguousArray, Decode, Segment,
-    SegmentBytes, TableError,
+    ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkedArray, ContiguousArray, DataSegment,
+    Decode, SegmentBytes, TableError,
 };
 use zonda_convert::Converted;
 use zonda_hdf5::ChunkIndex;
@@ -76,7 +76,7 @@ impl VarData {
                 if (data.len() as u64) < need {
                     return Err(bad(object, "bytes", data.len() as u64));
                 }
-                let segment = Segment { len: need, bytes: SegmentBytes::InMemory(data) };
+                let segment = DataSegment { len: need, bytes: SegmentBytes::InMemory(data) };
                 ElementSource::Linear(ContiguousArray::new(vec![segment], elem, fill))
             }
             DataLayout::Contiguous { addr, len } => {
@@ -123,7 +123,8 @@ impl VarData {
         let storage = Arc::clone(self.file.storage());
         let bytes = SegmentBytes::Stored { storage, at, zeros_behind: true };
         let fill = self.user_fill.clone().unwrap_or_default();
-        let array = ContiguousArray::new(vec![Segment { len, bytes }], self.form.file_size, fill);
+        let array =
+            ContiguousArray::new(vec![DataSegment { len, bytes }], self.form.file_size, fill);
         self.source = ElementSource::Linear(array);
     }
 
@@ -135,8 +136,10 @@ impl VarData {
         decode: Decode<'_>,
         out: &mut [u8],
     ) -> Result<Converted, ChunkError> {
-        let segment =
-            Segment { len: bytes.len() as u64, bytes: SegmentBytes::InMemory(Arc::clone(bytes)) };
+        let segment = DataSegment {
+            len: bytes.len() as u64,
+            bytes: SegmentBytes::InMemory(Arc::clone(bytes)),
+        };
         let array = ContiguousArray::new(vec![segment], self.form.file_size, Box::default());
         array.read(&self.extent, slab, decode, out)
     }
@@ -198,7 +201,7 @@ fn contiguous_segments(
     object: &Object,
     (addr, len): (Option<FileAddr>, Option<u64>),
     need: u64,
-) -> HdfResult<Vec<Segment>> {
+) -> HdfResult<Vec<DataSegment>> {
     let file = &details.file;
     let addr = match (object.external_files(file)?, addr) {
         (Some(list), _) => return Ok(external(files, details.at.file, &list.slots, need)),
@@ -216,7 +219,7 @@ fn contiguous_segments(
     // only be read with what is around them.
     storage.advise(Advice { file_bytes: file.len(), ..Advice::default() });
     let bytes = SegmentBytes::Stored { storage, at, zeros_behind: false };
-    Ok(vec![Segment { len: need, bytes }])
+    Ok(vec![DataSegment { len: need, bytes }])
 }
 
 /// A chunked dataset: where its chunks are, and the filters that they went through.
@@ -259,7 +262,7 @@ fn external(
     from: u16,
     slots: &[zonda_hdf5::ExternalSlot],
     need: u64,
-) -> Vec<Segment> {
+) -> Vec<DataSegment> {
     let mut known = HashMap::new();
     let mut left = need;
     let mut segments = Vec::new();
@@ -274,7 +277,7 @@ fn external(
             Ok(storage) => SegmentBytes::Stored { storage, at: slot.offset, zeros_behind: true },
             Err(error) => SegmentBytes::Failed(Arc::new(error)),
         };
-        segments.push(Segment { len, bytes });
+        segments.push(DataSegment { len, bytes });
     }
     segments
 }

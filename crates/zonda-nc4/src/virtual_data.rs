@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use zonda_convert::Converted;
 use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget};
 use zonda_hdf5::selection::Selection;
-use zonda_hdf5::virtual_dataset::{Piece, Request as SourceRequest, VirtualMapping, VirtualSource};
+use zonda_hdf5::virtual_dataset::{MappingRequest, Piece, VirtualMapping, VirtualSource};
 use zonda_hdf5::{File, FileAddr, HdfError, Object};
 use zonda_model::{ExtType, Hyperslab, NcError};
 use zonda_slab::advance;
@@ -175,7 +175,7 @@ impl Request<'_> {
         let start: Vec<_> = picked.iter().map(|axis| axis.start).collect();
         let count: Vec<_> = picked.iter().map(|axis| axis.count).collect();
         let stride: Vec<_> = picked.iter().map(|axis| axis.stride).collect();
-        let wanted = SourceRequest { start: &start, count: &count, stride: &stride };
+        let wanted = MappingRequest { start: &start, count: &count, stride: &stride };
         let mut result = VirtualRead { out, covered: Vec::new(), converted: Converted::default() };
         let n_elems = slab.n_elems().ok_or(NcError::NoMem)?;
         zonda_model::memory::lengthen(&mut result.covered, n_elems, false)?;
@@ -204,7 +204,7 @@ impl Request<'_> {
         &self,
         found: &Virtual,
         one: &VirtualSource,
-        wanted: &SourceRequest<'_>,
+        wanted: &MappingRequest<'_>,
         target: &mut ValueTarget<'_>,
         result: &mut VirtualRead<'_>,
     ) -> Outcome<()> {

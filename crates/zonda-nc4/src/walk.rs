@@ -19,7 +19,7 @@ use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
 use crate::files::{Files, ObjectAt};
 use crate::hidden_atts;
-use crate::model::{Dim, Gap, Group, GroupId, Model, SkipReason, Skipped, Var};
+use crate::model::{Dim, Gap, Group, GroupId, Model, SkipReason, SkippedObject, Var};
 use crate::tuning::WALK_REVISITS;
 use crate::types::Types;
 use dims::UnmatchedVar;
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
         let links = if self.damaged == Damaged::Refuse {
             object.links(&file)?
         } else {
-            let (links, faults) = object.links_left(&file)?;
+            let (links, faults) = object.links_with_faults(&file)?;
             let damage = object.header().damage.as_deref().cloned();
             for error in faults.into_iter().chain(damage) {
                 self.misses = true;
@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
             }
             path.push_str(&String::from_utf8_lossy(name));
         }
-        self.model.faults.push(Skipped { path, why });
+        self.model.faults.push(SkippedObject { path, why });
     }
 
     /// What was read; `None` where it is damaged and may be skipped, which is noted.

@@ -154,7 +154,7 @@ impl Walk<'_> {
         for found in found {
             let Ok(object) = file.object(found.addr) else { continue };
             match object.kind() {
-                ObjectKind::Group => groups.push((found, object.links_left(file)?.0)),
+                ObjectKind::Group => groups.push((found, object.links_with_faults(file)?.0)),
                 _ => others.push(found),
             }
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use zonda_format::{Dispatch, Error, Format, Other, Result};
 use zonda_model::{Answer, NcError};
 use zonda_plain::PlainFile;
-use zonda_storage::{Create, OpenOptions, Spec, Storage, SyncLevel};
+use zonda_storage::{Create, Spec, Storage, StorageOptions, SyncLevel};
 
 pub use crate::folder::remove;
 
@@ -83,6 +83,6 @@ fn storage(
         _ => {}
     }
     let sync = SyncLevel::from_env();
-    let options = OpenOptions { write, create, sync, spec, ..OpenOptions::default() };
+    let options = StorageOptions { write, create, sync, spec, ..StorageOptions::default() };
     Ok(zonda_storage::open(path, &options)?)
 }

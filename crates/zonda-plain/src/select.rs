@@ -37,7 +37,7 @@ impl PlainFile {
             let mut strides = (0..).map(|at| slab.stride_of(at));
             self.each(var, &slab, &mut |axis, len, grows| {
                 if !(puts && grows) {
-                    axis.begin_within(len)?;
+                    axis.start_and_first_within(len)?;
                     axis.count_within(len)?;
                 }
                 if strides.next().is_none_or(is_stride) {

@@ -90,7 +90,7 @@ impl Axis {
     /// # Errors
     /// [`OutOfBounds::AtStart`].
     #[inline]
-    pub fn begin_within(self, len: u64) -> Result<(), OutOfBounds> {
+    pub fn start_and_first_within(self, len: u64) -> Result<(), OutOfBounds> {
         self.start_within(len)?;
         self.first_within(len)
     }

@@ -182,7 +182,7 @@ proptest! {
         prop_assert_eq!(axis.end(), indices.last().map_or(start, |last| last + 1));
         prop_assert_eq!(axis.last_within(len).is_ok(), indices.iter().all(|&at| at < len));
         let begins = start <= len && !(start == len && count > 0);
-        prop_assert_eq!(axis.begin_within(len).is_ok(), begins);
+        prop_assert_eq!(axis.start_and_first_within(len).is_ok(), begins);
         prop_assert_eq!(axis.count_within(len).is_ok(), start + count <= len);
     }
 }

@@ -49,9 +49,10 @@ mod tuning;
 pub mod whole;
 
 pub use error::{Op, StorageError, check_place};
-pub use lock::{Locking, MayWrite, Writer, WriterLock};
+pub use lock::{FileWriter, Locking, MayWrite, WriterLock};
 pub use open::{
-    Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_with_sidecars,
+    Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenedStorage, StorageOptions, open,
+    open_with_sidecars,
 };
 pub use sidecars::{
     FoundSidecar, Sidecar, SidecarForReader, Sidecars, has_no_descriptor, has_no_room,
@@ -59,7 +60,7 @@ pub use sidecars::{
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
-    Advice, DeviceSpace, ReadRange, Stack, Stamp, Storage, WriteRange, fill_by_writes,
+    Advice, DeviceSpace, ReadRange, Stack, Storage, StorageStamp, WriteRange, fill_by_writes,
 };
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
 

@@ -153,18 +153,18 @@ impl WriterLock {
 
     /// A writer of its own among those that have this lock.
     #[must_use]
-    pub fn writer(self) -> Writer {
+    pub fn writer(self) -> FileWriter {
         let mut turn = self.0.turn();
         turn.n_writers += 1;
         let (id, seen) = (turn.n_writers, turn.changes);
         drop(turn);
-        Writer { lock: self, id, seen }
+        FileWriter { lock: self, id, seen }
     }
 }
 
 /// One of the writers of a file in this process. They change the file in turns.
 #[derive(Debug)]
-pub struct Writer {
+pub struct FileWriter {
     lock: WriterLock,
     id: u64,
     /// Number of the file's changes that this writer has read.
@@ -176,13 +176,13 @@ pub struct Writer {
 pub enum MayWrite {
     /// It may.
     Now,
-    /// It may when it has read what another one changed ([`Writer::has_read`]).
+    /// It may when it has read what another one changed ([`FileWriter::has_read`]).
     AfterReading,
     /// Another one has changes that are not in the file yet.
     NotYet,
 }
 
-impl Writer {
+impl FileWriter {
     /// Whether this one knows all of the file, and no other writer of the process has it open.
     #[must_use]
     pub fn is_alone(&self) -> bool {
@@ -190,7 +190,7 @@ impl Writer {
     }
 
     /// Asks to change the file. After [`MayWrite::Now`] nobody else may, until
-    /// [`Writer::is_done`].
+    /// [`FileWriter::is_done`].
     pub fn begin(&mut self) -> MayWrite {
         let mut turn = self.lock.0.turn();
         match turn.holder {
@@ -236,7 +236,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for FileWriter {
     fn drop(&mut self) {
         self.is_done();
     }

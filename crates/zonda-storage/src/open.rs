@@ -31,7 +31,7 @@ pub enum Create {
 
 /// How [`open`] opens.
 #[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
+pub struct StorageOptions {
     /// For reading and writing; created files always are.
     pub write: bool,
     /// Whether the file must exist.
@@ -43,26 +43,26 @@ pub struct OpenOptions {
     /// Shared with other processes (`NC_SHARE`): nothing is buffered, whatever `spec` says.
     pub share: bool,
     /// A file that is created is locked first, so that one that others have open is not emptied.
-    /// For files whose format has such locks; those that exist are locked by [`Opened::lock`] when
+    /// For files whose format has such locks; those that exist are locked by [`OpenedStorage::lock`] when
     /// it is known what they are.
     pub lock: Locking,
 }
 
-impl OpenOptions {
+impl StorageOptions {
     /// Options with stack and sync level as the environment says (`ZONDA_IO`, `ZONDA_SYNC`).
     #[must_use]
-    pub fn from_env() -> OpenOptions {
-        OpenOptions {
+    pub fn from_env() -> StorageOptions {
+        StorageOptions {
             spec: Spec::from_env(),
             sync: SyncLevel::from_env(),
             lock: Locking::Off,
-            ..OpenOptions::default()
+            ..StorageOptions::default()
         }
     }
 }
 
 /// Opens the file at `path` under the stack that `options` name; the environment is not asked
-/// (see [`OpenOptions::from_env`]).
+/// (see [`StorageOptions::from_env`]).
 ///
 /// With a spec that ends in `memory`, the contents of an existing file are loaded and nothing is
 /// ever written back.
@@ -78,13 +78,13 @@ impl OpenOptions {
 /// storage.sync()?;
 /// # Ok::<(), zonda_storage::StorageError>(())
 /// ```
-pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>, StorageError> {
+pub fn open(path: &Path, options: &StorageOptions) -> Result<Arc<dyn Storage>, StorageError> {
     Ok(open_with_sidecars(path, options)?.storage)
 }
 
 /// What [`open_with_sidecars`] gives.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedStorage {
     /// The stack on the file.
     pub storage: Arc<dyn Storage>,
     /// What stands beside the file; none for a memory.
@@ -95,11 +95,11 @@ pub struct Opened {
     file: Option<Arc<File>>,
 }
 
-impl Opened {
+impl OpenedStorage {
     /// A storage that has no file.
     #[must_use]
-    pub fn of(storage: Arc<dyn Storage>) -> Opened {
-        Opened { storage, sidecars: None, lock: None, file: None }
+    pub fn of(storage: Arc<dyn Storage>) -> OpenedStorage {
+        OpenedStorage { storage, sidecars: None, lock: None, file: None }
     }
 
     /// The file at the bottom; `None` for a memory.
@@ -126,7 +126,10 @@ impl Opened {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_with_sidecars(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
+pub fn open_with_sidecars(
+    path: &Path,
+    options: &StorageOptions,
+) -> Result<OpenedStorage, StorageError> {
     zonda_trace::init(trusts_environment);
     let default;
     let unbuffered;
@@ -143,7 +146,7 @@ pub fn open_with_sidecars(path: &Path, options: &OpenOptions) -> Result<Opened, 
     };
     if spec.bottom() == Bottom::Memory {
         let memory = Arc::new(load(path, options.create)?);
-        return Ok(Opened::of(spec.build_on(memory)?));
+        return Ok(OpenedStorage::of(spec.build_on(memory)?));
     }
     let locks = options.create != Create::MustExist && options.lock != Locking::Off;
     let empties = options.create == Create::Truncate && locks;
@@ -167,7 +170,7 @@ pub fn open_with_sidecars(path: &Path, options: &OpenOptions) -> Result<Opened, 
         sidecars.clear();
     }
     let storage = spec.build_on_file(&file)?;
-    Ok(Opened { storage, sidecars: Some(Arc::new(sidecars)), lock, file: Some(file) })
+    Ok(OpenedStorage { storage, sidecars: Some(Arc::new(sidecars)), lock, file: Some(file) })
 }
 
 /// A memory with the contents of the file, empty for a file that would be created.

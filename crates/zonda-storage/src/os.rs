@@ -5,7 +5,7 @@
 
 use crate::DeviceSpace;
 use crate::neighbour::FileKind;
-use crate::storage::Stamp;
+use crate::storage::StorageStamp;
 use std::ffi::{CStr, CString};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::ffi::OsStrExt;
@@ -152,7 +152,7 @@ impl Fd {
     }
 
     /// Which file it is now, how long, and when it was changed.
-    pub(crate) fn stamp(&self) -> Result<Stamp, Errno> {
+    pub(crate) fn stamp(&self) -> Result<StorageStamp, Errno> {
         let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
         // SAFETY: `stat` is valid for a write of one `stat64`, which is what fstat writes.
         retry(|| unsafe { libc::fstat64(self.0, stat.as_mut_ptr()) })?;
@@ -165,7 +165,7 @@ impl Fd {
             stat.st_ctime,
             stat.st_ctime_nsec,
         ];
-        Ok(Stamp { len: u64::try_from(stat.st_size).unwrap_or(0), changed })
+        Ok(StorageStamp { len: u64::try_from(stat.st_size).unwrap_or(0), changed })
     }
 
     /// Cuts or extends the file. To extend it beyond what the process may write is refused (`EFBIG`) before the

@@ -47,7 +47,7 @@ pub struct Advice {
 /// A stamp of the bytes of a storage. Two stamps are equal where nothing was written between them, or where all was written
 /// within one step of the file system's clock: some milliseconds on most, 2 seconds at worst.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub struct StorageStamp {
     /// Bytes of the storage.
     pub len: u64,
     /// For a file: its inode, and seconds and nanoseconds of the last change of its bytes and of its inode. For a memory: how
@@ -55,7 +55,7 @@ pub struct Stamp {
     pub changed: [i64; 5],
 }
 
-impl Stamp {
+impl StorageStamp {
     /// Whether the bytes of a file were changed in the last `seconds`, by this machine's clock.
     #[must_use]
     pub fn is_younger_than(&self, seconds: u64) -> bool {
@@ -177,7 +177,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// What the backend reports.
-    fn stamp(&self) -> Result<Stamp, StorageError>;
+    fn stamp(&self) -> Result<StorageStamp, StorageError>;
 
     /// Writes the stack from here down in spec form, such as `cache:64:64,event,file`.
     ///
@@ -282,7 +282,7 @@ macro_rules! forward {
         }
     };
     (@stamp $this:ident => $to:expr) => {
-        fn stamp(&self) -> Result<$crate::Stamp, $crate::StorageError> {
+        fn stamp(&self) -> Result<$crate::StorageStamp, $crate::StorageError> {
             let $this = self;
             $to.stamp()
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
-    Advice, Create, Handles, OpenOptions, Spec, Stack, Storage, StorageError, WriteRange,
+    Advice, Create, Handles, Spec, Stack, Storage, StorageError, StorageOptions, WriteRange,
     fill_by_writes, open,
 };
 use zonda_testkit::{Rng, TempFolder};
@@ -348,7 +348,8 @@ fn sharers_keep_to_the_pages_of_the_first() -> Result<(), StorageError> {
     let folder = TempFolder::new("shared");
     let make = |name: &str, spec: &str| {
         let spec = Some(Spec::parse(spec).unwrap());
-        let options = OpenOptions { create: Create::Truncate, spec, ..OpenOptions::default() };
+        let options =
+            StorageOptions { create: Create::Truncate, spec, ..StorageOptions::default() };
         open(&folder.file(name), &options)
     };
     let files: Vec<_> = (0..4)
@@ -435,7 +436,8 @@ fn child_streams() {
             .enumerate()
     {
         let spec = Some(Spec::parse(spec).unwrap());
-        let options = OpenOptions { create: Create::Truncate, spec, ..OpenOptions::default() };
+        let options =
+            StorageOptions { create: Create::Truncate, spec, ..StorageOptions::default() };
         let file = open(&folder.file(&i.to_string()), &options).unwrap();
         let mut part = vec![i as u8 + 1; 50_000];
         let before = peak();
@@ -490,7 +492,7 @@ fn a_forked_child_reads_and_ends() {
         // Slow enough that the thread is nearly always at a transfer, with pages in its hands.
         let parsed = Some(Spec::parse(&format!("{spec},throttle:200M")).unwrap());
         let options =
-            OpenOptions { create: Create::Truncate, spec: parsed, ..OpenOptions::default() };
+            StorageOptions { create: Create::Truncate, spec: parsed, ..StorageOptions::default() };
         let path = folder.file("a");
         let file = open(&path, &options).unwrap();
         let data = Rng::new(6).bytes(400_000);
@@ -538,8 +540,8 @@ fn a_forked_child_writes_nothing_of_its_parent() {
     for spec in ["cache:1:4", "cachea:1:4:1"] {
         std::fs::write(&path, &data).unwrap();
         let spec = Some(Spec::parse(spec).unwrap());
-        let file =
-            open(&path, &OpenOptions { spec, write: true, ..OpenOptions::default() }).unwrap();
+        let file = open(&path, &StorageOptions { spec, write: true, ..StorageOptions::default() })
+            .unwrap();
         file.write_at(100, b"mine").unwrap();
         let held = zonda_runtime::fork::quiet(None);
         // SAFETY: the child calls what is under test, and leaves by `_exit`.
@@ -573,7 +575,7 @@ fn whole_blocks_pass_the_cache_of_the_system_by() -> Result<(), StorageError> {
     let folder = TempFolder::new("direct");
     let path = folder.file("a");
     let spec = Some(Spec::parse("direct").unwrap());
-    let options = OpenOptions { create: Create::Truncate, spec, ..OpenOptions::default() };
+    let options = StorageOptions { create: Create::Truncate, spec, ..StorageOptions::default() };
     let file = open(&path, &options)?;
     let is_direct = |fd: std::path::PathBuf| {
         let name = fd.file_name()?.to_owned();

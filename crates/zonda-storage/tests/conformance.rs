@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zonda_storage::backend::{File, Memory};
-use zonda_storage::{Create, OpenOptions, Spec, Storage, SyncLevel, open};
+use zonda_storage::{Create, Spec, Storage, StorageOptions, SyncLevel, open};
 use zonda_testkit::TempFolder;
 use zonda_testkit::storage::conformance;
 
@@ -20,10 +20,10 @@ fn on_files(spec: &str) {
     let n = AtomicU64::new(0);
     conformance(|| {
         let path = folder.file(&n.fetch_add(1, Ordering::Relaxed).to_string());
-        let options = OpenOptions {
+        let options = StorageOptions {
             create: Create::Exclusive,
             spec: Some(spec.clone()),
-            ..OpenOptions::default()
+            ..StorageOptions::default()
         };
         open(&path, &options).unwrap()
     });

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, OpenOptions, Spec, Storage, StorageError, WriteRange, open};
+use zonda_storage::{Advice, Spec, Storage, StorageError, StorageOptions, WriteRange, open};
 use zonda_testkit::{Rng, TempFolder};
 
 /// Every layer that changes what it passes on, alone and stacked, with pages small and large.
@@ -234,10 +234,10 @@ fn handles_that_put_disjoint_pieces_lose_none() {
                 let path = folder.file(&format!("{n}.{piece}.{existing}"));
                 let before = Rng::new(3).bytes(existing);
                 std::fs::write(&path, &before).unwrap();
-                let options = OpenOptions {
+                let options = StorageOptions {
                     write: true,
                     spec: Some(Spec::parse(spec).unwrap()),
-                    ..OpenOptions::default()
+                    ..StorageOptions::default()
                 };
                 let handles: Vec<_> =
                     (0..HANDLES).map(|_| open(&path, &options).unwrap()).collect();
@@ -275,10 +275,10 @@ fn a_longer_length_never_cuts() {
     for (n, spec) in SPECS.iter().enumerate() {
         let path = folder.file(&n.to_string());
         std::fs::write(&path, [1; 1000]).unwrap();
-        let options = OpenOptions {
+        let options = StorageOptions {
             write: true,
             spec: Some(Spec::parse(spec).unwrap()),
-            ..OpenOptions::default()
+            ..StorageOptions::default()
         };
         let [one, other] = [(); 2].map(|()| open(&path, &options).unwrap());
         one.read_at(0, &mut [0; 8]).unwrap();

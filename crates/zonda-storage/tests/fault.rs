@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{
-    Cache, CacheShape, Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched,
+    Cache, CacheShape, FaultHandle, FaultLayer, FaultPlan, InjectedFault, Log, LogEntry, Watched,
 };
 use zonda_storage::{ReadRange, Spec, Storage, StorageError, WriteRange};
 use zonda_testkit::Rng;
@@ -13,11 +13,11 @@ use zonda_testkit::storage::contents;
 const SHAPES: [Option<(u64, u64)>; 4] = [None, Some((1, 1)), Some((1, 4)), Some((4, 8))];
 
 const NEVER: FaultPlan =
-    FaultPlan { watched: Watched::Any, nth: u64::MAX, onwards: false, kind: FaultKind::Eio };
+    FaultPlan { watched: Watched::Any, nth: u64::MAX, onwards: false, kind: InjectedFault::Eio };
 
 fn stack(shape: Option<(u64, u64)>) -> (Arc<Memory>, FaultHandle, Arc<dyn Storage>) {
     let base = Arc::new(Memory::new());
-    let fault = Fault::new(Arc::clone(&base), NEVER);
+    let fault = FaultLayer::new(Arc::clone(&base), NEVER);
     let handle = fault.handle();
     let top: Arc<dyn Storage> = match shape {
         None => Arc::new(fault),
@@ -112,9 +112,11 @@ fn an_error_at_every_nth_operation_loses_nothing() {
             run(&base, &*s, "no fault");
             let total = handle.seen();
             assert!(total > 0, "{shape:?} {watched:?}");
-            let kinds: &[FaultKind] = match watched {
-                Watched::Write => &[FaultKind::Eio, FaultKind::Enospc, FaultKind::Short],
-                _ => &[FaultKind::Eio],
+            let kinds: &[InjectedFault] = match watched {
+                Watched::Write => {
+                    &[InjectedFault::Eio, InjectedFault::Enospc, InjectedFault::Short]
+                }
+                _ => &[InjectedFault::Eio],
             };
             for kind in kinds {
                 for nth in 1..=total {
@@ -148,7 +150,7 @@ const SPECS: [&str; 7] = [
 
 fn stack_of(spec: &str) -> (Arc<Memory>, FaultHandle, Arc<dyn Storage>) {
     let base = Arc::new(Memory::new());
-    let fault = Fault::new(Arc::clone(&base), NEVER);
+    let fault = FaultLayer::new(Arc::clone(&base), NEVER);
     let handle = fault.handle();
     (base, handle, Spec::parse(spec).unwrap().build_on(Arc::new(fault)).unwrap())
 }
@@ -162,9 +164,11 @@ fn an_error_behind_the_callers_back_is_told_once_and_loses_nothing() {
             run(&base, &*s, "no fault");
             let total = handle.seen();
             assert!(total > 0, "{spec} {watched:?}");
-            let kinds: &[FaultKind] = match watched {
-                Watched::Write => &[FaultKind::Eio, FaultKind::Enospc, FaultKind::Short],
-                _ => &[FaultKind::Eio],
+            let kinds: &[InjectedFault] = match watched {
+                Watched::Write => {
+                    &[InjectedFault::Eio, InjectedFault::Enospc, InjectedFault::Short]
+                }
+                _ => &[InjectedFault::Eio],
             };
             let mut struck = 0;
             for kind in kinds {
@@ -194,7 +198,7 @@ fn a_sync_that_failed_is_never_followed_by_one_that_succeeds() {
     let mut specs = SPECS.to_vec();
     specs.extend(["passthrough", "cache:1:2", "cache", "cachea:4:8,cache:1:4"]);
     for spec in specs {
-        for kind in [FaultKind::Eio, FaultKind::Enospc] {
+        for kind in [InjectedFault::Eio, InjectedFault::Enospc] {
             for nth in 1..=4 {
                 let (base, handle, s) = stack_of(spec);
                 handle.arm(FaultPlan { watched: Watched::Sync, nth, onwards: false, kind });
@@ -257,7 +261,7 @@ fn barriers_order_what_threads_write() {
 fn a_full_disk_behind_a_thread_keeps_what_was_accepted() {
     for spec in ["cachea:1:8", "bufa:1:4", "eie:1:8:1"] {
         let (base, handle, s) = stack_of(spec);
-        let kind = FaultKind::Enospc;
+        let kind = InjectedFault::Enospc;
         handle.arm(FaultPlan { watched: Watched::Write, nth: 1, onwards: true, kind });
         let data = Rng::new(1).bytes(60_000);
         let (mut accepted, mut refused) = (0, 0);
@@ -302,7 +306,7 @@ fn what_the_thread_of_the_default_failed_at_is_tried_by_its_users() {
         watched: Watched::Write,
         nth: 1,
         onwards: true,
-        kind: FaultKind::Enospc,
+        kind: InjectedFault::Enospc,
     });
     let mut accepted = before.len();
     let mut refused = None;
@@ -339,7 +343,7 @@ fn a_full_disk_keeps_what_was_accepted_until_there_is_room() {
         let (base, handle, s) = stack(Some(shape));
         s.write_at(0, b"before").unwrap();
         s.sync().unwrap();
-        let kind = FaultKind::Enospc;
+        let kind = InjectedFault::Enospc;
         handle.arm(FaultPlan { watched: Watched::Write, nth: 1, onwards: true, kind });
         s.write_at(2, b"accepted").unwrap();
         for _ in 0..3 {
@@ -361,7 +365,7 @@ fn a_full_disk_keeps_what_was_accepted_until_there_is_room() {
 #[test]
 fn a_short_write_stops_at_a_page_border() {
     let (base, handle, s) = stack(None);
-    let kind = FaultKind::Short;
+    let kind = InjectedFault::Short;
     handle.arm(FaultPlan { watched: Watched::Write, nth: 1, onwards: false, kind });
     assert!(s.write_at(100, &[1; 20_000]).is_err());
     let len = base.len().unwrap();
@@ -390,7 +394,7 @@ fn dropping_a_cache_discards_and_barriers_order_the_log() {
     drop(cache);
     assert!(!handle.is_empty());
     let entries = handle.entries();
-    assert_eq!(entries.iter().filter(|e| **e == Entry::Barrier).count(), 10);
+    assert_eq!(entries.iter().filter(|e| **e == LogEntry::Barrier).count(), 10);
     assert!(base.to_vec().unwrap() == expected[9].1, "what was not flushed is gone");
     for (n, (prefix, bytes)) in expected.iter().enumerate() {
         assert!(handle.replay(*prefix, 0) == *bytes, "barrier {n}");
@@ -401,7 +405,7 @@ fn dropping_a_cache_discards_and_barriers_order_the_log() {
         .iter()
         .enumerate()
         .find_map(|(n, entry)| match entry {
-            Entry::Write { at, data } if handle.cuts(n) > 0 => Some((n, *at as usize, data)),
+            LogEntry::Write { at, data } if handle.cuts(n) > 0 => Some((n, *at as usize, data)),
             _ => None,
         })
         .expect("a write over a page border");

@@ -1,7 +1,7 @@
 //! `ZONDA_MEMORY`: all caches of a process together keep to it, and lose nothing by it.
 
 use std::process::Command;
-use zonda_storage::{Advice, Create, OpenOptions, Storage, open};
+use zonda_storage::{Advice, Create, Storage, StorageOptions, open};
 use zonda_testkit::TempFolder;
 
 const MIB: u64 = 1 << 20;
@@ -22,7 +22,7 @@ fn peak() -> u64 {
 #[ignore = "the child of caches_keep_to_the_budget"]
 fn child_writes_pieces() {
     let folder = TempFolder::new("memory");
-    let options = OpenOptions { create: Create::Truncate, ..OpenOptions::default() };
+    let options = StorageOptions { create: Create::Truncate, ..StorageOptions::default() };
     let before = peak();
     let files: Vec<_> =
         ["a", "b"].map(|name| open(&folder.path().join(name), &options).expect("open")).into();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shuttle::rand::Rng;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use zonda_storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use zonda_storage::{Advice, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes};
 pub(crate) use zonda_storage::{BLOCK_BYTES, Op, StorageError, forward};
 
 #[allow(dead_code, unreachable_pub, unused_imports)]
@@ -332,8 +332,8 @@ impl Storage for Disk {
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
     }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        Ok(Stamp::default())
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
+        Ok(StorageStamp::default())
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("disk")

@@ -4,7 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use zonda_storage::{Create, OpenOptions, Spec, Storage, StorageError, open};
+use zonda_storage::{Create, Spec, Storage, StorageError, StorageOptions, open};
 use zonda_testkit::{Rng, TempFolder};
 
 /// Shorter memory than this is always there: lists that every call needs.
@@ -179,10 +179,10 @@ fn without_memory_for_pages_nothing_is_lost() {
     ] {
         for seed in 0..6 {
             let (path, label) = (folder.path().join("file"), format!("{spec}, seed {seed}"));
-            let options = OpenOptions {
+            let options = StorageOptions {
                 create: Create::Truncate,
                 spec: Some(Spec::parse(spec).unwrap()),
-                ..OpenOptions::default()
+                ..StorageOptions::default()
             };
             let file = open(&path, &options).unwrap();
             let mut known = Known::default();

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::Arc;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Create, OpenOptions, Spec, Stack, Storage, StorageError, SyncLevel, open};
+use zonda_storage::{Create, Spec, Stack, Storage, StorageError, StorageOptions, SyncLevel, open};
 use zonda_testkit::TempFolder;
 
 fn runs_as(text: &str) -> String {
@@ -154,42 +154,45 @@ fn every_refusal_names_the_token() {
 fn open_builds_the_stack_that_was_asked_for() {
     let folder = TempFolder::new("open");
     let path = folder.file("a");
-    let stack = |options: &OpenOptions| Stack(&*open(&path, options).unwrap()).to_string();
-    let create = OpenOptions { create: Create::Exclusive, ..OpenOptions::default() };
+    let stack = |options: &StorageOptions| Stack(&*open(&path, options).unwrap()).to_string();
+    let create = StorageOptions { create: Create::Exclusive, ..StorageOptions::default() };
     assert_eq!(stack(&create), "cache,file");
     let again = open(&path, &create).unwrap_err();
     assert_eq!(again.raw_os_error(), libc::EEXIST);
     assert_eq!(again.path(), Some(&*path));
-    let share = OpenOptions { share: true, ..OpenOptions::default() };
+    let share = StorageOptions { share: true, ..StorageOptions::default() };
     assert_eq!(stack(&share), "file");
     let spec = Some(Spec::parse("cache:8:8,count").unwrap());
     assert_eq!(
-        stack(&OpenOptions { spec: spec.clone(), ..OpenOptions::default() }),
+        stack(&StorageOptions { spec: spec.clone(), ..StorageOptions::default() }),
         "cache:8:8,count,file"
     );
-    assert_eq!(stack(&OpenOptions { spec, share: true, ..OpenOptions::default() }), "count,file");
+    assert_eq!(
+        stack(&StorageOptions { spec, share: true, ..StorageOptions::default() }),
+        "count,file"
+    );
 
     std::fs::write(&path, b"contents").unwrap();
     let memory =
-        OpenOptions { spec: Some(Spec::parse("memory").unwrap()), ..OpenOptions::default() };
+        StorageOptions { spec: Some(Spec::parse("memory").unwrap()), ..StorageOptions::default() };
     let loaded = open(&path, &memory).unwrap();
     loaded.write_at(8, b"!").unwrap();
     assert_eq!(zonda_testkit::storage::contents(&*loaded), b"contents!");
     assert_eq!(std::fs::read(&path).unwrap(), b"contents");
 
-    let reader = open(&path, &OpenOptions { share: true, ..OpenOptions::default() }).unwrap();
+    let reader = open(&path, &StorageOptions { share: true, ..StorageOptions::default() }).unwrap();
     let refused = reader.write_at(3, b"xy").unwrap_err();
     assert!(matches!(refused, StorageError::ReadOnly { at: 3, len: 2, .. }), "{refused}");
     assert_eq!(refused.raw_os_error(), libc::EBADF);
-    let missing = open(&folder.file("none"), &OpenOptions::default()).unwrap_err();
+    let missing = open(&folder.file("none"), &StorageOptions::default()).unwrap_err();
     assert_eq!(missing.raw_os_error(), libc::ENOENT);
-    let emptied = OpenOptions { create: Create::Truncate, ..OpenOptions::default() };
+    let emptied = StorageOptions { create: Create::Truncate, ..StorageOptions::default() };
     assert_eq!(open(&path, &emptied).unwrap().len(), Ok(0));
 }
 
 #[test]
 fn a_device_without_room_gives_enospc_with_the_offset() {
-    let options = OpenOptions { write: true, share: true, ..OpenOptions::default() };
+    let options = StorageOptions { write: true, share: true, ..StorageOptions::default() };
     let full = open("/dev/full".as_ref(), &options).unwrap();
     let refused = full.write_at(4096, b"abc").unwrap_err();
     assert_eq!((refused.raw_os_error(), refused.offset()), (libc::ENOSPC, Some(4096)));

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::Write;
 use std::time::Instant;
 
-use zonda_trace::{Args, Kind, instant, span};
+use zonda_trace::{Args, EventKind, instant, span};
 
 const EVENTS: u32 = 2_000_000;
 
@@ -29,7 +29,7 @@ fn main() {
     let mut sum = 0;
     let plain = ns(|i| work(&mut sum, i));
     let traced = |sum: &mut u64, i: u64| {
-        let _span = span(Kind::Call, || Args {
+        let _span = span(EventKind::Call, || Args {
             offset: i,
             bytes: 8,
             name: "nc_put_var1_double",
@@ -41,7 +41,7 @@ fn main() {
     let trace = tempfile::NamedTempFile::new().expect("a temporary file");
     zonda_trace::record_to(trace.path());
     let on = ns(|i| traced(&mut sum, i));
-    let point = ns(|i| instant(Kind::QueueAccept, || Args { bytes: i, ..Args::default() }));
+    let point = ns(|i| instant(EventKind::QueueAccept, || Args { bytes: i, ..Args::default() }));
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "off: {:.2} ns an event", off - plain);
     let _ = writeln!(out, "span: {:.1} ns an event", on - plain);

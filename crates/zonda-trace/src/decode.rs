@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::format::{
     self, BLOCK_HEAD, BlockHead, EVENT_BYTES, NameRecord, SECTION_HEAD, TABLE_FILES, TABLE_LAYERS,
     TABLE_THREADS, TABLE_VARIABLES, TABLE_WORDS,
@@ -98,11 +98,11 @@ impl TraceNames {
     }
 }
 
-/// An event; what the fields mean is said at its [`Kind`].
+/// An event; what the fields mean is said at its [`EventKind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedEvent {
     /// What happened; `None` for a kind that a later version has.
-    pub kind: Option<Kind>,
+    pub kind: Option<EventKind>,
     /// Which thread; 0 for one that was ending.
     pub thread: u32,
     /// Nanoseconds from the beginning of the process's trace.
@@ -366,7 +366,7 @@ impl<R: Read> Decoder<R> {
             };
             let (who, what) = (word(4), word(5));
             self.events.push(RecordedEvent {
-                kind: Kind::of(what as u16),
+                kind: EventKind::of(what as u16),
                 thread: block.thread,
                 begin_ns: moment(word(0)),
                 took_ns: to_ns(word(1)),

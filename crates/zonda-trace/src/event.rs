@@ -5,19 +5,19 @@ macro_rules! kinds {
         /// What an event tells.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
-        pub enum Kind {
+        pub enum EventKind {
             $($(#[$doc])* $name = $number,)*
         }
 
-        impl Kind {
+        impl EventKind {
             /// Every kind, in ascending order.
-            pub const ALL: &'static [Kind] = &[$(Kind::$name,)*];
+            pub const ALL: &'static [EventKind] = &[$(EventKind::$name,)*];
 
             /// The kind with this number.
             #[must_use]
-            pub fn of(number: u16) -> Option<Kind> {
+            pub fn of(number: u16) -> Option<EventKind> {
                 match number {
-                    $($number => Some(Kind::$name),)*
+                    $($number => Some(EventKind::$name),)*
                     _ => None,
                 }
             }
@@ -26,7 +26,7 @@ macro_rules! kinds {
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self {
-                    $(Kind::$name => $text,)*
+                    $(EventKind::$name => $text,)*
                 }
             }
         }
@@ -120,7 +120,7 @@ kinds! {
 /// `item` of events that have none.
 pub const NO_ITEM: u32 = u32::MAX;
 
-/// What an event carries; which field means what depends on its [`Kind`]. Fields that a kind does not
+/// What an event carries; which field means what depends on its [`EventKind`]. Fields that a kind does not
 /// name are as [`Args::default`] has them.
 #[derive(Debug, Clone, Copy)]
 pub struct Args {

@@ -1,13 +1,13 @@
 #![doc = include_str!("../README.md")]
 //!
 //! ```
-//! use zonda_trace::{Args, Kind, counter, instant, span};
+//! use zonda_trace::{Args, EventKind, counter, instant, span};
 //!
 //! fn put(bytes: &[u8]) {
-//!     let mut span = span(Kind::QueueExecute, || Args { bytes: bytes.len() as u64, ..Args::default() });
-//!     instant(Kind::QueueAccept, || Args { bytes: bytes.len() as u64, ..Args::default() });
+//!     let mut span = span(EventKind::QueueExecute, || Args { bytes: bytes.len() as u64, ..Args::default() });
+//!     instant(EventKind::QueueAccept, || Args { bytes: bytes.len() as u64, ..Args::default() });
 //!     span.code(0);
-//!     counter(Kind::QueueBytes, 0, || bytes.len() as u64);
+//!     counter(EventKind::QueueBytes, 0, || bytes.len() as u64);
 //! } // the span ends here, also where a function returns early
 //! put(b"wind");
 //! ```
@@ -25,10 +25,10 @@ mod tuning;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-pub use event::{Args, Kind, NO_ITEM};
+pub use event::{Args, EventKind, NO_ITEM};
 pub use names::{current_file, file, layer, set_current_file, variable};
 pub use sink::flush;
-pub use span::{Span, counter, instant, lock, span, span_between, span_since, start};
+pub use span::{TraceSpan, counter, instant, lock, span, span_between, span_since, start};
 
 /// The variable of the environment that names the file; `%p` in it stands for the process's number.
 pub const VARIABLE: &str = "ZONDA_TRACE";

@@ -1,7 +1,7 @@
 //! The calls that record.
 
 use crate::buffer::record;
-use crate::event::{Args, Kind};
+use crate::event::{Args, EventKind};
 use crate::{clock, on};
 
 /// An event as it lies in a buffer.
@@ -9,7 +9,7 @@ use crate::{clock, on};
 pub(crate) struct NewEvent {
     pub(crate) begin: u64,
     pub(crate) took: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EventKind,
     pub(crate) args: Args,
 }
 
@@ -33,18 +33,18 @@ impl NewEvent {
 /// Something that takes time: from [`span`] until it is dropped.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
-pub struct Span(Option<NewEvent>);
+pub struct TraceSpan(Option<NewEvent>);
 
 /// Begins a span. `args` is called if events are recorded, and not otherwise.
 #[inline(always)]
-pub fn span(kind: Kind, args: impl FnOnce() -> Args) -> Span {
-    if on() { begin(kind, args) } else { Span(None) }
+pub fn span(kind: EventKind, args: impl FnOnce() -> Args) -> TraceSpan {
+    if on() { begin(kind, args) } else { TraceSpan(None) }
 }
 
 #[cold]
-fn begin(kind: Kind, args: impl FnOnce() -> Args) -> Span {
+fn begin(kind: EventKind, args: impl FnOnce() -> Args) -> TraceSpan {
     let args = args();
-    Span(Some(NewEvent { begin: clock::ticks(), took: 0, kind, args }))
+    TraceSpan(Some(NewEvent { begin: clock::ticks(), took: 0, kind, args }))
 }
 
 /// A moment for [`span_since`]; 0 where events are not recorded.
@@ -62,7 +62,7 @@ fn now() -> u64 {
 /// Records what began at a moment of [`start`] and ends now: for what is known only afterwards, such
 /// as that there was something to wait for.
 #[inline(always)]
-pub fn span_since(start: u64, kind: Kind, args: impl FnOnce() -> Args) {
+pub fn span_since(start: u64, kind: EventKind, args: impl FnOnce() -> Args) {
     if start != 0 {
         ended(start, kind, args);
     }
@@ -71,19 +71,19 @@ pub fn span_since(start: u64, kind: Kind, args: impl FnOnce() -> Args) {
 /// As [`span_since`], for what ended at another moment of [`start`]: where finding out the arguments
 /// takes longer than what is recorded.
 #[inline(always)]
-pub fn span_between(begin: u64, end: u64, kind: Kind, args: impl FnOnce() -> Args) {
+pub fn span_between(begin: u64, end: u64, kind: EventKind, args: impl FnOnce() -> Args) {
     if begin != 0 && end != 0 {
         between(begin, end, kind, args);
     }
 }
 
 #[cold]
-fn between(begin: u64, end: u64, kind: Kind, args: impl FnOnce() -> Args) {
+fn between(begin: u64, end: u64, kind: EventKind, args: impl FnOnce() -> Args) {
     record(&NewEvent { begin, took: end.saturating_sub(begin), kind, args: args() });
 }
 
 #[cold]
-fn ended(begin: u64, kind: Kind, args: impl FnOnce() -> Args) {
+fn ended(begin: u64, kind: EventKind, args: impl FnOnce() -> Args) {
     let took = clock::ticks().saturating_sub(begin);
     record(&NewEvent { begin, took, kind, args: args() });
 }
@@ -98,36 +98,36 @@ pub fn lock<G>(free: impl FnOnce() -> Option<G>, wait: impl FnOnce() -> G) -> G 
 fn waited<G>(wait: impl FnOnce() -> G) -> G {
     let waiting = start();
     let guard = wait();
-    span_since(waiting, Kind::WaitLock, Args::default);
+    span_since(waiting, EventKind::WaitLock, Args::default);
     guard
 }
 
 /// Records something that takes no time.
 #[inline(always)]
-pub fn instant(kind: Kind, args: impl FnOnce() -> Args) {
+pub fn instant(kind: EventKind, args: impl FnOnce() -> Args) {
     if on() {
         happened(kind, args);
     }
 }
 
 #[cold]
-fn happened(kind: Kind, args: impl FnOnce() -> Args) {
+fn happened(kind: EventKind, args: impl FnOnce() -> Args) {
     record(&NewEvent { begin: clock::ticks(), took: 0, kind, args: args() });
 }
 
 /// Records how much of something there is now.
 #[inline(always)]
-pub fn counter(kind: Kind, file: u32, value: impl FnOnce() -> u64) {
+pub fn counter(kind: EventKind, file: u32, value: impl FnOnce() -> u64) {
     if on() {
         happened(kind, || Args { file, offset: value(), ..Args::default() });
     }
 }
 
-impl Span {
+impl TraceSpan {
     /// One that records nothing.
     #[inline(always)]
-    pub fn none() -> Span {
-        Span(None)
+    pub fn none() -> TraceSpan {
+        TraceSpan(None)
     }
 
     /// Whether it is recorded: for arguments that cost something to find out.
@@ -164,7 +164,7 @@ impl Span {
     }
 }
 
-impl Drop for Span {
+impl Drop for TraceSpan {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(event) = &mut self.0 {

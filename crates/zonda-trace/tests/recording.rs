@@ -9,7 +9,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 use tempfile::TempDir;
 use zonda_trace::decode::{DecodeError, Decoder, RecordedEvent, TraceStep};
-use zonda_trace::{Args, Kind, NO_ITEM, counter, instant, lock, span, span_since, start};
+use zonda_trace::{Args, EventKind, NO_ITEM, counter, instant, lock, span, span_since, start};
 
 const CASE: &str = "ZONDA_TRACE_TEST_CASE";
 
@@ -43,26 +43,26 @@ fn child(case: &str, trace: &Path) -> (u32, ExitStatus) {
 fn child_side() {
     let Ok(case) = std::env::var(CASE) else { return };
     assert!(!zonda_trace::on());
-    instant(Kind::Commit, || unreachable!("nothing is recorded before init"));
+    instant(EventKind::Commit, || unreachable!("nothing is recorded before init"));
     zonda_trace::init(|| true);
     assert_eq!(zonda_trace::on(), case != "refused");
     match &case[..] {
         "all" => everything(),
-        "many" => (0..10_000).for_each(|i| counter(Kind::QueueBytes, 0, || i)),
+        "many" => (0..10_000).for_each(|i| counter(EventKind::QueueBytes, 0, || i)),
         "killed" => {
-            (0..5000).for_each(|i| counter(Kind::QueueBytes, 0, || i));
+            (0..5000).for_each(|i| counter(EventKind::QueueBytes, 0, || i));
             std::process::abort();
         }
         "fork" => {
-            counter(Kind::QueueBytes, 0, || 1);
+            counter(EventKind::QueueBytes, 0, || 1);
             let name = zonda_trace::file(Path::new("before.nc"));
             // What a child of fork does is done by this process itself, that has one thread only.
             zonda_runtime::fork::before();
             zonda_runtime::fork::in_child();
-            counter(Kind::QueueJobs, name, || 2);
+            counter(EventKind::QueueJobs, name, || 2);
             zonda_trace::flush();
         }
-        "refused" => counter(Kind::QueueBytes, 0, || unreachable!("no trace, no argument")),
+        "refused" => counter(EventKind::QueueBytes, 0, || unreachable!("no trace, no argument")),
         other => panic!("no case {other}"),
     }
 }
@@ -75,20 +75,25 @@ fn everything() {
     zonda_trace::layer(3, 0, "cache:1:8".to_owned());
     {
         let mut outer =
-            span(Kind::Call, || Args { file, item: 7, name: "nc_put", ..Args::default() });
+            span(EventKind::Call, || Args { file, item: 7, name: "nc_put", ..Args::default() });
         let begin = start();
         std::thread::sleep(std::time::Duration::from_millis(20));
-        span_since(begin, Kind::WaitPool, Args::default);
+        span_since(begin, EventKind::WaitPool, Args::default);
         let mutex = Mutex::ranked(Rank::File, ());
         drop(lock(|| mutex.try_lock(), || unreachable!("it is free")));
         drop(lock(|| None, || mutex.lock()));
         outer.bytes(u64::MAX);
         outer.code(-57);
     }
-    span(Kind::Commit, Args::default).cancel();
+    span(EventKind::Commit, Args::default).cancel();
     let thread = std::thread::Builder::new().name("writer-1".to_owned());
     let thread = thread.spawn(move || {
-        instant(Kind::Filter, || Args { name: "deflate", offset: 5, bytes: 10, ..Args::default() });
+        instant(EventKind::Filter, || Args {
+            name: "deflate",
+            offset: 5,
+            bytes: 10,
+            ..Args::default()
+        });
     });
     thread.unwrap().join().unwrap();
 }
@@ -127,7 +132,10 @@ fn what_was_recorded_is_read_back() {
     assert_eq!((processes, lost), (1, 0));
     events.sort_by_key(|(event, ..)| event.begin_ns);
     let kinds: Vec<_> = events.iter().map(|(event, ..)| event.kind.unwrap()).collect();
-    assert_eq!(kinds, [Kind::Call, Kind::WaitPool, Kind::WaitLock, Kind::Filter]);
+    assert_eq!(
+        kinds,
+        [EventKind::Call, EventKind::WaitPool, EventKind::WaitLock, EventKind::Filter]
+    );
     let (call, name, file) = &events[0];
     assert_eq!((&name[..], &file[..]), ("nc_put", "a/b.nc"));
     assert_eq!((call.item, call.bytes, call.code), (7, u64::MAX, -57));
@@ -181,7 +189,7 @@ fn a_child_of_fork_has_its_own() {
     let (events, processes, _) = read(&scratch.trace());
     // The event before belongs to the parent, which is not there any more to write it.
     assert_eq!((events.len(), processes), (1, 2));
-    assert_eq!(events[0].0.kind, Some(Kind::QueueJobs));
+    assert_eq!(events[0].0.kind, Some(EventKind::QueueJobs));
     assert_eq!(events[0].2, "before.nc");
 }
 

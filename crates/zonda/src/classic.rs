@@ -2,19 +2,22 @@
 
 use std::path::Path;
 
-use zonda_classic::{ClassicFile, Skipped, Version};
+use zonda_classic::{ClassicFile, SkippedPart, Version};
 use zonda_model::NcError;
 use zonda_nc4::Damaged;
 use zonda_runtime::callout::Mark;
-use zonda_storage::Opened;
+use zonda_storage::OpenedStorage;
 
 use crate::error::{Error, Result};
 use crate::open::{CreateOptions, Opening};
 use crate::open_file::OpenFile;
 
 /// Opens a file; gives what was skipped in a damaged one, too.
-pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
-    let Opened { storage, sidecars, .. } = opened;
+pub(crate) fn open(
+    opened: OpenedStorage,
+    how: &Opening<'_>,
+) -> Result<(OpenFile, Vec<SkippedPart>)> {
+    let OpenedStorage { storage, sidecars, .. } = opened;
     let opened = match how.damaged {
         Damaged::Refuse => {
             let file = ClassicFile::open(storage, sidecars, how.options.write, how.options.share);
@@ -27,8 +30,12 @@ pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<S
 }
 
 /// Creates a file.
-pub(crate) fn create(opened: Opened, _name: &Path, options: &CreateOptions) -> Result<OpenFile> {
-    let Opened { storage, sidecars, .. } = opened;
+pub(crate) fn create(
+    opened: OpenedStorage,
+    _name: &Path,
+    options: &CreateOptions,
+) -> Result<OpenFile> {
+    let OpenedStorage { storage, sidecars, .. } = opened;
     let version = Version::of(options.format).ok_or(NcError::Internal)?;
     let file = ClassicFile::create(storage, sidecars, version, options.share);
     Ok(OpenFile::new(Box::new(file), Mark::NONE, None))

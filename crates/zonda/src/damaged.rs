@@ -30,7 +30,7 @@ pub enum FaultKind {
     /// It is damaged, and the definitions lack it or a part of it.
     Damaged(Error),
     /// It is sound and not among the definitions: netCDF cannot represent this part of it.
-    NoWords(&'static str),
+    Unrepresentable(&'static str),
     /// It is among the definitions and may not be as it was written; the text says why.
     Doubtful(String),
 }
@@ -67,7 +67,7 @@ impl Dataset {
                         let object = passed.path.clone();
                         FaultKind::Damaged(Nc4Error::Hdf { object, error }.into())
                     }
-                    SkipReason::NoWords(what) => FaultKind::NoWords(what),
+                    SkipReason::Unrepresentable(what) => FaultKind::Unrepresentable(what),
                     SkipReason::FoundByBytes => FaultKind::Doubtful(
                         "no group links to it any more; it may have had another name, been in another \
                          group, or been deleted"
@@ -93,19 +93,19 @@ impl Dataset {
     }
 }
 
-fn of_classic(passed: &zonda_classic::Skipped) -> Fault {
-    use zonda_classic::Skipped;
+fn of_classic(passed: &zonda_classic::SkippedPart) -> Fault {
+    use zonda_classic::SkippedPart;
     let what = match passed {
-        Skipped::Header(error) => FaultKind::Damaged(Error::answered(
+        SkippedPart::Header(error) => FaultKind::Damaged(Error::answered(
             error.nc_error(),
             Answer::Damaged,
             format!("definitions from here on, and all records: {error}"),
         )),
-        Skipped::MoreRecords { counted, found } => FaultKind::Doubtful(format!(
+        SkippedPart::MoreRecords { counted, found } => FaultKind::Doubtful(format!(
             "its header counts {counted} records, and the file has bytes of {found}: these are \
              read, though they may be incomplete"
         )),
-        Skipped::FewerRecords { counted, found } => FaultKind::Damaged(Error::with_text(
+        SkippedPart::FewerRecords { counted, found } => FaultKind::Damaged(Error::with_text(
             zonda_model::NcError::Trunc,
             format!(
                 "its header counts {counted} records, more than a file of this length ever had, and \

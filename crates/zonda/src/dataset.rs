@@ -11,7 +11,7 @@ use zonda_nc4::Damaged;
 use zonda_runtime::callout::Mark;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::backend::File;
-use zonda_storage::{Opened, Stack, Storage};
+use zonda_storage::{OpenedStorage, Stack, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{self, CreateBytes, Maker};
@@ -70,7 +70,7 @@ pub struct Dataset {
     /// The file, and its queue of puts where write-behind is on.
     pub(crate) queued_file: QueuedFile,
     /// What was skipped in a damaged classic file.
-    pub(crate) passed: Vec<zonda_classic::Skipped>,
+    pub(crate) passed: Vec<zonda_classic::SkippedPart>,
 }
 
 /// Refuses to hold a dataset in memory, or to choose its layers, where its format stands on a path and not on the
@@ -146,12 +146,12 @@ impl Dataset {
                 return Err(Error::because(NcError::Inval, what).at(name));
             }
         };
-        Dataset::create_on(create, Opened::of(storage), name, options)
+        Dataset::create_on(create, OpenedStorage::of(storage), name, options)
     }
 
     fn create_on(
         create: CreateBytes,
-        opened: Opened,
+        opened: OpenedStorage,
         name: &Path,
         options: &CreateOptions,
     ) -> Result<Dataset> {
@@ -223,11 +223,11 @@ impl Dataset {
         name: &Path,
         options: &OpenOptions,
     ) -> Result<Dataset> {
-        Dataset::open_on(Opened::of(storage), name, None, options, Damaged::Refuse)
+        Dataset::open_on(OpenedStorage::of(storage), name, None, options, Damaged::Refuse)
     }
 
     pub(crate) fn open_on(
-        opened: Opened,
+        opened: OpenedStorage,
         name: &Path,
         path: Option<&Path>,
         options: &OpenOptions,

@@ -41,14 +41,17 @@ mod tests {
         let cycle = || HdfError::Cycle { structure: "tree", at: 9 };
         let version =
             |version| HdfError::BadVersion { structure: "tree", at: 9, version, newest: 5 };
-        let elsewhere = |cause| HdfError::Elsewhere {
+        let elsewhere = |cause| HdfError::InOtherFile {
             what: "external file",
             name: "x".into(),
             cause: Box::new(cause),
         };
         let words = String::from("its attribute a has more dimensions than one");
-        let no_words =
-            Nc4Error::NoWords { object: String::from("/v"), what: words, code: NcError::AttMeta };
+        let no_words = Nc4Error::Unrepresentable {
+            object: String::from("/v"),
+            what: words,
+            code: NcError::AttMeta,
+        };
         let missing = FilterError::Missing { id: 60_000, name: String::new() };
         let unsupported = HdfError::Unsupported { structure: "tree", at: 9, what: "it" };
         let cases = [

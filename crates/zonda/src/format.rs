@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use zonda_classic::Skipped;
+use zonda_classic::SkippedPart;
 use zonda_format::{Dispatch, Format};
 use zonda_model::NcError;
 use zonda_nc4::Damaged;
-use zonda_storage::{Opened, Storage};
+use zonda_storage::{OpenedStorage, Storage};
 
 use crate::error::{Error, Result};
 use crate::open::{self, CreateOptions, Opening};
@@ -66,8 +66,8 @@ pub(crate) enum Maker {
     OnPath(CreatePath),
 }
 
-type OpenBytes = fn(Opened, &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)>;
-pub(crate) type CreateBytes = fn(Opened, &Path, &CreateOptions) -> Result<OpenFile>;
+type OpenBytes = fn(OpenedStorage, &Opening<'_>) -> Result<(OpenFile, Vec<SkippedPart>)>;
+pub(crate) type CreateBytes = fn(OpenedStorage, &Path, &CreateOptions) -> Result<OpenFile>;
 /// Arguments: the path, and whether the dataset is to be written.
 type OpenPath = fn(&Path, bool) -> Result<Box<dyn Dispatch>>;
 /// Arguments: the path, and whether it is an error that something is there already.
@@ -194,7 +194,10 @@ pub fn format_of_copy(source: Format) -> Format {
 ///
 /// # Errors
 /// As [`Dataset::open_in`](crate::Dataset::open_in).
-pub(crate) fn open(opened: Opened, how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
+pub(crate) fn open(
+    opened: OpenedStorage,
+    how: &Opening<'_>,
+) -> Result<(OpenFile, Vec<SkippedPart>)> {
     let detected = detect_in(&*opened.storage)?;
     // A file that lost its first bytes may be HDF5: its objects are searched for.
     let searches = detected == Detected::Unknown && how.damaged == Damaged::Search;

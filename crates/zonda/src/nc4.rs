@@ -3,22 +3,25 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_classic::Skipped;
+use zonda_classic::SkippedPart;
 use zonda_format::{Dispatch, Format};
 use zonda_model::NcError;
 use zonda_nc4::{Nc4CreateOptions, Nc4File, Nc4OpenOptions};
 use zonda_runtime::callout::Mark;
-use zonda_storage::{Opened, Writer, WriterLock};
+use zonda_storage::{FileWriter, OpenedStorage, WriterLock};
 
 use crate::error::{Error, Result};
 use crate::open::{self, CreateOptions, Opening};
 use crate::open_file::OpenFile;
 
 /// Opens a file.
-pub(crate) fn open(opened: Opened, opening: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
+pub(crate) fn open(
+    opened: OpenedStorage,
+    opening: &Opening<'_>,
+) -> Result<(OpenFile, Vec<SkippedPart>)> {
     let Opening { path, options, damaged, .. } = *opening;
     let lock = if options.write { open::lock(&opened)? } else { None };
-    let Opened { storage, sidecars, .. } = opened;
+    let OpenedStorage { storage, sidecars, .. } = opened;
     let mark = Mark::next();
     let how = how(path, options.chunk_cache, options.alignment, mark);
     let spills_beside = how.path.clone().filter(|_| sidecars.is_some());
@@ -32,15 +35,19 @@ pub(crate) fn open(opened: Opened, opening: &Opening<'_>) -> Result<(OpenFile, V
         false => Nc4File::open_for_reading(storage, name, how)?,
     };
     // Without a lock, another writer may have used space behind what the file says is in use.
-    if options.write && writer.as_ref().is_some_and(Writer::is_alone) {
-        file.go_on_where_used()?;
+    if options.write && writer.as_ref().is_some_and(FileWriter::is_alone) {
+        file.continue_at_used_end()?;
     }
     Ok((OpenFile::new(Box::new(file), mark, writer), Vec::new()))
 }
 
 /// Creates a file, which errors call by its name.
-pub(crate) fn create(opened: Opened, name: &Path, options: &CreateOptions) -> Result<OpenFile> {
-    let Opened { storage, sidecars, lock, .. } = opened;
+pub(crate) fn create(
+    opened: OpenedStorage,
+    name: &Path,
+    options: &CreateOptions,
+) -> Result<OpenFile> {
+    let OpenedStorage { storage, sidecars, lock, .. } = opened;
     // One in memory has no folder.
     let path = sidecars.is_some().then_some(name);
     let mark = Mark::next();

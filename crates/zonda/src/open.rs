@@ -8,8 +8,8 @@ use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 use zonda_storage::backend::Memory;
 use zonda_storage::{
-    Create, Locking, Opened, Sidecar, Sidecars, Spec, Storage, StorageError, SyncLevel, WriterLock,
-    has_no_descriptor, has_no_room, takes_no_files,
+    Create, Locking, OpenedStorage, Sidecar, Sidecars, Spec, Storage, StorageError, SyncLevel,
+    WriterLock, has_no_descriptor, has_no_room, takes_no_files,
 };
 
 use crate::error::{Error, Result};
@@ -101,15 +101,15 @@ fn open_storage(
     create: Create,
     share: bool,
     spec: Option<Spec>,
-) -> Result<Opened> {
+) -> Result<OpenedStorage> {
     let (sync, lock) = (SyncLevel::from_env(), Locking::Off);
-    let options = zonda_storage::OpenOptions { write, create, sync, spec, share, lock };
+    let options = zonda_storage::StorageOptions { write, create, sync, spec, share, lock };
     Ok(zonda_storage::open_with_sidecars(path, &options)?)
 }
 
 /// Keeps other writers away from an HDF5 file that is to be written. The reference has this code for
 /// a file that it cannot open.
-pub(crate) fn lock(opened: &Opened) -> Result<Option<WriterLock>> {
+pub(crate) fn lock(opened: &OpenedStorage) -> Result<Option<WriterLock>> {
     opened.lock(Locking::from_env()).map_err(|error| match error {
         StorageError::Locked { by, .. } => Error::answered(NcError::HdfErr, Answer::System, by),
         error => error.into(),
@@ -122,18 +122,21 @@ pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
 }
 
 /// The same with the sidecars of the file.
-pub(crate) fn for_a_look(path: &Path) -> Result<Opened> {
+pub(crate) fn for_a_look(path: &Path) -> Result<OpenedStorage> {
     open_storage(path, false, Create::MustExist, true, None)
 }
 
 /// Opens a file with its sidecars to repair it; nothing is buffered.
-pub(crate) fn for_recovery(path: &Path) -> Result<Opened> {
+pub(crate) fn for_recovery(path: &Path) -> Result<OpenedStorage> {
     open_storage(path, true, Create::MustExist, true, None)
 }
 
 /// The storage of a new dataset, and whether it has made or emptied a file at `path` that an aborted
 /// creation must remove.
-pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Opened, bool)> {
+pub(crate) fn create_storage(
+    path: &Path,
+    options: &CreateOptions,
+) -> Result<(OpenedStorage, bool)> {
     let create = if options.exclusive { Create::Exclusive } else { Create::Truncate };
     // EEXIST has a code of its own in netCDF.
     let exists = |error: Error| match error.code() {
@@ -146,7 +149,7 @@ pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Op
         let spec = spec_of(options.io.as_deref())?;
         // The classic formats have no locks.
         let is_hdf5 = options.format.is_hdf5();
-        let storage = zonda_storage::OpenOptions {
+        let storage = zonda_storage::StorageOptions {
             write: true,
             create,
             sync: SyncLevel::from_env(),
@@ -177,7 +180,7 @@ pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Op
     Ok((in_memory(options.io.as_deref(), Memory::new())?, made))
 }
 
-pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Opened> {
+pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<OpenedStorage> {
     if options.in_memory.is_none() {
         let spec = spec_of(options.io.as_deref())?;
         return open_storage(path, options.write, Create::MustExist, options.share, spec);
@@ -193,14 +196,14 @@ pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Opened
     in_memory(options.io.as_deref(), Memory::from_slice(&bytes))
 }
 
-fn in_memory(io: Option<&str>, memory: Memory) -> Result<Opened> {
+fn in_memory(io: Option<&str>, memory: Memory) -> Result<OpenedStorage> {
     let memory: Arc<dyn Storage> = Arc::new(memory);
     let storage = match io {
         Some(text) => text.parse::<Spec>()?.build_on(memory)?,
         // The layers that the environment names are for files only.
         None => memory,
     };
-    Ok(Opened::of(storage))
+    Ok(OpenedStorage::of(storage))
 }
 
 /// Removes the file that was created for a dataset in memory which is given up.

@@ -10,7 +10,7 @@ use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending};
 use zonda_model::{Answer, NcError};
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
-use zonda_storage::{MayWrite, Storage, Writer};
+use zonda_storage::{FileWriter, MayWrite, Storage};
 
 use crate::error::{Error, Result};
 
@@ -36,14 +36,18 @@ pub(crate) struct OpenFile {
     /// Set in a forked child: what was not yet written belongs to the parent.
     forked: AtomicBool,
     /// The lock against other programs, kept until the file is closed. Used by those who hold the file exclusively.
-    writer: Mutex<Option<Writer>>,
+    writer: Mutex<Option<FileWriter>>,
     /// Whether it is the turn of this writer among those of the process that have the same file open.
     has_turn: AtomicBool,
 }
 
 impl OpenFile {
     /// `mark` identifies the file to plugins, `writer` is the lock against other programs.
-    pub(crate) fn new(mut file: Box<dyn Dispatch>, mark: Mark, writer: Option<Writer>) -> OpenFile {
+    pub(crate) fn new(
+        mut file: Box<dyn Dispatch>,
+        mark: Mark,
+        writer: Option<FileWriter>,
+    ) -> OpenFile {
         OpenFile {
             capabilities: file.capabilities(),
             kind: file.as_any().type_id(),
@@ -214,7 +218,7 @@ impl OpenFile {
     /// that part, so the file then keeps its length. A program that switches locks off asserts that nobody else
     /// writes.
     fn keep_end(&self, file: &mut dyn DispatchWrite) {
-        let knows_end = self.writer.lock().as_ref().is_none_or(Writer::is_alone);
+        let knows_end = self.writer.lock().as_ref().is_none_or(FileWriter::is_alone);
         file.keep_end(!knows_end);
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zonda_model::NcError;
 use zonda_nc4::Recovered;
-use zonda_storage::{Opened, Sidecar, Storage};
+use zonda_storage::{OpenedStorage, Sidecar, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
@@ -57,7 +57,7 @@ pub fn recover(path: &Path) -> Result<Recovery> {
 
 fn recover_with(
     path: &Path,
-    complete: impl FnOnce(&Opened, bool) -> Result<Recovery>,
+    complete: impl FnOnce(&OpenedStorage, bool) -> Result<Recovery>,
 ) -> Result<Recovery> {
     let work = || {
         let opened = open::for_recovery(path)?;
@@ -138,15 +138,15 @@ impl From<Recovered> for Recovery {
     }
 }
 
-impl From<zonda_classic::Recovery> for Recovery {
-    fn from(done: zonda_classic::Recovery) -> Recovery {
+impl From<zonda_classic::JournalRecovery> for Recovery {
+    fn from(done: zonda_classic::JournalRecovery) -> Recovery {
         match done {
-            zonda_classic::Recovery::Nothing => Recovery::Nothing,
-            zonda_classic::Recovery::Untouched => Recovery::Untouched,
-            zonda_classic::Recovery::Header => Recovery::Header,
-            zonda_classic::Recovery::Move => Recovery::Move,
-            zonda_classic::Recovery::NotItsJournal => Recovery::NotItsJournal,
-            zonda_classic::Recovery::InUse => Recovery::InUse,
+            zonda_classic::JournalRecovery::Nothing => Recovery::Nothing,
+            zonda_classic::JournalRecovery::Untouched => Recovery::Untouched,
+            zonda_classic::JournalRecovery::Header => Recovery::Header,
+            zonda_classic::JournalRecovery::Move => Recovery::Move,
+            zonda_classic::JournalRecovery::NotItsJournal => Recovery::NotItsJournal,
+            zonda_classic::JournalRecovery::InUse => Recovery::InUse,
         }
     }
 }

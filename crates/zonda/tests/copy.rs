@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use zonda::copy::{
-    ChunkRule, Copied, CopyOptions, FilterRule, Pattern, Progress, QuantizeRule, Way, copy,
+    ChunkRule, Copied, CopyMethod, CopyOptions, FilterRule, Pattern, Progress, QuantizeRule, copy,
     copy_dataset,
 };
 use zonda::{
@@ -95,7 +95,7 @@ fn chunks_that_stay_as_they_are_are_not_decoded() {
     let target = folder.file("target.nc");
     let done = copied(&source, &target, &CopyOptions::default()).unwrap();
     assert_eq!(done.vars.len(), 1);
-    assert_eq!((&*done.vars[0].path, done.vars[0].way), ("/T", Way::Stored));
+    assert_eq!((&*done.vars[0].path, done.vars[0].way), ("/T", CopyMethod::Stored));
     let (a, b) = (open(&source), open(&target));
     let t = var(&b, b"T");
     assert_eq!(get(&b, t), get(&a, var(&a, b"T")));
@@ -111,7 +111,7 @@ fn every_way_gives_the_same_values() {
     let source = maps(&folder, &[1, 30, 50]);
     let want = get(&open(&source), var(&open(&source), b"T"));
     let chunks = rechunk(&[("time", 0), ("y", 4), ("x", 7)]);
-    for (memory_bytes, way) in [(1 << 30, Way::Values), (80_000, Way::Spilled)] {
+    for (memory_bytes, way) in [(1 << 30, CopyMethod::Values), (80_000, CopyMethod::Spilled)] {
         let target = folder.file("target.nc");
         let options = CopyOptions {
             chunks: chunks.clone(),
@@ -137,7 +137,7 @@ fn parts_of_unfiltered_chunks_are_read_where_memory_is_small() {
     let folder = TempFolder::new("copy-plain");
     let shape = [20, 64, 512];
     let values = field(shape.iter().product());
-    for (is_filtered, way) in [(false, Way::Values), (true, Way::Spilled)] {
+    for (is_filtered, way) in [(false, CopyMethod::Values), (true, CopyMethod::Spilled)] {
         let (source, target) = (folder.file("source.nc"), folder.file("target.nc"));
         let file = create(&source, Format::NetCdf4);
         let dims = [("time", 0), ("y", shape[1]), ("x", shape[2])];
@@ -205,7 +205,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
     assert_eq!(file.var_info(t).unwrap().filters[1].id, 200);
     let target = folder.file("target.nc");
     let done = copied(&checksummed, &target, &CopyOptions::default()).unwrap();
-    assert_eq!(done.vars[0].way, Way::Stored);
+    assert_eq!(done.vars[0].way, CopyMethod::Stored);
     let back = open(&target);
     assert_eq!(back.var_info(t).unwrap().filters, file.var_info(t).unwrap().filters);
     assert_eq!(back.stored(t).unwrap(), file.stored(t).unwrap());
@@ -322,7 +322,9 @@ fn what_was_never_written_stays_so() {
     put_at(&file, v, &[1000, 1 << 19], &[1, 2], &[3.0, 4.0]);
     file.close().unwrap();
     let others = rechunk(&[("y", 100)]);
-    for (chunks, way, most) in [(Vec::new(), Way::Stored, 1), (others, Way::Values, 1000)] {
+    for (chunks, way, most) in
+        [(Vec::new(), CopyMethod::Stored, 1), (others, CopyMethod::Values, 1000)]
+    {
         let target = folder.file("target.nc");
         let options = CopyOptions { chunks, replace: true, ..CopyOptions::default() };
         let done = copied(&source, &target, &options).unwrap();
@@ -435,7 +437,7 @@ fn precision_is_given_up_once() {
     let rule = QuantizeRule { vars: Vec::new(), quantize: Some(three) };
     let options = CopyOptions { quantize: vec![rule], ..CopyOptions::default() };
     let done = copied(&source, &target, &options).unwrap();
-    assert_eq!(done.vars[0].way, Way::Values);
+    assert_eq!(done.vars[0].way, CopyMethod::Values);
     let file = open(&target);
     let t = var(&file, b"T");
     assert_eq!(file.var_quantize(t).unwrap(), Some(three));

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use zonda::copy::{CopyOptions, Pattern, copy};
-use zonda::diff::{DiffOptions, Difference, How, Side, Thing, Tolerance, diff};
+use zonda::diff::{DiffOptions, Difference, DifferenceKind, ObjectKind, Side, Tolerance, diff};
 use zonda::{
     CreateOptions, Dataset, ExtType, Format, GroupId, Hyperslab, NC_STRING, OpenOptions, Reserve,
     Values, VarRef, VlenSink,
@@ -101,13 +101,13 @@ fn of_files(a: &Path, b: &Path, options: &DiffOptions) -> Vec<Difference> {
     found
 }
 
-fn one(found: Vec<Difference>) -> (Thing, String, How) {
+fn one(found: Vec<Difference>) -> (ObjectKind, String, DifferenceKind) {
     let [one] = <[Difference; 1]>::try_from(found).unwrap();
     (one.thing, one.path, one.how)
 }
 
-fn defined(what: &'static str, first: &str, second: &str) -> How {
-    How::Defined { what, first: first.to_owned(), second: second.to_owned() }
+fn defined(what: &'static str, first: &str, second: &str) -> DifferenceKind {
+    DifferenceKind::Defined { what, first: first.to_owned(), second: second.to_owned() }
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn the_same_in_other_formats_and_chunks_is_the_same() {
 fn values_that_differ_are_counted_and_the_first_and_the_largest_told() {
     let other = Made { values: &[1.0, 2.5, f64::NAN, -3.0], ..Made::default() };
     let (thing, path, how) = one(found(&Made::default(), &other, &DiffOptions::default()));
-    assert_eq!((thing, &*path), (Thing::Variable, "/v"));
-    let How::Values(values) = how else { panic!("{how:?}") };
+    assert_eq!((thing, &*path), (ObjectKind::Variable, "/v"));
+    let DifferenceKind::Values(values) = how else { panic!("{how:?}") };
     assert_eq!((values.n, values.of, values.at), (2, 4, vec![1]));
     assert_eq!((&*values.first, &*values.second), ("2", "2.5"));
     assert_eq!(values.largest, Some((1.0, vec![3])));
@@ -150,7 +150,7 @@ fn values_that_differ_are_counted_and_the_first_and_the_largest_told() {
 fn strings_in_groups() {
     let other = Made { texts: &["one", "zwei"], ..Made::default() };
     let (_, path, how) = one(found(&Made::default(), &other, &DiffOptions::default()));
-    let How::Values(values) = how else { panic!("{how:?}") };
+    let DifferenceKind::Values(values) = how else { panic!("{how:?}") };
     assert_eq!((&*path, values.at, values.largest), ("/g/s", vec![1], None));
     assert_eq!((&*values.first, &*values.second), ("\"two\"", "\"zwei\""));
     let options = DiffOptions { exclude: vec![Pattern::new("g/*")], ..DiffOptions::default() };
@@ -162,7 +162,7 @@ fn definitions() {
     let all = DiffOptions::default();
     let other = Made { units: "km", ..Made::default() };
     let (thing, path, how) = one(found(&Made::default(), &other, &all));
-    assert_eq!((thing, &*path), (Thing::Attribute, "/v@units"));
+    assert_eq!((thing, &*path), (ObjectKind::Attribute, "/v@units"));
     assert_eq!(how, defined("value", "\"m\"", "\"km\""));
     let ignore_attributes = vec![Pattern::new("unit*")];
     let options = DiffOptions { ignore_attributes, ..all.clone() };
@@ -170,11 +170,11 @@ fn definitions() {
 
     let longer = Made { x: 5, values: &[1.0, 2.0, f64::NAN, -4.0, 5.0], ..Made::default() };
     let differences = found(&Made::default(), &longer, &all);
-    let told: Vec<&How> = differences.iter().map(|one| &one.how).collect();
+    let told: Vec<&DifferenceKind> = differences.iter().map(|one| &one.how).collect();
     assert_eq!(told, [&defined("length", "4", "5"), &defined("dimensions", "(x=4)", "(x=5)")]);
     let options = DiffOptions { definitions: false, ..all.clone() };
     let (_, _, how) = one(found(&Made::default(), &longer, &options));
-    assert!(matches!(how, How::NotComparable(_)), "{how:?}");
+    assert!(matches!(how, DifferenceKind::NotComparable(_)), "{how:?}");
 
     // Another type with the same values.
     let float = Made { ty: ExtType::Float, ..Made::default() };
@@ -183,9 +183,10 @@ fn definitions() {
 
     let classic = Made { format: Format::Cdf1, ..Made::default() };
     let differences = found(&Made::default(), &classic, &all);
-    let told: Vec<(Thing, &str)> = differences.iter().map(|one| (one.thing, &*one.path)).collect();
-    assert_eq!(told, [(Thing::Group, "/g"), (Thing::Dimension, "/n")]);
-    assert!(differences.iter().all(|one| one.how == How::OnlyIn(Side::First)));
+    let told: Vec<(ObjectKind, &str)> =
+        differences.iter().map(|one| (one.thing, &*one.path)).collect();
+    assert_eq!(told, [(ObjectKind::Group, "/g"), (ObjectKind::Dimension, "/n")]);
+    assert!(differences.iter().all(|one| one.how == DifferenceKind::OnlyIn(Side::First)));
     let options = DiffOptions { values: false, ..all };
     let other = Made { values: &[0.0; 4], ..Made::default() };
     assert_eq!(found(&Made::default(), &other, &options), []);

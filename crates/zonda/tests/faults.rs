@@ -10,7 +10,7 @@ use std::sync::Arc;
 use common::{View, create, get, open, put, shape, stacked, view};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
-use zonda::storage::layer::{FaultHandle, FaultKind, FaultPlan, Watched};
+use zonda::storage::layer::{FaultHandle, FaultPlan, InjectedFault, Watched};
 use zonda::{Dataset, Error, ExtType, Format, NcError, Reserve, Result, VarId};
 
 const EIO: i32 = 5;
@@ -27,7 +27,7 @@ const STACKS: [&str; 5] = [
 
 /// Never strikes.
 const NEVER: FaultPlan =
-    FaultPlan { watched: Watched::Any, nth: u64::MAX, onwards: false, kind: FaultKind::Eio };
+    FaultPlan { watched: Watched::Any, nth: u64::MAX, onwards: false, kind: InjectedFault::Eio };
 
 type Step = (&'static str, fn(&Dataset) -> Result<()>);
 
@@ -131,18 +131,18 @@ fn ended_after(n_steps: usize, format: Format, abort: bool) -> Option<View> {
     open(&base, false, false).ok().map(|file| view(&file).expect("view"))
 }
 
-fn check_error(error: &Error, kind: FaultKind, note: &str) {
-    let errno = if kind == FaultKind::Enospc { ENOSPC } else { EIO };
+fn check_error(error: &Error, kind: InjectedFault, note: &str) {
+    let errno = if kind == InjectedFault::Enospc { ENOSPC } else { EIO };
     assert_eq!(error.code(), NcError::System(errno), "{note}: {error}");
     let message = error.to_string();
     assert!(message.contains("at byte "), "{note}: {message}");
     assert!(message.starts_with("test.nc: "), "{note}: {message}");
 }
 
-fn kinds(watched: Watched) -> &'static [FaultKind] {
+fn kinds(watched: Watched) -> &'static [InjectedFault] {
     match watched {
-        Watched::Write => &[FaultKind::Eio, FaultKind::Enospc, FaultKind::Short],
-        _ => &[FaultKind::Eio, FaultKind::Enospc],
+        Watched::Write => &[InjectedFault::Eio, InjectedFault::Enospc, InjectedFault::Short],
+        _ => &[InjectedFault::Eio, InjectedFault::Enospc],
     }
 }
 
@@ -159,7 +159,7 @@ fn every_fault(watched: Watched, total: u64, mut f: impl FnMut(FaultPlan, &str))
 }
 
 /// Runs a step, which may meet the fault once and has to succeed when it is repeated. True if it met the fault.
-fn insist(call: impl Fn() -> Result<()>, kind: FaultKind, note: &str) -> bool {
+fn insist(call: impl Fn() -> Result<()>, kind: InjectedFault, note: &str) -> bool {
     match call() {
         Ok(()) => false,
         Err(error) => {
@@ -290,7 +290,7 @@ fn lengths_repeated_give_the_same_bytes() {
             file.enddef(Reserve::Default).expect("enddef");
             put(&file, RECORDS, &[2, 0], &[1, 7], &ramp(7, 3)).expect("put");
             let note = format!("{layers}: setlen {nth}");
-            let met = insist(|| file.drain(), FaultKind::Eio, &note);
+            let met = insist(|| file.drain(), InjectedFault::Eio, &note);
             assert_eq!(met, nth == 1, "{note}");
             file.close().unwrap_or_else(|why| panic!("{note}: {why}"));
             let full = file.meta(|meta| {
@@ -377,7 +377,7 @@ fn trouble_that_stays_is_reported_at_the_latest_by_close() {
             for nth in 1..=total {
                 for abort in [false, true] {
                     let note = format!("{layers}: {watched:?} {nth}+ abort {abort}");
-                    let kind = FaultKind::Enospc;
+                    let kind = InjectedFault::Enospc;
                     let (_, fault, file) = setup(layers, Format::Cdf2);
                     fault.arm(FaultPlan { watched, nth, onwards: true, kind });
                     let mut n_met = 0;
@@ -462,7 +462,7 @@ fn an_interrupted_move_goes_on_where_it_stopped() {
     let some =
         (1..=total).filter(|n| *n < 4 || n % 80 == 0 || (98..108).contains(n) || n + 4 > total);
     for nth in some {
-        for kind in [FaultKind::Eio, FaultKind::Short] {
+        for kind in [InjectedFault::Eio, InjectedFault::Short] {
             session(FaultPlan { watched, nth, onwards: false, kind });
         }
     }
@@ -484,7 +484,7 @@ fn a_header_written_by_half_is_completed() {
         file.redef().expect("redef");
         // Global attributes come first, so that all variables of the header shift.
         int(&file, VarId::GLOBAL, b"new", &[5; 30]).expect("put_att");
-        let kind = FaultKind::Short;
+        let kind = InjectedFault::Short;
         fault.arm(FaultPlan { watched: Watched::Write, nth: 1, onwards: false, kind });
         check_error(&file.enddef(Reserve::Default).expect_err("torn"), kind, layers);
         if abort { file.abort() } else { file.close() }.expect("end");

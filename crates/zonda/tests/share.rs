@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{FORMATS, create, get, open, put, shape, stacked};
 use zonda::storage::backend::{File, Memory};
-use zonda::storage::layer::{FaultKind, FaultPlan, Watched};
-use zonda::storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda::storage::layer::{FaultPlan, InjectedFault, Watched};
+use zonda::storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 use zonda::{Dataset, ExtType, Format, Hyperslab, MemType, NcError, Reserve, VarId};
 use zonda_testkit::TempFolder;
 
@@ -164,7 +164,7 @@ fn redef_with_share_reads_the_definitions_again() {
 #[test]
 fn a_record_count_that_failed_is_written_by_the_next_put() {
     for count in [1, 300] {
-        for kind in [FaultKind::Eio, FaultKind::Enospc] {
+        for kind in [InjectedFault::Eio, InjectedFault::Enospc] {
             for nth in 1..=3 {
                 let base = memory();
                 let plan = FaultPlan { watched: Watched::Write, nth, onwards: false, kind };
@@ -270,7 +270,7 @@ impl Storage for HeldUp {
     fn invalidate(&self) -> Result<(), StorageError> {
         self.inner.invalidate()
     }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
         self.inner.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 
 use zonda::VarRef;
-use zonda_trace::{Args, Kind, NO_ITEM};
+use zonda_trace::{Args, EventKind, NO_ITEM};
 
 use crate::data_arguments::{CallerMemory, MemoryForm, SelectionArrays, ZEROS};
 use crate::handles;
@@ -47,7 +47,7 @@ fn name_of(closure: &'static str) -> &'static str {
 #[cold]
 pub(crate) fn called<B>(begin: u64, code: c_int) {
     let name = name_of(std::any::type_name::<B>());
-    zonda_trace::span_since(begin, Kind::Call, || Args { code, name, ..Args::default() });
+    zonda_trace::span_since(begin, EventKind::Call, || Args { code, name, ..Args::default() });
     zonda_trace::set_current_file(0);
 }
 
@@ -68,7 +68,7 @@ impl DataCall {
         let end = zonda_trace::start();
         let (file, item, offset, bytes) = self.trace_numbers().unwrap_or((0, NO_ITEM, 0, 0));
         let args = || Args { file, item, offset, bytes, code, name: self.name() };
-        zonda_trace::span_between(begin, end, Kind::Call, args);
+        zonda_trace::span_between(begin, end, EventKind::Call, args);
         zonda_trace::set_current_file(0);
     }
 

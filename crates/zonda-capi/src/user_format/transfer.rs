@@ -327,7 +327,7 @@ impl TableVar {
         if puts && self.grows[at] {
             return Ok(());
         }
-        axis.begin_within(len)?;
+        axis.start_and_first_within(len)?;
         axis.count_within(len)
     }
 }

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_double, c_int, c_long, c_short, c_uint};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use zonda_cf::times::{self, Calendar, Problem, Since};
+use zonda_cf::times::{self, Calendar, Problem, TimeUnits};
 
 use crate::c_memory::{bytes, put, put_text};
 
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn cdParseRelunits(
 ) -> c_int {
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let Some(since) = with_reports(|list| Since::parse(Calendar(timetype), text, list)) else {
+    let Some(since) = with_reports(|list| TimeUnits::parse(Calendar(timetype), text, list)) else {
         return 1;
     };
     // SAFETY: the contract above is that of `put`.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn cdRel2Iso(
     let calendar = Calendar(timetype);
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let written = with_reports(|list| Since::parse(calendar, text, list)).and_then(|since| {
+    let written = with_reports(|list| TimeUnits::parse(calendar, text, list)).and_then(|since| {
         let date = since.date_after(calendar, reltime);
         if let Ok(date) = &date {
             since.said_of_base(calendar, date).for_each(|problem| report(&problem));

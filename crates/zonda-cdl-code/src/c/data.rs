@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use zonda_cdl::{
-    CdlVariable, DataSink, DataSlab, Elements, Fault, Primitive, Schema, TypeClass, TypeRef, fill,
+    CdlFault, CdlVariable, DataSink, DataSlab, Elements, Primitive, Schema, TypeClass, TypeRef,
+    fill,
 };
 use zonda_slab::unrank;
 
@@ -22,7 +23,7 @@ impl CProgram<'_> {
         schema: &Schema,
         var: usize,
         constants: &BTreeMap<u64, CConstant>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         let variable = &schema.vars[var];
         let fill = self.fill_value(schema, variable)?;
         if variable.dims.is_empty() {
@@ -95,7 +96,7 @@ impl CProgram<'_> {
     }
 
     /// The fill value of a variable.
-    fn fill_value(&mut self, schema: &Schema, var: &CdlVariable) -> Result<CConstant, Fault> {
+    fn fill_value(&mut self, schema: &Schema, var: &CdlVariable) -> Result<CConstant, CdlFault> {
         let mut values = Elements::default();
         fill(schema, var, &mut values)?;
         let byte = values.bytes.first().copied().unwrap_or(0);
@@ -171,7 +172,7 @@ impl CProgram<'_> {
     }
 
     /// Ends the program with the calls that put data, and returns its text.
-    pub(crate) fn end(mut self, schema: &Schema) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn end(mut self, schema: &Schema) -> Result<Vec<u8>, CdlFault> {
         if !self.options.header_only && !schema.vars.is_empty() {
             self.line("    /* assign variable data */\n");
         }
@@ -231,7 +232,7 @@ impl DataSink for CProgram<'_> {
         !self.options.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
     }
 
-    fn warn(&mut self, fault: &Fault) {
+    fn warn(&mut self, fault: &CdlFault) {
         (self.warn)(fault);
     }
 }

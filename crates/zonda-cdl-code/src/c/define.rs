@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 
 use zonda_cdl::{
-    CdlAttribute, CdlField, CdlType, CdlVariable, Endian, Fault, NetCdfKind, Primitive, Quantizer,
-    Schema, StorageLayout, TypeClass, TypeRef, VariableStorage, attribute,
+    CdlAttribute, CdlFault, CdlField, CdlType, CdlVariable, Endian, NetCdfKind, Primitive,
+    Quantizer, Schema, StorageLayout, TypeClass, TypeRef, VariableStorage, attribute,
 };
 
 use super::constants::{c_type, family, joined, number, quoted};
@@ -13,7 +13,7 @@ use crate::names::plain;
 
 impl CProgram<'_> {
     /// Everything before the data.
-    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
+    pub(crate) fn definitions(&mut self, schema: &Schema) -> Result<(), CdlFault> {
         self.declare_statics(schema);
         self.begin_main();
         self.declare_ids(schema);
@@ -146,7 +146,7 @@ impl CProgram<'_> {
         self.line("");
     }
 
-    fn define_attributes(&mut self, schema: &Schema) -> Result<(), Fault> {
+    fn define_attributes(&mut self, schema: &Schema) -> Result<(), CdlFault> {
         let (of_groups, of_vars): (Vec<_>, Vec<_>) =
             schema.atts.iter().partition(|att| att.var.is_none());
         for (heading, atts) in [("global", of_groups), ("per-variable", of_vars)] {
@@ -325,7 +325,7 @@ impl CProgram<'_> {
         }
     }
 
-    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
+    fn define_attribute(&mut self, schema: &Schema, att: &CdlAttribute) -> Result<(), CdlFault> {
         let group = self.groups[att.group].clone();
         let owner = att.var.map_or("NC_GLOBAL".to_owned(), |var| self.vars[var].clone() + "_id");
         let (values, n) = attribute(schema, att)?;

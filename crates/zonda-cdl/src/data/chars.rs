@@ -8,7 +8,7 @@ use super::run::ValueRun;
 use super::{DataSink, Tokens};
 use crate::constant::{Constant, NumberConstant, PlacedConstant};
 use crate::element::convert;
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::lexer::Token;
 use crate::schema::Schema;
 use zonda_model::ExtType;
@@ -42,7 +42,7 @@ impl<'a> CharRows<'a> {
         tokens: &mut Tokens<'_>,
         run: &mut ValueRun,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         if matches!(tokens.now, Token::End | Token::Mark(b'}')) {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl<'a> CharRows<'a> {
         item: &PlacedConstant,
         run: &mut ValueRun,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         if let Constant::List(items) = &item.value {
             return items.iter().try_for_each(|item| self.item(item, run, sink));
         }
@@ -82,7 +82,7 @@ impl<'a> CharRows<'a> {
             }
             other => {
                 let why = format!("expected characters or a string, found {}", other.what());
-                return Err(Fault::at(item.at, why));
+                return Err(CdlFault::at(item.at, why));
             }
         };
         self.put(text, item.at, run, sink)?;
@@ -99,7 +99,7 @@ impl<'a> CharRows<'a> {
         at: u64,
         run: &mut ValueRun,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         self.len += text.len() as u64;
         run.push_bytes(self.schema, text, at, sink)
     }
@@ -110,7 +110,7 @@ impl<'a> CharRows<'a> {
         at: u64,
         run: &mut ValueRun,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         self.in_chars = false;
         let missing = self.len.next_multiple_of(self.unit) - self.len;
         self.pad(missing, at, run, sink)
@@ -122,7 +122,7 @@ impl<'a> CharRows<'a> {
         at: u64,
         run: &mut ValueRun,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         const PART: usize = 4096;
         let fill = [self.fill; PART];
         while n > 0 {

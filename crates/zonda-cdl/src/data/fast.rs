@@ -11,10 +11,10 @@ use zonda_model::ExtType;
 use zonda_runtime::worker::{self, Purpose};
 
 use crate::element::{convert, int_of, int64_of, uint64_of};
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::lexer::number::{self, Lexeme};
 use crate::lexer::special_number;
-use crate::source::Source;
+use crate::source::CdlText;
 use crate::tuning::{FAST_NUMBER_BYTES, MOST_PARSER_THREADS, PARSED_PART_BYTES};
 
 /// Where the fast reader stopped.
@@ -27,7 +27,7 @@ pub(super) struct FastEnd {
 }
 
 /// Takes values in native bytes, and their place in the text.
-type PutNumbers<'a> = dyn FnMut(&[u8], u64) -> Result<(), Fault> + 'a;
+type PutNumbers<'a> = dyn FnMut(&[u8], u64) -> Result<(), CdlFault> + 'a;
 
 /// A parsed part of the text.
 #[derive(Debug, Default)]
@@ -48,12 +48,12 @@ struct ParsedPart {
 /// # Errors
 /// Errors of reading the text and of `put`.
 pub(super) fn numbers(
-    source: &Source,
+    source: &CdlText,
     (begin, end): (u64, u64),
     ext: ExtType,
     fill: &[u8],
     put: &mut PutNumbers<'_>,
-) -> Result<FastEnd, Fault> {
+) -> Result<FastEnd, CdlFault> {
     let n_threads = zonda_runtime::threads().min(MOST_PARSER_THREADS);
     let mut block = Vec::new();
     let mut stop = FastEnd { at: begin, behind_value: false };
@@ -430,7 +430,7 @@ mod tests {
             text += &format!("{n}{}", if n % 7 == 0 { "\n,\n" } else { ", " });
         }
         text += "400000";
-        let source = Source::from_bytes(text.clone().into_bytes()).unwrap();
+        let source = CdlText::from_bytes(text.clone().into_bytes()).unwrap();
         let mut values = Vec::new();
         let mut put = |bytes: &[u8], _: u64| {
             values.extend_from_slice(bytes);
@@ -444,7 +444,7 @@ mod tests {
 
         // Two commas on two lines, far behind.
         let bad = text.replace("399001,", "399001,\n,");
-        let source = Source::from_bytes(bad.clone().into_bytes()).unwrap();
+        let source = CdlText::from_bytes(bad.clone().into_bytes()).unwrap();
         let all = (0, source.len());
         let stop = numbers(&source, all, ExtType::Int, &[0; 4], &mut |_, _| Ok(())).unwrap();
         let at = usize::try_from(stop.at).unwrap();
@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn one_long_line() {
         let text = "1.5,".repeat(3_000_000) + "2";
-        let source = Source::from_bytes(text.into_bytes()).unwrap();
+        let source = CdlText::from_bytes(text.into_bytes()).unwrap();
         let mut n = 0;
         let mut put = |bytes: &[u8], _: u64| {
             n += bytes.len() / 4;

@@ -7,19 +7,19 @@ use super::{DataSink, is_text, lengths, tokens};
 use crate::constant::{Constant, PlacedConstant};
 use crate::dialect::Dialect;
 use crate::element::{self, Elements};
-use crate::fault::{Fault, shown};
+use crate::fault::{CdlFault, shown};
 use crate::lexer::Token;
 use crate::schema::Schema;
-use crate::source::Source;
+use crate::source::CdlText;
 
 /// Puts all values of a variable and returns their number. If its first dimension is unlimited, it
 /// gets at least the length that they need.
 pub(super) fn read(
-    source: &Source,
+    source: &CdlText,
     schema: &mut Schema,
     var: usize,
     sink: &mut dyn DataSink,
-) -> Result<u64, Fault> {
+) -> Result<u64, CdlFault> {
     let variable = &schema.vars[var];
     let Some((begin, end)) = variable.data else { return Ok(0) };
     let mut run = ValueRun::new(schema, var, Vec::new(), lengths(schema, variable));
@@ -42,7 +42,7 @@ pub(super) fn read(
             "warning: {} has no room for this value and what follows",
             shown(&variable.name)
         );
-        sink.warn(&Fault::at(at, why));
+        sink.warn(&CdlFault::at(at, why));
     }
     let n_values = run.len();
     if let Some(first) = variable.dims.first().copied().filter(|dim| schema.dims[*dim].unlimited) {
@@ -55,13 +55,13 @@ pub(super) fn read(
 
 /// Reads the remaining values as tokens.
 fn slow(
-    source: &Source,
+    source: &CdlText,
     schema: &Schema,
     var: usize,
     (stop, end): (FastEnd, u64),
     run: &mut ValueRun,
     sink: &mut dyn DataSink,
-) -> Result<(), Fault> {
+) -> Result<(), CdlFault> {
     let mut tokens = tokens(source, schema, stop.at, end)?;
     if tokens.now == Token::End && (stop.behind_value || run.len() == 0) {
         return Ok(());

@@ -17,11 +17,11 @@ pub use sink::{DataSink, DataSlab, Nowhere};
 
 use crate::dialect::Dialect;
 use crate::element::{self, Elements};
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::lexer::{Cursor, Lexer, Token};
 use crate::parser::tokens::Tokens;
 use crate::schema::{CdlVariable, Schema, TypeRef};
-use crate::source::Source;
+use crate::source::CdlText;
 use run::ValueRun;
 
 /// Reads the data of all variables, and sets the lengths of unlimited dimensions in the schema.
@@ -31,7 +31,11 @@ use run::ValueRun;
 ///
 /// # Errors
 /// Errors of syntax; values that do not have the variable's type; errors of the sink.
-pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn DataSink) -> Result<(), Fault> {
+pub fn stream(
+    source: &CdlText,
+    schema: &mut Schema,
+    sink: &mut dyn DataSink,
+) -> Result<(), CdlFault> {
     let with_data: Vec<usize> =
         (0..schema.vars.len()).filter(|var| schema.vars[*var].data.is_some()).collect();
     let is_nested = |schema: &Schema, var: usize| {
@@ -61,7 +65,7 @@ pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn DataSink) -> 
 }
 
 /// Reads a list of values and checks its grammar only.
-pub(crate) fn check(source: &Source, begin: u64, end: u64) -> Result<(), Fault> {
+pub(crate) fn check(source: &CdlText, begin: u64, end: u64) -> Result<(), CdlFault> {
     let mut tokens = Tokens::new(Lexer::over(Cursor::between(source, begin, end)))?;
     if tokens.is(b';') || tokens.now == Token::End {
         return Ok(());
@@ -80,11 +84,11 @@ pub(crate) fn check(source: &Source, begin: u64, end: u64) -> Result<(), Fault> 
 
 /// The data of a variable as tokens, from a place on.
 fn tokens<'s>(
-    source: &'s Source,
+    source: &'s CdlText,
     schema: &Schema,
     from: u64,
     end: u64,
-) -> Result<Tokens<'s>, Fault> {
+) -> Result<Tokens<'s>, CdlFault> {
     let mut lexer = Lexer::over(Cursor::between(source, from, end));
     lexer.hex_integers = schema.dialect == Dialect::Classic;
     let mut tokens = Tokens::new(lexer)?;
@@ -106,7 +110,7 @@ fn finish(
     var: usize,
     n_values: u64,
     sink: &mut dyn DataSink,
-) -> Result<(), Fault> {
+) -> Result<(), CdlFault> {
     let variable = &schema.vars[var];
     let shape = lengths(schema, variable);
     let all = product(&shape);
@@ -122,7 +126,7 @@ fn finish(
 }
 
 /// Puts the fill value into the last element.
-fn put_last(schema: &Schema, var: usize, sink: &mut dyn DataSink) -> Result<(), Fault> {
+fn put_last(schema: &Schema, var: usize, sink: &mut dyn DataSink) -> Result<(), CdlFault> {
     let variable = &schema.vars[var];
     let shape = lengths(schema, variable);
     let is_growing = variable.dims.iter().any(|dim| schema.dims[*dim].unlimited);

@@ -5,19 +5,19 @@ use super::chars::CharRows;
 use super::run::ValueRun;
 use super::slab::index;
 use super::{DataSink, Tokens, is_text, lengths, tokens};
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::lexer::Token;
 use crate::schema::Schema;
-use crate::source::Source;
+use crate::source::CdlText;
 
 /// Puts all values of a variable, and makes its unlimited dimensions as long as they need. Returns
 /// whether the last element was put.
 pub(super) fn read(
-    source: &Source,
+    source: &CdlText,
     schema: &mut Schema,
     var: usize,
     sink: &mut dyn DataSink,
-) -> Result<bool, Fault> {
+) -> Result<bool, CdlFault> {
     let variable = &schema.vars[var];
     let Some((begin, end)) = variable.data else { return Ok(true) };
     let mut tokens = tokens(source, schema, begin, end)?;
@@ -54,7 +54,7 @@ struct NestedReader<'a> {
 impl NestedReader<'_> {
     /// Reads the data below an index along the slower dimensions: a list of lists above the next
     /// unlimited dimension, a list of values below the last one.
-    fn block(&mut self, tokens: &mut Tokens<'_>, prefix: &[u64]) -> Result<(), Fault> {
+    fn block(&mut self, tokens: &mut Tokens<'_>, prefix: &[u64]) -> Result<(), CdlFault> {
         let first = prefix.len();
         let Some(next) = (first + 1..self.shape.len()).find(|dim| self.unlimited[*dim]) else {
             return self.values(tokens, prefix);
@@ -91,7 +91,7 @@ impl NestedReader<'_> {
         Ok(())
     }
 
-    fn values(&mut self, tokens: &mut Tokens<'_>, prefix: &[u64]) -> Result<(), Fault> {
+    fn values(&mut self, tokens: &mut Tokens<'_>, prefix: &[u64]) -> Result<(), CdlFault> {
         let first = prefix.len();
         let shape = self.shape[first..].to_vec();
         let mut run = ValueRun::new(self.schema, self.var, prefix.to_vec(), shape.clone());
@@ -119,7 +119,7 @@ impl NestedReader<'_> {
     }
 
     /// Puts fill values below an index without a list.
-    fn fill(&mut self, prefix: &[u64]) -> Result<(), Fault> {
+    fn fill(&mut self, prefix: &[u64]) -> Result<(), CdlFault> {
         let shape = self.shape[prefix.len()..].to_vec();
         let all = super::product(&shape);
         let mut run = ValueRun::new(self.schema, self.var, prefix.to_vec(), shape);

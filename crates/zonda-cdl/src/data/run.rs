@@ -4,7 +4,7 @@ use super::sink::{DataSink, DataSlab, refused};
 use super::slab::slabs;
 use crate::constant::{Constant, PlacedConstant};
 use crate::element::{self, Elements};
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::schema::Schema;
 use crate::tuning::PUT_BLOCK_BYTES;
 
@@ -69,7 +69,7 @@ impl ValueRun {
         schema: &Schema,
         item: &PlacedConstant,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         if self.left() == 0 {
             self.excess.get_or_insert(item.at);
             return Ok(());
@@ -89,7 +89,7 @@ impl ValueRun {
         bytes: &[u8],
         at: u64,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         let room = usize::try_from(self.left()).unwrap_or(usize::MAX).saturating_mul(self.size);
         if bytes.len() > room {
             self.excess.get_or_insert(at);
@@ -107,11 +107,11 @@ impl ValueRun {
         schema: &Schema,
         n: u64,
         sink: &mut dyn DataSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         let at = schema.vars[self.var].at;
         if n.saturating_mul(self.size as u64) > MOST_FILL {
             let why = format!("{n} values that are not in the text would have to be filled in");
-            return Err(Fault::at(at, why));
+            return Err(CdlFault::at(at, why));
         }
         let missing = PlacedConstant { at, value: Constant::Fill };
         for _ in 0..n {
@@ -121,7 +121,11 @@ impl ValueRun {
     }
 
     /// Puts the collected values.
-    pub(super) fn flush(&mut self, schema: &Schema, sink: &mut dyn DataSink) -> Result<(), Fault> {
+    pub(super) fn flush(
+        &mut self,
+        schema: &Schema,
+        sink: &mut dyn DataSink,
+    ) -> Result<(), CdlFault> {
         let n = (self.values.bytes.len() / self.size) as u64;
         let (var, prefix, size) = (self.var, &self.prefix, self.size);
         let values = &mut self.values;

@@ -1,7 +1,7 @@
 //! Where data go.
 
 use crate::element::Elements;
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::schema::{CdlVariable, Schema};
 
 /// A box of a variable, to which values belong.
@@ -31,7 +31,7 @@ pub trait DataSink {
     fn fills(&self, schema: &Schema, var: usize) -> bool;
 
     /// Takes a warning.
-    fn warn(&mut self, fault: &Fault);
+    fn warn(&mut self, fault: &CdlFault);
 }
 
 /// Takes all data and ignores it.
@@ -53,10 +53,10 @@ impl DataSink for Nowhere {
         true
     }
 
-    fn warn(&mut self, _: &Fault) {}
+    fn warn(&mut self, _: &CdlFault) {}
 }
 
 /// Makes a fault of a message of the sink about a variable.
-pub(super) fn refused(var: &CdlVariable, why: String) -> Fault {
-    Fault::at(var.data.map_or(var.at, |(begin, _)| begin.saturating_sub(1)), why)
+pub(super) fn refused(var: &CdlVariable, why: String) -> CdlFault {
+    CdlFault::at(var.data.map_or(var.at, |(begin, _)| begin.saturating_sub(1)), why)
 }

@@ -29,14 +29,14 @@ impl DataSink for Kept {
         self.fills
     }
 
-    fn warn(&mut self, fault: &Fault) {
+    fn warn(&mut self, fault: &CdlFault) {
         self.warnings.push(fault.message.clone());
     }
 }
 
-fn read(text: &str, fills: bool) -> Result<(Kept, Schema), Fault> {
+fn read(text: &str, fills: bool) -> Result<(Kept, Schema), CdlFault> {
     let text = format!("netcdf x {{ {text} }}");
-    let source = Source::from_bytes(text.into_bytes()).unwrap();
+    let source = CdlText::from_bytes(text.into_bytes()).unwrap();
     let mut schema = parse(&source, Dialect::Enhanced, None, None)?;
     let mut kept = Kept { fills, ..Kept::default() };
     stream(&source, &mut schema, &mut kept)?;

@@ -1,12 +1,12 @@
 use super::*;
 use crate::dialect::Dialect;
 use crate::parser::parse;
-use crate::source::Source;
+use crate::source::CdlText;
 
 /// The values of an attribute `a` of the root, made by a text around them.
-fn values(types: &str, ty: &str, list: &str) -> Result<(Elements, usize), Fault> {
+fn values(types: &str, ty: &str, list: &str) -> Result<(Elements, usize), CdlFault> {
     let text = format!("netcdf x {{ types: {types} variables: int v ; {ty} :a = {list} ; }}");
-    let source = Source::from_bytes(text.into_bytes()).unwrap();
+    let source = CdlText::from_bytes(text.into_bytes()).unwrap();
     let schema = parse(&source, Dialect::Enhanced, None, None)?;
     attribute(&schema, &schema.atts[0])
 }

@@ -4,14 +4,14 @@ use std::io;
 
 use zonda_model::memory;
 
-use crate::source::Source;
+use crate::source::CdlText;
 use crate::tuning::CURSOR_BLOCK_BYTES;
 
 /// Looks at bytes ahead and moves past them. Bytes that were passed are dropped, so memory is that
 /// of the longest token.
 #[derive(Debug)]
 pub(crate) struct Cursor<'s> {
-    source: &'s Source,
+    source: &'s CdlText,
     bytes: Vec<u8>,
     /// The position in `bytes`.
     at: usize,
@@ -23,12 +23,12 @@ pub(crate) struct Cursor<'s> {
 }
 
 impl<'s> Cursor<'s> {
-    pub(crate) fn new(source: &'s Source) -> Cursor<'s> {
+    pub(crate) fn new(source: &'s CdlText) -> Cursor<'s> {
         Cursor::between(source, source.begin(), source.len())
     }
 
     /// Over a part of the text.
-    pub(crate) fn between(source: &'s Source, begin: u64, end: u64) -> Cursor<'s> {
+    pub(crate) fn between(source: &'s CdlText, begin: u64, end: u64) -> Cursor<'s> {
         Cursor { source, bytes: Vec::new(), at: 0, base: begin, end, failed: None }
     }
 
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn looks_far_and_forgets() {
         let text: Vec<u8> = (0..700_000u32).map(|n| (n % 250 + 1) as u8).collect();
-        let source = Source::from_bytes(text.clone()).unwrap();
+        let source = CdlText::from_bytes(text.clone()).unwrap();
         let mut cursor = Cursor::new(&source);
         assert_eq!(cursor.peek(600_000), Some(text[600_000]));
         assert_eq!(cursor.peek(700_000), None);

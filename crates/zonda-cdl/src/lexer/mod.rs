@@ -9,9 +9,9 @@ pub(crate) use cursor::Cursor;
 use number::Lexeme;
 
 use crate::constant::NumberConstant;
-use crate::fault::{Fault, shown};
+use crate::fault::{CdlFault, shown};
 use crate::schema::Primitive;
-use crate::source::Source;
+use crate::source::CdlText;
 use zonda_model::ExtType;
 
 /// The most bytes of a number. No value needs as many.
@@ -106,7 +106,7 @@ fn is_escapable(byte: u8) -> bool {
 }
 
 impl<'s> Lexer<'s> {
-    pub(crate) fn new(source: &'s Source) -> Lexer<'s> {
+    pub(crate) fn new(source: &'s CdlText) -> Lexer<'s> {
         Lexer::over(Cursor::new(source))
     }
 
@@ -125,12 +125,12 @@ impl<'s> Lexer<'s> {
     }
 
     /// A fault at the last token.
-    pub(crate) fn fault(&self, message: impl Into<String>) -> Fault {
-        Fault::at(self.at, message).over(self.len)
+    pub(crate) fn fault(&self, message: impl Into<String>) -> CdlFault {
+        CdlFault::at(self.at, message).over(self.len)
     }
 
     /// Skips blanks and comments.
-    fn blanks(&mut self) -> Result<(), Fault> {
+    fn blanks(&mut self) -> Result<(), CdlFault> {
         loop {
             match self.cursor.peek(0) {
                 Some(b' ' | b'\t' | b'\r' | b'\n' | 0x0c) => {
@@ -146,7 +146,7 @@ impl<'s> Lexer<'s> {
                     self.cursor.take(2);
                     while !self.cursor.sees(b"*/") {
                         if self.cursor.peek(0).is_none() {
-                            return Err(Fault::at(at, "this comment does not end").over(2));
+                            return Err(CdlFault::at(at, "this comment does not end").over(2));
                         }
                         self.cursor.take(1);
                     }
@@ -161,7 +161,7 @@ impl<'s> Lexer<'s> {
     ///
     /// # Errors
     /// Bytes that are no token; errors of reading the text.
-    pub(crate) fn next(&mut self) -> Result<Token, Fault> {
+    pub(crate) fn next(&mut self) -> Result<Token, CdlFault> {
         self.blanks()?;
         self.word = None;
         self.at = self.cursor.offset();
@@ -171,7 +171,7 @@ impl<'s> Lexer<'s> {
         Ok(token)
     }
 
-    fn token(&mut self) -> Result<Token, Fault> {
+    fn token(&mut self) -> Result<Token, CdlFault> {
         let Some(first) = self.cursor.peek(0) else {
             return match self.cursor.failure() {
                 Some(error) => Err(error.into()),
@@ -213,7 +213,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn keyword_or_name(&mut self, len: usize) -> Result<Token, Fault> {
+    fn keyword_or_name(&mut self, len: usize) -> Result<Token, CdlFault> {
         if self.cursor.peek(len) == Some(b':') {
             let section = match self.cursor.ahead(len) {
                 b"types" => Some(Token::Types),
@@ -240,7 +240,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// `-Infinity` and the like, or a sign that stands for itself.
-    fn signed_word(&mut self, sign: u8) -> Result<Token, Fault> {
+    fn signed_word(&mut self, sign: u8) -> Result<Token, CdlFault> {
         let len = self.name_len(1);
         let number = special_number(&self.cursor.ahead(1 + len)[1..]);
         let number = match (number, sign) {
@@ -256,7 +256,7 @@ impl<'s> Lexer<'s> {
         Ok(Token::Number(number))
     }
 
-    fn number(&mut self) -> Result<Token, Fault> {
+    fn number(&mut self) -> Result<Token, CdlFault> {
         let mut len = 0;
         while self
             .cursor
@@ -269,7 +269,7 @@ impl<'s> Lexer<'s> {
         let text = self.cursor.ahead(len);
         let is_hex = matches!(text, [b'0', b'x' | b'X', ..]);
         if len > MOST_NUMBER && !is_hex {
-            return Err(Fault::at(self.at, "this number has too many digits"));
+            return Err(CdlFault::at(self.at, "this number has too many digits"));
         }
         match number::lex(text) {
             (Lexeme::Number(number), len) => {
@@ -281,7 +281,7 @@ impl<'s> Lexer<'s> {
                 match u32::from_str_radix(digits, 16) {
                     Ok(value) => Ok(Token::Number(NumberConstant::Int(value.cast_signed()))),
                     Err(_) => {
-                        Err(Fault::at(self.at, "this integer has more than 32 bits").over(len))
+                        Err(CdlFault::at(self.at, "this integer has more than 32 bits").over(len))
                     }
                 }
             }
@@ -292,11 +292,11 @@ impl<'s> Lexer<'s> {
                 }
                 Ok(Token::Opaque(digits))
             }
-            (Lexeme::Bad(why), len) => Err(Fault::at(self.at, why).over(len)),
+            (Lexeme::Bad(why), len) => Err(CdlFault::at(self.at, why).over(len)),
         }
     }
 
-    fn string(&mut self) -> Result<Token, Fault> {
+    fn string(&mut self) -> Result<Token, CdlFault> {
         let mut len = 1;
         loop {
             match self.cursor.peek(len) {
@@ -305,7 +305,7 @@ impl<'s> Lexer<'s> {
                 Some(_) => len += 1,
                 None => match self.cursor.failure() {
                     Some(error) => return Err(error.into()),
-                    None => return Err(Fault::at(self.at, "this string does not end")),
+                    None => return Err(CdlFault::at(self.at, "this string does not end")),
                 },
             }
         }
@@ -314,7 +314,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// A byte: `'x'`, `'\n'`, `'\033'`, `'\x1b'`.
-    fn character(&mut self) -> Result<Token, Fault> {
+    fn character(&mut self) -> Result<Token, CdlFault> {
         let len = match (self.cursor.peek(1), self.cursor.peek(2)) {
             (Some(b'\\'), Some(b'0'..=b'7')) if self.cursor.peek(5) == Some(b'\'') => 5,
             (Some(b'\\'), Some(b'x' | b'X')) if self.cursor.peek(5) == Some(b'\'') => 5,
@@ -323,16 +323,16 @@ impl<'s> Lexer<'s> {
         };
         if self.cursor.peek(len) != Some(b'\'') {
             let why = "a character is one byte, or an escape such as '\\n' or '\\033', in quotes";
-            return Err(Fault::at(self.at, why));
+            return Err(CdlFault::at(self.at, why));
         }
         let text = self.cursor.take(len + 1);
         match text::unescape(&text[1..len])?[..] {
             [byte] => Ok(Token::Number(NumberConstant::Byte(byte.cast_signed()))),
-            _ => Err(Fault::at(self.at, "this character is no single byte").over(len + 1)),
+            _ => Err(CdlFault::at(self.at, "this character is no single byte").over(len + 1)),
         }
     }
 
-    fn path(&mut self) -> Result<Token, Fault> {
+    fn path(&mut self) -> Result<Token, CdlFault> {
         let mut parts = Vec::new();
         while self.cursor.peek(0) == Some(b'/') {
             let len = self.name_len(1);
@@ -349,14 +349,14 @@ impl<'s> Lexer<'s> {
     }
 
     /// The name of the dataset: everything up to `{`, without blanks and control characters.
-    pub(crate) fn dataset_name(&mut self) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn dataset_name(&mut self) -> Result<Vec<u8>, CdlFault> {
         self.at = self.cursor.offset();
         let mut len = 0;
         while self.cursor.peek(len).is_some_and(|byte| byte != b'{') {
             len += 1;
         }
         if self.cursor.peek(len).is_none() {
-            return Err(Fault::at(self.at, "expected '{' behind the name of the dataset"));
+            return Err(CdlFault::at(self.at, "expected '{' behind the name of the dataset"));
         }
         let name = self.cursor.take(len);
         Ok(name.iter().copied().filter(|byte| *byte > b' ').collect())
@@ -400,8 +400,8 @@ pub(crate) fn special_number(word: &[u8]) -> Option<NumberConstant> {
 mod tests {
     use super::*;
 
-    fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
-        let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
+    fn tokens(text: &str) -> Result<Vec<Token>, CdlFault> {
+        let source = CdlText::from_bytes(text.as_bytes().to_vec()).unwrap();
         let mut lexer = Lexer::new(&source);
         let mut out = Vec::new();
         loop {
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn name_of_the_dataset() {
-        let source = Source::from_bytes(b"netcdf a b/c {".to_vec()).unwrap();
+        let source = CdlText::from_bytes(b"netcdf a b/c {".to_vec()).unwrap();
         let mut lexer = Lexer::new(&source);
         assert_eq!(lexer.next().unwrap(), name("netcdf"));
         assert_eq!(lexer.dataset_name().unwrap(), b"ab/c");

@@ -2,7 +2,7 @@
 
 use super::{Dialect, Parser};
 use crate::constant::{Constant, PlacedConstant};
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::infer;
 use crate::names::NameReference;
 use crate::schema::{CdlAttribute, TypeRef};
@@ -13,7 +13,7 @@ const FILL_VALUE: &[u8] = b"_FillValue";
 impl Parser<'_> {
     /// `owner:name = values`, from the colon on; the owner is a variable, or else a type, which an
     /// attribute of the group then has.
-    pub(super) fn attribute_of(&mut self, at: u64, owner: &NameReference) -> Result<(), Fault> {
+    pub(super) fn attribute_of(&mut self, at: u64, owner: &NameReference) -> Result<(), CdlFault> {
         if let Some(var) = self.names.variable(self.group, owner) {
             return self.attribute(at, Some(var), None);
         }
@@ -22,7 +22,7 @@ impl Parser<'_> {
             None => {
                 let name = owner.text();
                 let why = format!("undefined variable or type: {name}");
-                Err(Fault::at(at, why).over(name.len()))
+                Err(CdlFault::at(at, why).over(name.len()))
             }
         }
     }
@@ -33,12 +33,12 @@ impl Parser<'_> {
         at: u64,
         ty: TypeRef,
         owner: &NameReference,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         match self.names.variable(self.group, owner) {
             Some(var) => self.attribute(at, Some(var), Some(ty)),
             None => {
                 let name = owner.text();
-                Err(Fault::at(at, format!("undefined variable: {name}")).over(name.len()))
+                Err(CdlFault::at(at, format!("undefined variable: {name}")).over(name.len()))
             }
         }
     }
@@ -49,14 +49,14 @@ impl Parser<'_> {
         owner_at: u64,
         var: Option<usize>,
         ty: Option<TypeRef>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         self.tokens.expect(b':')?;
         let at = self.tokens.at();
         let name = self.tokens.word("the name of an attribute")?;
         self.tokens.expect(b'=')?;
         let values = self.tokens.values(0)?;
         if let Some(fill) = values.iter().find(|item| contains_fill(item)) {
-            return Err(Fault::at(fill.at, "an attribute has no fill values"));
+            return Err(CdlFault::at(fill.at, "an attribute has no fill values"));
         }
         if self.dialect == Dialect::Enhanced && self.special(at, var, &name, &values)? {
             return Ok(());
@@ -65,7 +65,7 @@ impl Parser<'_> {
             Some(var) if name == FILL_VALUE => {
                 let [value] = &values[..] else {
                     let why = "_FillValue has one value (of a compound type, in braces)";
-                    return Err(Fault::at(at, why).over(name.len()));
+                    return Err(CdlFault::at(at, why).over(name.len()));
                 };
                 let var = &mut self.schema.vars[var];
                 var.fill = Some(value.clone());

@@ -11,14 +11,14 @@ mod types;
 
 use crate::constant::NumberConstant;
 use crate::dialect::Dialect;
-use crate::fault::{Fault, shown};
+use crate::fault::{CdlFault, shown};
 use crate::kind::{Needs, NetCdfKind};
 use crate::lexer::{Lexer, Token};
 use crate::names::{NameReference, NameSpace, ObjectNames, soft_primitive};
 use crate::schema::{
     CdlDimension, CdlGroup, CdlVariable, Primitive, Schema, TypeRef, VariableStorage,
 };
-use crate::source::Source;
+use crate::source::CdlText;
 use tokens::Tokens;
 use zonda_model::ExtType;
 
@@ -45,11 +45,11 @@ enum Section {
 /// Errors of syntax; unknown names; names that are defined twice; values that do not have their
 /// type.
 pub fn parse(
-    source: &Source,
+    source: &CdlText,
     dialect: Dialect,
     name: Option<&[u8]>,
     kind: Option<NetCdfKind>,
-) -> Result<Schema, Fault> {
+) -> Result<Schema, CdlFault> {
     let mut tokens = Tokens::new(Lexer::new(source))?;
     let at = tokens.at();
     match &tokens.now {
@@ -82,7 +82,7 @@ pub fn parse(
 }
 
 struct Parser<'s> {
-    source: &'s Source,
+    source: &'s CdlText,
     tokens: Tokens<'s>,
     schema: Schema,
     names: ObjectNames,
@@ -94,7 +94,7 @@ struct Parser<'s> {
 
 impl Parser<'_> {
     /// Reads everything up to the brace that closes the root group.
-    fn body(&mut self) -> Result<(), Fault> {
+    fn body(&mut self) -> Result<(), CdlFault> {
         let mut section = Section::Attributes;
         loop {
             section = match self.tokens.now {
@@ -130,7 +130,7 @@ impl Parser<'_> {
         }
     }
 
-    fn only_enhanced(&self, what: &str) -> Result<(), Fault> {
+    fn only_enhanced(&self, what: &str) -> Result<(), CdlFault> {
         match self.dialect {
             Dialect::Enhanced => Ok(()),
             Dialect::Classic => {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         }
     }
 
-    fn begin_group(&mut self) -> Result<(), Fault> {
+    fn begin_group(&mut self) -> Result<(), CdlFault> {
         self.only_enhanced("groups")?;
         if self.names.depth(self.group) >= MOST_NESTED_GROUPS {
             return Err(self.tokens.fault("too many groups within groups"));
@@ -151,7 +151,7 @@ impl Parser<'_> {
         let index = self.schema.groups.len();
         if !self.names.add(NameSpace::Group, self.group, &name, index) {
             let why = format!("there is a group {} already", shown(&name));
-            return Err(Fault::at(at, why).over(name.len()));
+            return Err(CdlFault::at(at, why).over(name.len()));
         }
         self.names.add_group(Some(self.group));
         self.schema.groups.push(CdlGroup { name, parent: Some(self.group), at });
@@ -159,7 +159,7 @@ impl Parser<'_> {
         self.tokens.expect(b'{')
     }
 
-    fn statement(&mut self, section: Section) -> Result<(), Fault> {
+    fn statement(&mut self, section: Section) -> Result<(), CdlFault> {
         let at = self.tokens.at();
         if self.tokens.is(b':') {
             self.attribute(at, None, None)?;
@@ -211,7 +211,7 @@ impl Parser<'_> {
         self.end_of_statement(section)
     }
 
-    fn end_of_statement(&mut self, section: Section) -> Result<(), Fault> {
+    fn end_of_statement(&mut self, section: Section) -> Result<(), CdlFault> {
         if self.tokens.accept(b';')? {
             return Ok(());
         }
@@ -223,7 +223,7 @@ impl Parser<'_> {
 
     /// Checks the name of a dimension: for the reference, the types of the kind that is asked for
     /// are keywords. (Variables may be named like types, and in HDF5 files often are.)
-    fn check_name(&self, at: u64, name: &[u8]) -> Result<(), Fault> {
+    fn check_name(&self, at: u64, name: &[u8]) -> Result<(), CdlFault> {
         let is_type = match (soft_primitive(name), self.kind) {
             (Some(Primitive::String), Some(kind)) => kind == NetCdfKind::NetCdf4,
             (Some(Primitive::Atomic(_)), Some(kind)) => kind.has_all_integers(),
@@ -231,12 +231,12 @@ impl Parser<'_> {
         };
         if is_type && self.dialect == Dialect::Enhanced {
             let why = format!("syntax error: {} is a type of this kind of file", shown(name));
-            return Err(Fault::at(at, why).over(name.len()));
+            return Err(CdlFault::at(at, why).over(name.len()));
         }
         Ok(())
     }
 
-    fn type_of(&self, at: u64, reference: &NameReference) -> Result<TypeRef, Fault> {
+    fn type_of(&self, at: u64, reference: &NameReference) -> Result<TypeRef, CdlFault> {
         let known = match self.dialect {
             Dialect::Enhanced => self.names.type_ref(self.group, reference),
             Dialect::Classic => match reference {
@@ -246,7 +246,7 @@ impl Parser<'_> {
         };
         known.ok_or_else(|| {
             let name = reference.text();
-            Fault::at(at, format!("undefined type: {name}")).over(name.len())
+            CdlFault::at(at, format!("undefined type: {name}")).over(name.len())
         })
     }
 
@@ -265,9 +265,9 @@ impl Parser<'_> {
     }
 
     /// `name = length`, and more behind commas.
-    fn dimensions(&mut self, mut at: u64, first: NameReference) -> Result<(), Fault> {
+    fn dimensions(&mut self, mut at: u64, first: NameReference) -> Result<(), CdlFault> {
         let Some(mut name) = first.into_name() else {
-            return Err(Fault::at(at, "a dimension has a name, not a path"));
+            return Err(CdlFault::at(at, "a dimension has a name, not a path"));
         };
         loop {
             self.tokens.expect(b'=')?;
@@ -285,7 +285,7 @@ impl Parser<'_> {
             let index = self.schema.dims.len();
             if !self.names.add(NameSpace::Dimension, self.group, &name, index) {
                 let why = format!("there is a dimension {} already", shown(&name));
-                return Err(Fault::at(at, why).over(name.len()));
+                return Err(CdlFault::at(at, why).over(name.len()));
             }
             self.schema.dims.push(CdlDimension { group: self.group, name, len, unlimited, at });
             if !self.tokens.accept(b',')? {
@@ -296,7 +296,7 @@ impl Parser<'_> {
         }
     }
 
-    fn dimension_len(&self, number: NumberConstant) -> Result<u64, Fault> {
+    fn dimension_len(&self, number: NumberConstant) -> Result<u64, CdlFault> {
         let len = match number {
             // The reference takes 5. and 5.0, too.
             NumberConstant::Double(len) if len.fract() == 0.0 && (0.0..1e15).contains(&len) => {
@@ -309,9 +309,14 @@ impl Parser<'_> {
     }
 
     /// `type name(dims)`, and more names behind commas.
-    fn variables(&mut self, ty: TypeRef, mut at: u64, first: NameReference) -> Result<(), Fault> {
+    fn variables(
+        &mut self,
+        ty: TypeRef,
+        mut at: u64,
+        first: NameReference,
+    ) -> Result<(), CdlFault> {
         let Some(mut name) = first.into_name() else {
-            return Err(Fault::at(at, "a variable has a name, not a path"));
+            return Err(CdlFault::at(at, "a variable has a name, not a path"));
         };
         loop {
             let mut dims = Vec::new();
@@ -322,7 +327,7 @@ impl Parser<'_> {
                     let Some(dim) = self.names.dimension(self.group, &reference) else {
                         let name = reference.text();
                         let why = format!("undefined dimension: {name}");
-                        return Err(Fault::at(dim_at, why).over(name.len()));
+                        return Err(CdlFault::at(dim_at, why).over(name.len()));
                     };
                     if self.schema.dims[dim].unlimited && !dims.is_empty() {
                         let what = "an unlimited dimension that is not the first";
@@ -338,7 +343,7 @@ impl Parser<'_> {
             let index = self.schema.vars.len();
             if !self.names.add(NameSpace::Variable, self.group, &name, index) {
                 let why = format!("there is a variable {} already", shown(&name));
-                return Err(Fault::at(at, why).over(name.len()));
+                return Err(CdlFault::at(at, why).over(name.len()));
             }
             self.uses(at, ty);
             let (group, special) = (self.group, VariableStorage::default());
@@ -353,10 +358,10 @@ impl Parser<'_> {
     }
 
     /// `variable = values ;`. Only the place of the values is noted.
-    fn data(&mut self, at: u64, reference: &NameReference) -> Result<(), Fault> {
+    fn data(&mut self, at: u64, reference: &NameReference) -> Result<(), CdlFault> {
         let Some(var) = self.names.variable(self.group, reference) else {
             let name = reference.text();
-            return Err(Fault::at(at, format!("undefined variable: {name}")).over(name.len()));
+            return Err(CdlFault::at(at, format!("undefined variable: {name}")).over(name.len()));
         };
         let begin = self.tokens.at() + 1;
         let end = skip::to_semicolon(self.tokens.cursor());
@@ -367,7 +372,7 @@ impl Parser<'_> {
             // An error about the missing end comes when the data are read.
             crate::data::check(self.source, begin, self.source.len())?;
             let why = format!("the values of {} do not end with ';'", reference.text());
-            return Err(Fault::at(at, why));
+            return Err(CdlFault::at(at, why));
         };
         self.schema.vars[var].data = Some((begin, end));
         // Moves from the `=` to the token after the `;`.
@@ -376,7 +381,7 @@ impl Parser<'_> {
     }
 
     /// Completes the schema with what is known only at the end of the text.
-    fn finish(mut self) -> Result<Schema, Fault> {
+    fn finish(mut self) -> Result<Schema, CdlFault> {
         let unlimited: Vec<&CdlDimension> =
             self.schema.dims.iter().filter(|dim| dim.unlimited).collect();
         if let [_, second, ..] = unlimited[..] {

@@ -85,7 +85,7 @@ fn step(state: SkipState, byte: u8) -> SkipState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Source;
+    use crate::source::CdlText;
 
     #[test]
     fn semicolons_that_end_something() {
@@ -102,7 +102,7 @@ mod tests {
             ("\"a;", None),
             ("", None),
         ] {
-            let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
+            let source = CdlText::from_bytes(text.as_bytes().to_vec()).unwrap();
             let mut cursor = Cursor::new(&source);
             assert_eq!(to_semicolon(&mut cursor), end, "{text}");
         }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn over_windows() {
         let text = format!("{}\"{}\" ;", "1,".repeat(200_000), ";".repeat(300_000));
-        let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
+        let source = CdlText::from_bytes(text.as_bytes().to_vec()).unwrap();
         let mut cursor = Cursor::new(&source);
         assert_eq!(to_semicolon(&mut cursor), Some(text.len() as u64 - 1));
     }

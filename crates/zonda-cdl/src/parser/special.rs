@@ -4,7 +4,7 @@ use zonda_model::filter_text;
 
 use super::Parser;
 use crate::constant::{Constant, PlacedConstant};
-use crate::fault::Fault;
+use crate::fault::CdlFault;
 use crate::kind::NetCdfKind;
 use crate::schema::{Endian, Quantizer, StorageLayout};
 
@@ -20,19 +20,19 @@ struct SpecialValue<'a> {
 }
 
 impl SpecialValue<'_> {
-    fn refuse<T>(&self, expected: &str) -> Result<T, Fault> {
+    fn refuse<T>(&self, expected: &str) -> Result<T, CdlFault> {
         let at = self.items.first().map_or(self.at, |item| item.at);
-        Err(Fault::at(at, format!("{}: {expected} is expected", self.name)))
+        Err(CdlFault::at(at, format!("{}: {expected} is expected", self.name)))
     }
 
-    fn text(&self) -> Result<&[u8], Fault> {
+    fn text(&self) -> Result<&[u8], CdlFault> {
         match self.items {
             [PlacedConstant { value: Constant::Text(text), .. }] => Ok(text),
             _ => self.refuse("a string"),
         }
     }
 
-    fn integer(&self) -> Result<i32, Fault> {
+    fn integer(&self) -> Result<i32, CdlFault> {
         match self.items {
             [PlacedConstant { value: Constant::Number(number), .. }] => {
                 match number.integer().and_then(|value| i32::try_from(value).ok()) {
@@ -44,7 +44,7 @@ impl SpecialValue<'_> {
         }
     }
 
-    fn flag(&self) -> Result<bool, Fault> {
+    fn flag(&self) -> Result<bool, CdlFault> {
         match self.items {
             [PlacedConstant { value: Constant::Text(text), .. }] => match &text[..] {
                 b"true" | b"1" => Ok(true),
@@ -58,7 +58,7 @@ impl SpecialValue<'_> {
         }
     }
 
-    fn sizes(&self) -> Result<Vec<usize>, Fault> {
+    fn sizes(&self) -> Result<Vec<usize>, CdlFault> {
         let size = |item: &PlacedConstant| match &item.value {
             Constant::Number(number) => {
                 let size = number.integer().and_then(|size| usize::try_from(size).ok());
@@ -82,7 +82,7 @@ impl Parser<'_> {
         var: Option<usize>,
         name: &[u8],
         items: &[PlacedConstant],
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, CdlFault> {
         let value = SpecialValue { name: std::str::from_utf8(name).unwrap_or_default(), at, items };
         let Some(var) = var else { return self.special_of_file(name, &value) };
         let special = &mut self.schema.vars[var].special;
@@ -133,7 +133,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    fn special_of_file(&mut self, name: &[u8], value: &SpecialValue<'_>) -> Result<bool, Fault> {
+    fn special_of_file(&mut self, name: &[u8], value: &SpecialValue<'_>) -> Result<bool, CdlFault> {
         if !OF_FILE.contains(&name) || self.group != 0 {
             return Ok(false);
         }

@@ -3,8 +3,8 @@ use crate::kind::NetCdfKind;
 use crate::schema::{Endian, StorageLayout, TypeClass};
 use proptest::prelude::*;
 
-fn schema(text: &str) -> Result<Schema, Fault> {
-    let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
+fn schema(text: &str) -> Result<Schema, CdlFault> {
+    let source = CdlText::from_bytes(text.as_bytes().to_vec()).unwrap();
     parse(&source, Dialect::Enhanced, None, None)
 }
 
@@ -136,7 +136,7 @@ fn keywords_can_be_names() {
 #[test]
 fn types_of_the_kind_are_keywords() {
     let text = b"netcdf x { dimensions: int64 = 1 ; string = 1 ; variables: int uint64(string) ; }";
-    let source = Source::from_bytes(text.to_vec()).unwrap();
+    let source = CdlText::from_bytes(text.to_vec()).unwrap();
     for (kind, at) in [
         (None, None),
         (Some(NetCdfKind::Classic), None),
@@ -159,7 +159,7 @@ fn types_made_of_others_come_later() {
 #[test]
 fn classic_language() {
     let read = |text: &str| {
-        let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
+        let source = CdlText::from_bytes(text.as_bytes().to_vec()).unwrap();
         parse(&source, Dialect::Classic, Some(b"other"), None)
     };
     let made = read("netcdf x { variables: int v ; v:a = 0x10 ; v:_Storage = \"x\" ; }").unwrap();
@@ -223,7 +223,7 @@ proptest! {
             "/*", "*/", "\n", "\\", "-", "x\\ y",
         ]), 0..60)) {
         let text = format!("netcdf x {{ {} }}", words.join(" "));
-        let source = Source::from_bytes(text.clone().into_bytes()).unwrap();
+        let source = CdlText::from_bytes(text.clone().into_bytes()).unwrap();
         for dialect in [Dialect::Enhanced, Dialect::Classic] {
             match parse(&source, dialect, None, None) {
                 Ok(mut schema) => {

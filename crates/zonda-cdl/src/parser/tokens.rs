@@ -3,7 +3,7 @@
 use zonda_cf::times::{self, Calendar};
 
 use crate::constant::{Constant, NumberConstant, PlacedConstant};
-use crate::fault::{Fault, shown};
+use crate::fault::{CdlFault, shown};
 use crate::lexer::{Cursor, Lexer, Token};
 use crate::names::NameReference;
 
@@ -22,7 +22,7 @@ pub(crate) struct Tokens<'s> {
 
 impl<'s> Tokens<'s> {
     /// Reads the first token.
-    pub(crate) fn new(mut lexer: Lexer<'s>) -> Result<Tokens<'s>, Fault> {
+    pub(crate) fn new(mut lexer: Lexer<'s>) -> Result<Tokens<'s>, CdlFault> {
         let now = lexer.next()?;
         Ok(Tokens { lexer, now, ends_before_semicolon: false })
     }
@@ -42,12 +42,12 @@ impl<'s> Tokens<'s> {
     }
 
     /// A fault at the next token.
-    pub(crate) fn fault(&self, message: impl Into<String>) -> Fault {
+    pub(crate) fn fault(&self, message: impl Into<String>) -> CdlFault {
         self.lexer.fault(message)
     }
 
     /// The fault that the next token is none of those that are allowed.
-    pub(crate) fn unexpected(&self, expected: &str) -> Fault {
+    pub(crate) fn unexpected(&self, expected: &str) -> CdlFault {
         let found = match self.now {
             Token::End if self.ends_before_semicolon => "';'".to_owned(),
             _ => self.now.what(),
@@ -56,7 +56,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// Returns the next token and moves past it.
-    pub(crate) fn advance(&mut self) -> Result<Token, Fault> {
+    pub(crate) fn advance(&mut self) -> Result<Token, CdlFault> {
         let next = self.lexer.next()?;
         Ok(std::mem::replace(&mut self.now, next))
     }
@@ -66,7 +66,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// Moves past a character if it is next.
-    pub(crate) fn accept(&mut self, mark: u8) -> Result<bool, Fault> {
+    pub(crate) fn accept(&mut self, mark: u8) -> Result<bool, CdlFault> {
         let is = self.is(mark);
         if is {
             self.advance()?;
@@ -74,7 +74,7 @@ impl<'s> Tokens<'s> {
         Ok(is)
     }
 
-    pub(crate) fn expect(&mut self, mark: u8) -> Result<(), Fault> {
+    pub(crate) fn expect(&mut self, mark: u8) -> Result<(), CdlFault> {
         match self.accept(mark)? {
             true => Ok(()),
             false => Err(self.unexpected(&format!("'{}'", char::from(mark)))),
@@ -82,7 +82,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// Reads a name where only a name can be, so that any word counts as one.
-    pub(crate) fn word(&mut self, what: &str) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn word(&mut self, what: &str) -> Result<Vec<u8>, CdlFault> {
         match &self.now {
             Token::Name(name) => {
                 let name = name.clone();
@@ -104,7 +104,7 @@ impl<'s> Tokens<'s> {
         matches!(self.now, Token::Name(_) | Token::Path(_)) || self.lexer.word().is_some()
     }
 
-    pub(crate) fn reference(&mut self, what: &str) -> Result<NameReference, Fault> {
+    pub(crate) fn reference(&mut self, what: &str) -> Result<NameReference, CdlFault> {
         if !self.is_reference() {
             return Err(self.unexpected(what));
         }
@@ -119,7 +119,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// Reads values up to a token that is none. There may be no value.
-    pub(crate) fn values(&mut self, depth: usize) -> Result<Vec<PlacedConstant>, Fault> {
+    pub(crate) fn values(&mut self, depth: usize) -> Result<Vec<PlacedConstant>, CdlFault> {
         let mut items = Vec::new();
         if self.is(b';') || self.is(b'}') {
             return Ok(items);
@@ -133,7 +133,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// Reads one value.
-    pub(crate) fn item(&mut self, depth: usize) -> Result<PlacedConstant, Fault> {
+    pub(crate) fn item(&mut self, depth: usize) -> Result<PlacedConstant, CdlFault> {
         let at = self.at();
         if self.is(b'{') {
             if depth >= MOST_NESTED {
@@ -168,9 +168,9 @@ impl<'s> Tokens<'s> {
 
     /// The value of a function in the text. There is one function: `time("1990-1-2 12:30")` has the
     /// hours from 1970 to then, in the Gregorian calendar, whatever the units of the variable.
-    fn call(&mut self, name: &[u8], at: u64) -> Result<Constant, Fault> {
+    fn call(&mut self, name: &[u8], at: u64) -> Result<Constant, CdlFault> {
         if !name.eq_ignore_ascii_case(b"time") {
-            return Err(Fault::at(at, format!("there is no function '{}'", shown(name))));
+            return Err(CdlFault::at(at, format!("there is no function '{}'", shown(name))));
         }
         self.advance()?;
         let at = self.at();
@@ -184,7 +184,7 @@ impl<'s> Tokens<'s> {
         let mut problems = Vec::new();
         let known = times::date(calendar, &text, &mut problems);
         match problems.first() {
-            Some(problem) => Err(Fault::at(at, format!("no date: {problem}"))),
+            Some(problem) => Err(CdlFault::at(at, format!("no date: {problem}"))),
             None => Ok(Constant::Number(NumberConstant::Double(calendar.hours(&known, 1970)))),
         }
     }

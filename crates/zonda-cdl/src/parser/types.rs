@@ -5,7 +5,7 @@ use zonda_model::ExtType;
 use super::{Parser, Section};
 use crate::constant::NumberConstant;
 use crate::element::convert;
-use crate::fault::{Fault, shown};
+use crate::fault::{CdlFault, shown};
 use crate::lexer::Token;
 use crate::names::{NameReference, NameSpace};
 use crate::schema::{CdlEnumMember, CdlField, CdlType, TypeClass, TypeRef};
@@ -17,7 +17,7 @@ const MOST_SIZE: usize = i32::MAX as usize;
 
 impl Parser<'_> {
     /// Reads a type definition that begins with a keyword; returns `false` if there is none.
-    pub(super) fn type_by_keyword(&mut self) -> Result<bool, Fault> {
+    pub(super) fn type_by_keyword(&mut self) -> Result<bool, CdlFault> {
         match self.tokens.now {
             Token::Compound => self.compound_type()?,
             Token::OpaqueType => self.opaque_type()?,
@@ -32,11 +32,11 @@ impl Parser<'_> {
         name: Vec<u8>,
         class: TypeClass,
         (size, align): (usize, usize),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CdlFault> {
         let index = self.schema.types.len();
         if !self.names.add(NameSpace::Type, self.group, &name, index) {
             let why = format!("there is a type {} already", shown(&name));
-            return Err(Fault::at(at, why).over(name.len()));
+            return Err(CdlFault::at(at, why).over(name.len()));
         }
         self.schema.types.push(CdlType { group: self.group, name, class, size, align, at });
         // The reference does not require the semicolon.
@@ -44,7 +44,7 @@ impl Parser<'_> {
     }
 
     /// `opaque(size) name`
-    fn opaque_type(&mut self) -> Result<(), Fault> {
+    fn opaque_type(&mut self) -> Result<(), CdlFault> {
         self.tokens.advance()?;
         self.tokens.expect(b'(')?;
         let size = match self.tokens.now {
@@ -62,7 +62,7 @@ impl Parser<'_> {
     }
 
     /// `base(*) name`, from the parenthesis on.
-    pub(super) fn vlen_type(&mut self, at: u64, base: &NameReference) -> Result<(), Fault> {
+    pub(super) fn vlen_type(&mut self, at: u64, base: &NameReference) -> Result<(), CdlFault> {
         let base = self.type_of(at, base)?;
         self.tokens.expect(b'(')?;
         self.tokens.expect(b'*')?;
@@ -73,12 +73,12 @@ impl Parser<'_> {
     }
 
     /// `base enum name { member = value, ... }`, from the keyword on.
-    pub(super) fn enum_type(&mut self, at: u64, base: &NameReference) -> Result<(), Fault> {
+    pub(super) fn enum_type(&mut self, at: u64, base: &NameReference) -> Result<(), CdlFault> {
         let base = self.type_of(at, base)?.atomic();
         let is_integer =
             |ext: &ExtType| !matches!(ext, ExtType::Char | ExtType::Float | ExtType::Double);
         let Some(base) = base.filter(is_integer) else {
-            return Err(Fault::at(at, "an enum type is made of integers"));
+            return Err(CdlFault::at(at, "an enum type is made of integers"));
         };
         self.tokens.advance()?;
         let at = self.tokens.at();
@@ -91,7 +91,7 @@ impl Parser<'_> {
             let member = self.tokens.word("the name of a member")?;
             if !known.insert(member.clone()) {
                 let why = format!("there is a member {} already", shown(&member));
-                return Err(Fault::at(member_at, why).over(member.len()));
+                return Err(CdlFault::at(member_at, why).over(member.len()));
             }
             self.tokens.expect(b'=')?;
             let value = match self.tokens.now {
@@ -110,7 +110,7 @@ impl Parser<'_> {
     }
 
     /// `compound name { type field(shape), ... ; ... }`
-    fn compound_type(&mut self) -> Result<(), Fault> {
+    fn compound_type(&mut self) -> Result<(), CdlFault> {
         self.tokens.advance()?;
         let at = self.tokens.at();
         let name = self.tokens.word("the name of the type")?;
@@ -128,7 +128,7 @@ impl Parser<'_> {
                 let dims = self.field_shape()?;
                 if !known.insert(field.clone()) {
                     let why = format!("there is a field {} already", shown(&field));
-                    return Err(Fault::at(field_at, why).over(field.len()));
+                    return Err(CdlFault::at(field_at, why).over(field.len()));
                 }
                 let field_align = self.schema.align_of(ty).max(1);
                 align = align.max(field_align);
@@ -137,7 +137,7 @@ impl Parser<'_> {
                     dims.iter().try_fold(self.schema.size_of(ty), |n, dim| n.checked_mul(*dim));
                 let field_end = len.and_then(|len| offset.checked_add(len));
                 end = field_end.filter(|end| *end <= MOST_SIZE).ok_or_else(|| {
-                    Fault::at(field_at, "values of this type would have too many bytes")
+                    CdlFault::at(field_at, "values of this type would have too many bytes")
                 })?;
                 fields.push(CdlField { name: field, ty, dims, offset });
                 if !self.tokens.accept(b',')? {
@@ -152,7 +152,7 @@ impl Parser<'_> {
     }
 
     /// `(3, 4)`, or nothing.
-    fn field_shape(&mut self) -> Result<Vec<usize>, Fault> {
+    fn field_shape(&mut self) -> Result<Vec<usize>, CdlFault> {
         let mut dims = Vec::new();
         if !self.tokens.accept(b'(')? {
             return Ok(dims);

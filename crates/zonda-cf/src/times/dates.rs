@@ -1,11 +1,11 @@
 //! Converts numbers to dates and dates to numbers, for charts and views.
 
-use super::{Calendar, CompTime, Since, iso};
+use super::{Calendar, CompTime, TimeUnits, iso};
 
 /// Units and calendar of a variable, which make dates of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dates {
-    since: Since,
+    since: TimeUnits,
     calendar: Calendar,
 }
 
@@ -19,8 +19,8 @@ impl Dates {
     pub fn parse(units: &[u8], calendar: &[u8]) -> Option<Dates> {
         let calendar = Calendar::named(calendar);
         let mut problems = Vec::new();
-        let since =
-            Since::is_meant(units).then(|| Since::parse(calendar, units, &mut problems))??;
+        let since = TimeUnits::is_meant(units)
+            .then(|| TimeUnits::parse(calendar, units, &mut problems))??;
         (problems.is_empty() && calendar.has_years()).then_some(Dates { since, calendar })
     }
 

@@ -63,18 +63,22 @@ const WORD_LEN: usize = 47;
 
 /// Relative units: the unit that is counted, and the base time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Since {
+pub struct TimeUnits {
     /// What is counted.
     pub unit: Unit,
     /// From when.
     pub base: CompTime,
 }
 
-impl Since {
+impl TimeUnits {
     /// Parses a text; `None` if it names no unit. A wrong base time counts as far as it can be
     /// read. Both errors are added to `problems`.
     #[must_use]
-    pub fn parse(calendar: Calendar, text: &[u8], problems: &mut Vec<Problem>) -> Option<Since> {
+    pub fn parse(
+        calendar: Calendar,
+        text: &[u8],
+        problems: &mut Vec<Problem>,
+    ) -> Option<TimeUnits> {
         let mut scan = Scan(text);
         let Some(name) = scan.word() else {
             problems.push(Problem::NoUnits(text.to_vec()));
@@ -84,7 +88,7 @@ impl Since {
             unit(calendar, cut(name, UNIT_LEN)).map_err(|problem| problems.push(problem)).ok()?;
         let base = base(&mut scan)
             .unwrap_or_else(|| if calendar.has_years() { b"1979".to_vec() } else { b"1".to_vec() });
-        Some(Since { unit, base: iso::date(calendar, &base, problems) })
+        Some(TimeUnits { unit, base: iso::date(calendar, &base, problems) })
     }
 
     /// Whether a text is what `ncdump` takes for units of time: a unit that it knows, "since", and
@@ -131,7 +135,7 @@ impl Since {
     }
 }
 
-impl Since {
+impl TimeUnits {
     /// What the reference's count of days says, which takes a month that is none for January: once
     /// for each time that it looks at the base on the way to `date`. In the mixed calendar it looks
     /// twice where both are on one side of the reform.
@@ -199,8 +203,8 @@ mod tests {
 
     const CALENDAR: Calendar = Calendar(STANDARD);
 
-    fn parsed(text: &str) -> Option<Since> {
-        Since::parse(CALENDAR, text.as_bytes(), &mut Vec::new())
+    fn parsed(text: &str) -> Option<TimeUnits> {
+        TimeUnits::parse(CALENDAR, text.as_bytes(), &mut Vec::new())
     }
 
     #[test]
@@ -226,7 +230,7 @@ mod tests {
             assert_eq!(parsed(&text).map(|since| since.unit), unit, "{name}");
         }
         let mut problems = Vec::new();
-        assert_eq!(Since::parse(Calendar(0), b"years since 1", &mut problems), None);
+        assert_eq!(TimeUnits::parse(Calendar(0), b"years since 1", &mut problems), None);
         assert_eq!(problems, [Problem::NoYears]);
         assert_eq!(parsed(" "), None);
     }
@@ -246,7 +250,7 @@ mod tests {
             ("parsecs since 1990", false),
             ("", false),
         ] {
-            assert_eq!(Since::is_meant(text.as_bytes()), meant, "{text}");
+            assert_eq!(TimeUnits::is_meant(text.as_bytes()), meant, "{text}");
         }
     }
 

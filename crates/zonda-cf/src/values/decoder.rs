@@ -1,14 +1,14 @@
-//! The arithmetic of [`Rules`], element by element, in double precision.
+//! The arithmetic of [`ValueRules`], element by element, in double precision.
 
 use zonda_model::ExtType;
 
-use super::number::{Number, is_integer};
-use super::{Attribute, Profile, Rules, Unused};
+use super::number::{CfNumber, is_integer};
+use super::{AttributeValue, Profile, Unused, ValueRules};
 
 /// Decodes stored numbers as [`Profile::View`] has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoder {
-    rules: Rules,
+    rules: ValueRules,
 }
 
 impl Decoder {
@@ -18,14 +18,14 @@ impl Decoder {
     /// Errors of `attribute`.
     pub fn of<E>(
         ty: ExtType,
-        attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
+        attribute: impl FnMut(&'static str) -> Result<AttributeValue, E>,
     ) -> Result<Decoder, E> {
-        Ok(Decoder { rules: Rules::of(Profile::View, ty, attribute)? })
+        Ok(Decoder { rules: ValueRules::of(Profile::View, ty, attribute)? })
     }
 
     /// Decodes elements in native bytes; missing values become NaN.
     pub fn values<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = f64> + 'a {
-        Number::all(self.rules.stored, bytes).map(|number| self.value(number))
+        CfNumber::all(self.rules.stored, bytes).map(|number| self.value(number))
     }
 
     /// Bytes of a stored value.
@@ -40,7 +40,7 @@ impl Decoder {
         &self.rules.unused
     }
 
-    pub(super) fn value(&self, stored: Number) -> f64 {
+    pub(super) fn value(&self, stored: CfNumber) -> f64 {
         let rules = &self.rules;
         let is_other = rules.taken_as != rules.stored && is_integer(rules.stored);
         let number = if is_other { stored.wrapped(rules.taken_as) } else { stored };
@@ -55,6 +55,6 @@ impl Decoder {
         if scaling.result == ExtType::Float {
             value = f64::from(value as f32);
         }
-        if rules.value_range.has(Number::Real(value)) { value } else { f64::NAN }
+        if rules.value_range.has(CfNumber::Real(value)) { value } else { f64::NAN }
     }
 }

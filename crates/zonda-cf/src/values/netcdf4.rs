@@ -6,9 +6,9 @@
 
 use zonda_model::{ExtType, default_fill};
 
-use super::number::{Number, holds, is_integer, is_real, is_signed, other_sign};
+use super::number::{CfNumber, holds, is_integer, is_real, is_signed, other_sign};
 use super::reading::AttributeReader;
-use super::{Attribute, Factor, FillRule, Range, Rules, Scaling, Unused};
+use super::{AttributeValue, Factor, FillRule, Range, Scaling, Unused, ValueRules};
 
 /// What besides attributes decides in a session of netCDF4-python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +35,19 @@ const SAFELY: &str = "safely cast to the type of the variable";
 pub(super) fn rules<E>(
     ty: ExtType,
     session: NetCdf4,
-    attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
-) -> Result<Rules, E> {
+    attribute: impl FnMut(&'static str) -> Result<AttributeValue, E>,
+) -> Result<ValueRules, E> {
     let mut reading = AttributeReader::new(attribute);
     let mut left = Vec::new();
     let taken_as = match (reading.attribute)("_Unsigned")? {
-        Attribute::Text(text) if session.scales && is_signed(ty) && is_true(&text) => {
+        AttributeValue::Text(text) if session.scales && is_signed(ty) && is_true(&text) => {
             other_sign(ty)
         }
         _ => ty,
     };
-    let as_taken = |numbers: Vec<Number>| -> Vec<Number> {
+    let as_taken = |numbers: Vec<CfNumber>| -> Vec<CfNumber> {
         let wrapped =
-            |number: Number| if taken_as == ty { number } else { number.wrapped(taken_as) };
+            |number: CfNumber| if taken_as == ty { number } else { number.wrapped(taken_as) };
         numbers.into_iter().map(wrapped).collect()
     };
 
@@ -63,7 +63,7 @@ pub(super) fn rules<E>(
         // Characters have no order.
         (least, most) = (None, None);
     }
-    let bound = |bound: Option<Vec<Number>>| as_taken(bound.unwrap_or_default());
+    let bound = |bound: Option<Vec<CfNumber>>| as_taken(bound.unwrap_or_default());
 
     let fill = match given {
         Some(numbers) => {
@@ -72,7 +72,7 @@ pub(super) fn rules<E>(
         None => default(ty, taken_as, session.is_filled),
     };
     let scaling = scaling(taken_as, session, &mut reading, &mut left)?;
-    Ok(Rules {
+    Ok(ValueRules {
         taken_as,
         missing: as_taken(missing.unwrap_or_default()),
         fill: Some(fill),
@@ -80,7 +80,7 @@ pub(super) fn rules<E>(
         scaling,
         unused: reading.unused,
         left,
-        ..Rules::none(ty)
+        ..ValueRules::none(ty)
     })
 }
 
@@ -94,8 +94,8 @@ fn is_true(text: &[u8]) -> bool {
 /// NumPy compares it by its value; bytes have none where nothing is filled.
 fn default(ty: ExtType, taken_as: ExtType, is_filled: bool) -> FillRule {
     let number = match ty {
-        ExtType::Char => Number::Int(0),
-        _ => Number::native(ty, &default_fill(ty)).unwrap_or(Number::Int(0)),
+        ExtType::Char => CfNumber::Int(0),
+        _ => CfNumber::native(ty, &default_fill(ty)).unwrap_or(CfNumber::Int(0)),
     };
     let is_byte = matches!(ty, ExtType::Byte | ExtType::UByte);
     let counts = taken_as == ty && (is_filled || !is_byte);
@@ -108,24 +108,24 @@ fn kept<A, E>(
     attribute: &'static str,
     reading: &mut AttributeReader<A>,
     left: &mut Vec<&'static str>,
-) -> Result<Option<Vec<Number>>, E>
+) -> Result<Option<Vec<CfNumber>>, E>
 where
-    A: FnMut(&'static str) -> Result<Attribute, E>,
+    A: FnMut(&'static str) -> Result<AttributeValue, E>,
 {
     let numbers = match (reading.attribute)(attribute)? {
-        Attribute::Absent => return Ok(None),
-        Attribute::Numbers(from, numbers) => {
+        AttributeValue::Absent => return Ok(None),
+        AttributeValue::Numbers(from, numbers) => {
             numbers.into_iter().map(|number| cast(ty, from, number)).collect()
         }
         // Python has bytes here and `str` elsewhere, which equals no character. NumPy drops nulls at the end.
-        Attribute::Text(text) if ty == ExtType::Char && attribute == "_FillValue" => {
+        AttributeValue::Text(text) if ty == ExtType::Char && attribute == "_FillValue" => {
             match without_nulls_behind(&text) {
-                [] => Some(vec![Number::Int(0)]),
-                [one] => Some(vec![Number::Int((*one).into())]),
+                [] => Some(vec![CfNumber::Int(0)]),
+                [one] => Some(vec![CfNumber::Int((*one).into())]),
                 _ => None,
             }
         }
-        Attribute::Text(_) | Attribute::Other => {
+        AttributeValue::Text(_) | AttributeValue::Other => {
             // A cast of text, or of structures, may be an error; if it is none, values are others.
             left.push(attribute);
             None
@@ -143,23 +143,23 @@ fn without_nulls_behind(text: &[u8]) -> &[u8] {
 }
 
 /// A number of an attribute of type `from` in the stored type, if NumPy finds the two equal.
-fn cast(ty: ExtType, from: ExtType, number: Number) -> Option<Number> {
+fn cast(ty: ExtType, from: ExtType, number: CfNumber) -> Option<CfNumber> {
     match (ty, number) {
         (ExtType::Char, _) => None,
-        (ExtType::Double, number) => Some(Number::Real(number.to_f64())),
-        (ExtType::Float, Number::Real(real)) => {
+        (ExtType::Double, number) => Some(CfNumber::Real(number.to_f64())),
+        (ExtType::Float, CfNumber::Real(real)) => {
             let single = f64::from(real as f32);
-            (single == real || real.is_nan()).then_some(Number::Real(single))
+            (single == real || real.is_nan()).then_some(CfNumber::Real(single))
         }
-        (ExtType::Float, Number::Int(integer)) => {
+        (ExtType::Float, CfNumber::Int(integer)) => {
             let single = f64::from(integer as f32);
             // Floats and integers of more than two bytes are compared as doubles.
-            (from.size() <= 2 || single == integer as f64).then_some(Number::Real(single))
+            (from.size() <= 2 || single == integer as f64).then_some(CfNumber::Real(single))
         }
-        (_, Number::Int(integer)) => holds(ty, integer).then_some(number),
-        (_, Number::Real(real)) => {
+        (_, CfNumber::Int(integer)) => holds(ty, integer).then_some(number),
+        (_, CfNumber::Real(real)) => {
             let is_whole = real.fract() == 0.0 && real.abs() < 2e19;
-            (is_whole && holds(ty, real as i128)).then_some(Number::Int(real as i128))
+            (is_whole && holds(ty, real as i128)).then_some(CfNumber::Int(real as i128))
         }
     }
 }
@@ -171,17 +171,17 @@ fn scaling<A, E>(
     left: &mut Vec<&'static str>,
 ) -> Result<Scaling, E>
 where
-    A: FnMut(&'static str) -> Result<Attribute, E>,
+    A: FnMut(&'static str) -> Result<AttributeValue, E>,
 {
     let mut is_used = true;
     let mut factor = |attribute: &'static str| -> Result<Option<Factor>, E> {
         Ok(match (reading.attribute)(attribute)? {
-            Attribute::Absent => None,
-            Attribute::Numbers(ty, numbers) if numbers.len() == 1 => {
+            AttributeValue::Absent => None,
+            AttributeValue::Numbers(ty, numbers) if numbers.len() == 1 => {
                 numbers.first().map(|number| Factor { ty, number: *number })
             }
             // Python's `float` takes text, too, but NumPy multiplies nothing by it.
-            Attribute::Text(_) => {
+            AttributeValue::Text(_) => {
                 left.push(attribute);
                 is_used = false;
                 None
@@ -226,11 +226,11 @@ impl Promotion {
             return promoted(array, factor.ty);
         }
         match factor.number {
-            Number::Real(number) => {
+            CfNumber::Real(number) => {
                 let is_single = !number.is_finite() || number.abs() < 3.4e38;
                 promoted(array, if is_single { ExtType::Float } else { ExtType::Double })
             }
-            Number::Int(number) => promoted(array, least_type(number, is_signed(array))),
+            CfNumber::Int(number) => promoted(array, least_type(number, is_signed(array))),
         }
     }
 }

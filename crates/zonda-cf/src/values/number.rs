@@ -4,23 +4,23 @@ use zonda_model::ExtType;
 
 /// A number of any type, exact.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum CfNumber {
     /// Of an integer type.
     Int(i128),
     /// Of a floating-point type.
     Real(f64),
 }
 
-impl Number {
+impl CfNumber {
     /// Elements of a type from their native bytes. Text has no numbers.
-    pub fn all(ty: ExtType, bytes: &[u8]) -> impl Iterator<Item = Number> + '_ {
-        bytes.chunks_exact(ty.size()).filter_map(move |element| Number::native(ty, element))
+    pub fn all(ty: ExtType, bytes: &[u8]) -> impl Iterator<Item = CfNumber> + '_ {
+        bytes.chunks_exact(ty.size()).filter_map(move |element| CfNumber::native(ty, element))
     }
 
-    pub(super) fn native(ty: ExtType, bytes: &[u8]) -> Option<Number> {
+    pub(super) fn native(ty: ExtType, bytes: &[u8]) -> Option<CfNumber> {
         macro_rules! of {
             ($kind:ident, $type:ty) => {
-                Number::$kind(<$type>::from_ne_bytes(*bytes.first_chunk()?).into())
+                CfNumber::$kind(<$type>::from_ne_bytes(*bytes.first_chunk()?).into())
             };
         }
         Some(match ty {
@@ -41,8 +41,8 @@ impl Number {
     /// Appends the native bytes of an element of a type that has this number. A character is its byte.
     pub fn append_to(self, ty: ExtType, bytes: &mut Vec<u8>) {
         let integer = match self {
-            Number::Int(number) => number,
-            Number::Real(number) => number as i128,
+            CfNumber::Int(number) => number,
+            CfNumber::Real(number) => number as i128,
         };
         match ty {
             ExtType::Float => bytes.extend((self.to_f64() as f32).to_ne_bytes()),
@@ -60,34 +60,34 @@ impl Number {
     #[must_use]
     pub fn to_f64(self) -> f64 {
         match self {
-            Number::Int(number) => number as f64,
-            Number::Real(number) => number,
+            CfNumber::Int(number) => number as f64,
+            CfNumber::Real(number) => number,
         }
     }
 
     /// Whether two numbers are the same, exactly. NaN is none.
-    pub(super) fn equals(self, other: Number) -> bool {
+    pub(super) fn equals(self, other: CfNumber) -> bool {
         match (self, other) {
-            (Number::Int(integer), Number::Real(real))
-            | (Number::Real(real), Number::Int(integer)) => {
+            (CfNumber::Int(integer), CfNumber::Real(real))
+            | (CfNumber::Real(real), CfNumber::Int(integer)) => {
                 real.fract() == 0.0 && real as i128 == integer
             }
             _ => self == other,
         }
     }
 
-    pub(super) fn is_below(self, other: Number) -> bool {
+    pub(super) fn is_below(self, other: CfNumber) -> bool {
         match (self, other) {
-            (Number::Int(own), Number::Int(other)) => own < other,
+            (CfNumber::Int(own), CfNumber::Int(other)) => own < other,
             _ => self.to_f64() < other.to_f64(),
         }
     }
 
     /// The same bits as a number of a type of integers; a real number stays.
-    pub(super) fn wrapped(self, ty: ExtType) -> Number {
-        let Number::Int(number) = self else { return self };
+    pub(super) fn wrapped(self, ty: ExtType) -> CfNumber {
+        let CfNumber::Int(number) = self else { return self };
         let modulus = modulus(ty);
-        Number::Int(match is_signed(ty) {
+        CfNumber::Int(match is_signed(ty) {
             true => (number + modulus / 2).rem_euclid(modulus) - modulus / 2,
             false => number.rem_euclid(modulus),
         })
@@ -101,7 +101,7 @@ pub(super) fn modulus(ty: ExtType) -> i128 {
 
 /// Whether a type of integers holds a number.
 pub(super) fn holds(ty: ExtType, number: i128) -> bool {
-    Number::Int(number).wrapped(ty) == Number::Int(number)
+    CfNumber::Int(number).wrapped(ty) == CfNumber::Int(number)
 }
 
 pub(super) fn is_integer(ty: ExtType) -> bool {

@@ -5,43 +5,43 @@ use std::convert::Infallible;
 use super::tests::{ints, reals, text};
 use super::*;
 
-fn rules(profile: Profile, ty: ExtType, given: &[(&str, Attribute)]) -> Rules {
+fn rules(profile: Profile, ty: ExtType, given: &[(&str, AttributeValue)]) -> ValueRules {
     let attribute = |name: &'static str| {
         let found = given.iter().find(|(known, _)| *known == name);
-        Ok::<_, Infallible>(found.map_or(Attribute::Absent, |(_, value)| value.clone()))
+        Ok::<_, Infallible>(found.map_or(AttributeValue::Absent, |(_, value)| value.clone()))
     };
-    let Ok(rules) = Rules::of(profile, ty, attribute);
+    let Ok(rules) = ValueRules::of(profile, ty, attribute);
     rules
 }
 
 const NEW: NetCdf4 = NetCdf4 { scales: true, is_filled: true, promotion: Promotion::ByType };
 const OLD: NetCdf4 = NetCdf4 { promotion: Promotion::ByValue, ..NEW };
 
-fn netcdf4(ty: ExtType, given: &[(&str, Attribute)]) -> Rules {
+fn netcdf4(ty: ExtType, given: &[(&str, AttributeValue)]) -> ValueRules {
     rules(Profile::NetCdf4Python(NEW), ty, given)
 }
 
-fn xarray(ty: ExtType, given: &[(&str, Attribute)]) -> Rules {
+fn xarray(ty: ExtType, given: &[(&str, AttributeValue)]) -> ValueRules {
     rules(Profile::Xarray, ty, given)
 }
 
-fn unused(rules: &Rules) -> Vec<&str> {
+fn unused(rules: &ValueRules) -> Vec<&str> {
     rules.unused.iter().map(|unused| unused.attribute).collect()
 }
 
 #[test]
 fn valid_ranges_count_for_all_but_xarray() {
     let given = [("valid_range", ints(ExtType::Short, &[-5, 5]))];
-    let range = Range { least: vec![Number::Int(-5)], most: vec![Number::Int(5)] };
+    let range = Range { least: vec![CfNumber::Int(-5)], most: vec![CfNumber::Int(5)] };
     assert_eq!(netcdf4(ExtType::Short, &given).stored_range, range);
     assert_eq!(rules(Profile::View, ExtType::Short, &given).stored_range, range);
-    assert_eq!(xarray(ExtType::Short, &given), Rules::none(ExtType::Short));
+    assert_eq!(xarray(ExtType::Short, &given), ValueRules::none(ExtType::Short));
     // netCDF4-python never takes a range for one of scaled values.
     let scaled = [
         ("valid_max", reals(ExtType::Double, &[5.0])),
         ("scale_factor", reals(ExtType::Double, &[0.5])),
     ];
-    assert_eq!(netcdf4(ExtType::Short, &scaled).stored_range.most, [Number::Int(5)]);
+    assert_eq!(netcdf4(ExtType::Short, &scaled).stored_range.most, [CfNumber::Int(5)]);
     let view = rules(Profile::View, ExtType::Short, &scaled);
     assert_eq!((view.stored_range.most.len(), view.value_range.most.len()), (0, 1));
     // Two numbers are a range; they win over the single bounds.
@@ -55,7 +55,7 @@ fn valid_ranges_count_for_all_but_xarray() {
 
 #[test]
 fn netcdf4_counts_what_keeps_its_value() {
-    let fits = |ty, value: Attribute| {
+    let fits = |ty, value: AttributeValue| {
         let found = netcdf4(ty, &[("missing_value", value)]);
         let is_used = !found.missing.is_empty();
         assert_eq!(unused(&found), if is_used { vec![] } else { vec!["missing_value"] });
@@ -85,7 +85,7 @@ fn netcdf4_counts_what_keeps_its_value() {
     let fill = |value| netcdf4(ExtType::Char, &[("_FillValue", value)]).fill.unwrap();
     assert_eq!(
         (fill(text("x\0")).numbers, fill(text("x")).is_default),
-        (vec![Number::Int(120)], false)
+        (vec![CfNumber::Int(120)], false)
     );
     assert!(fill(text("xy")).is_default && fill(ints(ExtType::Short, &[1])).is_default);
     assert!(!fits(ExtType::Char, text("x")));
@@ -106,7 +106,7 @@ fn netcdf4_default_fill_values() {
     let fill = default(ExtType::Short, &unsigned);
     assert_eq!(
         (fill.counts, fill.ty, fill.numbers),
-        (false, ExtType::Short, vec![Number::Int(-32767)])
+        (false, ExtType::Short, vec![CfNumber::Int(-32767)])
     );
 }
 
@@ -124,7 +124,7 @@ fn netcdf4_unsigned() {
         let found = netcdf4(ExtType::Byte, &given(word));
         assert_eq!(found.taken_as, taken_as, "{word:?}");
         let number = if taken_as == ExtType::UByte { 255 } else { -1 };
-        assert_eq!(found.fill.unwrap().numbers, [Number::Int(number)]);
+        assert_eq!(found.fill.unwrap().numbers, [CfNumber::Int(number)]);
     }
     let raw = Profile::NetCdf4Python(NetCdf4 { scales: false, ..NEW });
     assert_eq!(rules(raw, ExtType::Byte, &given("true")).taken_as, ExtType::Byte);
@@ -136,10 +136,11 @@ fn netcdf4_unsigned() {
 fn types(
     session: NetCdf4,
     ty: ExtType,
-    factor: Option<Attribute>,
-    offset: Option<Attribute>,
+    factor: Option<AttributeValue>,
+    offset: Option<AttributeValue>,
 ) -> (ExtType, ExtType) {
-    let attribute = |name, value: Option<Attribute>| (name, value.unwrap_or(Attribute::Absent));
+    let attribute =
+        |name, value: Option<AttributeValue>| (name, value.unwrap_or(AttributeValue::Absent));
     let given = [attribute("scale_factor", factor), attribute("add_offset", offset)];
     let scaling = rules(Profile::NetCdf4Python(session), ty, &given).scaling;
     (scaling.product, scaling.result)
@@ -186,10 +187,16 @@ fn netcdf4_types_of_results() {
     // What is no number leaves everything as it is.
     let given = [("scale_factor", text("0.5")), ("add_offset", reals(Double, &[1.0]))];
     let found = netcdf4(Short, &given);
-    assert_eq!((found.left, found.scaling), (vec!["scale_factor"], Rules::none(Short).scaling));
+    assert_eq!(
+        (found.left, found.scaling),
+        (vec!["scale_factor"], ValueRules::none(Short).scaling)
+    );
     let given = [("scale_factor", reals(Double, &[1.0, 2.0]))];
     let found = netcdf4(Short, &given);
-    assert_eq!((unused(&found), found.scaling), (vec!["scale_factor"], Rules::none(Short).scaling));
+    assert_eq!(
+        (unused(&found), found.scaling),
+        (vec!["scale_factor"], ValueRules::none(Short).scaling)
+    );
 }
 
 #[test]
@@ -234,25 +241,25 @@ fn what_xarray_decodes_itself() {
     assert_eq!(left(Short, &[("missing_value", text("-1"))]), ["missing_value"]);
     assert_eq!(left(Short, &[("missing_value", ints(Short, &[1, 2]))]), ["missing_value"]);
     assert_eq!(left(Short, &[("scale_factor", ints(Short, &[2]))]), ["scale_factor"]);
-    assert_eq!(left(Short, &[("add_offset", Attribute::Other)]), ["add_offset"]);
+    assert_eq!(left(Short, &[("add_offset", AttributeValue::Other)]), ["add_offset"]);
 }
 
 #[test]
 fn numbers_go_into_bytes_and_come_back() {
     for (ty, number) in [
-        (ExtType::Byte, Number::Int(-127)),
-        (ExtType::UByte, Number::Int(255)),
-        (ExtType::Short, Number::Int(-2)),
-        (ExtType::UShort, Number::Int(65535)),
-        (ExtType::Int, Number::Int(i32::MIN.into())),
-        (ExtType::UInt, Number::Int(u32::MAX.into())),
-        (ExtType::Int64, Number::Int(i64::MIN.into())),
-        (ExtType::UInt64, Number::Int(u64::MAX.into())),
-        (ExtType::Float, Number::Real(f64::from(0.1f32))),
-        (ExtType::Double, Number::Real(-0.1)),
+        (ExtType::Byte, CfNumber::Int(-127)),
+        (ExtType::UByte, CfNumber::Int(255)),
+        (ExtType::Short, CfNumber::Int(-2)),
+        (ExtType::UShort, CfNumber::Int(65535)),
+        (ExtType::Int, CfNumber::Int(i32::MIN.into())),
+        (ExtType::UInt, CfNumber::Int(u32::MAX.into())),
+        (ExtType::Int64, CfNumber::Int(i64::MIN.into())),
+        (ExtType::UInt64, CfNumber::Int(u64::MAX.into())),
+        (ExtType::Float, CfNumber::Real(f64::from(0.1f32))),
+        (ExtType::Double, CfNumber::Real(-0.1)),
     ] {
         let mut bytes = Vec::new();
         number.append_to(ty, &mut bytes);
-        assert_eq!(Number::all(ty, &bytes).collect::<Vec<_>>(), [number], "{ty:?}");
+        assert_eq!(CfNumber::all(ty, &bytes).collect::<Vec<_>>(), [number], "{ty:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Reads attributes from which rules are made.
 
-use super::number::Number;
-use super::{Attribute, Factor, Unused};
+use super::number::CfNumber;
+use super::{AttributeValue, Factor, Unused};
 use zonda_model::ExtType;
 
 pub(super) struct AttributeReader<A> {
@@ -11,7 +11,7 @@ pub(super) struct AttributeReader<A> {
 
 impl<A, E> AttributeReader<A>
 where
-    A: FnMut(&'static str) -> Result<Attribute, E>,
+    A: FnMut(&'static str) -> Result<AttributeValue, E>,
 {
     pub(super) fn new(attribute: A) -> AttributeReader<A> {
         AttributeReader { attribute, unused: Vec::new() }
@@ -23,10 +23,10 @@ where
         attribute: &'static str,
         wanted: &'static str,
         fits: impl Fn(usize) -> bool,
-    ) -> Result<Option<(ExtType, Vec<Number>)>, E> {
+    ) -> Result<Option<(ExtType, Vec<CfNumber>)>, E> {
         Ok(match (self.attribute)(attribute)? {
-            Attribute::Absent => None,
-            Attribute::Numbers(ty, numbers) if fits(numbers.len()) => Some((ty, numbers)),
+            AttributeValue::Absent => None,
+            AttributeValue::Numbers(ty, numbers) if fits(numbers.len()) => Some((ty, numbers)),
             _ => {
                 self.unused.push(Unused { attribute, wanted });
                 None

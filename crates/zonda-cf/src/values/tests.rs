@@ -2,22 +2,22 @@ use std::convert::Infallible;
 
 use super::*;
 
-pub(super) fn ints(ty: ExtType, numbers: &[i128]) -> Attribute {
-    Attribute::Numbers(ty, numbers.iter().copied().map(Number::Int).collect())
+pub(super) fn ints(ty: ExtType, numbers: &[i128]) -> AttributeValue {
+    AttributeValue::Numbers(ty, numbers.iter().copied().map(CfNumber::Int).collect())
 }
 
-pub(super) fn reals(ty: ExtType, numbers: &[f64]) -> Attribute {
-    Attribute::Numbers(ty, numbers.iter().copied().map(Number::Real).collect())
+pub(super) fn reals(ty: ExtType, numbers: &[f64]) -> AttributeValue {
+    AttributeValue::Numbers(ty, numbers.iter().copied().map(CfNumber::Real).collect())
 }
 
-pub(super) fn text(text: &str) -> Attribute {
-    Attribute::Text(text.into())
+pub(super) fn text(text: &str) -> AttributeValue {
+    AttributeValue::Text(text.into())
 }
 
-fn decoder(ty: ExtType, given: &[(&str, Attribute)]) -> Decoder {
+fn decoder(ty: ExtType, given: &[(&str, AttributeValue)]) -> Decoder {
     let attribute = |name: &'static str| {
         let found = given.iter().find(|(known, _)| *known == name);
-        Ok::<_, Infallible>(found.map_or(Attribute::Absent, |(_, value)| value.clone()))
+        Ok::<_, Infallible>(found.map_or(AttributeValue::Absent, |(_, value)| value.clone()))
     };
     let Ok(decoder) = Decoder::of(ty, attribute);
     decoder
@@ -25,12 +25,12 @@ fn decoder(ty: ExtType, given: &[(&str, Attribute)]) -> Decoder {
 
 /// Values of stored numbers; what is missing is `None`.
 fn values(decoder: &Decoder, stored: &[i128]) -> Vec<Option<f64>> {
-    let values = stored.iter().map(|number| decoder.value(Number::Int(*number)));
+    let values = stored.iter().map(|number| decoder.value(CfNumber::Int(*number)));
     values.map(|value| Some(value).filter(|value| !value.is_nan())).collect()
 }
 
 fn real(decoder: &Decoder, stored: f64) -> Option<f64> {
-    Some(decoder.value(Number::Real(stored))).filter(|value| !value.is_nan())
+    Some(decoder.value(CfNumber::Real(stored))).filter(|value| !value.is_nan())
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn unsigned_shorts() {
     let plain = decoder(ExtType::Short, &[("_Unsigned", text("true"))]);
     let stored = [0, 1000, 30000, -20000];
     assert_eq!(values(&plain, &stored), [0.0, 1000.0, 30000.0, 45536.0].map(Some));
-    for off in [text("false"), text("yes"), Attribute::Absent] {
+    for off in [text("false"), text("yes"), AttributeValue::Absent] {
         let signed = decoder(ExtType::Short, &[("_Unsigned", off)]);
         assert_eq!(values(&signed, &stored), [0.0, 1000.0, 30000.0, -20000.0].map(Some));
     }
@@ -106,7 +106,7 @@ fn ranges() {
         ("scale_factor", reals(ExtType::Float, &[0.5])),
         ("valid_range", ints(ExtType::Short, &[-10, 10])),
     ];
-    let decoder_of = |ty, given: &[(&str, Attribute)]| decoder(ty, given);
+    let decoder_of = |ty, given: &[(&str, AttributeValue)]| decoder(ty, given);
     assert_eq!(
         values(&decoder_of(ExtType::Short, &packed), &[-11, -10, 10, 11]),
         [None, Some(-5.0), Some(5.0), None]
@@ -163,7 +163,7 @@ fn what_has_no_meaning_is_said() {
         ("valid_range", ints(ExtType::Short, &[1])),
         ("missing_value", text("-99")),
         ("_Unsigned", ints(ExtType::Int, &[1])),
-        ("_FillValue", Attribute::Other),
+        ("_FillValue", AttributeValue::Other),
     ];
     let decoder = decoder(ExtType::Short, &given);
     let mut said: Vec<&str> = decoder.unused().iter().map(|unused| unused.attribute).collect();

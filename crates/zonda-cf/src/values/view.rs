@@ -2,14 +2,14 @@
 
 use zonda_model::{ExtType, default_fill};
 
-use super::number::{Number, is_integer, is_signed, modulus, other_sign};
+use super::number::{CfNumber, is_integer, is_signed, modulus, other_sign};
 use super::reading::AttributeReader;
-use super::{Attribute, Factor, FillRule, Range, Rules, Scaling, Unused};
+use super::{AttributeValue, Factor, FillRule, Range, Scaling, Unused, ValueRules};
 
 pub(super) fn rules<E>(
     ty: ExtType,
-    attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
-) -> Result<Rules, E> {
+    attribute: impl FnMut(&'static str) -> Result<AttributeValue, E>,
+) -> Result<ValueRules, E> {
     let mut reading = AttributeReader::new(attribute);
     let taken_as = taken_as(ty, &mut reading)?;
     let as_stored = |number| as_stored(ty, taken_as, number);
@@ -18,7 +18,7 @@ pub(super) fn rules<E>(
     // A byte may have any of its values.
     let by_default = || {
         Some(ty).filter(|ty| ty.size() > 1).and_then(|ty| {
-            Number::native(ty, &default_fill(ty)).map(|number| wrapped(taken_as, number))
+            CfNumber::native(ty, &default_fill(ty)).map(|number| wrapped(taken_as, number))
         })
     };
     let fill = given.or_else(by_default).map(|number| FillRule {
@@ -47,7 +47,7 @@ pub(super) fn rules<E>(
     let of_values = |bound: Option<Factor>| {
         bound.filter(is_of_values).map(|bound| bound.number).into_iter().collect()
     };
-    Ok(Rules {
+    Ok(ValueRules {
         taken_as,
         missing: missing.into_iter().map(as_stored).collect(),
         fill,
@@ -60,14 +60,14 @@ pub(super) fn rules<E>(
             result: if is_single { ExtType::Float } else { ExtType::Double },
         },
         unused: reading.unused,
-        ..Rules::none(ty)
+        ..ValueRules::none(ty)
     })
 }
 
 /// The least and the greatest valid number, each with the type of its attribute.
 fn bounds<A, E>(reading: &mut AttributeReader<A>) -> Result<(Option<Factor>, Option<Factor>), E>
 where
-    A: FnMut(&'static str) -> Result<Attribute, E>,
+    A: FnMut(&'static str) -> Result<AttributeValue, E>,
 {
     let range = reading.numbers("valid_range", "two numbers", |n| n == 2)?;
     Ok(match range.as_ref().map(|(ty, numbers)| (*ty, &numbers[..])) {
@@ -93,11 +93,11 @@ fn width(ty: ExtType) -> u8 {
 /// Signed integers stand for unsigned ones where `_Unsigned` says "true", unsigned ones for signed ones where it says "false".
 fn taken_as<A, E>(ty: ExtType, reading: &mut AttributeReader<A>) -> Result<ExtType, E>
 where
-    A: FnMut(&'static str) -> Result<Attribute, E>,
+    A: FnMut(&'static str) -> Result<AttributeValue, E>,
 {
     let said = match (reading.attribute)("_Unsigned")? {
-        Attribute::Absent => return Ok(ty),
-        Attribute::Text(text) => {
+        AttributeValue::Absent => return Ok(ty),
+        AttributeValue::Text(text) => {
             let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
             text.trim_ascii().to_ascii_lowercase()
         }
@@ -115,7 +115,7 @@ where
 }
 
 /// The same bits in the type that they are taken for.
-fn wrapped(taken_as: ExtType, number: Number) -> Number {
+fn wrapped(taken_as: ExtType, number: CfNumber) -> CfNumber {
     if is_integer(taken_as) { number.wrapped(taken_as) } else { number }
 }
 
@@ -123,23 +123,23 @@ fn wrapped(taken_as: ExtType, number: Number) -> Number {
 const EXACT: f64 = (1u128 << 100) as f64;
 
 /// A number of an attribute, in whichever type, as one that is compared with stored ones.
-fn as_stored(ty: ExtType, taken_as: ExtType, number: Number) -> Number {
+fn as_stored(ty: ExtType, taken_as: ExtType, number: CfNumber) -> CfNumber {
     if ty == ExtType::Float {
         // What was written as a double, such as 1e20, is another number as a float.
-        return Number::Real(f64::from(number.to_f64() as f32));
+        return CfNumber::Real(f64::from(number.to_f64() as f32));
     }
     if ty == ExtType::Double {
-        return Number::Real(number.to_f64());
+        return CfNumber::Real(number.to_f64());
     }
     let integer = match number {
-        Number::Int(number) => number,
-        Number::Real(real) if real.fract() == 0.0 && real.abs() < EXACT => real as i128,
-        Number::Real(_) => return number,
+        CfNumber::Int(number) => number,
+        CfNumber::Real(real) if real.fract() == 0.0 && real.abs() < EXACT => real as i128,
+        CfNumber::Real(_) => return number,
     };
     // Of the other sign where it says the bits, and as it is where it says the number that they stand for.
     let half = modulus(ty) / 2;
     let by_bits = if is_signed(ty) { -half..0 } else { half..modulus(ty) };
-    Number::Int(match taken_as != ty && by_bits.contains(&integer) {
+    CfNumber::Int(match taken_as != ty && by_bits.contains(&integer) {
         true if is_signed(ty) => integer + modulus(ty),
         true => integer - modulus(ty),
         false => integer,

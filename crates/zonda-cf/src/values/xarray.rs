@@ -7,15 +7,15 @@ use zonda_model::ExtType;
 
 use super::number::is_real;
 use super::reading::AttributeReader;
-use super::{Attribute, Factor, FillRule, Rules, Scaling};
+use super::{AttributeValue, Factor, FillRule, Scaling, ValueRules};
 
 pub(super) fn rules<E>(
     ty: ExtType,
-    attribute: impl FnMut(&'static str) -> Result<Attribute, E>,
-) -> Result<Rules, E> {
+    attribute: impl FnMut(&'static str) -> Result<AttributeValue, E>,
+) -> Result<ValueRules, E> {
     let mut reading = AttributeReader::new(attribute);
     let mut left = Vec::new();
-    if (reading.attribute)("_Unsigned")? != Attribute::Absent {
+    if (reading.attribute)("_Unsigned")? != AttributeValue::Absent {
         left.push("_Unsigned");
     }
     let mut fill: Option<Factor> = None;
@@ -46,7 +46,7 @@ pub(super) fn rules<E>(
         left.push(if factor.is_some() { "scale_factor" } else { "add_offset" });
     }
     left.extend(reading.unused.iter().map(|unused| unused.attribute));
-    Ok(Rules {
+    Ok(ValueRules {
         fill: fill.map(|fill| FillRule {
             ty: fill.ty,
             numbers: vec![fill.number],
@@ -56,7 +56,7 @@ pub(super) fn rules<E>(
         scaling: Scaling { factor, offset, product: result, result },
         unused: reading.unused,
         left,
-        ..Rules::none(ty)
+        ..ValueRules::none(ty)
     })
 }
 

@@ -18,7 +18,7 @@ use zonda_runtime::callout;
 
 use arc_swap::ArcSwapOption;
 use zonda_runtime::memory::{Holder, Kind, tick};
-use zonda_trace::{Args, Kind as EventKind};
+use zonda_trace::{Args, EventKind};
 
 use crate::chunk_bytes::ChunkBytes;
 use crate::engine::Engine;

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use zonda_trace::{Args, Kind, span};
+use zonda_trace::{Args, EventKind, span};
 
 use super::{
     ChunkShape, Filter, FilterError, FilterLookup, FilterSpec, builtin, lengthen, reserve,
@@ -211,7 +211,7 @@ impl Pipeline {
             let applied = pays.and_then(|filter| {
                 let args =
                     || Args { bytes: input.len() as u64, name: filter.name(), ..Args::default() };
-                let mut span = span(Kind::Filter, args);
+                let mut span = span(EventKind::Filter, args);
                 let pays = filter.encode(input, output);
                 span.change(|args| args.offset = output.len() as u64);
                 pays
@@ -276,8 +276,8 @@ fn skipped(mask: u32, i: usize) -> bool {
 
 /// The event of a filter that is undone, `before` bytes becoming `after`.
 #[inline(always)]
-fn undoing(filter: &dyn Filter, before: usize, after: usize) -> zonda_trace::Span {
-    span(Kind::Filter, || Args {
+fn undoing(filter: &dyn Filter, before: usize, after: usize) -> zonda_trace::TraceSpan {
+    span(EventKind::Filter, || Args {
         offset: after as u64,
         bytes: before as u64,
         code: 1,

@@ -7,7 +7,7 @@ use crate::tuning::CONVERT_BLOCK_BYTES;
 
 /// What becomes of each element on its way from the caller's memory.
 #[derive(Clone, Copy)]
-pub enum Encode<'a> {
+pub enum ElementEncoding<'a> {
     /// Numbers and text.
     Convert(Encoder),
     /// The bytes as they are in memory.
@@ -27,59 +27,59 @@ pub enum Encode<'a> {
     },
 }
 
-impl std::fmt::Debug for Encode<'_> {
+impl std::fmt::Debug for ElementEncoding<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Encode::Convert(encoder) => f.debug_tuple("Convert").field(encoder).finish(),
-            Encode::Raw { elem_size } => f.debug_tuple("Raw").field(elem_size).finish(),
-            Encode::Custom { mem_size, file_size, .. } => {
+            ElementEncoding::Convert(encoder) => f.debug_tuple("Convert").field(encoder).finish(),
+            ElementEncoding::Raw { elem_size } => f.debug_tuple("Raw").field(elem_size).finish(),
+            ElementEncoding::Custom { mem_size, file_size, .. } => {
                 f.debug_tuple("Custom").field(mem_size).field(file_size).finish()
             }
         }
     }
 }
 
-impl Encode<'_> {
+impl ElementEncoding<'_> {
     pub(crate) fn file_size(&self) -> usize {
         match self {
-            Encode::Convert(encoder) => encoder.ext_size(),
-            Encode::Raw { elem_size } => *elem_size,
-            Encode::Custom { file_size, .. } => *file_size,
+            ElementEncoding::Convert(encoder) => encoder.ext_size(),
+            ElementEncoding::Raw { elem_size } => *elem_size,
+            ElementEncoding::Custom { file_size, .. } => *file_size,
         }
     }
 
     pub(crate) fn mem_size(&self) -> usize {
         match self {
-            Encode::Convert(encoder) => encoder.mem_size(),
-            Encode::Raw { elem_size } => *elem_size,
-            Encode::Custom { mem_size, .. } => *mem_size,
+            ElementEncoding::Convert(encoder) => encoder.mem_size(),
+            ElementEncoding::Raw { elem_size } => *elem_size,
+            ElementEncoding::Custom { mem_size, .. } => *mem_size,
         }
     }
 
     /// Whether elements are the same bytes on both sides.
     pub(crate) fn is_copy(&self) -> bool {
         match self {
-            Encode::Convert(encoder) => encoder.is_copy(),
-            Encode::Raw { .. } => true,
-            Encode::Custom { .. } => false,
+            ElementEncoding::Convert(encoder) => encoder.is_copy(),
+            ElementEncoding::Raw { .. } => true,
+            ElementEncoding::Custom { .. } => false,
         }
     }
 
     /// Whether elements that do not fit leave what is in the file as it is.
     pub(crate) fn keeps_unfit(&self) -> bool {
-        matches!(self, Encode::Convert(encoder) if encoder.keeps_unfit())
+        matches!(self, ElementEncoding::Convert(encoder) if encoder.keeps_unfit())
     }
 
     /// Packed elements to packed elements.
     #[inline]
     pub(crate) fn run(&self, src: &[u8], dst: &mut [u8]) -> Converted {
         match self {
-            Encode::Convert(encoder) => encoder.encode(src, dst),
-            Encode::Raw { .. } => {
+            ElementEncoding::Convert(encoder) => encoder.encode(src, dst),
+            ElementEncoding::Raw { .. } => {
                 dst.copy_from_slice(src);
                 Converted::default()
             }
-            Encode::Custom { run, .. } => run(src, dst),
+            ElementEncoding::Custom { run, .. } => run(src, dst),
         }
     }
 
@@ -98,12 +98,12 @@ impl Encode<'_> {
             return self.run(src, &mut dst[..n * file]);
         }
         match self {
-            Encode::Convert(encoder) => encoder.encode_strided(src, dst, step),
-            Encode::Raw { .. } => {
+            ElementEncoding::Convert(encoder) => encoder.encode_strided(src, dst, step),
+            ElementEncoding::Raw { .. } => {
                 scatter(src, file, dst, step);
                 Converted::default()
             }
-            Encode::Custom { run, .. } => {
+            ElementEncoding::Custom { run, .. } => {
                 let mut converted = Converted::default();
                 let per_block = (CONVERT_BLOCK_BYTES / file).max(1);
                 for (i, src) in src.chunks(per_block * mem).enumerate() {

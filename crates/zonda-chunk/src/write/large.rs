@@ -4,7 +4,7 @@
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange, fill_by_writes};
 
-use super::encode::Encode;
+use super::encode::ElementEncoding;
 use super::put_part::PutPart;
 use super::store::PutMemory;
 use super::writer_array::WriterArray;
@@ -78,7 +78,7 @@ impl WriterArray {
 /// Runs of elements that are converted and written together.
 struct RowWriter<'a> {
     storage: &'a dyn Storage,
-    encode: &'a Encode<'a>,
+    encode: &'a ElementEncoding<'a>,
     packed: Vec<u8>,
     /// Where each goes, and behind its last byte in `packed`.
     ranges: Vec<(u64, usize)>,
@@ -86,7 +86,7 @@ struct RowWriter<'a> {
 }
 
 impl<'a> RowWriter<'a> {
-    fn new(storage: &'a dyn Storage, encode: &'a Encode<'a>) -> RowWriter<'a> {
+    fn new(storage: &'a dyn Storage, encode: &'a ElementEncoding<'a>) -> RowWriter<'a> {
         let (packed, ranges) = (Vec::new(), Vec::new());
         RowWriter { storage, encode, packed, ranges, converted: Converted::default() }
     }

@@ -35,7 +35,7 @@ use crate::table::Allocate;
 use crate::{ChunkError, ChunkedArray, Decode};
 
 use crate::tuning::WRITE_CACHE_BYTES;
-pub use encode::Encode;
+pub use encode::ElementEncoding;
 use pending::{PendingChunk, PendingChunks, PendingOfArray};
 pub use spill::MakeSpillFile;
 use spill::ReportedBytes;
@@ -148,7 +148,7 @@ impl ChunkWriter {
         id: ArrayId,
         extent: &[u64],
         slab: &Hyperslab<'_>,
-        encode: Encode<'_>,
+        encode: ElementEncoding<'_>,
         src: &[u8],
         space: &mut dyn Allocate,
     ) -> Result<Converted, ChunkError> {
@@ -172,7 +172,7 @@ impl ChunkWriter {
         id: ArrayId,
         extent: &[u64],
         slab: &Hyperslab<'_>,
-        encode: &Encode<'_>,
+        encode: &ElementEncoding<'_>,
         src: &[u8],
     ) -> Option<(Converted, Option<NodeId>)> {
         let array = self.arrays.get_mut(id.0)?.as_mut()?;

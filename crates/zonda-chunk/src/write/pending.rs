@@ -232,12 +232,12 @@ impl ChunkElems {
 
 /// The event of elements that go into a chunk. That of a few would take longer than they do.
 #[inline(always)]
-fn gathering(bytes: usize) -> zonda_trace::Span {
+fn gathering(bytes: usize) -> zonda_trace::TraceSpan {
     if bytes < TRACED_GATHER_BYTES {
-        return zonda_trace::Span::none();
+        return zonda_trace::TraceSpan::none();
     }
     let args = || zonda_trace::Args { bytes: bytes as u64, ..zonda_trace::Args::default() };
-    zonda_trace::span(zonda_trace::Kind::ChunkGather, args)
+    zonda_trace::span(zonda_trace::EventKind::ChunkGather, args)
 }
 
 /// The chunks of one array that wait, for reads.

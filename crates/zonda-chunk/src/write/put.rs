@@ -8,7 +8,7 @@ use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 
 use super::chunk_memory::{self, fill_chunk};
-use super::encode::Encode;
+use super::encode::ElementEncoding;
 use super::pending::{ChunkElems, PendingChunk};
 use super::put_part::PutPart;
 use super::spill::Spills;
@@ -46,7 +46,7 @@ impl ChunkWriter {
         id: ArrayId,
         extent: &[u64],
         slab: &Hyperslab<'_>,
-        encode: &Encode<'_>,
+        encode: &ElementEncoding<'_>,
         src: &[u8],
         space: &mut dyn Allocate,
     ) -> Result<Converted, ChunkError> {
@@ -64,7 +64,8 @@ impl ChunkWriter {
         // here stays whole when the array grows.
         let selection = GridSelection::new(&array.chunk_dims, &array.limits, slab)?;
         let mem_steps = memory_steps(slab.count, encode.mem_size());
-        let waits = !matches!(encode, Encode::Custom { .. }) && self.is_few(array, &selection);
+        let waits =
+            !matches!(encode, ElementEncoding::Custom { .. }) && self.is_few(array, &selection);
         let put =
             SlabPut { id: id.0, extent, selection: &selection, mem_steps, source: &source, waits };
         let round = (self.limit / 4).min(PUT_ROUND_BYTES) / array.chunk_bytes as u64;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::encode::Encode;
+use super::encode::ElementEncoding;
 use super::store::PutMemory;
 use super::written_bits::WrittenBits;
 use crate::selection::DimNumbers;
@@ -67,7 +67,7 @@ impl PutPart {
     /// Puts its elements into the chunk.
     pub(crate) fn put(
         &self,
-        encode: &Encode<'_>,
+        encode: &ElementEncoding<'_>,
         src: &[u8],
         chunk: &mut [u8],
         written: Option<&mut WrittenBits>,

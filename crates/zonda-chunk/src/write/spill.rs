@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use std::sync::Arc;
 use zonda_runtime::memory::Kind;
 use zonda_storage::{DeviceSpace, Op, StorageError};
-use zonda_trace::{Args, Kind as EventKind, span};
+use zonda_trace::{Args, EventKind, span};
 
 use super::ChunkWriter;
 use super::spill_file::{SpillFile, SpillStore, release_spills_on_device};

@@ -10,12 +10,15 @@ use std::time::Duration;
 use zonda_chunk::filter::{ChunkShape, Filter, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, ChunkedArray,
-    Decode, Encode, Engine, FilterError, FilterSpec, NewArray, SpillFile, TableError, WriteTable,
+    Decode, ElementEncoding, Engine, FilterError, FilterSpec, NewArray, SpillFile, TableError,
+    WriteTable,
 };
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, DeviceSpace, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda_storage::{
+    Advice, DeviceSpace, ReadRange, Storage, StorageError, StorageStamp, WriteRange,
+};
 
 use super::arrays::{for_each, linear};
 
@@ -219,7 +222,7 @@ impl Storage for Faulty {
     fn invalidate(&self) -> Result<(), StorageError> {
         self.memory.invalidate()
     }
-    fn stamp(&self) -> Result<Stamp, StorageError> {
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
         self.memory.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -359,7 +362,7 @@ impl File {
         &mut self,
         index: usize,
         slab: &Hyperslab<'_>,
-        encode: Encode<'_>,
+        encode: ElementEncoding<'_>,
         expected: &dyn Fn(&[u8], &mut [u8]) -> Converted,
         src: &[u8],
     ) -> Result<(), ChunkError> {
@@ -399,7 +402,7 @@ impl File {
             dst.copy_from_slice(src);
             Converted::default()
         };
-        self.put(index, &slab, Encode::Raw { elem_size }, &copy, src).expect("puts");
+        self.put(index, &slab, ElementEncoding::Raw { elem_size }, &copy, src).expect("puts");
     }
 
     pub fn flush(&mut self) -> Result<(), ChunkError> {

@@ -1,7 +1,7 @@
 //! Finds variables whose numbers are times, and writes these as dates.
 
 use zonda::{Dataset, ExtType, Meta, VarRef};
-use zonda_cf::times::{self, Calendar, Problem, Since};
+use zonda_cf::times::{self, Calendar, Problem, TimeUnits};
 
 use super::value::{CdlValue, special};
 use crate::failure::Result;
@@ -36,7 +36,7 @@ impl TimeBounds {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Times {
     calendar: Calendar,
-    since: Since,
+    since: TimeUnits,
     /// What is wrong with the units. It is reported for every value.
     problems: Vec<Problem>,
     style: TimeStyle,
@@ -70,12 +70,12 @@ impl Times {
     fn parse(units: &[u8], calendar: &[u8], style: TimeStyle) -> Option<Times> {
         // For C the text ends at a NUL.
         let units = units.split(|&byte| byte == 0).next().unwrap_or_default();
-        if !Since::is_meant(units) {
+        if !TimeUnits::is_meant(units) {
             return None;
         }
         let calendar = Calendar::named(calendar);
         let mut problems = Vec::new();
-        let since = Since::parse(calendar, units, &mut problems)?;
+        let since = TimeUnits::parse(calendar, units, &mut problems)?;
         Some(Times { calendar, since, problems, style })
     }
 

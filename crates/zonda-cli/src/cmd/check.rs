@@ -70,7 +70,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
                 let grade = match checked.worst() {
                     Some(Grade::Damage) => DAMAGED,
                     Some(Grade::Unchecked) => UNCHECKED,
-                    Some(Grade::NoWords) => NO_WORDS,
+                    Some(Grade::Unrepresentable) => NO_WORDS,
                     Some(Grade::Remark) | None => 0,
                 };
                 status = worse(status, grade);
@@ -113,8 +113,8 @@ fn write_text(out: &mut dyn Write, path: &Path, checked: &Checked, all: bool) ->
             let n = places(count(Grade::Unchecked));
             format!("sound as far as it was checked, but for {n} that cannot be decoded here")
         }
-        Some(Grade::NoWords) => {
-            let things = match count(Grade::NoWords) {
+        Some(Grade::Unrepresentable) => {
+            let things = match count(Grade::Unrepresentable) {
                 1 => "1 thing".to_owned(),
                 n => format!("{} things", grouped(n as u64)),
             };
@@ -151,7 +151,7 @@ fn shown(finding: &Finding) -> String {
     match finding.grade {
         Grade::Damage => Answer::Damaged.said_of(text),
         Grade::Unchecked => Answer::Undecodable.said_of(text),
-        Grade::NoWords => Answer::Unrepresentable.said_of(text),
+        Grade::Unrepresentable => Answer::Unrepresentable.said_of(text),
         Grade::Remark => text,
     }
 }
@@ -189,7 +189,7 @@ impl<'a> FileReport<'a> {
             grade: match finding.grade {
                 Grade::Damage => "damage",
                 Grade::Unchecked => "unchecked",
-                Grade::NoWords => "unrepresentable",
+                Grade::Unrepresentable => "unrepresentable",
                 Grade::Remark => "remark",
             },
             object: finding.object.as_deref(),
@@ -199,7 +199,7 @@ impl<'a> FileReport<'a> {
         FileReport {
             path: path.to_string_lossy(),
             format: checked.format.map(zonda::Format::kind),
-            sound: checked.worst().is_none_or(|grade| grade <= Grade::NoWords),
+            sound: checked.worst().is_none_or(|grade| grade <= Grade::Unrepresentable),
             file_bytes: checked.file_bytes,
             variables: checked.n_vars,
             chunks: checked.n_chunks,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use zonda::copy::Pattern;
-use zonda::diff::{DiffOptions, Difference, How, Side, Tolerance, ValuesDiffer, diff};
+use zonda::diff::{DiffOptions, Difference, DifferenceKind, Side, Tolerance, ValuesDiffer, diff};
 
 use super::info::grouped;
 use crate::failure::{CommandFailure, Result};
@@ -146,11 +146,11 @@ fn compare(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 fn text(out: &mut dyn Write, difference: &Difference) -> Result<()> {
     let Difference { thing, path, how } = difference;
     let what = match how {
-        How::OnlyIn(Side::First) => "only in the first file".to_owned(),
-        How::OnlyIn(Side::Second) => "only in the second file".to_owned(),
-        How::Defined { what, first, second } => format!("{what} {first} | {second}"),
-        How::NotComparable(why) => format!("not comparable: {why}"),
-        How::Values(values) => shown(values),
+        DifferenceKind::OnlyIn(Side::First) => "only in the first file".to_owned(),
+        DifferenceKind::OnlyIn(Side::Second) => "only in the second file".to_owned(),
+        DifferenceKind::Defined { what, first, second } => format!("{what} {first} | {second}"),
+        DifferenceKind::NotComparable(why) => format!("not comparable: {why}"),
+        DifferenceKind::Values(values) => shown(values),
     };
     Ok(writeln!(out, "{thing} {path}: {what}")?)
 }
@@ -203,16 +203,16 @@ fn json(out: &mut dyn Write, difference: &Difference) -> Result<()> {
         largest_at: None,
     };
     match &difference.how {
-        How::OnlyIn(Side::First) => record.what = "only in first",
-        How::OnlyIn(Side::Second) => record.what = "only in second",
-        How::NotComparable(why) => {
+        DifferenceKind::OnlyIn(Side::First) => record.what = "only in first",
+        DifferenceKind::OnlyIn(Side::Second) => record.what = "only in second",
+        DifferenceKind::NotComparable(why) => {
             record.what = "not comparable";
             record.first = Some(why);
         }
-        How::Defined { what, first, second } => {
+        DifferenceKind::Defined { what, first, second } => {
             (record.what, record.first, record.second) = (what, Some(&**first), Some(&**second));
         }
-        How::Values(values) => {
+        DifferenceKind::Values(values) => {
             (record.first, record.second) = (Some(&*values.first), Some(&*values.second));
             (record.differing, record.values) = (Some(values.n), Some(values.of));
             record.at = Some(&values.at);

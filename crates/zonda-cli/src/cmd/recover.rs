@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use zonda::copy::{CopiedVar, CopyOptions, Lost, copy_dataset};
+use zonda::copy::{CopiedVar, CopyOptions, Loss, copy_dataset};
 use zonda::{Damaged, Dataset, NcError, Recovery};
 
 use super::info::grouped;
@@ -258,7 +258,7 @@ fn saved(var: &CopiedVar) -> String {
 }
 
 /// `/ocean/temp [0, 40] to [0, 79]: deflate at byte 81920: …`
-fn shown(lost: &Lost) -> String {
+fn shown(lost: &Loss) -> String {
     let part = lost.part.as_ref().map_or_else(String::new, |(start, count)| {
         let last: Vec<u64> = start
             .iter()
@@ -280,7 +280,7 @@ mod tests {
     fn losses_as_text() {
         let part = Some((vec![0, 40], vec![1, 40]));
         let (path, why, answer) = ("/v".to_owned(), "bad".to_owned(), Answer::Damaged);
-        let mut lost = Lost { path, part, why, answer };
+        let mut lost = Loss { path, part, why, answer };
         assert_eq!(shown(&lost), "/v [0, 40] to [0, 79]: bad (damaged)");
         (lost.part, lost.answer) = (None, Answer::Undecodable);
         assert_eq!(shown(&lost), "/v: bad (cannot be decoded here)");

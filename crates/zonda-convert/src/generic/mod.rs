@@ -6,7 +6,7 @@
 
 mod number;
 
-pub use number::{Number, Outcome, cast, get, put};
+pub use number::{AnyNumber, ConvertedNumber, cast, get, put};
 
 use zonda_model::{ExtType, MemType};
 
@@ -26,7 +26,7 @@ pub fn decode_one(
         dst.copy_from_slice(&reordered(src, order));
         return Some(true);
     }
-    let source = Number::from_ne_bytes(ext.natural_mem(), &reordered(src, order))?;
+    let source = AnyNumber::from_ne_bytes(ext.natural_mem(), &reordered(src, order))?;
     let outcome = match rule {
         RangeRule::Cast => cast(source, mem)?,
         RangeRule::Strict | RangeRule::ByteIsUnsigned => get(source, mem)?,
@@ -51,7 +51,7 @@ pub fn encode_one(
         dst.copy_from_slice(&reordered(src, order));
         return Some(true);
     }
-    let source = Number::from_ne_bytes(mem, src)?;
+    let source = AnyNumber::from_ne_bytes(mem, src)?;
     let outcome = match rule {
         RangeRule::Cast if ext == ExtType::Char => None?,
         RangeRule::Cast => cast(source, ext.natural_mem())?,

@@ -4,7 +4,7 @@ use zonda_model::{ExtType, MemType};
 
 /// A number of any of the ten types; integers of any width are held exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum AnyNumber {
     /// An integer.
     Int(i128),
     /// A single-precision number.
@@ -15,94 +15,97 @@ pub enum Number {
 
 /// What became of one element.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct ConvertedNumber {
     /// What is stored; `None` leaves the destination as it was.
-    pub stored: Option<Number>,
+    pub stored: Option<AnyNumber>,
     /// Whether the value fits; if not, the transfer ends in `NC_ERANGE`.
     pub fits: bool,
 }
 
-fn stored(number: Number, fits: bool) -> Option<Outcome> {
-    Some(Outcome { stored: Some(number), fits })
+fn stored(number: AnyNumber, fits: bool) -> Option<ConvertedNumber> {
+    Some(ConvertedNumber { stored: Some(number), fits })
 }
 
 /// Reading: an external number as memory type `mem`. `None` if `mem` is text.
 #[must_use]
-pub fn get(source: Number, mem: MemType) -> Option<Outcome> {
+pub fn get(source: AnyNumber, mem: MemType) -> Option<ConvertedNumber> {
     match (source, mem) {
-        (Number::Int(i), _) => from_integer(i, mem),
-        (Number::Single(x), MemType::F32) => stored(Number::Single(x), true),
-        (Number::Single(x), MemType::F64) => stored(Number::Double(f64::from(x)), true),
-        (Number::Double(x), MemType::F64) => stored(Number::Double(x), true),
-        (Number::Double(x), MemType::F32) if x > f64::from(f32::MAX) => {
-            stored(Number::Single(f32::MAX), false)
+        (AnyNumber::Int(i), _) => from_integer(i, mem),
+        (AnyNumber::Single(x), MemType::F32) => stored(AnyNumber::Single(x), true),
+        (AnyNumber::Single(x), MemType::F64) => stored(AnyNumber::Double(f64::from(x)), true),
+        (AnyNumber::Double(x), MemType::F64) => stored(AnyNumber::Double(x), true),
+        (AnyNumber::Double(x), MemType::F32) if x > f64::from(f32::MAX) => {
+            stored(AnyNumber::Single(f32::MAX), false)
         }
-        (Number::Double(x), MemType::F32) if x < f64::from(f32::MIN) => {
-            stored(Number::Single(f32::MIN), false)
+        (AnyNumber::Double(x), MemType::F32) if x < f64::from(f32::MIN) => {
+            stored(AnyNumber::Single(f32::MIN), false)
         }
-        (Number::Double(x), MemType::F32) => stored(Number::Single(x as f32), true),
-        (Number::Single(x), _) => get_real(f64::from(x), mem),
-        (Number::Double(x), _) => get_real(x, mem),
+        (AnyNumber::Double(x), MemType::F32) => stored(AnyNumber::Single(x as f32), true),
+        (AnyNumber::Single(x), _) => get_real(f64::from(x), mem),
+        (AnyNumber::Double(x), _) => get_real(x, mem),
     }
 }
 
 /// Reading a real number as an integer: one that does not fit is not stored.
-fn get_real(x: f64, mem: MemType) -> Option<Outcome> {
+fn get_real(x: f64, mem: MemType) -> Option<ConvertedNumber> {
     let (min, max) = integer_range(mem)?;
     if x < min as f64 || x > max as f64 {
-        return Some(Outcome { stored: None, fits: false });
+        return Some(ConvertedNumber { stored: None, fits: false });
     }
     // 2^63 and 2^64 pass the comparison, because the maximum becomes them as a double.
     if x == max as f64 {
-        return stored(Number::Int(max), true);
+        return stored(AnyNumber::Int(max), true);
     }
-    stored(Number::Int(wrap(x86_truncate(x, mem), mem)), true)
+    stored(AnyNumber::Int(wrap(x86_truncate(x, mem), mem)), true)
 }
 
 /// Writing: a memory number of type `mem` as external type `ext`. `None` if one is text.
 #[must_use]
-pub fn put(source: Number, mem: MemType, ext: ExtType) -> Option<Outcome> {
+pub fn put(source: AnyNumber, mem: MemType, ext: ExtType) -> Option<ConvertedNumber> {
     let target = ext.natural_mem();
     match (source, target) {
         // The reference returns before it stores, for this pair alone.
-        (Number::Int(i), MemType::U32) if mem == MemType::I8 && i < 0 => {
-            Some(Outcome { stored: None, fits: false })
+        (AnyNumber::Int(i), MemType::U32) if mem == MemType::I8 && i < 0 => {
+            Some(ConvertedNumber { stored: None, fits: false })
         }
-        (Number::Int(i), _) => from_integer(i, target),
-        (Number::Single(x), MemType::F32) => stored(Number::Single(x), true),
-        (Number::Double(x), MemType::F64) => stored(Number::Double(x), true),
+        (AnyNumber::Int(i), _) => from_integer(i, target),
+        (AnyNumber::Single(x), MemType::F32) => stored(AnyNumber::Single(x), true),
+        (AnyNumber::Double(x), MemType::F64) => stored(AnyNumber::Double(x), true),
         // Compared with the largest finite double, so infinity "does not fit".
-        (Number::Single(x), MemType::F64) => stored(Number::Double(f64::from(x)), !x.is_infinite()),
-        (Number::Double(x), MemType::F32) => {
-            let outside = x > f64::from(f32::MAX) || x < f64::from(f32::MIN);
-            stored(Number::Single(x as f32), !outside)
+        (AnyNumber::Single(x), MemType::F64) => {
+            stored(AnyNumber::Double(f64::from(x)), !x.is_infinite())
         }
-        (Number::Single(x), _) => put_real(f64::from(x), target),
-        (Number::Double(x), _) => put_real(x, target),
+        (AnyNumber::Double(x), MemType::F32) => {
+            let outside = x > f64::from(f32::MAX) || x < f64::from(f32::MIN);
+            stored(AnyNumber::Single(x as f32), !outside)
+        }
+        (AnyNumber::Single(x), _) => put_real(f64::from(x), target),
+        (AnyNumber::Double(x), _) => put_real(x, target),
     }
 }
 
 /// Either, in netCDF-4: as `target`, which is never left as it was. `None` if it is text.
 #[must_use]
-pub fn cast(source: Number, target: MemType) -> Option<Outcome> {
+pub fn cast(source: AnyNumber, target: MemType) -> Option<ConvertedNumber> {
     match (source, target) {
-        (Number::Single(_), MemType::F64) => get(source, target),
-        (Number::Double(_), MemType::F32) => put(source, MemType::F64, ExtType::Float),
-        (Number::Int(_) | Number::Single(_) | Number::Double(_), MemType::F32 | MemType::F64) => {
-            get(source, target)
-        }
-        (Number::Int(i), _) => from_integer(i, target),
-        (Number::Single(_) | Number::Double(_), _) => {
+        (AnyNumber::Single(_), MemType::F64) => get(source, target),
+        (AnyNumber::Double(_), MemType::F32) => put(source, MemType::F64, ExtType::Float),
+        (
+            AnyNumber::Int(_) | AnyNumber::Single(_) | AnyNumber::Double(_),
+            MemType::F32 | MemType::F64,
+        ) => get(source, target),
+        (AnyNumber::Int(i), _) => from_integer(i, target),
+        (AnyNumber::Single(_) | AnyNumber::Double(_), _) => {
             let x = match source {
-                Number::Single(x) => f64::from(x),
-                Number::Double(x) => x,
-                Number::Int(_) => return None,
+                AnyNumber::Single(x) => f64::from(x),
+                AnyNumber::Double(x) => x,
+                AnyNumber::Int(_) => return None,
             };
             let outcome = put_real(x, target)?;
             // The reference converts to the signed type here, too.
             let signed = wrap(x86_truncate(x, MemType::I64), target);
             match target {
-                MemType::U64 => stored(Number::Int(signed), outcome.fits),
+                MemType::U64 => stored(AnyNumber::Int(signed), outcome.fits),
                 _ => Some(outcome),
             }
         }
@@ -110,21 +113,21 @@ pub fn cast(source: Number, target: MemType) -> Option<Outcome> {
 }
 
 /// Writing a real number as an integer: always stored, by the conversion of the CPU.
-fn put_real(x: f64, target: MemType) -> Option<Outcome> {
+fn put_real(x: f64, target: MemType) -> Option<ConvertedNumber> {
     let (min, max) = integer_range(target)?;
     let outside = x < min as f64 || x > max as f64;
-    stored(Number::Int(wrap(x86_truncate(x, target), target)), !outside)
+    stored(AnyNumber::Int(wrap(x86_truncate(x, target), target)), !outside)
 }
 
 /// Integers in both directions: the low bits are stored, whether the value fits or not.
-fn from_integer(i: i128, target: MemType) -> Option<Outcome> {
+fn from_integer(i: i128, target: MemType) -> Option<ConvertedNumber> {
     match target {
         MemType::Text => None,
-        MemType::F32 => stored(Number::Single(i as f32), true),
-        MemType::F64 => stored(Number::Double(i as f64), true),
+        MemType::F32 => stored(AnyNumber::Single(i as f32), true),
+        MemType::F64 => stored(AnyNumber::Double(i as f64), true),
         _ => {
             let (min, max) = integer_range(target)?;
-            stored(Number::Int(wrap(i, target)), min <= i && i <= max)
+            stored(AnyNumber::Int(wrap(i, target)), min <= i && i <= max)
         }
     }
 }
@@ -179,24 +182,24 @@ fn integer_range(ty: MemType) -> Option<(i128, i128)> {
     Some(range)
 }
 
-impl Number {
+impl AnyNumber {
     /// The number in `bytes`, one element of `ty` in the machine's byte order.
     ///
     /// `None` if `ty` is text or `bytes` is not one element.
     #[must_use]
-    pub fn from_ne_bytes(ty: MemType, bytes: &[u8]) -> Option<Number> {
+    pub fn from_ne_bytes(ty: MemType, bytes: &[u8]) -> Option<AnyNumber> {
         Some(match ty {
             MemType::Text => return None,
-            MemType::I8 => Number::Int(i8::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::U8 => Number::Int(u8::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::I16 => Number::Int(i16::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::U16 => Number::Int(u16::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::I32 => Number::Int(i32::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::U32 => Number::Int(u32::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::I64 => Number::Int(i64::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::U64 => Number::Int(u64::from_ne_bytes(bytes.try_into().ok()?).into()),
-            MemType::F32 => Number::Single(f32::from_ne_bytes(bytes.try_into().ok()?)),
-            MemType::F64 => Number::Double(f64::from_ne_bytes(bytes.try_into().ok()?)),
+            MemType::I8 => AnyNumber::Int(i8::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::U8 => AnyNumber::Int(u8::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::I16 => AnyNumber::Int(i16::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::U16 => AnyNumber::Int(u16::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::I32 => AnyNumber::Int(i32::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::U32 => AnyNumber::Int(u32::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::I64 => AnyNumber::Int(i64::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::U64 => AnyNumber::Int(u64::from_ne_bytes(bytes.try_into().ok()?).into()),
+            MemType::F32 => AnyNumber::Single(f32::from_ne_bytes(bytes.try_into().ok()?)),
+            MemType::F64 => AnyNumber::Double(f64::from_ne_bytes(bytes.try_into().ok()?)),
         })
     }
 
@@ -205,14 +208,14 @@ impl Number {
     #[must_use]
     pub fn to_ne_bytes(self, ty: MemType) -> Vec<u8> {
         match self {
-            Number::Int(i) => match ty.size() {
+            AnyNumber::Int(i) => match ty.size() {
                 1 => (i as u8).to_ne_bytes().to_vec(),
                 2 => (i as u16).to_ne_bytes().to_vec(),
                 4 => (i as u32).to_ne_bytes().to_vec(),
                 _ => (i as u64).to_ne_bytes().to_vec(),
             },
-            Number::Single(x) => x.to_ne_bytes().to_vec(),
-            Number::Double(x) => x.to_ne_bytes().to_vec(),
+            AnyNumber::Single(x) => x.to_ne_bytes().to_vec(),
+            AnyNumber::Double(x) => x.to_ne_bytes().to_vec(),
         }
     }
 }

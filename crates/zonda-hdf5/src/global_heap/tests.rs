@@ -93,7 +93,7 @@ fn a_file_reads_each_collection_once() {
 #[test]
 fn the_cache_is_bounded_and_keeps_what_is_used() {
     let heap = Arc::new(decode(collection(4096, &[])).unwrap());
-    let limits = Limits { heap_cache_bytes: 20 * 4096, ..Limits::default() };
+    let limits = ReadLimits { heap_cache_bytes: 20 * 4096, ..ReadLimits::default() };
     let cache = HeapCache::new(&limits);
     for addr in 0..1000 {
         cache.put(FileAddr(addr), &heap);

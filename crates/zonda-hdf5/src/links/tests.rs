@@ -81,8 +81,8 @@ fn a_path_around_a_circle_ends() {
         (0x00, unknown),
     ]));
     let file = built.file();
-    assert_eq!(file.resolve(at(group), b"a/a/./a//a").unwrap(), Resolved::Object(at(group)));
-    assert_eq!(file.resolve(at(group), b"a/b/a").unwrap(), Resolved::NotThere);
+    assert_eq!(file.resolve(at(group), b"a/a/./a//a").unwrap(), ResolvedLink::Object(at(group)));
+    assert_eq!(file.resolve(at(group), b"a/b/a").unwrap(), ResolvedLink::NotThere);
     let error = file.resolve(at(group), &b"a/".repeat(10_000)).unwrap_err();
     assert!(matches!(error, HdfError::Limit { .. }), "{error}");
 }

@@ -2,7 +2,7 @@
 //! Spec: HDF5 File Format, "The Data Layout Message". Versions 1 to 5 read, 3 written.
 //! Watch: the chunk dimension list has rank + 1 entries, the last being the element size.
 
-use crate::{FileAddr, HdfError, Limits, Reader, Result, Writer};
+use crate::{FileAddr, HdfError, ReadLimits, Reader, Result, Writer};
 
 /// Where a dataset's raw bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl DataLayout {
     /// # Errors
     /// Also for chunks with a dimension of 0 or of more than 2^63 bytes, and for index parameters
     /// that no index can have.
-    pub fn decode(mut reader: Reader<'_>, limits: &Limits) -> Result<DataLayout> {
+    pub fn decode(mut reader: Reader<'_>, limits: &ReadLimits) -> Result<DataLayout> {
         reader = reader.named(NAME);
         match reader.version(1..=5)? {
             1..=2 => decode_old(reader, limits),
@@ -174,7 +174,7 @@ const CHUNKED: u8 = 2;
 const VIRTUAL: u8 = 3;
 
 /// Versions 1 and 2, from behind the version on.
-fn decode_old(mut reader: Reader<'_>, limits: &Limits) -> Result<DataLayout> {
+fn decode_old(mut reader: Reader<'_>, limits: &ReadLimits) -> Result<DataLayout> {
     let n_dims = usize::from(reader.u8()?);
     let class = reader.u8()?;
     reader.skip(5)?;
@@ -201,7 +201,7 @@ fn decode_old(mut reader: Reader<'_>, limits: &Limits) -> Result<DataLayout> {
 }
 
 /// Versions 3 to 5, from behind the version on.
-fn decode_new(mut reader: Reader<'_>, version: u8, limits: &Limits) -> Result<DataLayout> {
+fn decode_new(mut reader: Reader<'_>, version: u8, limits: &ReadLimits) -> Result<DataLayout> {
     match reader.u8()? {
         COMPACT => {
             let len = reader.u16()?;
@@ -226,7 +226,7 @@ fn decode_new(mut reader: Reader<'_>, version: u8, limits: &Limits) -> Result<Da
 }
 
 /// The chunked class of versions 4 and 5, from behind the class on.
-fn decode_chunked(mut reader: Reader<'_>, version: u8, limits: &Limits) -> Result<DataLayout> {
+fn decode_chunked(mut reader: Reader<'_>, version: u8, limits: &ReadLimits) -> Result<DataLayout> {
     let flags = reader.u8()?;
     if flags & !3 != 0 {
         return Err(reader.bad("flags", u64::from(flags)));
@@ -285,7 +285,7 @@ fn chunk_dims(
     reader: &mut Reader<'_>,
     n_dims: usize,
     width: usize,
-    limits: &Limits,
+    limits: &ReadLimits,
 ) -> Result<(Vec<u64>, u32)> {
     if n_dims < 2 || n_dims > limits.rank.saturating_add(1) {
         return Err(reader.bad("number of a chunk's dimensions", n_dims as u64));
@@ -330,7 +330,7 @@ mod tests {
 
     fn decode(bytes: &[u8]) -> Result<DataLayout> {
         let sizes = Sizes { offset: 4, length: 4 };
-        DataLayout::decode(Reader::new("test", bytes, 0, sizes), &Limits::default())
+        DataLayout::decode(Reader::new("test", bytes, 0, sizes), &ReadLimits::default())
     }
 
     fn chunked(bytes: &[u8]) -> ChunkedLayout {
@@ -414,7 +414,7 @@ mod tests {
         ];
         for body in bodies.map(hex) {
             let reader = Reader::new("test", &body, 0, Sizes::EIGHT);
-            let layout = DataLayout::decode(reader, &Limits::default()).unwrap();
+            let layout = DataLayout::decode(reader, &ReadLimits::default()).unwrap();
             assert_eq!(encoded(|writer| layout.encode(writer)).unwrap(), body);
         }
     }

@@ -2,7 +2,7 @@
 //! Spec: HDF5 File Format, "The Dataspace Message". Versions 1 and 2 read, 2 written.
 //! Watch: version 1 knows no null space and says "scalar" by a rank of 0.
 
-use crate::{HdfError, Limits, Reader, Result, Writer};
+use crate::{HdfError, ReadLimits, Reader, Result, Writer};
 
 /// What kind of space it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Dataspace {
     /// # Errors
     /// Also where a dimension is longer than it may grow to, or there are more dimensions than the
     /// format allows.
-    pub fn decode(mut reader: Reader<'_>, limits: &Limits) -> Result<Dataspace> {
+    pub fn decode(mut reader: Reader<'_>, limits: &ReadLimits) -> Result<Dataspace> {
         reader = reader.named("dataspace message");
         let version = reader.version(1..=2)?;
         let rank = usize::from(reader.u8()?);
@@ -134,7 +134,7 @@ mod tests {
     use crate::{HdfError, Sizes};
 
     fn decode(bytes: &[u8], sizes: Sizes) -> Result<Dataspace> {
-        Dataspace::decode(Reader::new("test", bytes, 0, sizes), &Limits::default())
+        Dataspace::decode(Reader::new("test", bytes, 0, sizes), &ReadLimits::default())
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     decode_filter_pipeline, decode_reference_count, kind,
 };
 use crate::superblock::DriverInfo;
-use crate::{FileAddr, Limits, Reader, Result};
+use crate::{FileAddr, ReadLimits, Reader, Result};
 
 /// What a message says.
 #[derive(Clone, Debug)]
@@ -46,7 +46,11 @@ pub enum DecodedMessage<'a> {
 ///
 /// # Errors
 /// Those of its type.
-pub fn decode<'a>(number: u16, reader: Reader<'a>, limits: &Limits) -> Result<DecodedMessage<'a>> {
+pub fn decode<'a>(
+    number: u16,
+    reader: Reader<'a>,
+    limits: &ReadLimits,
+) -> Result<DecodedMessage<'a>> {
     Ok(match number {
         kind::NIL | kind::BOGUS => DecodedMessage::Nil,
         kind::DATASPACE => DecodedMessage::Dataspace(Dataspace::decode(reader, limits)?),

@@ -2,7 +2,7 @@
 //! Spec: HDF5 File Format, "The Data Storage - Filter Pipeline Message". Versions 1 and
 //! 2 read, 2 written.
 
-use crate::{HdfError, Limits, Reader, Result, Writer};
+use crate::{HdfError, ReadLimits, Reader, Result, Writer};
 
 /// One filter, in the order in which a writer applies them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct FilterDescription {
 /// Also for more filters than the format allows.
 pub fn decode_filter_pipeline(
     mut reader: Reader<'_>,
-    limits: &Limits,
+    limits: &ReadLimits,
 ) -> Result<Vec<FilterDescription>> {
     reader = reader.named("filter pipeline message");
     let version = reader.version(1..=2)?;
@@ -66,7 +66,7 @@ fn filter(reader: &mut Reader<'_>, version: u8) -> Result<FilterDescription> {
 pub fn encode_filter_pipeline(filters: &[FilterDescription], writer: &mut Writer) -> Result<()> {
     let too_large =
         |n: usize| HdfError::TooLarge { structure: "filter pipeline message", value: n as u64 };
-    if filters.len() > Limits::default().filters {
+    if filters.len() > ReadLimits::default().filters {
         return Err(too_large(filters.len()));
     }
     writer.u8(2).u8(u8::try_from(filters.len()).map_err(|_| too_large(filters.len()))?);
@@ -95,7 +95,7 @@ mod tests {
     use crate::testing::{encoded, hex};
 
     fn decode(bytes: &[u8]) -> Result<Vec<FilterDescription>> {
-        decode_filter_pipeline(Reader::new("test", bytes, 0, Sizes::EIGHT), &Limits::default())
+        decode_filter_pipeline(Reader::new("test", bytes, 0, Sizes::EIGHT), &ReadLimits::default())
     }
 
     #[test]

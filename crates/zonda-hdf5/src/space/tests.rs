@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
-use zonda_storage::layer::{Fault, FaultKind, FaultPlan, Watched};
+use zonda_storage::layer::{FaultLayer, FaultPlan, InjectedFault, Watched};
 
 use super::*;
 use crate::File;
@@ -154,9 +154,10 @@ fn space_that_was_not_needed_serves_at_once() {
 #[test]
 fn what_could_not_be_written_goes_with_the_next() {
     let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&[0; 16]));
-    let fault = FaultPlan { watched: Watched::Write, nth: 1, onwards: false, kind: FaultKind::Eio };
-    let storage = Arc::new(Fault::new(Arc::clone(&memory), fault));
-    let file = File::bare(storage, crate::Sizes::EIGHT, crate::Limits::default());
+    let fault =
+        FaultPlan { watched: Watched::Write, nth: 1, onwards: false, kind: InjectedFault::Eio };
+    let storage = Arc::new(FaultLayer::new(Arc::clone(&memory), fault));
+    let file = File::bare(storage, crate::Sizes::EIGHT, crate::ReadLimits::default());
     let mut space = Space::new(16);
     let mut fresh = NewBlocks::new(&mut space);
     fresh.put(vec![1; 8]).unwrap();

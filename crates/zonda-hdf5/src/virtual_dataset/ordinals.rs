@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::VirtualSource;
 use super::pieces::RegularSelection;
-use super::request::{Piece, Request, Slab};
+use super::request::{MappingRequest, Piece, Slab};
 use crate::Result;
 use crate::selection::{DimValues, Selection};
 
@@ -15,7 +15,7 @@ struct OrdinalSource<'a> {
     /// The same, where it is regular.
     regular: Option<&'a RegularSelection>,
     dims: &'a [u64],
-    request: &'a Request<'a>,
+    request: &'a MappingRequest<'a>,
 }
 
 impl OrdinalSource<'_> {
@@ -86,7 +86,7 @@ impl VirtualSource {
         target: Option<&RegularSelection>,
         source: Option<&RegularSelection>,
         source_dims: &[u64],
-        request: &Request<'_>,
+        request: &MappingRequest<'_>,
         found: &mut dyn FnMut(&Piece) -> Result<()>,
     ) -> Result<()> {
         let source =
@@ -121,7 +121,7 @@ type VisitRun<'a> = dyn FnMut(&[u64], u64, u64) -> Result<()> + 'a;
 /// of each.
 fn target_runs(
     target: &RegularSelection,
-    request: &Request<'_>,
+    request: &MappingRequest<'_>,
     run: &mut VisitRun<'_>,
 ) -> Result<()> {
     let bounds: SmallVec<[(u64, u64); 4]> = target

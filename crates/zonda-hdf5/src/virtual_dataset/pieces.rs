@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::dim_pieces::{DimPiece, dim_pieces};
-use super::request::{Piece, Request, Slab};
+use super::request::{MappingRequest, Piece, Slab};
 use super::{NAME, VirtualSource};
 use crate::selection::{DimValues, HyperslabDim, Selection, side};
 use crate::{HdfError, Result};
@@ -56,7 +56,7 @@ impl VirtualSource {
     /// Whether any element of a request is mapped here, whatever the source has; `dims` is the extent of
     /// the virtual dataset.
     #[must_use]
-    pub fn touches(&self, dims: &[u64], request: &Request<'_>) -> bool {
+    pub fn touches(&self, dims: &[u64], request: &MappingRequest<'_>) -> bool {
         let meets = |regular: &RegularSelection| {
             regular.dims.iter().zip(&regular.lens).enumerate().all(|(dim, (slab, &len))| {
                 !dim_pieces(slab, slab, len, u64::MAX, request.dim(dim)).is_empty()
@@ -91,7 +91,7 @@ impl VirtualSource {
         &self,
         dims: &[u64],
         source_dims: &[u64],
-        request: &Request<'_>,
+        request: &MappingRequest<'_>,
         found: &mut dyn FnMut(&Piece) -> Result<()>,
     ) -> Result<()> {
         let bad = |what, value| Err(HdfError::BadValue { structure: NAME, at: 0, what, value });
@@ -149,7 +149,7 @@ fn box_pieces(
     source: &RegularSelection,
     pairs: &[(usize, usize)],
     source_dims: &[u64],
-    request: &Request<'_>,
+    request: &MappingRequest<'_>,
     found: &mut dyn FnMut(&Piece) -> Result<()>,
 ) -> Result<()> {
     let Some(base) = single_elements(target, source, pairs, source_dims, request) else {
@@ -199,7 +199,7 @@ fn single_elements(
     source: &RegularSelection,
     pairs: &[(usize, usize)],
     source_dims: &[u64],
-    request: &Request<'_>,
+    request: &MappingRequest<'_>,
 ) -> Option<Piece> {
     let source_start: DimValues = source.dims.iter().map(|dim| dim.at(0)).collect();
     let mut target_start = DimValues::new();

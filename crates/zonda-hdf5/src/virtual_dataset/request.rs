@@ -53,7 +53,7 @@ pub struct Piece {
 
 /// A hyperslab of the virtual dataset.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct MappingRequest<'a> {
     /// First element.
     pub start: &'a [u64],
     /// Number of elements.
@@ -62,7 +62,7 @@ pub struct Request<'a> {
     pub stride: &'a [u64],
 }
 
-impl Request<'_> {
+impl MappingRequest<'_> {
     pub(super) fn dim(&self, dim: usize) -> RequestDim {
         let get = |numbers: &[u64]| numbers.get(dim).copied().unwrap_or(0);
         RequestDim {

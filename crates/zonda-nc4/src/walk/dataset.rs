@@ -32,7 +32,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let Some(nc_type) = self.dataset_type(group, file, object)? else {
-            self.note_skipped(group, Some(name), SkipReason::NoWords("its type"));
+            self.note_skipped(group, Some(name), SkipReason::Unrepresentable("its type"));
             return Ok(());
         };
         let rank = space.dims.len();
@@ -83,7 +83,7 @@ impl Walk<'_> {
             match crate::virtual_data::extent(self.files, at, file, object, &space) {
                 Ok(dims) => space.dims = dims,
                 // As long as it was when it was written. Gets fail.
-                Err(error @ HdfError::Elsewhere { .. }) => self.note_gap(group, name, error),
+                Err(error @ HdfError::InOtherFile { .. }) => self.note_gap(group, name, error),
                 Err(error) => return Err(error),
             }
         }

@@ -16,7 +16,7 @@ use zonda_format::VlenSource;
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
 use zonda_hdf5::{Attribute, File, FileAddr, Object};
 use zonda_model::memory;
-use zonda_model::{ExtType, NcError, Ranks};
+use zonda_model::{ExtType, NcError, SlotRanks};
 
 use super::OwnedValues;
 use super::datatypes::{self, Typed};
@@ -39,7 +39,7 @@ pub(crate) struct EditedAtts {
     /// the table of names stays right.
     shown: Vec<Option<Box<Att>>>,
     /// The slot of each number; `None` where nothing was deleted, so that slots are numbers.
-    ranks: Option<Box<Ranks>>,
+    ranks: Option<Box<SlotRanks>>,
     /// Attributes of types that netCDF does not have, with their places among all.
     others: Vec<(u32, Attribute)>,
     /// Committed types of attributes that were removed or replaced, once for each such attribute: a committed type
@@ -279,7 +279,7 @@ impl EditedAtts {
             return;
         }
         let n_slots = self.shown.len();
-        let ranks = self.ranks.get_or_insert_with(|| Box::new(Ranks::new(n_slots)));
+        let ranks = self.ranks.get_or_insert_with(|| Box::new(SlotRanks::new(n_slots)));
         let slot = ranks.remove(number);
         let att = slot.and_then(|slot| Some((slot, self.shown.get_mut(slot)?.take()?)));
         let Some((slot, att)) = att else { return };

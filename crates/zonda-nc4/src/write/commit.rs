@@ -24,7 +24,7 @@ use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
 use zonda_model::{NcError, VarId};
 use zonda_storage::{Sidecars, WriteRange, has_no_room};
-use zonda_trace::{Args, Kind, span};
+use zonda_trace::{Args, EventKind, span};
 
 use self::ahead::Ends;
 pub(super) use self::ahead::is_often;
@@ -90,7 +90,7 @@ impl Nc4File {
     }
 
     fn commit_now(&mut self) -> Result<()> {
-        let _span = span(Kind::Commit, Args::default);
+        let _span = span(EventKind::Commit, Args::default);
         self.write_changes()?;
         self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
         if let Some(writing) = &mut self.writing {

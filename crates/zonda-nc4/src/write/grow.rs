@@ -18,7 +18,7 @@ pub(super) fn check<'s>(
     let len = |at: usize| fixed.get(at).copied().flatten();
     let inside = slab.each_axis(Order::Up, |at, axis| match len(at) {
         Some(len) => {
-            axis.begin_within(len)?;
+            axis.start_and_first_within(len)?;
             axis.last_within(len.min(MOST))
         }
         None => {

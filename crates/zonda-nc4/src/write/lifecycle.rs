@@ -14,7 +14,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// `NC_EPERM` for a file open for reading.
-    pub fn take_any_name(&mut self) -> Result<()> {
+    pub fn accept_any_name(&mut self) -> Result<()> {
         self.writing_mut()?.mode.takes_any_name = true;
         Ok(())
     }

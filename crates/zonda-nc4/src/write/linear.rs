@@ -3,7 +3,7 @@
 use crate::fault::{Fault, Outcome};
 use crate::tuning::{PUT_BLOCK_BYTES, PUT_BLOCK_ROWS, PUT_GAP_BYTES};
 use smallvec::SmallVec;
-use zonda_chunk::Encode;
+use zonda_chunk::ElementEncoding;
 use zonda_convert::Converted;
 use zonda_model::memory;
 use zonda_model::{Hyperslab, NcError};
@@ -11,11 +11,11 @@ use zonda_slab::Rows;
 use zonda_storage::{Storage, StorageError, WriteRange, fill_by_writes};
 
 /// Encodes packed elements to packed elements.
-fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
+fn encoded(encode: &ElementEncoding<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
     match encode {
-        Encode::Convert(encoder) => encoder.encode(src, dst),
-        Encode::Custom { run, .. } => run(src, dst),
-        Encode::Raw { .. } => {
+        ElementEncoding::Convert(encoder) => encoder.encode(src, dst),
+        ElementEncoding::Custom { run, .. } => run(src, dst),
+        ElementEncoding::Raw { .. } => {
             dst.iter_mut().zip(src).for_each(|(to, from)| *to = *from);
             Converted::default()
         }
@@ -23,12 +23,18 @@ fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
 }
 
 /// Encodes packed elements to places `step` bytes apart.
-fn spread(encode: &Encode<'_>, src: &[u8], elem: usize, dst: &mut [u8], step: usize) -> Converted {
+fn spread(
+    encode: &ElementEncoding<'_>,
+    src: &[u8],
+    elem: usize,
+    dst: &mut [u8],
+    step: usize,
+) -> Converted {
     if step == elem {
         return encoded(encode, src, dst);
     }
     match encode {
-        Encode::Convert(encoder) => encoder.encode_strided(src, dst, step),
+        ElementEncoding::Convert(encoder) => encoder.encode_strided(src, dst, step),
         _ => {
             let mem = mem_size(encode, elem);
             let mut converted = Converted::default();
@@ -42,26 +48,26 @@ fn spread(encode: &Encode<'_>, src: &[u8], elem: usize, dst: &mut [u8], step: us
     }
 }
 
-fn mem_size(encode: &Encode<'_>, elem: usize) -> usize {
+fn mem_size(encode: &ElementEncoding<'_>, elem: usize) -> usize {
     let size = match encode {
-        Encode::Convert(encoder) => encoder.mem_size(),
-        Encode::Custom { mem_size, .. } => *mem_size,
-        Encode::Raw { .. } => elem,
+        ElementEncoding::Convert(encoder) => encoder.mem_size(),
+        ElementEncoding::Custom { mem_size, .. } => *mem_size,
+        ElementEncoding::Raw { .. } => elem,
     };
     size.max(1)
 }
 
-fn is_copy(encode: &Encode<'_>) -> bool {
+fn is_copy(encode: &ElementEncoding<'_>) -> bool {
     match encode {
-        Encode::Convert(encoder) => encoder.is_copy(),
-        Encode::Raw { .. } => true,
-        Encode::Custom { .. } => false,
+        ElementEncoding::Convert(encoder) => encoder.is_copy(),
+        ElementEncoding::Raw { .. } => true,
+        ElementEncoding::Custom { .. } => false,
     }
 }
 
 /// Whether values that do not fit leave the elements in the file as they are.
-fn keeps_unfit(encode: &Encode<'_>) -> bool {
-    matches!(encode, Encode::Convert(encoder) if encoder.keeps_unfit())
+fn keeps_unfit(encode: &ElementEncoding<'_>) -> bool {
+    matches!(encode, ElementEncoding::Convert(encoder) if encoder.keeps_unfit())
 }
 
 /// Writes an element over and over.
@@ -136,7 +142,7 @@ pub(super) fn put(
     extent: &[u64],
     slab: &Hyperslab<'_>,
     elem: usize,
-    encode: &Encode<'_>,
+    encode: &ElementEncoding<'_>,
     src: &[u8],
 ) -> Outcome<Converted> {
     let run = Rows::of(extent, slab, elem).ok_or(NO_ROWS)?;
@@ -158,7 +164,7 @@ pub(super) fn put(
 /// Rows without gaps that are converted and written together.
 struct RowBlock<'a, 'e> {
     storage: &'a dyn Storage,
-    encode: &'a Encode<'e>,
+    encode: &'a ElementEncoding<'e>,
     elem: usize,
     mem: usize,
     /// A single row takes no memory of its own.
@@ -284,7 +290,7 @@ pub(super) fn put_here(
     extent: &[u64],
     slab: &Hyperslab<'_>,
     elem: usize,
-    encode: &Encode<'_>,
+    encode: &ElementEncoding<'_>,
     src: &[u8],
 ) -> Outcome<Converted> {
     let run = Rows::of(extent, slab, elem).ok_or(NO_ROWS)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zonda_chunk::Encode;
+use zonda_chunk::ElementEncoding;
 use zonda_convert::Converted;
 use zonda_format::{Access, StoreVars as _, Transfer, VarRef};
 use zonda_hdf5::FileAddr;
@@ -197,11 +197,11 @@ impl Nc4File {
                         let (values, converted) = quantize::quantized(store, how, mem, data)?;
                         let (ext, _) = to.store()?.number().ok_or_else(no_store)?;
                         let encoder = to.store()?.encoder(ext.natural_mem()).map_err(refused)?;
-                        to.put(Encode::Convert(encoder), &values)?.and(converted)
+                        to.put(ElementEncoding::Convert(encoder), &values)?.and(converted)
                     }
                     None => {
                         let encoder = store.encoder(mem).map_err(refused)?;
-                        to.put(Encode::Convert(encoder), data)?
+                        to.put(ElementEncoding::Convert(encoder), data)?
                     }
                 };
                 let nc_type = model.var(group, id).map_or(0, |var| var.nc_type);
@@ -229,7 +229,7 @@ impl Destination<'_> {
     }
 
     /// Puts packed elements.
-    fn put(&mut self, encode: Encode<'_>, src: &[u8]) -> Outcome<Converted> {
+    fn put(&mut self, encode: ElementEncoding<'_>, src: &[u8]) -> Outcome<Converted> {
         let Destination { number, extent, slab, stores, space, heap, file } = self;
         let array = stores.get(*number).and_then(VarStore::array);
         let Stores { chunks, copies, .. } = &mut **stores;
@@ -269,20 +269,20 @@ impl Destination<'_> {
         if element::is_fixed_string(&form) {
             let mut values = Vec::new();
             element::fixed_strings(&form, fetch, src, &mut values);
-            return self.put(Encode::Raw { elem_size: file_size }, &values);
+            return self.put(ElementEncoding::Raw { elem_size: file_size }, &values);
         }
         if is_copy(&form) {
-            return self.put(Encode::Raw { elem_size: file_size }, src);
+            return self.put(ElementEncoding::Raw { elem_size: file_size }, src);
         }
         if form.has_pointers() {
             let values = self.stored_with_heap(&form, fetch, src)?;
-            return self.put(Encode::Raw { elem_size: file_size }, &values);
+            return self.put(ElementEncoding::Raw { elem_size: file_size }, &values);
         }
         let run = |src: &[u8], dst: &mut [u8]| {
             element::plain(&form, src, dst);
             Converted::default()
         };
-        self.put(Encode::Custom { mem_size, file_size, run: &run }, src)
+        self.put(ElementEncoding::Custom { mem_size, file_size, run: &run }, src)
     }
 
     /// Encodes elements: puts what they point to into the heap, and gives them in file form.
@@ -310,7 +310,7 @@ fn put_linear(
     store: &mut VarStore,
     extent: &[u64],
     slab: &Hyperslab<'_>,
-    encode: &Encode<'_>,
+    encode: &ElementEncoding<'_>,
     src: &[u8],
     space: &mut zonda_hdf5::Space,
     heap: &mut zonda_hdf5::HeapWriter,
@@ -413,7 +413,7 @@ fn code_of(error: Nc4Error) -> Fault {
     match error {
         Nc4Error::Hdf { error, .. } => Fault::Hdf(error),
         Nc4Error::Chunk { error, .. } => Fault::Chunk(error),
-        Nc4Error::NoWords { code, .. } | Nc4Error::Refused { code, .. } => refused(code),
+        Nc4Error::Unrepresentable { code, .. } | Nc4Error::Refused { code, .. } => refused(code),
         Nc4Error::Explained { code, why, .. } => Fault::Explained(code, why),
     }
 }

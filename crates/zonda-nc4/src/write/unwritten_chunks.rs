@@ -5,7 +5,7 @@
 //! stores such chunks, each element with a copy of its own.
 
 use hashbrown::HashSet;
-use zonda_chunk::{Allocate, ChunkWriter, Encode};
+use zonda_chunk::{Allocate, ChunkWriter, ElementEncoding};
 use zonda_hdf5::ChunkTree;
 use zonda_model::{Hyperslab, NcError};
 
@@ -57,7 +57,7 @@ pub(super) fn store(
     loop {
         if !stored.contains(&at) {
             put(store, &at, dims, extent, element, |slab, src| {
-                let encode = Encode::Raw { elem_size: element.len() };
+                let encode = ElementEncoding::Raw { elem_size: element.len() };
                 let mut elements = src.to_vec();
                 room.before_store(*array, &mut elements).map_err(zonda_chunk::ChunkError::Table)?;
                 chunks.put(*array, extent, slab, encode, &elements, &mut *room).map(|_| ())

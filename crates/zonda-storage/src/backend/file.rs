@@ -6,7 +6,9 @@
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
 use crate::slab;
-use crate::storage::{Advice, DeviceSpace, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::storage::{
+    Advice, DeviceSpace, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes,
+};
 use crate::tuning::{READ_OVER_BYTES, START_WRITING_BYTES};
 
 use crate::syncs::Syncs;
@@ -462,7 +464,7 @@ impl Storage for File {
         Ok(())
     }
 
-    fn stamp(&self) -> Result<Stamp, StorageError> {
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
         self.fd.stamp().map_err(|e| self.error(Op::Len, 0, 0, e))
     }
 

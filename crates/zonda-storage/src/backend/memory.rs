@@ -4,7 +4,7 @@
 //! parallel, growing moves nothing, and a gap that was never written costs nothing.
 
 use crate::error::{Op, StorageError, range_end};
-use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Advice, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes};
 use crate::tuning::SEGMENT_BYTES;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -246,9 +246,9 @@ impl Storage for Memory {
         Ok(())
     }
 
-    fn stamp(&self) -> Result<Stamp, StorageError> {
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
         let n_changes = self.n_changes.load(Ordering::Acquire);
-        Ok(Stamp { len: self.len.load(Ordering::Acquire), changed: [n_changes, 0, 0, 0, 0] })
+        Ok(StorageStamp { len: self.len.load(Ordering::Acquire), changed: [n_changes, 0, 0, 0, 0] })
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@
 
 mod log;
 
-pub use log::{Entry, Log, WriteLog};
+pub use log::{Log, LogEntry, WriteLog};
 
 use crate::forward;
 use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
@@ -44,9 +44,9 @@ fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
         return Err(args.out_of_range(argument, "the number of the operation", "at least 1"));
     }
     let kind = match args.next() {
-        None | Some("eio") => FaultKind::Eio,
-        Some("enospc") => FaultKind::Enospc,
-        Some("short") if matches!(watched, Watched::Write | Watched::Any) => FaultKind::Short,
+        None | Some("eio") => InjectedFault::Eio,
+        Some("enospc") => InjectedFault::Enospc,
+        Some("short") if matches!(watched, Watched::Write | Watched::Any) => InjectedFault::Short,
         Some("short") => return Err(args.bad("short", "eio or enospc (only a write can be short)")),
         Some(other) => return Err(args.bad(other, "eio, enospc or short")),
     };
@@ -54,7 +54,7 @@ fn parse(args: &mut SpecArgs<'_>) -> Result<Arc<dyn LayerSpec>, SpecError> {
     Ok(Arc::new(FaultPlan { watched, nth, onwards, kind }))
 }
 
-/// Which operations a [`Fault`] counts.
+/// Which operations a [`FaultLayer`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watched {
     /// `read_at`, `read_ranges`.
@@ -83,7 +83,7 @@ impl Watched {
 
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum InjectedFault {
     /// `EIO`, nothing done.
     Eio,
     /// `ENOSPC`, nothing done.
@@ -102,7 +102,7 @@ pub struct FaultPlan {
     /// All after it fail too.
     pub onwards: bool,
     /// How.
-    pub kind: FaultKind,
+    pub kind: InjectedFault,
 }
 
 impl fmt::Display for FaultPlan {
@@ -115,9 +115,9 @@ impl fmt::Display for FaultPlan {
             Watched::Any => "any",
         };
         let kind = match self.kind {
-            FaultKind::Eio => "eio",
-            FaultKind::Enospc => "enospc",
-            FaultKind::Short => "short",
+            InjectedFault::Eio => "eio",
+            InjectedFault::Enospc => "enospc",
+            InjectedFault::Short => "short",
         };
         write!(f, "fault:{op}:{}{}:{kind}", self.nth, if self.onwards { "+" } else { "" })
     }
@@ -125,7 +125,7 @@ impl fmt::Display for FaultPlan {
 
 impl LayerSpec for FaultPlan {
     fn build(&self, below: Below, building: &mut Building<'_>) -> Result<Below, StorageError> {
-        let fault = Fault::new(below, *self);
+        let fault = FaultLayer::new(below, *self);
         building.handles.faults.push(fault.handle());
         Ok(Arc::new(fault))
     }
@@ -143,7 +143,7 @@ struct FaultState {
     injected: u64,
 }
 
-/// Steers a [`Fault`] from outside the stack.
+/// Steers a [`FaultLayer`] from outside the stack.
 #[derive(Debug, Clone)]
 pub struct FaultHandle(Arc<Mutex<FaultState>>);
 
@@ -175,7 +175,7 @@ impl FaultHandle {
 
 /// The layer.
 #[derive(Debug)]
-pub struct Fault<S> {
+pub struct FaultLayer<S> {
     inner: S,
     /// As it was made, for `describe`.
     plan: FaultPlan,
@@ -183,11 +183,11 @@ pub struct Fault<S> {
     syncs: Syncs,
 }
 
-impl<S: Storage> Fault<S> {
+impl<S: Storage> FaultLayer<S> {
     /// Wraps `inner`.
     pub fn new(inner: S, plan: FaultPlan) -> Self {
         let state = FaultState { plan: Some(plan), seen: 0, injected: 0 };
-        Fault {
+        FaultLayer {
             inner,
             plan,
             state: Arc::new(Mutex::ranked(Rank::Layer, state)),
@@ -202,7 +202,7 @@ impl<S: Storage> Fault<S> {
     }
 
     /// Counts an operation; the error and its kind if this is one that fails.
-    fn strike(&self, op: Op, at: u64, len: u64) -> Option<(FaultKind, StorageError)> {
+    fn strike(&self, op: Op, at: u64, len: u64) -> Option<(InjectedFault, StorageError)> {
         let mut state = self.state.lock();
         let plan = state.plan.filter(|plan| plan.watched.covers(op))?;
         state.seen += 1;
@@ -212,8 +212,8 @@ impl<S: Storage> Fault<S> {
         }
         state.injected += 1;
         let errno = match plan.kind {
-            FaultKind::Eio | FaultKind::Short => libc::EIO,
-            FaultKind::Enospc => libc::ENOSPC,
+            InjectedFault::Eio | InjectedFault::Short => libc::EIO,
+            InjectedFault::Enospc => libc::ENOSPC,
         };
         Some((plan.kind, StorageError::Injected { op, nth, at, len, errno }))
     }
@@ -231,7 +231,7 @@ fn page_cuts(at: u64, len: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..n).map(move |i| inside + i * BLOCK_BYTES as usize)
 }
 
-impl<S: Storage> Storage for Fault<S> {
+impl<S: Storage> Storage for FaultLayer<S> {
     forward! { this => this.inner; advise, rest, len, most_len, invalidate, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
@@ -258,7 +258,7 @@ impl<S: Storage> Storage for Fault<S> {
                 many => self.inner.write_ranges(many),
             };
         };
-        if kind == FaultKind::Short {
+        if kind == InjectedFault::Short {
             // The ranges of the first half land, and the next one up to a border inside it.
             let half = ranges.len() / 2;
             self.inner.write_ranges(&ranges[..half])?;

@@ -20,7 +20,9 @@ pub use cache::{Adaptive, AsyncCache, Cache, CacheShape};
 pub use count::{Count, CountHandle, Counts, Tally};
 pub use direct::Direct;
 pub use event::Event;
-pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, WriteLog};
+pub use fault::{
+    FaultHandle, FaultLayer, FaultPlan, InjectedFault, Log, LogEntry, Watched, WriteLog,
+};
 pub use mmap::Mmap;
 pub(crate) use mmap::give_way_to_writing;
 pub use passthrough::Passthrough;

@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use zonda_trace::{Args, Kind};
+use zonda_trace::{Args, EventKind};
 
 /// An opening of a file in the trace.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ impl TracedOpening {
         let depth = u32::try_from(depth).unwrap_or(u32::MAX).min(0xff);
         zonda_trace::layer(self.number, depth, token);
         let probe = TraceProbe { below, file: self.file, item: self.number << 8 | depth };
-        zonda_trace::instant(Kind::Open, || Args {
+        zonda_trace::instant(EventKind::Open, || Args {
             bytes: probe.below.len().unwrap_or(0),
             ..probe.args(0, 0)
         });
@@ -60,7 +60,7 @@ impl TraceProbe {
     /// Runs `call` and records it; `moved` says where and how many bytes.
     fn record<T>(
         &self,
-        kind: Kind,
+        kind: EventKind,
         call: impl FnOnce() -> Result<T, StorageError>,
         moved: impl FnOnce(Option<&T>) -> (u64, u64),
     ) -> Result<T, StorageError> {
@@ -75,7 +75,7 @@ impl TraceProbe {
     }
 
     /// The ranges behind the first of one call.
-    fn more(&self, kind: Kind, ranges: impl Iterator<Item = (u64, u64)>) {
+    fn more(&self, kind: EventKind, ranges: impl Iterator<Item = (u64, u64)>) {
         if zonda_trace::on() {
             for (offset, bytes) in ranges.skip(1) {
                 zonda_trace::instant(kind, || self.args(offset, bytes));
@@ -86,7 +86,7 @@ impl TraceProbe {
 
 impl Drop for TraceProbe {
     fn drop(&mut self) {
-        zonda_trace::instant(Kind::Close, || self.args(0, 0));
+        zonda_trace::instant(EventKind::Close, || self.args(0, 0));
         if self.item & 0xff == 0 {
             // So that the trace of a file that was closed is complete, whatever becomes of the process.
             zonda_trace::flush();
@@ -99,7 +99,7 @@ impl Storage for TraceProbe {
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.record(
-            Kind::Read,
+            EventKind::Read,
             || self.below.read_at(at, buf),
             |n| (at, n.map_or(0, |n| *n as u64)),
         )
@@ -109,34 +109,34 @@ impl Storage for TraceProbe {
         let begin = zonda_trace::start();
         let outcome = self.below.read_ranges(ranges);
         let got = || ranges.iter().map(|r| (r.at, r.got as u64));
-        zonda_trace::span_since(begin, Kind::Read, || {
+        zonda_trace::span_since(begin, EventKind::Read, || {
             let (offset, bytes) = got().next().unwrap_or_default();
             let code = outcome.as_ref().err().map_or(0, StorageError::raw_os_error);
             Args { code, ..self.args(offset, bytes) }
         });
-        self.more(Kind::ReadMore, got());
+        self.more(EventKind::ReadMore, got());
         outcome
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
         let len = data.len() as u64;
-        self.record(Kind::Write, || self.below.write_at(at, data), |_| (at, len))
+        self.record(EventKind::Write, || self.below.write_at(at, data), |_| (at, len))
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         let given = || ranges.iter().map(|r| (r.at, r.data.len() as u64));
         let first = given().next().unwrap_or_default();
-        let outcome = self.record(Kind::Write, || self.below.write_ranges(ranges), |_| first);
-        self.more(Kind::WriteMore, given());
+        let outcome = self.record(EventKind::Write, || self.below.write_ranges(ranges), |_| first);
+        self.more(EventKind::WriteMore, given());
         outcome
     }
 
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
-        self.record(Kind::Fill, || self.below.fill_at(at, len, element), |_| (at, len))
+        self.record(EventKind::Fill, || self.below.fill_at(at, len, element), |_| (at, len))
     }
 
     fn advise(&self, advice: Advice) {
-        zonda_trace::instant(Kind::Advise, || Args {
+        zonda_trace::instant(EventKind::Advise, || Args {
             code: i32::try_from(advice.n_record_parts).unwrap_or(i32::MAX),
             ..self.args(advice.record_bytes, advice.file_bytes)
         });
@@ -144,23 +144,23 @@ impl Storage for TraceProbe {
     }
 
     fn len(&self) -> Result<u64, StorageError> {
-        self.record(Kind::Len, || self.below.len(), |len| (len.copied().unwrap_or(0), 0))
+        self.record(EventKind::Len, || self.below.len(), |len| (len.copied().unwrap_or(0), 0))
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.record(Kind::SetLen, || self.below.set_len(len), |_| (len, 0))
+        self.record(EventKind::SetLen, || self.below.set_len(len), |_| (len, 0))
     }
 
     fn barrier(&self) -> Result<(), StorageError> {
-        self.record(Kind::Barrier, || self.below.barrier(), |_| (0, 0))
+        self.record(EventKind::Barrier, || self.below.barrier(), |_| (0, 0))
     }
 
     fn sync(&self) -> Result<(), StorageError> {
-        self.record(Kind::Sync, || self.below.sync(), |_| (0, 0))
+        self.record(EventKind::Sync, || self.below.sync(), |_| (0, 0))
     }
 
     fn invalidate(&self) -> Result<(), StorageError> {
-        self.record(Kind::Invalidate, || self.below.invalidate(), |_| (0, 0))
+        self.record(EventKind::Invalidate, || self.below.invalidate(), |_| (0, 0))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

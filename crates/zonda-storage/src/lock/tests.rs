@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Create, OpenOptions, SyncLevel, open_with_sidecars};
+use crate::{Create, StorageOptions, SyncLevel, open_with_sidecars};
 use tempfile::NamedTempFile;
 
 /// A file that is removed in the end.
@@ -77,7 +77,8 @@ fn another_writer_of_this_library_is_kept_out_by_the_byte() {
 fn what_others_read_is_not_emptied() {
     let made = TestFile::new("emptied");
     let create = |lock| {
-        let options = OpenOptions { create: Create::Truncate, lock, ..OpenOptions::default() };
+        let options =
+            StorageOptions { create: Create::Truncate, lock, ..StorageOptions::default() };
         open_with_sidecars(made.0.path(), &options)
     };
     let reader = made.flock(libc::LOCK_SH).unwrap();

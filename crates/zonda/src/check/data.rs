@@ -79,7 +79,7 @@ impl VarPlace {
     fn note_odd(&self, notes: &mut Notes) {
         if let Some((dim, has, len)) = &self.odd {
             let what = format!("it has {has} elements along {dim}, a dimension of {len}");
-            notes.add(Grade::NoWords, Some(&self.path), None, what);
+            notes.add(Grade::Unrepresentable, Some(&self.path), None, what);
         }
     }
 

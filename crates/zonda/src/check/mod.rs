@@ -38,7 +38,7 @@ pub enum Grade {
     /// Nothing is lost; worth knowing.
     Remark,
     /// Sound, and cannot be represented in netCDF.
-    NoWords,
+    Unrepresentable,
     /// Something could not be checked, because a filter or another file is missing, or because Zonda does not read
     /// this part of a format.
     Unchecked,
@@ -50,7 +50,7 @@ impl Grade {
     /// The grade of an error that reading met.
     fn of(error: &Error) -> Grade {
         match error.answer() {
-            Answer::Unrepresentable => Grade::NoWords,
+            Answer::Unrepresentable => Grade::Unrepresentable,
             Answer::Undecodable
             | Answer::Unknown
             | Answer::Refused
@@ -220,7 +220,7 @@ impl Notes {
         };
         let grade = Grade::of(error);
         // Damage of the root group is damage of the file.
-        let is_file = grade != Grade::NoWords && named.as_deref() == Some("/");
+        let is_file = grade != Grade::Unrepresentable && named.as_deref() == Some("/");
         let object = object.or(named.as_deref()).filter(|path| *path != "/" || !is_file);
         self.add(grade, object, byte_of(what), what.to_owned());
         grade
@@ -237,9 +237,9 @@ fn faults(file: &Dataset, notes: &mut Notes) -> Result<BTreeSet<String>> {
                 notes.error(Some(&fault.path), &error);
                 paths.insert(fault.path);
             }
-            FaultKind::NoWords(what) => {
+            FaultKind::Unrepresentable(what) => {
                 let what = format!("{what} cannot be represented in netCDF");
-                notes.add(Grade::NoWords, Some(&fault.path), None, what);
+                notes.add(Grade::Unrepresentable, Some(&fault.path), None, what);
             }
             FaultKind::Doubtful(what) => notes.add(Grade::Remark, Some(&fault.path), None, what),
         }

@@ -13,11 +13,11 @@ use super::box_read::{indices, read_box, to_len};
 use super::boxes::{BoxWalk, BoxedArray, Boxes, choose, choose_around};
 use super::define::{TargetVar, fault};
 use super::raw::{self, Chunks};
-use super::salvage::{Lost, is_ours};
+use super::salvage::{Loss, is_ours};
 use super::spill::Spill;
 use super::tree::shown;
 use super::vlen_buffer::VlenBuffer;
-use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
+use super::{Copied, CopiedVar, CopyMethod, CopyOptions, Progress};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::tuning::{
@@ -49,7 +49,7 @@ pub(super) struct DataCopy<'a> {
     /// Bytes of strings and sequences that wait in the target.
     pub in_heap: usize,
     /// What could not be read, in a salvaged copy.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<Loss>,
     pub n_lost: u64,
     /// Elements that are lost of each variable, by its path.
     pub lost_elems: BTreeMap<String, u64>,
@@ -88,7 +88,7 @@ impl DataCopy<'_> {
             let (way, boxes) = match begun {
                 Err(error) if self.options.salvage && !is_ours(&error) => {
                     self.fill_all(made, &error).map_err(at)?;
-                    (Way::Nothing, None)
+                    (CopyMethod::Nothing, None)
                 }
                 begun => begun.map_err(at)?,
             };
@@ -103,13 +103,13 @@ impl DataCopy<'_> {
             });
             let Some((boxes, walk, is_sparse)) = boxes else { continue };
             let job = BoxedVar { made, boxes, walk, is_sparse, index };
-            if interleaves && made.var.is_record() && way == Way::Values {
+            if interleaves && made.var.is_record() && way == CopyMethod::Values {
                 together.push(job);
                 continue;
             }
             let way = self.one(job).map_err(at)?;
             copied.vars[index].way = way;
-            if way == Way::Spilled {
+            if way == CopyMethod::Spilled {
                 copied.vars[index].reads = 1.0;
             }
         }
@@ -123,10 +123,10 @@ impl DataCopy<'_> {
         made: &TargetVar<'_>,
         interleaves: bool,
         n_records: u64,
-    ) -> Result<(Way, Option<ChosenBoxes>)> {
+    ) -> Result<(CopyMethod, Option<ChosenBoxes>)> {
         let (var, lens) = (made.var, made.var.lens());
         if lens.contains(&0) {
-            return Ok((Way::Nothing, None));
+            return Ok((CopyMethod::Nothing, None));
         }
         if self.target.is_hdf5() && var.axes.iter().any(|axis| axis.is_unlimited) {
             // Extends the target to all records at once, so that they are not committed one by one.
@@ -137,11 +137,11 @@ impl DataCopy<'_> {
         let looks_inside = self.options.salvage && self.is_decodable(made);
         if !looks_inside && raw::fits(self.source, made, self.target)? {
             self.pass_through(made)?;
-            return Ok((Way::Stored, None));
+            return Ok((CopyMethod::Stored, None));
         }
         if self.is_unwritten(made)? {
             self.step(made, var.bytes())?;
-            return Ok((Way::Nothing, None));
+            return Ok((CopyMethod::Nothing, None));
         }
         let elem = if var.has_pointers { POINTER_VALUE_BYTES } else { var.elem as u64 };
         let from = self.source.chunk_shape(var.source)?;
@@ -164,7 +164,7 @@ impl DataCopy<'_> {
             let sizes = (COPY_SPARSE_BOX_BYTES, most);
             let (boxes, walk) =
                 choose_around(&array, sizes, &[chunks.there()], COPY_ABSENT_PER_CHUNK);
-            return Ok((Way::Values, Some((boxes, walk, true))));
+            return Ok((CopyMethod::Values, Some((boxes, walk, true))));
         }
         let goal = match () {
             () if from.is_none() && to.is_none() => COPY_RUN_BYTES,
@@ -173,7 +173,7 @@ impl DataCopy<'_> {
         };
         let boxes = choose(&array, goal.min(most), most);
         let walk = BoxWalk::new(&lens, &boxes.shape);
-        Ok((Way::Values, Some((boxes, walk, false))))
+        Ok((CopyMethod::Values, Some((boxes, walk, false))))
     }
 
     /// Bytes of memory for boxes: half of all, the other half is for chunks that are decoded and filtered.
@@ -257,7 +257,7 @@ impl DataCopy<'_> {
     }
 
     /// Copies a variable by itself.
-    fn one(&mut self, mut job: BoxedVar<'_>) -> Result<Way> {
+    fn one(&mut self, mut job: BoxedVar<'_>) -> Result<CopyMethod> {
         let made = job.made;
         let is_large = made.var.bytes() > self.most();
         if job.boxes.reads > SPILL_DECODES
@@ -267,7 +267,7 @@ impl DataCopy<'_> {
             && !self.options.salvage
         {
             self.by_file(made)?;
-            return Ok(Way::Spilled);
+            return Ok(CopyMethod::Spilled);
         }
         let box_bytes = bytes_of(made, &job.boxes.shape);
         if box_bytes < made.var.bytes() && !made.var.has_pointers && !self.options.salvage {
@@ -278,12 +278,12 @@ impl DataCopy<'_> {
                 transfer.write_box(made, part)?;
                 transfer.step(made, bytes_of(made, &part.count))
             })?;
-            return Ok(Way::Values);
+            return Ok(CopyMethod::Values);
         }
         while job.walk.peek().is_some() {
             self.next_box(&mut job)?;
         }
-        Ok(Way::Values)
+        Ok(CopyMethod::Values)
     }
 
     /// Goes through a variable in boxes of one shape. Each is read while the one before is written, where there is

@@ -11,8 +11,8 @@ use zonda_format::{
 use zonda_model::{Answer, DimId, NcError, memory};
 use zonda_nc4::UnwrittenElements;
 
-use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
-use super::salvage::{Lost, is_ours};
+use super::rules::{CopyRules, RuledAxis, RuledFilters, RuledStorage, RuledVar};
+use super::salvage::{Loss, is_ours};
 use super::storage::StoragePlan;
 use super::tree::{AttDef, ClassDef, DefinitionTree, DimDef, TypeDef, VarDef, joined, shown};
 use super::vlen_buffer::VlenBuffer;
@@ -43,7 +43,7 @@ pub(super) struct TargetVar<'t> {
 #[derive(Clone, Copy)]
 pub(super) struct DecidedBy<'a> {
     pub options: &'a CopyOptions,
-    pub rules: Option<&'a dyn Rules>,
+    pub rules: Option<&'a dyn CopyRules>,
 }
 
 /// Defines everything in the target, and leaves define mode.
@@ -75,7 +75,7 @@ pub(super) fn all<'t>(
         let _before = target.set_fill(FillMode::NoFill)?;
     }
     if format.is_hdf5() && source.is_hdf5() {
-        target.change_hdf5(zonda_nc4::Nc4File::take_any_name)?;
+        target.change_hdf5(zonda_nc4::Nc4File::accept_any_name)?;
     }
     definer.def_groups(tree)?;
     if format == Format::NetCdf4 {
@@ -141,7 +141,7 @@ struct TargetDefiner<'a> {
     format: Format,
     by: DecidedBy<'a>,
     notes: &'a mut Vec<String>,
-    lost: &'a mut Vec<Lost>,
+    lost: &'a mut Vec<Loss>,
     /// Paths of dimensions, by their numbers in the source.
     dim_paths: BTreeMap<i32, Vec<u8>>,
     groups: Vec<GroupId>,
@@ -228,7 +228,7 @@ impl TargetDefiner<'_> {
         let name = || [owner, b"@", &att.name].concat();
         match atts::copy(self.source, from, att, self.target, to, nc_type) {
             Err(error) if self.by.options.salvage && !is_ours(&error) => {
-                self.lost.push(Lost::whole(&name(), &error));
+                self.lost.push(Loss::whole(&name(), &error));
                 Ok(())
             }
             done => done.map_err(|error| fault("attribute", &name(), error)),
@@ -299,7 +299,7 @@ impl TargetDefiner<'_> {
         match info.map(|info| self.fill(made, info)) {
             // Where the fill value cannot be read, the default one stays.
             Some(Err(error)) if self.by.options.salvage && !is_ours(&error) => {
-                self.lost.push(Lost::whole(&var.path, &error));
+                self.lost.push(Loss::whole(&var.path, &error));
                 Ok(())
             }
             done => done.unwrap_or(Ok(())),
@@ -322,7 +322,7 @@ impl TargetDefiner<'_> {
     }
 
     /// Defines the storage of a variable by rules, in the order in which a program calls the library.
-    fn store_by(&mut self, rules: &dyn Rules, made: &TargetVar<'_>) -> Result<()> {
+    fn store_by(&mut self, rules: &dyn CopyRules, made: &TargetVar<'_>) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
         self.order_bytes(made)?;

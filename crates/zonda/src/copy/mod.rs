@@ -50,8 +50,8 @@ use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 
 pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
-pub use rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
-pub use salvage::Lost;
+pub use rules::{CopyRules, RuledAxis, RuledFilters, RuledStorage, RuledVar};
+pub use salvage::Loss;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -103,7 +103,7 @@ pub struct Copied {
     /// What is not as in the source, a line each.
     pub notes: Vec<String>,
     /// What a salvaged copy lacks, the first hundred parts of each variable.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<Loss>,
     /// How many things it lacks.
     pub n_lost: u64,
 }
@@ -118,8 +118,8 @@ pub struct CopiedVar {
     /// Bytes of its elements in memory.
     pub bytes: u64,
     /// How its elements were copied.
-    pub way: Way,
-    /// How many times a chunk of the source was decoded, on average; 1 for [`Way::Spilled`], too.
+    pub way: CopyMethod,
+    /// How many times a chunk of the source was decoded, on average; 1 for [`CopyMethod::Spilled`], too.
     pub reads: f64,
     /// Number of its elements.
     pub n_elems: u64,
@@ -131,7 +131,7 @@ pub struct CopiedVar {
 ///
 /// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyMethod {
     /// There were none, or none that had been written.
     Nothing,
     /// Chunks as they are stored.
@@ -207,7 +207,7 @@ pub fn copy_by_rules(
     source: &Dataset,
     target: &Path,
     options: &CopyOptions,
-    rules: &dyn Rules,
+    rules: &dyn CopyRules,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Copied> {
     run(source, target, options, Some(rules), progress)
@@ -217,7 +217,7 @@ fn run(
     source: &Dataset,
     target: &Path,
     options: &CopyOptions,
-    rules: Option<&dyn Rules>,
+    rules: Option<&dyn CopyRules>,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Copied> {
     if source.is_writable() {
@@ -339,7 +339,7 @@ fn gaps(
     source: &Dataset,
     tree: &mut DefinitionTree,
     options: &CopyOptions,
-    rules: Option<&dyn Rules>,
+    rules: Option<&dyn CopyRules>,
 ) -> Result<()> {
     let is_asked_for = |path: &str| match rules {
         Some(rules) => rules.has_var(path.as_bytes()),
@@ -362,7 +362,7 @@ fn gaps(
         if !options.salvage {
             return Err(error);
         }
-        tree.lost.push(Lost::whole(gap.path.as_bytes(), &error));
+        tree.lost.push(Loss::whole(gap.path.as_bytes(), &error));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use zonda_format::{FilterSpec, StorageRequest, VarInfo};
 /// Groups and variables go by their paths from the root of the source, which begin with `/`. With
 /// rules, every element of a variable with data is written (but where more than 64 MiB of a variable were
 /// never written), and no attribute changes its type.
-pub trait Rules {
+pub trait CopyRules {
     /// Whether a group is in the target; where it is not, no rule is asked about its contents. The root always is.
     fn has_group(&self, path: &[u8]) -> bool;
 

@@ -1,6 +1,6 @@
 //! Copies of damaged files: what can be read is copied, what cannot is listed as lost.
 
-use zonda_classic::Skipped;
+use zonda_classic::SkippedPart;
 use zonda_format::GroupId;
 use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
 use zonda_nc4::UnwrittenElements;
@@ -72,7 +72,7 @@ impl ChunkParts<'_> {
 ///
 /// See [`copy`](crate::copy::copy()).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lost {
+pub struct Loss {
     /// Path of the variable or the group; of an attribute that of its owner, `@` and its name.
     pub path: String,
     /// First element and number of elements along each dimension, where it is a part of the values of
@@ -84,14 +84,14 @@ pub struct Lost {
     pub answer: Answer,
 }
 
-impl Lost {
+impl Loss {
     /// The loss of an object as a whole.
-    pub(super) fn whole(path: &[u8], error: &Error) -> Lost {
-        Lost { path: shown(path), part: None, why: why(error), answer: error.answer() }
+    pub(super) fn whole(path: &[u8], error: &Error) -> Loss {
+        Loss { path: shown(path), part: None, why: why(error), answer: error.answer() }
     }
 }
 
-/// The cause without the path of the object, which [`Lost::path`] has.
+/// The cause without the path of the object, which [`Loss::path`] has.
 fn why(error: &Error) -> String {
     let cause = error.cause();
     match cause.split_once(": ") {
@@ -149,7 +149,7 @@ impl DataCopy<'_> {
         let Some((classic, layout)) = places.filter(|_| !self.source.is_hdf5()) else {
             return Ok(());
         };
-        let is_cut = |passed: &Skipped| matches!(passed, Skipped::Header(_));
+        let is_cut = |passed: &SkippedPart| matches!(passed, SkippedPart::Header(_));
         if classic.is_record && self.source.passed.iter().any(is_cut) {
             let text = "the length of a record is not known: the list of variables is damaged";
             return Err(Error::with_text(NcError::Trunc, text));
@@ -307,7 +307,7 @@ impl DataCopy<'_> {
         *elems = elems.saturating_add(n_elems);
         if n_listed < MOST_LISTED {
             let answer = error.answer();
-            self.lost.push(Lost { path, part, why: why(error), answer });
+            self.lost.push(Loss { path, part, why: why(error), answer });
         }
     }
 }

@@ -11,8 +11,8 @@ use zonda_format::{GroupId, Member, NC_STRING, VarInfo, VarRef};
 use zonda_model::{Answer, DimId, ExtType, NcError, VarId};
 
 use super::options::{CopyOptions, Pattern};
-use super::rules::Rules;
-use super::salvage::Lost;
+use super::rules::CopyRules;
+use super::salvage::Loss;
 use crate::damaged::FaultKind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub(crate) struct DefinitionTree {
     pub dims: Vec<DimDef>,
     pub types: Vec<TypeDef>,
     /// What could not be read, in a salvaged copy.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<Loss>,
     /// Notes about parts of a damaged file that may not be as they were written, a line each.
     pub doubts: Vec<String>,
     /// Paths of variables that would be copied if netCDF could represent their types.
@@ -167,7 +167,7 @@ impl DefinitionTree {
     pub(crate) fn read(
         source: &Dataset,
         options: &CopyOptions,
-        rules: Option<&dyn Rules>,
+        rules: Option<&dyn CopyRules>,
     ) -> Result<DefinitionTree> {
         let root = match &options.group {
             Some(path) if rules.is_none() => find_group(source, path)?,
@@ -284,7 +284,7 @@ impl DefinitionTree {
 fn absent_vars(
     source: &Dataset,
     options: &CopyOptions,
-    rules: Option<&dyn Rules>,
+    rules: Option<&dyn CopyRules>,
 ) -> Result<Vec<Vec<u8>>> {
     let mut absent = Vec::new();
     for fault in source.faults()? {
@@ -293,7 +293,7 @@ fn absent_vars(
             Some(rules) => rules.has_var(&path),
             None => is_within(&path, options.group.as_deref().unwrap_or_default()),
         };
-        if matches!(fault.what, FaultKind::NoWords(_)) && is_wanted {
+        if matches!(fault.what, FaultKind::Unrepresentable(_)) && is_wanted {
             absent.push(path);
         }
     }

@@ -5,7 +5,7 @@ use zonda_format::VarRef;
 
 use super::forms::{ComparedForm, shown as type_shown};
 use super::values::{ComparedValues, Tolerance, compare, list};
-use super::{Comparison, Difference, How, Side, Thing};
+use super::{Comparison, Difference, DifferenceKind, ObjectKind, Side};
 use crate::copy::Pattern;
 use crate::copy::atts::values as values_of;
 use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, TypeDef, VarDef, joined, shown};
@@ -25,7 +25,7 @@ impl Comparison<'_> {
         let groups = self.trees.each_ref().map(|tree| {
             tree.groups.iter().map(|group| (group.path.clone(), group)).collect::<BTreeMap<_, _>>()
         });
-        let both_groups = both(&groups, Thing::Group, on_difference);
+        let both_groups = both(&groups, ObjectKind::Group, on_difference);
         self.dimensions(&groups, on_difference);
         self.types(&groups, on_difference);
         for (path, [a, b]) in &both_groups {
@@ -37,7 +37,7 @@ impl Comparison<'_> {
             chosen.map(|var| (var.path.clone(), var)).collect::<BTreeMap<_, _>>()
         });
         let vars = in_both_groups(vars, &groups);
-        for (path, [a, b]) in &both(&vars, Thing::Variable, on_difference) {
+        for (path, [a, b]) in &both(&vars, ObjectKind::Variable, on_difference) {
             self.variable(path, [a, b], on_difference);
             self.attributes(
                 &AttOwner { path, refs: [a.source, b.source], atts: [&a.atts, &b.atts] },
@@ -56,11 +56,13 @@ impl Comparison<'_> {
             let path = |dim: &DimDef| joined(&tree.groups[dim.group].path, &dim.name);
             tree.dims.iter().map(|dim| (path(dim), dim)).collect::<BTreeMap<_, _>>()
         });
-        for (path, [a, b]) in both(&in_both_groups(dims, groups), Thing::Dimension, on_difference) {
+        for (path, [a, b]) in
+            both(&in_both_groups(dims, groups), ObjectKind::Dimension, on_difference)
+        {
             let len = |dim: &DimDef| {
                 format!("{}{}", dim.len, if dim.is_unlimited { " (unlimited)" } else { "" })
             };
-            defined(Thing::Dimension, &path, "length", [len(a), len(b)], on_difference);
+            defined(ObjectKind::Dimension, &path, "length", [len(a), len(b)], on_difference);
         }
     }
 
@@ -69,9 +71,10 @@ impl Comparison<'_> {
             let path = |ty: &TypeDef| joined(&tree.groups[ty.group].path, &ty.name);
             tree.types.iter().map(|ty| (path(ty), ty)).collect::<BTreeMap<_, _>>()
         });
-        for (path, [a, b]) in both(&in_both_groups(types, groups), Thing::Type, on_difference) {
+        for (path, [a, b]) in both(&in_both_groups(types, groups), ObjectKind::Type, on_difference)
+        {
             let texts = self.types_shown([a.source, b.source]);
-            defined(Thing::Type, &path, "definition", texts, on_difference);
+            defined(ObjectKind::Type, &path, "definition", texts, on_difference);
         }
     }
 
@@ -81,12 +84,12 @@ impl Comparison<'_> {
 
     fn variable(&self, path: &[u8], vars: [&VarDef; 2], on_difference: OnDifference<'_>) {
         let types = self.types_shown(vars.map(|var| var.nc_type));
-        defined(Thing::Variable, path, "type", types, on_difference);
+        defined(ObjectKind::Variable, path, "type", types, on_difference);
         let dims = vars.map(|var| {
             let dim = |axis: &AxisDef| format!("{}={}", shown(&axis.name), axis.len);
             format!("({})", var.axes.iter().map(dim).collect::<Vec<_>>().join(", "))
         });
-        defined(Thing::Variable, path, "dimensions", dims, on_difference);
+        defined(ObjectKind::Variable, path, "dimensions", dims, on_difference);
     }
 
     fn attributes(&self, owner: &AttOwner<'_>, on_difference: OnDifference<'_>) -> Result<()> {
@@ -98,7 +101,7 @@ impl Comparison<'_> {
             let compared = atts.iter().filter(|att| !ignored(att));
             compared.map(|att| (of_owner(&att.name), att)).collect::<BTreeMap<_, _>>()
         });
-        for (path, [a, b]) in both(&atts, Thing::Attribute, on_difference) {
+        for (path, [a, b]) in both(&atts, ObjectKind::Attribute, on_difference) {
             self.attribute(&path, owner, [a, b], on_difference)?;
         }
         Ok(())
@@ -113,7 +116,7 @@ impl Comparison<'_> {
     ) -> Result<()> {
         let types = self.types_shown(atts.map(|att| att.nc_type));
         if types[0] != types[1] {
-            defined(Thing::Attribute, path, "type", types, on_difference);
+            defined(ObjectKind::Attribute, path, "type", types, on_difference);
             return Ok(());
         }
         let read = |side: usize| {
@@ -135,8 +138,8 @@ impl Comparison<'_> {
         }
         if !same {
             let text = |side: usize| list(&form, values[side], n[side]);
-            let how = How::Defined { what: "value", first: text(0), second: text(1) };
-            on_difference(Difference { thing: Thing::Attribute, path: shown(path), how });
+            let how = DifferenceKind::Defined { what: "value", first: text(0), second: text(1) };
+            on_difference(Difference { thing: ObjectKind::Attribute, path: shown(path), how });
         }
         Ok(())
     }
@@ -145,7 +148,7 @@ impl Comparison<'_> {
 /// The objects that both files have, by path. Reports those that only one file has.
 fn both<'t, T>(
     of: &[BTreeMap<Vec<u8>, &'t T>; 2],
-    thing: Thing,
+    thing: ObjectKind,
     on_difference: OnDifference<'_>,
 ) -> Vec<(Vec<u8>, [&'t T; 2])> {
     let mut pairs = Vec::new();
@@ -161,8 +164,8 @@ fn both<'t, T>(
     pairs
 }
 
-fn only(thing: Thing, path: &[u8], side: Side, on_difference: OnDifference<'_>) {
-    on_difference(Difference { thing, path: shown(path), how: How::OnlyIn(side) });
+fn only(thing: ObjectKind, path: &[u8], side: Side, on_difference: OnDifference<'_>) {
+    on_difference(Difference { thing, path: shown(path), how: DifferenceKind::OnlyIn(side) });
 }
 
 /// The objects of groups that both files have. A group that only one file has was reported as a whole.
@@ -182,7 +185,7 @@ fn in_both_groups<'t, T>(
 
 /// Reports two texts of a definition if they are different.
 fn defined(
-    thing: Thing,
+    thing: ObjectKind,
     path: &[u8],
     what: &'static str,
     texts: [String; 2],
@@ -193,7 +196,7 @@ fn defined(
         on_difference(Difference {
             thing,
             path: shown(path),
-            how: How::Defined { what, first, second },
+            how: DifferenceKind::Defined { what, first, second },
         });
     }
 }

@@ -76,7 +76,7 @@ pub enum Side {
 ///
 /// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thing {
+pub enum ObjectKind {
     /// A group.
     Group,
     /// A dimension.
@@ -89,14 +89,14 @@ pub enum Thing {
     Attribute,
 }
 
-impl fmt::Display for Thing {
+impl fmt::Display for ObjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Thing::Group => "group",
-            Thing::Dimension => "dimension",
-            Thing::Type => "type",
-            Thing::Variable => "variable",
-            Thing::Attribute => "attribute",
+            ObjectKind::Group => "group",
+            ObjectKind::Dimension => "dimension",
+            ObjectKind::Type => "type",
+            ObjectKind::Variable => "variable",
+            ObjectKind::Attribute => "attribute",
         })
     }
 }
@@ -107,18 +107,18 @@ impl fmt::Display for Thing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// What it is.
-    pub thing: Thing,
+    pub thing: ObjectKind,
     /// Its path; of an attribute that of its owner, `@` and its name.
     pub path: String,
     /// How it is different.
-    pub how: How,
+    pub how: DifferenceKind,
 }
 
 /// How something is different.
 ///
 /// See [`diff`](crate::diff::diff()).
 #[derive(Clone, Debug, PartialEq)]
-pub enum How {
+pub enum DifferenceKind {
     /// Only one of the two has it.
     OnlyIn(Side),
     /// A part of its definition, or the value of an attribute, is different.

@@ -8,7 +8,7 @@ use zonda_nc4::UnwrittenElements;
 use zonda_slab::unrank;
 
 use super::forms::ComparedForm;
-use super::{Comparison, Difference, How, Thing};
+use super::{Comparison, Difference, DifferenceKind, ObjectKind};
 use crate::copy::Progress;
 use crate::copy::box_read::read_box;
 use crate::copy::boxes::{BoxWalk, BoxedArray, ChunksPresent, choose, choose_around};
@@ -326,13 +326,13 @@ impl Comparison<'_> {
                 Progress { var: &path, done_bytes: done, total_bytes: total }.report(progress)
             };
             let how = match self.pair(vars) {
-                Ok(pair) => self.pair_values(&pair, &mut step)?.map(How::Values),
+                Ok(pair) => self.pair_values(&pair, &mut step)?.map(DifferenceKind::Values),
                 // Reported as a difference of definitions already.
                 Err(_) if self.options.definitions => None,
-                Err(why) => Some(How::NotComparable(why)),
+                Err(why) => Some(DifferenceKind::NotComparable(why)),
             };
             if let Some(how) = how {
-                on_difference(Difference { thing: Thing::Variable, path: path.clone(), how });
+                on_difference(Difference { thing: ObjectKind::Variable, path: path.clone(), how });
             }
         }
         Ok(())

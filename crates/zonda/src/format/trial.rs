@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use zonda_classic::Skipped;
+use zonda_classic::SkippedPart;
 use zonda_convert::ByteOrder;
 use zonda_format::{Format, Other};
 use zonda_model::{Answer, DimId, ExtType, NcError};
 use zonda_plain::{Arrays, Dim, Model, PlainFile, Run, Var};
 use zonda_runtime::callout::Mark;
-use zonda_storage::{Opened, Storage};
+use zonda_storage::{OpenedStorage, Storage};
 
 use super::{Detected, FormatEntry, Magic};
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl Arrays for TrialBytes {
 }
 
 /// Ignores whether the file is to be written; the caller refuses that.
-fn open(opened: Opened, _how: &Opening<'_>) -> Result<(OpenFile, Vec<Skipped>)> {
+fn open(opened: OpenedStorage, _how: &Opening<'_>) -> Result<(OpenFile, Vec<SkippedPart>)> {
     let file = PlainFile::open(TrialBytes(opened.storage), false)?;
     Ok((OpenFile::new(file, Mark::NONE, None), Vec::new()))
 }

@@ -9,7 +9,7 @@ use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
 use zonda_shared::NoRoom;
-use zonda_trace::{Args, Kind};
+use zonda_trace::{Args, EventKind};
 
 use super::job::{PutBatch, job_bytes};
 use super::memory::ValueMemory;
@@ -486,6 +486,6 @@ fn keep(
 #[cold]
 fn trace_accepted(var: VarRef, bytes: usize, pending: usize) {
     let args = || Args { bytes: bytes as u64, ..args_of(var) };
-    zonda_trace::instant(Kind::QueueAccept, args);
-    zonda_trace::counter(Kind::QueueBytes, 0, || pending as u64);
+    zonda_trace::instant(EventKind::QueueAccept, args);
+    zonda_trace::counter(EventKind::QueueBytes, 0, || pending as u64);
 }

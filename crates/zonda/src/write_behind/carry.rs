@@ -12,7 +12,7 @@ use zonda_convert::Converted;
 use zonda_format::{Access, OwnedValues, Transfer, Values};
 use zonda_model::NcError;
 use zonda_storage::Storage;
-use zonda_trace::{Args, Kind};
+use zonda_trace::{Args, EventKind};
 
 use super::job::{self, PutBatch, PutValues};
 use super::memory::ValueMemory;
@@ -97,7 +97,7 @@ impl WriteQueue {
             let waiting = zonda_trace::start();
             self.budget().wait(bytes, || is_idle(&self.lock()));
             let args = || Args { bytes: bytes as u64, ..Args::default() };
-            zonda_trace::span_since(waiting, Kind::QueueBlocked, args);
+            zonda_trace::span_since(waiting, EventKind::QueueBlocked, args);
             self.check()?;
         }
     }
@@ -151,7 +151,7 @@ impl WriteQueue {
             state.queue.push_front(batch);
         } else {
             state.pending_bytes = state.pending_bytes.saturating_sub(batch.value_bytes());
-            zonda_trace::counter(Kind::QueueBytes, 0, || state.pending_bytes as u64);
+            zonda_trace::counter(EventKind::QueueBytes, 0, || state.pending_bytes as u64);
             let taken = Arc::into_inner(batch);
             match (taken, keep_until) {
                 (Some(batch), Some(mark)) => state.keep(mark, batch),
@@ -233,7 +233,7 @@ impl WriteQueue {
             PutValues::Written(bytes) => bytes.len() as u64,
         };
         let args = || Args { bytes: bytes(), ..args_of(put.var) };
-        let _span = zonda_trace::span(Kind::QueueExecute, args);
+        let _span = zonda_trace::span(EventKind::QueueExecute, args);
         match put.given {
             PutValues::Packed(bytes) => {
                 let access = Access { var: put.var, slab: put.slab, mem: put.mem };
@@ -301,7 +301,7 @@ impl WriteQueue {
             if state.running.is_some() {
                 let waiting = zonda_trace::start();
                 state = self.wait_for_progress(state, give_up_at);
-                zonda_trace::span_since(waiting, Kind::QueueDrain, Args::default);
+                zonda_trace::span_since(waiting, EventKind::QueueDrain, Args::default);
             } else {
                 // The caller does the work rather than wait for a thread.
                 state = self.carry_out(state);

@@ -1,10 +1,10 @@
 //! One chunk on its way into the storage: where its bytes come from, and what its filters make of them.
 
 use zonda_convert::Converted;
-use zonda_trace::{Args, Kind, span};
+use zonda_trace::{Args, EventKind, span};
 
 use super::super::chunk_memory::{fill_chunk, memory};
-use super::super::encode::Encode;
+use super::super::encode::ElementEncoding;
 use super::super::put_part::PutPart;
 use super::super::spill::{self, Spills};
 use super::super::writer_array::WriterArray;
@@ -39,7 +39,7 @@ pub(crate) enum ChunkSource<'a> {
 /// The caller's memory.
 #[derive(Debug)]
 pub(crate) struct PutMemory<'a> {
-    pub encode: &'a Encode<'a>,
+    pub encode: &'a ElementEncoding<'a>,
     pub src: &'a [u8],
 }
 
@@ -90,7 +90,7 @@ impl<'a> StoreJob<'a> {
     /// not: they would be written from another processor's cache.
     pub(super) fn is_work(&self) -> bool {
         match &self.bytes {
-            ChunkSource::Put(_, PutMemory { encode: Encode::Custom { .. }, .. }) => true,
+            ChunkSource::Put(_, PutMemory { encode: ElementEncoding::Custom { .. }, .. }) => true,
             ChunkSource::Put(..) | ChunkSource::Ready(_) | ChunkSource::Spilled(..) => {
                 !self.array.is_unfiltered(&self.key)
             }
@@ -175,7 +175,7 @@ impl<'a> StoreJob<'a> {
         };
         let mut bytes = spare.unwrap_or_default();
         let before = raw.len() as u64;
-        let mut span = span(Kind::ChunkEncode, || Args { bytes: before, ..Args::default() });
+        let mut span = span(EventKind::ChunkEncode, || Args { bytes: before, ..Args::default() });
         let mask = match array.filters.encode(raw, filter, &mut bytes) {
             Ok(mask) => mask,
             Err(error) => {
@@ -203,7 +203,7 @@ impl WriterArray {
         block: &mut Vec<u8>,
     ) -> Converted {
         let args = || Args { bytes: chunk.len() as u64, ..Args::default() };
-        let _span = span(Kind::ChunkGather, args);
+        let _span = span(EventKind::ChunkGather, args);
         if part.n_elems() != self.chunk_elems {
             fill_chunk(chunk, &self.fill);
         }

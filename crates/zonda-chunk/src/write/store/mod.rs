@@ -12,7 +12,7 @@ use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 use smallvec::SmallVec;
 use zonda_convert::Converted;
 use zonda_storage::Storage;
-use zonda_trace::{Args, Kind, span_since, start};
+use zonda_trace::{Args, EventKind, span_since, start};
 
 use crate::ChunkError;
 use crate::engine::Engine;
@@ -242,7 +242,7 @@ impl<'a> StoreQueue<'a> {
                 state.caller_waits = true;
                 let waiting = start();
                 state = self.ready.wait(state);
-                span_since(waiting, Kind::WaitPool, Args::default);
+                span_since(waiting, EventKind::WaitPool, Args::default);
                 state.caller_waits = false;
             }
             if writing.outcome.error.is_some() {

@@ -1,7 +1,7 @@
 //! The end of the way: chunks get their places, are written, and are entered in their table.
 
 use zonda_storage::{Storage, WriteRange};
-use zonda_trace::{Args, Kind, span};
+use zonda_trace::{Args, EventKind, span};
 
 use super::{EncodedBytes, EncodedChunk, StoreJob, StoreOutcome};
 use crate::table::{Allocate, ChunkAt};
@@ -47,7 +47,7 @@ impl InOrderOutput<'_> {
             .collect();
         let mut n_entered = 0;
         let bytes = || ranges.iter().map(|range| range.data.len() as u64).sum();
-        let writing = span(Kind::ChunkWrite, || Args { bytes: bytes(), ..Args::default() });
+        let writing = span(EventKind::ChunkWrite, || Args { bytes: bytes(), ..Args::default() });
         let written = self.storage.write_ranges(&ranges);
         drop(writing);
         match written {

@@ -1,6 +1,6 @@
 //! How `nccopy` stores variables, where options, the source and defaults of the library meet.
 
-use zonda::copy::{RuledFilters, RuledStorage, RuledVar, Rules};
+use zonda::copy::{CopyRules, RuledFilters, RuledStorage, RuledVar};
 use zonda::{FilterSpec, StorageKind, StorageRequest};
 
 use super::chunks::{ChunkOptions, VarChunks};
@@ -16,7 +16,7 @@ pub(super) struct NcCopy<'a> {
     pub chunks: ChunkOptions,
 }
 
-impl Rules for NcCopy<'_> {
+impl CopyRules for NcCopy<'_> {
     fn has_group(&self, path: &[u8]) -> bool {
         self.selection.defines_group(path)
     }

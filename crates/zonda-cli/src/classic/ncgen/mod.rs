@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use zonda_cdl::{Dialect, Fault, NetCdfKind, Nowhere, Schema, Source, parse, stream};
+use zonda_cdl::{CdlFault, CdlText, Dialect, NetCdfKind, Nowhere, Schema, parse, stream};
 
 use options::{NcgenOptions, NcgenOutput, NcgenRefusal, ProgramLanguage, usage};
 use write::{OutputFile, write_file};
@@ -38,8 +38,8 @@ fn generate(args: &[OsString], dialect: Dialect) -> ExitCode {
         Err(refusal) => return refuse(&program, dialect, &refusal),
     };
     let source = match &options.input {
-        Some(path) => Source::open(path),
-        None => Source::read(io::stdin().lock()),
+        Some(path) => CdlText::open(path),
+        None => CdlText::read(io::stdin().lock()),
     };
     let source = match source {
         Ok(source) => source,
@@ -80,22 +80,23 @@ fn refuse(program: &str, dialect: Dialect, refusal: &NcgenRefusal) -> ExitCode {
 /// Why no file or program was made.
 enum NcgenFailure {
     /// Something is wrong with the text, or with the file that is made of it.
-    Text(Fault),
+    Text(CdlFault),
     /// Standard output could not be written.
     Output(io::Error),
 }
 
-impl From<Fault> for NcgenFailure {
-    fn from(fault: Fault) -> NcgenFailure {
+impl From<CdlFault> for NcgenFailure {
+    fn from(fault: CdlFault) -> NcgenFailure {
         NcgenFailure::Text(fault)
     }
 }
 
-fn make(program: &str, options: &NcgenOptions, source: &Source) -> Result<(), NcgenFailure> {
+fn make(program: &str, options: &NcgenOptions, source: &CdlText) -> Result<(), NcgenFailure> {
     let mut schema = parse(source, options.dialect, options.dataset.as_deref(), options.kind)?;
     let kind = kind(options, &schema)?;
     schema.settle(kind);
-    let warn = |fault: &Fault| eprintln!("{program}: {}", fault.explain(&options.label(), source));
+    let warn =
+        |fault: &CdlFault| eprintln!("{program}: {}", fault.explain(&options.label(), source));
     let target = options.target(&schema.groups[0].name);
     match options.output {
         NcgenOutput::Nothing => Ok(stream(source, &mut schema, &mut Nowhere)?),
@@ -123,11 +124,11 @@ fn make(program: &str, options: &NcgenOptions, source: &Source) -> Result<(), Nc
 /// The text of a program that makes the file.
 #[cfg(feature = "ncgen-code")]
 fn program_text(
-    source: &Source,
+    source: &CdlText,
     schema: &mut Schema,
     options: &NcgenOptions,
     (language, kind, target): (ProgramLanguage, NetCdfKind, &Path),
-    warn: &dyn Fn(&Fault),
+    warn: &dyn Fn(&CdlFault),
 ) -> Result<Vec<u8>, NcgenFailure> {
     let program = zonda_cdl_code::ProgramOptions {
         language: match language {
@@ -147,18 +148,18 @@ fn program_text(
 /// This is not reached: reading the options refuses languages that this build cannot write.
 #[cfg(not(feature = "ncgen-code"))]
 fn program_text(
-    _: &Source,
+    _: &CdlText,
     _: &mut Schema,
     _: &NcgenOptions,
     _: (ProgramLanguage, NetCdfKind, &Path),
-    _: &dyn Fn(&Fault),
+    _: &dyn Fn(&CdlFault),
 ) -> Result<Vec<u8>, NcgenFailure> {
-    Err(NcgenFailure::Text(Fault::nowhere(options::NO_WRITERS.to_owned())))
+    Err(NcgenFailure::Text(CdlFault::nowhere(options::NO_WRITERS.to_owned())))
 }
 
 /// The kind of file: that of the options, else the one that the text asks for or needs. Fortran and
 /// Java only know the classic kind.
-fn kind(options: &NcgenOptions, schema: &Schema) -> Result<NetCdfKind, Fault> {
+fn kind(options: &NcgenOptions, schema: &Schema) -> Result<NetCdfKind, CdlFault> {
     let needs = schema.enhanced();
     if matches!(
         options.output,
@@ -167,7 +168,7 @@ fn kind(options: &NcgenOptions, schema: &Schema) -> Result<NetCdfKind, Fault> {
         return match needs {
             Some((at, what)) => {
                 let why = format!("{what}: Java or Fortran requires classic model CDL input");
-                Err(Fault::at(at, why))
+                Err(CdlFault::at(at, why))
             }
             None => Ok(NetCdfKind::Classic),
         };
@@ -179,7 +180,7 @@ fn kind(options: &NcgenOptions, schema: &Schema) -> Result<NetCdfKind, Fault> {
     match needs {
         Some((at, what)) if kind.is_classic_model() => {
             let why = format!("{what}: -k or _Format conflicts with enhanced CDL input");
-            Err(Fault::at(at, why))
+            Err(CdlFault::at(at, why))
         }
         _ => Ok(kind),
     }

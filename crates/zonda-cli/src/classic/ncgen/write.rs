@@ -9,9 +9,9 @@ use zonda::{
     filter_is_available,
 };
 use zonda_cdl::{
-    CdlAttribute, CdlType, CdlVariable, DataSink, DataSlab, Elements, Endian, Fault, NetCdfKind,
-    Primitive, Quantizer, Schema, Source, StorageLayout, TypeClass, TypeRef, VlenPieces, attribute,
-    stream,
+    CdlAttribute, CdlFault, CdlText, CdlType, CdlVariable, DataSink, DataSlab, Elements, Endian,
+    NetCdfKind, Primitive, Quantizer, Schema, StorageLayout, TypeClass, TypeRef, VlenPieces,
+    attribute, stream,
 };
 
 /// What file to write.
@@ -30,13 +30,13 @@ const STRING: i32 = zonda::NC_STRING;
 
 /// Writes the file. It gets its name when it is complete.
 pub(super) fn write_file(
-    source: &Source,
+    source: &CdlText,
     schema: &mut Schema,
     options: &OutputFile<'_>,
-    warn: &dyn Fn(&Fault),
-) -> Result<(), Fault> {
+    warn: &dyn Fn(&CdlFault),
+) -> Result<(), CdlFault> {
     let temporary = Temporary::beside(options.target, options.text, true);
-    let temporary = temporary.map_err(|error| Fault::nowhere(error.to_string()))?;
+    let temporary = temporary.map_err(|error| CdlFault::nowhere(error.to_string()))?;
     let path = temporary.working_path();
     let create_options = CreateOptions {
         // The temporary name has an empty file already, which this replaces.
@@ -45,7 +45,7 @@ pub(super) fn write_file(
         ..CreateOptions::default()
     };
     let dataset = Dataset::create(path, &create_options).map_err(|error| {
-        Fault::nowhere(with_target_name(&error.to_string(), path, options.target))
+        CdlFault::nowhere(with_target_name(&error.to_string(), path, options.target))
     })?;
     let writer = FileWriter {
         dataset,
@@ -58,9 +58,9 @@ pub(super) fn write_file(
     };
     if let Err(fault) = writer.make(source, schema) {
         let message = with_target_name(&fault.message, path, options.target);
-        return Err(Fault { message, ..fault });
+        return Err(CdlFault { message, ..fault });
     }
-    temporary.finish().map_err(|error| Fault::nowhere(error.to_string()))
+    temporary.finish().map_err(|error| CdlFault::nowhere(error.to_string()))
 }
 
 /// Replaces the temporary name of the file in a message, which users do not know.
@@ -81,7 +81,7 @@ fn format(kind: NetCdfKind) -> Format {
 struct FileWriter<'a> {
     dataset: Dataset,
     options: &'a OutputFile<'a>,
-    warn: &'a dyn Fn(&Fault),
+    warn: &'a dyn Fn(&CdlFault),
     /// Ids in the file, by the numbers in the schema.
     groups: Vec<GroupId>,
     types: Vec<i32>,
@@ -103,14 +103,14 @@ impl VlenSource for PieceSource<'_> {
 }
 
 /// Makes a fault of an error of the file, for an object of the text.
-fn at(place: u64, what: &str, name: &[u8]) -> impl Fn(zonda::Error) -> Fault {
+fn at(place: u64, what: &str, name: &[u8]) -> impl Fn(zonda::Error) -> CdlFault {
     let about = format!("{what} {}", String::from_utf8_lossy(name));
-    move |error| Fault::at(place, format!("{about}: {error}"))
+    move |error| CdlFault::at(place, format!("{about}: {error}"))
 }
 
 impl FileWriter<'_> {
-    fn make(mut self, source: &Source, schema: &mut Schema) -> Result<(), Fault> {
-        let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
+    fn make(mut self, source: &CdlText, schema: &mut Schema) -> Result<(), CdlFault> {
+        let whole = |error: zonda::Error| CdlFault::nowhere(error.to_string());
         let made = self.define(schema);
         let done = made.and_then(|()| match self.options.header_only {
             true => Ok(()),
@@ -126,8 +126,8 @@ impl FileWriter<'_> {
         }
     }
 
-    fn define(&mut self, schema: &Schema) -> Result<(), Fault> {
-        let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
+    fn define(&mut self, schema: &Schema) -> Result<(), CdlFault> {
+        let whole = |error: zonda::Error| CdlFault::nowhere(error.to_string());
         if self.options.no_fill {
             self.dataset.set_fill(FillMode::NoFill).map_err(whole)?;
         }
@@ -211,7 +211,7 @@ impl FileWriter<'_> {
     }
 
     /// Sets the storage of a variable, in the order of the reference.
-    fn define_storage(&self, id: VarRef, var: &CdlVariable) -> Result<(), Fault> {
+    fn define_storage(&self, id: VarRef, var: &CdlVariable) -> Result<(), CdlFault> {
         let special = &var.special;
         let Some(place) = special.at else { return Ok(()) };
         let file = &self.dataset;
@@ -227,7 +227,7 @@ impl FileWriter<'_> {
             if let Some(sizes) = sizes.filter(|sizes| sizes.len() != var.dims.len()) {
                 let (n, rank) = (sizes.len(), var.dims.len());
                 let why = format!("_ChunkSizes has {n} lengths for {rank} dimensions");
-                return Err(Fault::at(place, why));
+                return Err(CdlFault::at(place, why));
             }
             file.def_var_chunking(id, request, sizes).map_err(&fault)?;
         }
@@ -251,7 +251,10 @@ impl FileWriter<'_> {
         }
         for (number, params) in &special.filters {
             if !filter_is_available(*number) {
-                return Err(Fault::at(place, format!("Filter id={number}; filter not available")));
+                return Err(CdlFault::at(
+                    place,
+                    format!("Filter id={number}; filter not available"),
+                ));
             }
             let (name, params) = (String::new(), params.clone());
             let filter = FilterSpec { id: *number, optional: true, name, params };
@@ -268,7 +271,7 @@ impl FileWriter<'_> {
         Ok(())
     }
 
-    fn define_attribute(&self, schema: &Schema, att: &CdlAttribute) -> Result<(), Fault> {
+    fn define_attribute(&self, schema: &Schema, att: &CdlAttribute) -> Result<(), CdlFault> {
         let owner = match att.var {
             Some(var) => self.vars[var],
             None => VarRef::group(self.groups[att.group]),
@@ -310,7 +313,7 @@ impl DataSink for FileWriter<'_> {
         !self.options.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
     }
 
-    fn warn(&mut self, fault: &Fault) {
+    fn warn(&mut self, fault: &CdlFault) {
         (self.warn)(fault);
     }
 }

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use zonda::Format;
-use zonda::copy::{ChunkRule, Copied, CopyOptions, FilterRule, QuantizeRule, Way, copy_dataset};
+use zonda::copy::{
+    ChunkRule, Copied, CopyMethod, CopyOptions, FilterRule, QuantizeRule, copy_dataset,
+};
 
 use crate::failure::Result;
 use crate::tuning::CHUNK_CACHE_SHARE;
@@ -215,10 +217,10 @@ struct CopiedVarJson<'a> {
 impl<'a> CopyJson<'a> {
     fn new(args: &'a Args, copied: &'a Copied) -> CopyJson<'a> {
         let way = |way| match way {
-            Way::Nothing => "nothing",
-            Way::Stored => "stored chunks",
-            Way::Values => "values",
-            Way::Spilled => "file in between",
+            CopyMethod::Nothing => "nothing",
+            CopyMethod::Stored => "stored chunks",
+            CopyMethod::Values => "values",
+            CopyMethod::Spilled => "file in between",
         };
         let variables = copied.vars.iter().map(|var| {
             let (path, bytes, reads) = (&*var.path, var.bytes, var.reads);

@@ -47,7 +47,7 @@ pub(super) struct FileFacts {
     pub(super) global_attributes: Option<usize>,
     pub(super) variables: Vec<VariableFacts>,
     /// What the definitions lack: links to other files that are not there, refused, or not to be read; variables of types that
-    /// netCDF has no words for.
+    /// netCDF cannot represent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<LeftOut>,
     /// What is wrong with the file; of several things the first.

@@ -141,8 +141,8 @@ pub(super) fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFa
         facts.left_out.push(LeftOut { path: gap.path, why: gap.error.to_string() });
     }
     for fault in file.faults()? {
-        if let FaultKind::NoWords(what) = fault.what {
-            let why = format!("netCDF has no words for {what}");
+        if let FaultKind::Unrepresentable(what) = fault.what {
+            let why = format!("netCDF cannot represent {what}");
             facts.left_out.push(LeftOut { path: fault.path, why });
         }
     }

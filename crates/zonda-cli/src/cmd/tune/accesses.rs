@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use crate::tuning::REPLAYED_ACCESSES;
-use zonda_trace::Kind;
+use zonda_trace::EventKind;
 use zonda_trace::decode::{DecodeError, Decoder, RecordedEvent, TraceNames, TraceStep};
 
 /// An operation on a storage.
@@ -124,7 +124,7 @@ impl Accesses {
         if event.depth() != 0 {
             return;
         }
-        if matches!(kind, Kind::ReadMore | Kind::WriteMore) {
+        if matches!(kind, EventKind::ReadMore | EventKind::WriteMore) {
             if let Some(&index) = state.last.get(&event.thread) {
                 self.extend(index, event);
             }
@@ -229,19 +229,19 @@ impl Accesses {
     }
 }
 
-fn what(kind: Kind) -> Option<AccessKind> {
+fn what(kind: EventKind) -> Option<AccessKind> {
     Some(match kind {
-        Kind::Open => AccessKind::Open,
-        Kind::Close => AccessKind::Close,
-        Kind::Read | Kind::ReadMore => AccessKind::Read,
-        Kind::Write | Kind::WriteMore => AccessKind::Write,
-        Kind::Fill => AccessKind::Fill,
-        Kind::Len => AccessKind::Len,
-        Kind::SetLen => AccessKind::SetLen,
-        Kind::Barrier => AccessKind::Barrier,
-        Kind::Sync => AccessKind::Sync,
-        Kind::Invalidate => AccessKind::Invalidate,
-        Kind::Advise => AccessKind::Advise,
+        EventKind::Open => AccessKind::Open,
+        EventKind::Close => AccessKind::Close,
+        EventKind::Read | EventKind::ReadMore => AccessKind::Read,
+        EventKind::Write | EventKind::WriteMore => AccessKind::Write,
+        EventKind::Fill => AccessKind::Fill,
+        EventKind::Len => AccessKind::Len,
+        EventKind::SetLen => AccessKind::SetLen,
+        EventKind::Barrier => AccessKind::Barrier,
+        EventKind::Sync => AccessKind::Sync,
+        EventKind::Invalidate => AccessKind::Invalidate,
+        EventKind::Advise => AccessKind::Advise,
         _ => return None,
     })
 }

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zonda::storage::{Advice, OpenOptions, ReadRange, Spec, Storage, SyncLevel, WriteRange, open};
+use zonda::storage::{
+    Advice, ReadRange, Spec, Storage, StorageOptions, SyncLevel, WriteRange, open,
+};
 
 use super::accesses::{AccessKind, Accesses, TracedAccess};
 use crate::failure::{CommandFailure, Result};
@@ -186,11 +188,11 @@ impl ScratchFiles {
             return Ok(Arc::clone(storage));
         }
         let traced = &accesses.openings[opening];
-        let options = OpenOptions {
+        let options = StorageOptions {
             write: traced.writes,
             sync: stack.sync,
             spec: Some(stack.spec.clone()),
-            ..OpenOptions::default()
+            ..StorageOptions::default()
         };
         let storage = open(&self.files[traced.path], &options)?;
         Ok(Arc::clone(open_now[opening].insert(storage)))

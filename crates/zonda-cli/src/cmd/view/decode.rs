@@ -1,7 +1,7 @@
 //! What the attributes of a variable say about its values.
 
 use zonda::{Dataset, ExtType, VarRef};
-use zonda_cf::values::{Attribute, Decoder, Number};
+use zonda_cf::values::{AttributeValue, CfNumber, Decoder};
 
 use crate::failure::Result;
 use crate::placed;
@@ -11,7 +11,7 @@ pub(super) fn decoder(file: &Dataset, id: VarRef, ty: ExtType) -> Result<Decoder
     Decoder::of(ty, |name| attribute(file, id, name))
 }
 
-fn attribute(file: &Dataset, id: VarRef, name: &str) -> Result<Attribute> {
+fn attribute(file: &Dataset, id: VarRef, name: &str) -> Result<AttributeValue> {
     let found = file.in_group(id.group, |meta| {
         let Ok((_, att)) = meta.find_att(id.var, name.as_bytes()) else { return Ok(None) };
         let text = placed::text(file, meta, id, &att);
@@ -19,19 +19,21 @@ fn attribute(file: &Dataset, id: VarRef, name: &str) -> Result<Attribute> {
         Ok::<_, zonda::Error>(Some((att.ty(), text, bytes)))
     })??;
     Ok(match found {
-        None => Attribute::Absent,
+        None => AttributeValue::Absent,
         Some((_, Some(text), _)) => {
-            Attribute::Text(text.split(|byte| *byte == 0).next().unwrap_or_default().to_vec())
+            AttributeValue::Text(text.split(|byte| *byte == 0).next().unwrap_or_default().to_vec())
         }
-        Some((Some(ty), None, bytes)) => Attribute::Numbers(ty, Number::all(ty, &bytes).collect()),
-        Some((None, None, _)) => Attribute::Other,
+        Some((Some(ty), None, bytes)) => {
+            AttributeValue::Numbers(ty, CfNumber::all(ty, &bytes).collect())
+        }
+        Some((None, None, _)) => AttributeValue::Other,
     })
 }
 
 /// The text of an attribute up to the first NUL; `None` if there is no attribute, it is no text, or
 /// it is empty.
 pub(super) fn text(file: &Dataset, id: VarRef, name: &str) -> Option<String> {
-    let Ok(Attribute::Text(text)) = attribute(file, id, name) else { return None };
+    let Ok(AttributeValue::Text(text)) = attribute(file, id, name) else { return None };
     let text = String::from_utf8_lossy(&text).into_owned();
     let text = text.trim().replace(['\n', '\t', '\r'], " ");
     if text.is_empty() { None } else { Some(text) }

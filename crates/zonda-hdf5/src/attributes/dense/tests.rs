@@ -5,7 +5,7 @@ use super::*;
 use crate::built_file::{le, object};
 use crate::fractal_heap::FractalHeap;
 use crate::space::SECTOR;
-use crate::{Limits, Space};
+use crate::{ReadLimits, Space};
 
 /// The message of an attribute that is an array of unsigned bytes.
 fn message(name: &[u8], data: &[u8]) -> Vec<u8> {
@@ -151,7 +151,7 @@ impl ListTest {
     }
 
     fn file(&self) -> File {
-        File::bare(Arc::clone(&self.storage), Sizes::EIGHT, Limits::default())
+        File::bare(Arc::clone(&self.storage), Sizes::EIGHT, ReadLimits::default())
     }
 
     fn check_committed(&self) {

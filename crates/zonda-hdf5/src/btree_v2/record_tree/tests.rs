@@ -7,7 +7,7 @@ use zonda_storage::Storage;
 use super::super::BtreeV2;
 use super::*;
 use crate::space::SECTOR;
-use crate::{File, Limits, Space};
+use crate::{File, ReadLimits, Space};
 
 const KIND: u8 = 8;
 const LEN: u16 = 17;
@@ -55,7 +55,7 @@ impl RecordTreeTest {
     }
 
     fn file(&self) -> File {
-        File::bare(Arc::clone(&self.storage), Sizes::EIGHT, Limits::default())
+        File::bare(Arc::clone(&self.storage), Sizes::EIGHT, ReadLimits::default())
     }
 
     /// Writes the tree and looks at all of it.

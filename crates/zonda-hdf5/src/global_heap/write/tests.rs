@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
-use zonda_storage::layer::{Fault, FaultKind, FaultPlan, Watched};
+use zonda_storage::layer::{FaultLayer, FaultPlan, InjectedFault, Watched};
 
 use super::*;
-use crate::{HeapCursor, Limits};
+use crate::{HeapCursor, ReadLimits};
 
 struct HeapTest {
     file: File,
@@ -23,7 +23,7 @@ impl HeapTest {
     }
 
     fn over(storage: Arc<dyn Storage>, sizes: Sizes) -> HeapTest {
-        let file = File::bare(storage, sizes, Limits::default());
+        let file = File::bare(storage, sizes, ReadLimits::default());
         let (heap, put) = (HeapWriter::new(sizes), Vec::new());
         HeapTest { file, space: Space::new(100), heap, put, committed: Vec::new() }
     }
@@ -73,7 +73,7 @@ impl HeapTest {
     fn check(&self) {
         assert_eq!(self.heap.pending(), 0);
         let storage = Arc::clone(self.file.storage());
-        let other = File::bare(storage, self.file.sizes(), Limits::default());
+        let other = File::bare(storage, self.file.sizes(), ReadLimits::default());
         for file in [&self.file, &other] {
             let mut cursor = HeapCursor::default();
             for (id, bytes) in &self.put {
@@ -210,9 +210,9 @@ fn narrow_files() {
 fn what_could_not_be_written_is_written_later() {
     for nth in 1..6 {
         let plan =
-            FaultPlan { watched: Watched::Write, nth, onwards: false, kind: FaultKind::Short };
+            FaultPlan { watched: Watched::Write, nth, onwards: false, kind: InjectedFault::Short };
         let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&[0xa5; 100]));
-        let mut test = HeapTest::over(Arc::new(Fault::new(memory, plan)), Sizes::EIGHT);
+        let mut test = HeapTest::over(Arc::new(FaultLayer::new(memory, plan)), Sizes::EIGHT);
         let mut failed = 0;
         for i in 0..40 {
             test.put(i * 13 % 999);

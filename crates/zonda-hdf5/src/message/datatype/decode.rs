@@ -6,7 +6,7 @@ use super::{
     ByteOrder, Charset, Class, Compound, Datatype, EnumMember, FixedPoint, FloatingPoint, Member,
     Normalisation, Padding, ReferenceKind,
 };
-use crate::{HdfError, Limits, Reader, Result};
+use crate::{HdfError, ReadLimits, Reader, Result};
 
 impl Datatype {
     /// Decodes the message.
@@ -14,7 +14,7 @@ impl Datatype {
     /// # Errors
     /// Also for types whose parts do not fit into their size, and beyond the limits of nesting and
     /// of members.
-    pub fn decode(reader: Reader<'_>, limits: &Limits) -> Result<Datatype> {
+    pub fn decode(reader: Reader<'_>, limits: &ReadLimits) -> Result<Datatype> {
         let mut reader = reader.named("datatype message");
         let mut budget = TypeBudget { members: limits.type_members, limits };
         datatype(&mut reader, &mut budget, limits.type_depth)
@@ -24,7 +24,7 @@ impl Datatype {
 /// What all types of one message may still take.
 struct TypeBudget<'a> {
     members: usize,
-    limits: &'a Limits,
+    limits: &'a ReadLimits,
 }
 
 impl TypeBudget<'_> {

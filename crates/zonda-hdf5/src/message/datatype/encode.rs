@@ -6,7 +6,7 @@ use super::{
     ByteOrder, Charset, Class, Compound, Datatype, EnumMember, FixedPoint, FloatingPoint,
     Normalisation, Padding, ReferenceKind,
 };
-use crate::limits::Limits;
+use crate::limits::ReadLimits;
 use crate::{HdfError, Result, Writer};
 
 const NAME: &str = "datatype message";
@@ -19,7 +19,7 @@ impl Datatype {
     /// the nesting that decoding allows; [`HdfError::BadValue`] for a compound of nothing, and for
     /// names with a NUL.
     pub fn encode(&self, writer: &mut Writer) -> Result<()> {
-        datatype(writer, self, Limits::default().type_depth)
+        datatype(writer, self, ReadLimits::default().type_depth)
     }
 
     /// The lowest version that can say it.
@@ -61,7 +61,7 @@ fn name(writer: &mut Writer, name: &[u8]) -> Result<()> {
 
 fn datatype(writer: &mut Writer, datatype: &Datatype, depth: usize) -> Result<()> {
     let Some(inner) = depth.checked_sub(1) else {
-        return Err(too_large(Limits::default().type_depth));
+        return Err(too_large(ReadLimits::default().type_depth));
     };
     let (number, bits) = head(&datatype.class)?;
     writer.u8(number | datatype.version(depth) << 4);

@@ -3,7 +3,7 @@ use crate::btree_v1::{self, BtreeV1Node};
 use crate::message::{Charset, kind};
 use crate::object_header::{HeaderSpace, HeaderStyle, NewMessage, encode_header, first_chunk_len};
 use crate::symbol_table::symbol_table_extents;
-use crate::{File, Limits, Sizes, Space, Writer};
+use crate::{File, ReadLimits, Sizes, Space, Writer};
 
 fn link(name: &str, target: LinkTarget) -> Link {
     Link { name: name.as_bytes().into(), charset: Charset::Ascii, creation_order: None, target }
@@ -24,7 +24,7 @@ fn some_links(count: u64) -> Vec<Link> {
 
 /// The superblock of a bare file.
 fn superblock(sizes: Sizes, [leaf, internal]: [u16; 2]) -> Superblock {
-    let superblock = File::bare(crate::testing::storage(&[]), sizes, Limits::default());
+    let superblock = File::bare(crate::testing::storage(&[]), sizes, ReadLimits::default());
     let (group_leaf_k, group_internal_k) = (leaf, internal);
     Superblock { group_leaf_k, group_internal_k, ..superblock.superblock().clone() }
 }
@@ -48,8 +48,8 @@ fn write(links: &[Link], superblock: &Superblock) -> Result<(File, FileAddr, Sym
     let bytes = encode_header(&style, &messages, &header, superblock.sizes, &mut none)?.first;
     fresh.put_at(header.addr, bytes);
     let storage = crate::testing::storage(&[]);
-    fresh.write(&File::bare(storage.clone(), superblock.sizes, Limits::default()))?;
-    let file = File::bare_with(storage, superblock.clone(), Limits::default());
+    fresh.write(&File::bare(storage.clone(), superblock.sizes, ReadLimits::default()))?;
+    let file = File::bare_with(storage, superblock.clone(), ReadLimits::default());
     Ok((file, header.addr, table))
 }
 
@@ -175,7 +175,7 @@ fn extents_of_damaged_tables_are_errors() {
     file.storage().read_at(0, &mut bytes).unwrap();
     let extents = |bytes: &[u8], table: &SymbolTableMessage| {
         let storage = crate::testing::storage(bytes);
-        let file = File::bare_with(storage, superblock.clone(), Limits::default());
+        let file = File::bare_with(storage, superblock.clone(), ReadLimits::default());
         symbol_table_extents(&file, table)
     };
     assert!(extents(&bytes, &table).is_ok());
@@ -225,8 +225,8 @@ fn branches_that_are_shared_end_in_an_error() {
         below = fresh.put(shape.encode(level, 32, [None; 2], entries).unwrap()).unwrap();
     }
     let storage = crate::testing::storage(&[]);
-    fresh.write(&File::bare(storage.clone(), Sizes::EIGHT, Limits::default())).unwrap();
-    let file = File::bare_with(storage, superblock, Limits::default());
+    fresh.write(&File::bare(storage.clone(), Sizes::EIGHT, ReadLimits::default())).unwrap();
+    let file = File::bare_with(storage, superblock, ReadLimits::default());
     let table = SymbolTableMessage { btree: below, heap };
     let error = symbol_table_extents(&file, &table).unwrap_err();
     assert!(matches!(error, HdfError::Limit { .. }), "{error}");

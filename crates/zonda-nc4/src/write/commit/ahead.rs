@@ -89,7 +89,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// What the storage reports when asked for its length.
-    pub fn go_on_where_used(&mut self) -> Result<()> {
+    pub fn continue_at_used_end(&mut self) -> Result<()> {
         let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
         let file = files.main();
         let begin = file.position(FileAddr(0));

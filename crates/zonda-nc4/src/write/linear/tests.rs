@@ -61,7 +61,7 @@ fn hyperslabs_land_where_they_should() {
             };
             let expected: Vec<u8> = expected.iter().flat_map(bytes).collect();
             let before: Vec<u8> = (0..n_all).flat_map(|_| bytes(&7)).collect();
-            let encode = Encode::Convert(encoder);
+            let encode = ElementEncoding::Convert(encoder);
 
             let storage = Memory::from_slice(&[&[1; 16][..], &before].concat());
             let found = put(&storage, 16, &extent, &slab, 4, &encode, &src).unwrap();
@@ -99,7 +99,7 @@ fn what_does_not_fit_leaves_what_was_there() {
     let storage = Memory::from_slice(&7u32.to_ne_bytes().repeat(3));
     let slab = Hyperslab { start: &[0], count: &[3], stride: None };
     let src = [1, 0xff, 2];
-    let found = put(&storage, 0, &[3], &slab, 4, &Encode::Convert(encoder), &src).unwrap();
+    let found = put(&storage, 0, &[3], &slab, 4, &ElementEncoding::Convert(encoder), &src).unwrap();
     assert_eq!(found.out_of_range, 1);
     let expected: Vec<u8> = [1u32, 7, 2].iter().flat_map(|value| value.to_ne_bytes()).collect();
     assert_eq!(storage.to_vec().unwrap(), expected);

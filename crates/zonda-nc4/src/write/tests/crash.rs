@@ -9,7 +9,9 @@ use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{DimId, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
-use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
+use zonda_storage::layer::{
+    FaultLayer, FaultPlan, InjectedFault, Log, LogEntry, Watched, WriteLog,
+};
 
 use super::{
     Random, check_lists, contents, create, def_dim, def_group, def_var, open, random_step, seen,
@@ -78,7 +80,7 @@ fn scenario(storage: Arc<dyn Storage>, log: &WriteLog, seed: u64) -> Vec<(usize,
             let n = log.len();
             random_step(&mut file, random);
             // Data may go to fresh space at any time.
-            if log.entries()[n..].contains(&Entry::Barrier) {
+            if log.entries()[n..].contains(&LogEntry::Barrier) {
                 states.push((log.len(), State::of(&file)));
             }
         }
@@ -113,7 +115,7 @@ fn every_prefix_of_short_sessions_is_a_file() {
             for _ in 0..if session == 0 { 30 } else { 4 } {
                 let n = handle.len();
                 random_step(&mut file, random);
-                if handle.entries()[n..].contains(&Entry::Barrier) {
+                if handle.entries()[n..].contains(&LogEntry::Barrier) {
                     states.push((handle.len(), State::of(&file)));
                 }
             }
@@ -145,14 +147,14 @@ fn check_prefixes(log: &WriteLog, states: &[(usize, State)], what: &str) {
             // There is no superblock before all the rest is there.
             let is_file = bytes.starts_with(b"\x89HDF");
             let rest = &entries[prefix..first];
-            let is_quiet = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+            let is_quiet = |entry: &LogEntry| matches!(entry, LogEntry::Barrier | LogEntry::Sync);
             assert!(!is_file || rest.iter().all(is_quiet), "{what}");
             continue;
         }
         let (len, old) = &states[at - 1];
         let new = states.get(at).map_or(old, |(_, state)| state);
         check_between(&bytes, old, new, &what);
-        let barrier = entries[*len..].iter().position(|entry| *entry == Entry::Barrier);
+        let barrier = entries[*len..].iter().position(|entry| *entry == LogEntry::Barrier);
         if barrier.is_none_or(|barrier| prefix <= len + barrier) {
             let file = open(Arc::new(Memory::from_slice(&bytes)));
             assert_eq!(seen(&file), old.seen, "{what}");
@@ -281,7 +283,7 @@ fn in_any_order(log: &WriteLog, random: &mut Random, mut check: impl FnMut(&[u8]
     let entries = log.entries();
     let mut start = 0;
     while start < entries.len() {
-        let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+        let is_end = |entry: &LogEntry| matches!(entry, LogEntry::Barrier | LogEntry::Sync);
         let end = entries[start..].iter().position(is_end).map_or(entries.len(), |n| start + n);
         for _ in 0..4 {
             let mut bytes = log.replay(start, 0);
@@ -290,13 +292,13 @@ fn in_any_order(log: &WriteLog, random: &mut Random, mut check: impl FnMut(&[u8]
                     continue;
                 }
                 match entry {
-                    Entry::Write { at, data } => {
+                    LogEntry::Write { at, data } => {
                         let at = usize::try_from(*at).unwrap();
                         bytes.resize(bytes.len().max(at + data.len()), 0);
                         bytes[at..at + data.len()].copy_from_slice(data);
                     }
-                    Entry::SetLen(len) => bytes.resize(usize::try_from(*len).unwrap(), 0),
-                    Entry::Barrier | Entry::Sync => {}
+                    LogEntry::SetLen(len) => bytes.resize(usize::try_from(*len).unwrap(), 0),
+                    LogEntry::Barrier | LogEntry::Sync => {}
                 }
             }
             check(&bytes, start..end);
@@ -325,11 +327,11 @@ fn writes_between_barriers_may_land_in_any_order() {
 
 #[test]
 fn what_fails_is_completed_later() {
-    for kind in [FaultKind::Eio, FaultKind::Enospc, FaultKind::Short] {
+    for kind in [InjectedFault::Eio, InjectedFault::Enospc, InjectedFault::Short] {
         'faults: for nth in 1.. {
             let memory: Arc<dyn Storage> = Arc::new(Memory::new());
             let plan = FaultPlan { watched: Watched::Any, nth, onwards: false, kind };
-            let fault = Fault::new(Arc::clone(&memory), plan);
+            let fault = FaultLayer::new(Arc::clone(&memory), plan);
             let handle = fault.handle();
             let mut file = create(Arc::new(fault));
             let random = &mut Random(5);

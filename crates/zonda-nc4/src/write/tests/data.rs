@@ -6,7 +6,7 @@ use zonda_format::{Dispatch as _, DispatchWrite as _, TypeDefinitions as _};
 use zonda_format::{Destination, Transfer, Values};
 use zonda_model::{MemType, VarId};
 use zonda_storage::backend::Memory;
-use zonda_storage::layer::{Entry, Log, WriteLog};
+use zonda_storage::layer::{Log, LogEntry, WriteLog};
 
 use super::{create, def_dim, def_group, def_var, open};
 use crate::model::GroupId;
@@ -103,8 +103,8 @@ fn strings_put_over_others_may_land_in_any_order() {
     let entries = log.entries();
     for first in commits[0]..entries.len() {
         // This write and nothing else of those between the barriers around it.
-        let Entry::Write { at, data } = &entries[first] else { continue };
-        let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+        let LogEntry::Write { at, data } = &entries[first] else { continue };
+        let is_end = |entry: &LogEntry| matches!(entry, LogEntry::Barrier | LogEntry::Sync);
         let start = entries[..first].iter().rposition(is_end).map_or(0, |end| end + 1);
         let mut bytes = log.replay(start, 0);
         let at = usize::try_from(*at).unwrap();
@@ -140,10 +140,11 @@ fn much_that_was_put_is_committed_when_a_record_begins() {
     assert_eq!(handle.len(), before, "no record begins");
     put(&mut file, 1);
     // It is down: a writer that is killed now loses none of it.
-    let is_down = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+    let is_down = |entry: &LogEntry| matches!(entry, LogEntry::Barrier | LogEntry::Sync);
     let entries = handle.entries();
     let last = entries[before..].iter().rposition(is_down).expect("a commit");
-    let switches = entries[before..].iter().rposition(|entry| matches!(entry, Entry::Write { .. }));
+    let switches =
+        entries[before..].iter().rposition(|entry| matches!(entry, LogEntry::Write { .. }));
     assert!(switches.is_some_and(|at| at < last), "{switches:?} {last}");
 }
 
@@ -168,10 +169,10 @@ fn nothing_refers_to_what_an_outer_group_does_not_show_yet() {
     put_natural(&mut file, owner, "bytes", opaque, &mut List::default(), b"ab", 1).unwrap();
     file.sync().unwrap();
     let entries = handle.entries();
-    let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+    let is_end = |entry: &LogEntry| matches!(entry, LogEntry::Barrier | LogEntry::Sync);
     let mut n_alone = 0;
     for (at, entry) in entries.iter().enumerate().skip(before) {
-        let Entry::Write { at: to, data } = entry else { continue };
+        let LogEntry::Write { at: to, data } = entry else { continue };
         let start = entries[..at].iter().rposition(is_end).unwrap() + 1;
         let mut bytes = handle.replay(start, 0);
         let to = usize::try_from(*to).unwrap();
@@ -211,8 +212,9 @@ fn a_variable_that_is_placed_unfilled_is_written_once() {
         // It is where it is: to place it again changes nothing.
         file.place_unfilled(ROOT, var).unwrap();
         file.close().unwrap();
-        let written =
-            |entry: &Entry| if let Entry::Write { data, .. } = entry { data.len() } else { 0 };
+        let written = |entry: &LogEntry| {
+            if let LogEntry::Write { data, .. } = entry { data.len() } else { 0 }
+        };
         let all: usize = handle.entries().iter().map(written).sum();
         assert_eq!(all < 4 * LEN + 10_000, unfilled, "{all} bytes");
         let file = open(Arc::new(Memory::from_slice(&handle.replay(handle.len(), 0))));
@@ -284,7 +286,7 @@ fn records_that_are_committed_often_leave_the_index_where_it_is() {
     let last = commits.len() - 1;
     let writes = |from: usize, to: usize| {
         let lens = entries[from..to].iter().map(|entry| match entry {
-            Entry::Write { data, .. } => data.len(),
+            LogEntry::Write { data, .. } => data.len(),
             _ => 0,
         });
         lens.max().unwrap_or(0)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use zonda_format::Transfer;
 use zonda_format::{DispatchWrite as _, Reserve, TypeDefinitions as _};
 
-use zonda_hdf5::Resolved;
+use zonda_hdf5::ResolvedLink;
 use zonda_model::{DimId, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -127,7 +127,7 @@ fn a_file_of_the_reference_is_changed() {
 fn users_of(storage: &Arc<dyn Storage>, path: &[u8]) -> u32 {
     let file = open(Arc::clone(storage));
     let file = file.hdf5();
-    let Resolved::Object(addr) = file.resolve(file.root(), path).unwrap() else {
+    let ResolvedLink::Object(addr) = file.resolve(file.root(), path).unwrap() else {
         panic!("no type");
     };
     file.object(addr).unwrap().reference_count(file).unwrap()

@@ -7,7 +7,9 @@ use zonda_format::{Definitions as _, DispatchWrite as _};
 use zonda_model::VarId;
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
-use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
+use zonda_storage::layer::{
+    FaultLayer, FaultPlan, InjectedFault, Log, LogEntry, Watched, WriteLog,
+};
 
 use super::{Random, contents, create, def_var, open, seen_atts};
 use crate::model::GroupId;
@@ -119,8 +121,8 @@ fn changes_of_few_are_read_back_in_their_order() {
 
 /// Bytes that were written since the log had so many entries.
 fn written(log: &WriteLog, since: usize) -> usize {
-    let len = |entry: &Entry| match entry {
-        Entry::Write { data, .. } => data.len(),
+    let len = |entry: &LogEntry| match entry {
+        LogEntry::Write { data, .. } => data.len(),
         _ => 0,
     };
     log.entries()[since..].iter().map(len).sum()
@@ -186,9 +188,9 @@ fn reopened(log: &WriteLog, prefix: usize) -> Nc4File {
 fn what_failed_is_written_by_the_next_commit() {
     for nth in 1.. {
         let memory: Arc<dyn Storage> = Arc::new(Memory::new());
-        let (watched, kind) = (Watched::Any, FaultKind::Enospc);
+        let (watched, kind) = (Watched::Any, InjectedFault::Enospc);
         let plan = FaultPlan { watched, nth, onwards: false, kind };
-        let fault = Fault::new(Arc::clone(&memory), plan);
+        let fault = FaultLayer::new(Arc::clone(&memory), plan);
         let handle = fault.handle();
         let mut file = create(Arc::new(fault));
         let var = def_var(&mut file, ROOT, "v", &[]);

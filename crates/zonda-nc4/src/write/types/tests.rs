@@ -131,7 +131,7 @@ fn types_are_nested_no_deeper_than_readers_go() {
     typed.datatype.encode(&mut writer).unwrap();
     let bytes = writer.finish();
     let reader = zonda_hdf5::Reader::new("test", &bytes, 0, zonda_hdf5::Sizes::EIGHT);
-    let limits = zonda_hdf5::Limits::default();
+    let limits = zonda_hdf5::ReadLimits::default();
     assert_eq!(zonda_hdf5::message::Datatype::decode(reader, &limits).unwrap(), typed.datatype);
 }
 

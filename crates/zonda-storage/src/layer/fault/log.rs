@@ -32,7 +32,7 @@ impl LayerSpec for LogSpec {
 
 /// One recorded change. A call with many ranges gives one entry for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum LogEntry {
     /// `data` was written at `at`.
     Write {
         /// Where, in bytes.
@@ -52,7 +52,7 @@ pub enum Entry {
 struct LoggedChanges {
     /// What the storage held when recording began.
     base: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
 }
 
 /// What a [`Log`] recorded.
@@ -74,7 +74,7 @@ impl WriteLog {
 
     /// A copy of the entries, in order.
     #[must_use]
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<LogEntry> {
         self.0.lock().entries.clone()
     }
 
@@ -83,8 +83,8 @@ impl WriteLog {
     #[must_use]
     pub fn cuts(&self, n: usize) -> usize {
         match self.0.lock().entries.get(n) {
-            Some(Entry::Write { at, data }) => page_cuts(*at, data.len()).count(),
-            Some(Entry::SetLen(_) | Entry::Barrier | Entry::Sync) | None => 0,
+            Some(LogEntry::Write { at, data }) => page_cuts(*at, data.len()).count(),
+            Some(LogEntry::SetLen(_) | LogEntry::Barrier | LogEntry::Sync) | None => 0,
         }
     }
 
@@ -99,13 +99,13 @@ impl WriteLog {
         let prefix = prefix.min(record.entries.len());
         for entry in &record.entries[..prefix] {
             match entry {
-                Entry::Write { at, data } => put(&mut bytes, *at, data),
-                Entry::SetLen(len) => bytes.resize(*len as usize, 0),
-                Entry::Barrier | Entry::Sync => {}
+                LogEntry::Write { at, data } => put(&mut bytes, *at, data),
+                LogEntry::SetLen(len) => bytes.resize(*len as usize, 0),
+                LogEntry::Barrier | LogEntry::Sync => {}
             }
         }
         if cut > 0
-            && let Some(Entry::Write { at, data }) = record.entries.get(prefix)
+            && let Some(LogEntry::Write { at, data }) = record.entries.get(prefix)
             && let Some(len) = page_cuts(*at, data.len()).take(cut).last()
         {
             put(&mut bytes, *at, &data[..len]);
@@ -159,7 +159,7 @@ impl<S: Storage> Log<S> {
     fn change(
         &self,
         change: impl FnOnce() -> Result<(), StorageError>,
-        entries: impl FnOnce(&mut Vec<Entry>),
+        entries: impl FnOnce(&mut Vec<LogEntry>),
     ) -> Result<(), StorageError> {
         let mut record = self.log.0.lock();
         change()?;
@@ -174,12 +174,12 @@ impl<S: Storage> Storage for Log<S> {
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
         self.change(
             || self.inner.write_at(at, data),
-            |log| log.push(Entry::Write { at, data: data.to_vec() }),
+            |log| log.push(LogEntry::Write { at, data: data.to_vec() }),
         )
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        let entry = |r: &WriteRange<'_>| Entry::Write { at: r.at, data: r.data.to_vec() };
+        let entry = |r: &WriteRange<'_>| LogEntry::Write { at: r.at, data: r.data.to_vec() };
         self.change(|| self.inner.write_ranges(ranges), |log| log.extend(ranges.iter().map(entry)))
     }
 
@@ -188,15 +188,15 @@ impl<S: Storage> Storage for Log<S> {
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.change(|| self.inner.set_len(len), |log| log.push(Entry::SetLen(len)))
+        self.change(|| self.inner.set_len(len), |log| log.push(LogEntry::SetLen(len)))
     }
 
     fn barrier(&self) -> Result<(), StorageError> {
-        self.change(|| self.inner.barrier(), |log| log.push(Entry::Barrier))
+        self.change(|| self.inner.barrier(), |log| log.push(LogEntry::Barrier))
     }
 
     fn sync(&self) -> Result<(), StorageError> {
-        self.change(|| self.inner.sync(), |log| log.push(Entry::Sync))
+        self.change(|| self.inner.sync(), |log| log.push(LogEntry::Sync))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,8 +6,8 @@ use zonda_format::{GroupId, Meta, NC_STRING, UserClass, VarRef};
 use zonda_model::{NcError, VarId};
 
 use super::{AttDef, AxisDef, GroupDef, NO_DIM, VarDef, joined, shown};
-use crate::copy::rules::Rules;
-use crate::copy::salvage::{Lost, is_ours};
+use crate::copy::rules::CopyRules;
+use crate::copy::salvage::{Loss, is_ours};
 use crate::damaged::FaultKind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -15,23 +15,27 @@ use crate::error::{Error, Result};
 /// Reads groups with their variables.
 pub(super) struct GroupReader<'a> {
     source: &'a Dataset,
-    rules: Option<&'a dyn Rules>,
+    rules: Option<&'a dyn CopyRules>,
     /// What cannot be read is left out, and no error.
     salvage: bool,
     groups: Vec<GroupDef>,
-    lost: Vec<Lost>,
+    lost: Vec<Loss>,
     /// Paths of objects that are in `lost` already.
     lost_paths: BTreeSet<String>,
 }
 
 impl<'a> GroupReader<'a> {
-    pub(super) fn new(source: &'a Dataset, rules: Option<&'a dyn Rules>, salvage: bool) -> Self {
+    pub(super) fn new(
+        source: &'a Dataset,
+        rules: Option<&'a dyn CopyRules>,
+        salvage: bool,
+    ) -> Self {
         let (groups, lost, lost_paths) = Default::default();
         GroupReader { source, rules, salvage, groups, lost, lost_paths }
     }
 
     /// The groups that were read, and what could not be read.
-    pub(super) fn into_parts(self) -> (Vec<GroupDef>, Vec<Lost>) {
+    pub(super) fn into_parts(self) -> (Vec<GroupDef>, Vec<Loss>) {
         (self.groups, self.lost)
     }
 
@@ -41,10 +45,10 @@ impl<'a> GroupReader<'a> {
         for fault in self.source.faults()? {
             match fault.what {
                 FaultKind::Damaged(error) => {
-                    self.lost.push(Lost::whole(fault.path.as_bytes(), &error));
+                    self.lost.push(Loss::whole(fault.path.as_bytes(), &error));
                     self.lost_paths.insert(fault.path);
                 }
-                FaultKind::NoWords(what) => {
+                FaultKind::Unrepresentable(what) => {
                     let path = fault.path;
                     doubts
                         .push(format!("{path}: {what} cannot be represented in netCDF; left out"));
@@ -114,7 +118,7 @@ impl<'a> GroupReader<'a> {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.salvage && !is_ours(&error) => {
                 if !self.lost_paths.contains(&shown(path)) {
-                    self.lost.push(Lost::whole(path, &error));
+                    self.lost.push(Loss::whole(path, &error));
                 }
                 Ok(None)
             }
@@ -126,7 +130,7 @@ impl<'a> GroupReader<'a> {
     fn att_faults(&mut self, owner: VarRef, path: &[u8]) {
         // Where these faults cannot be read, reading the attributes gives the reason.
         for error in self.source.att_faults(owner).unwrap_or_default() {
-            let lost = Lost::whole(path, &error);
+            let lost = Loss::whole(path, &error);
             if !self.lost.contains(&lost) {
                 self.lost.push(lost);
             }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zonda_trace::decode::{RecordedEvent, RecordedProcess, TraceNames};
-use zonda_trace::{Kind, NO_ITEM};
+use zonda_trace::{EventKind, NO_ITEM};
 
 use crate::failure::{CommandFailure, Result};
 
@@ -76,15 +76,15 @@ impl ChromeWriter {
         let us = |ns: u64| ns as f64 / 1e3;
         let ts = us(self.since_ns.saturating_add(event.begin_ns));
         let value = match kind {
-            Kind::QueueBytes | Kind::QueueJobs => json!({"ph": "C", "name": kind.text(),
+            EventKind::QueueBytes | EventKind::QueueJobs => json!({"ph": "C", "name": kind.text(),
                 "pid": self.pid, "tid": tid, "ts": ts, "args": {"value": event.offset}}),
-            Kind::Advise
-            | Kind::Open
-            | Kind::Close
-            | Kind::QueueAccept
-            | Kind::ChunkHit
-            | Kind::ReadMore
-            | Kind::WriteMore => json!({"ph": "i", "s": "t",
+            EventKind::Advise
+            | EventKind::Open
+            | EventKind::Close
+            | EventKind::QueueAccept
+            | EventKind::ChunkHit
+            | EventKind::ReadMore
+            | EventKind::WriteMore => json!({"ph": "i", "s": "t",
                 "name": name(kind, event, names), "cat": category(kind), "pid": self.pid,
                 "tid": tid, "ts": ts, "args": args(kind, event, names)}),
             _ => json!({"ph": "X", "name": name(kind, event, names), "cat": category(kind),
@@ -101,7 +101,7 @@ impl ChromeWriter {
     }
 }
 
-fn category(kind: Kind) -> &'static str {
+fn category(kind: EventKind) -> &'static str {
     match kind as u16 {
         0..16 => "api",
         16..32 => "storage",
@@ -113,12 +113,12 @@ fn category(kind: Kind) -> &'static str {
     }
 }
 
-fn name(kind: Kind, event: &RecordedEvent, names: &TraceNames) -> String {
+fn name(kind: EventKind, event: &RecordedEvent, names: &TraceNames) -> String {
     let word = names.word(event.name);
     match (kind, word) {
-        (Kind::Call, Some(word)) => word.to_owned(),
-        (Kind::Filter, Some(word)) if event.code == 1 => format!("undo {word}"),
-        (Kind::Filter, Some(word)) => word.to_owned(),
+        (EventKind::Call, Some(word)) => word.to_owned(),
+        (EventKind::Filter, Some(word)) if event.code == 1 => format!("undo {word}"),
+        (EventKind::Filter, Some(word)) => word.to_owned(),
         _ if (16..32).contains(&(kind as u16)) => {
             let token = names.layer(event.opening(), event.depth()).unwrap_or("storage");
             format!("{token} {}", kind.text())
@@ -127,20 +127,20 @@ fn name(kind: Kind, event: &RecordedEvent, names: &TraceNames) -> String {
     }
 }
 
-fn args(kind: Kind, event: &RecordedEvent, names: &TraceNames) -> Value {
+fn args(kind: EventKind, event: &RecordedEvent, names: &TraceNames) -> Value {
     let mut args = serde_json::Map::new();
     if let Some(file) = names.file(event.file) {
         args.insert("file".into(), file.into());
     }
-    if kind == Kind::Call && event.item != NO_ITEM {
+    if kind == EventKind::Call && event.item != NO_ITEM {
         let group = u32::try_from(event.offset).unwrap_or(u32::MAX);
         let name = names.variable(event.file, group, event.item).map(str::to_owned);
         args.insert("variable".into(), name.unwrap_or_else(|| event.item.to_string()).into());
-    } else if kind != Kind::Call && event.offset != 0 {
+    } else if kind != EventKind::Call && event.offset != 0 {
         args.insert("offset".into(), event.offset.into());
     }
     args.insert("bytes".into(), event.bytes.into());
-    if event.code != 0 && kind != Kind::Filter {
+    if event.code != 0 && kind != EventKind::Filter {
         args.insert("code".into(), event.code.into());
     }
     Value::Object(args)

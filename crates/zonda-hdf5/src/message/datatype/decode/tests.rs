@@ -2,7 +2,7 @@ use super::*;
 use crate::Sizes;
 
 fn decode(bytes: &[u8]) -> Result<Datatype> {
-    Datatype::decode(Reader::new("test", bytes, 0, Sizes::EIGHT), &Limits::default())
+    Datatype::decode(Reader::new("test", bytes, 0, Sizes::EIGHT), &ReadLimits::default())
 }
 
 /// Class and version, class bits, size.
@@ -168,8 +168,8 @@ fn nesting_and_members_are_limited() {
     for name in [b"a\0\x00", b"b\0\x04", b"c\0\x08"] {
         bytes.extend([name.to_vec(), integer(4)].concat());
     }
-    let limits = Limits { type_members: 2, ..Limits::default() };
+    let limits = ReadLimits { type_members: 2, ..ReadLimits::default() };
     let reader = Reader::new("test", &bytes, 0, Sizes::EIGHT);
     assert!(matches!(Datatype::decode(reader, &limits), Err(HdfError::Limit { limit: 2, .. })));
-    assert!(Datatype::decode(reader, &Limits::default()).is_ok());
+    assert!(Datatype::decode(reader, &ReadLimits::default()).is_ok());
 }

@@ -6,7 +6,7 @@ use crate::testing::{encoded, hex};
 use crate::{Reader, Sizes};
 
 fn decode(bytes: &[u8]) -> Result<Datatype> {
-    Datatype::decode(Reader::new("test", bytes, 0, Sizes::EIGHT), &Limits::default())
+    Datatype::decode(Reader::new("test", bytes, 0, Sizes::EIGHT), &ReadLimits::default())
 }
 
 fn encode(datatype: &Datatype) -> Result<Vec<u8>> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::storage;
-use crate::{File, Limits};
+use crate::{File, ReadLimits};
 
 const STYLE: HeaderStyle =
     HeaderStyle { version: 1, reference_count: 2, flags: 0, phase_change: None, times: None };
@@ -96,7 +96,7 @@ fn narrow_addresses_make_references_shorter() {
         let mut bytes = [&[0; 64], encoded.first.as_slice()].concat();
         bytes.resize(256, 0xaa);
         bytes.extend(encoded.continuation.unwrap().1);
-        let file = File::bare(storage(&bytes), sizes, Limits::default());
+        let file = File::bare(storage(&bytes), sizes, ReadLimits::default());
         let header = ObjectHeader::read(&file, FileAddr(AT)).unwrap();
         assert_eq!(shape(&header), [(16, 8), (17, 8), (12, 40)]);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use zonda_plot::{AccessDirection, FileAccess};
 use zonda_trace::decode::{RecordedEvent, TraceNames};
-use zonda_trace::{Kind, NO_ITEM};
+use zonda_trace::{EventKind, NO_ITEM};
 
 use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
 use crate::tuning::{PICTURE_ACCESSES, REMEMBERED_CALLS, SUMS_PER_KIND};
@@ -58,52 +58,65 @@ impl ProcessSummary {
         self.state.first_ns = Some(first);
         self.state.end_ns = self.state.end_ns.max(event.end_ns());
         self.state.threads.insert(event.thread);
-        if kind != Kind::ReadMore && kind != Kind::WriteMore {
+        if kind != EventKind::ReadMore && kind != EventKind::WriteMore {
             self.state.last.remove(&event.thread);
         }
         match kind {
-            Kind::Call => self.call(event, names),
-            Kind::Read | Kind::Write | Kind::Fill | Kind::Len | Kind::SetLen | Kind::Barrier => {
+            EventKind::Call => self.call(event, names),
+            EventKind::Read
+            | EventKind::Write
+            | EventKind::Fill
+            | EventKind::Len
+            | EventKind::SetLen
+            | EventKind::Barrier => {
                 self.storage(kind, event, names);
             }
-            Kind::Sync | Kind::Invalidate | Kind::Open => self.storage(kind, event, names),
-            Kind::ReadMore | Kind::WriteMore => self.more(event),
-            Kind::Advise | Kind::Close => {}
-            Kind::ChunkScatter | Kind::ChunkGather => self.stage(kind, Stage::Copy, event),
-            Kind::Convert => self.stage(kind, Stage::Convert, event),
-            Kind::Filter => {
+            EventKind::Sync | EventKind::Invalidate | EventKind::Open => {
+                self.storage(kind, event, names)
+            }
+            EventKind::ReadMore | EventKind::WriteMore => self.more(event),
+            EventKind::Advise | EventKind::Close => {}
+            EventKind::ChunkScatter | EventKind::ChunkGather => {
+                self.stage(kind, Stage::Copy, event)
+            }
+            EventKind::Convert => self.stage(kind, Stage::Convert, event),
+            EventKind::Filter => {
                 let name = names.word(event.name).unwrap_or("filter");
                 let undone = if event.code == 1 { "undo " } else { "" };
                 let event = RecordedEvent { code: 0, ..*event };
                 row(&mut self.filters, &format!("{undone}{name}")).add(&event);
                 self.stage(kind, Stage::Filter, &event);
             }
-            Kind::WaitLock | Kind::WaitPool | Kind::WaitChunk => self.wait(kind, event),
-            Kind::QueueBlocked => {
+            EventKind::WaitLock | EventKind::WaitPool | EventKind::WaitChunk => {
+                self.wait(kind, event)
+            }
+            EventKind::QueueBlocked => {
                 self.queue.blocked.add(event);
                 self.wait(kind, event);
             }
-            Kind::QueueDrain => {
+            EventKind::QueueDrain => {
                 self.queue.drained.add(event);
                 self.wait(kind, event);
             }
-            Kind::QueueAccept => self.queue.accepted.add(event),
-            Kind::QueueExecute => self.queue.executed.add(event),
-            Kind::QueueBytes => self.charts.queue_bytes.add(event.begin_ns, event.offset),
-            Kind::QueueJobs => self.charts.queue_jobs.add(event.begin_ns, event.offset),
-            Kind::ChunkRead
-            | Kind::ChunkDecode
-            | Kind::ChunkEncode
-            | Kind::ChunkWrite
-            | Kind::ChunkSpill
-            | Kind::ChunkFetch => {
+            EventKind::QueueAccept => self.queue.accepted.add(event),
+            EventKind::QueueExecute => self.queue.executed.add(event),
+            EventKind::QueueBytes => self.charts.queue_bytes.add(event.begin_ns, event.offset),
+            EventKind::QueueJobs => self.charts.queue_jobs.add(event.begin_ns, event.offset),
+            EventKind::ChunkRead
+            | EventKind::ChunkDecode
+            | EventKind::ChunkEncode
+            | EventKind::ChunkWrite
+            | EventKind::ChunkSpill
+            | EventKind::ChunkFetch => {
                 self.stages.entry(kind.text()).or_default().add(event);
             }
-            Kind::ChunkHit | Kind::Commit => self.stages.entry(kind.text()).or_default().add(event),
+            EventKind::ChunkHit | EventKind::Commit => {
+                self.stages.entry(kind.text()).or_default().add(event)
+            }
         }
     }
 
-    fn stage(&mut self, kind: Kind, stage: Stage, event: &RecordedEvent) {
+    fn stage(&mut self, kind: EventKind, stage: Stage, event: &RecordedEvent) {
         // Filters, storage and waits have tables of their own.
         if !matches!(stage, Stage::Filter | Stage::Disk | Stage::Wait) {
             self.stages.entry(kind.text()).or_default().add(event);
@@ -114,7 +127,7 @@ impl ProcessSummary {
         bins.add(event.begin_ns, event.end_ns(), event.took_ns as f64 / 1e9);
     }
 
-    fn wait(&mut self, kind: Kind, event: &RecordedEvent) {
+    fn wait(&mut self, kind: EventKind, event: &RecordedEvent) {
         self.waits.entry(kind.text()).or_default().add(event);
         self.stage(kind, Stage::Wait, event);
     }
@@ -197,14 +210,14 @@ impl ProcessSummary {
         &mut self.variables[index]
     }
 
-    fn storage(&mut self, kind: Kind, event: &RecordedEvent, names: &TraceNames) {
-        if kind == Kind::Open {
+    fn storage(&mut self, kind: EventKind, event: &RecordedEvent, names: &TraceNames) {
+        if kind == EventKind::Open {
             // The event of the backend, which is the deepest, comes first.
             let bottom = self.state.bottoms.entry(event.opening()).or_default();
             *bottom = (*bottom).max(event.depth());
         }
         let token = names.layer(event.opening(), event.depth()).unwrap_or("");
-        if kind == Kind::Open && matches!(token.split([':', '.']).next(), Some("mmap")) {
+        if kind == EventKind::Open && matches!(token.split([':', '.']).next(), Some("mmap")) {
             // `mmap` reads without the layers below it, so it counts as the backend.
             self.state.bottoms.insert(event.opening(), event.depth());
         }
@@ -223,12 +236,12 @@ impl ProcessSummary {
             ..LayerSummary::default()
         });
         match kind {
-            Kind::Open => {
+            EventKind::Open => {
                 layer.openings += 1;
                 return;
             }
-            Kind::Read | Kind::Write => {
-                let writes = kind == Kind::Write;
+            EventKind::Read | EventKind::Write => {
+                let writes = kind == EventKind::Write;
                 let moved = if writes { &mut layer.write } else { &mut layer.read };
                 moved.calls += 1;
                 moved.ns = moved.ns.saturating_add(event.took_ns);
@@ -239,7 +252,7 @@ impl ProcessSummary {
                 }
                 self.state.last.insert(event.thread, (file, key, writes));
             }
-            Kind::Fill => layer.fill.add(event),
+            EventKind::Fill => layer.fill.add(event),
             _ => layer.other.add(event),
         }
         if self.is_bottom(event) {
@@ -260,17 +273,21 @@ impl ProcessSummary {
         moved.range(event);
         if self.is_bottom(event) {
             self.reached(
-                if event.kind == Some(Kind::WriteMore) { Kind::Write } else { Kind::Read },
+                if event.kind == Some(EventKind::WriteMore) {
+                    EventKind::Write
+                } else {
+                    EventKind::Read
+                },
                 event,
             );
         }
     }
 
     /// Notes an access to the backend.
-    fn reached(&mut self, kind: Kind, event: &RecordedEvent) {
+    fn reached(&mut self, kind: EventKind, event: &RecordedEvent) {
         let direction = match kind {
-            Kind::Read => AccessDirection::Read,
-            Kind::Write | Kind::Fill => AccessDirection::Write,
+            EventKind::Read => AccessDirection::Read,
+            EventKind::Write | EventKind::Fill => AccessDirection::Write,
             _ => return,
         };
         if event.code != 0 || event.bytes == 0 {

@@ -1,8 +1,8 @@
 use super::*;
 use zonda_trace::decode::{RecordedEvent, TraceNames};
-use zonda_trace::{Kind, NO_ITEM};
+use zonda_trace::{EventKind, NO_ITEM};
 
-fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> RecordedEvent {
+fn event(kind: EventKind, begin_ns: u64, took_ns: u64) -> RecordedEvent {
     RecordedEvent {
         kind: Some(kind),
         thread: 1,
@@ -27,15 +27,15 @@ fn summary(events: &[RecordedEvent]) -> ProcessSummary {
 /// A call within another is no time of its own; other threads' work is beside the callers'.
 #[test]
 fn time_counts_once() {
-    let elsewhere = RecordedEvent { thread: 2, ..event(Kind::Filter, 0, 500) };
+    let elsewhere = RecordedEvent { thread: 2, ..event(EventKind::Filter, 0, 500) };
     let found = summary(&[
-        event(Kind::Call, 0, 100),
-        event(Kind::Convert, 210, 30),
-        event(Kind::Call, 200, 50),
-        event(Kind::Call, 260, 10),
-        event(Kind::WaitPool, 275, 5),
+        event(EventKind::Call, 0, 100),
+        event(EventKind::Convert, 210, 30),
+        event(EventKind::Call, 200, 50),
+        event(EventKind::Call, 260, 10),
+        event(EventKind::WaitPool, 275, 5),
         elsewhere,
-        event(Kind::Call, 200, 100),
+        event(EventKind::Call, 200, 100),
     ]);
     assert_eq!((found.called_ns, found.calls["a function"].count), (200, 4));
     assert_eq!((found.callers, found.threads, found.ns), (1, 2, 500));
@@ -55,16 +55,16 @@ fn ranges_and_layers() {
         ..event(kind, 10, 5)
     };
     let found = summary(&[
-        at(Kind::Open, 1, 0, 0),
-        at(Kind::Open, 0, 0, 0),
-        at(Kind::Write, 0, 0, 10),
-        at(Kind::Write, 1, 100, 50),
-        at(Kind::WriteMore, 1, 150, 20),
-        at(Kind::WriteMore, 1, 300, 5),
-        at(Kind::Sync, 1, 0, 0),
+        at(EventKind::Open, 1, 0, 0),
+        at(EventKind::Open, 0, 0, 0),
+        at(EventKind::Write, 0, 0, 10),
+        at(EventKind::Write, 1, 100, 50),
+        at(EventKind::WriteMore, 1, 150, 20),
+        at(EventKind::WriteMore, 1, 300, 5),
+        at(EventKind::Sync, 1, 0, 0),
         // Of a call that is not there.
-        at(Kind::WriteMore, 1, 0, 5),
-        RecordedEvent { code: 28, ..at(Kind::Write, 1, 0, 999) },
+        at(EventKind::WriteMore, 1, 0, 5),
+        RecordedEvent { code: 28, ..at(EventKind::Write, 1, 0, 999) },
     ]);
     let layers: Vec<&LayerSummary> = found.files[0].layers.values().collect();
     assert_eq!((layers[0].depth, layers[0].write.bytes), (0, 10));
@@ -80,7 +80,7 @@ fn ranges_and_layers() {
 /// Whatever a file says: no overflow, no endless loop.
 #[test]
 fn odd_events() {
-    let all = |kind: &Kind| RecordedEvent {
+    let all = |kind: &EventKind| RecordedEvent {
         offset: u64::MAX,
         bytes: u64::MAX,
         file: u32::MAX,
@@ -89,10 +89,14 @@ fn odd_events() {
         code: i32::MIN,
         ..event(*kind, u64::MAX, u64::MAX)
     };
-    let mut events: Vec<RecordedEvent> = Kind::ALL.iter().map(all).collect();
+    let mut events: Vec<RecordedEvent> = EventKind::ALL.iter().map(all).collect();
     events.extend(events.clone());
-    events.extend(Kind::ALL.iter().map(|kind| RecordedEvent { code: 0, begin_ns: 0, ..all(kind) }));
-    events.push(RecordedEvent { kind: None, ..event(Kind::Call, 0, 0) });
+    events.extend(EventKind::ALL.iter().map(|kind| RecordedEvent {
+        code: 0,
+        begin_ns: 0,
+        ..all(kind)
+    }));
+    events.push(RecordedEvent { kind: None, ..event(EventKind::Call, 0, 0) });
     let found = summary(&events);
     assert_eq!(found.events, events.len() as u64);
     assert!(found.hidable_ns(1e-300) <= found.put_ns);
