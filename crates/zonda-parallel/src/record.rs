@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use zonda_storage::{Op, Stamp, StorageError};
+use zonda_storage::{Op, StorageStamp, StorageError};
 
 /// Why a record is none, or was not followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,7 +102,7 @@ pub(crate) enum Answer {
     Done,
     Bytes(Vec<u8>),
     Number(u64),
-    Stamp(Stamp),
+    Stamp(StorageStamp),
     Failed(StorageError),
 }
 
@@ -190,7 +190,7 @@ fn decode_answer(from: &mut Reader<'_>) -> Result<Answer, RecordError> {
         1 => Answer::Bytes(from.bytes()?.to_vec()),
         2 => Answer::Number(from.number()?),
         3 => {
-            let mut stamp = Stamp { len: from.number()?, ..Stamp::default() };
+            let mut stamp = StorageStamp { len: from.number()?, ..StorageStamp::default() };
             for number in &mut stamp.changed {
                 *number = from.number()? as i64;
             }
@@ -268,7 +268,7 @@ mod tests {
             answers: vec![
                 (asked(What::Read, 8, 3), Answer::Bytes(vec![1, 2, 3])),
                 (asked(What::Len, 0, 0), Answer::Number(u64::MAX)),
-                (asked(What::Stamp, 0, 0), Answer::Stamp(Stamp { len: 4, changed: [-1, 2, 3, 4, 5] })),
+                (asked(What::Stamp, 0, 0), Answer::Stamp(StorageStamp { len: 4, changed: [-1, 2, 3, 4, 5] })),
                 (asked(What::Write, 1 << 40, 9), Answer::Done),
                 (asked(What::SettleSidecars, 0, 0), Answer::Failed(failed)),
             ],

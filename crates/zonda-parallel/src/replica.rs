@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, StorageStamp, Storage, StorageError, WriteRange};
 
 use crate::record::{Answer, Asked, Record, RecordError, What};
 
@@ -272,7 +272,7 @@ impl Storage for Replica {
         self.act(What::Invalidate, 0, 0, || self.file.invalidate())
     }
 
-    fn stamp(&self) -> Result<Stamp, StorageError> {
+    fn stamp(&self) -> Result<StorageStamp, StorageError> {
         let asked = Asked { what: What::Stamp, at: 0, len: 0 };
         self.state.ask(
             asked,
