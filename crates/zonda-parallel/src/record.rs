@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use zonda_storage::{Op, StorageStamp, StorageError};
+use zonda_storage::{StorageError, StorageStamp};
 
 /// Why a record is none, or was not followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,9 @@ pub enum RecordError {
         len: usize,
     },
     /// This rank did something else than rank 0.
-    #[error("this rank asked for {asked} where rank 0 asked for {expected}: the definitions of the ranks differ")]
+    #[error(
+        "this rank asked for {asked} where rank 0 asked for {expected}: the definitions of the ranks differ"
+    )]
     Diverged {
         /// What this rank asked for.
         asked: String,
@@ -73,21 +75,6 @@ impl What {
         What::RemoveSidecar,
         What::SettleSidecars,
     ];
-
-    /// The operation in the words of storages.
-    pub(crate) fn op(self) -> Op {
-        match self {
-            What::Read => Op::Read,
-            What::Write | What::Fill => Op::Write,
-            What::Len | What::Stamp => Op::Len,
-            What::SetLen => Op::SetLen,
-            What::Barrier => Op::Barrier,
-            What::Sync | What::SettleSidecars => Op::Sync,
-            What::Invalidate => Op::Invalidate,
-            What::MakeSidecar | What::FindSidecar => Op::Open,
-            What::RemoveSidecar => Op::Remove,
-        }
-    }
 }
 
 impl std::fmt::Display for Asked {
@@ -268,7 +255,10 @@ mod tests {
             answers: vec![
                 (asked(What::Read, 8, 3), Answer::Bytes(vec![1, 2, 3])),
                 (asked(What::Len, 0, 0), Answer::Number(u64::MAX)),
-                (asked(What::Stamp, 0, 0), Answer::Stamp(StorageStamp { len: 4, changed: [-1, 2, 3, 4, 5] })),
+                (
+                    asked(What::Stamp, 0, 0),
+                    Answer::Stamp(StorageStamp { len: 4, changed: [-1, 2, 3, 4, 5] }),
+                ),
                 (asked(What::Write, 1 << 40, 9), Answer::Done),
                 (asked(What::SettleSidecars, 0, 0), Answer::Failed(failed)),
             ],
@@ -295,7 +285,10 @@ mod tests {
     fn no_bytes_make_it_panic() {
         let whole = record().encode(0);
         for len in 0..whole.len() {
-            assert!(matches!(Record::decode(&whole[..len]), Err(RecordError::Damaged { .. })), "{len}");
+            assert!(
+                matches!(Record::decode(&whole[..len]), Err(RecordError::Damaged { .. })),
+                "{len}"
+            );
         }
         for at in 0..whole.len() {
             for bit in 0..8 {

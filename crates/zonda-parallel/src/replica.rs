@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_storage::{Advice, ReadRange, StorageStamp, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 
 use crate::record::{Answer, Asked, Record, RecordError, What};
 
@@ -222,7 +222,8 @@ impl Storage for Replica {
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         let at = ranges.first().map_or(0, |range| range.at);
-        let len = ranges.iter().fold(0, |len: u64, range| len.saturating_add(range.data.len() as u64));
+        let len =
+            ranges.iter().fold(0, |len: u64, range| len.saturating_add(range.data.len() as u64));
         self.act(What::Write, at, len, || self.file.write_ranges(ranges))
     }
 

@@ -134,7 +134,7 @@ impl Sidecars for ReplicaSidecars {
     }
 
     fn settle(&self) -> Result<(), StorageError> {
-        self.act(What::SettleSidecars, None, Sidecars::settle)
+        self.act(What::SettleSidecars, None, |file| file.settle())
     }
 
     fn replaceable(&self) -> bool {

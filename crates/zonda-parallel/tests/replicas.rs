@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_classic::{ClassicFile, Version};
-use zonda_format::{Access, Dispatch, DispatchWrite, FillMode, GroupId, Reserve, Transfer, Values, VarRef};
+use zonda_format::{
+    Access, Dispatch, DispatchWrite, FillMode, GroupId, Reserve, Transfer, Values, VarRef,
+};
 use zonda_model::{Hyperslab, MemType, NcError, VarId};
 use zonda_parallel::{ParallelError, Replica, ReplicaSidecars, common};
 use zonda_storage::layer::{FaultLayer, FaultPlan, InjectedFault, Watched};
@@ -32,7 +34,7 @@ impl<'t> Shared<'t> {
         let is_first = team.rank() == 0;
         let options = StorageOptions {
             write: true,
-            create: if is_first { Create::Truncate } else { Create::Never },
+            create: if is_first { Create::Truncate } else { Create::MustExist },
             share: true,
             ..StorageOptions::default()
         };
@@ -89,7 +91,8 @@ impl<'t> Shared<'t> {
         let slab = Hyperslab { start, count, stride: None };
         let var = VarRef { group: GroupId::ROOT, var: VarId(var) };
         let mut put = Transfer::new(Access { var, slab, mem: Some(MemType::F64) });
-        self.file.shared_put_now(&mut put, Values::plain(values)).unwrap();
+        let converted = self.file.shared_put_now(&mut put, Values::plain(values)).unwrap();
+        assert_eq!(converted.out_of_range, 0);
     }
 
     /// Makes the file on all ranks, as far as nothing stops it. Gives the code of the first error.
@@ -122,7 +125,8 @@ fn any_number_of_ranks_makes_the_same_file() {
         let ends = all_in(n, |team| {
             let mut shared = Shared::create(team, &path, None);
             assert_eq!(shared.make(), Ok(None));
-            let closed = shared.common("nc_close", |file| file.close().map_err(|(error, _)| error.code()));
+            let closed =
+                shared.common("nc_close", |file| file.close().map_err(|(error, _)| error.code()));
             assert!(matches!(closed, Ok(Ok(_))), "{closed:?}");
             shared.file.n_records()
         });
@@ -177,7 +181,7 @@ fn an_error_of_rank_0_is_that_of_all() {
             let ends = all_in(4, |team| {
                 let mut shared = Shared::create(team, &path, Some(plan));
                 let codes = defined_twice(&mut shared).unwrap();
-                (codes, shared.file.in_define_mode(), format!("{:?}", shared.file.header()))
+                (codes, shared.file.in_define_mode(), format!("{:?}", shared.file.header().layout))
             });
             assert!(ends.iter().all(|end| *end == ends[0]), "operation {nth}: {ends:?}");
             n_failed += usize::from(ends[0].0 != expected);
@@ -196,7 +200,11 @@ fn a_rank_with_other_definitions_is_found() {
     let ends = all_in(3, |team| {
         let mut shared = Shared::create(team, &path, None);
         // A longer name makes a longer header.
-        shared.define(if team.rank() == 2 { "a name that is much longer than that of the others, by far" } else { "wide" });
+        shared.define(if team.rank() == 2 {
+            "a name that is much longer than that of the others, by far"
+        } else {
+            "wide"
+        });
         shared.common("nc_enddef", |file| file.enddef(Reserve::Default)).map(|done| done.is_ok())
     });
     let texts: Vec<String> = ends.into_iter().map(|end| end.unwrap_err().to_string()).collect();
