@@ -1,0 +1,43 @@
+//! Tuning constants: sizes of messages, and how a rank waits for others.
+
+use std::time::Duration;
+
+/// Bytes of one operation, where MPI counts in 32 bits: well below 2^31, which several versions of several MPIs fail to reach.
+pub(crate) const ROUND_BYTES: u64 = 1 << 30;
+
+/// Bytes of the first part of a broadcast, which carries the length: what is no longer needs no second one. MPIs send this much at
+/// once ("eagerly").
+pub(crate) const FIRST_BYTES: usize = 512;
+
+/// Bytes of the message that begins what one rank sends another in an exchange; short messages are wholly in it. As
+/// [`FIRST_BYTES`].
+pub(crate) const HEADING_BYTES: usize = 512;
+
+/// Tests, one right after the other, with which a wait begins: some microseconds, within which ranks with a processor each
+/// answer.
+pub(crate) const SPINS: u32 = 200;
+
+/// The same where a node has more ranks than processors: who is waited for may need this very processor.
+pub(crate) const SPINS_CROWDED: u32 = 2;
+
+/// Tests after which the processor is given to who else wants it, before the first sleep.
+pub(crate) const YIELDS: u32 = 200;
+
+/// The first sleep. The system makes it some 50 microseconds longer.
+pub(crate) const FIRST_SLEEP: Duration = Duration::from_micros(20);
+
+/// The longest sleep: what a rank that others have waited for may be held up by at each stage of an operation.
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// How much longer each sleep is than the last one, in per cent.
+pub(crate) const SLEEP_GROWTH: u32 = 125;
+
+/// How often a line says that a rank waits. No row: it is for people.
+pub(crate) const SAY_EVERY: Duration = Duration::from_secs(60);
+
+/// What counts of the time between two tests: a process that was stopped meanwhile has not waited for others. No row: as
+/// [`SAY_EVERY`].
+pub(crate) const LONGEST_LOOK: Duration = Duration::from_secs(1);
+
+/// How many ranks such a line names. No row: as [`SAY_EVERY`].
+pub(crate) const RANKS_NAMED: usize = 16;
