@@ -51,6 +51,7 @@ int main(void)
     ADD(MPI_ERRORS_RETURN);
     ADD(MPI_BYTE);
     ADD(MPI_UINT64_T);
+    ADD(MPI_INT64_T);
     ADD(MPI_SUM);
     ADD(MPI_MAX);
     ADD(MPI_MIN);

@@ -27,6 +27,12 @@ int zonda_mpi_end(void *team, const char *words);
 int zonda_mpi_many(uintptr_t comm, int count);
 int zonda_mpi_measure(uintptr_t comm);
 
+/* The standard ABI has these names for it. */
+#if !defined OPEN_MPI && !defined MPICH_NUMVERSION && !defined MPI_Comm_c2f
+#define MPI_Comm_c2f MPI_Comm_toint
+#define MPI_Info_c2f MPI_Info_toint
+#endif
+
 enum { NOT_INITIALIZED = 5, FINALIZED, NULL_COMMUNICATOR, INTER_COMMUNICATOR, FORBIDDEN_THREAD };
 
 static int rank, size;

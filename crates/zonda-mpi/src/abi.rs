@@ -37,6 +37,8 @@ pub struct Handles<W> {
     pub byte: W,
     /// `MPI_UINT64_T`
     pub uint64: W,
+    /// `MPI_INT64_T`
+    pub int64: W,
     /// `MPI_SUM`
     pub sum: W,
     /// `MPI_MAX`
@@ -49,7 +51,7 @@ pub struct Handles<W> {
 
 impl<W: Copy> Handles<W> {
     /// All of them, by their names of MPI.
-    pub fn named(&self) -> [(&'static CStr, W); 10] {
+    pub fn named(&self) -> [(&'static CStr, W); 11] {
         [
             (c"MPI_COMM_NULL", self.comm_null),
             (c"MPI_INFO_NULL", self.info_null),
@@ -57,6 +59,7 @@ impl<W: Copy> Handles<W> {
             (c"MPI_ERRORS_RETURN", self.errors_return),
             (c"MPI_BYTE", self.byte),
             (c"MPI_UINT64_T", self.uint64),
+            (c"MPI_INT64_T", self.int64),
             (c"MPI_SUM", self.sum),
             (c"MPI_MAX", self.max),
             (c"MPI_MIN", self.min),
@@ -76,6 +79,7 @@ impl<W: Copy> Handles<W> {
             errors_return: word(self.errors_return)?,
             byte: word(self.byte)?,
             uint64: word(self.uint64)?,
+            int64: word(self.int64)?,
             sum: word(self.sum)?,
             max: word(self.max)?,
             min: word(self.min)?,
@@ -130,6 +134,7 @@ static MPICH: Table = Table {
         errors_return: Word::Value(0x5400_0001),
         byte: Word::Value(0x4c00_010d),
         uint64: Word::Value(0x4c00_083e),
+        int64: Word::Value(0x4c00_083a),
         sum: Word::Value(0x5800_0003),
         max: Word::Value(0x5800_0001),
         min: Word::Value(0x5800_0002),
@@ -154,6 +159,7 @@ static OPEN_MPI: Table = Table {
         errors_return: Word::Symbol(c"ompi_mpi_errors_return"),
         byte: Word::Symbol(c"ompi_mpi_byte"),
         uint64: Word::Symbol(c"ompi_mpi_uint64_t"),
+        int64: Word::Symbol(c"ompi_mpi_int64_t"),
         sum: Word::Symbol(c"ompi_mpi_op_sum"),
         max: Word::Symbol(c"ompi_mpi_op_max"),
         min: Word::Symbol(c"ompi_mpi_op_min"),
@@ -178,6 +184,7 @@ static STANDARD: Table = Table {
         errors_return: Word::Value(0x143),
         byte: Word::Value(0x247),
         uint64: Word::Value(0x259),
+        int64: Word::Value(0x258),
         sum: Word::Value(0x21),
         max: Word::Value(0x23),
         min: Word::Value(0x22),

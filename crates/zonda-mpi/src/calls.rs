@@ -46,7 +46,7 @@ macro_rules! functions {
 }
 
 // `MPI_Count` has 64 bits in all three ABIs. Functions with `_c` are of MPI 4.0. Fortran's handles: functions in Open MPI, the integers
-// themselves in MPICH, `MPI_Comm_fromint` in the standard ABI, whose `MPI_Comm_f2c` is a macro.
+// themselves in MPICH, `MPI_Comm_fromint` in the standard ABI, whose header in MPICH 5.0.2 has no `MPI_Comm_f2c`.
 functions! { Functions required {
     comm_free c"MPI_Comm_free" (*mut Word) -> c_int;
     comm_idup c"MPI_Comm_idup" (Word, *mut Word, *mut Word) -> c_int;

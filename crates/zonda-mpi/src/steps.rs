@@ -41,8 +41,16 @@ impl Team for MpiTeam {
         if self.channel.size == 1 || numbers.is_empty() {
             return Ok(());
         }
-        let (slot, mut landed) = inside.fly(|flight| flight.reduce(how, numbers.to_vec()))?;
-        numbers.copy_from_slice(&landed.numbers(slot));
+        // With the highest bit turned over, signed numbers have the order of unsigned ones.
+        let turn = match how {
+            Reduction::Max | Reduction::Min => 1 << 63,
+            Reduction::Sum | Reduction::Or => 0,
+        };
+        let given = numbers.iter().map(|number| number ^ turn).collect();
+        let (slot, mut landed) = inside.fly(|flight| flight.reduce(how, given))?;
+        for (number, result) in numbers.iter_mut().zip(landed.numbers(slot)) {
+            *number = result ^ turn;
+        }
         Ok(())
     }
 
