@@ -101,8 +101,6 @@ pub struct Table {
     pub status_ignore: usize,
     /// `MPI_ANY_SOURCE`
     pub any_source: c_int,
-    /// `MPI_COMM_TYPE_SHARED`
-    pub comm_type_shared: c_int,
     /// `MPI_THREAD_SERIALIZED`; the levels ascend in all ABIs.
     pub thread_serialized: c_int,
     /// `MPI_THREAD_FUNNELED`
@@ -142,7 +140,6 @@ static MPICH: Table = Table {
     },
     status_ignore: 1,
     any_source: -2,
-    comm_type_shared: 1,
     thread_serialized: 2,
     thread_funneled: 1,
     max_info_key: 255,
@@ -167,7 +164,6 @@ static OPEN_MPI: Table = Table {
     },
     status_ignore: 0,
     any_source: -1,
-    comm_type_shared: 0,
     thread_serialized: 2,
     thread_funneled: 1,
     max_info_key: 36,
@@ -192,7 +188,6 @@ static STANDARD: Table = Table {
     },
     status_ignore: 0,
     any_source: -1,
-    comm_type_shared: 221,
     thread_serialized: 2048,
     thread_funneled: 1024,
     max_info_key: 256,

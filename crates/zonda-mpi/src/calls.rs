@@ -53,7 +53,6 @@ functions! { Functions required {
     comm_rank c"MPI_Comm_rank" (Word, *mut c_int) -> c_int;
     comm_set_errhandler c"MPI_Comm_set_errhandler" (Word, Word) -> c_int;
     comm_size c"MPI_Comm_size" (Word, *mut c_int) -> c_int;
-    comm_split_type c"MPI_Comm_split_type" (Word, c_int, c_int, Word, *mut Word) -> c_int;
     comm_test_inter c"MPI_Comm_test_inter" (Word, *mut c_int) -> c_int;
     error_string c"MPI_Error_string" (c_int, *mut c_char, *mut c_int) -> c_int;
     finalized c"MPI_Finalized" (*mut c_int) -> c_int;
@@ -192,19 +191,6 @@ impl Mpi {
         let code =
             unsafe { (self.functions.comm_set_errhandler)(comm, self.handles.errors_return) };
         check("MPI_Comm_set_errhandler", code)
-    }
-
-    /// How many ranks of a communicator share this one's memory. All ranks call it; waits inside MPI.
-    pub(crate) fn n_on_node(&self, comm: Word) -> Result<usize, Failed> {
-        let (kind, key, mut node) = (self.table.comm_type_shared, 0, 0);
-        // SAFETY: `node` is valid for a write of a handle.
-        let code = unsafe {
-            (self.functions.comm_split_type)(comm, kind, key, self.handles.info_null, &raw mut node)
-        };
-        check("MPI_Comm_split_type", code)?;
-        let size = self.size(node);
-        self.free(node)?;
-        size
     }
 
     /// All ranks call it, and nothing is under way on the communicator.

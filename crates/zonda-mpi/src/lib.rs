@@ -13,6 +13,7 @@ mod info;
 #[allow(unsafe_code)]
 mod loaded;
 mod mpi;
+mod node;
 mod rounds;
 mod settings;
 mod steps;

@@ -102,20 +102,20 @@ impl MpiTeam {
         let most_bytes = settings.most_bytes(counts_long);
         let mut channel = Channel { mpi, comm, rank, size, most_bytes, counts_long };
         let processors = Machine::of_process().cpus().len();
-        let mut waiter = Waiter { rank, is_crowded: size > processors, settings };
+        let waiter = Waiter { rank, is_crowded: size > processors, settings };
         channel.comm = duplicate(step, channel, &waiter)?;
-        mpi.let_errors_return(channel.comm).map_err(asked)?;
-        // All ranks have come to the duplicate, so this waits for none that does not come.
-        let n_on_node = mpi.n_on_node(channel.comm).map_err(asked)?.max(1);
-        waiter.is_crowded = n_on_node > processors;
-        Ok(MpiTeam {
+        let mut team = MpiTeam {
             channel,
             waiter,
-            n_on_node,
+            n_on_node: 1,
             process: fork::process_id(),
             is_busy: AtomicBool::new(false),
             is_broken: AtomicBool::new(false),
-        })
+        };
+        mpi.let_errors_return(channel.comm).map_err(asked)?;
+        team.n_on_node = team.enter(step)?.count_node()?;
+        team.waiter.is_crowded = team.n_on_node > processors;
+        Ok(team)
     }
 
     pub(crate) fn n_on_node(&self) -> usize {

@@ -20,17 +20,20 @@ pub(crate) const SPINS: u32 = 200;
 /// The same where a node has more ranks than processors: who is waited for may need this very processor.
 pub(crate) const SPINS_CROWDED: u32 = 2;
 
-/// Tests after which the processor is given to who else wants it, before the first sleep.
-pub(crate) const YIELDS: u32 = 200;
+/// Tests after which the processor is given to who else wants it, before the first sleep. Twenty times as many make reductions of 8 ranks
+/// on 2 processors four times slower with MPICH, whose ranks then yield to each other and get nowhere.
+pub(crate) const YIELDS: u32 = 50;
 
 /// The first sleep. The system makes it some 50 microseconds longer.
-pub(crate) const FIRST_SLEEP: Duration = Duration::from_micros(20);
+pub(crate) const FIRST_SLEEP: Duration = Duration::from_micros(1);
 
 /// The longest sleep: what a rank that others have waited for may be held up by at each stage of an operation.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// How much longer each sleep is than the last one, in per cent.
-pub(crate) const SLEEP_GROWTH: u32 = 125;
+/// How much longer each sleep is than the last one, in per cent: so it is about a twentieth of the wait until then. An operation has
+/// stages, and a rank that sleeps through one holds up all others: with sleeps of a fifth of the wait (125), a reduction of 8 ranks on 2
+/// processors takes 5 ms with MPICH 4.0.2 and 5.0.2, with this 0.55 ms; Open MPI does not notice.
+pub(crate) const SLEEP_GROWTH: u32 = 105;
 
 /// How often a line says that a rank waits. No row: it is for people.
 pub(crate) const SAY_EVERY: Duration = Duration::from_secs(60);

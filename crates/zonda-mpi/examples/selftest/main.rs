@@ -46,7 +46,6 @@ extern "C" fn zonda_mpi_constants(
     for (name, value) in [
         (c"MPI_STATUS_IGNORE", table.status_ignore as i64),
         (c"MPI_ANY_SOURCE", table.any_source.into()),
-        (c"MPI_COMM_TYPE_SHARED", table.comm_type_shared.into()),
         (c"MPI_THREAD_SERIALIZED", table.thread_serialized.into()),
         (c"MPI_THREAD_FUNNELED", table.thread_funneled.into()),
         (c"MPI_MAX_INFO_KEY", table.max_info_key as i64),
