@@ -113,7 +113,8 @@ impl MpiTeam {
             is_broken: AtomicBool::new(false),
         };
         mpi.let_errors_return(channel.comm).map_err(asked)?;
-        team.n_on_node = team.enter(step)?.count_node()?;
+        let n_on_node = team.enter(step)?.count_node()?;
+        team.n_on_node = n_on_node;
         team.waiter.is_crowded = team.n_on_node > processors;
         Ok(team)
     }
