@@ -18,9 +18,9 @@ int zonda_mpi_refused(uintptr_t comm);
 int zonda_mpi_refused_fortran(int comm);
 int zonda_mpi_count_fortran(int comm);
 int zonda_mpi_info(uintptr_t info, int of_fortran, const char *key, char *value);
-int zonda_mpi_absent(uintptr_t comm, int which, int sleep_ms);
+int zonda_mpi_absent(uintptr_t comm, int which);
 int zonda_mpi_absent_at_new(uintptr_t comm);
-int zonda_mpi_late(uintptr_t comm);
+int zonda_mpi_late(uintptr_t comm, const char *path);
 int zonda_mpi_thread(uintptr_t comm, int is_refused);
 void *zonda_mpi_keep(uintptr_t comm);
 int zonda_mpi_end(void *team, const char *words);
@@ -31,6 +31,10 @@ int zonda_mpi_measure(uintptr_t comm);
 #if !defined OPEN_MPI && !defined MPICH_NUMVERSION && !defined MPI_Comm_c2f
 #define MPI_Comm_c2f MPI_Comm_toint
 #define MPI_Info_c2f MPI_Info_toint
+#endif
+
+#ifndef LIMIT
+#define LIMIT 300
 #endif
 
 enum { NOT_INITIALIZED = 5, FINALIZED, NULL_COMMUNICATOR, INTER_COMMUNICATOR, FORBIDDEN_THREAD };
@@ -151,14 +155,14 @@ static int ok(void)
     return 0;
 }
 
-/* Cases after which MPI may wait for ever at its end, so there is none. */
+/* Cases after which MPI may wait for ever at its end, so there is none: whoever runs this ends it when all ranks are content. */
 static void without_end(int failed)
 {
-    if (!failed)
-        ok();
-    /* A launcher ends all ranks when one ends like this: the last one to be done goes first. */
-    sleep(rank == 0 ? 3 : 30);
-    _exit(0);
+    if (failed)
+        _exit(1);
+    ok();
+    for (;;)
+        pause();
 }
 
 int main(int argc, char **argv)
@@ -168,6 +172,8 @@ int main(int argc, char **argv)
     int level = !strcmp(name, "threads") ? levels[number(argc, argv, 2) & 3] : MPI_THREAD_FUNNELED, has = 0, failed = 1;
     void *kept = NULL;
 
+    /* Nothing is left of what hangs. */
+    alarm(LIMIT);
     if (!strcmp(name, "times") && (zonda_mpi_refused(word(MPI_COMM_WORLD)) != NOT_INITIALIZED || zonda_mpi_refused_fortran(0) != NOT_INITIALIZED)) {
         printf("before MPI_Init: no error\n");
         return 1;
@@ -186,9 +192,11 @@ int main(int argc, char **argv)
     } else if (!strcmp(name, "many")) {
         failed = zonda_mpi_many(word(MPI_COMM_WORLD), number(argc, argv, 2));
     } else if (!strcmp(name, "late")) {
-        failed = zonda_mpi_late(word(MPI_COMM_WORLD));
+        failed = zonda_mpi_late(word(MPI_COMM_WORLD), argc > 2 ? argv[2] : "/");
     } else if (!strcmp(name, "absent")) {
-        without_end(zonda_mpi_absent(word(MPI_COMM_WORLD), number(argc, argv, 2), 2500));
+        /* Ranks come to the team at about one moment, and to its step. */
+        MPI_Barrier(MPI_COMM_WORLD);
+        without_end(zonda_mpi_absent(word(MPI_COMM_WORLD), number(argc, argv, 2)));
     } else if (!strcmp(name, "absent-at-new")) {
         without_end(rank == size - 1 ? 0 : zonda_mpi_absent_at_new(word(MPI_COMM_WORLD)));
     } else if (!strcmp(name, "measure")) {

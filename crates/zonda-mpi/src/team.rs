@@ -6,6 +6,7 @@ use crate::flight::{Channel, Fault, Flight, Landed};
 use crate::settings::Settings;
 use crate::wait::{Ended, Waiter};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use zonda_runtime::{Machine, fork};
 use zonda_team::{Step, TeamError};
 
@@ -117,6 +118,11 @@ impl MpiTeam {
         team.n_on_node = n_on_node;
         team.waiter.is_crowded = team.n_on_node > processors;
         Ok(team)
+    }
+
+    /// Lets steps wait that long for other ranks from now on; for ever if `None`.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.waiter.settings.timeout = timeout;
     }
 
     pub(crate) fn n_on_node(&self) -> usize {

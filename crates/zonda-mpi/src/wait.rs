@@ -90,8 +90,8 @@ impl Waiter {
             if clock.has_to_say(&self.settings) {
                 let ranks = flight.waits_for()?;
                 let line = line(self.rank, clock.waited, step, &ranks);
-                // A program whose standard error is closed still runs.
-                let _ = writeln!(std::io::stderr().lock(), "zonda: {line}");
+                // In one piece, since other ranks write there, too. A program whose standard error is closed still runs.
+                let _ = std::io::stderr().lock().write_all(line.as_bytes());
             }
         }
         // Over, so its memory is had.
@@ -138,7 +138,8 @@ fn line(rank: usize, waited: Duration, step: Step<'_>, ranks: &[usize]) -> Strin
         (_, more) => format!("ranks {} and {more} more", named.join(", ")),
     };
     let Step { call, file } = step;
-    format!("rank {rank} has waited {} s in {call} of {file} for {who}", waited.as_secs())
+    let seconds = waited.as_secs();
+    format!("zonda: rank {rank} has waited {seconds} s in {call} of {file} for {who}\n")
 }
 
 #[cfg(test)]
@@ -175,7 +176,8 @@ mod tests {
                 "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 and 4 more",
             ),
         ] {
-            let expected = format!("rank 3 has waited 60 s in nc_enddef of /x/y.nc for {who}");
+            let expected =
+                format!("zonda: rank 3 has waited 60 s in nc_enddef of /x/y.nc for {who}\n");
             assert_eq!(line(3, waited, step, &ranks), expected);
         }
     }

@@ -15,7 +15,8 @@ use zonda_team::{Message, Reduction, Step, Team, TeamError};
 const STEP: Step<'static> = Step { call: "nc_selftest", file: "/x/y.nc" };
 
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "selftest: {line}");
+    // In one piece: other ranks write there, too.
+    let _ = std::io::stderr().lock().write_all(format!("selftest: {line}\n").as_bytes());
 }
 
 /// What failed, as a line and a status.
@@ -160,17 +161,15 @@ fn one_step(team: &MpiTeam, which: c_int) -> Result<(), TeamError> {
 
 /// A step to which one rank, the last one, does not come. 0 if that is an error in time, and each step after it another one.
 #[unsafe(no_mangle)]
-extern "C" fn zonda_mpi_absent(comm: usize, which: c_int, sleep_ms: c_int) -> c_int {
-    let mut settings = Settings::from_environment();
-    settings.timeout = Some(Duration::from_millis(700));
-    let team = match MpiTeam::with_settings(STEP, comm, settings) {
+extern "C" fn zonda_mpi_absent(comm: usize, which: c_int) -> c_int {
+    let mut team = match MpiTeam::new(STEP, comm) {
         Ok(team) => team,
         Err(why) => return status(Err(why.to_string())),
     };
     if team.rank() == team.size() - 1 {
-        std::thread::sleep(Duration::from_millis(sleep_ms as u64));
         return 0;
     }
+    team.set_timeout(Some(Duration::from_millis(400)));
     let first = one_step(&team, which);
     let second = one_step(&team, 0);
     match (first, second) {
@@ -183,22 +182,27 @@ extern "C" fn zonda_mpi_absent(comm: usize, which: c_int, sleep_ms: c_int) -> c_
 #[unsafe(no_mangle)]
 extern "C" fn zonda_mpi_absent_at_new(comm: usize) -> c_int {
     let mut settings = Settings::from_environment();
-    settings.timeout = Some(Duration::from_millis(700));
+    settings.timeout = Some(Duration::from_millis(400));
     match MpiTeam::with_settings(STEP, comm, settings) {
         Err(MpiError::Team(TeamError::TimedOut { .. })) => 0,
         other => status(Err(format!("{other:?}"))),
     }
 }
 
-/// A step to which the last rank comes late: the others say so, each 300 ms.
+/// A step to which the last rank comes when there is a file of this name: until then the others say, each 300 ms, that they wait.
+///
+/// # Safety
+/// `path` is a NUL-terminated text.
 #[unsafe(no_mangle)]
-extern "C" fn zonda_mpi_late(comm: usize) -> c_int {
+unsafe extern "C" fn zonda_mpi_late(comm: usize, path: *const c_char) -> c_int {
+    // SAFETY: by contract.
+    let path = unsafe { CStr::from_ptr(path) }.to_string_lossy().into_owned();
     let mut settings = Settings::from_environment();
     settings.say_every = Duration::from_millis(300);
     let check = || {
         let team = MpiTeam::with_settings(STEP, comm, settings).map_err(|why| why.to_string())?;
-        if team.rank() == team.size() - 1 {
-            std::thread::sleep(Duration::from_millis(1000));
+        while team.rank() == team.size() - 1 && !std::path::Path::new(&path).exists() {
+            std::thread::sleep(Duration::from_millis(20));
         }
         team.meet(STEP).map_err(|why| why.to_string())
     };
