@@ -25,6 +25,7 @@ int zonda_mpi_thread(uintptr_t comm, int is_refused);
 void *zonda_mpi_keep(uintptr_t comm);
 int zonda_mpi_end(void *team, const char *words);
 int zonda_mpi_many(uintptr_t comm, int count);
+int zonda_mpi_large(uintptr_t comm, int short_counts);
 int zonda_mpi_measure(uintptr_t comm);
 
 /* The standard ABI has these names for it. */
@@ -191,6 +192,8 @@ int main(int argc, char **argv)
         failed = threads(has);
     } else if (!strcmp(name, "many")) {
         failed = zonda_mpi_many(word(MPI_COMM_WORLD), number(argc, argv, 2));
+    } else if (!strcmp(name, "large")) {
+        failed = zonda_mpi_large(word(MPI_COMM_WORLD), number(argc, argv, 2));
     } else if (!strcmp(name, "late")) {
         failed = zonda_mpi_late(word(MPI_COMM_WORLD), argc > 2 ? argv[2] : "/");
     } else if (!strcmp(name, "absent")) {

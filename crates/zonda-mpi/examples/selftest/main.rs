@@ -71,6 +71,15 @@ extern "C" fn zonda_mpi_selftest(
     status(made.and_then(|team| steps::check(&team, seed)))
 }
 
+/// Steps with more than 2^31 bytes.
+#[unsafe(no_mangle)]
+extern "C" fn zonda_mpi_large(comm: usize, short_counts: c_int) -> c_int {
+    let mut settings = Settings::from_environment();
+    settings.short_counts = short_counts != 0;
+    let made = MpiTeam::with_settings(STEP, comm, settings).map_err(|why| why.to_string());
+    status(made.and_then(|team| steps::large(&team)))
+}
+
 /// The number of an answer, and its text on standard error.
 fn refused(made: Result<MpiTeam, MpiError>) -> c_int {
     let Err(why) = made else { return 0 };

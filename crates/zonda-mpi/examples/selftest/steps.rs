@@ -174,3 +174,30 @@ fn outsider(team: &MpiTeam) -> Result<(), String> {
         other => Err(format!("after a failure: {other:?}")),
     }
 }
+
+/// More bytes than 32 bits count, from rank 0 to all, from each rank to the next one, and to rank 0.
+pub(crate) fn large(team: &MpiTeam) -> Result<(), String> {
+    const LENGTH: usize = (9 << 28) + 5;
+    let (rank, size) = (team.rank(), team.size());
+    let byte = |rank: usize, at: usize| (at >> 20) as u8 ^ at as u8 ^ (rank as u8).wrapping_mul(91);
+    let made = |rank| (0..LENGTH).map(|at| byte(rank, at)).collect::<Vec<u8>>();
+    let check = |what: &str, rank: usize, bytes: &[u8]| {
+        if bytes.len() == LENGTH && bytes.iter().enumerate().all(|(at, found)| *found == byte(rank, at)) {
+            return Ok(());
+        }
+        Err(format!("{what}: {} bytes, or others", bytes.len()))
+    };
+    let mut bytes = if rank == 0 { made(0) } else { Vec::new() };
+    team.broadcast(STEP, 0, &mut bytes).map_err(failed)?;
+    check("broadcast", 0, &bytes)?;
+    let message = Message { rank: (rank + 1) % size, bytes: made(rank) };
+    bytes.clear();
+    for received in team.exchange(STEP, vec![message]).map_err(failed)? {
+        check("exchange", received.rank, &received.bytes)?;
+        same("sender", &received.rank, &((rank + size - 1) % size))?;
+        bytes = received.bytes;
+    }
+    let gathered = team.gather(STEP, 0, &bytes).map_err(failed)?;
+    same("gathered", &gathered.len(), &if rank == 0 { size } else { 0 })?;
+    gathered.iter().enumerate().try_for_each(|(from, bytes)| check("gather", (from + size - 1) % size, bytes))
+}
