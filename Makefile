@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap conformance wheel install fuzz aarch64 lint doc clean help
+.PHONY: build demo test check par bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap conformance wheel install fuzz aarch64 lint doc clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -87,6 +87,10 @@ async: ## 2400 random lives with write-behind and without; the reference's own t
 	tests/async/kills.py --long
 	tests/conformance/run.py --allowed --async on
 	tests/conformance/run.py --allowed --async helper
+
+par: ## teams of ranks by each MPI that can be installed: the steps, refusals, waits, figures
+	scripts/setup.sh --test --par
+	tests/par/run.py --long
 
 assertions: ## the tests of what must not be lost, on a release build with the checks of debug builds
 	scripts/setup.sh --test

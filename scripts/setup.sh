@@ -2,15 +2,15 @@
 # Installs what is missing for working on Zonda, and says what it does; silent and quick when
 # nothing is missing. Debian and Ubuntu by apt; Python packages into out/venv.
 #
-#   scripts/setup.sh [--build] [--demo] [--test] [--python] [--fuzz]
+#   scripts/setup.sh [--build] [--demo] [--test] [--python] [--fuzz] [--par]
 #
 # --build is always included: a C toolchain, make, Python, and Rust (which it does not install).
 # --demo adds what `make demo` runs, --test what the tests run, --python the Python libraries that are tested
-# with Zonda's and measured beside it, --fuzz what the fuzz targets need.
+# with Zonda's and measured beside it, --fuzz what the fuzz targets need, --par the MPIs that parallel files are tested with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-demo=0 test=0 python_peers=0 fuzz=0
+demo=0 test=0 python_peers=0 fuzz=0 par=0
 for level; do
     case $level in
         --build) ;;
@@ -18,6 +18,7 @@ for level; do
         --test) test=1 ;;
         --python) python_peers=1 ;;
         --fuzz) fuzz=1 ;;
+        --par) par=1 ;;
         *)
             sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
             exit 2
@@ -58,6 +59,11 @@ if ((python_peers)); then
     pip+=(netCDF4 xarray h5netcdf h5py hdf5plugin pytest dask distributed cftime)
     # What is measured beside it, and what builds the package.
     pip+=(zarr hidefix maturin)
+fi
+
+if ((par)); then
+    # No libnetcdf of theirs: the serial one stays what programs get that ask for one.
+    packages+=(mpich libmpich-dev openmpi-bin libopenmpi-dev python3-mpi4py python3-venv)
 fi
 
 # The packages of "$@" that are not installed.
@@ -134,25 +140,33 @@ fi
 
 # ---- Python ----------------------------------------------------------------------------------
 
-if ((${#pip[@]})); then
+# Puts packages into an environment, which it makes where there is none.
+into() {
+    local venv=$1 package wanted=()
+    shift
     # Debian's interpreter where there is one: python3-venv is made for it.
-    python=/usr/bin/python3
+    local python=/usr/bin/python3
     [ -x "$python" ] || python=python3
-    if [ ! -x out/venv/bin/python ]; then
-        say "making the Python environment out/venv"
-        "$python" -m venv out/venv || die "python3 -m venv out/venv failed"
+    if [ ! -x "$venv/bin/python" ]; then
+        say "making the Python environment $venv"
+        "$python" -m venv "$venv" || die "python3 -m venv $venv failed"
     fi
     # A list of our own instead of asking pip, which takes a second to answer.
-    touch out/venv/zonda-installed.txt
-    wanted=()
-    for package in "${pip[@]}"; do
+    touch "$venv/zonda-installed.txt"
+    for package; do
         [[ " ${wanted[*]} " == *" $package "* ]] && continue
-        grep -qxF "$package" out/venv/zonda-installed.txt || wanted+=("$package")
+        grep -qxF "$package" "$venv/zonda-installed.txt" || wanted+=("$package")
     done
-    if ((${#wanted[@]})); then
-        say "installing ${wanted[*]} into out/venv"
-        out/venv/bin/python -m pip install --quiet --disable-pip-version-check "${wanted[@]}" ||
-            die "pip could not install ${wanted[*]}"
-        printf '%s\n' "${wanted[@]}" >>out/venv/zonda-installed.txt
-    fi
+    ((${#wanted[@]})) || return 0
+    say "installing ${wanted[*]} into $venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]}" ||
+        die "pip could not install ${wanted[*]}"
+    printf '%s\n' "${wanted[@]}" >>"$venv/zonda-installed.txt"
+}
+
+if ((${#pip[@]})); then into out/venv "${pip[@]}"; fi
+if ((par)); then
+    # Newer ones than Debian's; one environment each, since both bring an mpicc, and mpi4py takes what is beside it.
+    into out/venv-mpich mpich mpi4py
+    into out/venv-openmpi openmpi mpi4py
 fi

@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 quick=(lint fast abi headers prefix rig)
 # The longest first, so that no long one is left alone at the end. `suites` uses what `python` installs.
-all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
+all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
 
 # The command of each stage.
 stage() {
@@ -66,6 +66,7 @@ stage() {
         runtime) tests/runtime/run.py && tests/runtime/ways.py && tests/runtime/node.py && tests/runtime/lives.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;
+        par) tests/par/run.py ;;
         async)
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&
@@ -111,7 +112,7 @@ esac
 # What only one stage at a time can have: the build folder, the build of the reference's tests, the installed wheel.
 needs() {
     case $1 in
-        lint | unit | fast) echo build ;;
+        lint | unit | fast | par) echo build ;;
         python) echo build wheel ;;
         suites) echo wheel ;;
         async | conformance | scripts) echo reference ;;

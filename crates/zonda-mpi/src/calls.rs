@@ -1,0 +1,276 @@
+//! The functions of MPI, by pointers to those of the process, and calls of all that move no data.
+//!
+//! Handles are words in all declarations, also where the ABI has 32-bit ones: in the calling conventions of x86-64 and aarch64, a
+//! number of 32 bits comes in a register or stack slot of 64, of which a callee looks at the lower half. A handle that MPI writes goes to the
+//! lower half of a word that is 0.
+
+use crate::abi::{Handles, Kind, Table};
+use crate::loaded::Loaded;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+// Where lower halves come first, and arguments of 32 bits have 64.
+const _: () = assert!(cfg!(all(
+    target_endian = "little",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)));
+
+/// A handle of MPI, in all ABIs.
+pub(crate) type Word = usize;
+
+/// Defines a structure of pointers to functions, and how to find them: those of the first list must be there.
+macro_rules! functions {
+    ($structure:ident
+        required { $($field:ident $name:literal ($($type:ty),*) -> $result:ty;)* }
+        optional { $($other:ident $other_name:literal ($($other_type:ty),*) -> $other_result:ty;)* }
+    ) => {
+        /// Functions of MPI by their names.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $structure {
+            $(pub(crate) $field: unsafe extern "C" fn($($type),*) -> $result,)*
+            $(pub(crate) $other: Option<unsafe extern "C" fn($($other_type),*) -> $other_result>,)*
+        }
+
+        impl $structure {
+            /// Those of an MPI; the one that is missing, if one is.
+            pub(crate) fn of(loaded: &Loaded) -> Result<$structure, &'static CStr> {
+                Ok($structure {
+                    // SAFETY: MPI has functions of these types by these names: MPI 3.0 and the table in the comment above.
+                    $($field: unsafe { loaded.function($name) }.ok_or($name)?,)*
+                    // SAFETY: as above, of MPI 4.0 and later.
+                    $($other: unsafe { loaded.function($other_name) },)*
+                })
+            }
+        }
+    };
+}
+
+// `MPI_Count` has 64 bits in all three ABIs. Functions with `_c` are of MPI 4.0. Fortran's handles: functions in Open MPI, the integers
+// themselves in MPICH, `MPI_Comm_fromint` in the standard ABI, whose header in MPICH 5.0.2 has no `MPI_Comm_f2c`.
+functions! { Functions required {
+    comm_free c"MPI_Comm_free" (*mut Word) -> c_int;
+    comm_idup c"MPI_Comm_idup" (Word, *mut Word, *mut Word) -> c_int;
+    comm_rank c"MPI_Comm_rank" (Word, *mut c_int) -> c_int;
+    comm_set_errhandler c"MPI_Comm_set_errhandler" (Word, Word) -> c_int;
+    comm_size c"MPI_Comm_size" (Word, *mut c_int) -> c_int;
+    comm_test_inter c"MPI_Comm_test_inter" (Word, *mut c_int) -> c_int;
+    error_string c"MPI_Error_string" (c_int, *mut c_char, *mut c_int) -> c_int;
+    finalized c"MPI_Finalized" (*mut c_int) -> c_int;
+    info_get c"MPI_Info_get" (Word, *const c_char, c_int, *mut c_char, *mut c_int) -> c_int;
+    initialized c"MPI_Initialized" (*mut c_int) -> c_int;
+    is_thread_main c"MPI_Is_thread_main" (*mut c_int) -> c_int;
+    query_thread c"MPI_Query_thread" (*mut c_int) -> c_int;
+    test c"MPI_Test" (*mut Word, *mut c_int, usize) -> c_int;
+    iallreduce c"MPI_Iallreduce" (*const c_void, *mut c_void, c_int, Word, Word, Word, *mut Word) -> c_int;
+    ibcast c"MPI_Ibcast" (*mut c_void, c_int, Word, c_int, Word, *mut Word) -> c_int;
+    iexscan c"MPI_Iexscan" (*const c_void, *mut c_void, c_int, Word, Word, Word, *mut Word) -> c_int;
+    igather c"MPI_Igather" (*const c_void, c_int, Word, *mut c_void, c_int, Word, c_int, Word, *mut Word) -> c_int;
+    ireduce_scatter_block c"MPI_Ireduce_scatter_block" (*const c_void, *mut c_void, c_int, Word, Word, Word, *mut Word) -> c_int;
+    irecv c"MPI_Irecv" (*mut c_void, c_int, Word, c_int, c_int, Word, *mut Word) -> c_int;
+    isend c"MPI_Isend" (*const c_void, c_int, Word, c_int, c_int, Word, *mut Word) -> c_int;
+} optional {
+    iallreduce_c c"MPI_Iallreduce_c" (*const c_void, *mut c_void, i64, Word, Word, Word, *mut Word) -> c_int;
+    ibcast_c c"MPI_Ibcast_c" (*mut c_void, i64, Word, c_int, Word, *mut Word) -> c_int;
+    iexscan_c c"MPI_Iexscan_c" (*const c_void, *mut c_void, i64, Word, Word, Word, *mut Word) -> c_int;
+    irecv_c c"MPI_Irecv_c" (*mut c_void, i64, Word, c_int, c_int, Word, *mut Word) -> c_int;
+    isend_c c"MPI_Isend_c" (*const c_void, i64, Word, c_int, c_int, Word, *mut Word) -> c_int;
+    comm_f2c c"MPI_Comm_f2c" (c_int) -> Word;
+    comm_fromint c"MPI_Comm_fromint" (c_int) -> Word;
+    info_f2c c"MPI_Info_f2c" (c_int) -> Word;
+    info_fromint c"MPI_Info_fromint" (c_int) -> Word;
+} }
+
+impl Functions {
+    /// Whether all operations count in 64 bits.
+    pub(crate) fn counts_long(&self) -> bool {
+        let Functions { iallreduce_c, ibcast_c, iexscan_c, irecv_c, isend_c, .. } = self;
+        iallreduce_c.is_some()
+            && ibcast_c.is_some()
+            && iexscan_c.is_some()
+            && irecv_c.is_some()
+            && isend_c.is_some()
+    }
+}
+
+/// A call of MPI that failed: its name, and the code that it returned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed {
+    pub(crate) function: &'static str,
+    pub(crate) code: c_int,
+}
+
+/// `MPI_SUCCESS` is 0 in all ABIs: the standard says so.
+pub(crate) fn check(function: &'static str, code: c_int) -> Result<(), Failed> {
+    if code == 0 { Ok(()) } else { Err(Failed { function, code }) }
+}
+
+/// The MPI of the process: functions, constants.
+#[derive(Debug)]
+pub(crate) struct Mpi {
+    pub(crate) table: &'static Table,
+    pub(crate) handles: Handles<Word>,
+    pub(crate) functions: Functions,
+}
+
+/// Bytes of the longest text of `MPI_Error_string` in any ABI (512), and more.
+const ERROR_BYTES: usize = 4096;
+
+/// Bytes of the longest value of an Info that is read: `MPI_MAX_INFO_VAL` is 1,024 at most.
+const INFO_BYTES: usize = 4096;
+
+// The functions of the first group may be called at any time and by any thread (MPI 3.1, section 12.4). Those of the second one are called
+// between `MPI_Init` and `MPI_Finalize` and by a thread that may: `mpi.rs` looks before. All write one value each to the place they are given.
+impl Mpi {
+    fn flag(call: unsafe extern "C" fn(*mut c_int) -> c_int) -> c_int {
+        let mut value = 0;
+        // SAFETY: valid for a write of an int, and allowed at any time.
+        unsafe { call(&raw mut value) };
+        value
+    }
+
+    pub(crate) fn is_initialized(&self) -> bool {
+        Self::flag(self.functions.initialized) != 0
+    }
+
+    pub(crate) fn is_finalized(&self) -> bool {
+        Self::flag(self.functions.finalized) != 0
+    }
+
+    /// Not before `MPI_Init`.
+    pub(crate) fn thread_level(&self) -> c_int {
+        Self::flag(self.functions.query_thread)
+    }
+
+    /// Not before `MPI_Init`.
+    pub(crate) fn is_main_thread(&self) -> bool {
+        Self::flag(self.functions.is_thread_main) != 0
+    }
+
+    /// MPI's words for a code.
+    pub(crate) fn text(&self, code: c_int) -> String {
+        let mut text: [c_char; ERROR_BYTES] = [0; ERROR_BYTES];
+        let mut length = 0;
+        // SAFETY: the text is longer than any MPI's longest, and MPI is initialized: a call of it has failed.
+        let done =
+            unsafe { (self.functions.error_string)(code, text.as_mut_ptr(), &raw mut length) };
+        text[ERROR_BYTES - 1] = 0;
+        if done != 0 {
+            return format!("error {code}");
+        }
+        // SAFETY: the last byte at the latest is 0.
+        unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().trim().to_owned()
+    }
+
+    fn of_comm(
+        name: &'static str,
+        call: unsafe extern "C" fn(Word, *mut c_int) -> c_int,
+        comm: Word,
+    ) -> Result<usize, Failed> {
+        let mut value = 0;
+        // SAFETY: valid for a write of an int; MPI checks the communicator.
+        check(name, unsafe { call(comm, &raw mut value) })?;
+        Ok(usize::try_from(value).unwrap_or(0))
+    }
+
+    pub(crate) fn is_inter(&self, comm: Word) -> Result<bool, Failed> {
+        let answer = Self::of_comm("MPI_Comm_test_inter", self.functions.comm_test_inter, comm)?;
+        Ok(answer != 0)
+    }
+
+    pub(crate) fn rank(&self, comm: Word) -> Result<usize, Failed> {
+        Self::of_comm("MPI_Comm_rank", self.functions.comm_rank, comm)
+    }
+
+    pub(crate) fn size(&self, comm: Word) -> Result<usize, Failed> {
+        Self::of_comm("MPI_Comm_size", self.functions.comm_size, comm)
+    }
+
+    /// From now on, failed calls on this communicator return.
+    pub(crate) fn let_errors_return(&self, comm: Word) -> Result<(), Failed> {
+        // SAFETY: the communicator is ours, the handler one that MPI has.
+        let code =
+            unsafe { (self.functions.comm_set_errhandler)(comm, self.handles.errors_return) };
+        check("MPI_Comm_set_errhandler", code)
+    }
+
+    /// All ranks call it, and nothing is under way on the communicator.
+    pub(crate) fn free(&self, mut comm: Word) -> Result<(), Failed> {
+        // SAFETY: valid for a write of a handle; who has the communicator gives it away.
+        check("MPI_Comm_free", unsafe { (self.functions.comm_free)(&raw mut comm) })
+    }
+
+    /// What an Info has under a key, which MPI does not find too long.
+    pub(crate) fn info_value(&self, info: Word, key: &CStr) -> Result<Option<Vec<u8>>, Failed> {
+        let mut value: [c_char; INFO_BYTES + 1] = [0; INFO_BYTES + 1];
+        let mut found = 0;
+        // SAFETY: the key is NUL-terminated; there is room for a value of INFO_BYTES and its NUL, and for an int.
+        let code = unsafe {
+            (self.functions.info_get)(
+                info,
+                key.as_ptr(),
+                INFO_BYTES as c_int,
+                value.as_mut_ptr(),
+                &raw mut found,
+            )
+        };
+        check("MPI_Info_get", code)?;
+        value[INFO_BYTES] = 0;
+        // SAFETY: the last byte at the latest is 0.
+        let value = unsafe { CStr::from_ptr(value.as_ptr()) }.to_bytes();
+        Ok((found != 0).then(|| value.to_vec()))
+    }
+
+    /// The communicator that Fortran has under this number.
+    pub(crate) fn fortran_comm(&self, number: c_int) -> Option<Word> {
+        let Functions { comm_f2c, comm_fromint, .. } = self.functions;
+        self.convert(number, comm_f2c, comm_fromint)
+    }
+
+    /// The Info that Fortran has under this number.
+    pub(crate) fn fortran_info(&self, number: c_int) -> Option<Word> {
+        let Functions { info_f2c, info_fromint, .. } = self.functions;
+        self.convert(number, info_f2c, info_fromint)
+    }
+
+    fn convert(
+        &self,
+        number: c_int,
+        f2c: Option<unsafe extern "C" fn(c_int) -> Word>,
+        fromint: Option<unsafe extern "C" fn(c_int) -> Word>,
+    ) -> Option<Word> {
+        let convert = match self.table.kind {
+            Kind::Mpich => return Some(number.cast_unsigned() as Word),
+            Kind::OpenMpi => f2c?,
+            Kind::Standard => fromint.or(f2c)?,
+        };
+        // SAFETY: takes any number, and gives the null handle for one that it does not know.
+        Some(unsafe { convert(number) })
+    }
+}
+
+/// What MPI says of itself; it may be asked before `MPI_Init`.
+pub(crate) fn version(loaded: &Loaded) -> Option<String> {
+    /// Bytes of the longest text in any ABI (8,192), and more.
+    const BYTES: usize = 16_384;
+    // SAFETY: the function's type in MPI 3.0.
+    let call: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int =
+        unsafe { loaded.function(c"MPI_Get_library_version") }?;
+    let mut text: Vec<c_char> = vec![0; BYTES];
+    let mut length = 0;
+    // SAFETY: there is room for the longest text, and for an int.
+    unsafe { call(text.as_mut_ptr(), &raw mut length) };
+    text[BYTES - 1] = 0;
+    // SAFETY: the last byte at the latest is 0.
+    Some(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
+}
+
+/// The version of the standard ABI that this library has, if it has that ABI. MPICH has the function also where it has its own ABI, and then
+/// says -1.
+pub(crate) fn has_standard_abi(loaded: &Loaded) -> bool {
+    // SAFETY: the function's type in MPI 5.0.
+    let call: Option<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int> =
+        unsafe { loaded.function(c"MPI_Abi_get_version") };
+    let (mut major, mut minor) = (-1, -1);
+    // SAFETY: both are valid for a write of an int; it may be called at any time.
+    call.is_some_and(|call| unsafe { call(&raw mut major, &raw mut minor) } == 0 && major >= 1)
+}

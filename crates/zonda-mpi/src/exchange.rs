@@ -1,0 +1,181 @@
+//! Messages between ranks that only their senders know of.
+//!
+//! First each rank learns from how many others it gets something: one reduction of a list with a number for each rank, of which
+//! each gets its own. MPI does that in about log2 n messages a rank. Then as many headings are received, of whoever
+//! sends them, and what they announce (`heading.rs`).
+//!
+//! Nobody leaves the reduction before all have come to it. So all headings that come after it are of this exchange: the one before was
+//! over on all ranks.
+
+use crate::flight::{Fault, Flight, Landed, Slot, Tag};
+use crate::heading::{self, Heading, Rest};
+use crate::team::InStep;
+use crate::tuning::HEADING_BYTES;
+use std::collections::BTreeMap;
+use zonda_team::{Message, TeamError};
+
+/// Messages by the rank they go to, or come from.
+type ByRank = BTreeMap<usize, Vec<Vec<u8>>>;
+
+/// What a rank is sent beside its heading.
+struct Apart {
+    to: usize,
+    lengths: Option<Vec<u8>>,
+    messages: Vec<Vec<u8>>,
+}
+
+impl InStep<'_> {
+    /// What [`zonda_team::Team::exchange`] says.
+    pub(crate) fn exchange(&self, messages: Vec<Message>) -> Result<Vec<Message>, TeamError> {
+        let mut to_send = ByRank::new();
+        for Message { rank, bytes } in messages {
+            self.check_rank(rank)?;
+            to_send.entry(rank).or_default().push(bytes);
+        }
+        let own = self.team.channel.rank;
+        let mut received = ByRank::new();
+        if let Some(messages) = to_send.remove(&own) {
+            received.insert(own, messages);
+        }
+        if self.team.channel.size > 1 {
+            let n_senders = self.count_senders(&to_send)?;
+            self.send_and_receive(to_send, n_senders, &mut received)?;
+        }
+        let flat = |(rank, messages): (usize, Vec<Vec<u8>>)| {
+            messages.into_iter().map(move |bytes| Message { rank, bytes })
+        };
+        Ok(received.into_iter().flat_map(flat).collect())
+    }
+
+    /// How many other ranks have something for this one.
+    fn count_senders(&self, to_send: &ByRank) -> Result<usize, TeamError> {
+        let mut is_sent = vec![0_u64; self.team.channel.size];
+        for &rank in to_send.keys() {
+            is_sent[rank] = 1;
+        }
+        let (slot, mut landed) = self.fly(|flight| flight.sum_for_each(is_sent))?;
+        let count = landed.numbers(slot).first().copied().unwrap_or(0);
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    fn send_and_receive(
+        &self,
+        to_send: ByRank,
+        n_senders: usize,
+        received: &mut ByRank,
+    ) -> Result<(), TeamError> {
+        // Two flights: long messages are not over before their receivers, who know of them by the headings, take them.
+        let (mut apart, mut headings_to) = (Vec::new(), Vec::new());
+        for (to, messages) in to_send {
+            let (heading, lengths, are_apart) = heading::encode(self.team.channel.rank, &messages);
+            headings_to.push((to, heading));
+            if are_apart {
+                apart.push(Apart { to, lengths, messages });
+            }
+        }
+        let (slots, headings) = self.flight(|flight| {
+            let slots = (0..n_senders)
+                .map(|_| flight.receive(HEADING_BYTES, None, Tag::Heading))
+                .collect::<Result<Vec<_>, _>>()?;
+            for (to, heading) in headings_to {
+                flight.send_short(heading, to, Tag::Heading)?;
+            }
+            Ok(slots)
+        })?;
+        let ((), sent) = self.flight(|flight| send_apart(flight, apart))?;
+        let announced = self.read_headings(&slots, self.land(headings)?, received)?;
+        let announced = self.receive_lengths(announced)?;
+        self.receive_messages(announced, received)?;
+        self.land(sent)?;
+        Ok(())
+    }
+
+    /// Takes the messages that are within headings; the others, by their senders.
+    fn read_headings(
+        &self,
+        slots: &[Slot],
+        mut landed: Landed,
+        received: &mut ByRank,
+    ) -> Result<Vec<(usize, Rest)>, TeamError> {
+        let mut announced = Vec::new();
+        for &slot in slots {
+            let Some(Heading { sender, rest }) = heading::decode(&landed.bytes(slot)) else {
+                return Err(self.not_understood());
+            };
+            match rest {
+                Rest::Nothing(messages) => {
+                    received.insert(sender, messages);
+                }
+                rest => announced.push((sender, rest)),
+            }
+        }
+        Ok(announced)
+    }
+
+    /// Receives the lists of lengths that did not fit in headings.
+    fn receive_lengths(
+        &self,
+        announced: Vec<(usize, Rest)>,
+    ) -> Result<Vec<(usize, Vec<usize>)>, TeamError> {
+        let mut known = Vec::new();
+        let (slots, mut landed) = self.fly(|flight| {
+            let mut slots = Vec::new();
+            for (sender, rest) in announced {
+                match rest {
+                    Rest::Nothing(_) => {}
+                    Rest::Messages(lengths) => known.push((sender, lengths)),
+                    Rest::Lengths(count) => {
+                        let bytes =
+                            heading::bytes_of_lengths(count).ok_or(Fault::Memory(usize::MAX))?;
+                        let slot = flight.receive(bytes, Some(sender), Tag::Lengths)?;
+                        slots.push((sender, slot));
+                    }
+                }
+            }
+            Ok(slots)
+        })?;
+        for (sender, slot) in slots {
+            let lengths = heading::lengths(&landed.bytes(slot));
+            known.push((sender, lengths.ok_or_else(|| self.not_understood())?));
+        }
+        Ok(known)
+    }
+
+    fn receive_messages(
+        &self,
+        announced: Vec<(usize, Vec<usize>)>,
+        received: &mut ByRank,
+    ) -> Result<(), TeamError> {
+        let (slots, mut landed) = self.fly(|flight| {
+            let mut slots = Vec::new();
+            for (sender, lengths) in announced {
+                for length in lengths {
+                    let slot = flight.receive(length, Some(sender), Tag::Message)?;
+                    slots.push((sender, slot));
+                }
+            }
+            Ok(slots)
+        })?;
+        for (sender, slot) in slots {
+            received.entry(sender).or_default().push(landed.bytes(slot));
+        }
+        Ok(())
+    }
+
+    fn not_understood(&self) -> TeamError {
+        self.refuse("a rank sent what no exchange has; all ranks must use one version of Zonda")
+    }
+}
+
+/// Begins to send what is not within headings. Messages of one sender come in the order in which they were begun.
+fn send_apart(flight: &mut Flight, apart: Vec<Apart>) -> Result<(), Fault> {
+    for Apart { to, lengths, messages } in apart {
+        if let Some(lengths) = lengths {
+            flight.send(lengths, to, Tag::Lengths)?;
+        }
+        for message in messages {
+            flight.send(message, to, Tag::Message)?;
+        }
+    }
+    Ok(())
+}

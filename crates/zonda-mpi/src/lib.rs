@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+pub mod abi;
+#[allow(unsafe_code)]
+mod calls;
+mod error;
+mod exchange;
+#[allow(unsafe_code)]
+mod flight;
+mod heading;
+mod info;
+#[allow(unsafe_code)]
+mod loaded;
+mod mpi;
+mod node;
+mod rounds;
+mod settings;
+mod steps;
+mod team;
+mod tuning;
+mod wait;
+
+pub use error::{Answer, MpiError};
+pub use info::{info_from_fortran, info_value};
+pub use settings::Settings;
+pub use team::MpiTeam;

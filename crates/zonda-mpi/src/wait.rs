@@ -1,0 +1,199 @@
+//! How a rank waits for others: without holding up the ranks that share its processor, without being held up itself, and not in silence.
+
+use crate::flight::{Fault, Flight, Landed};
+use crate::settings::Settings;
+use crate::tuning::{
+    FIRST_SLEEP, LONGEST_LOOK, LONGEST_SLEEP, RANKS_NAMED, SLEEP_GROWTH, SPINS, SPINS_CROWDED,
+    YIELDS,
+};
+use std::io::Write;
+use std::time::{Duration, Instant};
+use zonda_team::Step;
+
+/// What to do before the next test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pause {
+    None,
+    Yield,
+    Sleep(Duration),
+}
+
+/// The pauses of one wait.
+#[derive(Debug)]
+struct Pace {
+    spins: u32,
+    yields: u32,
+    sleep: Duration,
+}
+
+impl Pace {
+    fn new(is_crowded: bool) -> Pace {
+        let spins = if is_crowded { SPINS_CROWDED } else { SPINS };
+        Pace { spins, yields: YIELDS, sleep: FIRST_SLEEP }
+    }
+
+    fn next(&mut self) -> Pause {
+        if self.spins > 0 {
+            self.spins -= 1;
+            Pause::None
+        } else if self.yields > 0 {
+            self.yields -= 1;
+            Pause::Yield
+        } else {
+            let sleep = self.sleep;
+            self.sleep = (sleep * SLEEP_GROWTH / 100).min(LONGEST_SLEEP);
+            Pause::Sleep(sleep)
+        }
+    }
+}
+
+/// Who waits, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiter {
+    pub(crate) rank: usize,
+    /// More ranks than processors on this node.
+    pub(crate) is_crowded: bool,
+    pub(crate) settings: Settings,
+}
+
+/// Why a wait ended without what it was for.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The others did not come in time.
+    TimedOut(Duration),
+    /// An operation failed.
+    Fault(Fault),
+}
+
+impl From<Fault> for Ended {
+    fn from(fault: Fault) -> Ended {
+        Ended::Fault(fault)
+    }
+}
+
+impl Waiter {
+    /// Waits until all operations of a flight are over.
+    pub(crate) fn wait(&self, step: Step<'_>, mut flight: Flight) -> Result<Landed, Ended> {
+        let mut pace = Pace::new(self.is_crowded);
+        let mut clock: Option<Clock> = None;
+        while !flight.is_over()? {
+            match pace.next() {
+                Pause::None => continue,
+                Pause::Yield => std::thread::yield_now(),
+                Pause::Sleep(time) => std::thread::sleep(time),
+            }
+            let clock = clock.get_or_insert_with(|| Clock::new(&self.settings));
+            clock.look();
+            if self.settings.timeout.is_some_and(|timeout| clock.waited >= timeout) {
+                return Err(Ended::TimedOut(clock.waited));
+            }
+            if clock.has_to_say(&self.settings) {
+                let ranks = flight.waits_for()?;
+                let line = line(self.rank, clock.waited, step, &ranks);
+                // In one piece, since other ranks write there, too. A program whose standard error is closed still runs.
+                let _ = std::io::stderr().lock().write_all(line.as_bytes());
+            }
+        }
+        // Over, so its memory is had.
+        flight.landed().ok_or(Ended::Fault(Fault::Number(0)))
+    }
+}
+
+/// How long a wait has been.
+#[derive(Debug)]
+struct Clock {
+    looked: Instant,
+    waited: Duration,
+    say_at: Duration,
+}
+
+impl Clock {
+    fn new(settings: &Settings) -> Clock {
+        Clock { looked: Instant::now(), waited: Duration::ZERO, say_at: settings.say_every }
+    }
+
+    /// Counts the time since the last look, but not that in which the process was stopped.
+    fn look(&mut self) {
+        let now = Instant::now();
+        self.waited += now.duration_since(self.looked).min(LONGEST_LOOK);
+        self.looked = now;
+    }
+
+    fn has_to_say(&mut self, settings: &Settings) -> bool {
+        let has = self.waited >= self.say_at;
+        if has {
+            self.say_at = self.waited + settings.say_every;
+        }
+        has
+    }
+}
+
+/// What is said of a rank that waits; `ranks` are those it waits for, none where it is not known.
+fn line(rank: usize, waited: Duration, step: Step<'_>, ranks: &[usize]) -> String {
+    let named: Vec<String> = ranks.iter().take(RANKS_NAMED).map(usize::to_string).collect();
+    let who = match (ranks.len(), ranks.len() - named.len()) {
+        (0, _) => String::from("other ranks"),
+        (1, _) => format!("rank {}", named[0]),
+        (_, 0) => format!("ranks {}", named.join(", ")),
+        (_, more) => format!("ranks {} and {more} more", named.join(", ")),
+    };
+    let Step { call, file } = step;
+    let seconds = waited.as_secs();
+    format!("zonda: rank {rank} has waited {seconds} s in {call} of {file} for {who}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_followed_by_yields_and_these_by_longer_and_longer_sleeps() {
+        for (is_crowded, spins) in [(false, SPINS), (true, SPINS_CROWDED)] {
+            let mut pace = Pace::new(is_crowded);
+            assert!((0..spins).all(|_| pace.next() == Pause::None));
+            assert!((0..YIELDS).all(|_| pace.next() == Pause::Yield));
+            assert_eq!(pace.next(), Pause::Sleep(FIRST_SLEEP));
+            let mut last = FIRST_SLEEP;
+            while last < LONGEST_SLEEP {
+                let Pause::Sleep(sleep) = pace.next() else { panic!("no sleep") };
+                assert!(sleep > last);
+                last = sleep;
+            }
+            assert_eq!(pace.next(), Pause::Sleep(LONGEST_SLEEP));
+        }
+    }
+
+    #[test]
+    fn what_is_said() {
+        let step = Step { call: "nc_enddef", file: "/x/y.nc" };
+        let waited = Duration::from_millis(60_700);
+        for (ranks, who) in [
+            (vec![], "other ranks"),
+            (vec![4], "rank 4"),
+            (vec![1, 4], "ranks 1, 4"),
+            (
+                (0..20).collect(),
+                "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 and 4 more",
+            ),
+        ] {
+            let expected =
+                format!("zonda: rank 3 has waited 60 s in nc_enddef of /x/y.nc for {who}\n");
+            assert_eq!(line(3, waited, step, &ranks), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_each_time_as_much_has_passed() {
+        let mut settings = Settings::from_environment();
+        settings.say_every = Duration::from_secs(60);
+        let mut clock = Clock::new(&settings);
+        let mut said = Vec::new();
+        for second in 0..200 {
+            clock.waited = Duration::from_secs(second);
+            if clock.has_to_say(&settings) {
+                said.push(second);
+            }
+        }
+        assert_eq!(said, [60, 120, 180]);
+    }
+}
