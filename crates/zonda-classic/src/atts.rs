@@ -199,8 +199,8 @@ impl Atts {
         }
         let own = &self.own;
         let slot = self.names.find(&name, own.slots.len(), |slot| own.name(slot))?;
-        let number = own.number(slot);
-        Some((number, self.get(number)?))
+        let Att { name, ty, len, bytes } = own.slots.get(slot)?;
+        Some((own.number(slot), AttRef { name, ty: *ty, len: *len, bytes }))
     }
 
     /// Takes apart what was read, for a change.
