@@ -9,9 +9,5 @@ fn main() {
     // scripts/link.sh does the same for libnetcdf.
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         println!("cargo:rustc-link-arg-cdylib=-Wl,--wrap=__cxa_thread_atexit_impl");
-        // Here and not by `strip` of maturin, which changes the profile: every crate would be built a second time.
-        if std::env::var("PROFILE").as_deref() == Ok("release") {
-            println!("cargo:rustc-link-arg-cdylib=-Wl,--strip-all");
-        }
     }
 }
