@@ -103,7 +103,7 @@ impl<'a> Hyperslab<'a> {
     /// let lens = [3, 3];
     /// // All starts before all edges: the second dimension is refused first.
     /// let refused = slab
-    ///     .each_axis(Order::Up, |d, axis| axis.begin_within(lens[d]))
+    ///     .each_axis(Order::Up, |d, axis| axis.start_and_first_within(lens[d]))
     ///     .and_then(|()| slab.each_axis(Order::Up, |d, axis| axis.count_within(lens[d])));
     /// assert_eq!(refused, Err(AxisOutOfBounds { axis: 1, why: OutOfBounds::AtStart }));
     /// ```

@@ -71,8 +71,8 @@ impl StorageOptions {
 /// [`StorageError::Open`] if the file cannot be opened or created, and what the layers meet.
 ///
 /// ```no_run
-/// use zonda_storage::{Create, OpenOptions, open};
-/// let options = OpenOptions { create: Create::Truncate, ..OpenOptions::from_env() };
+/// use zonda_storage::{Create, StorageOptions, open};
+/// let options = StorageOptions { create: Create::Truncate, ..StorageOptions::from_env() };
 /// let storage = open("out.nc".as_ref(), &options)?;
 /// storage.write_at(0, b"CDF\x01")?;
 /// storage.sync()?;
