@@ -52,7 +52,7 @@ def main():
         check("copy without one of two", status != 0 and "/g/region" in said and not target.exists(), (status, said))
         status, said = run(zonda, "copy", "-x", "reference", "-x", "region", source, target)
         check("copy without both", status == 0 and target.exists(), (status, said))
-        check("attributes are told of", "of_file" in said and "attribute to " in said, said)
+        check("attributes are told of", "of_file" in said and "attribute to;" in said, said)
         target.unlink(missing_ok=True)
         status, said = run(zonda, "copy", "-v", "a", source, target)
         check("copy of another variable", status == 0 and target.exists() and "region" not in said, (status, said))
