@@ -182,7 +182,9 @@ pub(crate) fn large(team: &MpiTeam) -> Result<(), String> {
     let byte = |rank: usize, at: usize| (at >> 20) as u8 ^ at as u8 ^ (rank as u8).wrapping_mul(91);
     let made = |rank| (0..LENGTH).map(|at| byte(rank, at)).collect::<Vec<u8>>();
     let check = |what: &str, rank: usize, bytes: &[u8]| {
-        if bytes.len() == LENGTH && bytes.iter().enumerate().all(|(at, found)| *found == byte(rank, at)) {
+        if bytes.len() == LENGTH
+            && bytes.iter().enumerate().all(|(at, found)| *found == byte(rank, at))
+        {
             return Ok(());
         }
         Err(format!("{what}: {} bytes, or others", bytes.len()))
@@ -199,5 +201,8 @@ pub(crate) fn large(team: &MpiTeam) -> Result<(), String> {
     }
     let gathered = team.gather(STEP, 0, &bytes).map_err(failed)?;
     same("gathered", &gathered.len(), &if rank == 0 { size } else { 0 })?;
-    gathered.iter().enumerate().try_for_each(|(from, bytes)| check("gather", (from + size - 1) % size, bytes))
+    gathered
+        .iter()
+        .enumerate()
+        .try_for_each(|(from, bytes)| check("gather", (from + size - 1) % size, bytes))
 }
