@@ -25,7 +25,7 @@ def word(handle):
 
 
 world = MPI.COMM_WORLD
-if library.zonda_mpi_selftest(word(world), ctypes.c_uint64(int(sys.argv[2])), ctypes.c_uint64(int(sys.argv[3])), 0):
+if library.zonda_mpi_selftest(word(world), ctypes.c_uint64(int(sys.argv[2])), ctypes.c_size_t(int(sys.argv[3]))):
     sys.exit("rank %d: a step is wrong" % world.rank)
 if library.zonda_mpi_count_fortran(world.py2f()) != world.size:
     sys.exit("rank %d: Fortran's communicator" % world.rank)

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int zonda_mpi_selftest(uintptr_t comm, uint64_t seed, uint64_t round_bytes, int short_counts);
+int zonda_mpi_selftest(uintptr_t comm, uint64_t seed, uintptr_t round_bytes);
 int zonda_mpi_refused(uintptr_t comm);
 int zonda_mpi_refused_fortran(int comm);
 int zonda_mpi_count_fortran(int comm);
@@ -25,7 +25,7 @@ int zonda_mpi_thread(uintptr_t comm, int is_refused);
 void *zonda_mpi_keep(uintptr_t comm);
 int zonda_mpi_end(void *team, const char *words);
 int zonda_mpi_many(uintptr_t comm, int count);
-int zonda_mpi_large(uintptr_t comm, int short_counts);
+int zonda_mpi_large(uintptr_t comm);
 int zonda_mpi_measure(uintptr_t comm);
 
 /* The standard ABI has these names for it. */
@@ -81,7 +81,7 @@ static int communicators(void)
     /* A team outlives the communicator that it was made of, and goes by its order. */
     int halves = (size + 1 - rank % 2) / 2;
     MUST(zonda_mpi_count_fortran((int)MPI_Comm_c2f(half)) == halves);
-    MUST(zonda_mpi_selftest(word(half), 77, 0, 0) == 0);
+    MUST(zonda_mpi_selftest(word(half), 77, 0) == 0);
     if (size > 1) {
         MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank % 2 ? (size - 1) / 2 * 2 : (size / 2) * 2 - 1, 5, &inter);
         MUST(zonda_mpi_refused(word(inter)) == INTER_COMMUNICATOR);
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (!strcmp(name, "random")) {
-        failed = zonda_mpi_selftest(word(MPI_COMM_WORLD), (uint64_t)number(argc, argv, 2), (uint64_t)number(argc, argv, 3), number(argc, argv, 4));
+        failed = zonda_mpi_selftest(word(MPI_COMM_WORLD), (uint64_t)number(argc, argv, 2), (uintptr_t)number(argc, argv, 3));
     } else if (!strcmp(name, "communicators")) {
         failed = communicators();
     } else if (!strcmp(name, "infos")) {
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(name, "many")) {
         failed = zonda_mpi_many(word(MPI_COMM_WORLD), number(argc, argv, 2));
     } else if (!strcmp(name, "large")) {
-        failed = zonda_mpi_large(word(MPI_COMM_WORLD), number(argc, argv, 2));
+        failed = zonda_mpi_large(word(MPI_COMM_WORLD));
     } else if (!strcmp(name, "late")) {
         failed = zonda_mpi_late(word(MPI_COMM_WORLD), argc > 2 ? argv[2] : "/");
     } else if (!strcmp(name, "absent")) {

@@ -37,7 +37,7 @@ macro_rules! functions {
                 Ok($structure {
                     // SAFETY: MPI has functions of these types by these names: MPI 3.0 and the table in the comment above.
                     $($field: unsafe { loaded.function($name) }.ok_or($name)?,)*
-                    // SAFETY: as above, of MPI 4.0 and later.
+                    // SAFETY: as above, and of MPI 5.0.
                     $($other: unsafe { loaded.function($other_name) },)*
                 })
             }
@@ -45,7 +45,7 @@ macro_rules! functions {
     };
 }
 
-// `MPI_Count` has 64 bits in all three ABIs. Functions with `_c` are of MPI 4.0. Fortran's handles: functions in Open MPI, the integers
+// Counts have 32 bits (tuning.rs says why). Fortran's handles: functions in Open MPI, the integers
 // themselves in MPICH, `MPI_Comm_fromint` in the standard ABI, whose header in MPICH 5.0.2 has no `MPI_Comm_f2c`.
 functions! { Functions required {
     comm_free c"MPI_Comm_free" (*mut Word) -> c_int;
@@ -69,28 +69,11 @@ functions! { Functions required {
     irecv c"MPI_Irecv" (*mut c_void, c_int, Word, c_int, c_int, Word, *mut Word) -> c_int;
     isend c"MPI_Isend" (*const c_void, c_int, Word, c_int, c_int, Word, *mut Word) -> c_int;
 } optional {
-    iallreduce_c c"MPI_Iallreduce_c" (*const c_void, *mut c_void, i64, Word, Word, Word, *mut Word) -> c_int;
-    ibcast_c c"MPI_Ibcast_c" (*mut c_void, i64, Word, c_int, Word, *mut Word) -> c_int;
-    iexscan_c c"MPI_Iexscan_c" (*const c_void, *mut c_void, i64, Word, Word, Word, *mut Word) -> c_int;
-    irecv_c c"MPI_Irecv_c" (*mut c_void, i64, Word, c_int, c_int, Word, *mut Word) -> c_int;
-    isend_c c"MPI_Isend_c" (*const c_void, i64, Word, c_int, c_int, Word, *mut Word) -> c_int;
     comm_f2c c"MPI_Comm_f2c" (c_int) -> Word;
     comm_fromint c"MPI_Comm_fromint" (c_int) -> Word;
     info_f2c c"MPI_Info_f2c" (c_int) -> Word;
     info_fromint c"MPI_Info_fromint" (c_int) -> Word;
 } }
-
-impl Functions {
-    /// Whether all operations count in 64 bits.
-    pub(crate) fn counts_long(&self) -> bool {
-        let Functions { iallreduce_c, ibcast_c, iexscan_c, irecv_c, isend_c, .. } = self;
-        iallreduce_c.is_some()
-            && ibcast_c.is_some()
-            && iexscan_c.is_some()
-            && irecv_c.is_some()
-            && isend_c.is_some()
-    }
-}
 
 /// A call of MPI that failed: its name, and the code that it returned.
 #[derive(Clone, Copy, Debug)]

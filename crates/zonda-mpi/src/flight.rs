@@ -18,8 +18,6 @@ pub(crate) struct Channel {
     pub(crate) size: usize,
     /// Bytes of one operation.
     pub(crate) most_bytes: usize,
-    /// Whether the functions that count in 64 bits are used.
-    pub(crate) counts_long: bool,
 }
 
 /// Which message of two ranks it is: what has different tags never meets.
@@ -142,7 +140,7 @@ impl Flight {
     /// Gives the bytes of rank `root` to all, into bytes that are as long.
     pub(crate) fn broadcast(&mut self, bytes: Vec<u8>, root: usize) -> Result<Slot, Fault> {
         let (root, length) = (int(root)?, bytes.len());
-        let Channel { comm, most_bytes, counts_long, .. } = self.channel;
+        let Channel { comm, most_bytes, .. } = self.channel;
         let (slot, at) = self.keep_bytes(bytes);
         for part in rounds(length, most_bytes) {
             self.begin("MPI_Ibcast", None, |mpi, request| {
@@ -150,12 +148,7 @@ impl Flight {
                 // SAFETY: the part is within the bytes, which this flight keeps; the count fits: `most_bytes` is what MPI counts.
                 unsafe {
                     let data: *mut c_void = at.add(part.start).cast();
-                    match calls.ibcast_c.filter(|_| counts_long) {
-                        Some(long) => long(data, part.len() as i64, byte, root, comm, request),
-                        None => {
-                            (calls.ibcast)(data, part.len() as c_int, byte, root, comm, request)
-                        }
-                    }
+                    (calls.ibcast)(data, part.len() as c_int, byte, root, comm, request)
                 }
             })?;
         }
@@ -194,26 +187,19 @@ impl Flight {
         given: Vec<u64>,
     ) -> Result<Slot, Fault> {
         let length = given.len();
-        let Channel { comm, most_bytes, counts_long, .. } = self.channel;
+        let Channel { comm, most_bytes, .. } = self.channel;
         let result = zeros(length)?;
         let (_, from) = self.keep_numbers(given);
         let (slot, to) = self.keep_numbers(result);
         for part in rounds(length, most_bytes / size_of::<u64>()) {
             self.begin(name, None, |mpi, request| {
                 let calls = &mpi.functions;
-                let (short, long) = if name == "MPI_Iexscan" {
-                    (calls.iexscan, calls.iexscan_c)
-                } else {
-                    (calls.iallreduce, calls.iallreduce_c)
-                };
+                let call = if name == "MPI_Iexscan" { calls.iexscan } else { calls.iallreduce };
                 // SAFETY: the part is within both lists, which this flight keeps and which are two; the count fits as in `broadcast`.
                 unsafe {
                     let given: *const c_void = from.add(part.start).cast_const().cast();
                     let result: *mut c_void = to.add(part.start).cast();
-                    match long.filter(|_| counts_long) {
-                        Some(long) => long(given, result, part.len() as i64, of, op, comm, request),
-                        None => short(given, result, part.len() as c_int, of, op, comm, request),
-                    }
+                    call(given, result, part.len() as c_int, of, op, comm, request)
                 }
             })?;
         }
@@ -276,7 +262,7 @@ impl Flight {
     /// Sends bytes to a rank, which receives as many, or more in one round.
     pub(crate) fn send(&mut self, bytes: Vec<u8>, to: usize, tag: Tag) -> Result<(), Fault> {
         let (to, tag, length) = (int(to)?, tag as c_int, bytes.len());
-        let Channel { comm, most_bytes, counts_long, .. } = self.channel;
+        let Channel { comm, most_bytes, .. } = self.channel;
         let (_, at) = self.keep_bytes(bytes);
         for part in rounds(length, most_bytes) {
             self.begin("MPI_Isend", None, |mpi, request| {
@@ -284,12 +270,7 @@ impl Flight {
                 // SAFETY: as in `broadcast`.
                 unsafe {
                     let data: *const c_void = at.add(part.start).cast_const().cast();
-                    match calls.isend_c.filter(|_| counts_long) {
-                        Some(long) => long(data, part.len() as i64, byte, to, tag, comm, request),
-                        None => {
-                            (calls.isend)(data, part.len() as c_int, byte, to, tag, comm, request)
-                        }
-                    }
+                    (calls.isend)(data, part.len() as c_int, byte, to, tag, comm, request)
                 }
             })?;
         }
@@ -305,7 +286,7 @@ impl Flight {
     ) -> Result<Slot, Fault> {
         let tag = tag as c_int;
         let source = from.map_or(Ok(self.channel.mpi.table.any_source), int)?;
-        let Channel { comm, most_bytes, counts_long, .. } = self.channel;
+        let Channel { comm, most_bytes, .. } = self.channel;
         // A message of any rank is in one round: parts of two could not be told apart.
         let most_bytes = if from.is_none() { length } else { most_bytes };
         let (slot, at) = self.keep_bytes(zeros(length)?);
@@ -315,20 +296,7 @@ impl Flight {
                 // SAFETY: as in `broadcast`; MPI writes no more than the count.
                 unsafe {
                     let data: *mut c_void = at.add(part.start).cast();
-                    match calls.irecv_c.filter(|_| counts_long) {
-                        Some(long) => {
-                            long(data, part.len() as i64, byte, source, tag, comm, request)
-                        }
-                        None => (calls.irecv)(
-                            data,
-                            part.len() as c_int,
-                            byte,
-                            source,
-                            tag,
-                            comm,
-                            request,
-                        ),
-                    }
+                    (calls.irecv)(data, part.len() as c_int, byte, source, tag, comm, request)
                 }
             })?;
         }

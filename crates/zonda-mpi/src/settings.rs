@@ -11,10 +11,8 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// How often a line on standard error says that it waits.
     pub say_every: Duration,
-    /// Bytes of one operation of MPI. `None`: as many as MPI can count.
-    pub round_bytes: Option<u64>,
-    /// Count in 32 bits also where MPI can count in 64.
-    pub short_counts: bool,
+    /// Bytes of one operation of MPI; a gibibyte if `None`, and at most.
+    pub round_bytes: Option<usize>,
 }
 
 impl Settings {
@@ -25,14 +23,12 @@ impl Settings {
             timeout: seconds(setting::text("ZONDA_PAR_TIMEOUT").as_deref()),
             say_every: SAY_EVERY,
             round_bytes: None,
-            short_counts: false,
         }
     }
 
     /// Bytes of one operation.
-    pub(crate) fn most_bytes(&self, counts_long: bool) -> usize {
-        let most = if counts_long { i64::MAX.cast_unsigned() } else { ROUND_BYTES };
-        usize::try_from(self.round_bytes.unwrap_or(most).min(most)).unwrap_or(usize::MAX)
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.round_bytes.unwrap_or(ROUND_BYTES).min(ROUND_BYTES)
     }
 }
 
@@ -67,11 +63,10 @@ mod tests {
     #[test]
     fn bytes_of_an_operation() {
         let mut settings = Settings::from_environment();
-        assert_eq!(settings.most_bytes(false), 1 << 30);
-        assert!(settings.most_bytes(true) > 1 << 40);
+        assert_eq!(settings.most_bytes(), 1 << 30);
         settings.round_bytes = Some(7);
-        assert_eq!((settings.most_bytes(true), settings.most_bytes(false)), (7, 7));
+        assert_eq!(settings.most_bytes(), 7);
         settings.round_bytes = Some(1 << 40);
-        assert_eq!(settings.most_bytes(false), 1 << 30);
+        assert_eq!(settings.most_bytes(), 1 << 30);
     }
 }

@@ -99,9 +99,8 @@ impl MpiTeam {
             return Err(MpiError::InterCommunicator);
         }
         let (rank, size) = (mpi.rank(comm).map_err(asked)?, mpi.size(comm).map_err(asked)?);
-        let counts_long = mpi.functions.counts_long() && !settings.short_counts;
-        let most_bytes = settings.most_bytes(counts_long);
-        let mut channel = Channel { mpi, comm, rank, size, most_bytes, counts_long };
+        let most_bytes = settings.most_bytes();
+        let mut channel = Channel { mpi, comm, rank, size, most_bytes };
         let processors = Machine::of_process().cpus().len();
         let waiter = Waiter { rank, is_crowded: size > processors, settings };
         channel.comm = duplicate(step, channel, &waiter)?;

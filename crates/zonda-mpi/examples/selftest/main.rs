@@ -56,27 +56,19 @@ extern "C" fn zonda_mpi_constants(
     }
 }
 
-/// All steps against their definition. `round_bytes` is 0 for what MPI can count.
+/// All steps against their definition. `round_bytes` is 0 for the usual ones.
 #[unsafe(no_mangle)]
-extern "C" fn zonda_mpi_selftest(
-    comm: usize,
-    seed: u64,
-    round_bytes: u64,
-    short_counts: c_int,
-) -> c_int {
+extern "C" fn zonda_mpi_selftest(comm: usize, seed: u64, round_bytes: usize) -> c_int {
     let mut settings = Settings::from_environment();
     settings.round_bytes = (round_bytes > 0).then_some(round_bytes);
-    settings.short_counts = short_counts != 0;
     let made = MpiTeam::with_settings(STEP, comm, settings).map_err(|why| why.to_string());
     status(made.and_then(|team| steps::check(&team, seed)))
 }
 
 /// Steps with more than 2^31 bytes.
 #[unsafe(no_mangle)]
-extern "C" fn zonda_mpi_large(comm: usize, short_counts: c_int) -> c_int {
-    let mut settings = Settings::from_environment();
-    settings.short_counts = short_counts != 0;
-    let made = MpiTeam::with_settings(STEP, comm, settings).map_err(|why| why.to_string());
+extern "C" fn zonda_mpi_large(comm: usize) -> c_int {
+    let made = MpiTeam::new(STEP, comm).map_err(|why| why.to_string());
     status(made.and_then(|team| steps::large(&team)))
 }
 
