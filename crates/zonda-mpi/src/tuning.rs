@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 /// Bytes of one operation, of any MPI: well below 2^31. The functions that count in 64 bits (`MPI_Ibcast_c`, ...) are not used: Open MPI has
-/// none before version 6, and in MPICH 4.0.2 a broadcast of 2.25 GiB by them ends with "Invalid communicator" on one rank and never on the
-/// other.
+/// none before version 6, and in MPICH 4.0.2 steps of 2.25 GiB by them (which of the functions is not known) end with "Invalid communicator" on
+/// one rank and never on the other.
 pub(crate) const ROUND_BYTES: usize = 1 << 30;
 
 /// Bytes of the first part of a broadcast, which carries the length: what is no longer needs no second one. MPIs send this much at
