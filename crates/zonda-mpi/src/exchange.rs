@@ -54,8 +54,12 @@ impl InStep<'_> {
             is_sent[rank] = 1;
         }
         let (slot, mut landed) = self.fly(|flight| flight.sum_for_each(is_sent))?;
-        let count = landed.numbers(slot).first().copied().unwrap_or(0);
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+        let count = landed.numbers(slot)[0];
+        let most = self.team.channel.size as u64 - 1;
+        match usize::try_from(count) {
+            Ok(n_senders) if count <= most => Ok(n_senders),
+            _ => Err(self.not_understood()),
+        }
     }
 
     fn send_and_receive(

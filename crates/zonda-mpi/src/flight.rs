@@ -78,14 +78,14 @@ pub(crate) struct Landed {
 }
 
 impl Landed {
-    /// The bytes of a slot; taken once.
+    /// The bytes of a slot of this flight; taken once. A slot of another flight is a mistake of ours, and must not look like no bytes.
     pub(crate) fn bytes(&mut self, slot: Slot) -> Vec<u8> {
-        self.bytes.get_mut(slot.0).map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.bytes[slot.0])
     }
 
-    /// The numbers of a slot; taken once.
+    /// The numbers of a slot of this flight; taken once.
     pub(crate) fn numbers(&mut self, slot: Slot) -> Vec<u64> {
-        self.numbers.get_mut(slot.0).map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.numbers[slot.0])
     }
 }
 

@@ -48,9 +48,8 @@ impl Team for MpiTeam {
         };
         let given = numbers.iter().map(|number| number ^ turn).collect();
         let (slot, mut landed) = inside.fly(|flight| flight.reduce(how, given))?;
-        for (number, result) in numbers.iter_mut().zip(landed.numbers(slot)) {
-            *number = result ^ turn;
-        }
+        numbers.copy_from_slice(&landed.numbers(slot));
+        numbers.iter_mut().for_each(|number| *number ^= turn);
         Ok(())
     }
 

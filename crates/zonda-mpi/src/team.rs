@@ -162,7 +162,7 @@ fn duplicate(step: Step<'_>, channel: Channel, waiter: &Waiter) -> Result<Word, 
         Ok((slot, waiter.wait(step, flight)?))
     };
     match begin() {
-        Ok((slot, mut landed)) => Ok(landed.numbers(slot).first().map_or(0, |&word| word as Word)),
+        Ok((slot, mut landed)) => Ok(landed.numbers(slot)[0] as Word),
         Err(Ended::Fault(Fault::Call(failed))) => Err(channel.mpi.error(failed)),
         Err(ended) => Err(MpiError::Team(team_error(channel.mpi, step, ended))),
     }

@@ -105,7 +105,7 @@ impl Record {
         let mut out = Vec::new();
         put(&mut out, self.answers.len() as u64);
         for (asked, answer) in &self.answers {
-            out.push(What::ALL.iter().position(|what| *what == asked.what).unwrap_or(0) as u8);
+            out.push(asked.what as u8);
             put(&mut out, asked.at);
             put(&mut out, asked.len);
             encode_answer(&mut out, answer, of);
@@ -263,6 +263,11 @@ mod tests {
                 (asked(What::SettleSidecars, 0, 0), Answer::Failed(failed)),
             ],
         }
+    }
+
+    #[test]
+    fn tags_are_places_in_the_list() {
+        assert!(What::ALL.iter().enumerate().all(|(at, what)| *what as usize == at));
     }
 
     #[test]

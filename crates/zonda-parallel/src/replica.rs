@@ -39,16 +39,21 @@ impl StepState {
         Arc::new(StepState { mode: Mutex::ranked(Rank::StepRecord, Mode::Own) })
     }
 
+    /// Whether the rank is outside of common steps.
+    fn is_own(&self) -> bool {
+        matches!(*self.mode.lock(), Mode::Own)
+    }
+
     /// Begins to record.
     pub(crate) fn record(&self) {
         *self.mode.lock() = Mode::Recording(Record::default());
     }
 
-    /// Ends recording, and gives the record.
-    pub(crate) fn recorded(&self) -> Record {
+    /// Ends recording, and gives the record. `None` where nothing was being recorded.
+    pub(crate) fn recorded(&self) -> Option<Record> {
         match std::mem::replace(&mut *self.mode.lock(), Mode::Own) {
-            Mode::Recording(record) => record,
-            _ => Record::default(),
+            Mode::Recording(record) => Some(record),
+            _ => None,
         }
     }
 
@@ -68,7 +73,7 @@ impl StepState {
                 None => Ok(()),
                 Some((next, _)) => Err(diverged("nothing more", next.to_string())),
             },
-            _ => Ok(()),
+            _ => Err(diverged("the end of a common step", String::from("its beginning"))),
         }
     }
 
@@ -210,6 +215,10 @@ impl Storage for Replica {
     }
 
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        if self.state.is_own() {
+            return self.file.read_ranges(ranges);
+        }
+        // Each has an answer of its own in the record.
         for range in ranges {
             range.got = self.read_at(range.at, range.buf)?;
         }

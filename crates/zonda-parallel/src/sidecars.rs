@@ -37,14 +37,9 @@ impl ReplicaSidecars {
     }
 
     fn of_file(&self) -> Result<&dyn Sidecars, StorageError> {
-        self.file.as_deref().ok_or_else(|| StorageError::OfRank {
-            rank: 0,
-            errno: EIO,
-            at: None,
-            lost_sync: false,
-            refused: false,
-            text: Arc::from("the neighbours of a parallel file are used in common steps only"),
-        })
+        let why =
+            "the neighbours of a file that several ranks have open are used in common steps only";
+        self.file.as_deref().ok_or_else(|| not_here(EIO, why))
     }
 
     fn find_by(
@@ -84,8 +79,17 @@ impl ReplicaSidecars {
     }
 }
 
+/// An operation that has no place here, whatever the file would say.
+fn not_here(errno: i32, why: &str) -> StorageError {
+    let text = Arc::from(why);
+    StorageError::OfRank { rank: 0, errno, at: None, lost_sync: false, refused: false, text }
+}
+
 /// `EIO` of Linux on every architecture.
 const EIO: i32 = 5;
+
+/// `EINVAL` of Linux on every architecture.
+const EINVAL: i32 = 22;
 
 /// The neighbour is noted in the place of an offset.
 fn asked(what: What, which: Sidecar) -> Asked {
@@ -142,7 +146,10 @@ impl Sidecars for ReplicaSidecars {
     }
 
     fn replace(&self) -> Result<(), StorageError> {
-        Err(self.refuse(Sidecar::Copy, Refusal::SeveralLinks))
+        Err(not_here(
+            EINVAL,
+            "a copy does not take the place of a file that several ranks have open",
+        ))
     }
 }
 

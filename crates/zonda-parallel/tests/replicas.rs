@@ -3,15 +3,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zonda_classic::{ClassicFile, Version};
 use zonda_format::{
     Access, Dispatch, DispatchWrite, FillMode, GroupId, Reserve, Transfer, Values, VarRef,
 };
-use zonda_model::{Hyperslab, MemType, NcError, VarId};
+use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_parallel::{ParallelError, Replica, ReplicaSidecars, common};
 use zonda_storage::layer::{FaultLayer, FaultPlan, InjectedFault, Watched};
-use zonda_storage::{Create, Storage, StorageOptions, open_with_sidecars};
+use zonda_storage::neighbour::Refusal;
+use zonda_storage::{
+    Create, FoundSidecar, Sidecar, Sidecars, Storage, StorageError, StorageOptions,
+    open_with_sidecars,
+};
 use zonda_team::{Step, Team, threads};
 
 const COLUMNS: usize = 12;
@@ -26,6 +31,47 @@ struct Shared<'t> {
     team: &'t dyn Team,
     replica: Arc<Replica>,
     file: ClassicFile,
+    /// Journals that were made on this rank.
+    n_journals: Arc<AtomicUsize>,
+}
+
+/// The neighbours of the file, which counts the journals that are made.
+#[derive(Debug)]
+struct Counted(Arc<dyn Sidecars>, Arc<AtomicUsize>);
+
+impl Sidecars for Counted {
+    fn create(&self, which: Sidecar) -> Result<Arc<dyn Storage>, StorageError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.create(which)
+    }
+
+    fn find(&self, which: Sidecar) -> Result<Option<FoundSidecar>, StorageError> {
+        self.0.find(which)
+    }
+
+    fn find_of(&self, which: Sidecar, user: u32) -> Result<Option<FoundSidecar>, StorageError> {
+        self.0.find_of(which, user)
+    }
+
+    fn refuse(&self, which: Sidecar, why: Refusal) -> StorageError {
+        self.0.refuse(which, why)
+    }
+
+    fn remove(&self, which: Sidecar) -> Result<(), StorageError> {
+        self.0.remove(which)
+    }
+
+    fn settle(&self) -> Result<(), StorageError> {
+        self.0.settle()
+    }
+
+    fn replaceable(&self) -> bool {
+        self.0.replaceable()
+    }
+
+    fn replace(&self) -> Result<(), StorageError> {
+        self.0.replace()
+    }
 }
 
 impl<'t> Shared<'t> {
@@ -46,12 +92,15 @@ impl<'t> Shared<'t> {
             Some(plan) => Arc::new(FaultLayer::new(opened.storage, plan)),
             None => opened.storage,
         };
-        let sidecars = opened.sidecars.filter(|_| is_first);
+        let n_journals = Arc::new(AtomicUsize::new(0));
+        let counted =
+            |sidecars| Arc::new(Counted(sidecars, Arc::clone(&n_journals))) as Arc<dyn Sidecars>;
+        let sidecars = opened.sidecars.filter(|_| is_first).map(counted);
         let replica = Arc::new(Replica::new(storage));
         let neighbours = ReplicaSidecars::new(&replica, sidecars);
         let below: Arc<dyn Storage> = Arc::<Replica>::clone(&replica);
         let file = ClassicFile::create(below, Some(Arc::new(neighbours)), Version::Cdf5, true);
-        Shared { team, replica, file }
+        Shared { team, replica, file, n_journals }
     }
 
     fn common<T>(
@@ -59,7 +108,7 @@ impl<'t> Shared<'t> {
         call: &'static str,
         work: impl FnOnce(&mut dyn DispatchWrite) -> T,
     ) -> Result<T, ParallelError> {
-        let Shared { team, replica, file } = self;
+        let Shared { team, replica, file, .. } = self;
         common(*team, step(call), replica, || work(file.writer().expect("it can be written")))
     }
 
@@ -210,6 +259,124 @@ fn a_rank_with_other_definitions_is_found() {
     let texts: Vec<String> = ends.into_iter().map(|end| end.unwrap_err().to_string()).collect();
     assert!(texts[0].contains("another rank") && texts[1].contains("another rank"), "{texts:?}");
     assert!(texts[2].contains("this rank asked for"), "{texts:?}");
+}
+
+/// Definitions whose changes need a journal: headers of several pages, and then data that has to move. Gives the first
+/// error of each call.
+fn changed_by_journals(
+    shared: &mut Shared<'_>,
+    puts_records: bool,
+) -> Result<Vec<Option<NcError>>, ParallelError> {
+    let code = |done: zonda_format::Result<()>| done.err().map(|error| error.code());
+    let dims = |shared: &mut Shared<'_>, numbers: std::ops::Range<usize>| {
+        let file = shared.file.writer().expect("it can be written");
+        for n in numbers {
+            let name = format!("a dimension with a long name, number {n}");
+            let _ = file.def_dim(GroupId::ROOT, name.as_bytes(), n + 1);
+        }
+    };
+    let mut codes = Vec::new();
+    shared.define("wide");
+    dims(shared, 0..200);
+    codes.push(code(shared.common("nc_enddef", |file| file.enddef(Reserve::Default))?));
+    if puts_records {
+        shared.put(0);
+        shared.team.meet(step("nc_put_vara")).unwrap();
+    }
+    // Names on several pages change, and later so many are added that the data have to move.
+    for more in [0..0, 200..900] {
+        codes.push(code(shared.common("nc_redef", |file| file.redef())?));
+        let file = shared.file.writer().expect("it can be written");
+        for dim in [2, 60, 130, 190] {
+            let name = format!("another {} name {dim}", more.end);
+            let _ = file.rename_dim(GroupId::ROOT, DimId(dim), name.as_bytes());
+        }
+        dims(shared, more);
+        for _ in 0..2 {
+            codes.push(code(shared.common("nc_enddef", |file| file.enddef(Reserve::Default))?));
+        }
+    }
+    codes.push(code(shared.common("nc_sync", |file| file.sync())?));
+    let closed =
+        shared.common("nc_close", |file| file.close().map_err(|(error, _)| error.code()))?;
+    codes.push(closed.err());
+    Ok(codes)
+}
+
+#[test]
+fn changes_that_need_journals_are_those_of_one_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut expected = Vec::new();
+    for n in [1, 2, 5] {
+        let path = folder.path().join(format!("journals {n}.nc"));
+        let ends = all_in(n, |team| {
+            let mut shared = Shared::create(team, &path, None);
+            let codes = changed_by_journals(&mut shared, true);
+            (codes, shared.n_journals.load(Ordering::Relaxed))
+        });
+        // Only rank 0 makes journals, and it does.
+        assert!(ends[0].1 >= 2, "{n} ranks made {} journals", ends[0].1);
+        assert!(ends.iter().all(|end| end.0 == ends[0].0), "{n} ranks: {ends:?}");
+        for left in std::fs::read_dir(folder.path()).unwrap() {
+            let name = left.unwrap().file_name();
+            assert!(name.to_string_lossy().ends_with(".nc"), "{} was left", name.display());
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        if n == 1 {
+            expected = bytes;
+        } else {
+            assert!(bytes == expected, "{n} ranks");
+        }
+    }
+}
+
+#[test]
+fn a_fault_in_any_operation_is_that_of_all_with_journals_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("faults.nc");
+    let expected = {
+        let ends =
+            all_in(3, |team| changed_by_journals(&mut Shared::create(team, &path, None), false));
+        ends[0].clone().unwrap()
+    };
+    let mut n_failed = 0;
+    // No puts: what rank 0 meets in one of its own is its own.
+    for nth in (1..200).step_by(3) {
+        let plan =
+            FaultPlan { watched: Watched::Any, nth, onwards: false, kind: InjectedFault::Enospc };
+        let ends = all_in(3, |team| {
+            let mut shared = Shared::create(team, &path, Some(plan));
+            (changed_by_journals(&mut shared, false), format!("{:?}", shared.file.header().layout))
+        });
+        assert!(ends.iter().all(|end| *end == ends[0]), "operation {nth}: {ends:?}");
+        n_failed += usize::from(ends[0].0.as_ref() != Ok(&expected));
+    }
+    assert!(n_failed > 4, "{n_failed}");
+}
+
+#[test]
+fn a_rank_that_panics_leaves_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    for who in 0..3 {
+        let path = folder.path().join(format!("panic {who}.nc"));
+        let ends = threads::run(3, &threads::Options::default(), |team| {
+            let mut shared = Shared::create(team, &path, None);
+            shared.define("wide");
+            shared.common("nc_enddef", |file| {
+                assert_ne!(team.rank(), who, "this rank is to panic");
+                file.enddef(Reserve::Default).is_ok()
+            })
+        });
+        for (rank, end) in ends.into_iter().enumerate() {
+            match end.end {
+                threads::End::Panicked(text) if rank == who => {
+                    assert!(text.contains("is to panic"))
+                }
+                threads::End::Returned(Err(ParallelError::Elsewhere { .. })) if rank != who => {}
+                other => panic!("rank {rank} where {who} panics: {other:?}"),
+            }
+        }
+    }
 }
 
 #[test]
