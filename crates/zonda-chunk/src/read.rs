@@ -162,7 +162,8 @@ impl SharedArray {
         };
         self.background.note(observed.position);
         let wanted_bytes = selection.n_elems.saturating_mul(self.elem_size);
-        let keep = KeepRules::new(&observed, wanted_bytes, chunk_bytes);
+        let mut keep = KeepRules::new(&observed, wanted_bytes, chunk_bytes);
+        keep.unfiltered &= !self.storage.has_other_writers();
         // With work for all threads, the prefetch can wait until this read is done.
         let few = parts.n_parts() < self.engine.threads();
         let ahead = observed.ahead.filter(|ahead| self.may_prefetch(ahead));

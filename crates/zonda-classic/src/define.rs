@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use zonda_convert::Converted;
 use zonda_format::{
     Access, AttPut, Dispatch, DispatchWrite, Ending, Error, FillMode, GroupId, Reserve, Result,
-    Transfer, Values, VarRef,
+    TeamWrite, Transfer, Values, VarRef,
 };
 use zonda_model::{DimId, ExtType, MAX_VAR_DIMS, MemType, VarId, check_name, normalize_name};
 
@@ -272,6 +272,10 @@ impl DispatchWrite for ClassicFile {
 
     fn drain(&mut self) -> Result<()> {
         Ok(ClassicFile::drain(self)?)
+    }
+
+    fn in_team(&mut self) -> Result<&mut dyn TeamWrite> {
+        Ok(self)
     }
 
     fn close(&mut self) -> std::result::Result<Ending, (Error, Option<Ending>)> {

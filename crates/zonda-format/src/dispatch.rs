@@ -13,6 +13,7 @@ use crate::capabilities::Capabilities;
 use crate::definitions::Definitions;
 use crate::error::{Error, Result};
 use crate::owned_values::OwnedValues;
+use crate::parallel::{TeamWrite, not_by_several_ranks};
 use crate::refs::{GroupId, VarRef};
 use crate::rules::PutRules;
 use crate::storage::{Endianness, FilterSpec, Quantize, StorageRequest, VarInfo};
@@ -216,6 +217,14 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Has puts to a variable made by all ranks together, or by each rank alone. For files that several ranks opened together.
+    ///
+    /// # Errors
+    /// `NC_ENOPAR` for others; `NC_ENOTVAR`.
+    fn set_collective(&self, _var: VarRef, _is_collective: bool) -> Result<()> {
+        Err(Error::because(NcError::NoPar, "the file was not opened by several ranks together"))
+    }
+
     /// In a forked child, when the file was closed there: frees memory.
     fn leave(&mut self) {}
 
@@ -405,6 +414,17 @@ pub trait DispatchWrite: Dispatch {
     /// # Errors
     /// What the storage reports. The file has ended all the same.
     fn abort(&mut self) -> Result<Ending>;
+
+    /// The caller does not carry out the put that it checked last: other ranks must not wait for it.
+    fn give_up_put(&mut self) {}
+
+    /// What the format does for several ranks.
+    ///
+    /// # Errors
+    /// `NC_ENOPAR` where it does nothing.
+    fn in_team(&mut self) -> Result<&mut dyn TeamWrite> {
+        Err(not_by_several_ranks())
+    }
 
     /// Definitions of groups and types.
     ///

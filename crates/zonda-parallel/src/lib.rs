@@ -5,12 +5,20 @@
 //! objects stay equal, errors included, and one rank alone touches the file's metadata. See `docs/dev/parallel.md`.
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod common;
+mod dispatch;
+mod file;
+mod filling;
+mod put;
 mod record;
 mod replica;
+mod said;
 mod sidecars;
+mod write;
 
 pub use common::{ParallelError, common};
+pub use file::ParallelFile;
 pub use record::RecordError;
 pub use replica::Replica;
 pub use sidecars::ReplicaSidecars;

@@ -163,18 +163,20 @@ pub struct Replica {
     /// What of the file this rank reads and writes by itself.
     file: Arc<dyn Storage>,
     state: Arc<StepState>,
+    /// The other ranks write, too.
+    has_other_writers: bool,
 }
 
 impl Replica {
     /// The storage of a rank, on a file that it has opened for itself.
     #[must_use]
     pub fn new(file: Arc<dyn Storage>) -> Replica {
-        Replica { file, state: StepState::new() }
+        Replica { file, state: StepState::new(), has_other_writers: true }
     }
 
     /// The same in the steps of another storage: a journal belongs to the steps of its file.
     pub(crate) fn within(file: Arc<dyn Storage>, state: Arc<StepState>) -> Replica {
-        Replica { file, state }
+        Replica { file, state, has_other_writers: false }
     }
 
     pub(crate) fn state(&self) -> &Arc<StepState> {
@@ -264,6 +266,10 @@ impl Storage for Replica {
     fn most_len(&self) -> u64 {
         // All ranks have the same file.
         self.file.most_len()
+    }
+
+    fn has_other_writers(&self) -> bool {
+        self.has_other_writers
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {

@@ -93,6 +93,46 @@ pub fn unrank(n: u64, count: &[u64], at: &mut [u64]) {
     }
 }
 
+/// Calls a function with the indices of all elements of a grid of lengths `new` that one of lengths `old` does not have: first of those
+/// that lie behind the old one along the first dimension, and of these row by row, then of the others that do along the second, and so
+/// on. Each once.
+///
+/// ```
+/// let mut seen = Vec::new();
+/// zonda_slab::grid_difference(&[1, 1], &[2, 2], |at| Ok::<(), ()>(seen.push((at[0], at[1])))).unwrap();
+/// assert_eq!(seen, [(1, 0), (1, 1), (0, 1)]);
+/// ```
+///
+/// # Errors
+/// The first of the function, which ends it.
+pub fn grid_difference<E>(
+    old: &[u64],
+    new: &[u64],
+    mut each: impl FnMut(&[u64]) -> Result<(), E>,
+) -> Result<(), E> {
+    let rank = new.len();
+    let step = smallvec::SmallVec::<[u64; 8]>::from_elem(1, rank);
+    for behind in 0..rank {
+        let (mut first, mut end) = (smallvec::SmallVec::<[u64; 8]>::new(), smallvec::SmallVec::<[u64; 8]>::new());
+        for (axis, (&new, old)) in new.iter().zip(old.iter().chain(std::iter::repeat(&0))).enumerate() {
+            let kept = new.min(*old);
+            first.push(if axis == behind { kept } else { 0 });
+            end.push(if axis < behind { kept } else { new });
+        }
+        if first.iter().zip(&end).any(|(first, end)| first >= end) {
+            continue;
+        }
+        let mut at = first.clone();
+        loop {
+            each(&at)?;
+            if !advance_by(&mut at, &first, &step, &end) {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The indices of all elements of an array, from the first to the last; none if a length is zero.
 ///
 /// ```

@@ -144,6 +144,12 @@ pub trait Storage: Send + Sync + fmt::Debug {
         u64::MAX
     }
 
+    /// Whether other writers may write between the bytes of this one, at any time: then nothing is written but what is new, and nothing
+    /// that was read is kept.
+    fn has_other_writers(&self) -> bool {
+        false
+    }
+
     /// Cuts the storage to `len` bytes, or extends it to `len` bytes with zeros.
     ///
     /// # Errors

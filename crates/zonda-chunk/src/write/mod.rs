@@ -65,6 +65,9 @@ pub struct ChunkWriter {
 const RANK: ChunkError =
     ChunkError::Request { what: "the selection has another number of dimensions than the array" };
 const NO_ARRAY: ChunkError = ChunkError::Request { what: "the array was removed" };
+const NO_PLACE: ChunkError = ChunkError::Request {
+    what: "the chunk has no place yet, and ranks that write together take none alone",
+};
 const OUTSIDE: ChunkError =
     ChunkError::Request { what: "the selection goes beyond the extent of the array" };
 const WRONG_SIZE: ChunkError = ChunkError::Request {

@@ -14,7 +14,7 @@ use super::put_part::PutPart;
 use super::spill::Spills;
 use super::store::{self, ChunkSource, PutMemory, StoreJob};
 use super::writer_array::WriterArray;
-use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, RANK, WRONG_LENGTH, WRONG_SIZE};
+use super::{ArrayId, ChunkWriter, NO_ARRAY, NO_PLACE, OUTSIDE, RANK, WRONG_LENGTH, WRONG_SIZE};
 use crate::ChunkError;
 use crate::plan::{self, PartBatch};
 use crate::recency::NodeId;
@@ -142,6 +142,8 @@ impl ChunkWriter {
         let (mut tasks, mut parts) = (Vec::new(), Vec::new());
         let mut converted = Converted::default();
         let is_large = array.is_large(self.limit);
+        // Others may write to the same chunk, so none of it waits here.
+        let is_in_place = array.writes_over() && self.storage.has_other_writers();
         if is_large {
             self.store_complete(space)?;
         }
@@ -158,7 +160,12 @@ impl ChunkWriter {
             let part = part.ok_or(OUTSIDE)?;
             let is_whole = put.goes_straight(&pieces);
             let waits = put.waits && place.is_none() && !array.is_unfiltered(&key);
-            if is_whole && !waits {
+            if is_in_place {
+                let place = Some(place.ok_or(NO_PLACE)?);
+                let found =
+                    array.put_large(&*self.storage, space, &key, place, &part, put.source)?;
+                converted = converted.and(found);
+            } else if is_whole && !waits {
                 parts.push((key, Some(part), place));
             } else if is_large && !array.keys.contains_key(&key) {
                 let found =

@@ -87,6 +87,7 @@ impl Writing {
             sidecars: None,
             spills_beside: None,
             owns_references: true,
+            is_in_team: false,
             space,
         }
     }

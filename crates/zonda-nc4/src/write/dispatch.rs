@@ -5,7 +5,7 @@ use zonda_chunk::{ChunkError, FilterSpec};
 use zonda_convert::Converted;
 use zonda_format::{
     Access, AttPut, Definitions as _, Dispatch as _, DispatchWrite, Endianness, Ending, Error,
-    FillMode, GroupId, Reserve, Result, StorageRequest, Transfer, TypeDefinitions, Values, VarRef,
+    FillMode, GroupId, Reserve, Result, StorageRequest, TeamWrite, Transfer, TypeDefinitions, Values, VarRef,
 };
 use zonda_model::{DimId, NcError, VarId};
 
@@ -266,6 +266,10 @@ impl DispatchWrite for Nc4File {
         let done = self.drain();
         self.writing = None;
         done.map(|()| Ending::Keep)
+    }
+
+    fn in_team(&mut self) -> Result<&mut dyn TeamWrite> {
+        Ok(self)
     }
 
     fn types(&mut self) -> Result<&mut dyn TypeDefinitions> {

@@ -258,7 +258,8 @@ impl<'a> RowBlock<'a, '_> {
         let mut converted = self.flush()?;
         let wide = usize::try_from(step)
             .ok()
-            .filter(|_| step.saturating_sub(elem as u64) <= PUT_GAP_BYTES);
+            .filter(|_| step.saturating_sub(elem as u64) <= PUT_GAP_BYTES)
+            .filter(|_| !self.storage.has_other_writers());
         let Some(step_bytes) = wide else {
             let mut at = at;
             for element in row.chunks_exact(mem) {

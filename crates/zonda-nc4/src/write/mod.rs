@@ -37,6 +37,7 @@ mod reopen;
 mod scales;
 mod settings;
 mod store;
+mod team;
 mod type_size;
 mod types;
 mod unwritten_chunks;
@@ -125,6 +126,8 @@ pub(crate) struct Writing {
     pub(crate) spills_beside: Option<PathBuf>,
     /// All object references in the file are those of its scales: `_NCProperties` says that a netCDF library made it.
     pub(crate) owns_references: bool,
+    /// Several ranks write the file: it commits only when it is told to.
+    pub(crate) is_in_team: bool,
 }
 
 /// Whether definitions may be changed, and which are accepted.

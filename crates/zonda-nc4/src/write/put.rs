@@ -409,7 +409,7 @@ fn refused(code: NcError) -> Fault {
 }
 
 /// The error without the name of its object.
-fn code_of(error: Nc4Error) -> Fault {
+pub(super) fn code_of(error: Nc4Error) -> Fault {
     match error {
         Nc4Error::Hdf { error, .. } => Fault::Hdf(error),
         Nc4Error::Chunk { error, .. } => Fault::Chunk(error),

@@ -173,6 +173,10 @@ impl Stores {
 impl Writing {
     /// Writes what was put into the global heap, so that it can be read.
     pub(crate) fn flush_heap(&self, file: &File) -> HdfResult<()> {
+        if self.is_in_team {
+            // All ranks have the same in their heaps, and one of them writes it.
+            return Ok(());
+        }
         let mut heap = self.heap.lock();
         if heap.pending() > 0 { heap.flush(file) } else { Ok(()) }
     }

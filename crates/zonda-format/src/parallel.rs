@@ -1,0 +1,85 @@
+//! What a format does for a file that several ranks write: data have places that all ranks know, and each rank writes
+//! there what it was given, and nothing else.
+//!
+//! Each rank has the whole object of the file, so all methods here but [`TeamWrite::put_in_place`] and
+//! [`TeamWrite::check_put_in_place`] are called on all ranks, in the same order, on equal objects. How ranks come together is not the
+//! format's business: see `docs/dev/parallel.md`.
+
+use zonda_convert::Converted;
+use zonda_model::NcError;
+
+use crate::dispatch::{DispatchWrite, Reserve};
+use crate::error::{Error, Result};
+use crate::refs::VarRef;
+use crate::transfer::{Access, Transfer, Values};
+
+/// A run of bytes that is new in the file, and has to hold fill values before anybody reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfilledRun {
+    /// The variable that it belongs to.
+    pub var: VarRef,
+    /// Where it begins in the storage, in bytes.
+    pub at: u64,
+    /// How many bytes it has.
+    pub len: u64,
+    /// The value of an element, as the file has it.
+    pub element: Box<[u8]>,
+}
+
+/// An open file that several ranks write.
+pub trait TeamWrite: DispatchWrite {
+    /// Makes the file one of several: from now on it commits only when it is told to, and all that it may need of the file's definitions
+    /// is in memory, so that what is asked of the storage later does not depend on what this rank asked before.
+    ///
+    /// # Errors
+    /// What reading definitions meets.
+    fn join_team(&mut self) -> Result<()>;
+
+    /// Ends define mode, if the file is in it, and gives a place to all data that the definitions ask for. The next
+    /// [`DispatchWrite::sync`] commits. Gives what of these places has to be filled first.
+    ///
+    /// # Errors
+    /// As [`DispatchWrite::enddef`].
+    fn give_places(&mut self, reserve: Reserve) -> Result<Vec<UnfilledRun>>;
+
+    /// The lengths that a variable has along each of its dimensions that can grow; other dimensions have theirs.
+    fn extent(&self, var: VarRef) -> Vec<u64>;
+
+    /// Makes a variable as long as this along the dimensions that can grow, and gives places to what is new. Lengths that it has already
+    /// stay. Gives what of the places has to be filled.
+    ///
+    /// # Errors
+    /// As a put that makes it as long.
+    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Vec<UnfilledRun>>;
+
+    /// Whether a rank may make a variable longer without the others: their lengths are told to each other at the next
+    /// commit ([`TeamWrite::own_lengths`]).
+    fn grows_alone(&self) -> bool;
+
+    /// Lengths that this rank made by itself; as many on all ranks.
+    fn own_lengths(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Takes the greatest lengths of all ranks.
+    fn take_lengths(&mut self, _lengths: &[u64]) {}
+
+    /// First step of a put, as [`DispatchWrite::check_put`]; may need more than the variable's lengths.
+    ///
+    /// # Errors
+    /// As there; `NC_ENOTBUILT` for variables that ranks cannot write together yet.
+    fn check_put_in_place(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()>;
+
+    /// Second step of a put into what has a place already: writes the bytes that were given, and no others.
+    ///
+    /// # Errors
+    /// As [`DispatchWrite::put`].
+    fn put_in_place(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>)
+    -> Result<Converted>;
+}
+
+/// The error of formats that ranks cannot write together.
+#[must_use]
+pub fn not_by_several_ranks() -> Error {
+    Error::because(NcError::NoPar, "files of this format are not written by several ranks")
+}

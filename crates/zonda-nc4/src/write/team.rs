@@ -1,0 +1,247 @@
+//! A netCDF-4 file that several ranks write. Elements without filters get their places when definitions end and when
+//! lengths grow, on all ranks the same; then any rank writes alone.
+
+use zonda_convert::Converted;
+use zonda_format::{
+    Access, Dispatch as _, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+};
+use zonda_hdf5::message::{DataLayout, FilterDescription};
+use zonda_hdf5::ChunkLocation;
+use zonda_model::{NcError, VarId};
+use zonda_slab::grid_difference;
+
+use super::contiguous::{Contiguous, take_run};
+use super::store::ElementStorage;
+use super::{Layout, Writing};
+use crate::element_form::ElementForm;
+use crate::fault::{Fault, Outcome};
+use crate::file::Nc4File;
+use crate::model::GroupId;
+use crate::value_target::NoVlens;
+
+/// Why ranks do not write the elements of a variable together.
+const FILTERED: &str = "its chunks go through filters, and several ranks do not write such chunks together yet; \
+                        write it from one rank, or define it without filters";
+const POINTS: &str = "its elements are strings or sequences, which several ranks do not write together, as in HDF5";
+const COMPACT: &str = "its elements are in its header (NC_COMPACT), which one rank writes; choose another layout";
+const UNPLACED: &str = "its elements have no place that all ranks know";
+
+impl Nc4File {
+    /// Why a variable gets no places, if it does not.
+    fn unplaceable(&self, group: GroupId, id: VarId) -> Outcome<Option<&'static str>> {
+        let (model, var) = self.var(group, id).map_err(super::put::code_of)?;
+        let (form, has_filters, is_compact) = match var.draft.as_deref() {
+            Some(draft) => {
+                let form = super::Typed::of(model, var.nc_type, draft.endianness)?.form;
+                let has_filters = !draft.stored_filters.is_empty();
+                (Some(form), has_filters, draft.layout == Layout::Compact)
+            }
+            None => {
+                let details = self.details(var)?;
+                let (file, object) = (&details.file, details.object()?);
+                let layout = object.layout(file)?;
+                let filters: Vec<FilterDescription> = object.filters(file)?;
+                let is_own = details.at.file == 0 && object.external_files(file)?.is_none();
+                let is_placed = match layout {
+                    DataLayout::Contiguous { .. } | DataLayout::Chunked(_) => is_own,
+                    DataLayout::Compact { .. } => true,
+                    DataLayout::Virtual { .. } => false,
+                };
+                if !is_placed {
+                    return Ok(Some(UNPLACED));
+                }
+                let form = ElementForm::of(&object.datatype(file)?);
+                (form, !filters.is_empty(), matches!(layout, DataLayout::Compact { .. }))
+            }
+        };
+        let Some(form) = form else { return Ok(Some(UNPLACED)) };
+        Ok(match () {
+            () if has_filters => Some(FILTERED),
+            () if form.has_pointers() => Some(POINTS),
+            () if is_compact => Some(COMPACT),
+            () => None,
+        })
+    }
+
+    /// All variables, in the order in which they get places.
+    fn all_vars(&self) -> Result<Vec<(GroupId, VarId)>> {
+        let model = self.model()?;
+        let groups = (0..).map_while(|number| {
+            let id = GroupId(number);
+            model.group(id).map(|group| (id, group.vars.len()))
+        });
+        let vars = |(group, n): (GroupId, usize)| {
+            (0..i32::try_from(n).unwrap_or(i32::MAX)).map(move |var| (group, VarId(var)))
+        };
+        Ok(groups.flat_map(vars).collect())
+    }
+
+    /// Gives places to the elements of all variables that have none.
+    fn place_all(&mut self) -> Result<Vec<UnfilledRun>> {
+        let mut unfilled = Vec::new();
+        for (group, var) in self.all_vars()? {
+            let of = VarRef { group, var };
+            let placed = self.place_var(of, None, &mut unfilled);
+            placed.map_err(|fault| self.put_fault(of, fault))?;
+        }
+        Ok(unfilled)
+    }
+
+    /// Gives places to the elements of a variable that have none: to all, or to those that are new since it had the extent
+    /// `before`.
+    fn place_var(
+        &mut self,
+        of: VarRef,
+        before: Option<&[u64]>,
+        unfilled: &mut Vec<UnfilledRun>,
+    ) -> Outcome<()> {
+        let VarRef { group, var: id } = of;
+        let is_known = self.writing.as_deref().is_some_and(|it| it.stores.number(group, id).is_some());
+        if !is_known && self.unplaceable(group, id)?.is_some() {
+            return Ok(());
+        }
+        let number = self.storage_of(group, id)?;
+        let Nc4File { files, model, writing, .. } = self;
+        let internal = || Fault::Refused(NcError::Internal);
+        let (Some(model), Some(writing)) = (model.get_mut(), writing.as_deref_mut()) else {
+            return Err(internal());
+        };
+        let var = model.var_mut(group, id).ok_or_else(internal)?;
+        if let Some(draft) = &mut var.draft {
+            // A fill value that comes later would not be in the places.
+            draft.is_written = true;
+        }
+        let Writing { stores, space, .. } = writing;
+        let (file, store) = (files.main(), stores.get_mut(number).ok_or_else(internal)?);
+        let element = store.fill.clone();
+        let mut take = |at: u64, len: u64| {
+            if let Some(element) = element.clone().filter(|_| len > 0) {
+                unfilled.push(UnfilledRun { var: of, at, len, element });
+            }
+        };
+        match &store.keep {
+            ElementStorage::Contiguous(Contiguous { addr: None, len, .. }) if *len > 0 => {
+                let len = *len;
+                let addr = take_run(space, file, len)?;
+                store.keep_run(addr, len, len, file);
+                take(file.position(addr), len);
+            }
+            ElementStorage::Chunked { tree, layout, .. } => {
+                let chunks = |extent: &[u64]| -> Vec<u64> {
+                    let dims = extent.iter().zip(&layout.chunk_dims);
+                    dims.map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect()
+                };
+                let elem = u64::from(layout.elem_size);
+                let len = layout.chunk_dims.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
+                let (new, mut tree) = (chunks(&var.extent), tree.0.write());
+                let old = before.map_or_else(|| vec![0; new.len()], chunks);
+                let place = |key: &[u64]| {
+                    if tree.get(key)?.is_some() {
+                        return Ok(());
+                    }
+                    let addr = take_run(space, file, len)?;
+                    file.grown_to(addr.0.saturating_add(len));
+                    let at = file.position(addr);
+                    tree.insert(key, ChunkLocation { at, len, mask: 0 })?;
+                    take(at, len);
+                    Ok::<(), Fault>(())
+                };
+                grid_difference(&old, &new, place)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Makes a variable longer, and gives places to what is new.
+    fn grow_together(&mut self, of: VarRef, extent: &[u64]) -> Outcome<Vec<UnfilledRun>> {
+        let VarRef { group, var: id } = of;
+        let internal = || Fault::Refused(NcError::Internal);
+        let before = self.var(group, id).map_err(super::put::code_of)?.1.extent.to_vec();
+        let number = self.storage_of(group, id)?;
+        let (Some(model), Some(writing)) = (self.model.get_mut(), self.writing.as_deref_mut())
+        else {
+            return Err(internal());
+        };
+        let store = writing.stores.get_mut(number).ok_or_else(internal)?;
+        super::grow::to(model, group, id, store, extent);
+        let mut unfilled = Vec::new();
+        self.place_var(of, Some(&before), &mut unfilled)?;
+        Ok(unfilled)
+    }
+
+    /// Reads all that a later step may need: then no rank reads more than another.
+    fn load_all(&mut self) -> Result<()> {
+        let model = self.model()?;
+        let groups = (0..).map_while(|number| model.group(GroupId(number)));
+        for group in groups {
+            // An object that is damaged is found out by who asks for it.
+            let _damaged = self.kept(&group.details, group.at);
+            for var in &group.vars {
+                let _damaged = self.details(var);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TeamWrite for Nc4File {
+    fn join_team(&mut self) -> Result<()> {
+        let Some(writing) = self.writing.as_deref_mut() else { return Ok(()) };
+        writing.is_in_team = true;
+        if writing.is_new { Ok(()) } else { self.load_all() }
+    }
+
+    fn give_places(&mut self, _reserve: Reserve) -> Result<Vec<UnfilledRun>> {
+        // What ranks have in memory of the file's metadata is not the same everywhere.
+        self.hdf5().forget();
+        if self.in_define_mode() {
+            self.leave_define_mode()?;
+            self.settle_fill_values();
+        }
+        self.settle()?;
+        self.place_all()
+    }
+
+    fn extent(&self, var: VarRef) -> Vec<u64> {
+        self.var(var.group, var.var).map(|(_, var)| var.extent.to_vec()).unwrap_or_default()
+    }
+
+    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Vec<UnfilledRun>> {
+        Ok(self.grow_together(var, extent).map_err(|fault| self.put_fault(var, fault))?)
+    }
+
+    fn grows_alone(&self) -> bool {
+        false
+    }
+
+    fn check_put_in_place(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
+        let of = put.of().var;
+        let VarRef { group, var } = of;
+        let is_known = self.writing.as_deref().is_none_or(|it| it.stores.number(group, var).is_some());
+        if !is_known {
+            let found = self.unplaceable(group, var);
+            let code = |why| if why == POINTS { NcError::HdfErr } else { NcError::NotBuilt };
+            let why = found.map_err(|fault| self.put_fault(of, fault))?;
+            let why = why.unwrap_or(UNPLACED);
+            return Err(self.put_fault(of, Fault::because(code(why), why)).into());
+        }
+        Ok(self.ready(put).map_err(|fault| self.put_fault(of, fault))?)
+    }
+
+    fn put_in_place(
+        &mut self,
+        put: &Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        let of = put.of().var;
+        if values.bytes.len() != put.n_bytes {
+            return Err(self.put_fault(of, Fault::wrong_length()).into());
+        }
+        if put.n_elems == 0 {
+            return Ok(Converted::default());
+        }
+        let done = self.put_ready(put, &mut NoVlens::default(), values.bytes);
+        Ok(done.map_err(|fault| self.put_fault(of, fault))?)
+    }
+}

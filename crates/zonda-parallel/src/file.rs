@@ -1,0 +1,256 @@
+//! A file of any format that several ranks have open: what one of them has of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use zonda_format::{Capabilities, Dispatch, DispatchWrite, Error, Result, VarRef};
+use zonda_model::{Answer, NcError};
+use zonda_runtime::lock::{Mutex, Rank};
+use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree};
+
+use crate::common::{ParallelError, common};
+use crate::replica::Replica;
+use crate::said::{Said, first_difference};
+
+/// What one rank has of a file that several opened together. It is a file as any other: definitions, puts and gets are its methods, and
+/// those that all ranks make together come together by themselves.
+#[derive(Debug)]
+pub struct ParallelFile {
+    pub(crate) file: Box<dyn Dispatch>,
+    pub(crate) team: Arc<dyn Team>,
+    pub(crate) replica: Arc<Replica>,
+    /// How messages name the file.
+    name: String,
+    pub(crate) said: Said,
+    pub(crate) access: AccessModes,
+    /// The put that was checked and that all ranks make together.
+    pub(crate) begun: Option<VarRef>,
+    /// Ranks lost each other, or their definitions: the file can only be closed.
+    is_lost: AtomicBool,
+    /// What rank 0 holds while the file is open, such as the lock of writers.
+    lock: Option<Box<dyn std::any::Any + Send + Sync>>,
+}
+
+/// Which puts all ranks make together.
+#[derive(Debug)]
+pub(crate) struct AccessModes {
+    /// One switch for the whole file.
+    is_of_file: bool,
+    is_all: AtomicBool,
+    vars: Mutex<BTreeSet<(u16, i32)>>,
+}
+
+impl AccessModes {
+    pub(crate) fn is_collective(&self, of: VarRef) -> bool {
+        self.is_all.load(Ordering::Relaxed) || self.vars.lock().contains(&key(of))
+    }
+
+    pub(crate) fn set(&self, of: VarRef, is_collective: bool) {
+        if self.is_of_file {
+            self.is_all.store(is_collective, Ordering::Relaxed);
+            return;
+        }
+        let mut vars = self.vars.lock();
+        if is_collective { vars.insert(key(of)) } else { vars.remove(&key(of)) };
+    }
+}
+
+fn key(of: VarRef) -> (u16, i32) {
+    (of.group.0, of.var.0)
+}
+
+impl ParallelFile {
+    /// The file of a rank, on its replica of the storage. All ranks call it with equal files, which have to be open already.
+    ///
+    /// # Errors
+    /// `NC_ENOPAR` for a format that ranks cannot write together, where the file is open for writing; errors of the ranks that come
+    /// together.
+    pub fn new(
+        mut file: Box<dyn Dispatch>,
+        team: Arc<dyn Team>,
+        replica: Arc<Replica>,
+        name: &std::path::Path,
+        lock: Option<Box<dyn std::any::Any + Send + Sync>>,
+    ) -> Result<ParallelFile> {
+        let name = name.display().to_string();
+        if file.is_writable() {
+            let step = Step { call: "opening", file: &name };
+            let writer = file.writer().ok_or_else(Error::only_read)?;
+            let joined = common(&*team, step, &replica, || writer.in_team()?.join_team());
+            joined.map_err(of_step)??;
+        }
+        let access = AccessModes {
+            // As in PnetCDF, by which the reference writes these.
+            is_of_file: !file.capabilities().dialect.is_netcdf4(),
+            is_all: AtomicBool::new(false),
+            vars: Mutex::ranked(Rank::AccessModes, BTreeSet::new()),
+        };
+        Ok(ParallelFile {
+            file,
+            team,
+            replica,
+            name,
+            said: Said::default(),
+            access,
+            begun: None,
+            is_lost: AtomicBool::new(false),
+            lock,
+        })
+    }
+
+    /// What it is to the caller: as the format below, but puts are made one after the other.
+    pub(crate) fn shown_capabilities(&self) -> &'static Capabilities {
+        const CLASSIC: &Capabilities = &Capabilities { shared_puts: false, ..Capabilities::CLASSIC };
+        let below = self.file.capabilities();
+        if below.shared_puts { CLASSIC } else { below }
+    }
+
+    /// The ranks that have it open.
+    #[must_use]
+    pub fn team(&self) -> &dyn Team {
+        &*self.team
+    }
+
+    pub(crate) fn step<'a>(&'a self, call: &'a str) -> Step<'a> {
+        Step { call, file: &self.name }
+    }
+
+    /// The file is of no use any more.
+    pub(crate) fn lose<E>(&self, error: E) -> E {
+        self.is_lost.store(true, Ordering::Release);
+        error
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// Refuses what needs the other ranks, once they are lost.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        if !self.is_lost() {
+            return Ok(());
+        }
+        let why = "ranks lost each other in an earlier call, or defined different things: the file can only be closed, and has what \
+                   was committed before";
+        Err(Error::answered(NcError::Mpi, Answer::Request, why))
+    }
+
+    pub(crate) fn lost_team(&self, error: TeamError) -> Error {
+        self.lose(of_team(&error))
+    }
+
+    /// Comes together with the other ranks in a call: all must make the same one, with the same definitions before it. Gives the
+    /// greatest status of a rank.
+    pub(crate) fn agree(&mut self, call: &'static str, detail: &str, status: u64) -> Result<u64> {
+        self.check_whole()?;
+        let (step, hash) = (Step { call, file: &self.name }, self.said.hash());
+        let mut mine = zonda_hash(call, detail);
+        mine ^= hash;
+        let what = if detail.is_empty() { call.to_owned() } else { format!("{call}({detail})") };
+        let found = agree(&*self.team, step, &Mine { what: &what, hash: mine, status });
+        let found = found.map_err(|error| self.lost_team(error))?;
+        let Some(differing) = found.differing else { return Ok(found.status) };
+        let ((_, first), (other_rank, other)) = (&differing.first, &differing.other);
+        if first != other {
+            let text = format!(
+                "ranks make different calls: rank 0 {first}, rank {other_rank} {other}; all ranks have to make the same ones in the \
+                 same order"
+            );
+            // The file is what it was.
+            return Err(Error::answered(NcError::Mpi, Answer::Request, text));
+        }
+        Err(self.differing_definitions(call)?)
+    }
+
+    /// Which definition of which ranks differs.
+    fn differing_definitions(&self, call: &'static str) -> Result<Error> {
+        let step = self.step(call);
+        let fail = |error| self.lost_team(error);
+        let lists = self.team.gather(step, 0, &self.said.hashes()).map_err(fail)?;
+        let mut number = (first_difference(&lists) as u64).to_le_bytes().to_vec();
+        self.team.broadcast(step, 0, &mut number).map_err(fail)?;
+        let number = number.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let what = self.said.text(number);
+        let mine = Mine { what, hash: zonda_hash(what, ""), status: 0 };
+        let found = agree(&*self.team, step, &mine).map_err(fail)?;
+        let text = match found.differing {
+            Some(differing) => {
+                let ((_, first), (rank, other)) = (differing.first, differing.other);
+                format!(
+                    "ranks defined different things: rank 0 {first}, rank {rank} {other}; all ranks have to make the same definitions \
+                     in the same order"
+                )
+            }
+            None => format!("ranks defined different things by {what}: its arguments differ"),
+        };
+        Ok(self.lose(Error::answered(NcError::Mpi, Answer::Request, text)))
+    }
+
+    /// Carries out a step on rank 0, and on the others over its record.
+    pub(crate) fn common<T>(
+        &mut self,
+        call: &'static str,
+        work: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
+    ) -> Result<T> {
+        let ParallelFile { file, team, replica, name, is_lost, .. } = self;
+        let step = Step { call, file: name };
+        let work = || work(file.writer().ok_or_else(Error::only_read)?);
+        common(&**team, step, replica, work).unwrap_or_else(|error| {
+            is_lost.store(true, Ordering::Release);
+            Err(of_step(error))
+        })
+    }
+
+    /// All ranks learn of an error that one of them had with the storage: its own error for who had one, and its code for the
+    /// others.
+    pub(crate) fn share<T>(&self, call: &'static str, own: Result<T>) -> Result<T> {
+        if self.team.size() == 1 {
+            return own;
+        }
+        let status = own.as_ref().err().map_or(0, status_of);
+        let mut worst = [status];
+        let told = self.team.reduce(self.step(call), Reduction::Max, &mut worst);
+        told.map_err(|error| self.lost_team(error))?;
+        match own {
+            Ok(_) if worst != [0] => {
+                let why = "another rank could not write what it was given";
+                let code = code_of(worst[0]);
+                Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")))
+            }
+            own => own,
+        }
+    }
+
+    /// The file ends: nothing is held any more.
+    pub(crate) fn let_go(&mut self) {
+        self.lock = None;
+    }
+}
+
+/// A hash of a call and of what is to be the same about it.
+fn zonda_hash(call: &str, detail: &str) -> u128 {
+    let mut said = Said::default();
+    said.call(call.to_owned(), detail.as_bytes());
+    said.hash()
+}
+
+/// An error as a number that is greater than 0.
+pub(crate) fn status_of(error: &Error) -> u64 {
+    u64::from(error.code().code().cast_unsigned()).max(1)
+}
+
+/// The code that is in such a number.
+pub(crate) fn code_of(status: u64) -> NcError {
+    let code = u32::try_from(status).unwrap_or_default().cast_signed();
+    NcError::from_code(code).unwrap_or(NcError::Io)
+}
+
+pub(crate) fn of_step(error: ParallelError) -> Error {
+    Error::answered(NcError::Mpi, Answer::Request, error.to_string())
+}
+
+pub(crate) fn of_team(error: &TeamError) -> Error {
+    Error::answered(NcError::Mpi, Answer::Request, error.to_string())
+}

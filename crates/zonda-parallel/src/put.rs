@@ -1,0 +1,152 @@
+//! Puts: alone, or of all ranks together.
+
+use zonda_convert::Converted;
+use zonda_format::{
+    Access, DefineMode, Error, Format, Result, TeamWrite, Transfer, Values, VarRef,
+};
+use zonda_model::NcError;
+use zonda_slab::Hyperslab;
+use zonda_team::Reduction;
+
+use crate::file::ParallelFile;
+
+/// How messages name a put.
+const CALL: &str = "nc_put_var";
+
+impl ParallelFile {
+    fn in_team(&mut self) -> Result<&mut dyn TeamWrite> {
+        self.file.writer().ok_or_else(Error::only_read)?.in_team()
+    }
+
+    pub(crate) fn check_put_by_ranks(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
+        self.check_whole()?;
+        let var = put.of().var;
+        if self.file.in_define_mode()
+            && self.file.capabilities().define_mode == DefineMode::Implied
+            && self.file.definitions().format() != Format::NetCdf4Classic
+        {
+            self.end_definitions_together()?;
+        }
+        let checked = self.in_team().and_then(|file| file.check_put_in_place(put));
+        if !self.takes_part(var) {
+            return checked;
+        }
+        match checked {
+            Ok(()) => {
+                self.begun = Some(var);
+                Ok(())
+            }
+            Err(own) => {
+                // The others make the put; this rank has its error to itself.
+                self.put_together(var, None)?;
+                Err(own)
+            }
+        }
+    }
+
+    /// Whether all ranks come together in puts to a variable.
+    fn takes_part(&self, var: VarRef) -> bool {
+        self.access.is_collective(var)
+            && !self.file.in_define_mode()
+            && self.file.is_writable()
+            && self.file.definitions().var(var).is_ok()
+    }
+
+    pub(crate) fn put_by_ranks(
+        &mut self,
+        put: &Transfer<Access<'_>>,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        if self.begun.take().is_some() {
+            let done = self.put_together(put.of().var, Some((put, values)))?;
+            return Ok(done.unwrap_or_default());
+        }
+        let (var, needed) = (put.of().var, needed(put));
+        let file = self.in_team()?;
+        if file.extent(var).iter().zip(&needed).any(|(len, needed)| needed > len) {
+            if !file.grows_alone() {
+                return Err(NcError::CantExtend.into());
+            }
+            file.take_lengths(&needed);
+        }
+        file.put_in_place(put, values)
+    }
+
+    /// The caller made no use of a put that was checked: the others must not wait.
+    pub(crate) fn give_up(&mut self) {
+        if let Some(var) = self.begun.take() {
+            // The caller has an error of its own to tell.
+            let _ = self.put_together(var, None);
+        }
+    }
+
+    /// A put of all ranks: with values, or with nothing.
+    fn put_together(
+        &mut self,
+        var: VarRef,
+        own: Option<(&Transfer<Access<'_>>, Values<'_>)>,
+    ) -> Result<Option<Converted>> {
+        let detail = format!("group {}, variable {}", var.group.0, var.var.0);
+        self.agree(CALL, &detail, 0)?;
+        let mut wanted = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
+        self.grow_for(var, &mut wanted)?;
+        let done = match own {
+            Some((put, values)) => self.in_team()?.put_in_place(put, values).map(Some),
+            None => Ok(None),
+        };
+        self.share(CALL, done)
+    }
+
+    /// Makes a variable as long as the puts of all ranks need.
+    fn grow_for(&mut self, var: VarRef, wanted: &mut Vec<u64>) -> Result<()> {
+        let definitions = self.file.definitions();
+        let is_unlimited = |dim| definitions.dim(dim).is_ok_and(|dim| dim.is_unlimited);
+        if !definitions.var(var)?.dims.iter().any(|&dim| is_unlimited(dim)) {
+            return Ok(());
+        }
+        let extent = self.in_team()?.extent(var);
+        wanted.resize(extent.len(), 0);
+        self.team
+            .reduce(self.step(CALL), Reduction::Max, wanted)
+            .map_err(|error| self.lost_team(error))?;
+        let grown: Vec<u64> = extent.iter().zip(&*wanted).map(|(&a, &b)| a.max(b)).collect();
+        // Lengths that a rank made alone differ between ranks until the next commit, so this rank's own does not decide.
+        let mut grows = [u64::from(grown != extent)];
+        if self.in_team()?.grows_alone() {
+            self.team
+                .reduce(self.step(CALL), Reduction::Max, &mut grows)
+                .map_err(|error| self.lost_team(error))?;
+            if grows == [1] {
+                self.meet_lengths(CALL)?;
+            }
+        }
+        if grows == [0] {
+            return Ok(());
+        }
+        let unfilled = self.common(CALL, |file| file.in_team()?.grow(var, &grown))?;
+        self.fill(CALL, &unfilled)
+    }
+
+    /// All ranks take the greatest lengths that one of them has.
+    pub(crate) fn meet_lengths(&mut self, call: &'static str) -> Result<()> {
+        let mut lengths = self.in_team()?.own_lengths();
+        if lengths.is_empty() || self.team.size() == 1 {
+            return Ok(());
+        }
+        self.team
+            .reduce(self.step(call), Reduction::Max, &mut lengths)
+            .map_err(|error| self.lost_team(error))?;
+        self.in_team()?.take_lengths(&lengths);
+        Ok(())
+    }
+}
+
+/// The lengths that a put needs. One of no elements needs none.
+fn needed(put: &Transfer<Access<'_>>) -> Vec<u64> {
+    let slab: &Hyperslab<'_> = &put.of().slab;
+    let rank = slab.start.len().min(slab.count.len());
+    if put.n_elems == 0 {
+        return vec![0; rank];
+    }
+    (0..rank).map(|axis| slab.axis(axis).end()).collect()
+}
