@@ -49,7 +49,7 @@ unsafe fn answer_block_bytes(chunksizehintp: *mut usize, answer: impl FnOnce(usi
 
 /// The failure of a creation as C gets it: the reference reports any error of the system about an HDF5 file
 /// as a lack of permission.
-fn creation_failure(failure: CallFailure, format: Format) -> CallFailure {
+pub(crate) fn creation_failure(failure: CallFailure, format: Format) -> CallFailure {
     match failure.code() {
         NcError::System(_) if format.is_hdf5() => failure.with_code(NcError::System(libc::EACCES)),
         _ => failure,
@@ -60,7 +60,7 @@ fn creation_failure(failure: CallFailure, format: Format) -> CallFailure {
 ///
 /// # Safety
 /// `ncidp` is null, or valid for a write.
-unsafe fn enter(file: OpenDataset, ncidp: *mut c_int) -> CallResult {
+pub(crate) unsafe fn enter(file: OpenDataset, ncidp: *mut c_int) -> CallResult {
     let ncid = handles::insert(file)?;
     // SAFETY: same contract.
     unsafe { put(ncidp, ncid) };
@@ -69,12 +69,12 @@ unsafe fn enter(file: OpenDataset, ncidp: *mut c_int) -> CallResult {
 
 /// The format without a look at the definitions: whether a netCDF-4 file keeps to the classic model is known
 /// when these are read.
-fn quick_format(dataset: &Dataset) -> Format {
+pub(crate) fn quick_format(dataset: &Dataset) -> Format {
     if dataset.is_hdf5() { Format::NetCdf4 } else { dataset.format() }
 }
 
 /// The table of a program's own format that a path argument or a mode asks for.
-fn table_asked_for(
+pub(crate) fn table_asked_for(
     parsed: &PathArgument,
     mode: c_int,
 ) -> Result<Option<&'static NcDispatch>, NcError> {

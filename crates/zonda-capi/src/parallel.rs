@@ -1,83 +1,235 @@
-//! Parallel access through MPI: what a serial library answers.
+//! Files that several MPI processes open together.
 //!
 //! `MPI_Comm` and `MPI_Info` are ints in MPICH and pointers in Open MPI; as machine words in
-//! registers, both arrive here unharmed.
+//! registers, both arrive here unharmed. No MPI is linked: the one that the program has is found when it is needed.
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
-use zonda::NcError;
+use zonda::team::Step;
+use zonda::{Answer, CreateOptions, Dataset, Error, NcError, OpenOptions};
+use zonda_mpi::{Answer as MpiAnswer, MpiError, MpiTeam};
 
 use crate::boundary::boundary;
+use crate::failure::{CallFailure, CallResult};
+use crate::fork::prepare_for_fork_and_exit;
+use crate::handles::{self, OpenDataset};
+use crate::mode::{
+    DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, WRITE,
+    check_create_mode, format_asked_for, netcdf4_of, shown_mode,
+};
+use crate::open::{creation_failure, enter, quick_format, table_asked_for};
+use crate::path_argument::PathArgument;
+use crate::process_settings::{alignment, chunk_cache};
 
-/// An MPI handle in either form.
+/// An `MPI_Comm` or `MPI_Info` of whichever MPI.
 type MpiHandle = usize;
 
-fn no_parallel() -> c_int {
-    boundary(|| Err(NcError::NoPar.into()))
+/// `NC_INDEPENDENT`
+const INDEPENDENT: c_int = 0;
+/// `NC_COLLECTIVE`
+const COLLECTIVE: c_int = 1;
+
+/// How a communicator came.
+#[derive(Clone, Copy)]
+enum Communicator {
+    /// As a C program has it.
+    C(MpiHandle),
+    /// As a Fortran program has it.
+    Fortran(c_int),
+}
+
+impl Communicator {
+    /// Its ranks, which all call this.
+    fn team(self, call: &str, file: &str) -> Result<Arc<MpiTeam>, CallFailure> {
+        let step = Step { call, file };
+        let team = match self {
+            Communicator::C(handle) => MpiTeam::new(step, handle),
+            Communicator::Fortran(handle) => MpiTeam::from_fortran(step, handle),
+        };
+        Ok(Arc::new(team.map_err(of_mpi)?))
+    }
+}
+
+fn of_mpi(error: MpiError) -> CallFailure {
+    let code = match error.answer() {
+        MpiAnswer::NotParallel => NcError::NoPar,
+        MpiAnswer::NotBegun => NcError::ParInit,
+        MpiAnswer::MpiFailed => NcError::Mpi,
+    };
+    Error::answered(code, Answer::Request, error.to_string()).into()
+}
+
+/// Files in memory are of one process.
+fn check_on_disk(mode: c_int) -> Result<(), NcError> {
+    if mode & (DISKLESS | INMEMORY | MMAP) == 0 { Ok(()) } else { Err(NcError::Inval) }
+}
+
+/// # Safety
+/// `path` is null, or a C string; `ncidp` is null, or valid for a write.
+unsafe fn create(
+    path: *const c_char,
+    cmode: c_int,
+    comm: Communicator,
+    ncidp: *mut c_int,
+) -> CallResult {
+    if path.is_null() {
+        return Err(NcError::Inval.into());
+    }
+    // In a mode for several processes this bit is `NC_MPIPOSIX`.
+    let cmode_of_file = cmode & !crate::mode::PERSIST;
+    check_on_disk(cmode_of_file)?;
+    check_create_mode(cmode_of_file)?;
+    // SAFETY: not null, and the contract above.
+    let (parsed, shown_path) = unsafe { PathArgument::from_c(path)? };
+    if table_asked_for(&parsed, cmode_of_file)?.is_some() {
+        return Err(NcError::NoPar.into());
+    }
+    let format = match parsed.format {
+        Some(format) => format,
+        None if parsed.netcdf4 => netcdf4_of(cmode),
+        None => format_asked_for(cmode),
+    };
+    let team = comm.team("nc_create_par", &parsed.os_path().display().to_string())?;
+    prepare_for_fork_and_exit();
+    let options = CreateOptions {
+        format,
+        exclusive: cmode & NOCLOBBER != 0,
+        io: parsed.io.clone(),
+        no_attribute_order: cmode & NO_ATTRIBUTE_ORDER != 0,
+        no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
+        chunk_cache: Some(chunk_cache()),
+        alignment: alignment(),
+        ..CreateOptions::default()
+    };
+    let made = Dataset::create_parallel(team, parsed.os_path(), &options);
+    let dataset = made.map_err(|error| creation_failure(error.into(), format))?;
+    let mode = shown_mode(cmode, format);
+    // SAFETY: the contract above.
+    unsafe { enter(OpenDataset::new(dataset, mode, shown_path), ncidp) }
+}
+
+/// # Safety
+/// As [`create`].
+unsafe fn open(
+    path: *const c_char,
+    omode: c_int,
+    comm: Communicator,
+    ncidp: *mut c_int,
+) -> CallResult {
+    if path.is_null() {
+        return Err(NcError::Inval.into());
+    }
+    check_on_disk(omode)?;
+    // SAFETY: not null, and the contract above.
+    let (parsed, shown_path) = unsafe { PathArgument::from_c(path)? };
+    if table_asked_for(&parsed, omode)?.is_some() {
+        return Err(NcError::NoPar.into());
+    }
+    let team = comm.team("nc_open_par", &parsed.os_path().display().to_string())?;
+    prepare_for_fork_and_exit();
+    let options = OpenOptions {
+        write: omode & WRITE != 0,
+        io: parsed.io.clone(),
+        chunk_cache: Some(chunk_cache()),
+        alignment: alignment(),
+        ..OpenOptions::default()
+    };
+    let opened = Dataset::open_parallel(team, parsed.os_path(), &options);
+    let dataset = opened.map_err(|error| match CallFailure::from(error) {
+        failure if failure.code() == NcError::System(libc::EISDIR) => {
+            failure.with_code(NcError::NotNc)
+        }
+        failure => failure,
+    })?;
+    let mode = shown_mode(omode, quick_format(&dataset));
+    // SAFETY: the contract above.
+    unsafe { enter(OpenDataset::new(dataset, mode, shown_path), ncidp) }
 }
 
 /// `int nc_create_par(const char *path, int cmode, MPI_Comm comm, MPI_Info info, int *ncidp);`
 ///
+/// All processes of the communicator call it, which is duplicated.
+///
 /// # Safety
-/// The pointers are not used.
+/// `path` is null, or a C string; `ncidp` is null, or valid for a write. `comm` is a communicator of the MPI that the process has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_create_par(
-    _path: *const c_char,
-    _cmode: c_int,
-    _comm: MpiHandle,
+    path: *const c_char,
+    cmode: c_int,
+    comm: MpiHandle,
     _info: MpiHandle,
-    _ncidp: *mut c_int,
+    ncidp: *mut c_int,
 ) -> c_int {
-    no_parallel()
+    // SAFETY: same contract.
+    boundary(|| unsafe { create(path, cmode, Communicator::C(comm), ncidp) })
 }
 
 /// `int nc_open_par(const char *path, int omode, MPI_Comm comm, MPI_Info info, int *ncidp);`
 ///
 /// # Safety
-/// The pointers are not used.
+/// As [`nc_create_par`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_open_par(
-    _path: *const c_char,
-    _omode: c_int,
-    _comm: MpiHandle,
+    path: *const c_char,
+    omode: c_int,
+    comm: MpiHandle,
     _info: MpiHandle,
-    _ncidp: *mut c_int,
+    ncidp: *mut c_int,
 ) -> c_int {
-    no_parallel()
+    // SAFETY: same contract.
+    boundary(|| unsafe { open(path, omode, Communicator::C(comm), ncidp) })
 }
 
 /// `int nc_create_par_fortran(const char *path, int cmode, int comm, int info, int *ncidp);`
 ///
 /// # Safety
-/// The pointers are not used.
+/// As [`nc_create_par`]; the communicator is a Fortran one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_create_par_fortran(
-    _path: *const c_char,
-    _cmode: c_int,
-    _comm: c_int,
+    path: *const c_char,
+    cmode: c_int,
+    comm: c_int,
     _info: c_int,
-    _ncidp: *mut c_int,
+    ncidp: *mut c_int,
 ) -> c_int {
-    no_parallel()
+    // SAFETY: same contract.
+    boundary(|| unsafe { create(path, cmode, Communicator::Fortran(comm), ncidp) })
 }
 
 /// `int nc_open_par_fortran(const char *path, int omode, int comm, int info, int *ncidp);`
 ///
 /// # Safety
-/// The pointers are not used.
+/// As [`nc_create_par_fortran`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_open_par_fortran(
-    _path: *const c_char,
-    _omode: c_int,
-    _comm: c_int,
+    path: *const c_char,
+    omode: c_int,
+    comm: c_int,
     _info: c_int,
-    _ncidp: *mut c_int,
+    ncidp: *mut c_int,
 ) -> c_int {
-    no_parallel()
+    // SAFETY: same contract.
+    boundary(|| unsafe { open(path, omode, Communicator::Fortran(comm), ncidp) })
 }
 
 /// `int nc_var_par_access(int ncid, int varid, int par_access);`
+///
+/// A file that was not opened by several processes answers `NC_ENOPAR`, or nothing where it is a classic one.
 #[unsafe(no_mangle)]
-pub extern "C" fn nc_var_par_access(_ncid: c_int, _varid: c_int, _par_access: c_int) -> c_int {
-    no_parallel()
+pub extern "C" fn nc_var_par_access(ncid: c_int, varid: c_int, par_access: c_int) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        let dataset = &file.dataset;
+        if !dataset.is_of_ranks() && !dataset.capabilities().dialect.is_netcdf4() {
+            return Ok(());
+        }
+        let is_collective = match par_access {
+            INDEPENDENT => false,
+            COLLECTIVE => true,
+            _ => return Err(NcError::Inval.into()),
+        };
+        let set = dataset.set_collective(file.var(varid), is_collective);
+        set.map_err(|error| file.failure(error))
+    })
 }

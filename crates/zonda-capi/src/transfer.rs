@@ -367,17 +367,27 @@ pub(crate) unsafe fn transfer(
     let code = boundary_untraced(move || {
         let file = handles::unnamed(ncid)?;
         let call = VarTransfer { file: &file, var: file.var(varid), mem, caller };
-        // SAFETY: the contract above is that of each of these.
-        let moved = unsafe {
-            match which {
-                SelectionArrays::All => call.var(),
-                SelectionArrays::One(index) => call.var1(index),
-                SelectionArrays::Block(start, count) => call.vara(start, count),
-                SelectionArrays::Strided(start, count, stride) => call.vars(start, count, stride),
-                SelectionArrays::Mapped(start, count, stride, imap) => {
-                    call.varm(start, count, stride, imap)
+        let transfer = || {
+            // SAFETY: the contract above is that of each of these.
+            unsafe {
+                match which {
+                    SelectionArrays::All => call.var(),
+                    SelectionArrays::One(index) => call.var1(index),
+                    SelectionArrays::Block(start, count) => call.vara(start, count),
+                    SelectionArrays::Strided(start, count, stride) => {
+                        call.vars(start, count, stride)
+                    }
+                    SelectionArrays::Mapped(start, count, stride, imap) => {
+                        call.varm(start, count, stride, imap)
+                    }
                 }
             }
+        };
+        let moved = match caller {
+            CallerMemory::Put(_) if file.dataset.is_of_ranks() => {
+                file.dataset.put_with_ranks(call.var, transfer)
+            }
+            _ => transfer(),
         };
         moved.map(|()| 0).inspect_err(|_| note_file(handles::slot_of(ncid)))
     });

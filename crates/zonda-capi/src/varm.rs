@@ -3,7 +3,7 @@
 //! The checks are here, since their order is that of the reference. [`zonda::MappedSlab`] cuts the
 //! transfer into blocks; where the map says row-major, there is no detour through them.
 
-use zonda::slab::{Order, is_row_major, is_stride};
+use zonda::slab::{Indices, Order, is_row_major, is_stride};
 use zonda::{ExtType, Hyperslab, MappedSlab, MemType, NcError, RowMover};
 
 use crate::c_memory::slice;
@@ -107,8 +107,40 @@ impl VarTransfer<'_> {
             return unsafe { self.slab(slab.start, slab.count, slab.stride) };
         }
         let elem_bytes = self.mem.elem_bytes(var.elem_bytes);
+        if let CallerMemory::Put(from) = self.caller
+            && self.file.dataset.is_of_ranks()
+        {
+            // SAFETY: the contract above; not null.
+            return unsafe { self.put_gathered(from, slab, map, elem_bytes) };
+        }
         // SAFETY: the contract above; not null.
         unsafe { self.mapped_blocks(MappedSlab { slab, map, elem_bytes }) }
+    }
+
+    /// Puts elements of mapped memory in one put, however large: ranks that put together have to make as many.
+    ///
+    /// # Safety
+    /// As [`Self::varm`]; `from` is not null.
+    unsafe fn put_gathered(
+        &self,
+        from: *const u8,
+        slab: Hyperslab<'_>,
+        map: &[isize],
+        elem_bytes: usize,
+    ) -> CallResult {
+        let n_bytes = slab.n_elems().and_then(|n| n.checked_mul(elem_bytes)).ok_or(NcError::NoMem)?;
+        let mut packed = Vec::new();
+        packed.try_reserve_exact(n_bytes).map_err(|_| NcError::NoMem)?;
+        let mut places = Indices::of(slab.count);
+        while let Some(at) = places.next() {
+            let step = |(&index, &map): (&usize, &isize)| index as isize * map;
+            let place = at.iter().zip(map).map(step).sum::<isize>() * elem_bytes as isize;
+            // SAFETY: the contract above: the map leads to memory of the caller for each element.
+            packed.extend_from_slice(unsafe { slice(from.offset(place), elem_bytes) });
+        }
+        let gathered = VarTransfer { caller: CallerMemory::Put(packed.as_ptr()), ..*self };
+        // SAFETY: memory is row-major, and has an element for each that is selected.
+        unsafe { gathered.slab(slab.start, slab.count, slab.stride) }
     }
 
     /// Types that cannot be moved by a map, and text with numbers.

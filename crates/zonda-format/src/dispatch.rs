@@ -217,14 +217,6 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Has puts to a variable made by all ranks together, or by each rank alone. For files that several ranks opened together.
-    ///
-    /// # Errors
-    /// `NC_ENOPAR` for others; `NC_ENOTVAR`.
-    fn set_collective(&self, _var: VarRef, _is_collective: bool) -> Result<()> {
-        Err(Error::because(NcError::NoPar, "the file was not opened by several ranks together"))
-    }
-
     /// In a forked child, when the file was closed there: frees memory.
     fn leave(&mut self) {}
 
@@ -414,9 +406,6 @@ pub trait DispatchWrite: Dispatch {
     /// # Errors
     /// What the storage reports. The file has ended all the same.
     fn abort(&mut self) -> Result<Ending>;
-
-    /// The caller does not carry out the put that it checked last: other ranks must not wait for it.
-    fn give_up_put(&mut self) {}
 
     /// What the format does for several ranks.
     ///

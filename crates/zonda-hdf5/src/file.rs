@@ -488,8 +488,12 @@ impl File {
     /// The bytes from byte `at` of the storage on, as they are for metadata.
     fn fill(&self, structure: &'static str, at: u64, buf: &mut [u8]) -> Result<()> {
         let in_window = self.window.from(at).get(..buf.len());
-        let is_old =
-            || self.window_is_old.load(Ordering::Acquire) || self.window.is_old(&*self.storage);
+        // Ranks that read the same must not depend on their clocks.
+        let is_old = || {
+            self.window_is_old.load(Ordering::Acquire)
+                || self.storage.has_other_writers()
+                || self.window.is_old(&*self.storage)
+        };
         if let Some(bytes) = in_window.filter(|_| !is_old()) {
             buf.copy_from_slice(bytes);
         } else if self.storage.read_at(at, buf)? != buf.len() {

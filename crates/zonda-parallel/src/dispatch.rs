@@ -75,21 +75,6 @@ impl Dispatch for ParallelFile {
         self.file.may_end_definitions()
     }
 
-    fn set_collective(&self, var: VarRef, is_collective: bool) -> Result<()> {
-        if self.file.capabilities().dialect.is_netcdf4() {
-            if var.var == VarId::GLOBAL {
-                return Err(NcError::NotVar.into());
-            }
-            self.file.definitions().var(var)?;
-            if !is_collective && self.is_filtered(var) {
-                let why = "chunks that go through filters are written by all ranks together (NC_COLLECTIVE)";
-                return Err(Error::because(NcError::Inval, why));
-            }
-        }
-        self.access.set(var, is_collective);
-        Ok(())
-    }
-
     fn writer(&mut self) -> Option<&mut dyn DispatchWrite> {
         self.file.writer().is_some().then_some(self)
     }
@@ -108,6 +93,26 @@ impl Dispatch for ParallelFile {
 }
 
 impl ParallelFile {
+    /// Has puts to a variable made by all ranks together, or by this rank alone; of a classic file it is one switch for all of
+    /// its variables. All ranks have to choose the same.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`; `NC_EINVAL` for independent puts of chunks that go through filters.
+    pub fn set_collective(&self, var: VarRef, is_collective: bool) -> Result<()> {
+        if self.file.capabilities().dialect.is_netcdf4() {
+            if var.var == VarId::GLOBAL {
+                return Err(NcError::NotVar.into());
+            }
+            self.file.definitions().var(var)?;
+            if !is_collective && self.is_filtered(var) {
+                let why = "chunks that go through filters are written by all ranks together (NC_COLLECTIVE)";
+                return Err(Error::because(NcError::Inval, why));
+            }
+        }
+        self.access.set(var, is_collective);
+        Ok(())
+    }
+
     /// Whether the chunks of a variable go through filters.
     fn is_filtered(&self, var: VarRef) -> bool {
         let info = self.file.storage_of_vars().and_then(|stored| stored.var_info(var).ok());

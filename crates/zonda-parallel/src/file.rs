@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zonda_format::{Capabilities, Dispatch, DispatchWrite, Error, Result, VarRef};
+use zonda_format::{Capabilities, Dispatch, DispatchWrite, Error, Reserve, Result, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree};
@@ -26,6 +26,7 @@ pub struct ParallelFile {
     pub(crate) access: AccessModes,
     /// The put that was checked and that all ranks make together.
     pub(crate) begun: Option<VarRef>,
+    pub(crate) n_puts_together: u64,
     /// Ranks lost each other, or their definitions: the file can only be closed.
     is_lost: AtomicBool,
     /// What rank 0 holds while the file is open, such as the lock of writers.
@@ -55,6 +56,9 @@ impl AccessModes {
         if is_collective { vars.insert(key(of)) } else { vars.remove(&key(of)) };
     }
 }
+
+/// `NC_FORMATX_PNETCDF`: what the reference says of classic files that ranks opened together.
+const PNETCDF: i32 = 4;
 
 fn key(of: VarRef) -> (u16, i32) {
     (of.group.0, of.var.0)
@@ -86,7 +90,7 @@ impl ParallelFile {
             is_all: AtomicBool::new(false),
             vars: Mutex::ranked(Rank::AccessModes, BTreeSet::new()),
         };
-        Ok(ParallelFile {
+        let mut parallel = ParallelFile {
             file,
             team,
             replica,
@@ -94,14 +98,21 @@ impl ParallelFile {
             said: Said::default(),
             access,
             begun: None,
+            n_puts_together: 0,
             is_lost: AtomicBool::new(false),
             lock,
-        })
+        };
+        // Elements that no program wrote yet may have no place in a file that is there, as in HDF5.
+        if parallel.file.is_writable() && !parallel.file.in_define_mode() {
+            parallel.place("nc_open_par", Reserve::Default)?;
+        }
+        Ok(parallel)
     }
 
     /// What it is to the caller: as the format below, but puts are made one after the other.
     pub(crate) fn shown_capabilities(&self) -> &'static Capabilities {
-        const CLASSIC: &Capabilities = &Capabilities { shared_puts: false, ..Capabilities::CLASSIC };
+        const CLASSIC: &Capabilities =
+            &Capabilities { shared_puts: false, formatx: PNETCDF, ..Capabilities::CLASSIC };
         let below = self.file.capabilities();
         if below.shared_puts { CLASSIC } else { below }
     }

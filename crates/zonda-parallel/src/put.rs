@@ -72,12 +72,20 @@ impl ParallelFile {
         file.put_in_place(put, values)
     }
 
-    /// The caller made no use of a put that was checked: the others must not wait.
-    pub(crate) fn give_up(&mut self) {
-        if let Some(var) = self.begun.take() {
-            // The caller has an error of its own to tell.
-            let _ = self.put_together(var, None);
-        }
+    /// How often this rank took part in puts of all ranks, or began one that it can still take part in.
+    #[must_use]
+    pub fn n_puts_together(&self) -> u64 {
+        self.n_puts_together
+    }
+
+    /// Takes part with nothing in a put of all ranks: for a call that found an error before it came to its put, or had nothing to
+    /// put. Does nothing where ranks put alone.
+    ///
+    /// # Errors
+    /// Those of the other ranks: see [`DispatchWrite::put`](zonda_format::DispatchWrite::put).
+    pub fn take_part(&mut self, var: VarRef) -> Result<()> {
+        self.begun = None;
+        if self.takes_part(var) { self.put_together(var, None).map(drop) } else { Ok(()) }
     }
 
     /// A put of all ranks: with values, or with nothing.
@@ -86,6 +94,7 @@ impl ParallelFile {
         var: VarRef,
         own: Option<(&Transfer<Access<'_>>, Values<'_>)>,
     ) -> Result<Option<Converted>> {
+        self.n_puts_together = self.n_puts_together.wrapping_add(1);
         let detail = format!("group {}, variable {}", var.group.0, var.var.0);
         self.agree(CALL, &detail, 0)?;
         let mut wanted = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));

@@ -59,7 +59,7 @@ impl ParallelFile {
 
     /// Ends definitions on all ranks, if the file is in define mode: places are given and filled, and nothing is committed yet where the
     /// format can wait with that.
-    fn place(&mut self, call: &'static str, reserve: Reserve) -> Result<()> {
+    pub(crate) fn place(&mut self, call: &'static str, reserve: Reserve) -> Result<()> {
         let unfilled = self.common(call, |file| file.in_team()?.give_places(reserve))?;
         self.fill(call, &unfilled)
     }
@@ -101,10 +101,6 @@ impl DispatchWrite for ParallelFile {
 
     fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         self.put_by_ranks(put, values)
-    }
-
-    fn give_up_put(&mut self) {
-        self.give_up();
     }
 
     fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {

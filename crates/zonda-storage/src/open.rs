@@ -102,6 +102,12 @@ impl OpenedStorage {
         OpenedStorage { storage, sidecars: None, lock: None, file: None }
     }
 
+    /// A storage that has neighbours, and no file or lock of its own.
+    #[must_use]
+    pub fn with_sidecars(storage: Arc<dyn Storage>, sidecars: Arc<dyn Sidecars>) -> OpenedStorage {
+        OpenedStorage { sidecars: Some(sidecars), ..OpenedStorage::of(storage) }
+    }
+
     /// The file at the bottom; `None` for a memory.
     #[must_use]
     pub fn file(&self) -> Option<&Arc<File>> {

@@ -61,7 +61,7 @@ pub struct Dataset {
     /// Set where the dataset has ended and could not be written to `path`: it can be closed again or given up.
     is_unpersisted: AtomicBool,
     /// Set where aborting the creation has a file to remove.
-    on_disk: bool,
+    pub(crate) on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
     forked: AtomicBool,
     /// Set in a forked child that lacks a lock of the file: a thread of the parent held it at the fork, and nobody
@@ -224,6 +224,11 @@ impl Dataset {
         options: &OpenOptions,
     ) -> Result<Dataset> {
         Dataset::open_on(OpenedStorage::of(storage), name, None, options, Damaged::Refuse)
+    }
+
+    /// A file that several ranks opened.
+    pub(crate) fn of_ranks(path: &Path, inner: OpenFile, file: Option<Arc<File>>) -> Dataset {
+        Dataset::new(path, inner, file)
     }
 
     pub(crate) fn open_on(

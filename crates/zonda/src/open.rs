@@ -116,6 +116,11 @@ pub(crate) fn lock(opened: &OpenedStorage) -> Result<Option<WriterLock>> {
     })
 }
 
+/// A file as each rank of a team has it: without layers that keep data back.
+pub(crate) fn for_parallel(path: &Path, write: bool, io: Option<&str>) -> Result<OpenedStorage> {
+    open_storage(path, write, Create::MustExist, true, spec_of(io)?)
+}
+
 /// Opens a file's bytes for reading, without its neighbours.
 pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
     Ok(for_a_look(path)?.storage)

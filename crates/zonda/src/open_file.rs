@@ -63,6 +63,11 @@ impl OpenFile {
         }
     }
 
+    /// The file and its mark, for who puts something between it and the dataset.
+    pub(crate) fn into_parts(self) -> (Box<dyn Dispatch>, Mark) {
+        (self.file.into_inner(), self.mark)
+    }
+
     /// Whether `T` implements its format. Takes no lock.
     pub(crate) fn is<T: Dispatch + 'static>(&self) -> bool {
         self.kind == TypeId::of::<T>()

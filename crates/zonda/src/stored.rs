@@ -81,7 +81,8 @@ impl Dataset {
     /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
     #[must_use]
     pub fn is_hdf5(&self) -> bool {
-        self.queued_file.file().is::<Nc4File>()
+        let is_of_ranks = || self.is_of_ranks() && self.format().is_hdf5();
+        self.queued_file.file().is::<Nc4File>() || is_of_ranks()
     }
 
     /// Calls `f` with the HDF5 file itself, which does not show puts that still wait.

@@ -189,7 +189,9 @@ impl TeamWrite for Nc4File {
     fn join_team(&mut self) -> Result<()> {
         let Some(writing) = self.writing.as_deref_mut() else { return Ok(()) };
         writing.is_in_team = true;
-        if writing.is_new { Ok(()) } else { self.load_all() }
+        let is_new = writing.is_new;
+        self.hdf5().forget();
+        if is_new { Ok(()) } else { self.load_all() }
     }
 
     fn give_places(&mut self, _reserve: Reserve) -> Result<Vec<UnfilledRun>> {

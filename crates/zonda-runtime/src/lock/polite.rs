@@ -23,6 +23,11 @@ impl<T> Polite<T> {
         Polite { lock: RwLock::ranked(rank, value), closing: AtomicU32::new(0) }
     }
 
+    /// The value, of which nobody else knows any more.
+    pub fn into_inner(self) -> T {
+        self.lock.into_inner()
+    }
+
     /// Shares it: `take` gets the lock when nobody is to be let pass.
     #[inline]
     pub fn read_by<'a>(

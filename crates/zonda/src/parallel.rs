@@ -1,0 +1,248 @@
+//! Files that several ranks of a team open together.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zonda_format::{Dispatch, FillMode, VarRef};
+use zonda_model::{Answer, NcError};
+use zonda_parallel::{ParallelFile, Replica, ReplicaSidecars, common};
+use zonda_runtime::callout::Mark;
+use zonda_storage::{OpenedStorage, Storage};
+use zonda_team::{Reduction, Step, Team};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::format::{self, Maker};
+use crate::open::{self, CreateOptions, OpenOptions, Opening};
+use crate::open_file::OpenFile;
+
+/// What ranks learn of one of them.
+const FINE: u8 = 0;
+
+/// What one rank has opened, and what it needs until the file is closed.
+struct OpenedByRank {
+    opened: OpenedStorage,
+    replica: Arc<Replica>,
+    lock: Option<Box<dyn std::any::Any + Send + Sync>>,
+    file: Option<Arc<zonda_storage::backend::File>>,
+}
+
+impl Dataset {
+    /// Creates a dataset that all ranks of a team write. All of them call it, with equal options; what is asked for in memory, for sharing
+    /// and for layers has to be nothing.
+    ///
+    /// Ranks make the same definitions, and each puts its own values: alone, unless [`Dataset::set_collective`] says otherwise. Elements of
+    /// new classic files that nobody puts are undefined, as in PnetCDF. See `docs/dev/parallel.md`.
+    ///
+    /// # Errors
+    /// Those of [`Dataset::create`], on all ranks the same; `NC_ENOPAR` for formats that ranks cannot write together; `NC_EMPI` where the ranks
+    /// do not come together.
+    pub fn create_parallel(
+        team: Arc<dyn Team>,
+        path: &Path,
+        options: &CreateOptions,
+    ) -> Result<Dataset> {
+        let name = path.display().to_string();
+        let step = Step { call: "nc_create_par", file: &name };
+        let made = create(&team, step, path, options);
+        made.map_err(|error| error.at(path))
+    }
+
+    /// Opens a dataset on all ranks of a team. All of them call it, with equal options.
+    ///
+    /// Rank 0 reads the definitions for all. For puts see [`Dataset::create_parallel`].
+    ///
+    /// # Errors
+    /// Those of [`Dataset::open`], on all ranks the same; `NC_ENOPAR` for formats that ranks cannot write together; `NC_EMPI` where the ranks
+    /// do not come together.
+    pub fn open_parallel(
+        team: Arc<dyn Team>,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<Dataset> {
+        let name = path.display().to_string();
+        let step = Step { call: "nc_open_par", file: &name };
+        let opened = open_together(&team, step, path, options);
+        opened.map_err(|error| error.at(path))
+    }
+
+    /// Whether several ranks opened it together.
+    #[must_use]
+    pub fn is_of_ranks(&self) -> bool {
+        self.queued_file.file().is::<ParallelFile>()
+    }
+
+    /// Has puts to a variable made by all ranks together, or by each rank alone, as they are at first. Of a classic file it is one switch
+    /// for all variables. Only this rank is told; all ranks have to choose the same.
+    ///
+    /// Puts that all make together can make a variable longer, and return on all ranks when all ranks have put; who puts nothing takes
+    /// part with a count of 0.
+    ///
+    /// # Errors
+    /// `NC_ENOPAR` for a file that was not opened by several ranks, `NC_ENOTVAR`; `NC_EINVAL` for independent puts of chunks that go through
+    /// filters.
+    pub fn set_collective(&self, var: impl Into<VarRef>, is_collective: bool) -> Result<()> {
+        let var = var.into();
+        self.ask(|file| {
+            let of_ranks = file.as_any().downcast_ref::<ParallelFile>();
+            of_ranks.ok_or_else(not_of_ranks)?.set_collective(var, is_collective)
+        })
+    }
+
+    /// Makes a call that puts to a variable, and sees that this rank takes part in a put of all ranks even if the call
+    /// found an error before it came to its put, or had nothing to put. What the call gives.
+    pub fn put_with_ranks<T, E: From<Error>>(
+        &self,
+        var: VarRef,
+        put: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let before = self.with_ranks(|file| Ok(file.n_puts_together()))?;
+        let done = put();
+        let missed = self.with_ranks(|file| {
+            if file.n_puts_together() == before { file.take_part(var) } else { Ok(()) }
+        });
+        let done = done?;
+        missed?;
+        Ok(done)
+    }
+
+    fn with_ranks<T>(&self, f: impl FnOnce(&mut ParallelFile) -> Result<T>) -> Result<T> {
+        let mut file = self.named(self.queued_file.file().write())?;
+        let of_ranks = file.as_any_mut().downcast_mut().ok_or_else(not_of_ranks);
+        self.named(of_ranks.and_then(f))
+    }
+}
+
+fn not_of_ranks() -> Error {
+    Error::because(NcError::NoPar, "the file was not opened by several ranks together")
+}
+
+fn create(
+    team: &Arc<dyn Team>,
+    step: Step<'_>,
+    path: &Path,
+    options: &CreateOptions,
+) -> Result<Dataset> {
+    let Maker::OnBytes(make) = format::maker(options.format)? else {
+        return Err(zonda_format::not_by_several_ranks());
+    };
+    let opened = by_all(team, step, |is_first| {
+        if is_first {
+            // Layers that keep data back would keep them from the other ranks.
+            let options = CreateOptions { share: true, ..options.clone() };
+            Ok(open::create_storage(path, &options)?.0)
+        } else {
+            open::for_parallel(path, true, options.io.as_deref())
+        }
+    })?;
+    let OpenedByRank { opened, replica, lock, file } = opened;
+    let made = common(&**team, step, &replica, || make(opened, path, options));
+    let made = made.map_err(of_step)??;
+    let is_classic = !options.format.is_hdf5();
+    let mut dataset = finish(team, path, made, replica, lock, file)?;
+    dataset.on_disk = true;
+    if is_classic {
+        // As in PnetCDF, by which the reference writes these.
+        dataset.set_fill(FillMode::NoFill)?;
+    }
+    Ok(dataset)
+}
+
+fn open_together(
+    team: &Arc<dyn Team>,
+    step: Step<'_>,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Dataset> {
+    let opened = by_all(team, step, |is_first| {
+        let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
+        if is_first && options.write && format::detect_in(&*opened.storage)? == format::Detected::Hdf5 {
+            opened.lock = open::lock(&opened)?;
+        }
+        Ok(opened)
+    })?;
+    let OpenedByRank { opened, replica, lock, file } = opened;
+    let damaged = zonda_nc4::Damaged::Refuse;
+    let opening = Opening { path: Some(path), options, damaged };
+    let read = common(&**team, step, &replica, || format::open(opened, &opening));
+    let (read, _) = read.map_err(of_step)??;
+    finish(team, path, read, replica, lock, file)
+}
+
+/// Opens the storage on rank 0, and when that is there on the others. All get an error if one has one.
+fn by_all(
+    team: &Arc<dyn Team>,
+    step: Step<'_>,
+    open: impl Fn(bool) -> Result<OpenedStorage>,
+) -> Result<OpenedByRank> {
+    let is_first = team.rank() == 0;
+    let mut own = is_first.then(|| open(true));
+    // The others learn why rank 0 could not.
+    let mut said = own.as_ref().map_or_else(Vec::new, said_of);
+    team.broadcast(step, 0, &mut said).map_err(of_team)?;
+    if said.first() != Some(&FINE) {
+        return Err(own.and_then(Result::err).unwrap_or_else(|| error_of(&said)));
+    }
+    let own = own.take().unwrap_or_else(|| open(false));
+    let status = own.as_ref().err().map_or(0, |error| u64::from(error.code().code().cast_unsigned()));
+    let mut worst = [status];
+    team.reduce(step, Reduction::Max, &mut worst).map_err(of_team)?;
+    let mut opened = own?;
+    if worst != [0] {
+        let code = u32::try_from(worst[0]).unwrap_or_default().cast_signed();
+        let code = NcError::from_code(code).unwrap_or(NcError::Io);
+        let why = "another rank cannot open the file";
+        return Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")));
+    }
+    let file = opened.file().cloned();
+    let lock = opened.lock.take().map(|lock| Box::new(lock) as Box<dyn std::any::Any + Send + Sync>);
+    let replica = Arc::new(Replica::new(Arc::clone(&opened.storage)));
+    let below: Arc<dyn Storage> = Arc::<Replica>::clone(&replica);
+    let sidecars = ReplicaSidecars::new(&replica, opened.sidecars.take().filter(|_| is_first));
+    let opened = OpenedStorage::with_sidecars(below, Arc::new(sidecars));
+    Ok(OpenedByRank { opened, replica, lock, file })
+}
+
+/// How opening went, for the other ranks: the code and the text of an error.
+fn said_of(opened: &Result<OpenedStorage>) -> Vec<u8> {
+    match opened {
+        Ok(_) => vec![FINE],
+        Err(error) => {
+            let mut said = vec![FINE + 1];
+            said.extend_from_slice(&error.code().code().to_le_bytes());
+            said.extend_from_slice(error.cause().as_bytes());
+            said
+        }
+    }
+}
+
+fn error_of(said: &[u8]) -> Error {
+    let code = said.get(1..).and_then(|rest| rest.split_first_chunk());
+    let found = code.and_then(|(code, text)| Some((NcError::from_code(i32::from_le_bytes(*code))?, text)));
+    let Some((code, text)) = found else {
+        return Error::answered(NcError::Mpi, Answer::Request, "what rank 0 says of the file is damaged");
+    };
+    let text = String::from_utf8_lossy(text);
+    Error::answered(code, Answer::of_code(code), format!("on MPI rank 0: {text}"))
+}
+
+fn finish(
+    team: &Arc<dyn Team>,
+    path: &Path,
+    made: OpenFile,
+    replica: Arc<Replica>,
+    lock: Option<Box<dyn std::any::Any + Send + Sync>>,
+    file: Option<Arc<zonda_storage::backend::File>>,
+) -> Result<Dataset> {
+    let (below, mark): (Box<dyn Dispatch>, Mark) = made.into_parts();
+    let parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
+    Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
+}
+
+fn of_step(error: zonda_parallel::ParallelError) -> Error {
+    Error::answered(NcError::Mpi, Answer::Request, error.to_string())
+}
+
+fn of_team(error: zonda_team::TeamError) -> Error {
+    Error::answered(NcError::Mpi, Answer::Request, error.to_string())
+}
