@@ -87,7 +87,10 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
         let referred = hidden_atts::referred(file, *addr);
         referred.is_ok_and(|referred| referred.into_iter().all(is_known))
     };
-    if !usage.objects.keys().all(all_known) {
+    // In the order of addresses, so that ranks of a team read alike.
+    let mut objects: Vec<&FileAddr> = usage.objects.keys().collect();
+    objects.sort_unstable();
+    if !objects.into_iter().all(all_known) {
         return;
     }
     for (at, len) in usage.gaps() {
