@@ -66,6 +66,13 @@ link() {
 # auxiliary: looked for beside the library, and done without where it is not (see hdf5_version.c)
 link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map \
     -Wl,--auxiliary=libzonda-hdf5-version.so -Wl,-rpath,'$ORIGIN'
+# What Debian's parallel builds are called, for programs that are linked with one of these: nothing but the
+# names and versions that the loader asks for (see abi/generate.py), and the library itself beside it.
+for flavour in mpi pnetcdf; do
+    "$cc" -shared -nostdlib -o "$scratch/libnetcdf_$flavour.so.19" -Wl,-soname,"libnetcdf_$flavour.so.19" \
+        -Wl,--version-script="abi/netcdf_$flavour.map" -Wl,-z,relro -Wl,-z,now \
+        -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN' -Wl,--no-as-needed "$scratch/libnetcdf.so.19"
+done
 # Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.
 link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsymbolic
 
@@ -89,11 +96,14 @@ put() {
     done
 }
 
-put "$scratch"/libnetcdf.so.19 "$scratch"/libzonda-preload.so \
+put "$scratch"/libnetcdf.so.19 "$scratch"/libnetcdf_mpi.so.19 "$scratch"/libnetcdf_pnetcdf.so.19 "$scratch"/libzonda-preload.so \
     "$scratch"/libzonda-hdf5-version.so "$scratch"/libzonda-h5shim.so "$scratch"/libnetcdf.a lib
 # One file under all names, so that a process that loads two of them has one engine.
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"
+# What is linked anew takes the library itself, since the stubs have no symbols.
+ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_mpi.so"
+ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_pnetcdf.so"
 put scripts/dist/netcdf.pc lib/pkgconfig
 put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
     scripts/dist/netCDFTargets.cmake lib/cmake/netCDF
