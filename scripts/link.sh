@@ -110,6 +110,37 @@ put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
 put include/*.h include
 put scripts/dist/nc-config bin
 chmod 755 "$prefix/bin/nc-config"
+
+# The second set, where Debian's libnetcdf-mpi-dev has it: the same library, and headers that say parallel. It is a second one
+# because programs take a header that says so for a promise of mpi.h (and Python's netCDF4 for one of mpi4py).
+mpi=lib/netcdf/mpi
+sed -E '/define NC_HAS_(PNETCDF|PARALLEL4|PARALLEL) /s/ 0 / 1 /' include/netcdf_meta.h >"$scratch/netcdf_meta.h"
+put include/*.h $mpi/include
+put "$scratch/netcdf_meta.h" $mpi/include
+ln -sfn ../../libnetcdf.so.19 "$prefix/$mpi/libnetcdf.so"
+# For those who take a prefix with lib/ and include/ in it.
+ln -sfn . "$prefix/$mpi/lib"
+sed -e 's,^includedir=.*,includedir=${libdir}/netcdf/mpi/include,' -e 's/^ccompiler=.*/ccompiler=mpicc/' \
+    -e 's/^Description: .*/& for programs that use MPI/' scripts/dist/netcdf.pc >"$scratch/netcdf-mpi.pc"
+# As netcdf.pc for those who look into this folder first: two folders deeper.
+sed -e 's,^prefix=.*,&/../..,' "$scratch/netcdf-mpi.pc" >"$scratch/netcdf.pc"
+put "$scratch/netcdf-mpi.pc" lib/pkgconfig
+put "$scratch/netcdf.pc" $mpi/pkgconfig
+# Not in lib/cmake/netCDF_mpi as Debian's: find_package(netCDF) takes any folder there whose name begins so. The prefix lib/netcdf/mpi
+# has it. CMake resolves links and .. in this order only in two steps.
+for file in netCDFConfig netCDFTargets; do
+    sed -e 's,}/include",}/lib/netcdf/mpi/include",' -e 's/^set(netCDF_C_COMPILER .*/set(netCDF_C_COMPILER "mpicc")/' \
+        -e '/^get_filename_component/i get_filename_component(_netCDF_here "${CMAKE_CURRENT_LIST_DIR}" REALPATH)' \
+        -e 's,{CMAKE_CURRENT_LIST_DIR}/../../..",{_netCDF_here}/../../../../..",' "scripts/dist/$file.cmake" >"$scratch/$file.cmake"
+done
+put "$scratch/netCDFConfig.cmake" scripts/dist/netCDFConfigVersion.cmake "$scratch/netCDFTargets.cmake" $mpi/cmake/netCDF
+cp scripts/dist/nc-config "$scratch/nc-config.mpi"
+put "$scratch/nc-config.mpi" bin
+chmod 755 "$prefix/bin/nc-config.mpi"
+# Debian's other build has PnetCDF, too; here both are one.
+ln -sfn mpi "$prefix/lib/netcdf/pnetcdf"
+ln -sfn netcdf-mpi.pc "$prefix/lib/pkgconfig/netcdf-pnetcdf.pc"
+
 put "$built/zonda" bin
 # Called by one of these names, it is the tool of netCDF-C of that name.
 for tool in ncdump ncgen ncgen3 nccopy; do
