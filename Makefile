@@ -88,7 +88,7 @@ async: ## 2400 random lives with write-behind and without; the reference's own t
 	tests/conformance/run.py --allowed --async on
 	tests/conformance/run.py --allowed --async helper
 
-par: ## teams of ranks by each MPI that can be installed: the steps, refusals, waits, figures
+par: ## teams of ranks by each MPI that can be installed: the steps, refusals, waits, figures; tests of netCDF-C and netCDF-Fortran
 	scripts/setup.sh --test --par
 	tests/par/run.py --long
 

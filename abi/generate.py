@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the version scripts netcdf.map and preload.map from symbols.txt.
+"""Makes the version scripts netcdf.map and preload.map from symbols.txt, those of the stubs from nodes.txt.
 
-abi/generate.py          writes both
+abi/generate.py          writes all of them
 abi/generate.py --check  writes nothing, exits 1 if one is not what would be written
 
 netcdf.map is for libnetcdf.so.19 and has every symbol, without a version, since the library it
@@ -14,6 +14,10 @@ inside a Python wheel, say). It has the functions of the public headers only:
   - no data. A program that reads ncopts or ncerr is linked to a libnetcdf by name and is served
     by putting dist/lib on the library path; it may hold the variables as copies of its own,
     which a library bound to itself (-Bsymbolic) would not see.
+
+netcdf_mpi.map and netcdf_pnetcdf.map are for the stubs of these names, which have no symbol at all: their nodes
+are empty. The loader asks a library for the nodes, and takes a symbol of a node from any library that has no
+nodes, so that libnetcdf.so.19, which the stubs need, serves programs that ask for nc_open@NETCDF_MPI_3.6.1.
 """
 
 import sys
@@ -29,6 +33,15 @@ def version_script(names: list[str]) -> str:
     return f"# Made by abi/generate.py from abi/symbols.txt.\n{{\n  global:\n{body}  local:\n    *;\n}};\n"
 
 
+def empty_nodes(names: list[str]) -> str:
+    text, parent = "# Made by abi/generate.py from abi/nodes.txt.\n", ""
+    for name in names:
+        # The first one keeps what the linker itself defines out of the list of symbols.
+        text += f"{name} {{{'' if parent else ' local: *; '}}}{parent};\n"
+        parent = f" {name}"
+    return text
+
+
 def main() -> int:
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
@@ -40,10 +53,12 @@ def main() -> int:
             [row.name for row in table if row.public and row.kind == "text"]
         ),
     }
+    for flavour in symbols.FLAVOURS:
+        wanted[HERE / f"netcdf_{flavour}.map"] = empty_nodes(symbols.nodes(flavour))
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if sys.argv[1:] == ["--check"]:
         for path in stale:
-            print(f"{path.name} is not what symbols.txt says; run abi/generate.py", file=sys.stderr)
+            print(f"{path.name} is not what its table says; run abi/generate.py", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
         path.write_text(wanted[path])

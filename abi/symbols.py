@@ -1,4 +1,4 @@
-"""Reads abi/symbols.txt; shared by generate.py, check.py and tests/c/header_parity.py."""
+"""Reads abi/symbols.txt and abi/nodes.txt; shared by generate.py, check.py and tests/c/header_parity.py."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 TABLE = Path(__file__).with_name("symbols.txt")
 KINDS = {"text", "data"}
+NODES = Path(__file__).with_name("nodes.txt")
+# The parallel builds of the distribution, by the names of their libraries (libnetcdf_mpi.so.19).
+FLAVOURS = ("mpi", "pnetcdf")
 
 
 class Symbol(NamedTuple):
@@ -48,3 +51,9 @@ def read() -> list[Symbol]:
             raise SystemExit(f"{TABLE}:{number}: {row.name} is out of order or there twice")
         rows.append(row)
     return rows
+
+
+def nodes(flavour: str) -> list[str]:
+    """The version nodes of a parallel build, each one the heir of the one before it."""
+    lines = NODES.read_text().splitlines()
+    return [f"NETCDF_{flavour.upper()}_{line}" for line in lines if line and not line.startswith("#")]

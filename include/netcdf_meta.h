@@ -4,7 +4,9 @@
  *
  * The version is that of the interface Zonda offers, not of Zonda (nc_zonda_version() in
  * zonda.h). A feature counts as present when it works; what is absent answers NC_ENOTBUILT,
- * NC_ENOPAR or "none". tests/c/features.c tries each.
+ * NC_ENOPAR or "none". tests/c/dist/features.c tries each. There are two of this
+ * file: in include, for programs without MPI, and in lib/netcdf/mpi/include one that says parallel,
+ * which scripts/link.sh makes of the first.
  */
 #ifndef NETCDF_META_H
 #define NETCDF_META_H
@@ -27,7 +29,7 @@
 #define NC_HAS_DISKLESS 1      /* NC_DISKLESS and netcdf_mem.h */
 #define NC_HAS_MMAP 1          /* NC_MMAP */
 #define NC_HAS_JNA 0           /* work-arounds for Java callers */
-#define NC_HAS_PNETCDF 0       /* parallel classic files through PnetCDF */
+#define NC_HAS_PNETCDF 0       /* parallel classic files; no libpnetcdf is used */
 #define NC_HAS_PARALLEL4 0     /* parallel netCDF-4 files */
 #define NC_HAS_PARALLEL 0      /* either of these two */
 #define NC_HAS_CDF5 1          /* 64-bit data format */

@@ -66,6 +66,13 @@ link() {
 # auxiliary: looked for beside the library, and done without where it is not (see hdf5_version.c)
 link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map \
     -Wl,--auxiliary=libzonda-hdf5-version.so -Wl,-rpath,'$ORIGIN'
+# What Debian's parallel builds are called, for programs that are linked with one of these: nothing but the
+# names and versions that the loader asks for (see abi/generate.py), and the library itself beside it.
+for flavour in mpi pnetcdf; do
+    "$cc" -shared -nostdlib -o "$scratch/libnetcdf_$flavour.so.19" -Wl,-soname,"libnetcdf_$flavour.so.19" \
+        -Wl,--version-script="abi/netcdf_$flavour.map" -Wl,-z,relro -Wl,-z,now \
+        -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN' -Wl,--no-as-needed "$scratch/libnetcdf.so.19"
+done
 # Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.
 link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsymbolic
 
@@ -89,17 +96,51 @@ put() {
     done
 }
 
-put "$scratch"/libnetcdf.so.19 "$scratch"/libzonda-preload.so \
+put "$scratch"/libnetcdf.so.19 "$scratch"/libnetcdf_mpi.so.19 "$scratch"/libnetcdf_pnetcdf.so.19 "$scratch"/libzonda-preload.so \
     "$scratch"/libzonda-hdf5-version.so "$scratch"/libzonda-h5shim.so "$scratch"/libnetcdf.a lib
 # One file under all names, so that a process that loads two of them has one engine.
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"
+# What is linked anew takes the library itself, since the stubs have no symbols.
+ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_mpi.so"
+ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_pnetcdf.so"
 put scripts/dist/netcdf.pc lib/pkgconfig
 put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
     scripts/dist/netCDFTargets.cmake lib/cmake/netCDF
 put include/*.h include
 put scripts/dist/nc-config bin
 chmod 755 "$prefix/bin/nc-config"
+
+# The second set, where Debian's libnetcdf-mpi-dev has it: the same library, and headers that say parallel. It is a second one
+# because programs take a header that says so for a promise of mpi.h (and Python's netCDF4 for one of mpi4py).
+mpi=lib/netcdf/mpi
+sed -E '/define NC_HAS_(PNETCDF|PARALLEL4|PARALLEL) /s/ 0 / 1 /' include/netcdf_meta.h >"$scratch/netcdf_meta.h"
+put include/*.h $mpi/include
+put "$scratch/netcdf_meta.h" $mpi/include
+ln -sfn ../../libnetcdf.so.19 "$prefix/$mpi/libnetcdf.so"
+# For those who take a prefix with lib/ and include/ in it.
+ln -sfn . "$prefix/$mpi/lib"
+sed -e 's,^includedir=.*,includedir=${libdir}/netcdf/mpi/include,' -e 's/^ccompiler=.*/ccompiler=mpicc/' \
+    -e 's/^Description: .*/& for programs that use MPI/' scripts/dist/netcdf.pc >"$scratch/netcdf-mpi.pc"
+# As netcdf.pc for those who look into this folder first: two folders deeper.
+sed -e 's,^prefix=.*,&/../..,' "$scratch/netcdf-mpi.pc" >"$scratch/netcdf.pc"
+put "$scratch/netcdf-mpi.pc" lib/pkgconfig
+put "$scratch/netcdf.pc" $mpi/pkgconfig
+# Not in lib/cmake/netCDF_mpi as Debian's: find_package(netCDF) takes any folder there whose name begins so. The prefix lib/netcdf/mpi
+# has it. CMake resolves links and .. in this order only in two steps.
+for file in netCDFConfig netCDFTargets; do
+    sed -e 's,}/include",}/lib/netcdf/mpi/include",' -e 's/^set(netCDF_C_COMPILER .*/set(netCDF_C_COMPILER "mpicc")/' \
+        -e '/^get_filename_component/i get_filename_component(_netCDF_here "${CMAKE_CURRENT_LIST_DIR}" REALPATH)' \
+        -e 's,{CMAKE_CURRENT_LIST_DIR}/../../..",{_netCDF_here}/../../../../..",' "scripts/dist/$file.cmake" >"$scratch/$file.cmake"
+done
+put "$scratch/netCDFConfig.cmake" scripts/dist/netCDFConfigVersion.cmake "$scratch/netCDFTargets.cmake" $mpi/cmake/netCDF
+cp scripts/dist/nc-config "$scratch/nc-config.mpi"
+put "$scratch/nc-config.mpi" bin
+chmod 755 "$prefix/bin/nc-config.mpi"
+# Debian's other build has PnetCDF, too; here both are one.
+ln -sfn mpi "$prefix/lib/netcdf/pnetcdf"
+ln -sfn netcdf-mpi.pc "$prefix/lib/pkgconfig/netcdf-pnetcdf.pc"
+
 put "$built/zonda" bin
 # Called by one of these names, it is the tool of netCDF-C of that name.
 for tool in ncdump ncgen ncgen3 nccopy; do

@@ -37,6 +37,7 @@ stage() {
             ;;
         abi)
             abi/check.py --preload dist/lib/libzonda-preload.so &&
+                abi/check.py dist/lib/libnetcdf_mpi.so.19 dist/lib/libnetcdf_pnetcdf.so.19 &&
                 abi/check.py dist/lib/libnetcdf.so.19
             ;;
         headers) tests/c/header_parity.py ;;

@@ -15,6 +15,8 @@ trap 'rm -rf "$scratch"' EXIT
 prefix="$scratch/moved prefix"
 cp -a "${1:-$built}" "$prefix" || exit 1
 unset LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
+# As root, Open MPI wants to be asked twice.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 passed=0 failed=0 skipped=0
 # check NAME COMMAND...: the command succeeds, or its output is shown.
@@ -153,6 +155,80 @@ CMAKE
     rm -rf "$project/build"
     ! cmake -S "$project" -B "$project/build"
 }
+cat >"$scratch/parallel.c" <<'C'
+#include <mpi.h>
+#include <netcdf.h>
+#include <netcdf_meta.h>
+#include <netcdf_par.h>
+#include <stdio.h>
+#if !NC_HAS_PARALLEL || !NC_HAS_PARALLEL4 || !NC_HAS_PNETCDF
+#error "the headers do not say parallel"
+#endif
+
+int main(int argc, char **argv) {
+    int nc = -1, answer;
+    MPI_Init(&argc, &argv);
+    answer = nc_create_par(argc > 1 ? argv[1] : "parallel.nc", NC_NETCDF4, MPI_COMM_WORLD, MPI_INFO_NULL, &nc);
+    if (answer == NC_NOERR) answer = nc_close(nc);
+    printf("%s, %s\n", nc_inq_libvers(), nc_strerror(answer));
+    MPI_Finalize();
+    return answer != NC_NOERR && answer != NC_ENOPAR;
+}
+C
+with_mpi() { # with_mpi COMPILER: what the second set says of itself compiles with it, and runs as one rank
+    local flags="$scratch/plain/bin/nc-config.mpi"
+    [ -e "$scratch/plain" ] || cp -a "$prefix" "$scratch/plain"
+    "$1" "$scratch/parallel.c" $("$flags" --cflags --libs) -o "$scratch/$1" || return 1
+    (cd "$scratch" && prefix="$scratch/plain" by_itself "$scratch/$1") || return 1
+    [ "$("$flags" --has-parallel)$("$flags" --has-parallel4)$("$flags" --has-pnetcdf)" = yesyesyes ] &&
+        [ "$("$flags" --cc)" = mpicc ] && [ "$("$flags" --includedir)" = "$scratch/plain/lib/netcdf/mpi/include" ]
+}
+parallel_names() { # what Debian's parallel builds are called leads to this library
+    local name
+    for name in mpi pnetcdf; do
+        [ "$prefix/lib/libnetcdf_$name.so" -ef "$prefix/lib/libnetcdf.so.19" ] &&
+            [ "$prefix/lib/netcdf/$name/libnetcdf.so" -ef "$prefix/lib/libnetcdf.so.19" ] &&
+            [ "$prefix/lib/netcdf/$name/lib/libnetcdf.so" -ef "$prefix/lib/libnetcdf.so.19" ] &&
+            ldd "$prefix/lib/libnetcdf_$name.so.19" | grep -F "libnetcdf.so.19 => $prefix/lib/" >/dev/null || return 1
+    done
+}
+parallel_pkg_config() { # pkg-config finds the second set by either name and by either folder
+    local folder name flags
+    for name in lib/pkgconfig:netcdf-mpi lib/pkgconfig:netcdf-pnetcdf lib/netcdf/mpi/pkgconfig:netcdf lib/netcdf/pnetcdf/pkgconfig:netcdf; do
+        folder=${name%:*}
+        flags=$(PKG_CONFIG_PATH="$prefix/$folder" pkg-config --cflags --libs "${name#*:}") || return 1
+        eval "gcc -DPARALLEL=1 '$scratch/meta.c' $flags -o '$scratch/meta'" && by_itself "$scratch/meta" || return 1
+    done
+}
+cat >"$scratch/meta.c" <<'C'
+#include <netcdf.h>
+#include <netcdf_meta.h>
+
+int main(void) { return NC_HAS_PARALLEL != PARALLEL || nc_inq_libvers() == 0; }
+C
+with_cmake_parallel() { # with_cmake_parallel PREFIX PARALLEL: CMake finds the set that belongs to the prefix
+    local project="$scratch/cmake-set-$2"
+    rm -rf "$project"
+    mkdir -p "$project"
+    cp "$scratch/meta.c" "$project/"
+    cat >"$project/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.10)
+project(meta C)
+find_package(netCDF REQUIRED)
+if(netCDF_HAS_PARALLEL)
+  set(found 1)
+else()
+  set(found 0)
+endif()
+if(NOT found EQUAL $2)
+  message(FATAL_ERROR "netCDF_HAS_PARALLEL is \${netCDF_HAS_PARALLEL}, in \${netCDF_DIR}")
+endif()
+add_executable(meta meta.c)
+target_compile_definitions(meta PRIVATE PARALLEL=$2)
+target_link_libraries(meta netCDF::netcdf)
+CMAKE
+    cmake -S "$project" -B "$project/build" -DCMAKE_PREFIX_PATH="$1" && cmake --build "$project/build" && by_itself "$project/build/meta"
+}
 same_options() { # every option the distribution's nc-config knows is answered by ours
     local option theirs ours wrong=0
     for option in $(grep -oE '^ +--[a-z0-9+-]+\)' "$1" | tr -d ' )' | sort -u); do
@@ -211,6 +287,19 @@ if command -v cmake >/dev/null; then
 else
     skip "CMake: not installed"
 fi
+check "names of parallel builds" parallel_names
+if command -v pkg-config >/dev/null; then check "pkg-config, headers for MPI" parallel_pkg_config; fi
+if command -v cmake >/dev/null; then
+    check "CMake, headers without MPI" with_cmake_parallel "$prefix" 0
+    check "CMake, headers for MPI" with_cmake_parallel "$prefix/lib/netcdf/mpi" 1
+fi
+for compiler in mpicc.mpich mpicc.openmpi; do
+    if command -v $compiler >/dev/null; then
+        check "$compiler with nc-config.mpi" with_mpi $compiler
+    else
+        skip "nc-config.mpi: no $compiler"
+    fi
+done
 check "nc-config" with_nc_config
 check "cc with nc-config, as README.md says it" readme
 if command -v gfortran >/dev/null && command -v nf-config >/dev/null; then

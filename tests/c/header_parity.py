@@ -9,6 +9,9 @@ has, ours has too and equal; what ours has in addition is in ADDED below; both l
 may hold no stale entry. All headers also compile without a warning in C89, C11 and C++, each
 alone and all together in either order.
 
+The second set, for programs that use MPI (lib/netcdf/mpi/include of the build under test), is compared with that
+of Debian's parallel build with PnetCDF, and differs from the first one in what netcdf_meta.h says of parallel files.
+
 HEADERS is the folder of the distribution's headers, /usr/include by default. Headers that are not
 there are reported as skipped. The last line counts passes and failures.
 """
@@ -253,6 +256,19 @@ def compile_all(ours: Side) -> list[str]:
     return wrong
 
 
+def of_first_set(second: Side) -> list[str]:
+    """The second set is the first one but for three lines."""
+    wrong = []
+    for path in sorted(OURS.glob("*.h")):
+        text = path.read_text()
+        if path.name == "netcdf_meta.h":
+            text = re.sub(r"(define NC_HAS_(?:PNETCDF|PARALLEL4|PARALLEL) )0", r"\g<1>1", text)
+        other = second.folder / path.name
+        if not other.exists() or other.read_text() != text:
+            wrong.append(f"{other} is not made of {path}")
+    return wrong
+
+
 def main() -> rig.Counts:
     parser = rig.parser(__doc__, only=None)
     parser.add_argument("headers", nargs="?", type=Path, default=Path("/usr/include"))
@@ -276,6 +292,20 @@ def main() -> rig.Counts:
         if counts.skipped == 0 or (theirs.has("netcdf.h") and counts.skipped == 1):
             stale = [entry for entry in [*DIFFERENT, *ADDED] if entry not in used]
             report("no listed exception is stale", [f"{entry} is not used" for entry in stale])
+
+        second = Side(rig.LIBDIR / "netcdf" / "mpi" / "include", scratch / "second")
+        if not second.has("netcdf.h"):
+            counts.skip("headers for programs that use MPI", f"not in {rig.LIBDIR}; run make build")
+            return counts
+        report("headers for programs that use MPI are the others", of_first_set(second))
+        parallel = rig.parallel_reference()
+        if not parallel:
+            counts.skip("the same as in Debian's parallel build", "it is not there; scripts/setup.sh --par gets it")
+            return counts
+        # The one that has both ways to parallel files.
+        theirs = Side(parallel / "netcdf" / "pnetcdf" / "include", scratch / "theirs-parallel")
+        for header in HEADERS:
+            report(f"{header} as in {theirs.folder}", compare(header, second, theirs, used))
     return counts
 
 

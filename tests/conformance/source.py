@@ -44,9 +44,10 @@ def debian_entries(sources_dir="/etc/apt/sources.list.d", sources_list="/etc/apt
     return "\n\n".join(paragraphs), "".join(lines)
 
 
-def download(s):
+def download(s, package="netcdf", version=UPSTREAM):
     """Fetches the upstream tarball into out/tarballs with private apt lists; returns its path."""
-    have = glob.glob(s.path("tarballs", "netcdf_%s*.orig.tar.*[!c]" % UPSTREAM))
+    pattern = s.path("tarballs", "%s_%s*.orig.tar.*[!c]" % (package, version))
+    have = glob.glob(pattern)
     if have:
         return sorted(have)[0]
     if not shutil.which("apt-get"):
@@ -65,11 +66,11 @@ def download(s):
     if not glob.glob(lists + "/*Sources*") and run_step(["apt-get"] + opts + ["update"], log):
         raise Unavailable("the package lists cannot be fetched (%s)" % log)
     # A missing packaging tarball on a mirror does no harm, so the exit code alone does not decide.
-    run_step(["apt-get"] + opts + ["source", "--download-only", "netcdf"], log,
+    run_step(["apt-get"] + opts + ["source", "--download-only", package], log,
              cwd=s.folder("tarballs"))
-    have = glob.glob(s.path("tarballs", "netcdf_%s*.orig.tar.*[!c]" % UPSTREAM))
+    have = glob.glob(pattern)
     if not have:
-        raise Unavailable("the source package netcdf %s cannot be fetched (%s)" % (UPSTREAM, log))
+        raise Unavailable("the source package %s %s cannot be fetched (%s)" % (package, version, log))
     return sorted(have)[0]
 
 

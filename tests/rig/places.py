@@ -27,6 +27,8 @@ from .counts import Setup, Skip, skip_all
 
 ROOT = Path(__file__).resolve().parents[2]
 SONAME = "libnetcdf.so.19"
+# What Debian's parallel builds are called.
+PARALLEL = ("libnetcdf_mpi.so.19", "libnetcdf_pnetcdf.so.19")
 IN_MEMORY = "/dev/shm"
 
 
@@ -79,6 +81,17 @@ def reference():
 def reference_library():
     """The distribution's library, None where there is none."""
     return reference() and reference() / SONAME
+
+
+@functools.cache
+def parallel_reference():
+    """The folder of Debian's libnetcdf_mpi and libnetcdf_pnetcdf: the system's, or what tests/par/debian.py unpacked; None where there is none."""
+    for system in ("/", ROOT / "out" / "par" / "debian"):
+        for found in sorted(glob.glob(os.path.join(system, "usr/lib/*/netcdf/mpi/include/netcdf_par.h"))):
+            folder = Path(found).parents[3]
+            if all((folder / name).exists() for name in PARALLEL):
+                return folder
+    return None
 
 
 def two_libraries(may_be_one=False):

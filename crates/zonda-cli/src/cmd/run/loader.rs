@@ -65,12 +65,15 @@ fn parse(text: &[u8]) -> LoaderTrace {
 }
 
 /// Whether a file is a C library of netCDF by its name: `libnetcdf.so.19`, the same with the hash that
-/// Python packages put in (`libnetcdf-5c1ab0f3.so.22`), or the parallel one of Debian. The Fortran and
+/// Python packages put in (`libnetcdf-5c1ab0f3.so.22`), or a parallel one of Debian. The Fortran and
 /// C++ libraries, which sit on it, are not.
 pub(super) fn is_netcdf(path: &Path) -> bool {
     let name = path.file_name().map_or(&b""[..], OsStr::as_bytes);
     let Some(rest) = name.strip_prefix(b"libnetcdf") else { return false };
-    let rest = rest.strip_prefix(b"_mpi").unwrap_or(rest);
+    let rest = ["_mpi", "_pnetcdf"]
+        .iter()
+        .find_map(|build| rest.strip_prefix(build.as_bytes()))
+        .unwrap_or(rest);
     let rest = match rest.strip_prefix(b"-") {
         Some(hashed) => {
             let end = hashed.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(hashed.len());
@@ -116,6 +119,7 @@ mod tests {
             ("libnetcdf.so", true),
             ("libnetcdf-5c1ab0f3.so.22", true),
             ("libnetcdf_mpi.so.19", true),
+            ("libnetcdf_pnetcdf.so.19", true),
             ("libnetcdff.so.7", false),
             ("libnetcdf_c++4.so.1", false),
             ("libnetcdf-cxx4.so.1", false),

@@ -22,6 +22,8 @@ use crate::failure::{CommandFailure, Result};
 const LIBRARY: &str = "libnetcdf.so.19";
 /// The library that goes before a program's own.
 const PRELOAD: &str = "libzonda-preload.so";
+/// What Debian's parallel libraries are called: here they hold no code, and need the library.
+const STUBS: [&str; 2] = ["libnetcdf_mpi.so.19", "libnetcdf_pnetcdf.so.19"];
 
 /// Asks Python for its netCDF4 modules (`m`) and for libraries that packages bring (`b`). Nothing is
 /// imported but the standard library.
@@ -105,6 +107,7 @@ impl ZondaLibrary {
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         [LIBRARY, PRELOAD]
             .iter()
+            .chain(&STUBS)
             .any(|name| fs::canonicalize(self.folder.join(name)).is_ok_and(|ours| ours == real))
     }
 }
