@@ -52,7 +52,7 @@ def exodus(debian, scratch):
     if not rig.tool("ncdump"):
         raise rig.Skip("no ncdump of Debian")
     program = rig.compile_c(scratch / "exodus", HERE / "exodus.c", link=None, libraries=["-ldl"])
-    files = [scratch / name / "square.exo" for name in ("zonda", "debian")]
+    files = [scratch / name / "square.exo" for name in ("exodus-ours", "exodus-debian")]
     for file in files:
         file.parent.mkdir()
     on_ours(program, [library[0], files[0]], scratch)

@@ -8,10 +8,8 @@ runs leave must have the same text. Programs that are known to fail are in upstr
 """
 import glob
 import hashlib
-import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,21 +102,25 @@ def exceptions():
 # ---- Sources
 
 def sources(may_fetch):
-    """The folders of both packages' sources, netCDF-C and netCDF-Fortran."""
-    top = rig.out("par", "upstream")
-    found = [glob.glob(str(top / pattern)) for pattern in ("netcdf-c-*", "netcdf-fortran-*")]
-    if all(found):
-        return tuple(Path(each[0]) for each in found)
-    if not may_fetch:
-        raise rig.Skip("no sources of netCDF-C's parallel tests; scripts/setup.sh --par gets them")
+    """The folders of both packages' sources, netCDF-C and netCDF-Fortran; the latter may be None. Fetched are they where that is allowed;
+    what tests/conformance has fetched is taken in any case."""
     sys.path.insert(1, str(HERE.parent / "conformance"))
     import settings  # noqa: E402
     import source  # noqa: E402
 
+    top, found = rig.out("par", "upstream"), []
     place = settings.Settings("par", "", "", str(rig.out("conformance")), 1, 1, False, False)
-    for package, version in (("netcdf", settings.UPSTREAM), ("netcdf-fortran", "")):
-        rig.must(["tar", "xf", source.download(place, package, version), "-C", top])
-    return sources(False)
+    for package, version, folder in (("netcdf", settings.UPSTREAM, "netcdf-c-*"), ("netcdf-fortran", "", "netcdf-fortran-*")):
+        if not glob.glob(str(top / folder)) and (may_fetch or glob.glob(place.path("tarballs", package + "_*.orig.tar.*"))):
+            with rig.scratch() as scratch:
+                rig.must(["tar", "xf", source.download(place, package, version), "-C", scratch])
+                # As a whole or not at all.
+                for unpacked in scratch.glob(folder):
+                    shutil.move(unpacked, top)
+        found.append(next(map(Path, glob.glob(str(top / folder))), None))
+    if not found[0]:
+        raise rig.Skip("no sources of netCDF-C; make par gets them")
+    return tuple(found)
 
 
 def prepared(c_top, fortran_top):
@@ -134,6 +136,8 @@ def prepared(c_top, fortran_top):
     # Of MPI 1, and no longer in MPI 3.
     text = (c_top / "nc_perf" / "bm_file.c").read_text(errors="replace")
     (folder / "bm_file.c").write_text(text.replace("MPI_Errhandler_set(", "MPI_Comm_set_errhandler("))
+    if not fortran_top:
+        return folder
     # As its Makefile makes the form of Fortran 2003 of it.
     text = (fortran_top / "nf_test4" / "ftst_parallel.F").read_text(errors="replace")
     for old, new in (("implicit none", "USE netcdf4_f03"), ("include 'netcdf.inc'", "implicit none"), ("ftst_parallel.nc", "f03tst_parallel.nc")):
@@ -253,6 +257,8 @@ def one(upstream, test, scratch, long):
         raise rig.Skip("no PnetCDF for this MPI")
     if test.needs and not rig.parallel_reference():
         raise rig.Skip("Debian's parallel netCDF is not there; scripts/setup.sh --par gets it")
+    if test.folder in FORTRAN and not upstream.fortran:
+        raise rig.Skip("no sources of netCDF-Fortran; make par gets them")
     if test.folder in FORTRAN and not rig.tool(upstream.mpi.fortran):
         raise rig.Skip("no %s" % upstream.mpi.fortran)
     wrong, folder = upstream.run(test, rig.LIBDIR, "zonda")
@@ -270,5 +276,4 @@ def one(upstream, test, scratch, long):
         raise rig.Wrong(wrong)
     if reason:
         raise rig.Wrong("it passes, and %s says: %s" % (EXCEPTIONS.name, reason))
-    for run in (folder, folder.with_name("debian")):
-        shutil.rmtree(run, ignore_errors=True)
+    shutil.rmtree(folder.parent, ignore_errors=True)
