@@ -128,7 +128,8 @@ impl VarTransfer<'_> {
         map: &[isize],
         elem_bytes: usize,
     ) -> CallResult {
-        let n_bytes = slab.n_elems().and_then(|n| n.checked_mul(elem_bytes)).ok_or(NcError::NoMem)?;
+        let n_bytes =
+            slab.n_elems().and_then(|n| n.checked_mul(elem_bytes)).ok_or(NcError::NoMem)?;
         let mut packed = Vec::new();
         packed.try_reserve_exact(n_bytes).map_err(|_| NcError::NoMem)?;
         let mut places = Indices::of(slab.count);

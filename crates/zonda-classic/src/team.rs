@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, Dispatch, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values,
-    VarRef,
+    Access, Dispatch, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
 };
 
 use crate::file::ClassicFile;

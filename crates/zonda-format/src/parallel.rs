@@ -70,6 +70,11 @@ pub trait TeamWrite: DispatchWrite {
     /// As there; `NC_ENOTBUILT` for variables that ranks cannot write together yet.
     fn check_put_in_place(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()>;
 
+    /// Whether the elements of a variable lie in the definitions of the file, which one rank writes: then all ranks make all puts to it.
+    fn is_in_definitions(&self, _var: VarRef) -> bool {
+        false
+    }
+
     /// Second step of a put into what has a place already: writes the bytes that were given, and no others.
     ///
     /// # Errors

@@ -26,7 +26,8 @@ impl AttValue {
         let mut bytes = zonda_model::memory::filled(get.n_bytes, 0u8)?;
         let mut parts = OwnedValues::default();
         // In its own type every value fits.
-        let _fits = file.get_att(&get, Destination { bytes: &mut bytes, place: Some(&mut parts) })?;
+        let _fits =
+            file.get_att(&get, Destination { bytes: &mut bytes, place: Some(&mut parts) })?;
         Ok(AttValue { nc_type, n_values, values: parts.with_bytes(bytes) })
     }
 
@@ -34,7 +35,9 @@ impl AttValue {
         let mut written = vec![0; self.values.written_bytes()];
         // The length is what it takes.
         let _whole = self.values.write_to(&mut written);
-        for number in [u64::from(self.nc_type.cast_unsigned()), self.n_values as u64, written.len() as u64] {
+        for number in
+            [u64::from(self.nc_type.cast_unsigned()), self.n_values as u64, written.len() as u64]
+        {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&written);
@@ -101,7 +104,11 @@ impl ParallelFile {
 
     fn take_values(&mut self, values: &[u8]) -> Result<()> {
         let damaged = || {
-            Error::answered(NcError::Mpi, Answer::Request, "what rank 0 says of attributes is damaged")
+            Error::answered(
+                NcError::Mpi,
+                Answer::Request,
+                "what rank 0 says of attributes is damaged",
+            )
         };
         let mut rest = values;
         for (owner, name) in &self.said.atts {
@@ -120,7 +127,8 @@ impl ParallelFile {
             let writer = self.file.writer().ok_or_else(Error::only_read)?;
             writer.check_put_att(&put)?;
             let mut parts = &values;
-            let _fits = writer.put_att(&put, Values { bytes: values.bytes(), fetch: Some(&mut parts) })?;
+            let _fits =
+                writer.put_att(&put, Values { bytes: values.bytes(), fetch: Some(&mut parts) })?;
         }
         Ok(())
     }

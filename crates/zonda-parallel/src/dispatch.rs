@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, DispatchWrite,
-    Error, Result, StoreVars, Transfer, VarRef,
+    Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, DispatchWrite, Error,
+    Result, StoreVars, Transfer, VarRef,
 };
 use zonda_model::{NcError, VarId};
 use zonda_storage::Storage;

@@ -10,6 +10,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree};
 
 use crate::common::{ParallelError, common};
+use crate::later::LaterPut;
 use crate::replica::Replica;
 use crate::said::{Said, first_difference};
 
@@ -21,12 +22,14 @@ pub struct ParallelFile {
     pub(crate) team: Arc<dyn Team>,
     pub(crate) replica: Arc<Replica>,
     /// How messages name the file.
-    name: String,
+    pub(crate) name: String,
     pub(crate) said: Said,
     pub(crate) access: AccessModes,
     /// The put that was checked and that all ranks make together.
     pub(crate) begun: Option<VarRef>,
     pub(crate) n_puts_together: u64,
+    /// Puts of this rank whose elements lie in the definitions, since the last commit.
+    pub(crate) later: Vec<LaterPut>,
     /// Ranks lost each other, or their definitions: the file can only be closed.
     is_lost: AtomicBool,
     /// What rank 0 holds while the file is open, such as the lock of writers.
@@ -53,7 +56,11 @@ impl AccessModes {
             return;
         }
         let mut vars = self.vars.lock();
-        if is_collective { vars.insert(key(of)) } else { vars.remove(&key(of)) };
+        if is_collective {
+            vars.insert(key(of))
+        } else {
+            vars.remove(&key(of))
+        };
     }
 }
 
@@ -99,6 +106,7 @@ impl ParallelFile {
             access,
             begun: None,
             n_puts_together: 0,
+            later: Vec::new(),
             is_lost: AtomicBool::new(false),
             lock,
         };

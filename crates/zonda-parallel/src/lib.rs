@@ -10,6 +10,7 @@ mod common;
 mod dispatch;
 mod file;
 mod filling;
+mod later;
 mod put;
 mod record;
 mod replica;

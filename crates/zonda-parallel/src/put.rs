@@ -9,12 +9,13 @@ use zonda_slab::Hyperslab;
 use zonda_team::Reduction;
 
 use crate::file::ParallelFile;
+use crate::later::LaterPut;
 
 /// How messages name a put.
 const CALL: &str = "nc_put_var";
 
 impl ParallelFile {
-    fn in_team(&mut self) -> Result<&mut dyn TeamWrite> {
+    pub(crate) fn in_team(&mut self) -> Result<&mut dyn TeamWrite> {
         self.file.writer().ok_or_else(Error::only_read)?.in_team()
     }
 
@@ -69,7 +70,10 @@ impl ParallelFile {
             }
             file.take_lengths(&needed);
         }
-        file.put_in_place(put, values)
+        let noted = file.is_in_definitions(var).then(|| LaterPut::of(put, &values));
+        let done = file.put_in_place(put, values)?;
+        self.later.extend(noted);
+        Ok(done)
     }
 
     /// How often this rank took part in puts of all ranks, or began one that it can still take part in.
@@ -99,11 +103,21 @@ impl ParallelFile {
         self.agree(CALL, &detail, 0)?;
         let mut wanted = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
         self.grow_for(var, &mut wanted)?;
-        let done = match own {
-            Some((put, values)) => self.in_team()?.put_in_place(put, values).map(Some),
-            None => Ok(None),
-        };
-        self.share(CALL, done)
+        let file = self.in_team()?;
+        let is_in_definitions = file.is_in_definitions(var);
+        let (mut noted, mut done) = (None, Ok(None));
+        if let Some((put, values)) = own {
+            noted = is_in_definitions.then(|| LaterPut::of(put, &values));
+            done = file.put_in_place(put, values).map(Some);
+        }
+        if done.is_ok() {
+            self.later.extend(noted);
+        }
+        let done = self.share(CALL, done)?;
+        if is_in_definitions {
+            self.put_what_is_noted(CALL)?;
+        }
+        Ok(done)
     }
 
     /// Makes a variable as long as the puts of all ranks need.

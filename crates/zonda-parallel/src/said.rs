@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn the_first_call_that_differs_is_found() {
-        let lists = |all: &[&[&str]]| all.iter().map(|calls| said(calls).hashes()).collect::<Vec<_>>();
+        let lists =
+            |all: &[&[&str]]| all.iter().map(|calls| said(calls).hashes()).collect::<Vec<_>>();
         assert_eq!(first_difference(&lists(&[&["a", "b"], &["a", "c"], &["a", "b"]])), 1);
         assert_eq!(first_difference(&lists(&[&["a"], &["a", "b"]])), 1);
         assert_eq!(first_difference(&lists(&[&["a", "b", "c"], &["a", "b"], &["x"]])), 0);

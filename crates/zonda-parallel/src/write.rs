@@ -5,9 +5,8 @@ use std::borrow::Cow;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttPut, DefineMode, DispatchWrite, Endianness, Ending, Error, FillMode,
-    FilterSpec, Format, GroupId, Reserve, Result, StorageRequest, Transfer, TypeDefinitions, Values,
-    VarRef,
+    Access, AttPut, DefineMode, DispatchWrite, Endianness, Ending, Error, FillMode, FilterSpec,
+    Format, GroupId, Reserve, Result, StorageRequest, Transfer, TypeDefinitions, Values, VarRef,
 };
 use zonda_model::{DimId, VarId};
 use zonda_storage::Storage as _;
@@ -66,7 +65,10 @@ impl ParallelFile {
 
     /// What all ranks do before a commit: they agree, and their data are in the file.
     fn before_commit(&mut self, call: &'static str) -> Result<()> {
-        self.agree(call, "", 0)?;
+        let has_noted = self.agree(call, "", u64::from(!self.later.is_empty()))?;
+        if has_noted > 0 {
+            self.put_what_is_noted(call)?;
+        }
         self.unify_attributes(call)?;
         self.said.forget();
         self.meet_lengths(call)?;
@@ -302,8 +304,9 @@ impl TypeDefinitions for ParallelFile {
             let dims = format!("{dims:?}");
             call("nc_insert_compound", &[&compound.1, &shown(name), &offset, &field_type, &dims])
         };
-        let insert =
-            |file: &mut dyn TypeDefinitions| file.insert_field(compound, name, offset, field_type, dims);
+        let insert = |file: &mut dyn TypeDefinitions| {
+            file.insert_field(compound, name, offset, field_type, dims)
+        };
         self.define_type(text, b"", insert)
     }
 

@@ -113,8 +113,11 @@ pub fn grid_difference<E>(
     let rank = new.len();
     let step = smallvec::SmallVec::<[u64; 8]>::from_elem(1, rank);
     for behind in 0..rank {
-        let (mut first, mut end) = (smallvec::SmallVec::<[u64; 8]>::new(), smallvec::SmallVec::<[u64; 8]>::new());
-        for (axis, (&new, old)) in new.iter().zip(old.iter().chain(std::iter::repeat(&0))).enumerate() {
+        let (mut first, mut end) =
+            (smallvec::SmallVec::<[u64; 8]>::new(), smallvec::SmallVec::<[u64; 8]>::new());
+        for (axis, (&new, old)) in
+            new.iter().zip(old.iter().chain(std::iter::repeat(&0))).enumerate()
+        {
             let kept = new.min(*old);
             first.push(if axis == behind { kept } else { 0 });
             end.push(if axis < behind { kept } else { new });

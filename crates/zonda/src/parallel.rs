@@ -156,7 +156,10 @@ fn open_together(
 ) -> Result<Dataset> {
     let opened = by_all(team, step, |is_first| {
         let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
-        if is_first && options.write && format::detect_in(&*opened.storage)? == format::Detected::Hdf5 {
+        if is_first
+            && options.write
+            && format::detect_in(&*opened.storage)? == format::Detected::Hdf5
+        {
             opened.lock = open::lock(&opened)?;
         }
         Ok(opened)
@@ -184,7 +187,8 @@ fn by_all(
         return Err(own.and_then(Result::err).unwrap_or_else(|| error_of(&said)));
     }
     let own = own.take().unwrap_or_else(|| open(false));
-    let status = own.as_ref().err().map_or(0, |error| u64::from(error.code().code().cast_unsigned()));
+    let status =
+        own.as_ref().err().map_or(0, |error| u64::from(error.code().code().cast_unsigned()));
     let mut worst = [status];
     team.reduce(step, Reduction::Max, &mut worst).map_err(of_team)?;
     let mut opened = own?;
@@ -195,7 +199,8 @@ fn by_all(
         return Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")));
     }
     let file = opened.file().cloned();
-    let lock = opened.lock.take().map(|lock| Box::new(lock) as Box<dyn std::any::Any + Send + Sync>);
+    let lock =
+        opened.lock.take().map(|lock| Box::new(lock) as Box<dyn std::any::Any + Send + Sync>);
     let replica = Arc::new(Replica::new(Arc::clone(&opened.storage)));
     let below: Arc<dyn Storage> = Arc::<Replica>::clone(&replica);
     let sidecars = ReplicaSidecars::new(&replica, opened.sidecars.take().filter(|_| is_first));
@@ -218,9 +223,14 @@ fn said_of(opened: &Result<OpenedStorage>) -> Vec<u8> {
 
 fn error_of(said: &[u8]) -> Error {
     let code = said.get(1..).and_then(|rest| rest.split_first_chunk());
-    let found = code.and_then(|(code, text)| Some((NcError::from_code(i32::from_le_bytes(*code))?, text)));
+    let found =
+        code.and_then(|(code, text)| Some((NcError::from_code(i32::from_le_bytes(*code))?, text)));
     let Some((code, text)) = found else {
-        return Error::answered(NcError::Mpi, Answer::Request, "what rank 0 says of the file is damaged");
+        return Error::answered(
+            NcError::Mpi,
+            Answer::Request,
+            "what rank 0 says of the file is damaged",
+        );
     };
     let text = String::from_utf8_lossy(text);
     Error::answered(code, Answer::of_code(code), format!("on MPI rank 0: {text}"))

@@ -33,7 +33,13 @@ fn bytes(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
 }
 
-fn put(file: &Dataset, var: VarId, start: &[usize], count: &[usize], values: &[i32]) -> zonda::Result<()> {
+fn put(
+    file: &Dataset,
+    var: VarId,
+    start: &[usize],
+    count: &[usize],
+    values: &[i32],
+) -> zonda::Result<()> {
     let done = file.put(var, &slab(start, count), Some(MemType::I32), &bytes(values))?;
     assert_eq!(done.out_of_range, 0);
     Ok(())
@@ -108,7 +114,8 @@ fn live(team: &threads::Threads, path: &Path, format: Format, is_filled: bool) {
         let values: Vec<i32> = (0..ROWS)
             .flat_map(|row| columns.clone().map(move |column| value(record, row, column)))
             .collect();
-        let (start, count) = ([record, 0, columns.start.min(COLUMNS - 1)], [1, ROWS, columns.len()]);
+        let (start, count) =
+            ([record, 0, columns.start.min(COLUMNS - 1)], [1, ROWS, columns.len()]);
         put(&file, vars.growing, &start, &count, &values).unwrap();
         // All know of the record when the put returns.
         let len = file.meta(|meta| meta.n_records());
@@ -155,7 +162,8 @@ fn any_number_of_ranks_makes_the_same_file() {
                 let what = format!("{format:?}, filled {is_filled}, {n} ranks");
                 assert!(made == *first.get_or_insert_with(|| made.clone()), "{what}");
             }
-            let file = Dataset::open(&folder.path().join("16.nc"), &OpenOptions::default()).unwrap();
+            let file =
+                Dataset::open(&folder.path().join("16.nc"), &OpenOptions::default()).unwrap();
             let var = |name: &[u8]| file.meta(|meta| meta.find_var(name)).unwrap();
             let rows: Vec<i32> =
                 (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |x| value(0, row, x))).collect();
@@ -310,6 +318,31 @@ fn ranks_open_what_is_there_and_change_it() {
             assert_eq!(error.code(), read_only);
             file.close().unwrap();
         });
+    }
+}
+
+#[test]
+fn elements_in_a_header_are_of_all_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.nc");
+    for is_collective in [false, true] {
+        threads::all(3, |team| {
+            let file = created(team, &path, Format::NetCdf4).unwrap();
+            let x = file.def_dim(b"x", 4).unwrap();
+            let var = file.def_var(b"v", 4, &[x.0]).unwrap();
+            file.def_var_chunking(var.into(), StorageRequest::Compact, None).unwrap();
+            file.enddef(Reserve::Default).unwrap();
+            file.set_collective(var, is_collective).unwrap();
+            put(&file, var, &[team.rank()], &[1], &[team.rank() as i32]).unwrap();
+            if !is_collective {
+                file.sync().unwrap();
+            }
+            assert_eq!(get(&file, var, &[0], &[4]).unwrap(), [0, 1, 2, -2147483647]);
+            put(&file, var, &[3], &[1], &[10 + team.rank() as i32]).unwrap();
+            file.close().unwrap();
+        });
+        let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+        assert_eq!(get(&file, VarId(0), &[0], &[4]).unwrap(), [0, 1, 2, 12], "{is_collective}");
     }
 }
 

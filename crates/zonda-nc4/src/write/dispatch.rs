@@ -5,7 +5,8 @@ use zonda_chunk::{ChunkError, FilterSpec};
 use zonda_convert::Converted;
 use zonda_format::{
     Access, AttPut, Definitions as _, Dispatch as _, DispatchWrite, Endianness, Ending, Error,
-    FillMode, GroupId, Reserve, Result, StorageRequest, TeamWrite, Transfer, TypeDefinitions, Values, VarRef,
+    FillMode, GroupId, Reserve, Result, StorageRequest, TeamWrite, Transfer, TypeDefinitions,
+    Values, VarRef,
 };
 use zonda_model::{DimId, NcError, VarId};
 

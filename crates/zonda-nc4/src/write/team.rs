@@ -5,14 +5,14 @@ use zonda_convert::Converted;
 use zonda_format::{
     Access, Dispatch as _, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
 };
-use zonda_hdf5::message::{DataLayout, FilterDescription};
 use zonda_hdf5::ChunkLocation;
+use zonda_hdf5::message::{DataLayout, FilterDescription};
 use zonda_model::{NcError, VarId};
 use zonda_slab::grid_difference;
 
+use super::Writing;
 use super::contiguous::{Contiguous, take_run};
 use super::store::ElementStorage;
-use super::{Layout, Writing};
 use crate::element_form::ElementForm;
 use crate::fault::{Fault, Outcome};
 use crate::file::Nc4File;
@@ -22,19 +22,18 @@ use crate::value_target::NoVlens;
 /// Why ranks do not write the elements of a variable together.
 const FILTERED: &str = "its chunks go through filters, and several ranks do not write such chunks together yet; \
                         write it from one rank, or define it without filters";
-const POINTS: &str = "its elements are strings or sequences, which several ranks do not write together, as in HDF5";
-const COMPACT: &str = "its elements are in its header (NC_COMPACT), which one rank writes; choose another layout";
+const POINTS: &str =
+    "its elements are strings or sequences, which several ranks do not write together, as in HDF5";
 const UNPLACED: &str = "its elements have no place that all ranks know";
 
 impl Nc4File {
     /// Why a variable gets no places, if it does not.
     fn unplaceable(&self, group: GroupId, id: VarId) -> Outcome<Option<&'static str>> {
         let (model, var) = self.var(group, id).map_err(super::put::code_of)?;
-        let (form, has_filters, is_compact) = match var.draft.as_deref() {
+        let (form, has_filters) = match var.draft.as_deref() {
             Some(draft) => {
                 let form = super::Typed::of(model, var.nc_type, draft.endianness)?.form;
-                let has_filters = !draft.stored_filters.is_empty();
-                (Some(form), has_filters, draft.layout == Layout::Compact)
+                (Some(form), !draft.stored_filters.is_empty())
             }
             None => {
                 let details = self.details(var)?;
@@ -51,14 +50,13 @@ impl Nc4File {
                     return Ok(Some(UNPLACED));
                 }
                 let form = ElementForm::of(&object.datatype(file)?);
-                (form, !filters.is_empty(), matches!(layout, DataLayout::Compact { .. }))
+                (form, !filters.is_empty())
             }
         };
         let Some(form) = form else { return Ok(Some(UNPLACED)) };
         Ok(match () {
             () if has_filters => Some(FILTERED),
             () if form.has_pointers() => Some(POINTS),
-            () if is_compact => Some(COMPACT),
             () => None,
         })
     }
@@ -96,7 +94,8 @@ impl Nc4File {
         unfilled: &mut Vec<UnfilledRun>,
     ) -> Outcome<()> {
         let VarRef { group, var: id } = of;
-        let is_known = self.writing.as_deref().is_some_and(|it| it.stores.number(group, id).is_some());
+        let is_known =
+            self.writing.as_deref().is_some_and(|it| it.stores.number(group, id).is_some());
         if !is_known && self.unplaceable(group, id)?.is_some() {
             return Ok(());
         }
@@ -220,8 +219,10 @@ impl TeamWrite for Nc4File {
     fn check_put_in_place(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         let of = put.of().var;
         let VarRef { group, var } = of;
-        let is_known = self.writing.as_deref().is_none_or(|it| it.stores.number(group, var).is_some());
-        if !is_known {
+        let is_known =
+            self.writing.as_deref().is_none_or(|it| it.stores.number(group, var).is_some());
+        // In define mode of the classic model the put is refused for that.
+        if !is_known && !self.in_define_mode() {
             let found = self.unplaceable(group, var);
             let code = |why| if why == POINTS { NcError::HdfErr } else { NcError::NotBuilt };
             let why = found.map_err(|fault| self.put_fault(of, fault))?;
@@ -229,6 +230,12 @@ impl TeamWrite for Nc4File {
             return Err(self.put_fault(of, Fault::because(code(why), why)).into());
         }
         Ok(self.ready(put).map_err(|fault| self.put_fault(of, fault))?)
+    }
+
+    fn is_in_definitions(&self, VarRef { group, var }: VarRef) -> bool {
+        let stores = self.writing.as_deref().map(|writing| &writing.stores);
+        let store = stores.and_then(|stores| stores.get(stores.number(group, var)?));
+        store.is_some_and(|store| matches!(store.keep, ElementStorage::Compact { .. }))
     }
 
     fn put_in_place(
