@@ -1,0 +1,131 @@
+/* Several ranks write one file together, or open one.
+ *
+ *     parallel WORKLOAD FILE MEGABYTES
+ *
+ * chunks, contiguous   a netCDF-4 variable without filters, step by step: each rank its rows, together
+ * records              the same of CDF-5, along the unlimited dimension
+ * serial-chunks, serial-contiguous, serial-records
+ *                      one rank, by nc_create
+ * raw                  as contiguous, by pwrite: the limit
+ * many                 makes a netCDF-4 file of 1,000 variables with 3 attributes each
+ * open                 opens that file, and asks for all its variables
+ *
+ * Rank 0 prints the seconds from before the file is created (opened) until it is closed on all ranks. Built with Debian's compiler
+ * wrapper and library of Open MPI; which library runs it, LD_LIBRARY_PATH says. */
+#include <fcntl.h>
+#include <mpi.h>
+#include <netcdf.h>
+#include <netcdf_par.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS = 1000, COLUMNS = 1600, VARIABLES = 1000 };
+static int rank, ranks;
+
+static void check(int code, int line) {
+    if (code != NC_NOERR) {
+        fprintf(stderr, "rank %d, line %d: %d %s\n", rank, line, code, nc_strerror(code));
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+#define CHECK(call) check(call, __LINE__)
+
+static void first_row(int *start, int *count) {
+    *start = ROWS * rank / ranks;
+    *count = ROWS * (rank + 1) / ranks - *start;
+}
+
+static void fill(float *rows, int step, int start, int count) {
+    for (int n = 0; n < count * COLUMNS; n++) rows[n] = (float)(step * 7 + start + n * 0.25);
+}
+
+static void write_file(const char *workload, const char *path, int steps) {
+    const int is_serial = strncmp(workload, "serial-", 7) == 0;
+    const char *kind = is_serial ? workload + 7 : workload;
+    const int is_records = strcmp(kind, "records") == 0, is_chunked = strcmp(kind, "chunks") == 0;
+    const int mode = NC_CLOBBER | (is_records ? NC_64BIT_DATA : NC_NETCDF4);
+    int file, dims[3], var, start, count;
+    if (is_serial) CHECK(nc_create(path, mode, &file));
+    else CHECK(nc_create_par(path, mode, MPI_COMM_WORLD, MPI_INFO_NULL, &file));
+    int old;
+    CHECK(nc_set_fill(file, NC_NOFILL, &old));
+    CHECK(nc_def_dim(file, "time", is_records ? NC_UNLIMITED : (size_t)steps, &dims[0]));
+    CHECK(nc_def_dim(file, "y", ROWS, &dims[1]));
+    CHECK(nc_def_dim(file, "x", COLUMNS, &dims[2]));
+    CHECK(nc_def_var(file, "v", NC_FLOAT, 3, dims, &var));
+    const size_t chunk[3] = {1, ROWS / 8, COLUMNS};
+    if (is_chunked) CHECK(nc_def_var_chunking(file, var, NC_CHUNKED, chunk));
+    CHECK(nc_enddef(file));
+    if (!is_serial) CHECK(nc_var_par_access(file, var, NC_COLLECTIVE));
+    first_row(&start, &count);
+    float *rows = malloc(sizeof *rows * (size_t)count * COLUMNS);
+    for (int step = 0; step < steps; step++) {
+        fill(rows, step, start, count);
+        const size_t at[3] = {(size_t)step, (size_t)start, 0}, n[3] = {1, (size_t)count, COLUMNS};
+        CHECK(nc_put_vara_float(file, var, at, n, rows));
+    }
+    CHECK(nc_close(file));
+    free(rows);
+}
+
+static void write_raw(const char *path, int steps) {
+    int start, count;
+    if (rank == 0) unlink(path);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const int file = open(path, O_RDWR | O_CREAT, 0644);
+    first_row(&start, &count);
+    const size_t bytes = sizeof(float) * (size_t)count * COLUMNS;
+    float *rows = malloc(bytes);
+    for (int step = 0; step < steps; step++) {
+        fill(rows, step, start, count);
+        const off_t at = ((off_t)step * ROWS + start) * COLUMNS * (off_t)sizeof(float);
+        if (pwrite(file, rows, bytes, at) != (ssize_t)bytes) MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    close(file);
+    free(rows);
+}
+
+static void make_many(const char *path) {
+    int file, dim, var;
+    char name[32];
+    CHECK(nc_create(path, NC_CLOBBER | NC_NETCDF4, &file));
+    CHECK(nc_def_dim(file, "x", 10, &dim));
+    for (int n = 0; n < VARIABLES; n++) {
+        snprintf(name, sizeof name, "variable_%04d", n);
+        CHECK(nc_def_var(file, name, NC_FLOAT, 1, &dim, &var));
+        CHECK(nc_put_att_text(file, var, "units", 3, "K/s"));
+        CHECK(nc_put_att_text(file, var, "long_name", strlen(name), name));
+        CHECK(nc_put_att_text(file, var, "cell_methods", 10, "time: mean"));
+    }
+    CHECK(nc_close(file));
+}
+
+static void open_many(const char *path) {
+    int file, n;
+    char name[NC_MAX_NAME + 1];
+    CHECK(nc_open_par(path, NC_NOWRITE, MPI_COMM_WORLD, MPI_INFO_NULL, &file));
+    CHECK(nc_inq_nvars(file, &n));
+    for (int var = 0; var < n; var++) CHECK(nc_inq_varname(file, var, name));
+    CHECK(nc_close(file));
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc != 4) MPI_Abort(MPI_COMM_WORLD, 2);
+    const char *workload = argv[1], *path = argv[2];
+    const int steps = (int)(atof(argv[3]) * 1e6 / (sizeof(float) * ROWS * COLUMNS) + 0.5);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    if (strcmp(workload, "raw") == 0) write_raw(path, steps);
+    else if (strcmp(workload, "many") == 0) make_many(path);
+    else if (strcmp(workload, "open") == 0) open_many(path);
+    else write_file(workload, path, steps);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) printf("%.6f\n", MPI_Wtime() - begin);
+    MPI_Finalize();
+    return 0;
+}
