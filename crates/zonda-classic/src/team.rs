@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, Dispatch, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+    Access, Dispatch, Grown, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
 };
 
 use crate::file::ClassicFile;
@@ -43,17 +43,21 @@ impl TeamWrite for ClassicFile {
         var.shape.iter().enumerate().map(len).collect()
     }
 
-    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Vec<UnfilledRun>> {
+    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Grown> {
         let header = &self.state.header;
         let from = self.n_records();
         let is_record = header.var(var.var)?.is_record();
         let Some(&to) = extent.first().filter(|&&to| is_record && to > from) else {
-            return Ok(Vec::new());
+            return Ok(Grown::default());
         };
         // Rank 0 fills, before the count says that there are records.
         fill::records(&*self.base.storage, header, 0, from, to, None)?;
         self.lengthen_to(to);
-        Ok(Vec::new())
+        Ok(Grown::default())
+    }
+
+    fn grows_in_memory(&self) -> bool {
+        self.state.header.vars.iter().all(|var| !var.is_record() || var.no_fill)
     }
 
     fn grows_alone(&self) -> bool {

@@ -26,6 +26,16 @@ pub struct UnfilledRun {
     pub element: Box<[u8]>,
 }
 
+/// What became of a variable that grew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grown {
+    /// Places that have to be filled.
+    pub unfilled: Vec<UnfilledRun>,
+    /// The elements that are in these places, if they are one box: where it begins and ends along each dimension. Who puts all of
+    /// them need not fill the places.
+    pub elements: Option<Vec<(u64, u64)>>,
+}
+
 /// An open file that several ranks write.
 pub trait TeamWrite: DispatchWrite {
     /// Makes the file one of several: from now on it commits only when it is told to, and all that it may need of the file's definitions
@@ -46,11 +56,14 @@ pub trait TeamWrite: DispatchWrite {
     fn extent(&self, var: VarRef) -> Vec<u64>;
 
     /// Makes a variable as long as this along the dimensions that can grow, and gives places to what is new. Lengths that it has already
-    /// stay. Gives what of the places has to be filled.
+    /// stay.
     ///
     /// # Errors
     /// As a put that makes it as long.
-    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Vec<UnfilledRun>>;
+    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Grown>;
+
+    /// Whether [`TeamWrite::grow`] asks nothing of the storage, so that all ranks do it for themselves.
+    fn grows_in_memory(&self) -> bool;
 
     /// Whether a rank may make a variable longer without the others: their lengths are told to each other at the next
     /// commit ([`TeamWrite::own_lengths`]).

@@ -5,7 +5,6 @@ use zonda_format::{
     AttAccess, AttPut, Destination, Dispatch, Error, OwnedValues, Result, Transfer, Values, VarRef,
 };
 use zonda_model::{Answer, NcError};
-use zonda_team::Reduction;
 
 use crate::file::ParallelFile;
 
@@ -58,37 +57,25 @@ impl AttValue {
     }
 }
 
+/// Two words that tell values apart.
+pub(crate) fn digest(values: &[u8]) -> [u64; 2] {
+    let digest = Sha256::digest(values);
+    let word = |n: usize| digest.as_chunks().0.get(n).map_or(0, |word| u64::from_le_bytes(*word));
+    [word(0), word(1)]
+}
+
 impl ParallelFile {
-    /// Gives all ranks the values that attributes have on rank 0, where they got others. All ranks gave values to the same attributes,
-    /// which they agreed on before.
-    pub(crate) fn unify_attributes(&mut self, call: &'static str) -> Result<()> {
-        if self.said.atts.is_empty() || self.team.size() == 1 {
-            return Ok(());
-        }
-        let mine = self.attribute_values();
-        let digest = Sha256::digest(&mine);
-        let (mut words, _) = digest.as_chunks::<8>();
-        let mut numbers = [0u64; 4];
-        for number in numbers.chunks_mut(2) {
-            let Some((word, rest)) = words.split_first() else { break };
-            words = rest;
-            let word = u64::from_le_bytes(*word);
-            number.copy_from_slice(&[word, !word]);
-        }
-        let step = self.step(call);
-        let fail = |error| self.lost_team(error);
-        self.team.reduce(step, Reduction::Max, &mut numbers).map_err(fail)?;
-        let [first, not_first, second, not_second] = numbers;
-        if first == !not_first && second == !not_second {
-            return Ok(());
-        }
+    /// Gives all ranks the values that attributes have on rank 0, `mine` there. All ranks gave values to the same attributes, which they agreed
+    /// on before.
+    pub(crate) fn take_values_of_first(&mut self, call: &'static str, mine: Vec<u8>) -> Result<()> {
         let mut values = mine;
-        self.team.broadcast(step, 0, &mut values).map_err(fail)?;
+        let told = self.team.broadcast(self.step(call), 0, &mut values);
+        told.map_err(|error| self.lost_team(error))?;
         if self.team.rank() == 0 { Ok(()) } else { self.take_values(&values) }
     }
 
     /// The values of all attributes that got some, as bytes. One that is gone again has none.
-    fn attribute_values(&self) -> Vec<u8> {
+    pub(crate) fn attribute_values(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (owner, name) in &self.said.atts {
             match AttValue::read(&*self.file, *owner, name) {

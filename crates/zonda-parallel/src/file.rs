@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zonda_format::{Capabilities, Dispatch, DispatchWrite, Error, Reserve, Result, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree};
+use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
 
 use crate::common::{ParallelError, common};
 use crate::later::LaterPut;
 use crate::replica::Replica;
 use crate::said::{Said, first_difference};
+
+/// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
+pub(crate) const MORE: usize = 9;
 
 /// What one rank has of a file that several opened together. It is a file as any other: definitions, puts and gets are its methods, and
 /// those that all ranks make together come together by themselves.
@@ -72,25 +75,30 @@ fn key(of: VarRef) -> (u16, i32) {
 }
 
 impl ParallelFile {
-    /// The file of a rank, on its replica of the storage. All ranks call it with equal files, which have to be open already.
+    /// Prepares a file that was opened on a replica: to be called in the step that opens it.
     ///
     /// # Errors
-    /// `NC_ENOPAR` for a format that ranks cannot write together, where the file is open for writing; errors of the ranks that come
-    /// together.
+    /// `NC_ENOPAR` for a format that ranks cannot write together, where the file is open for writing.
+    pub fn join(file: &mut dyn Dispatch) -> Result<()> {
+        if !file.is_writable() {
+            return Ok(());
+        }
+        file.writer().ok_or_else(Error::only_read)?.in_team()?.join_team()
+    }
+
+    /// The file of a rank, on its replica of the storage. All ranks call it with equal files, which are open and were prepared
+    /// ([`ParallelFile::join`]).
+    ///
+    /// # Errors
+    /// Those of the ranks that come together, and of the places that data get.
     pub fn new(
-        mut file: Box<dyn Dispatch>,
+        file: Box<dyn Dispatch>,
         team: Arc<dyn Team>,
         replica: Arc<Replica>,
         name: &std::path::Path,
         lock: Option<Box<dyn std::any::Any + Send + Sync>>,
     ) -> Result<ParallelFile> {
         let name = name.display().to_string();
-        if file.is_writable() {
-            let step = Step { call: "opening", file: &name };
-            let writer = file.writer().ok_or_else(Error::only_read)?;
-            let joined = common(&*team, step, &replica, || writer.in_team()?.join_team());
-            joined.map_err(of_step)??;
-        }
         let access = AccessModes {
             // As in PnetCDF, by which the reference writes these.
             is_of_file: !file.capabilities().dialect.is_netcdf4(),
@@ -112,7 +120,7 @@ impl ParallelFile {
         };
         // Elements that no program wrote yet may have no place in a file that is there, as in HDF5.
         if parallel.file.is_writable() && !parallel.file.in_define_mode() {
-            parallel.place("nc_open_par", Reserve::Default)?;
+            parallel.place_and("nc_open_par", Reserve::Default, |_| Ok(()))?;
         }
         Ok(parallel)
     }
@@ -160,14 +168,24 @@ impl ParallelFile {
     }
 
     /// Comes together with the other ranks in a call: all must make the same one, with the same definitions before it. Gives the
-    /// greatest status of a rank.
-    pub(crate) fn agree(&mut self, call: &'static str, detail: &str, status: u64) -> Result<u64> {
+    /// greatest status of a rank, and makes each of `more`, of which all calls have the same number, the greatest of all ranks.
+    pub(crate) fn agree(
+        &mut self,
+        call: &'static str,
+        detail: &str,
+        status: u64,
+        more: &mut [u64; MORE],
+    ) -> Result<u64> {
         self.check_whole()?;
+        if self.team.size() == 1 {
+            return Ok(status);
+        }
         let (step, hash) = (Step { call, file: &self.name }, self.said.hash());
-        let mut mine = zonda_hash(call, detail);
+        let mut mine = hash_of(call, detail);
         mine ^= hash;
         let what = if detail.is_empty() { call.to_owned() } else { format!("{call}({detail})") };
-        let found = agree(&*self.team, step, &Mine { what: &what, hash: mine, status });
+        let mine = Mine { what: &what, hash: mine, status };
+        let found = agree_and_reduce(&*self.team, step, &mine, more);
         let found = found.map_err(|error| self.lost_team(error))?;
         let Some(differing) = found.differing else { return Ok(found.status) };
         let ((_, first), (other_rank, other)) = (&differing.first, &differing.other);
@@ -192,7 +210,7 @@ impl ParallelFile {
         let number = number.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let what = self.said.text(number);
-        let mine = Mine { what, hash: zonda_hash(what, ""), status: 0 };
+        let mine = Mine { what, hash: hash_of(what, ""), status: 0 };
         let found = agree(&*self.team, step, &mine).map_err(fail)?;
         let text = match found.differing {
             Some(differing) => {
@@ -232,14 +250,7 @@ impl ParallelFile {
         let mut worst = [status];
         let told = self.team.reduce(self.step(call), Reduction::Max, &mut worst);
         told.map_err(|error| self.lost_team(error))?;
-        match own {
-            Ok(_) if worst != [0] => {
-                let why = "another rank could not write what it was given";
-                let code = code_of(worst[0]);
-                Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")))
-            }
-            own => own,
-        }
+        if worst == [0] { own } else { own.and(Err(of_another_rank(worst[0]))) }
     }
 
     /// The file ends: nothing is held any more.
@@ -248,8 +259,15 @@ impl ParallelFile {
     }
 }
 
+/// The error of a rank that had none itself.
+pub(crate) fn of_another_rank(status: u64) -> Error {
+    let code = code_of(status);
+    let why = "another rank could not write what it was given";
+    Error::answered(code, Answer::of_code(code), format!("{code}: {why}"))
+}
+
 /// A hash of a call and of what is to be the same about it.
-fn zonda_hash(call: &str, detail: &str) -> u128 {
+fn hash_of(call: &str, detail: &str) -> u128 {
     let mut said = Said::default();
     said.call(call.to_owned(), detail.as_bytes());
     said.hash()

@@ -7,6 +7,7 @@
 
 mod attributes;
 mod common;
+mod coverage;
 mod dispatch;
 mod file;
 mod filling;

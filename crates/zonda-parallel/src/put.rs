@@ -2,14 +2,18 @@
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, DefineMode, Error, Format, Result, TeamWrite, Transfer, Values, VarRef,
+    Access, DefineMode, Error, Format, Grown, Result, TeamWrite, Transfer, Values, VarRef,
 };
 use zonda_model::NcError;
 use zonda_slab::Hyperslab;
 use zonda_team::Reduction;
 
-use crate::file::ParallelFile;
+use crate::coverage::{self, ElementBox};
+use crate::file::{MORE, ParallelFile};
 use crate::later::LaterPut;
+
+/// Dimensions whose lengths come with the agreement on a put; variables that can grow along others need one more reduction.
+const NEEDED: usize = 8;
 
 /// How messages name a put.
 const CALL: &str = "nc_put_var";
@@ -100,9 +104,18 @@ impl ParallelFile {
     ) -> Result<Option<Converted>> {
         self.n_puts_together = self.n_puts_together.wrapping_add(1);
         let detail = format!("group {}, variable {}", var.group.0, var.var.0);
-        self.agree(CALL, &detail, 0)?;
-        let mut wanted = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
-        self.grow_for(var, &mut wanted)?;
+        let needed = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
+        // What all ranks tell each other: the lengths that their puts need along the first dimensions, and those that they made alone.
+        let mut numbers = [0; MORE];
+        numbers.iter_mut().zip(&needed).take(NEEDED).for_each(|(to, needed)| *to = *needed);
+        let own_lengths = self.in_team()?.own_lengths();
+        numbers[NEEDED] = own_lengths.first().copied().unwrap_or_default();
+        self.agree(CALL, &detail, 0, &mut numbers)?;
+        if !own_lengths.is_empty() {
+            self.in_team()?.take_lengths(&numbers[NEEDED..=NEEDED]);
+        }
+        let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
+        self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
         let file = self.in_team()?;
         let is_in_definitions = file.is_in_definitions(var);
         let (mut noted, mut done) = (None, Ok(None));
@@ -120,47 +133,59 @@ impl ParallelFile {
         Ok(done)
     }
 
-    /// Makes a variable as long as the puts of all ranks need.
-    fn grow_for(&mut self, var: VarRef, wanted: &mut Vec<u64>) -> Result<()> {
-        let definitions = self.file.definitions();
-        let is_unlimited = |dim| definitions.dim(dim).is_ok_and(|dim| dim.is_unlimited);
-        if !definitions.var(var)?.dims.iter().any(|&dim| is_unlimited(dim)) {
-            return Ok(());
-        }
+    /// Makes a variable as long as the puts of all ranks need: of this rank `own`, of all along the first dimensions `most`.
+    fn grow_for(
+        &mut self,
+        var: VarRef,
+        (own, slab): (Vec<u64>, Option<Hyperslab<'_>>),
+        most: &[u64],
+    ) -> Result<()> {
         let extent = self.in_team()?.extent(var);
-        wanted.resize(extent.len(), 0);
-        self.team
-            .reduce(self.step(CALL), Reduction::Max, wanted)
-            .map_err(|error| self.lost_team(error))?;
-        let grown: Vec<u64> = extent.iter().zip(&*wanted).map(|(&a, &b)| a.max(b)).collect();
-        // Lengths that a rank made alone differ between ranks until the next commit, so this rank's own does not decide.
-        let mut grows = [u64::from(grown != extent)];
-        if self.in_team()?.grows_alone() {
-            self.team
-                .reduce(self.step(CALL), Reduction::Max, &mut grows)
-                .map_err(|error| self.lost_team(error))?;
-            if grows == [1] {
-                self.meet_lengths(CALL)?;
-            }
+        let definitions = self.file.definitions();
+        let can_grow = |dim| definitions.dim(dim).is_ok_and(|dim| dim.is_unlimited);
+        let dims = definitions.var(var)?.dims;
+        let mut needed = most.to_vec();
+        if dims.iter().skip(NEEDED).any(|&dim| can_grow(dim)) {
+            needed = own;
+            needed.resize(extent.len(), 0);
+            let together = self.team.reduce(self.step(CALL), Reduction::Max, &mut needed);
+            together.map_err(|error| self.lost_team(error))?;
         }
-        if grows == [0] {
+        needed.resize(extent.len(), 0);
+        let grown: Vec<u64> = extent.iter().zip(&needed).map(|(&a, &b)| a.max(b)).collect();
+        if grown == extent {
             return Ok(());
         }
-        let unfilled = self.common(CALL, |file| file.in_team()?.grow(var, &grown))?;
+        let Grown { unfilled, elements } = match self.in_team()?.grows_in_memory() {
+            true => self.in_memory(|file| file.grow(var, &grown)),
+            false => self.common(CALL, |file| file.in_team()?.grow(var, &grown)),
+        }?;
+        if unfilled.is_empty() || self.is_covered(slab, elements)? {
+            return Ok(());
+        }
         self.fill(CALL, &unfilled)
     }
 
-    /// All ranks take the greatest lengths that one of them has.
-    pub(crate) fn meet_lengths(&mut self, call: &'static str) -> Result<()> {
-        let mut lengths = self.in_team()?.own_lengths();
-        if lengths.is_empty() || self.team.size() == 1 {
-            return Ok(());
-        }
-        self.team
-            .reduce(self.step(call), Reduction::Max, &mut lengths)
-            .map_err(|error| self.lost_team(error))?;
-        self.in_team()?.take_lengths(&lengths);
-        Ok(())
+    /// Does on this rank what all ranks do, and asks nothing of the file's metadata.
+    fn in_memory<T>(&mut self, work: impl FnOnce(&mut dyn TeamWrite) -> Result<T>) -> Result<T> {
+        self.replica.state().stay_in_memory();
+        let done = self.in_team().and_then(work);
+        self.replica.state().be_own();
+        done
+    }
+
+    /// Whether all ranks together put all of the elements.
+    fn is_covered(
+        &self,
+        slab: Option<Hyperslab<'_>>,
+        elements: Option<ElementBox>,
+    ) -> Result<bool> {
+        let Some(region) = elements else { return Ok(false) };
+        let own = slab.and_then(|slab| coverage::values(&coverage::within(&slab, &region)));
+        let mut sum = own.unwrap_or_default();
+        let together = self.team.reduce(self.step(CALL), Reduction::Sum, &mut sum);
+        together.map_err(|error| self.lost_team(error))?;
+        Ok(coverage::covers(&region, sum))
     }
 }
 

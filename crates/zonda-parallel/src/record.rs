@@ -77,6 +77,13 @@ impl What {
     ];
 }
 
+impl What {
+    /// Whether it leaves the file as it is.
+    pub(crate) fn only_reads(self) -> bool {
+        matches!(self, What::Read | What::Len | What::Stamp | What::FindSidecar)
+    }
+}
+
 impl std::fmt::Display for Asked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} of {} bytes at byte {}", self.what, self.len, self.at)

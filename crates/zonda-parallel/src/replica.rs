@@ -18,6 +18,8 @@ pub(crate) struct StepState {
 enum Mode {
     /// The rank's own reads and writes go to the file.
     Own,
+    /// All ranks do the same in memory: the file must not be changed.
+    Memory,
     /// This is rank 0 in a common step.
     Recording(Record),
     /// Another rank in a common step.
@@ -42,6 +44,16 @@ impl StepState {
     /// Whether the rank is outside of common steps.
     fn is_own(&self) -> bool {
         matches!(*self.mode.lock(), Mode::Own)
+    }
+
+    /// Refuses from now on what changes the file.
+    pub(crate) fn stay_in_memory(&self) {
+        *self.mode.lock() = Mode::Memory;
+    }
+
+    /// Reads and writes are the rank's own again.
+    pub(crate) fn be_own(&self) {
+        *self.mode.lock() = Mode::Own;
     }
 
     /// Begins to record.
@@ -82,6 +94,8 @@ impl StepState {
         let mut mode = self.mode.lock();
         match &mut *mode {
             Mode::Own => Course::File,
+            Mode::Memory if asked.what.only_reads() => Course::File,
+            Mode::Memory => Course::Answered(Answer::Failed(not_now(asked))),
             Mode::Recording(_) => Course::Record,
             Mode::Replaying { record, diverged: is } => {
                 if is.is_none() {
@@ -149,6 +163,20 @@ fn lost(asked: Asked) -> StorageError {
         lost_sync: false,
         refused: false,
         text: Arc::from(format!("it did not do what this rank does ({asked})")),
+    }
+}
+
+/// The answer to what would change the file on each rank for itself.
+fn not_now(asked: Asked) -> StorageError {
+    StorageError::OfRank {
+        rank: 0,
+        errno: EIO,
+        at: Some(asked.at),
+        lost_sync: false,
+        refused: false,
+        text: Arc::from(format!(
+            "bug in Zonda: ranks do this in memory, and it would change the file ({asked})"
+        )),
     }
 }
 

@@ -11,7 +11,8 @@ use zonda_format::{
 use zonda_model::{DimId, VarId};
 use zonda_storage::Storage as _;
 
-use crate::file::ParallelFile;
+use crate::attributes::digest;
+use crate::file::{MORE, ParallelFile, of_another_rank, status_of};
 use crate::said::call;
 
 /// A name as messages have it.
@@ -56,32 +57,62 @@ impl ParallelFile {
         self.define(text, more, |file| define(file.types()?))
     }
 
-    /// Ends definitions on all ranks, if the file is in define mode: places are given and filled, and nothing is committed yet where the
-    /// format can wait with that.
-    pub(crate) fn place(&mut self, call: &'static str, reserve: Reserve) -> Result<()> {
-        let unfilled = self.common(call, |file| file.in_team()?.give_places(reserve))?;
-        self.fill(call, &unfilled)
+    /// Ends definitions on all ranks, if the file is in define mode: places are given and filled. Then commits by `commit`: at once, if
+    /// nothing has to be filled.
+    pub(crate) fn place_and(
+        &mut self,
+        call: &'static str,
+        reserve: Reserve,
+        commit: impl Fn(&mut dyn DispatchWrite) -> Result<()>,
+    ) -> Result<()> {
+        let unfilled = self.common(call, |file| {
+            let unfilled = file.in_team()?.give_places(reserve)?;
+            if unfilled.is_empty() {
+                commit(file)?;
+            }
+            Ok(unfilled)
+        })?;
+        if unfilled.is_empty() {
+            return Ok(());
+        }
+        self.fill(call, &unfilled)?;
+        self.common(call, commit)
     }
 
     /// What all ranks do before a commit: they agree, and their data are in the file.
     fn before_commit(&mut self, call: &'static str) -> Result<()> {
-        let has_noted = self.agree(call, "", u64::from(!self.later.is_empty()))?;
-        if has_noted > 0 {
+        let down = self.replica.sync().map_err(Error::from);
+        let status = down.as_ref().err().map_or(0, status_of);
+        let values = self.attribute_values();
+        let [first, second] = digest(&values);
+        let own_lengths = self.in_team()?.own_lengths();
+        let length = own_lengths.first().copied().unwrap_or_default();
+        let has_noted = u64::from(!self.later.is_empty());
+        let mut numbers = [first, second, !first, !second, length, has_noted, 0, 0, 0];
+        let worst = self.agree(call, "", status, &mut numbers)?;
+        let [most_first, most_second, not_first, not_second, length, has_noted, ..] = numbers;
+        if !own_lengths.is_empty() {
+            self.in_team()?.take_lengths(&[length]);
+        }
+        down?;
+        if worst != 0 {
+            return Err(of_another_rank(worst));
+        }
+        if has_noted != 0 {
             self.put_what_is_noted(call)?;
         }
-        self.unify_attributes(call)?;
+        if most_first != !not_first || most_second != !not_second {
+            self.take_values_of_first(call, values)?;
+        }
         self.said.forget();
-        self.meet_lengths(call)?;
-        let down = self.replica.sync();
-        self.share(call, down.map_err(Into::into))
+        Ok(())
     }
 
     /// Ends define mode as puts and gets do where the format lets them, and commits.
     pub(crate) fn end_definitions_together(&mut self) -> Result<()> {
         const CALL: &str = "nc_enddef";
         self.before_commit(CALL)?;
-        self.place(CALL, Reserve::Default)?;
-        self.common(CALL, |file| file.end_definitions())
+        self.place_and(CALL, Reserve::Default, |file| file.end_definitions())
     }
 
     fn defines_by_itself(&self) -> bool {
@@ -192,8 +223,7 @@ impl DispatchWrite for ParallelFile {
         }
         const CALL: &str = "nc_enddef";
         self.before_commit(CALL)?;
-        self.place(CALL, reserve)?;
-        self.common(CALL, |file| file.sync())
+        self.place_and(CALL, reserve, |file| file.sync())
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -202,10 +232,10 @@ impl DispatchWrite for ParallelFile {
             return self.writer_below()?.sync();
         }
         self.before_commit(CALL)?;
-        if self.file.in_define_mode() {
-            self.place(CALL, Reserve::Default)?;
+        match self.file.in_define_mode() {
+            true => self.place_and(CALL, Reserve::Default, |file| file.sync()),
+            false => self.common(CALL, |file| file.sync()),
         }
-        self.common(CALL, |file| file.sync())
     }
 
     fn end_definitions(&mut self) -> Result<()> {
@@ -225,7 +255,7 @@ impl DispatchWrite for ParallelFile {
             return Err(over(error));
         }
         let placed = self.before_commit(CALL).and_then(|()| match self.file.in_define_mode() {
-            true => self.place(CALL, Reserve::Default),
+            true => self.place_and(CALL, Reserve::Default, |_| Ok(())),
             false => Ok(()),
         });
         if let Err(error) = placed {
@@ -264,8 +294,13 @@ impl DispatchWrite for ParallelFile {
         }
         // What was defined is given up, so that it may differ.
         self.said.forget();
-        self.agree(CALL, "", 0)?;
-        self.meet_lengths(CALL)?;
+        let own_lengths = self.in_team()?.own_lengths();
+        let mut numbers = [0; MORE];
+        numbers[0] = own_lengths.first().copied().unwrap_or_default();
+        self.agree(CALL, "", 0, &mut numbers)?;
+        if !own_lengths.is_empty() {
+            self.in_team()?.take_lengths(&numbers[..1]);
+        }
         let ending = self.common(CALL, |file| file.abort())?;
         Ok(self.end(ending))
     }

@@ -52,11 +52,30 @@ pub struct Differing {
 /// # Errors
 /// See [`TeamError`].
 pub fn agree(team: &dyn Team, step: Step<'_>, mine: &Mine<'_>) -> Result<Agreed, TeamError> {
+    agree_and_reduce(team, step, mine, &mut [])
+}
+
+/// As [`agree`]; the same reduction makes each of `more` the greatest of all ranks. All ranks give as many, whatever else differs.
+///
+/// # Errors
+/// See [`TeamError`].
+pub fn agree_and_reduce(
+    team: &dyn Team,
+    step: Step<'_>,
+    mine: &Mine<'_>,
+    more: &mut [u64],
+) -> Result<Agreed, TeamError> {
     let [high, low] = [(mine.hash >> 64) as u64, mine.hash as u64];
     // The greatest of what is not in a number says what the least number is: one reduction gives both.
-    let mut numbers = [mine.status, high, low, !high, !low];
+    let mut numbers = vec![mine.status, high, low, !high, !low];
+    numbers.extend_from_slice(more);
     team.reduce(step, Reduction::Max, &mut numbers)?;
-    let [status, most_high, most_low, least_high, least_low] = numbers;
+    let Some((&[status, most_high, most_low, least_high, least_low], greatest)) =
+        numbers.split_first_chunk()
+    else {
+        unreachable!("there are five numbers at least")
+    };
+    more.copy_from_slice(greatest);
     let differing = match (most_high, most_low) == (!least_high, !least_low) {
         true => None,
         false => Some(who_differs(team, step, mine)?),

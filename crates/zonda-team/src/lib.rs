@@ -18,7 +18,7 @@ pub mod threads;
 pub mod traffic;
 mod tuning;
 
-pub use agreement::{Agreed, Differing, Mine, agree};
+pub use agreement::{Agreed, Differing, Mine, agree, agree_and_reduce};
 pub use alone::Alone;
 pub use traffic::{Count, Kind, Traffic};
 

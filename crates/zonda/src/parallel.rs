@@ -136,7 +136,7 @@ fn create(
         }
     })?;
     let OpenedByRank { opened, replica, lock, file } = opened;
-    let made = common(&**team, step, &replica, || make(opened, path, options));
+    let made = common(&**team, step, &replica, || joined(make(opened, path, options)?));
     let made = made.map_err(of_step)??;
     let is_classic = !options.format.is_hdf5();
     let mut dataset = finish(team, path, made, replica, lock, file)?;
@@ -167,8 +167,8 @@ fn open_together(
     let OpenedByRank { opened, replica, lock, file } = opened;
     let damaged = zonda_nc4::Damaged::Refuse;
     let opening = Opening { path: Some(path), options, damaged };
-    let read = common(&**team, step, &replica, || format::open(opened, &opening));
-    let (read, _) = read.map_err(of_step)??;
+    let read = common(&**team, step, &replica, || joined(format::open(opened, &opening)?.0));
+    let read = read.map_err(of_step)??;
     finish(team, path, read, replica, lock, file)
 }
 
@@ -236,15 +236,20 @@ fn error_of(said: &[u8]) -> Error {
     Error::answered(code, Answer::of_code(code), format!("on MPI rank 0: {text}"))
 }
 
+fn joined(made: OpenFile) -> Result<(Box<dyn Dispatch>, Mark)> {
+    let (mut file, mark) = made.into_parts();
+    ParallelFile::join(&mut *file)?;
+    Ok((file, mark))
+}
+
 fn finish(
     team: &Arc<dyn Team>,
     path: &Path,
-    made: OpenFile,
+    (below, mark): (Box<dyn Dispatch>, Mark),
     replica: Arc<Replica>,
     lock: Option<Box<dyn std::any::Any + Send + Sync>>,
     file: Option<Arc<zonda_storage::backend::File>>,
 ) -> Result<Dataset> {
-    let (below, mark): (Box<dyn Dispatch>, Mark) = made.into_parts();
     let parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
     Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
 }

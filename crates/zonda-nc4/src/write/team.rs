@@ -3,7 +3,7 @@
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, Dispatch as _, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+    Access, Dispatch as _, Grown, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
 };
 use zonda_hdf5::ChunkLocation;
 use zonda_hdf5::message::{DataLayout, FilterDescription};
@@ -153,7 +153,7 @@ impl Nc4File {
     }
 
     /// Makes a variable longer, and gives places to what is new.
-    fn grow_together(&mut self, of: VarRef, extent: &[u64]) -> Outcome<Vec<UnfilledRun>> {
+    fn grow_together(&mut self, of: VarRef, extent: &[u64]) -> Outcome<Grown> {
         let VarRef { group, var: id } = of;
         let internal = || Fault::Refused(NcError::Internal);
         let before = self.var(group, id).map_err(super::put::code_of)?.1.extent.to_vec();
@@ -166,7 +166,33 @@ impl Nc4File {
         super::grow::to(model, group, id, store, extent);
         let mut unfilled = Vec::new();
         self.place_var(of, Some(&before), &mut unfilled)?;
-        Ok(unfilled)
+        let elements = self.new_elements(of, number, &before);
+        Ok(Grown { unfilled, elements })
+    }
+
+    /// The elements of the chunks that are new since a variable had the extent `before`, if they are one box.
+    fn new_elements(
+        &self,
+        VarRef { group, var: id }: VarRef,
+        number: usize,
+        before: &[u64],
+    ) -> Option<Vec<(u64, u64)>> {
+        let store = self.writing.as_deref()?.stores.get(number)?;
+        let ElementStorage::Chunked { layout, .. } = &store.keep else { return None };
+        let var = self.model.get()?.var(group, id)?;
+        let mut n_grown = 0;
+        let mut box_of = Vec::with_capacity(before.len());
+        for (axis, (&old, &new)) in before.iter().zip(&var.extent).enumerate() {
+            let dim = *layout.chunk_dims.get(axis)?;
+            // Chunks that reach beyond the lengths have elements that nobody puts now.
+            let is_whole = store.fixed.get(axis)?.is_some() || new.checked_rem(dim)? == 0;
+            let first = old.checked_next_multiple_of(dim)?.min(new);
+            let grows = old.div_ceil(dim) < new.div_ceil(dim);
+            n_grown += usize::from(grows);
+            box_of.push(if grows { (first, new) } else { (0, new) });
+            is_whole.then_some(())?;
+        }
+        (n_grown == 1).then_some(box_of)
     }
 
     /// Reads all that a later step may need: then no rank reads more than another.
@@ -208,8 +234,13 @@ impl TeamWrite for Nc4File {
         self.var(var.group, var.var).map(|(_, var)| var.extent.to_vec()).unwrap_or_default()
     }
 
-    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Vec<UnfilledRun>> {
+    fn grow(&mut self, var: VarRef, extent: &[u64]) -> Result<Grown> {
         Ok(self.grow_together(var, extent).map_err(|fault| self.put_fault(var, fault))?)
+    }
+
+    fn grows_in_memory(&self) -> bool {
+        // Indexes of chunks are in memory since the places were given.
+        true
     }
 
     fn grows_alone(&self) -> bool {
