@@ -97,6 +97,7 @@ fn create_options(format: Format, cmode: c_int, parsed: &PathArgument) -> Create
         no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
+        equal_attributes: false,
     }
 }
 
@@ -221,6 +222,7 @@ unsafe fn open(
         in_memory: held_in_memory(omode),
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
+        equal_attributes: false,
     };
     let dataset = Dataset::open(parsed.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.

@@ -60,6 +60,12 @@ fn of_mpi(error: MpiError) -> CallFailure {
     Error::answered(code, Answer::Request, error.to_string()).into()
 }
 
+/// Whether the Info has `zonda_attributes` = `equal`.
+fn wants_equal_attributes(info: MpiHandle) -> bool {
+    let value = zonda_mpi::info_value(info, "zonda_attributes").ok().flatten();
+    value.is_some_and(|value| value == "equal")
+}
+
 /// Files in memory are of one process.
 fn check_on_disk(mode: c_int) -> Result<(), NcError> {
     if mode & (DISKLESS | INMEMORY | MMAP) == 0 { Ok(()) } else { Err(NcError::Inval) }
@@ -71,6 +77,7 @@ unsafe fn create(
     path: *const c_char,
     cmode: c_int,
     comm: Communicator,
+    info: MpiHandle,
     ncidp: *mut c_int,
 ) -> CallResult {
     if path.is_null() {
@@ -100,6 +107,7 @@ unsafe fn create(
         no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
+        equal_attributes: wants_equal_attributes(info),
         ..CreateOptions::default()
     };
     let made = Dataset::create_parallel(team, parsed.os_path(), &options);
@@ -115,6 +123,7 @@ unsafe fn open(
     path: *const c_char,
     omode: c_int,
     comm: Communicator,
+    info: MpiHandle,
     ncidp: *mut c_int,
 ) -> CallResult {
     if path.is_null() {
@@ -133,6 +142,7 @@ unsafe fn open(
         io: parsed.io.clone(),
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
+        equal_attributes: wants_equal_attributes(info),
         ..OpenOptions::default()
     };
     let opened = Dataset::open_parallel(team, parsed.os_path(), &options);
@@ -158,11 +168,11 @@ pub unsafe extern "C" fn nc_create_par(
     path: *const c_char,
     cmode: c_int,
     comm: MpiHandle,
-    _info: MpiHandle,
+    info: MpiHandle,
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { create(path, cmode, Communicator::C(comm), ncidp) })
+    boundary(|| unsafe { create(path, cmode, Communicator::C(comm), info, ncidp) })
 }
 
 /// `int nc_open_par(const char *path, int omode, MPI_Comm comm, MPI_Info info, int *ncidp);`
@@ -174,11 +184,11 @@ pub unsafe extern "C" fn nc_open_par(
     path: *const c_char,
     omode: c_int,
     comm: MpiHandle,
-    _info: MpiHandle,
+    info: MpiHandle,
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { open(path, omode, Communicator::C(comm), ncidp) })
+    boundary(|| unsafe { open(path, omode, Communicator::C(comm), info, ncidp) })
 }
 
 /// `int nc_create_par_fortran(const char *path, int cmode, int comm, int info, int *ncidp);`
@@ -190,11 +200,15 @@ pub unsafe extern "C" fn nc_create_par_fortran(
     path: *const c_char,
     cmode: c_int,
     comm: c_int,
-    _info: c_int,
+    info: c_int,
     ncidp: *mut c_int,
 ) -> c_int {
-    // SAFETY: same contract.
-    boundary(|| unsafe { create(path, cmode, Communicator::Fortran(comm), ncidp) })
+    boundary(|| {
+        // A process without MPI hears of that below.
+        let info = zonda_mpi::info_from_fortran(info).unwrap_or_default();
+        // SAFETY: same contract.
+        unsafe { create(path, cmode, Communicator::Fortran(comm), info, ncidp) }
+    })
 }
 
 /// `int nc_open_par_fortran(const char *path, int omode, int comm, int info, int *ncidp);`
@@ -206,11 +220,15 @@ pub unsafe extern "C" fn nc_open_par_fortran(
     path: *const c_char,
     omode: c_int,
     comm: c_int,
-    _info: c_int,
+    info: c_int,
     ncidp: *mut c_int,
 ) -> c_int {
-    // SAFETY: same contract.
-    boundary(|| unsafe { open(path, omode, Communicator::Fortran(comm), ncidp) })
+    boundary(|| {
+        // A process without MPI hears of that below.
+        let info = zonda_mpi::info_from_fortran(info).unwrap_or_default();
+        // SAFETY: same contract.
+        unsafe { open(path, omode, Communicator::Fortran(comm), info, ncidp) }
+    })
 }
 
 /// `int nc_var_par_access(int ncid, int varid, int par_access);`

@@ -1,10 +1,13 @@
 //! Attributes whose values differ between ranks, such as a history with the time of day: those of rank 0 count.
 
+use std::io::Write as _;
+
 use sha2::{Digest, Sha256};
 use zonda_format::{
     AttAccess, AttPut, Destination, Dispatch, Error, OwnedValues, Result, Transfer, Values, VarRef,
 };
-use zonda_model::{Answer, NcError};
+use zonda_model::{Answer, NcError, shown_name};
+use zonda_team::Reduction;
 
 use crate::file::ParallelFile;
 
@@ -66,12 +69,43 @@ pub(crate) fn digest(values: &[u8]) -> [u64; 2] {
 
 impl ParallelFile {
     /// Gives all ranks the values that attributes have on rank 0, `mine` there. All ranks gave values to the same attributes, which they agreed
-    /// on before.
+    /// on before. One rank warns, once for a file.
+    ///
+    /// # Errors
+    /// `NC_EMPI` on all ranks where values have to be equal; those of the ranks that come together.
     pub(crate) fn take_values_of_first(&mut self, call: &'static str, mine: Vec<u8>) -> Result<()> {
         let mut values = mine;
         let told = self.team.broadcast(self.step(call), 0, &mut values);
         told.map_err(|error| self.lost_team(error))?;
-        if self.team.rank() == 0 { Ok(()) } else { self.take_values(&values) }
+        let is_first = self.team.rank() == 0;
+        let differing = if is_first { Ok(None) } else { self.take_values(&values) };
+        let (rank, name) =
+            self.first_differing(call, differing.as_ref().ok().cloned().flatten())?;
+        differing?;
+        let text = format!(
+            "attribute {name} has another value on rank {rank} than on rank 0, whose value is in the file"
+        );
+        if self.wants_equal_attributes {
+            return Err(Error::answered(NcError::Mpi, Answer::Request, text));
+        }
+        if rank == self.team.rank() && !self.has_warned {
+            // A program whose standard error is closed still runs.
+            let _ = writeln!(std::io::stderr().lock(), "zonda: {}: {text}", self.name);
+        }
+        self.has_warned = true;
+        Ok(())
+    }
+
+    /// The first rank that had another value than rank 0, and of which attribute.
+    fn first_differing(&self, call: &'static str, name: Option<String>) -> Result<(usize, String)> {
+        let fail = |error| self.lost_team(error);
+        let step = self.step(call);
+        let mut first = [if name.is_some() { self.team.rank() as u64 } else { u64::MAX }];
+        self.team.reduce(step, Reduction::Min, &mut first).map_err(fail)?;
+        let rank = usize::try_from(first[0]).unwrap_or(0).min(self.team.size() - 1);
+        let mut name = name.unwrap_or_default().into_bytes();
+        self.team.broadcast(step, rank, &mut name).map_err(fail)?;
+        Ok((rank, String::from_utf8_lossy(&name).into_owned()))
     }
 
     /// The values of all attributes that got some, as bytes. One that is gone again has none.
@@ -89,7 +123,8 @@ impl ParallelFile {
         out
     }
 
-    fn take_values(&mut self, values: &[u8]) -> Result<()> {
+    /// Takes the values of rank 0. Gives the name of the first attribute that had another one.
+    fn take_values(&mut self, values: &[u8]) -> Result<Option<String>> {
         let damaged = || {
             Error::answered(
                 NcError::Mpi,
@@ -97,7 +132,7 @@ impl ParallelFile {
                 "what rank 0 says of attributes is damaged",
             )
         };
-        let mut rest = values;
+        let (mut rest, mut differing) = (values, None);
         for (owner, name) in &self.said.atts {
             let (&is_there, after) = rest.split_first().ok_or_else(damaged)?;
             rest = after;
@@ -109,6 +144,7 @@ impl ParallelFile {
             if own.is_ok_and(|own| own.n_values == value.n_values && own.values == value.values) {
                 continue;
             }
+            differing.get_or_insert_with(|| shown_name(name));
             let AttValue { nc_type, n_values, values } = value;
             let put = AttPut { owner: *owner, name, nc_type, n_values, mem: None };
             let writer = self.file.writer().ok_or_else(Error::only_read)?;
@@ -117,6 +153,6 @@ impl ParallelFile {
             let _fits =
                 writer.put_att(&put, Values { bytes: values.bytes(), fetch: Some(&mut parts) })?;
         }
-        Ok(())
+        Ok(differing)
     }
 }

@@ -31,6 +31,10 @@ pub struct ParallelFile {
     /// The put that was checked and that all ranks make together.
     pub(crate) begun: Option<VarRef>,
     pub(crate) n_puts_together: u64,
+    /// Attributes with other values than on rank 0 are an error.
+    pub(crate) wants_equal_attributes: bool,
+    /// It was said that attributes have other values.
+    pub(crate) has_warned: bool,
     /// Puts of this rank whose elements lie in the definitions, since the last commit.
     pub(crate) later: Vec<LaterPut>,
     /// Ranks lost each other, or their definitions: the file can only be closed.
@@ -114,6 +118,8 @@ impl ParallelFile {
             access,
             begun: None,
             n_puts_together: 0,
+            wants_equal_attributes: false,
+            has_warned: false,
             later: Vec::new(),
             is_lost: AtomicBool::new(false),
             lock,
@@ -123,6 +129,11 @@ impl ParallelFile {
             parallel.place_and("nc_open_par", Reserve::Default, |_| Ok(()))?;
         }
         Ok(parallel)
+    }
+
+    /// Has all ranks get an error where attributes have other values on some rank, instead of those of rank 0 and a warning.
+    pub fn want_equal_attributes(&mut self, wants: bool) {
+        self.wants_equal_attributes = wants;
     }
 
     /// What it is to the caller: as the format below, but puts are made one after the other.

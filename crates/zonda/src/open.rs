@@ -54,6 +54,9 @@ pub struct CreateOptions {
     /// Whether puts return when they are accepted; `None` takes what the environment says. A file that
     /// is shared, or held in memory, is written at once.
     pub write_behind: Option<WriteBehind>,
+    /// Of several ranks: attributes whose values differ between them are an error (`NC_EMPI`). Otherwise the values of rank 0 count, with
+    /// a warning.
+    pub equal_attributes: bool,
 }
 
 /// How to open a dataset.
@@ -78,6 +81,8 @@ pub struct OpenOptions {
     /// Whether puts return when they are accepted; `None` takes what the environment says. A file that
     /// is shared, or held in memory, is written at once.
     pub write_behind: Option<WriteBehind>,
+    /// As for creating: [`CreateOptions::equal_attributes`].
+    pub equal_attributes: bool,
 }
 
 /// How bytes are opened.

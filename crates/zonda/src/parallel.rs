@@ -139,7 +139,8 @@ fn create(
     let made = common(&**team, step, &replica, || joined(make(opened, path, options)?));
     let made = made.map_err(of_step)??;
     let is_classic = !options.format.is_hdf5();
-    let mut dataset = finish(team, path, made, replica, lock, file)?;
+    let parts = (replica, lock, file);
+    let mut dataset = finish(team, path, made, parts, options.equal_attributes)?;
     dataset.on_disk = true;
     if is_classic {
         // As in PnetCDF, by which the reference writes these.
@@ -169,7 +170,7 @@ fn open_together(
     let opening = Opening { path: Some(path), options, damaged };
     let read = common(&**team, step, &replica, || joined(format::open(opened, &opening)?.0));
     let read = read.map_err(of_step)??;
-    finish(team, path, read, replica, lock, file)
+    finish(team, path, read, (replica, lock, file), options.equal_attributes)
 }
 
 /// Opens the storage on rank 0, and when that is there on the others. All get an error if one has one.
@@ -242,15 +243,22 @@ fn joined(made: OpenFile) -> Result<(Box<dyn Dispatch>, Mark)> {
     Ok((file, mark))
 }
 
+/// What a rank needs besides the file itself: its storage, what rank 0 holds, and the file at the bottom.
+type Parts = (
+    Arc<Replica>,
+    Option<Box<dyn std::any::Any + Send + Sync>>,
+    Option<Arc<zonda_storage::backend::File>>,
+);
+
 fn finish(
     team: &Arc<dyn Team>,
     path: &Path,
     (below, mark): (Box<dyn Dispatch>, Mark),
-    replica: Arc<Replica>,
-    lock: Option<Box<dyn std::any::Any + Send + Sync>>,
-    file: Option<Arc<zonda_storage::backend::File>>,
+    (replica, lock, file): Parts,
+    equal_attributes: bool,
 ) -> Result<Dataset> {
-    let parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
+    let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
+    parallel.want_equal_attributes(equal_attributes);
     Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
 }
 

@@ -362,3 +362,37 @@ fn a_missing_file_is_the_same_error_on_all_ranks() {
     });
     assert_eq!(codes, [NcError::Exist; 3]);
 }
+
+#[test]
+fn attributes_that_differ_are_those_of_rank_0_or_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in [Format::Cdf2, Format::NetCdf4] {
+        for equal_attributes in [false, true] {
+            let path = folder.path().join("x.nc");
+            threads::all(3, |team| {
+                let ranks: Arc<dyn Team> = Arc::new(team.clone());
+                let options =
+                    CreateOptions { format, equal_attributes, ..CreateOptions::default() };
+                let file = Dataset::create_parallel(ranks, &path, &options).unwrap();
+                let root = VarRef::group(GroupId::ROOT);
+                put_text(&file, root, b"same", b"yes");
+                let of_rank = "x".repeat(2 + team.rank());
+                put_text(&file, root, b"history", of_rank.as_bytes());
+                let done = file.enddef(Reserve::Default);
+                if equal_attributes {
+                    let error = done.unwrap_err();
+                    assert_eq!(error.code(), NcError::Mpi);
+                    assert!(error.to_string().contains("attribute history"), "{error}");
+                    // All have that of rank 0 by now.
+                    file.enddef(Reserve::Default).unwrap();
+                }
+                let len = file.meta(|meta| meta.find_att(VarId::GLOBAL, b"history").unwrap().1.len);
+                assert_eq!(len, 2, "rank {}", team.rank());
+                file.close().unwrap();
+            });
+            let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+            let len = file.meta(|meta| meta.find_att(VarId::GLOBAL, b"history").unwrap().1.len);
+            assert_eq!(len, 2);
+        }
+    }
+}

@@ -188,7 +188,7 @@ impl Nc4File {
             let is_whole = store.fixed.get(axis)?.is_some() || new.checked_rem(dim)? == 0;
             let first = old.checked_next_multiple_of(dim)?.min(new);
             let grows = old.div_ceil(dim) < new.div_ceil(dim);
-            n_grown += usize::from(grows);
+            n_grown = usize::from(grows).saturating_add(n_grown);
             box_of.push(if grows { (first, new) } else { (0, new) });
             is_whole.then_some(())?;
         }
