@@ -70,13 +70,15 @@ else
     done
 fi
 
-for name in "${names[@]}"; do
-    program=$scratch/$name.program
+# one NAME: all that is done with a program, one line for each result.
+one() {
+    local name=$1 leaks
+    local program=$scratch/$name.program
     if ! "$cc" "${flags[@]}" -I"$incdir" -I"$here" "$here/$name.c" -o "$program" \
         -L"$libdir" -l:libnetcdf.so.19 -lpthread -lm >"$scratch/$name.log" 2>&1; then
         fail "$name: does not compile"
         sed 's/^/    /' "$scratch/$name.log"
-        continue
+        return
     fi
     if [[ $ours_only == *" $name "* ]]; then
         :
@@ -90,27 +92,48 @@ for name in "${names[@]}"; do
     fi
     attempt "$name" env LD_LIBRARY_PATH="$libdir" "$program"
     if [[ $without_valgrind == *" $name "* ]]; then
-        continue
+        return
     elif ! command -v valgrind >/dev/null; then
         skip "$name under valgrind: not installed"
-    else
-        leaks=(--leak-check=full --show-leak-kinds=definite,indirect,possible
-            --errors-for-leak-kinds=definite,indirect,possible)
-        case $name in
-            # Children that end with files open, or that know plugins to the end.
-            exit_drain | filters_nc4) leaks=(--leak-check=no) ;;
-            # Threads of the pool, and the table of plugins that were looked for, stay until the end.
-            user_format | said) leaks=(--leak-check=full --show-leak-kinds=definite,indirect
-                --errors-for-leak-kinds=definite,indirect) ;;
-        esac
-        attempt "$name.valgrind" env LD_LIBRARY_PATH="$libdir" valgrind -q "${leaks[@]}" \
-            --error-exitcode=9 "$program"
-        # On a device where each call takes long the default cache has a thread.
-        if [[ $name == data || $name == nc4_write ]]; then
-            attempt "$name.slow.valgrind" env LD_LIBRARY_PATH="$libdir" \
-                ZONDA_IO=cache,throttle:10G:40us valgrind -q "${leaks[@]}" --error-exitcode=9 "$program"
-        fi
+        return
     fi
+    leaks=(--leak-check=full --show-leak-kinds=definite,indirect,possible
+        --errors-for-leak-kinds=definite,indirect,possible)
+    case $name in
+        # Children that end with files open, or that know plugins to the end.
+        exit_drain | filters_nc4) leaks=(--leak-check=no) ;;
+        # Threads of the pool, and the table of plugins that were looked for, stay until the end.
+        user_format | said) leaks=(--leak-check=full --show-leak-kinds=definite,indirect
+            --errors-for-leak-kinds=definite,indirect) ;;
+    esac
+    attempt "$name.valgrind" env LD_LIBRARY_PATH="$libdir" valgrind -q "${leaks[@]}" \
+        --error-exitcode=9 "$program"
+    # On a device where each call takes long the default cache has a thread.
+    if [[ $name == data || $name == nc4_write ]]; then
+        attempt "$name.slow.valgrind" env LD_LIBRARY_PATH="$libdir" \
+            ZONDA_IO=cache,throttle:10G:40us valgrind -q "${leaks[@]}" --error-exitcode=9 "$program"
+    fi
+}
+
+# Half of the time is waits: three programs at a time, and what each said when all of it is there.
+running=0
+for name in "${names[@]}"; do
+    if [ $running -ge 3 ]; then
+        wait -n
+        running=$((running - 1))
+    fi
+    one "$name" >"$scratch/$name.said" 2>&1 &
+    running=$((running + 1))
+done
+wait
+for name in "${names[@]}"; do
+    cat "$scratch/$name.said"
+    # Its last line is a result, or it was ended by somebody.
+    grep -q '^\(ok  \|FAIL\|skip\) ' "$scratch/$name.said" || fail "$name says nothing"
+    passed=$((passed + $(grep -c '^ok   ' "$scratch/$name.said")))
+    failed=$((failed + $(grep -c '^FAIL ' "$scratch/$name.said")))
+    skipped=$((skipped + $(grep -c '^skip ' "$scratch/$name.said")))
+    rm "$scratch/$name.said"
 done
 
 if [ $# -eq 0 ]; then

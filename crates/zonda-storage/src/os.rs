@@ -179,6 +179,18 @@ impl Fd {
         retry(|| unsafe { libc::ftruncate64(self.0, len) }).map(drop)
     }
 
+    /// Where the next data are, at `at` or behind it; the end of all places where there are none. What lies between is a hole,
+    /// which no device has. `ENXIO` is the answer for both, a hole up to the end and a place behind it.
+    pub(crate) fn next_data(&self, at: u64) -> Result<u64, Errno> {
+        let from = offset(at)?;
+        // SAFETY: lseek takes no pointer.
+        match retry(|| unsafe { libc::lseek64(self.0, from, libc::SEEK_DATA) }) {
+            Ok(found) => Ok(u64::try_from(found).unwrap_or(at)),
+            Err(Errno(libc::ENXIO)) => Ok(u64::MAX),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// The last place that the file system has in one file, which no call tells: a seek there is refused
     /// (`EINVAL`) if there is none. Nothing else of ours uses the place where the descriptor is.
     pub(crate) fn most_len(&self) -> u64 {
@@ -579,5 +591,22 @@ pub(crate) mod tests {
         assert_eq!(user_id("root"), Some(0));
         assert_eq!(user_id("no such user"), None);
         assert!(!has_more_rights_than_caller());
+    }
+
+    #[test]
+    fn holes_are_passed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("holes");
+        let file = Fd::open(&path, libc::O_RDWR | libc::O_CREAT).unwrap();
+        file.set_len(1 << 40).unwrap();
+        assert_eq!(file.next_data(0), Ok(u64::MAX));
+        file.pwrite(3 << 30, b"x").unwrap();
+        let found = file.next_data(5).unwrap();
+        assert!(found <= 3 << 30 && found > (3 << 30) - (8 << 20), "{found}");
+        assert_eq!(file.next_data(3 << 30), Ok(3 << 30));
+        assert_eq!(
+            (file.next_data(4 << 30), file.next_data(1 << 41)),
+            (Ok(u64::MAX), Ok(u64::MAX))
+        );
     }
 }

@@ -7,8 +7,8 @@ use zonda::check::{Checked, Grade, check};
 use zonda::copy::{Copied, CopyOptions, copy};
 use zonda::diff::{DiffOptions, diff};
 use zonda::{
-    CreateOptions, Dataset, ExtType, Format, Hyperslab, MemType, NcError, OpenOptions, Reserve,
-    StorageRequest, VarRef, set_records,
+    CreateOptions, Dataset, ExtType, FillMode, Format, Hyperslab, MemType, NcError, OpenOptions,
+    Reserve, StorageRequest, VarRef, set_records,
 };
 use zonda_testkit::TempFolder;
 
@@ -313,4 +313,32 @@ fn work_is_bounded_by_what_is_there() {
         assert!(std::fs::metadata(target).unwrap().len() < 32 << 20, "{}", target.display());
     }
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
+
+/// A classic file of 64 GiB in which a few bytes were written: a check reads the blocks that have them. Holes have nothing to be
+/// read, and through the system's cache they take as much memory, and on a busy machine minutes.
+#[test]
+fn holes_of_classic_files_are_not_read() {
+    let folder = TempFolder::new("check-holes");
+    let path = folder.file("holes.nc");
+    let options = CreateOptions { format: Format::Cdf5, ..CreateOptions::default() };
+    let file = Dataset::create(&path, &options).unwrap();
+    file.set_fill(FillMode::NoFill).unwrap();
+    let x = file.def_dim(b"x", 1 << 33).unwrap().0;
+    let var: VarRef = file.def_var(b"v", ExtType::Double.nc_type(), &[x]).unwrap().into();
+    file.enddef(Reserve::Default).unwrap();
+    for start in [1 << 20, 1 << 32, (1 << 33) - 1] {
+        let slab = Hyperslab { start: &[start], count: &[1], stride: None };
+        file.put(var, &slab, Some(MemType::F64), &1f64.to_ne_bytes()).map(drop).unwrap();
+    }
+    file.close().unwrap();
+    let mut n_blocks = 0;
+    // Each block is reported; one that reads holes has some eight thousand.
+    let checked = check(&path, &mut |_| {
+        n_blocks += 1;
+        if n_blocks > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    assert_eq!((&checked.findings, checked.worst()), (&Vec::new(), None));
+    assert!((3..10).contains(&n_blocks), "{n_blocks} blocks");
 }

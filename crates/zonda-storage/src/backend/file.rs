@@ -266,6 +266,13 @@ impl File {
         })
     }
 
+    /// Where the next data are, at `at` or behind it: before that all is zero, and nothing has to be read to know it. `at`
+    /// itself where the file system does not say, `u64::MAX` where there are none.
+    #[must_use]
+    pub fn next_data(&self, at: u64) -> u64 {
+        self.fd.next_data(at).unwrap_or(at).max(at)
+    }
+
     /// Which file it is: device and inode. `None` where the system cannot say.
     #[must_use]
     pub fn identity(&self) -> Option<(u64, u64)> {

@@ -3,9 +3,9 @@
 //! Of an HDF5 file all structures are walked that can be reached (checksums are compared on the way), extents that
 //! overlap or end beyond the file are noted, all attributes are read, and each chunk is read and decoded, which
 //! compares the checksums of those that have any. Of a classic file the places of all variables are compared with
-//! each other, the header and the length of the file, and all bytes are read. Of other formats all values and
-//! attributes are read. Of data without a checksum (contiguous data, chunks without filters, classic files) only
-//! their presence can be checked, and not whether they are what was written.
+//! each other, the header and the length of the file, and all bytes are read but those of holes. Of other formats all
+//! values and attributes are read. Of data without a checksum (contiguous data, chunks without filters, classic
+//! files) only their presence can be checked, and not whether they are what was written.
 //!
 //! See [`check`](crate::check::check()).
 
