@@ -203,6 +203,20 @@ impl Atts {
         Some((own.number(slot), AttRef { name, ty: *ty, len: *len, bytes }))
     }
 
+    /// Where values of an attribute lie in the bytes of the header, if the list is as it was read.
+    #[inline]
+    pub(crate) fn place_of(&self, values: &[u8]) -> Option<usize> {
+        let source = &self.stored.as_ref()?.source.bytes;
+        let at = values.as_ptr().addr().checked_sub(source.as_ptr().addr())?;
+        (at <= source.len()).then_some(at)
+    }
+
+    /// So many bytes of the header from a place on, if the list is as it was read.
+    #[inline]
+    pub(crate) fn values_at(&self, at: usize, len: usize) -> Option<&[u8]> {
+        self.stored.as_ref()?.source.bytes.get(at..)?.get(..len)
+    }
+
     /// Takes apart what was read, for a change.
     fn taken_apart(&mut self) -> &mut AttsApart {
         if let Some(stored) = self.stored.take() {

@@ -10,10 +10,11 @@ use zonda_format::{
     Dispatch, DispatchWrite, Format, GroupId, GroupView, Layout, PutRules, Result, Transfer,
     Values, VarRef, VarView,
 };
-use zonda_model::{DimId, NcError, VarId};
+use zonda_model::{DimId, ExtType, NcError, VarId};
 use zonda_storage::Storage;
 
 use crate::attribute::{check_mix, range_rule};
+use crate::atts::Atts;
 use crate::error::{ClassicError, shown, wrong_length};
 use crate::file::ClassicFile;
 use crate::small_run::{SmallRun, read_natural, write_natural};
@@ -32,6 +33,22 @@ impl ClassicFile {
 
 /// A classic file has the root group only. Calls about other groups were refused before they come here, so the group is not looked
 /// at again.
+/// Where the type of an attribute is in the number that a check hands on, above its index.
+const TYPE_SHIFT: u32 = 48;
+
+/// The type and the values of an attribute that a check has found.
+#[inline]
+fn values_of(atts: &Atts, known: u64, place: u64, n_elems: usize) -> Option<(ExtType, &[u8])> {
+    let Some(at) = place.checked_sub(1) else {
+        let index = known & (u64::MAX >> (64 - TYPE_SHIFT));
+        let found = atts.get(usize::try_from(index).ok()?)?;
+        return Some((found.ty, found.bytes));
+    };
+    let ty = ExtType::from_nc_type(i32::try_from(known >> TYPE_SHIFT).ok()?)?;
+    let bytes = atts.values_at(usize::try_from(at).ok()?, n_elems.checked_mul(ty.size())?)?;
+    Some((ty, bytes))
+}
+
 impl Definitions for ClassicFile {
     fn format(&self) -> Format {
         self.state.header.version.format()
@@ -200,7 +217,11 @@ impl Dispatch for ClassicFile {
         let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
         let n_elems = found.bytes.len().checked_div(found.ty.size()).ok_or_else(wrong_length)?;
         let n_bytes = n_elems.checked_mul(mem.size()).ok_or_else(wrong_length)?;
-        get.note(n_bytes, n_elems, Some(mem), [index as u64, 0]);
+        // The second step need not look for it again.
+        let place = header.atts(att.owner.var)?.place_of(found.bytes);
+        let place = place.map_or(0, |place| (place as u64).saturating_add(1));
+        let kind = u64::from(found.ty.nc_type().cast_unsigned()) << TYPE_SHIFT;
+        get.note(n_bytes, n_elems, Some(mem), [index as u64 | kind, place]);
         Ok(())
     }
 
@@ -212,11 +233,11 @@ impl Dispatch for ClassicFile {
         let att = get.of();
         let Some(mem) = get.mem else { return Ok(Converted { out_of_range: 0 }) };
         let header = self.state.require_open()?;
-        let index = usize::try_from(get.found[0]).map_err(|_| wrong_length())?;
-        let found = header.atts(att.owner.var)?.get(index).ok_or_else(wrong_length)?;
-        let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
-        match decoder {
-            Ok(decoder) => Ok(decoder.decode(found.bytes, room.bytes)),
+        let [known, place] = get.found;
+        let atts = header.atts(att.owner.var)?;
+        let (ty, bytes) = values_of(atts, known, place, get.n_elems).ok_or_else(wrong_length)?;
+        match Decoder::new(ty, ByteOrder::Big, mem, range_rule(header.version)) {
+            Ok(decoder) => Ok(decoder.decode(bytes, room.bytes)),
             Err(_) => Err(ClassicError::TextNumberMix(shown(att.name)).into()),
         }
     }

@@ -179,6 +179,8 @@ impl File {
     pub(crate) fn empty(&self) -> Result<(), StorageError> {
         match self.fd.status() {
             Ok(status) if !status.is_regular() => Ok(()),
+            // ext4 writes out on close what was put into a file that was cut to nothing.
+            Ok(_) if self.fd.len() == Ok(0) => Ok(()),
             _ => self.set_len(0),
         }
     }
