@@ -182,8 +182,16 @@ impl File {
         let in_memory = memory(in_memory, persist);
         let settings = Settings::now();
         let (chunk_cache, alignment) = (settings.chunk_cache(), settings.alignment());
-        let options =
-            OpenOptions { write, share, io, in_memory, chunk_cache, alignment, write_behind };
+        let options = OpenOptions {
+            write,
+            share,
+            io,
+            in_memory,
+            chunk_cache,
+            alignment,
+            write_behind,
+            ..OpenOptions::default()
+        };
         let (path, _) = path.found();
         File::made(py, None, || Dataset::open(&path, &options))
     }
