@@ -367,7 +367,7 @@ def cases(mpi, scratch, options):
         count = chance.choice((2, 3, 4))
         return chance.choice(FORMATS), count, chance.randrange(count)
 
-    kinds = [("killed", kill, options.by(2, 12, 200)), ("stopped for some time", pause, options.by(0, 2, 20)), ("stopped for too long", lost, options.by(1, 3, 20)),
+    kinds = [("killed", kill, options.by(1, 12, 200)), ("stopped for some time", pause, options.by(0, 2, 20)), ("stopped for too long", lost, options.by(1, 3, 20)),
              ("with a limit", full, options.by(1, 4, 30))]  # fmt: skip
     for name, test, n in kinds:
         for seed in range(first, first + n):
@@ -379,6 +379,6 @@ def cases(mpi, scratch, options):
         form, count, _ = team()
         yield "full disk: %d ranks, format %s, seed %d" % (count, form, seed), full_disk, mpi, program, scratch, form, count, seed
     for at, (name, *scene) in enumerate(SIMPLE):
-        for form in options.by(FORMATS[at % 5] if at % 6 == 0 else "", (FORMATS[at % 5], FORMATS[(at + 3) % 5]), FORMATS):
+        for form in options.by(FORMATS[at % 5] if at % 8 == 2 else "", (FORMATS[at % 5], FORMATS[(at + 3) % 5]), FORMATS):
             count = chance.choice((2, 3, 4))
             yield "%s: %d ranks, format %s" % (name, count, form), simple, mpi, program, scratch, form, count, *scene
