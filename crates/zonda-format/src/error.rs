@@ -274,9 +274,10 @@ impl fmt::Display for Error {
             (Some(_), Cause::Storage(_), _) | (_, _, None) => self.0.cause.fmt(f),
             (Some(_), Cause::Format(error), _) if !error.names_object() => error.fmt(f),
             (_, cause, Some(path)) => {
-                // The storage may have named the file again, after the object.
+                // The storage may have named the file again, after the object; ranks do so after the call.
                 let own = format!("{}: ", path.display());
-                write!(f, "{own}{}", cause.to_string().replacen(&own, "", 1))
+                let cause = cause.to_string().replacen(&format!(" of {own}"), ": ", 1);
+                write!(f, "{own}{}", cause.replacen(&own, "", 1))
             }
         }
     }
@@ -335,6 +336,14 @@ mod tests {
         assert!(text(NcError::NotBuilt).ends_with("netCDF was built: why"));
         assert_eq!(text(NcError::NotNc), format!("{}: why", NcError::NotNc));
         assert_eq!(Error::from(NcError::NotBuilt).to_string(), NcError::NotBuilt.to_string());
+    }
+
+    #[test]
+    fn a_file_is_named_once() {
+        for cause in ["nc_sync of /x/y.nc: waited", "nc_sync: waited", "/x/y.nc: nc_sync: waited"] {
+            let error = Error::with_text(NcError::Mpi, cause).at(Path::new("/x/y.nc"));
+            assert_eq!(error.to_string(), "/x/y.nc: nc_sync: waited");
+        }
     }
 
     #[test]

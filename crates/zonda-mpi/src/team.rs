@@ -44,8 +44,8 @@ impl Drop for InStep<'_> {
 fn team_error(mpi: &Mpi, step: Step<'_>, ended: Ended) -> TeamError {
     let (call, file) = (step.call.to_owned(), step.file.to_owned());
     let what = match ended {
-        Ended::TimedOut(waited) => {
-            return TeamError::TimedOut { call, file, seconds: waited.as_secs() };
+        Ended::TimedOut { waited, whom } => {
+            return TeamError::TimedOut { call, file, seconds: waited.as_secs(), whom };
         }
         Ended::Fault(Fault::Call(failed)) => mpi.error(failed).to_string(),
         Ended::Fault(Fault::Memory(bytes)) => {

@@ -60,7 +60,7 @@ pub(crate) struct Waiter {
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// The others did not come in time.
-    TimedOut(Duration),
+    TimedOut { waited: Duration, whom: String },
     /// An operation failed.
     Fault(Fault),
 }
@@ -85,7 +85,8 @@ impl Waiter {
             let clock = clock.get_or_insert_with(|| Clock::new(&self.settings));
             clock.look();
             if self.settings.timeout.is_some_and(|timeout| clock.waited >= timeout) {
-                return Err(Ended::TimedOut(clock.waited));
+                let whom = whom(&flight.waits_for()?);
+                return Err(Ended::TimedOut { waited: clock.waited, whom });
             }
             if clock.has_to_say(&self.settings) {
                 let ranks = flight.waits_for()?;
@@ -128,15 +129,20 @@ impl Clock {
     }
 }
 
-/// What is said of a rank that waits; `ranks` are those it waits for, none where it is not known.
-fn line(rank: usize, waited: Duration, step: Step<'_>, ranks: &[usize]) -> String {
+/// Ranks by their numbers, none where it is not known which ones.
+fn whom(ranks: &[usize]) -> String {
     let named: Vec<String> = ranks.iter().take(RANKS_NAMED).map(usize::to_string).collect();
-    let who = match (ranks.len(), ranks.len() - named.len()) {
+    match (ranks.len(), ranks.len() - named.len()) {
         (0, _) => String::from("other ranks"),
         (1, _) => format!("rank {}", named[0]),
         (_, 0) => format!("ranks {}", named.join(", ")),
         (_, more) => format!("ranks {} and {more} more", named.join(", ")),
-    };
+    }
+}
+
+/// What is said of a rank that waits; `ranks` are those it waits for.
+fn line(rank: usize, waited: Duration, step: Step<'_>, ranks: &[usize]) -> String {
+    let who = whom(ranks);
     let Step { call, file } = step;
     let seconds = waited.as_secs();
     format!("zonda: rank {rank} has waited {seconds} s in {call} of {file} for {who}\n")

@@ -37,7 +37,7 @@ pub struct Step<'a> {
 pub enum TeamError {
     /// A rank did not come within the time that the user allows (`ZONDA_PAR_TIMEOUT`).
     #[error(
-        "{call} of {file}: waited {seconds} s for other ranks, which did not come (ZONDA_PAR_TIMEOUT)"
+        "{call} of {file}: waited {seconds} s for {whom}, in vain (ZONDA_PAR_TIMEOUT)"
     )]
     TimedOut {
         /// The call that waited.
@@ -46,6 +46,8 @@ pub enum TeamError {
         file: String,
         /// How long it waited.
         seconds: u64,
+        /// Who did not come, as far as it is known: `rank 3`, or `other ranks`.
+        whom: String,
     },
     /// What carries the messages failed.
     #[error("{call} of {file}: {what}")]

@@ -43,22 +43,23 @@ impl StepLinks<'_> {
             }
             let waited = since.elapsed();
             if options.timeout.is_some_and(|timeout| waited >= timeout) {
-                return Err(self.timed_out(waited));
+                return Err(self.timed_out(waited, from));
             }
             if waited >= report_at {
                 let report = self.shared.report(self.rank, self.step, wanted, waited);
                 if (options.reporter)(&report).is_break() {
-                    return Err(self.timed_out(waited));
+                    return Err(self.timed_out(waited, from));
                 }
                 report_at = waited.saturating_add(options.report_every);
             }
         }
     }
 
-    fn timed_out(&self, waited: Duration) -> TeamError {
+    fn timed_out(&self, waited: Duration, from: Option<usize>) -> TeamError {
         let Step { call, file } = self.step;
         let seconds = whole_seconds(waited);
-        TeamError::TimedOut { call: call.into(), file: file.into(), seconds }
+        let whom = from.map_or_else(|| "other ranks".into(), |from| format!("rank {from}"));
+        TeamError::TimedOut { call: call.into(), file: file.into(), seconds, whom }
     }
 }
 

@@ -1,0 +1,43 @@
+//! Predicts how long the calls that all ranks of a file make take with up to 32,768 ranks: `zonda_team::model`, on two machines.
+//!
+//!     cargo run --release -p zonda-team --example messages
+//!
+//! A row is a call on one machine, a column a number of ranks, and a cell is in microseconds. `bench/parallel_model.py` draws it. What the calls
+//! say to each other is what `crates/zonda/tests/parallel_counts.rs` counts, and holds to this: a file of 100 variables.
+
+use zonda_team::model::{Machine, Planned, seconds};
+
+/// Bytes of the header or of the definitions that rank 0 hands on, rounded up.
+const DEFINITIONS: u64 = 32 << 10;
+/// Bytes of a record of what rank 0 did, where it read nothing.
+const RECORD: u64 = 200;
+/// Numbers in the reduction by which ranks see whether all make the same call.
+const AGREEMENT: u64 = 5;
+
+const RANKS: [usize; 7] = [2, 16, 64, 256, 1024, 8192, 32_768];
+
+fn main() {
+    let agree = Planned::reduce(AGREEMENT);
+    let one = Planned::reduce(1);
+    let record = Planned::broadcast(RECORD);
+    let definitions = Planned::broadcast(DEFINITIONS);
+    let calls: [(&str, &[Planned]); 5] = [
+        ("open", &[Planned::broadcast(1), one, definitions, one]),
+        // The agreement, lengths, what ranks put before; places, the record of rank 0; fill values; the commit.
+        ("enddef", &[agree, one, one, record, one, one, record, one]),
+        ("a put that grows nothing", &[agree, one]),
+        // The agreement, lengths; the record of rank 0; fill values; how the puts went.
+        ("a put that grows", &[agree, one, one, one, record, one, one, one]),
+        ("close", &[agree, one, one, record, one]),
+    ];
+    print!("| Call | Machine |");
+    RANKS.iter().for_each(|n| print!(" {n} |"));
+    println!("\n|---|---|{}", "--:|".repeat(RANKS.len()));
+    for (machine, name) in [(Machine::CLUSTER, "cluster"), (Machine::ETHERNET, "Ethernet")] {
+        for (call, steps) in calls {
+            print!("| {call} | {name} |");
+            RANKS.iter().for_each(|&n| print!(" {:.0} |", 1e6 * seconds(&machine, n, steps)));
+            println!();
+        }
+    }
+}
