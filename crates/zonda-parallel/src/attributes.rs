@@ -84,7 +84,9 @@ impl ParallelFile {
         }
         let mut values = mine;
         self.team.broadcast(step, 0, &mut values).map_err(fail)?;
-        if self.team.rank() == 0 { Ok(()) } else { self.take_values(&values) }
+        let taken = if self.team.rank() == 0 { Ok(()) } else { self.take_values(&values) };
+        // A rank that could not take them has other definitions than the others.
+        self.share(call, taken).map_err(|error| self.lose(error))
     }
 
     /// The values of all attributes that got some, as bytes. One that is gone again has none.
@@ -124,11 +126,9 @@ impl ParallelFile {
             }
             let AttValue { nc_type, n_values, values } = value;
             let put = AttPut { owner: *owner, name, nc_type, n_values, mem: None };
-            let writer = self.file.writer().ok_or_else(Error::only_read)?;
-            writer.check_put_att(&put)?;
             let mut parts = &values;
-            let _fits =
-                writer.put_att(&put, Values { bytes: values.bytes(), fetch: Some(&mut parts) })?;
+            let taken = Values { bytes: values.bytes(), fetch: Some(&mut parts) };
+            self.file.writer().ok_or_else(Error::only_read)?.in_team()?.take_att(&put, taken)?;
         }
         Ok(())
     }

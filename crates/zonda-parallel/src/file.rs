@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zonda_format::{Capabilities, Dispatch, DispatchWrite, Error, Reserve, Result, VarRef};
+use zonda_format::{
+    Capabilities, Dispatch, DispatchWrite, Error, Reserve, Result, UnfilledRun, VarRef,
+};
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree};
@@ -30,6 +32,12 @@ pub struct ParallelFile {
     pub(crate) n_puts_together: u64,
     /// Puts of this rank whose elements lie in the definitions, since the last commit.
     pub(crate) later: Vec<LaterPut>,
+    /// Places that are in the file and have to be filled: all ranks have the same list.
+    pub(crate) unfilled: Vec<UnfilledRun>,
+    /// Giving places ended with an error.
+    pub(crate) is_unplaced: bool,
+    /// Why there are places that are not filled, where an error left some.
+    pub(crate) unfilled_why: Option<NcError>,
     /// Ranks lost each other, or their definitions: the file can only be closed.
     is_lost: AtomicBool,
     /// What rank 0 holds while the file is open, such as the lock of writers.
@@ -107,6 +115,9 @@ impl ParallelFile {
             begun: None,
             n_puts_together: 0,
             later: Vec::new(),
+            unfilled: Vec::new(),
+            is_unplaced: false,
+            unfilled_why: None,
             is_lost: AtomicBool::new(false),
             lock,
         };
@@ -172,12 +183,8 @@ impl ParallelFile {
         let Some(differing) = found.differing else { return Ok(found.status) };
         let ((_, first), (other_rank, other)) = (&differing.first, &differing.other);
         if first != other {
-            let text = format!(
-                "ranks make different calls: rank 0 {first}, rank {other_rank} {other}; all ranks have to make the same ones in the \
-                 same order"
-            );
             // The file is what it was.
-            return Err(Error::answered(NcError::Mpi, Answer::Request, text));
+            return Err(different_calls(first, *other_rank, other));
         }
         Err(self.differing_definitions(call)?)
     }
@@ -245,6 +252,27 @@ impl ParallelFile {
     /// The file ends: nothing is held any more.
     pub(crate) fn let_go(&mut self) {
         self.lock = None;
+    }
+}
+
+fn different_calls(first: &str, rank: usize, other: &str) -> Error {
+    let text = format!(
+        "ranks make different calls: rank 0 {first}, rank {rank} {other}; all ranks have to make the same ones in the same order"
+    );
+    Error::answered(NcError::Mpi, Answer::Request, text)
+}
+
+/// All ranks open a file in the same way, of which `how` tells all that has to be the same.
+///
+/// # Errors
+/// `NC_EMPI`, which says what two ranks ask for that do not ask for the same.
+pub fn same_opening(team: &dyn Team, step: Step<'_>, how: &str) -> Result<()> {
+    let what = format!("{}({how})", step.call);
+    let mine = Mine { what: &what, hash: zonda_hash(step.call, how), status: 0 };
+    let agreed = agree(team, step, &mine).map_err(|error| of_team(&error))?;
+    match agreed.differing {
+        None => Ok(()),
+        Some(found) => Err(different_calls(&found.first.1, found.other.0, &found.other.1)),
     }
 }
 

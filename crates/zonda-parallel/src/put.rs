@@ -1,9 +1,7 @@
 //! Puts: alone, or of all ranks together.
 
 use zonda_convert::Converted;
-use zonda_format::{
-    Access, DefineMode, Error, Format, Result, TeamWrite, Transfer, Values, VarRef,
-};
+use zonda_format::{Access, Error, Result, TeamWrite, Transfer, Values, VarRef};
 use zonda_model::NcError;
 use zonda_slab::Hyperslab;
 use zonda_team::Reduction;
@@ -21,13 +19,10 @@ impl ParallelFile {
 
     pub(crate) fn check_put_by_ranks(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         self.check_whole()?;
+        // One that was checked before and never made is none.
+        self.begun = None;
         let var = put.of().var;
-        if self.file.in_define_mode()
-            && self.file.capabilities().define_mode == DefineMode::Implied
-            && self.file.definitions().format() != Format::NetCdf4Classic
-        {
-            self.end_definitions_together()?;
-        }
+        self.end_implied_definitions()?;
         let checked = self.in_team().and_then(|file| file.check_put_in_place(put));
         if !self.takes_part(var) {
             return checked;
@@ -43,6 +38,14 @@ impl ParallelFile {
                 Err(own)
             }
         }
+    }
+
+    /// Definitions in data mode end with the next put, on all ranks.
+    fn end_implied_definitions(&mut self) -> Result<()> {
+        if self.file.in_define_mode() && self.defines_by_itself() {
+            self.end_definitions_together()?;
+        }
+        Ok(())
     }
 
     /// Whether all ranks come together in puts to a variable.
@@ -62,6 +65,7 @@ impl ParallelFile {
             let done = self.put_together(put.of().var, Some((put, values)))?;
             return Ok(done.unwrap_or_default());
         }
+        self.check_filled()?;
         let (var, needed) = (put.of().var, needed(put));
         let file = self.in_team()?;
         if file.extent(var).iter().zip(&needed).any(|(len, needed)| needed > len) {
@@ -89,6 +93,11 @@ impl ParallelFile {
     /// Those of the other ranks: see [`DispatchWrite::put`](zonda_format::DispatchWrite::put).
     pub fn take_part(&mut self, var: VarRef) -> Result<()> {
         self.begun = None;
+        if !self.file.is_writable() || self.is_lost() {
+            return Ok(());
+        }
+        // The others end definitions by their puts, also where each then puts alone.
+        self.end_implied_definitions()?;
         if self.takes_part(var) { self.put_together(var, None).map(drop) } else { Ok(()) }
     }
 
@@ -101,6 +110,8 @@ impl ParallelFile {
         self.n_puts_together = self.n_puts_together.wrapping_add(1);
         let detail = format!("group {}, variable {}", var.group.0, var.var.0);
         self.agree(CALL, &detail, 0)?;
+        // What an error left unfilled is filled before anybody puts there.
+        self.settle_places(CALL)?;
         let mut wanted = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
         self.grow_for(var, &mut wanted)?;
         let file = self.in_team()?;
@@ -147,7 +158,7 @@ impl ParallelFile {
             return Ok(());
         }
         let unfilled = self.common(CALL, |file| file.in_team()?.grow(var, &grown))?;
-        self.fill(CALL, &unfilled)
+        self.fill(CALL, unfilled)
     }
 
     /// All ranks take the greatest lengths that one of them has.

@@ -59,8 +59,19 @@ impl ParallelFile {
     /// Ends definitions on all ranks, if the file is in define mode: places are given and filled, and nothing is committed yet where the
     /// format can wait with that.
     pub(crate) fn place(&mut self, call: &'static str, reserve: Reserve) -> Result<()> {
-        let unfilled = self.common(call, |file| file.in_team()?.give_places(reserve))?;
-        self.fill(call, &unfilled)
+        let placed = self.common(call, |file| file.in_team()?.give_places(reserve));
+        // Those that have places may not be filled.
+        self.is_unplaced = placed.is_err();
+        self.unfilled_why = placed.as_ref().err().map(Error::code);
+        self.fill(call, placed?)
+    }
+
+    /// Gives and fills places that an error kept from that, before anything else is done with the file.
+    pub(crate) fn settle_places(&mut self, call: &'static str) -> Result<()> {
+        if self.is_unplaced && !self.file.in_define_mode() {
+            return self.place(call, Reserve::Default);
+        }
+        self.fill(call, Vec::new())
     }
 
     /// What all ranks do before a commit: they agree, and their data are in the file.
@@ -72,6 +83,8 @@ impl ParallelFile {
         self.unify_attributes(call)?;
         self.said.forget();
         self.meet_lengths(call)?;
+        // What an error left unfilled: nothing is committed that readers must not see.
+        self.settle_places(call)?;
         let down = self.replica.sync();
         self.share(call, down.map_err(Into::into))
     }
@@ -84,7 +97,7 @@ impl ParallelFile {
         self.common(CALL, |file| file.end_definitions())
     }
 
-    fn defines_by_itself(&self) -> bool {
+    pub(crate) fn defines_by_itself(&self) -> bool {
         let implied = self.file.capabilities().define_mode == DefineMode::Implied;
         implied && self.file.definitions().format() != Format::NetCdf4Classic
     }
@@ -125,7 +138,9 @@ impl DispatchWrite for ParallelFile {
 
     fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
         let text = || call("nc_rename_att", &[&of(owner), &shown(name), &shown(new_name)]);
-        self.define(text, b"", |file| file.rename_att(owner, name, new_name))
+        self.define(text, b"", |file| file.rename_att(owner, name, new_name))?;
+        self.said.renamed_att(owner, name, new_name);
+        Ok(())
     }
 
     fn def_dim(&mut self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
