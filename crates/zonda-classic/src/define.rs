@@ -32,6 +32,50 @@ fn in_use(name: &[u8]) -> ClassicError {
     ClassicError::NameInUse(shown(name))
 }
 
+impl ClassicFile {
+    /// Puts an attribute. One that is taken from another rank of a team may be longer in data mode than that of this rank: it is
+    /// not longer than what the header has room for, since that rank was allowed to put it.
+    pub(crate) fn put_att_of(
+        &mut self,
+        att: &AttPut<'_>,
+        values: Values<'_>,
+        is_taken: bool,
+    ) -> Result<Converted> {
+        let (ty, mem) = self.types_of(att)?;
+        let AttPut { owner: VarRef { var: owner, .. }, name, n_values, .. } = *att;
+        if n_values.checked_mul(mem.size()) != Some(values.bytes.len()) {
+            return Err(wrong_length().into());
+        }
+        let in_define = self.state.in_define();
+        let header = &mut self.state.header;
+        let version = header.version;
+        let existing = header.att_named(owner, name)?;
+        let len = n_values.checked_mul(ty.size()).ok_or_else(wrong_length)?;
+        let atts = header.atts_mut(owner)?;
+        let old = existing.and_then(|i| atts.get_mut(i));
+        let fits = old
+            .as_ref()
+            .is_some_and(|old| round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4));
+        if !in_define && !fits && !is_taken {
+            return Err(ClassicError::NotInDefineMode.into());
+        }
+        let stored = match &old {
+            // In data mode the reference keeps the name without looking at it again.
+            Some(old) if !in_define => old.name.clone(),
+            _ => valid_name(name)?,
+        };
+        let (bytes, converted) = encode(version, ty, mem, values.bytes, len)?;
+        let att = Att { name: stored, ty, len: n_values as u64, bytes };
+        match old {
+            // It was found by its name, so the name stays the same.
+            Some(slot) => *slot = att,
+            None => atts.push(att),
+        }
+        self.state.header_dirty |= !in_define;
+        Ok(converted)
+    }
+}
+
 impl DispatchWrite for ClassicFile {
     fn check_put(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         self.check_shared_put(put)
@@ -57,38 +101,7 @@ impl DispatchWrite for ClassicFile {
     /// In data mode an existing attribute is overwritten if the new value is not longer. Values that do not fit the type are
     /// counted, not refused. Errors: not in define mode, bad name.
     fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
-        let (ty, mem) = self.types_of(att)?;
-        let AttPut { owner: VarRef { var: owner, .. }, name, n_values, .. } = *att;
-        if n_values.checked_mul(mem.size()) != Some(values.bytes.len()) {
-            return Err(wrong_length().into());
-        }
-        let in_define = self.state.in_define();
-        let header = &mut self.state.header;
-        let version = header.version;
-        let existing = header.att_named(owner, name)?;
-        let len = n_values.checked_mul(ty.size()).ok_or_else(wrong_length)?;
-        let atts = header.atts_mut(owner)?;
-        let old = existing.and_then(|i| atts.get_mut(i));
-        let fits = old
-            .as_ref()
-            .is_some_and(|old| round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4));
-        if !in_define && !fits {
-            return Err(ClassicError::NotInDefineMode.into());
-        }
-        let stored = match &old {
-            // In data mode the reference keeps the name without looking at it again.
-            Some(old) if !in_define => old.name.clone(),
-            _ => valid_name(name)?,
-        };
-        let (bytes, converted) = encode(version, ty, mem, values.bytes, len)?;
-        let att = Att { name: stored, ty, len: n_values as u64, bytes };
-        match old {
-            // It was found by its name, so the name stays the same.
-            Some(slot) => *slot = att,
-            None => atts.push(att),
-        }
-        self.state.header_dirty |= !in_define;
-        Ok(converted)
+        self.put_att_of(att, values, false)
     }
 
     /// In the order of the reference: not in define mode, no such variable, no such attribute.

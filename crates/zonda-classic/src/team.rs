@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, Dispatch, Grown, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+    Access, AttPut, Dispatch, Grown, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values,
+    VarRef,
 };
 
 use crate::file::ClassicFile;
@@ -70,6 +71,10 @@ impl TeamWrite for ClassicFile {
 
     fn take_lengths(&mut self, lengths: &[u64]) {
         lengths.first().into_iter().for_each(|&n_records| self.lengthen_to(n_records));
+    }
+
+    fn take_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<()> {
+        self.put_att_of(att, values, true).map(drop)
     }
 
     fn check_put_in_place(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {

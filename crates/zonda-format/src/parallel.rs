@@ -11,7 +11,7 @@ use zonda_model::NcError;
 use crate::dispatch::{DispatchWrite, Reserve};
 use crate::error::{Error, Result};
 use crate::refs::VarRef;
-use crate::transfer::{Access, Transfer, Values};
+use crate::transfer::{Access, AttPut, Transfer, Values};
 
 /// A run of bytes that is new in the file, and has to hold fill values before anybody reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,14 @@ pub trait TeamWrite: DispatchWrite {
     /// Whether [`TeamWrite::grow`] asks nothing of the storage, so that all ranks do it for themselves.
     fn grows_in_memory(&self) -> bool;
 
+    /// Makes the storage as long as all places need, after growth in memory: to be called on one rank.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    fn reach_end(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether a rank may make a variable longer without the others: their lengths are told to each other at the next
     /// commit ([`TeamWrite::own_lengths`]).
     fn grows_alone(&self) -> bool;
@@ -76,6 +84,13 @@ pub trait TeamWrite: DispatchWrite {
 
     /// Takes the greatest lengths of all ranks.
     fn take_lengths(&mut self, _lengths: &[u64]) {}
+
+    /// Gives an attribute that there is the value that it has on rank 0. Values of ranks may differ in their lengths, too, so this one
+    /// may be longer than data mode allows a call to make it.
+    ///
+    /// # Errors
+    /// As [`DispatchWrite::put_att`], but for that.
+    fn take_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<()>;
 
     /// First step of a put, as [`DispatchWrite::check_put`]; may need more than the variable's lengths.
     ///

@@ -50,8 +50,9 @@ impl<'a> TornReadRetry<'a> {
     pub(crate) fn is_left(&mut self) -> bool {
         let stamp = self.storage.stamp().ok();
         let changes = stamp != self.stamp;
-        let may_change =
-            changes || stamp.is_some_and(|stamp| stamp.is_younger_than(CHANGING_SECONDS));
+        // Ranks that read the same must not depend on their clocks.
+        let is_young = || stamp.is_some_and(|stamp| stamp.is_younger_than(CHANGING_SECONDS));
+        let may_change = changes || (!self.storage.has_other_writers() && is_young());
         let most = if changes { REREADS_CHANGING } else { REREADS_UNCHANGED };
         if !may_change || self.tries >= most {
             return false;

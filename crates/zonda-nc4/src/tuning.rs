@@ -110,6 +110,12 @@ pub(crate) const HEADER_SPLIT_BYTES: u64 = 256;
 /// Writes: as [`HEADER_SPLIT_BYTES`].
 pub(crate) const HEADER_MIN_BYTES: u64 = 128;
 
+// ---- Several ranks --------------------------------------------------------------------------------------------------
+
+/// Most chunks of a variable that several ranks write: each rank has all their places in memory, some 100 bytes each. No row:
+/// the cases have fewer. The text MANY_CHUNKS has the number, too.
+pub(crate) const MOST_TEAM_CHUNKS: u64 = 1 << 22;
+
 // ---- Close ----------------------------------------------------------------------------------------------------------
 
 /// Commits that a close makes at most to move definitions from the end of a file into holes: what one gives back may

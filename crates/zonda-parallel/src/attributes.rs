@@ -78,10 +78,14 @@ impl ParallelFile {
         let told = self.team.broadcast(self.step(call), 0, &mut values);
         told.map_err(|error| self.lost_team(error))?;
         let is_first = self.team.rank() == 0;
-        let differing = if is_first { Ok(None) } else { self.take_values(&values) };
-        let (rank, name) =
-            self.first_differing(call, differing.as_ref().ok().cloned().flatten())?;
-        differing?;
+        let taken = if is_first { Ok(None) } else { self.take_values(&values) };
+        let (taken, name) = match taken {
+            Ok(name) => (Ok(()), name),
+            Err(error) => (Err(error), None),
+        };
+        // A rank that could not take them has other definitions than the others.
+        self.share(call, taken).map_err(|error| self.lose(error))?;
+        let (rank, name) = self.first_differing(call, name)?;
         let text = format!(
             "attribute {name} has another value on rank {rank} than on rank 0, whose value is in the file"
         );
@@ -147,11 +151,9 @@ impl ParallelFile {
             differing.get_or_insert_with(|| shown_name(name));
             let AttValue { nc_type, n_values, values } = value;
             let put = AttPut { owner: *owner, name, nc_type, n_values, mem: None };
-            let writer = self.file.writer().ok_or_else(Error::only_read)?;
-            writer.check_put_att(&put)?;
             let mut parts = &values;
-            let _fits =
-                writer.put_att(&put, Values { bytes: values.bytes(), fetch: Some(&mut parts) })?;
+            let taken = Values { bytes: values.bytes(), fetch: Some(&mut parts) };
+            self.file.writer().ok_or_else(Error::only_read)?.in_team()?.take_att(&put, taken)?;
         }
         Ok(differing)
     }

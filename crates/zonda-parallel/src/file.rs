@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zonda_format::{Capabilities, Dispatch, DispatchWrite, Error, Reserve, Result, VarRef};
+use zonda_format::{
+    Capabilities, Dispatch, DispatchWrite, Error, Reserve, Result, UnfilledRun, VarRef,
+};
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
@@ -37,6 +39,12 @@ pub struct ParallelFile {
     pub(crate) has_warned: bool,
     /// Puts of this rank whose elements lie in the definitions, since the last commit.
     pub(crate) later: Vec<LaterPut>,
+    /// Places that are in the file and have to be filled: all ranks have the same list.
+    pub(crate) unfilled: Vec<UnfilledRun>,
+    /// Giving places ended with an error.
+    pub(crate) is_unplaced: bool,
+    /// Why there are places that are not filled, where an error left some.
+    pub(crate) unfilled_why: Option<NcError>,
     /// Ranks lost each other, or their definitions: the file can only be closed.
     is_lost: AtomicBool,
     /// What rank 0 holds while the file is open, such as the lock of writers.
@@ -121,6 +129,9 @@ impl ParallelFile {
             wants_equal_attributes: false,
             has_warned: false,
             later: Vec::new(),
+            unfilled: Vec::new(),
+            is_unplaced: false,
+            unfilled_why: None,
             is_lost: AtomicBool::new(false),
             lock,
         };
@@ -201,12 +212,8 @@ impl ParallelFile {
         let Some(differing) = found.differing else { return Ok(found.status) };
         let ((_, first), (other_rank, other)) = (&differing.first, &differing.other);
         if first != other {
-            let text = format!(
-                "ranks make different calls: rank 0 {first}, rank {other_rank} {other}; all ranks have to make the same ones in the \
-                 same order"
-            );
             // The file is what it was.
-            return Err(Error::answered(NcError::Mpi, Answer::Request, text));
+            return Err(different_calls(first, *other_rank, other));
         }
         Err(self.differing_definitions(call)?)
     }
@@ -275,6 +282,27 @@ pub(crate) fn of_another_rank(status: u64) -> Error {
     let code = code_of(status);
     let why = "another rank could not write what it was given";
     Error::answered(code, Answer::of_code(code), format!("{code}: {why}"))
+}
+
+fn different_calls(first: &str, rank: usize, other: &str) -> Error {
+    let text = format!(
+        "ranks make different calls: rank 0 {first}, rank {rank} {other}; all ranks have to make the same ones in the same order"
+    );
+    Error::answered(NcError::Mpi, Answer::Request, text)
+}
+
+/// All ranks open a file in the same way, of which `how` tells all that has to be the same.
+///
+/// # Errors
+/// `NC_EMPI`, which says what two ranks ask for that do not ask for the same.
+pub fn same_opening(team: &dyn Team, step: Step<'_>, how: &str) -> Result<()> {
+    let what = format!("{}({how})", step.call);
+    let mine = Mine { what: &what, hash: hash_of(step.call, how), status: 0 };
+    let agreed = agree(team, step, &mine).map_err(|error| of_team(&error))?;
+    match agreed.differing {
+        None => Ok(()),
+        Some(found) => Err(different_calls(&found.first.1, found.other.0, &found.other.1)),
+    }
 }
 
 /// A hash of a call and of what is to be the same about it.

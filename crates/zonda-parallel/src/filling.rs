@@ -1,19 +1,34 @@
 //! Fill values in places that are new: each is written once, by one rank.
 
-use zonda_format::{Result, UnfilledRun};
+use zonda_format::{Error, Result, UnfilledRun};
+use zonda_model::Answer;
 use zonda_storage::{Storage, StorageError, fill_by_writes};
 
 use crate::file::ParallelFile;
 
 impl ParallelFile {
-    /// Fills runs that all ranks have the same list of: each rank its share. Returns when all have.
-    pub(crate) fn fill(&self, call: &'static str, runs: &[UnfilledRun]) -> Result<()> {
-        if runs.is_empty() {
+    /// Fills runs that all ranks have the same list of, and those that an error left before: each rank its share. Returns when all
+    /// have.
+    pub(crate) fn fill(&mut self, call: &'static str, runs: Vec<UnfilledRun>) -> Result<()> {
+        self.unfilled.extend(runs);
+        if self.unfilled.is_empty() {
             return Ok(());
         }
         let (rank, size) = (self.team.rank() as u64, self.team.size() as u64);
-        let done = fill_share(&*self.replica, runs, rank, size);
-        self.share(call, done.map_err(Into::into))
+        let done = fill_share(&*self.replica, &self.unfilled, rank, size);
+        let shared = self.share(call, done.map_err(Into::into));
+        self.unfilled_why = shared.as_ref().err().map(Error::code);
+        if shared.is_ok() {
+            self.unfilled.clear();
+        }
+        shared
+    }
+
+    /// Refuses a put of this rank alone while places are not filled: they would be filled later, over what was put.
+    pub(crate) fn check_filled(&self) -> Result<()> {
+        let Some(code) = self.unfilled_why else { return Ok(()) };
+        let why = "new elements could not be filled in an earlier call; all ranks have to call nc_sync before one of them puts";
+        Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")))
     }
 }
 

@@ -20,7 +20,7 @@ mod sidecars;
 mod write;
 
 pub use common::{ParallelError, common};
-pub use file::ParallelFile;
+pub use file::{ParallelFile, same_opening};
 pub use record::RecordError;
 pub use replica::Replica;
 pub use sidecars::ReplicaSidecars;

@@ -1,9 +1,7 @@
 //! Puts: alone, or of all ranks together.
 
 use zonda_convert::Converted;
-use zonda_format::{
-    Access, DefineMode, Error, Format, Grown, Result, TeamWrite, Transfer, Values, VarRef,
-};
+use zonda_format::{Access, Error, Grown, Result, TeamWrite, Transfer, Values, VarRef};
 use zonda_model::NcError;
 use zonda_slab::Hyperslab;
 use zonda_team::Reduction;
@@ -25,13 +23,10 @@ impl ParallelFile {
 
     pub(crate) fn check_put_by_ranks(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()> {
         self.check_whole()?;
+        // One that was checked before and never made is none.
+        self.begun = None;
         let var = put.of().var;
-        if self.file.in_define_mode()
-            && self.file.capabilities().define_mode == DefineMode::Implied
-            && self.file.definitions().format() != Format::NetCdf4Classic
-        {
-            self.end_definitions_together()?;
-        }
+        self.end_implied_definitions()?;
         let checked = self.in_team().and_then(|file| file.check_put_in_place(put));
         if !self.takes_part(var) {
             return checked;
@@ -47,6 +42,14 @@ impl ParallelFile {
                 Err(own)
             }
         }
+    }
+
+    /// Definitions in data mode end with the next put, on all ranks.
+    fn end_implied_definitions(&mut self) -> Result<()> {
+        if self.file.in_define_mode() && self.defines_by_itself() {
+            self.end_definitions_together()?;
+        }
+        Ok(())
     }
 
     /// Whether all ranks come together in puts to a variable.
@@ -66,6 +69,7 @@ impl ParallelFile {
             let done = self.put_together(put.of().var, Some((put, values)))?;
             return Ok(done.unwrap_or_default());
         }
+        self.check_filled()?;
         let (var, needed) = (put.of().var, needed(put));
         let file = self.in_team()?;
         if file.extent(var).iter().zip(&needed).any(|(len, needed)| needed > len) {
@@ -93,6 +97,11 @@ impl ParallelFile {
     /// Those of the other ranks: see [`DispatchWrite::put`](zonda_format::DispatchWrite::put).
     pub fn take_part(&mut self, var: VarRef) -> Result<()> {
         self.begun = None;
+        if !self.file.is_writable() || self.is_lost() {
+            return Ok(());
+        }
+        // The others end definitions by their puts, also where each then puts alone.
+        self.end_implied_definitions()?;
         if self.takes_part(var) { self.put_together(var, None).map(drop) } else { Ok(()) }
     }
 
@@ -114,14 +123,23 @@ impl ParallelFile {
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[NEEDED..=NEEDED]);
         }
+        // What an error left unfilled is filled before anybody puts there.
+        self.settle_places(CALL)?;
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
-        self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
+        let has_grown = self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
+        let is_first = self.team.rank() == 0;
         let file = self.in_team()?;
         let is_in_definitions = file.is_in_definitions(var);
         let (mut noted, mut done) = (None, Ok(None));
-        if let Some((put, values)) = own {
-            noted = is_in_definitions.then(|| LaterPut::of(put, &values));
-            done = file.put_in_place(put, values).map(Some);
+        // Elements that nobody puts may be the last ones of the file.
+        let reached = if has_grown && is_first { file.reach_end() } else { Ok(()) };
+        match (reached, own) {
+            (Err(error), _) => done = Err(error),
+            (Ok(()), Some((put, values))) => {
+                noted = is_in_definitions.then(|| LaterPut::of(put, &values));
+                done = file.put_in_place(put, values).map(Some);
+            }
+            (Ok(()), None) => {}
         }
         if done.is_ok() {
             self.later.extend(noted);
@@ -133,13 +151,13 @@ impl ParallelFile {
         Ok(done)
     }
 
-    /// Makes a variable as long as the puts of all ranks need: of this rank `own`, of all along the first dimensions `most`.
+    /// Makes a variable as long as the puts of all ranks need: of this rank `own`, of all along the first dimensions `most`. Whether it has become longer.
     fn grow_for(
         &mut self,
         var: VarRef,
         (own, slab): (Vec<u64>, Option<Hyperslab<'_>>),
         most: &[u64],
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let extent = self.in_team()?.extent(var);
         let definitions = self.file.definitions();
         let can_grow = |dim| definitions.dim(dim).is_ok_and(|dim| dim.is_unlimited);
@@ -154,16 +172,17 @@ impl ParallelFile {
         needed.resize(extent.len(), 0);
         let grown: Vec<u64> = extent.iter().zip(&needed).map(|(&a, &b)| a.max(b)).collect();
         if grown == extent {
-            return Ok(());
+            return Ok(false);
         }
         let Grown { unfilled, elements } = match self.in_team()?.grows_in_memory() {
             true => self.in_memory(|file| file.grow(var, &grown)),
             false => self.common(CALL, |file| file.in_team()?.grow(var, &grown)),
         }?;
         if unfilled.is_empty() || self.is_covered(slab, elements)? {
-            return Ok(());
+            return Ok(true);
         }
-        self.fill(CALL, &unfilled)
+        self.fill(CALL, unfilled)?;
+        Ok(true)
     }
 
     /// Does on this rank what all ranks do, and asks nothing of the file's metadata.

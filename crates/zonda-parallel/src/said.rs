@@ -37,6 +37,14 @@ impl Said {
         }
     }
 
+    /// Notes that an attribute has another name.
+    pub(crate) fn renamed_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) {
+        let is_it = |(of, known): &&mut (VarRef, Box<[u8]>)| *of == owner && **known == *name;
+        if let Some((_, known)) = self.atts.iter_mut().find(is_it) {
+            *known = new_name.into();
+        }
+    }
+
     /// A hash of all calls.
     pub(crate) fn hash(&self) -> u128 {
         let mut hasher = Sha256::new();

@@ -65,18 +65,34 @@ impl ParallelFile {
         reserve: Reserve,
         commit: impl Fn(&mut dyn DispatchWrite) -> Result<()>,
     ) -> Result<()> {
-        let unfilled = self.common(call, |file| {
+        let is_settled = self.unfilled.is_empty();
+        let placed = self.common(call, |file| {
             let unfilled = file.in_team()?.give_places(reserve)?;
-            if unfilled.is_empty() {
+            if unfilled.is_empty() && is_settled {
                 commit(file)?;
             }
             Ok(unfilled)
-        })?;
-        if unfilled.is_empty() {
+        });
+        // Those that have places may not be filled.
+        self.is_unplaced = placed.is_err();
+        self.unfilled_why = placed.as_ref().err().map(Error::code);
+        let unfilled = placed?;
+        if unfilled.is_empty() && is_settled {
             return Ok(());
         }
-        self.fill(call, &unfilled)?;
+        self.fill(call, unfilled)?;
         self.common(call, commit)
+    }
+
+    /// Gives and fills places that an error kept from that, before anything else is done with the file. Whether there were any.
+    pub(crate) fn settle_places(&mut self, call: &'static str) -> Result<bool> {
+        if self.is_unplaced && !self.file.in_define_mode() {
+            self.place_and(call, Reserve::Default, |_| Ok(()))?;
+            return Ok(true);
+        }
+        let has_unfilled = !self.unfilled.is_empty();
+        self.fill(call, Vec::new())?;
+        Ok(has_unfilled)
     }
 
     /// What all ranks do before a commit: they agree, and their data are in the file.
@@ -105,6 +121,11 @@ impl ParallelFile {
             self.take_values_of_first(call, values)?;
         }
         self.said.forget();
+        // What an error left unfilled: nothing is committed that readers must not see.
+        if self.settle_places(call)? {
+            let down = self.replica.sync();
+            self.share(call, down.map_err(Into::into))?;
+        }
         Ok(())
     }
 
@@ -115,7 +136,7 @@ impl ParallelFile {
         self.place_and(CALL, Reserve::Default, |file| file.end_definitions())
     }
 
-    fn defines_by_itself(&self) -> bool {
+    pub(crate) fn defines_by_itself(&self) -> bool {
         let implied = self.file.capabilities().define_mode == DefineMode::Implied;
         implied && self.file.definitions().format() != Format::NetCdf4Classic
     }
@@ -156,7 +177,9 @@ impl DispatchWrite for ParallelFile {
 
     fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
         let text = || call("nc_rename_att", &[&of(owner), &shown(name), &shown(new_name)]);
-        self.define(text, b"", |file| file.rename_att(owner, name, new_name))
+        self.define(text, b"", |file| file.rename_att(owner, name, new_name))?;
+        self.said.renamed_att(owner, name, new_name);
+        Ok(())
     }
 
     fn def_dim(&mut self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {

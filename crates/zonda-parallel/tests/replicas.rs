@@ -387,3 +387,16 @@ fn a_team_of_one_records_nothing() {
     assert_eq!(shared.make(), Ok(None));
     assert_eq!(shared.file.n_records(), RECORDS as u64);
 }
+
+#[test]
+fn who_holds_a_replica_hears_of_the_other_writers() {
+    let plain: Arc<dyn Storage> = Arc::new(zonda_storage::backend::Memory::new());
+    assert!(!plain.has_other_writers());
+    let shared: Arc<dyn Storage> = Arc::new(Replica::new(plain));
+    // Through a reference that is counted, twice, and through layers, too.
+    assert!(shared.has_other_writers());
+    assert!(Arc::new(Arc::clone(&shared)).has_other_writers());
+    let plan =
+        FaultPlan { watched: Watched::Any, nth: 1, onwards: false, kind: InjectedFault::Eio };
+    assert!(FaultLayer::new(shared, plan).has_other_writers());
+}

@@ -202,7 +202,7 @@ macro_rules! forward {
     ($this:ident => $to:expr; all) => {
         $crate::forward! {
             $this => $to;
-            read_at, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, set_len,
+            read_at, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers, set_len,
             barrier, sync, invalidate, stamp
         }
     };
@@ -261,6 +261,12 @@ macro_rules! forward {
         fn most_len(&self) -> u64 {
             let $this = self;
             $to.most_len()
+        }
+    };
+    (@has_other_writers $this:ident => $to:expr) => {
+        fn has_other_writers(&self) -> bool {
+            let $this = self;
+            $to.has_other_writers()
         }
     };
     (@set_len $this:ident => $to:expr) => {

@@ -36,9 +36,7 @@ pub struct Step<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
     /// A rank did not come within the time that the user allows (`ZONDA_PAR_TIMEOUT`).
-    #[error(
-        "{call} of {file}: waited {seconds} s for {whom}, in vain (ZONDA_PAR_TIMEOUT)"
-    )]
+    #[error("{call} of {file}: waited {seconds} s for {whom}, in vain (ZONDA_PAR_TIMEOUT)")]
     TimedOut {
         /// The call that waited.
         call: String,

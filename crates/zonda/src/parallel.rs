@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zonda_format::{Dispatch, FillMode, VarRef};
 use zonda_model::{Answer, NcError};
-use zonda_parallel::{ParallelFile, Replica, ReplicaSidecars, common};
+use zonda_parallel::{ParallelFile, Replica, ReplicaSidecars, common, same_opening};
 use zonda_runtime::callout::Mark;
 use zonda_storage::{OpenedStorage, Storage};
 use zonda_team::{Reduction, Step, Team};
@@ -126,6 +126,13 @@ fn create(
     let Maker::OnBytes(make) = format::maker(options.format)? else {
         return Err(zonda_format::not_by_several_ranks());
     };
+    let CreateOptions { exclusive, no_attribute_order, no_scales_attached, .. } = *options;
+    let how = format!(
+        "{:?}, exclusive {exclusive}, attributes without order {no_attribute_order}, no scales {no_scales_attached}, \
+         alignment {:?}",
+        options.format, options.alignment
+    );
+    same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
         if is_first {
             // Layers that keep data back would keep them from the other ranks.
@@ -155,6 +162,7 @@ fn open_together(
     path: &Path,
     options: &OpenOptions,
 ) -> Result<Dataset> {
+    same_opening(&**team, step, if options.write { "for writing" } else { "for reading" })?;
     let opened = by_all(team, step, |is_first| {
         let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
         if is_first
@@ -190,11 +198,19 @@ fn by_all(
     let own = own.take().unwrap_or_else(|| open(false));
     let status =
         own.as_ref().err().map_or(0, |error| u64::from(error.code().code().cast_unsigned()));
-    let mut worst = [status];
+    // Nodes have numbers of their own for a file system, but those of its files are the same everywhere.
+    let identity = own.as_ref().ok().and_then(|opened| opened.file()?.identity());
+    let (inode, is_unknown) = identity.map_or((0, 1), |(_, inode)| (inode, 0));
+    let mut worst = [status, is_unknown, inode, !inode];
     team.reduce(step, Reduction::Max, &mut worst).map_err(of_team)?;
+    let [worst, is_unknown, most, not_least] = worst;
     let mut opened = own?;
-    if worst != [0] {
-        let code = u32::try_from(worst[0]).unwrap_or_default().cast_signed();
+    if worst == 0 && is_unknown == 0 && most != !not_least {
+        let why = "ranks name different files by their paths, or by paths of different folders; all ranks have to open the same file";
+        return Err(Error::answered(NcError::Mpi, Answer::Request, why));
+    }
+    if worst != 0 {
+        let code = u32::try_from(worst).unwrap_or_default().cast_signed();
         let code = NcError::from_code(code).unwrap_or(NcError::Io);
         let why = "another rank cannot open the file";
         return Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")));

@@ -173,11 +173,13 @@ impl Definer<'_> {
             (in_root || owner.var != VarId::GLOBAL) && hidden_atts::is_kept(&stored),
             NcError::NameInUse,
         )?;
+        // Values of ranks have lengths of their own, and whether definitions have begun has to be the same on all of them.
+        let may_grow = self.writing()?.is_in_team && !self.is_classic();
         let atts = self.edit_atts(owner)?;
         let known = atts.find(&stored).and_then(|number| atts.info(number));
         let grows = known.is_none_or(|info| {
             let old = usize::try_from(info.len).unwrap_or(usize::MAX);
-            bytes_of(nc_type, n_values) > bytes_of(info.nc_type, old)
+            !may_grow && bytes_of(nc_type, n_values) > bytes_of(info.nc_type, old)
         });
         if grows {
             self.begin_definitions()?;

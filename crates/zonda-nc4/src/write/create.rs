@@ -88,6 +88,7 @@ impl Writing {
             spills_beside: None,
             owns_references: true,
             is_in_team: false,
+            unfilled: Vec::new(),
             space,
         }
     }

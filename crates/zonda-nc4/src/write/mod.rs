@@ -63,6 +63,7 @@ use zonda_runtime::lock::Mutex;
 
 use hashbrown::HashMap;
 use std::path::PathBuf;
+use zonda_format::UnfilledRun;
 use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 use zonda_storage::Sidecars;
@@ -128,6 +129,9 @@ pub(crate) struct Writing {
     pub(crate) owns_references: bool,
     /// Several ranks write the file: it commits only when it is told to.
     pub(crate) is_in_team: bool,
+    /// Places that were given to elements and are not filled yet: they stay here where an error ended the step that gave them,
+    /// and are told by the next one.
+    pub(crate) unfilled: Vec<UnfilledRun>,
 }
 
 /// Whether definitions may be changed, and which are accepted.

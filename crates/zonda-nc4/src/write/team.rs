@@ -3,12 +3,14 @@
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, Dispatch as _, Grown, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+    Access, AttPut, Dispatch as _, DispatchWrite as _, Grown, Reserve, Result, TeamWrite, Transfer,
+    UnfilledRun, Values, VarRef,
 };
-use zonda_hdf5::ChunkLocation;
 use zonda_hdf5::message::{DataLayout, FilterDescription};
+use zonda_hdf5::{ChunkLocation, FileAddr};
 use zonda_model::{NcError, VarId};
 use zonda_slab::grid_difference;
+use zonda_storage::{StorageError, check_place};
 
 use super::Writing;
 use super::contiguous::{Contiguous, take_run};
@@ -17,6 +19,7 @@ use crate::element_form::ElementForm;
 use crate::fault::{Fault, Outcome};
 use crate::file::Nc4File;
 use crate::model::GroupId;
+use crate::tuning::MOST_TEAM_CHUNKS;
 use crate::value_target::NoVlens;
 
 /// Why ranks do not write the elements of a variable together.
@@ -24,7 +27,23 @@ const FILTERED: &str = "its chunks go through filters, and several ranks do not 
                         write it from one rank, or define it without filters";
 const POINTS: &str =
     "its elements are strings or sequences, which several ranks do not write together, as in HDF5";
+const MANY_CHUNKS: &str = "it has more than 4194304 chunks, and each of several ranks that write it keeps all their places in \
+                           memory; write it from one rank, or make its chunks larger";
 const UNPLACED: &str = "its elements have no place that all ranks know";
+
+/// How many chunks an extent has along each dimension.
+fn chunk_counts(extent: &[u64], chunk_dims: &[u64]) -> Vec<u64> {
+    extent.iter().zip(chunk_dims).map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect()
+}
+
+fn is_too_many(counts: &[u64]) -> bool {
+    counts.iter().fold(1_u64, |n, &count| n.saturating_mul(count)) > MOST_TEAM_CHUNKS
+}
+
+/// All chunks get places at once, whoever puts to them: an extent of too many would take all memory and time there is.
+fn refuse_many(counts: &[u64]) -> Outcome<()> {
+    if is_too_many(counts) { Err(Fault::because(NcError::BadChunk, MANY_CHUNKS)) } else { Ok(()) }
+}
 
 impl Nc4File {
     /// Why a variable gets no places, if it does not.
@@ -41,6 +60,11 @@ impl Nc4File {
                 let layout = object.layout(file)?;
                 let filters: Vec<FilterDescription> = object.filters(file)?;
                 let is_own = details.at.file == 0 && object.external_files(file)?.is_none();
+                if let DataLayout::Chunked(layout) = &layout
+                    && is_too_many(&chunk_counts(&var.extent, &layout.chunk_dims))
+                {
+                    return Ok(Some(MANY_CHUNKS));
+                }
                 let is_placed = match layout {
                     DataLayout::Contiguous { .. } | DataLayout::Chunked(_) => is_own,
                     DataLayout::Compact { .. } => true,
@@ -76,22 +100,41 @@ impl Nc4File {
 
     /// Gives places to the elements of all variables that have none.
     fn place_all(&mut self) -> Result<Vec<UnfilledRun>> {
-        let mut unfilled = Vec::new();
         for (group, var) in self.all_vars()? {
             let of = VarRef { group, var };
-            let placed = self.place_var(of, None, &mut unfilled);
-            placed.map_err(|fault| self.put_fault(of, fault))?;
+            self.place_var(of, None, None).map_err(|fault| self.put_fault(of, fault))?;
+            // Before the header of the next one is read.
+            self.lengthen()?;
         }
-        Ok(unfilled)
+        Ok(self.take_unfilled())
+    }
+
+    /// Makes the storage as long as all places need: nobody may have written to the last of them yet, and what is read of the
+    /// file's definitions is read up to its length.
+    fn lengthen(&self) -> std::result::Result<(), StorageError> {
+        let Some(writing) = self.writing.as_deref() else { return Ok(()) };
+        let file = self.files.main();
+        let end = file.position(FileAddr(writing.space.end()));
+        let storage = file.storage();
+        if storage.len()? < end {
+            storage.set_len(end)?;
+        }
+        Ok(())
+    }
+
+    /// The places that have to be filled.
+    fn take_unfilled(&mut self) -> Vec<UnfilledRun> {
+        let writing = self.writing.as_deref_mut();
+        writing.map(|writing| std::mem::take(&mut writing.unfilled)).unwrap_or_default()
     }
 
     /// Gives places to the elements of a variable that have none: to all, or to those that are new since it had the extent
-    /// `before`.
+    /// `before`; where it is to grow, as if it had grown.
     fn place_var(
         &mut self,
         of: VarRef,
         before: Option<&[u64]>,
-        unfilled: &mut Vec<UnfilledRun>,
+        grown: Option<&[u64]>,
     ) -> Outcome<()> {
         let VarRef { group, var: id } = of;
         let is_known =
@@ -110,12 +153,17 @@ impl Nc4File {
             // A fill value that comes later would not be in the places.
             draft.is_written = true;
         }
-        let Writing { stores, space, .. } = writing;
+        let Writing { stores, space, unfilled, .. } = writing;
         let (file, store) = (files.main(), stores.get_mut(number).ok_or_else(internal)?);
         let element = store.fill.clone();
-        let mut take = |at: u64, len: u64| {
-            if let Some(element) = element.clone().filter(|_| len > 0) {
-                unfilled.push(UnfilledRun { var: of, at, len, element });
+        let mut take = |at: u64, len: u64| match unfilled.last_mut() {
+            Some(last) if last.var == of && last.at.saturating_add(last.len) == at => {
+                last.len = last.len.saturating_add(len);
+            }
+            _ => {
+                if let Some(element) = element.clone().filter(|_| len > 0) {
+                    unfilled.push(UnfilledRun { var: of, at, len, element });
+                }
             }
         };
         match &store.keep {
@@ -126,14 +174,21 @@ impl Nc4File {
                 take(file.position(addr), len);
             }
             ElementStorage::Chunked { tree, layout, .. } => {
-                let chunks = |extent: &[u64]| -> Vec<u64> {
-                    let dims = extent.iter().zip(&layout.chunk_dims);
-                    dims.map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect()
-                };
+                let chunks = |extent: &[u64]| chunk_counts(extent, &layout.chunk_dims);
                 let elem = u64::from(layout.elem_size);
                 let len = layout.chunk_dims.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
-                let (new, mut tree) = (chunks(&var.extent), tree.0.write());
+                let new = chunks(grown.unwrap_or(&var.extent));
+                refuse_many(&new)?;
+                let mut tree = tree.0.write();
                 let old = before.map_or_else(|| vec![0; new.len()], chunks);
+                // What may fail comes first: then all of them get places, or none.
+                let mut n_new = 0_u64;
+                grid_difference(&old, &new, |key| {
+                    n_new = n_new.saturating_add(u64::from(tree.get(key)?.is_none()));
+                    Ok::<(), Fault>(())
+                })?;
+                let end = file.position(FileAddr(space.end()));
+                check_place(end, len.saturating_mul(n_new), || file.storage().most_len())?;
                 let place = |key: &[u64]| {
                     if tree.get(key)?.is_some() {
                         return Ok(());
@@ -157,6 +212,8 @@ impl Nc4File {
         let VarRef { group, var: id } = of;
         let internal = || Fault::Refused(NcError::Internal);
         let before = self.var(group, id).map_err(super::put::code_of)?.1.extent.to_vec();
+        // Before the variable is longer: where that fails, it is what it was.
+        self.place_var(of, Some(&before), Some(extent))?;
         let number = self.storage_of(group, id)?;
         let (Some(model), Some(writing)) = (self.model.get_mut(), self.writing.as_deref_mut())
         else {
@@ -164,10 +221,8 @@ impl Nc4File {
         };
         let store = writing.stores.get_mut(number).ok_or_else(internal)?;
         super::grow::to(model, group, id, store, extent);
-        let mut unfilled = Vec::new();
-        self.place_var(of, Some(&before), &mut unfilled)?;
         let elements = self.new_elements(of, number, &before);
-        Ok(Grown { unfilled, elements })
+        Ok(Grown { unfilled: self.take_unfilled(), elements })
     }
 
     /// The elements of the chunks that are new since a variable had the extent `before`, if they are one box.
@@ -243,6 +298,10 @@ impl TeamWrite for Nc4File {
         true
     }
 
+    fn reach_end(&self) -> Result<()> {
+        Ok(self.lengthen()?)
+    }
+
     fn grows_alone(&self) -> bool {
         false
     }
@@ -255,7 +314,11 @@ impl TeamWrite for Nc4File {
         // In define mode of the classic model the put is refused for that.
         if !is_known && !self.in_define_mode() {
             let found = self.unplaceable(group, var);
-            let code = |why| if why == POINTS { NcError::HdfErr } else { NcError::NotBuilt };
+            let code = |why| match why {
+                POINTS => NcError::HdfErr,
+                MANY_CHUNKS => NcError::BadChunk,
+                _ => NcError::NotBuilt,
+            };
             let why = found.map_err(|fault| self.put_fault(of, fault))?;
             let why = why.unwrap_or(UNPLACED);
             return Err(self.put_fault(of, Fault::because(code(why), why)).into());
@@ -267,6 +330,11 @@ impl TeamWrite for Nc4File {
         let stores = self.writing.as_deref().map(|writing| &writing.stores);
         let store = stores.and_then(|stores| stores.get(stores.number(group, var)?));
         store.is_some_and(|store| matches!(store.keep, ElementStorage::Compact { .. }))
+    }
+
+    fn take_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<()> {
+        // Without the check, which refuses values that are longer in data mode of the classic model.
+        self.put_att(att, values).map(drop)
     }
 
     fn put_in_place(
