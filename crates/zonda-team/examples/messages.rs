@@ -7,8 +7,8 @@
 
 use zonda_team::model::{Machine, Planned, seconds};
 
-/// Bytes of the header or of the definitions that rank 0 hands on, rounded up.
-const DEFINITIONS: u64 = 32 << 10;
+/// Bytes of the header of a CDF-5 file of 100 variables, which rank 0 hands on.
+const DEFINITIONS: u64 = 8400;
 /// Bytes of a record of what rank 0 did, where it read nothing.
 const RECORD: u64 = 200;
 /// Numbers in the reduction by which ranks see whether all make the same call.
@@ -23,11 +23,11 @@ fn main() {
     let definitions = Planned::broadcast(DEFINITIONS);
     let calls: [(&str, &[Planned]); 5] = [
         ("open", &[Planned::broadcast(1), one, definitions, one]),
-        // The agreement, lengths, what ranks put before; places, the record of rank 0; fill values; the commit.
-        ("enddef", &[agree, one, one, record, one, one, record, one]),
+        // The agreement, lengths, what ranks put before; places, by the record of rank 0; the commit.
+        ("enddef", &[agree, one, one, record, one, record, one]),
         ("a put that grows nothing", &[agree, one]),
-        // The agreement, lengths; the record of rank 0; fill values; how the puts went.
-        ("a put that grows", &[agree, one, one, one, record, one, one, one]),
+        // The agreement, lengths; the record of rank 0; how the puts went.
+        ("a put that grows", &[agree, one, one, one, record, one, one]),
         ("close", &[agree, one, one, record, one]),
     ];
     print!("| Call | Machine |");
