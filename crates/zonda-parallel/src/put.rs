@@ -109,9 +109,13 @@ impl ParallelFile {
     ) -> Result<Option<Converted>> {
         self.n_puts_together = self.n_puts_together.wrapping_add(1);
         let detail = format!("group {}, variable {}", var.group.0, var.var.0);
-        self.agree(CALL, &detail, 0)?;
+        let has_noted = self.agree(CALL, &detail, u64::from(!self.later.is_empty()))?;
         // What an error left unfilled is filled before anybody puts there.
         self.settle_places(CALL)?;
+        if has_noted > 0 {
+            // What ranks put alone came before what they put now.
+            self.put_what_is_noted(CALL)?;
+        }
         let mut wanted = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
         self.grow_for(var, &mut wanted)?;
         let file = self.in_team()?;
