@@ -53,6 +53,9 @@ struct Var {
     known: BTreeMap<Vec<usize>, Option<Vec<u8>>>,
 }
 
+/// The type of an attribute, and its texts.
+type Texted = (i32, Vec<Vec<u8>>);
+
 /// What the file is to have, as each rank knows it.
 #[derive(Clone, Debug, Default)]
 struct Model {
@@ -61,7 +64,7 @@ struct Model {
     groups: Vec<GroupId>,
     types: Vec<(i32, usize)>,
     /// By owner and name: the type, and what rank 0 put.
-    atts: BTreeMap<(u16, i32, String), (i32, Vec<Vec<u8>>)>,
+    atts: BTreeMap<(u16, i32, String), Texted>,
     n_names: usize,
     n_puts: u64,
     is_filling: bool,
@@ -585,7 +588,7 @@ impl Life<'_> {
         };
         let done = done.unwrap_or_else(|error| panic!("put {n_put} to {var:?}, {slab:?}: {error}"));
         let n_too_large = if is_too_large { own_places.len() as u64 } else { 0 };
-        assert_eq!(done.out_of_range as u64, n_too_large);
+        assert_eq!(done.out_of_range, n_too_large);
         // What all ranks put.
         let all = places(&count);
         let has_elements = !all.is_empty();
