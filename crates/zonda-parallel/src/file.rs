@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zonda_format::{
-    Capabilities, Dispatch, DispatchWrite, Error, Reserve, Result, UnfilledRun, VarRef,
+    Capabilities, Dispatch, DispatchWrite, Error, GroupId, Reserve, Result, UnfilledRun, VarRef,
 };
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
@@ -92,6 +92,8 @@ impl ParallelFile {
     /// # Errors
     /// `NC_ENOPAR` for a format that ranks cannot write together, where the file is open for writing.
     pub fn join(file: &mut dyn Dispatch) -> Result<()> {
+        // What definitions there are is read by one rank for all.
+        file.definitions().check_group(GroupId::ROOT)?;
         if !file.is_writable() {
             return Ok(());
         }

@@ -119,12 +119,17 @@ impl ParallelFile {
         numbers.iter_mut().zip(&needed).take(NEEDED).for_each(|(to, needed)| *to = *needed);
         let own_lengths = self.in_team()?.own_lengths();
         numbers[NEEDED] = own_lengths.first().copied().unwrap_or_default();
-        self.agree(CALL, &detail, 0, &mut numbers)?;
+        let has_noted = u64::from(!self.later.is_empty());
+        let has_noted = self.agree(CALL, &detail, has_noted, &mut numbers)?;
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[NEEDED..=NEEDED]);
         }
         // What an error left unfilled is filled before anybody puts there.
         self.settle_places(CALL)?;
+        if has_noted > 0 {
+            // What ranks put alone came before what they put now.
+            self.put_what_is_noted(CALL)?;
+        }
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
         let has_grown = self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
         let is_first = self.team.rank() == 0;
