@@ -25,12 +25,12 @@ struct Call {
 /// In their order in a life. A reduction or a broadcast is at most one message of a rank for each doubling of the ranks, where their
 /// number is a power of two.
 const CALLS: [Call; 6] = [
-    Call { name: "enddef", a: 0, b: 7 },
+    Call { name: "enddef", a: 0, b: 6 },
     Call { name: "a put that grows nothing", a: 0, b: 2 },
-    Call { name: "a put that grows", a: 0, b: 7 },
-    Call { name: "sync", a: 0, b: 5 },
-    Call { name: "close", a: 0, b: 5 },
-    Call { name: "open", a: 0, b: 4 },
+    Call { name: "a put that grows", a: 0, b: 3 },
+    Call { name: "sync", a: 0, b: 3 },
+    Call { name: "close", a: 0, b: 3 },
+    Call { name: "open", a: 0, b: 5 },
 ];
 
 /// What a rank sent in each of the calls.
@@ -103,16 +103,21 @@ fn live(team: &threads::Threads, folder: &Path, format: Format) -> Life {
     let mut opened = None;
     counted(&mut || opened = Some(Dataset::open_parallel(of_team(), &path, &options).unwrap()));
     let opened = opened.unwrap();
-    // No inquiry: definitions of netCDF-4 files that nobody asked for yet are read by each rank for itself.
+    // What there is was read for all ranks.
+    assert_eq!(opened.meta(|meta| meta.n_vars()), N_VARS);
     opened.close().unwrap();
     Life { sent }
 }
 
-/// How often one process reads to open the file by itself.
+/// How often one process reads to open the file by itself, and to know what is in it.
 fn reads_of_one_process(folder: &Path) -> usize {
     let log = folder.join("serial.log");
     let options = OpenOptions { io: logged(&log), ..OpenOptions::default() };
-    Dataset::open(&folder.join("file.nc"), &options).unwrap().close().unwrap();
+    let file = Dataset::open(&folder.join("file.nc"), &options).unwrap();
+    assert_eq!(file.meta(|meta| meta.n_vars()), N_VARS);
+    file.close().unwrap();
+    // The log is written when the layer goes.
+    drop(file);
     reads(&log)
 }
 
@@ -132,7 +137,13 @@ fn a_file_is_read_once_and_messages_grow_with_the_logarithm_of_the_ranks() {
             let serial = reads_of_one_process(folder.path());
             assert!(serial > 0);
             let n_reads: usize = (0..n).map(|rank| reads(&log_of(folder.path(), rank))).sum();
-            assert_eq!(n_reads, serial, "{n} ranks, {format:?}: reads of all ranks");
+            // A netCDF-4 file in a team does not keep what it read of its beginning.
+            let again = if format.is_hdf5() { 2 } else { 0 };
+            let expected = serial..=serial + again;
+            assert!(
+                expected.contains(&n_reads),
+                "{n} ranks, {format:?}: {n_reads}, not {expected:?}"
+            );
             for (at, Call { name, a, b }) in CALLS.iter().enumerate() {
                 let most = |which: fn(&Traffic) -> u64| {
                     lives.iter().map(|life| which(&life.sent[at])).max().unwrap()
