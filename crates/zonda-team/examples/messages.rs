@@ -5,6 +5,8 @@
 //! A row is a call on one machine, a column a number of ranks, and a cell is in microseconds. `bench/parallel_model.py` draws it. What the calls
 //! say to each other is what `crates/zonda/tests/parallel_counts.rs` counts, and holds to this: a file of 100 variables.
 
+#![allow(clippy::print_stdout, reason = "that is what it is for")]
+
 use zonda_team::model::{Machine, Planned, seconds};
 
 /// Bytes of the header of a CDF-5 file of 100 variables, which rank 0 hands on.

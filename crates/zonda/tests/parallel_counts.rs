@@ -125,10 +125,10 @@ fn reads_of_one_process(folder: &Path) -> usize {
 fn a_file_is_read_once_and_messages_grow_with_the_logarithm_of_the_ranks() {
     let is_long = std::env::var_os("ZONDA_LONG").is_some();
     let most = if is_long { 1024 } else { 256 };
-    println!(
+    eprintln!(
         "| Format | Call | Ranks | Reductions | Broadcasts | Messages of a rank, at most | Bytes of a rank, at most |"
     );
-    println!("|---|---|--:|--:|--:|--:|--:|");
+    eprintln!("|---|---|--:|--:|--:|--:|--:|");
     for format in [Format::Cdf5, Format::NetCdf4] {
         let counts = [16, 64, 256, 1024].into_iter().filter(|&n| n <= most);
         for n in counts {
@@ -152,7 +152,7 @@ fn a_file_is_read_once_and_messages_grow_with_the_logarithm_of_the_ranks() {
                 let bytes = most(|sent| sent.total().bytes);
                 let reductions = most(|sent| sent.of(Kind::Reduce).steps);
                 let broadcasts = most(|sent| sent.of(Kind::Broadcast).steps);
-                println!(
+                eprintln!(
                     "| {format:?} | {name} | {n} | {reductions} | {broadcasts} | {messages} | {bytes} |"
                 );
                 // Every step is one of these: nothing goes from all ranks to one.
