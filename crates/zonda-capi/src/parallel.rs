@@ -233,14 +233,15 @@ pub unsafe extern "C" fn nc_open_par_fortran(
 
 /// `int nc_var_par_access(int ncid, int varid, int par_access);`
 ///
-/// A file that was not opened by several processes answers `NC_ENOPAR`, or nothing where it is a classic one.
+/// A file that was not opened by several processes answers `NC_ENOPAR`.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_var_par_access(ncid: c_int, varid: c_int, par_access: c_int) -> c_int {
     boundary(|| {
-        let file = handles::file(ncid)?;
+        // As a library without MPI answers, whatever else is wrong.
+        let file = handles::file(ncid).map_err(|_| NcError::NoPar)?;
         let dataset = &file.dataset;
-        if !dataset.is_of_ranks() && !dataset.capabilities().dialect.is_netcdf4() {
-            return Ok(());
+        if !dataset.is_of_ranks() {
+            return Err(NcError::NoPar.into());
         }
         let is_collective = match par_access {
             INDEPENDENT => false,
