@@ -61,6 +61,11 @@ impl TeamWrite for ClassicFile {
         self.state.header.vars.iter().all(|var| !var.is_record() || var.no_fill)
     }
 
+    fn growth_may_fail(&self) -> bool {
+        // A number becomes greater.
+        false
+    }
+
     fn grows_alone(&self) -> bool {
         true
     }

@@ -65,6 +65,11 @@ pub trait TeamWrite: DispatchWrite {
     /// Whether [`TeamWrite::grow`] asks nothing of the storage, so that all ranks do it for themselves.
     fn grows_in_memory(&self) -> bool;
 
+    /// Whether growth in memory may fail on one rank and not on the others, so that they have to tell each other.
+    fn growth_may_fail(&self) -> bool {
+        true
+    }
+
     /// Makes the storage as long as all places need, after growth in memory: to be called on one rank.
     ///
     /// # Errors

@@ -270,7 +270,7 @@ impl ParallelFile {
         let mut worst = [status];
         let told = self.team.reduce(self.step(call), Reduction::Max, &mut worst);
         told.map_err(|error| self.lost_team(error))?;
-        if worst == [0] { own } else { own.and(Err(of_another_rank(worst[0]))) }
+        with_worst(own, worst[0])
     }
 
     /// The file ends: nothing is held any more.
@@ -279,11 +279,21 @@ impl ParallelFile {
     }
 }
 
-/// The error of a rank that had none itself.
-pub(crate) fn of_another_rank(status: u64) -> Error {
-    let code = code_of(status);
-    let why = "another rank could not write what it was given";
-    Error::answered(code, Answer::of_code(code), format!("{code}: {why}"))
+/// What a rank makes of its own result and of the greatest status of all ranks ([`status_of`]): all of them have one code. Who had the error of
+/// that code keeps its words.
+///
+/// # Errors
+/// As said.
+pub fn with_worst<T>(own: Result<T>, worst: u64) -> Result<T> {
+    match own {
+        own if worst == 0 => own,
+        Err(own) if status_of(&own) == worst => Err(own),
+        _ => {
+            let code = code_of(worst);
+            let why = "another rank could not do its part";
+            Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")))
+        }
+    }
 }
 
 fn different_calls(first: &str, rank: usize, other: &str) -> Error {
@@ -315,20 +325,43 @@ fn hash_of(call: &str, detail: &str) -> u128 {
 }
 
 /// An error as a number that is greater than 0.
-pub(crate) fn status_of(error: &Error) -> u64 {
+#[must_use]
+pub fn status_of(error: &Error) -> u64 {
     u64::from(error.code().code().cast_unsigned()).max(1)
 }
 
 /// The code that is in such a number.
-pub(crate) fn code_of(status: u64) -> NcError {
+fn code_of(status: u64) -> NcError {
     let code = u32::try_from(status).unwrap_or_default().cast_signed();
     NcError::from_code(code).unwrap_or(NcError::Io)
 }
 
-pub(crate) fn of_step(error: ParallelError) -> Error {
+/// The error of a call whose ranks did not come together, or did different things.
+#[must_use]
+pub fn of_step(error: ParallelError) -> Error {
     Error::answered(NcError::Mpi, Answer::Request, error.to_string())
 }
 
-pub(crate) fn of_team(error: &TeamError) -> Error {
+/// The error of a call whose ranks did not come together.
+#[must_use]
+pub fn of_team(error: &TeamError) -> Error {
     Error::answered(NcError::Mpi, Answer::Request, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_ranks_have_one_code() {
+        let full = || Error::with_text(NcError::System(28), "no room at byte 7");
+        let broken = || Error::with_text(NcError::System(5), "broken at byte 9");
+        let worst = status_of(&full()).max(status_of(&broken()));
+        let results = [Ok(()), Err(full()), Err(broken())].map(|own| with_worst(own, worst));
+        let errors = results.map(Result::unwrap_err);
+        assert!(errors.iter().all(|error| error.code() == errors[0].code()), "{errors:?}");
+        // Who had that error keeps its words.
+        assert_eq!(errors.iter().filter(|error| error.to_string().contains("at byte")).count(), 1);
+        assert!(with_worst(Ok(()), 0).is_ok());
+    }
 }

@@ -102,7 +102,14 @@ impl ParallelFile {
         let mut all = gathered.map_err(|error| self.lost_team(error))?.concat();
         let told = self.team.broadcast(step, 0, &mut all);
         told.map_err(|error| self.lost_team(error))?;
-        let mut rest = &all[..];
+        let made = self.put_noted(&all);
+        // A rank that could not make them has another header than the others.
+        self.share(call, made).map_err(|error| self.lose(error))
+    }
+
+    /// Makes the puts that all ranks noted.
+    fn put_noted(&mut self, all: &[u8]) -> Result<()> {
+        let mut rest = all;
         while !rest.is_empty() {
             let damaged = || {
                 let why = "what ranks put into definitions is damaged on its way";

@@ -20,7 +20,7 @@ mod sidecars;
 mod write;
 
 pub use common::{ParallelError, common};
-pub use file::{ParallelFile, same_opening};
+pub use file::{ParallelFile, of_step, of_team, same_opening, status_of, with_worst};
 pub use record::RecordError;
 pub use replica::Replica;
 pub use sidecars::ReplicaSidecars;

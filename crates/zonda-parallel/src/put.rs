@@ -1,12 +1,14 @@
 //! Puts: alone, or of all ranks together.
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Error, Grown, Result, TeamWrite, Transfer, Values, VarRef};
-use zonda_model::NcError;
+use zonda_format::{
+    Access, Error, Grown, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+};
+use zonda_model::{Answer, NcError};
 use zonda_slab::Hyperslab;
 use zonda_team::Reduction;
 
-use crate::coverage::{self, ElementBox};
+use crate::coverage;
 use crate::file::{MORE, ParallelFile};
 use crate::later::LaterPut;
 
@@ -179,15 +181,52 @@ impl ParallelFile {
         if grown == extent {
             return Ok(false);
         }
-        let Grown { unfilled, elements } = match self.in_team()?.grows_in_memory() {
-            true => self.in_memory(|file| file.grow(var, &grown)),
-            false => self.common(CALL, |file| file.in_team()?.grow(var, &grown)),
-        }?;
-        if unfilled.is_empty() || self.is_covered(slab, elements)? {
-            return Ok(true);
+        let file = self.in_team()?;
+        let (in_memory, may_fail) = (file.grows_in_memory(), file.growth_may_fail());
+        if !in_memory {
+            let Grown { unfilled, .. } =
+                self.common(CALL, |file| file.in_team()?.grow(var, &grown))?;
+            return self.fill(CALL, unfilled).map(|()| true);
         }
-        self.fill(CALL, unfilled)?;
+        let done = self.in_memory(|file| file.grow(var, &grown));
+        if !may_fail {
+            return done.map(|_| true);
+        }
+        let (unfilled, is_covered) = self.all_grew(done, slab)?;
+        if !unfilled.is_empty() && !is_covered {
+            self.fill(CALL, unfilled)?;
+        }
         Ok(true)
+    }
+
+    /// All ranks learn whether growth in memory failed on one of them, and whether they put all elements that are new. Gives what has to be filled
+    /// if they do not.
+    fn all_grew(
+        &self,
+        done: Result<Grown>,
+        slab: Option<Hyperslab<'_>>,
+    ) -> Result<(Vec<UnfilledRun>, bool)> {
+        let region = done.as_ref().ok().and_then(|grown| grown.elements.as_ref());
+        let own = slab
+            .zip(region)
+            .and_then(|(slab, region)| coverage::values(&coverage::within(&slab, region)));
+        let [a, b, c, d] = own.unwrap_or_default();
+        let mut sums = [a, b, c, d, u64::from(done.is_err())];
+        let together = self.team.reduce(self.step(CALL), Reduction::Sum, &mut sums);
+        together.map_err(|error| self.lost_team(error))?;
+        let [sum @ .., n_failed] = sums;
+        match done {
+            // Some ranks have a longer variable, and some have not.
+            _ if n_failed != 0 && n_failed != self.team.size() as u64 => {
+                let why = "a variable became longer on some ranks and could not on others; the file can only be closed";
+                Err(self.lose(Error::answered(NcError::Mpi, Answer::Request, why)))
+            }
+            Ok(Grown { unfilled, elements }) => {
+                let is_covered = elements.is_some_and(|region| coverage::covers(&region, sum));
+                Ok((unfilled, is_covered))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Does on this rank what all ranks do, and asks nothing of the file's metadata.
@@ -196,20 +235,6 @@ impl ParallelFile {
         let done = self.in_team().and_then(work);
         self.replica.state().be_own();
         done
-    }
-
-    /// Whether all ranks together put all of the elements.
-    fn is_covered(
-        &self,
-        slab: Option<Hyperslab<'_>>,
-        elements: Option<ElementBox>,
-    ) -> Result<bool> {
-        let Some(region) = elements else { return Ok(false) };
-        let own = slab.and_then(|slab| coverage::values(&coverage::within(&slab, &region)));
-        let mut sum = own.unwrap_or_default();
-        let together = self.team.reduce(self.step(CALL), Reduction::Sum, &mut sum);
-        together.map_err(|error| self.lost_team(error))?;
-        Ok(coverage::covers(&region, sum))
     }
 }
 

@@ -12,7 +12,7 @@ use zonda_model::{DimId, VarId};
 use zonda_storage::Storage as _;
 
 use crate::attributes::digest;
-use crate::file::{MORE, ParallelFile, of_another_rank, status_of};
+use crate::file::{MORE, ParallelFile, status_of, with_worst};
 use crate::said::call;
 
 /// A name as messages have it.
@@ -110,10 +110,7 @@ impl ParallelFile {
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&[length]);
         }
-        down?;
-        if worst != 0 {
-            return Err(of_another_rank(worst));
-        }
+        with_worst(down, worst)?;
         if has_noted != 0 {
             self.put_what_is_noted(call)?;
         }

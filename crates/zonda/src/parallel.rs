@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use zonda_format::{Dispatch, FillMode, VarRef};
 use zonda_model::{Answer, NcError};
-use zonda_parallel::{ParallelFile, Replica, ReplicaSidecars, common, same_opening};
+use zonda_parallel::{
+    ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team, same_opening, status_of,
+    with_worst,
+};
 use zonda_runtime::callout::Mark;
 use zonda_storage::{OpenedStorage, Storage};
 use zonda_team::{Reduction, Step, Team};
@@ -129,8 +132,8 @@ fn create(
     let CreateOptions { exclusive, no_attribute_order, no_scales_attached, .. } = *options;
     let how = format!(
         "{:?}, exclusive {exclusive}, attributes without order {no_attribute_order}, no scales {no_scales_attached}, \
-         alignment {:?}",
-        options.format, options.alignment
+         alignment {:?}, equal attributes {}",
+        options.format, options.alignment, options.equal_attributes
     );
     same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
@@ -162,7 +165,9 @@ fn open_together(
     path: &Path,
     options: &OpenOptions,
 ) -> Result<Dataset> {
-    same_opening(&**team, step, if options.write { "for writing" } else { "for reading" })?;
+    let how = if options.write { "for writing" } else { "for reading" };
+    // A rank that gives up over an attribute must not be the only one.
+    same_opening(&**team, step, &format!("{how}, equal attributes {}", options.equal_attributes))?;
     let opened = by_all(team, step, |is_first| {
         let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
         if is_first
@@ -191,29 +196,22 @@ fn by_all(
     let mut own = is_first.then(|| open(true));
     // The others learn why rank 0 could not.
     let mut said = own.as_ref().map_or_else(Vec::new, said_of);
-    team.broadcast(step, 0, &mut said).map_err(of_team)?;
+    team.broadcast(step, 0, &mut said).map_err(|error| of_team(&error))?;
     if said.first() != Some(&FINE) {
         return Err(own.and_then(Result::err).unwrap_or_else(|| error_of(&said)));
     }
     let own = own.take().unwrap_or_else(|| open(false));
-    let status =
-        own.as_ref().err().map_or(0, |error| u64::from(error.code().code().cast_unsigned()));
+    let status = own.as_ref().err().map_or(0, status_of);
     // Nodes have numbers of their own for a file system, but those of its files are the same everywhere.
     let identity = own.as_ref().ok().and_then(|opened| opened.file()?.identity());
     let (inode, is_unknown) = identity.map_or((0, 1), |(_, inode)| (inode, 0));
     let mut worst = [status, is_unknown, inode, !inode];
-    team.reduce(step, Reduction::Max, &mut worst).map_err(of_team)?;
+    team.reduce(step, Reduction::Max, &mut worst).map_err(|error| of_team(&error))?;
     let [worst, is_unknown, most, not_least] = worst;
-    let mut opened = own?;
-    if worst == 0 && is_unknown == 0 && most != !not_least {
+    let mut opened = with_worst(own, worst)?;
+    if is_unknown == 0 && most != !not_least {
         let why = "ranks name different files by their paths, or by paths of different folders; all ranks have to open the same file";
         return Err(Error::answered(NcError::Mpi, Answer::Request, why));
-    }
-    if worst != 0 {
-        let code = u32::try_from(worst).unwrap_or_default().cast_signed();
-        let code = NcError::from_code(code).unwrap_or(NcError::Io);
-        let why = "another rank cannot open the file";
-        return Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")));
     }
     let file = opened.file().cloned();
     let lock =
@@ -276,12 +274,4 @@ fn finish(
     let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
     parallel.want_equal_attributes(equal_attributes);
     Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
-}
-
-fn of_step(error: zonda_parallel::ParallelError) -> Error {
-    Error::answered(NcError::Mpi, Answer::Request, error.to_string())
-}
-
-fn of_team(error: zonda_team::TeamError) -> Error {
-    Error::answered(NcError::Mpi, Answer::Request, error.to_string())
 }

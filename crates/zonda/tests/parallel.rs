@@ -396,3 +396,19 @@ fn attributes_that_differ_are_those_of_rank_0_or_an_error() {
         }
     }
 }
+
+#[test]
+fn ranks_that_treat_attributes_differently_do_not_create_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.nc");
+    let texts = threads::all(3, |team| {
+        let ranks: Arc<dyn Team> = Arc::new(team.clone());
+        let equal_attributes = team.rank() == 1;
+        let options = CreateOptions { equal_attributes, ..CreateOptions::default() };
+        let error = Dataset::create_parallel(ranks, &path, &options).unwrap_err();
+        assert_eq!(error.code(), NcError::Mpi);
+        error.to_string()
+    });
+    assert!(texts.iter().all(|text| text.contains("equal attributes true")), "{texts:?}");
+    assert!(!path.exists());
+}
