@@ -291,6 +291,9 @@ def lost(mpi, program, scratch, form, count, which, seed):
                 os.kill(pids[which], signal.SIGCONT)
         for rank in others:
             said = life.said(rank)
+            # A rank for which the library's call had ended waits for the others itself, and meets the library's error in nc_close.
+            if re.search(r"^nobody meets$", said, re.M) and re.search(r"^closed %d " % NC_EMPI, said, re.M):
+                continue
             if not re.search(r"^failed .* %d \S+/f\.0\.nc: nc_\w+: waited [12] s for (rank \d|ranks \d|other ranks).*ZONDA_PAR_TIMEOUT" % NC_EMPI, said, re.M):
                 raise Wrong("rank %d says %s" % (rank, said.splitlines()[-2:]))
         life.wait_for("closed", [which], seconds=30)
@@ -340,8 +343,8 @@ SIMPLE = [
     ("nobody closes or finalizes", "unclosed", {"records": 8, "limit": 1}, {}, False, False, "ends"),
     ("rank 0 exits, the others close", "deserted", {"records": 8, "who": 0}, {}, False, False, ""),
     ("rank 1 exits, the others close", "deserted", {"records": 8, "who": 1, "limit": 3}, {}, False, False, ""),
-    ("rank 0 finalizes, the others close", "finalized", {"records": 8, "who": 0}, {"ZONDA_PAR_TIMEOUT": "1.5"}, True, False, "closed -131 .*waited"),
-    ("rank 1 finalizes, the others close", "finalized", {"records": 8, "who": 1}, {"ZONDA_PAR_TIMEOUT": "1.5"}, True, False, "closed -131 .*waited"),
+    ("rank 0 finalizes, the others close", "finalized", {"records": 8, "who": 0}, {"ZONDA_PAR_TIMEOUT": "4"}, True, False, "closed -131 .*waited"),
+    ("rank 1 finalizes, the others close", "finalized", {"records": 8, "who": 1}, {"ZONDA_PAR_TIMEOUT": "4"}, True, False, "closed -131 .*waited"),
     ("enddef fails, all close", "differing", {"who": 1}, {}, True, False, "enddef -131 .*defined different"),
     ("enddef meets a full disk", "full-enddef", {"who": -1, "width": 200}, {}, True, False, "enddef [1-9]|it fits"),
     ("enddef meets the limit of rank 0", "full-enddef", {"who": 0, "width": 200}, {}, True, False, "enddef [1-9]|it fits"),
@@ -367,18 +370,18 @@ def cases(mpi, scratch, options):
         count = chance.choice((2, 3, 4))
         return chance.choice(FORMATS), count, chance.randrange(count)
 
-    kinds = [("killed", kill, options.by(1, 12, 200)), ("stopped for some time", pause, options.by(0, 2, 20)), ("stopped for too long", lost, options.by(1, 3, 20)),
-             ("with a limit", full, options.by(1, 4, 30))]  # fmt: skip
+    kinds = [("killed", kill, options.by(1, 6, 200)), ("stopped for some time", pause, options.by(0, 1, 20)), ("stopped for too long", lost, options.by(1, 2, 20)),
+             ("with a limit", full, options.by(1, 2, 30))]  # fmt: skip
     for name, test, n in kinds:
         for seed in range(first, first + n):
             form, count, which = team()
             if test is full and seed % 2:
                 which = -1
             yield "%s: rank %d of %d, format %s, seed %d" % (name, which, count, form, seed), test, mpi, program, scratch, form, count, which, seed
-    for seed in range(first, first + options.by(0, 3, 20)):
+    for seed in range(first, first + options.by(0, 1, 20)):
         form, count, _ = team()
         yield "full disk: %d ranks, format %s, seed %d" % (count, form, seed), full_disk, mpi, program, scratch, form, count, seed
     for at, (name, *scene) in enumerate(SIMPLE):
-        for form in options.by(FORMATS[at % 5] if at % 8 == 2 else "", (FORMATS[at % 5], FORMATS[(at + 3) % 5]), FORMATS):
+        for form in options.by(FORMATS[at % 5] if at % 8 == 2 else "", FORMATS[(at + len(mpi.name)) % 5], FORMATS):
             count = chance.choice((2, 3, 4))
             yield "%s: %d ranks, format %s" % (name, count, form), simple, mpi, program, scratch, form, count, *scene

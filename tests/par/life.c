@@ -14,6 +14,7 @@
  * files `chunk(time, x)` is as `rec`.
  */
 #include <errno.h>
+#include <limits.h>
 #include <mpi.h>
 #include <netcdf.h>
 #include <netcdf_par.h>
@@ -71,18 +72,26 @@ typedef struct File {
     int rank, size, id, time, x, rec, stamp, chunk, n_extras, step;
 } File;
 
-/* Waits without holding up the ranks that share its processor, as some MPIs do in a barrier. */
-static void wait_for(MPI_Request *request) {
-    for (int done = 0; !done;) {
+/* Waits without holding up the ranks that share its processor, as some MPIs do in a barrier. The library gives others up after
+ * ZONDA_PAR_TIMEOUT; so must this, as a rank may be stopped after a call of the library has ended here and before it ends there. */
+static int wait_for(MPI_Request *request) {
+    const char *seconds = getenv("ZONDA_PAR_TIMEOUT");
+    long patience = seconds ? (long)(atof(seconds) * 1e6) : LONG_MAX;
+    for (int done = 0; !done; patience -= 200) {
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done && patience <= 0) {
+            say("nobody meets");
+            return 1;
+        }
         if (!done) usleep(200);
     }
+    return 0;
 }
 
-static void meet(MPI_Comm team) {
+static int meet(MPI_Comm team) {
     MPI_Request request;
     MPI_Ibarrier(team, &request);
-    wait_for(&request);
+    return wait_for(&request);
 }
 
 static int is_hdf5(void) { return (mode & NC_NETCDF4) != 0; }
@@ -136,15 +145,16 @@ static int record(const File *f, int at) {
     return 0;
 }
 
-static void tell(File *f, int n) {
-    meet(f->team);
-    if (f->rank) return;
+static int tell(File *f, int n) {
+    if (meet(f->team)) return 1;
+    if (f->rank) return 0;
     char name[4096];
     snprintf(name, sizeof name, "%s.told", base);
     FILE *told = fopen(name, "a");
     if (!told) wrong("%s", name);
     fprintf(told, "%s %d %d %d\n", f->path, n, f->n_extras, f->step);
     fclose(told);
+    return 0;
 }
 
 /* New definitions: an attribute that gets longer, and sometimes a variable. */
@@ -190,7 +200,7 @@ static int write_records(File *f, int first, int n) {
         if ((at + 1) % (2 * every) == 0 && more(f)) return 1;
         TRY(nc_put_att_int(f->id, NC_GLOBAL, "now", NC_INT, 1, &now));
         TRY(nc_sync(f->id));
-        tell(f, at + 1);
+        if (tell(f, at + 1)) return 1;
     }
     return 0;
 }
