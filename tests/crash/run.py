@@ -3,7 +3,7 @@
 """Crash tests, from outside: what a library has promised must be in the file whenever its process dies,
 whenever the power fails, and whichever call meets a full disk.
 
-    tests/crash/run.py                  samples, about three minutes on two cores
+    tests/crash/run.py                  samples, about two minutes on two cores
     tests/crash/run.py --quick          few states of the parts prefix and tools
     tests/crash/run.py --long           every state, 500 kills, every call made to fail
     tests/crash/run.py --only PATTERN   scenarios with PATTERN in SCENARIO/VERSION (4: netCDF-4)
@@ -34,14 +34,15 @@ def arguments():
     parser = rig.parser(__doc__, parts={part: rig.QUICK if part in ("prefix", "tools") else rig.FULL for part in PARTS})
     parser.add_argument("--seed", type=int, help="of all random choices (printed; default: the time)")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), help="processes")
-    parser.add_argument("--kills", type=int, help="how many (default 60, 500 with --long)")
-    parser.add_argument("--bound", type=int, help="states of one run, beyond which they are sampled (default 400)")
-    parser.add_argument("--power-bound", type=int, default=150, help="random states of one run under ZONDA_SYNC=data")
+    parser.add_argument("--kills", type=int, help="how many (default 30, 500 with --long)")
+    parser.add_argument("--bound", type=int, help="states of one run, beyond which they are sampled (default 150, 400 with --long)")
+    parser.add_argument("--power-bound", type=int, help="random states of one run under ZONDA_SYNC=data (default 60, 150 with --long)")
     options = rig.arguments(parser)
     if options.seed is None:
         options.seed = int(time.time())
-    options.kills = options.kills or options.by(10, 60, 500)
-    options.bound = options.bound or options.by(30, 400, 400)
+    options.kills = options.kills or options.by(10, 30, 500)
+    options.power_bound = options.power_bound or options.by(30, 60, 150)
+    options.bound = options.bound or options.by(30, 150, 400)
     # Recoveries of one run that are interrupted; one of so many states is written to again, is read by h5py.
     options.interrupted, options.go_on_every, options.h5py_every = options.by(1, 3, 6), options.by(15, 15, 5), options.by(4, 4, 1)
     options.recoveries = options.by(40, 40, 10**9)

@@ -21,7 +21,7 @@ import sources_netcdf
 
 HERE = Path(__file__).resolve().parent
 OUT = rig.out("edit")
-PER_SOURCE = 2      # operations on each file, neither --quick nor --long
+PER_SOURCE = 1      # operations on each file, neither --quick nor --long
 # Files whose references lead to what a name leads to: there objects are renamed in a short run, too.
 REFERS = re.compile("links-all|data-twice")
 CORPUS_BYTES = 2 << 20
