@@ -135,15 +135,17 @@ impl MpiTeam {
             return Err(TeamError::Broken { call, file });
         }
         if self.is_busy.swap(true, Ordering::Acquire) {
-            return Err(self.refuse(step, "another thread is in a call that waits for other ranks"));
+            return Err(not_now(step, "another thread is in a call that waits for other ranks"));
         }
         let inside = InStep { team: self, step };
         if self.process != fork::process_id() {
             return Err(self.refuse(step, "a forked child must not call MPI"));
         }
-        let callable = self.channel.mpi.check_callable();
-        callable.map_err(|why| self.refuse(step, &why.to_string()))?;
-        Ok(inside)
+        match self.channel.mpi.check_callable() {
+            Ok(()) => Ok(inside),
+            Err(why @ MpiError::ForbiddenThread) => Err(not_now(step, &why.to_string())),
+            Err(why) => Err(self.refuse(step, &why.to_string())),
+        }
     }
 
     /// This rank cannot take part, so its team is of no use.
@@ -151,6 +153,15 @@ impl MpiTeam {
         self.is_broken.store(true, Ordering::Release);
         let (call, file) = (step.call.to_owned(), step.file.to_owned());
         TeamError::Failed { call, file, what: what.to_owned() }
+    }
+}
+
+/// Another thread, or this one later, can make the step.
+fn not_now(step: Step<'_>, what: &str) -> TeamError {
+    TeamError::Refused {
+        call: step.call.to_owned(),
+        file: step.file.to_owned(),
+        what: what.to_owned(),
     }
 }
 

@@ -19,6 +19,9 @@ use crate::said::{Said, first_difference};
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
 pub(crate) const MORE: usize = 9;
 
+/// Calls after which a rank does not come again, whatever they answer.
+const LAST_CALLS: [&str; 2] = ["nc_close", "nc_abort"];
+
 /// What one rank has of a file that several opened together. It is a file as any other: definitions, puts and gets are its methods, and
 /// those that all ranks make together come together by themselves.
 #[derive(Debug)]
@@ -191,8 +194,8 @@ impl ParallelFile {
         self.lose(of_team(&error))
     }
 
-    /// Comes together with the other ranks in a call: all must make the same one, with the same definitions before it. Gives the
-    /// greatest status of a rank, and makes each of `more`, of which all calls have the same number, the greatest of all ranks.
+    /// Comes together with the other ranks, as the first step of a call: all must make the same one, with the same definitions before it. Gives
+    /// the greatest status of a rank, and makes each of `more`, of which all calls have the same number, the greatest of all ranks.
     pub(crate) fn agree(
         &mut self,
         call: &'static str,
@@ -209,13 +212,22 @@ impl ParallelFile {
         mine ^= hash;
         let what = if detail.is_empty() { call.to_owned() } else { format!("{call}({detail})") };
         let mine = Mine { what: &what, hash: mine, status };
-        let found = agree_and_reduce(&*self.team, step, &mine, more);
-        let found = found.map_err(|error| self.lost_team(error))?;
+        let mut numbers = [0; MORE + 1];
+        numbers[..MORE].copy_from_slice(more);
+        numbers[MORE] = u64::from(LAST_CALLS.contains(&call));
+        let found = agree_and_reduce(&*self.team, step, &mine, &mut numbers);
+        let found = found.map_err(|error| match error {
+            // The others wait for this rank, which can make the call in another thread.
+            TeamError::Refused { .. } => of_team(&error),
+            _ => self.lost_team(error),
+        })?;
+        more.copy_from_slice(&numbers[..MORE]);
         let Some(differing) = found.differing else { return Ok(found.status) };
         let ((_, first), (other_rank, other)) = (&differing.first, &differing.other);
         if first != other {
-            // The file is what it was.
-            return Err(different_calls(first, *other_rank, other));
+            let error = different_calls(first, *other_rank, other);
+            // The file is what it was, but for ranks that have it no more: the others would wait for them in each later call.
+            return Err(if numbers[MORE] == 0 { error } else { self.lose(error) });
         }
         Err(self.differing_definitions(call)?)
     }

@@ -1,7 +1,7 @@
 //! Fill values in places that are new: each is written once, by one rank.
 
 use zonda_format::{Error, Result, UnfilledRun};
-use zonda_model::Answer;
+use zonda_model::{Answer, NcError};
 use zonda_storage::{Storage, StorageError, fill_by_writes};
 
 use crate::file::ParallelFile;
@@ -22,6 +22,15 @@ impl ParallelFile {
             self.unfilled.clear();
         }
         shared
+    }
+
+    /// Has new places filled before anything else is done with the file: the put that was to cover them failed on some rank, by which
+    /// `code` says.
+    pub(crate) fn leave_unfilled(&mut self, covered: Vec<UnfilledRun>, code: NcError) {
+        if !covered.is_empty() {
+            self.unfilled.extend(covered);
+            self.unfilled_why = Some(code);
+        }
     }
 
     /// Refuses a put of this rank alone while places are not filled: they would be filled later, over what was put.

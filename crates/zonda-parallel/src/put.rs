@@ -133,13 +133,13 @@ impl ParallelFile {
             self.put_what_is_noted(CALL)?;
         }
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
-        let has_grown = self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
+        let grown = self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
         let is_first = self.team.rank() == 0;
         let file = self.in_team()?;
         let is_in_definitions = file.is_in_definitions(var);
         let (mut noted, mut done) = (None, Ok(None));
         // Elements that nobody puts may be the last ones of the file.
-        let reached = if has_grown && is_first { file.reach_end() } else { Ok(()) };
+        let reached = if grown.is_some() && is_first { file.reach_end() } else { Ok(()) };
         match (reached, own) {
             (Err(error), _) => done = Err(error),
             (Ok(()), Some((put, values))) => {
@@ -151,20 +151,25 @@ impl ParallelFile {
         if done.is_ok() {
             self.later.extend(noted);
         }
-        let done = self.share(CALL, done)?;
+        let done = self.share(CALL, done);
+        if let (Err(error), Some(covered)) = (&done, grown) {
+            self.leave_unfilled(covered, error.code());
+        }
+        let done = done?;
         if is_in_definitions {
             self.put_what_is_noted(CALL)?;
         }
         Ok(done)
     }
 
-    /// Makes a variable as long as the puts of all ranks need: of this rank `own`, of all along the first dimensions `most`. Whether it has become longer.
+    /// Makes a variable as long as the puts of all ranks need: of this rank `own`, of all along the first dimensions `most`. If it has become
+    /// longer, gives the new places that are not filled, as the puts cover them.
     fn grow_for(
         &mut self,
         var: VarRef,
         (own, slab): (Vec<u64>, Option<Hyperslab<'_>>),
         most: &[u64],
-    ) -> Result<bool> {
+    ) -> Result<Option<Vec<UnfilledRun>>> {
         let extent = self.in_team()?.extent(var);
         let definitions = self.file.definitions();
         let can_grow = |dim| definitions.dim(dim).is_ok_and(|dim| dim.is_unlimited);
@@ -179,24 +184,24 @@ impl ParallelFile {
         needed.resize(extent.len(), 0);
         let grown: Vec<u64> = extent.iter().zip(&needed).map(|(&a, &b)| a.max(b)).collect();
         if grown == extent {
-            return Ok(false);
+            return Ok(None);
         }
         let file = self.in_team()?;
         let (in_memory, may_fail) = (file.grows_in_memory(), file.growth_may_fail());
         if !in_memory {
             let Grown { unfilled, .. } =
                 self.common(CALL, |file| file.in_team()?.grow(var, &grown))?;
-            return self.fill(CALL, unfilled).map(|()| true);
+            return self.fill(CALL, unfilled).map(|()| Some(Vec::new()));
         }
         let done = self.in_memory(|file| file.grow(var, &grown));
         if !may_fail {
-            return done.map(|_| true);
+            return done.map(|_| Some(Vec::new()));
         }
         let (unfilled, is_covered) = self.all_grew(done, slab)?;
-        if !unfilled.is_empty() && !is_covered {
-            self.fill(CALL, unfilled)?;
+        if unfilled.is_empty() || is_covered {
+            return Ok(Some(unfilled));
         }
-        Ok(true)
+        self.fill(CALL, unfilled).map(|()| Some(Vec::new()))
     }
 
     /// All ranks learn whether growth in memory failed on one of them, and whether they put all elements that are new. Gives what has to be filled

@@ -31,8 +31,8 @@ pub struct Step<'a> {
     pub file: &'a str,
 }
 
-/// Why ranks could not come together. After any of these the team is of no use: some ranks may be in one step, and others in
-/// the next one.
+/// Why ranks could not come together. After any of these but [`TeamError::Refused`] the team is of no use: some ranks may be in one step, and
+/// others in the next one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
     /// A rank did not come within the time that the user allows (`ZONDA_PAR_TIMEOUT`).
@@ -55,6 +55,16 @@ pub enum TeamError {
         /// The file it was about.
         file: String,
         /// What failed, and the carrier's own words.
+        what: String,
+    },
+    /// This thread must not take part now, and sent nothing: the step can be made again, in another way.
+    #[error("{call} of {file}: {what}")]
+    Refused {
+        /// The call that was refused.
+        call: String,
+        /// The file it was about.
+        file: String,
+        /// What keeps the thread from it.
         what: String,
     },
     /// The team had failed before.

@@ -518,3 +518,57 @@ fn a_checked_put_that_is_never_made_is_none() {
         file.close().unwrap();
     });
 }
+
+#[test]
+fn a_close_beside_another_call_leaves_nobody_waiting() {
+    let folder = folder();
+    let path = folder.path().join("x.nc");
+    for format in FORMATS {
+        good_file(&path, format);
+        threads::all(RANKS, |team| {
+            let file = opened(team, &path, true).unwrap();
+            file.set_collective(VarId(0), true).unwrap();
+            let first = match team.rank() {
+                0 => put(&file, VarId(0), &[0], &[3], &[9; 3]),
+                1 => file.close(),
+                _ => file.sync(),
+            };
+            let text = first.unwrap_err().to_string();
+            assert!(text.contains("ranks make different calls"), "{text}");
+            if team.rank() == 1 {
+                assert!(!file.is_open());
+                return;
+            }
+            // Rank 1 does not come again.
+            let lost = NcError::Mpi;
+            assert_eq!(put(&file, VarId(0), &[0], &[3], &[9; 3]).unwrap_err().code(), lost);
+            assert_eq!(file.close().unwrap_err().code(), lost);
+            assert!(!file.is_open());
+        });
+        check_whole(&path, "after all");
+    }
+}
+
+#[test]
+fn new_elements_are_fill_values_where_the_put_that_covers_them_fails() {
+    let folder = folder();
+    let path = folder.path().join("x.nc");
+    for format in [Format::NetCdf4, Format::NetCdf4Classic] {
+        let codes = threads::all(RANKS, |team| {
+            let io = (team.rank() == 1).then(|| String::from("fault:write:1:enospc"));
+            let file = created(team, &path, format, io).unwrap();
+            let time = file.def_dim(b"time", 0).unwrap();
+            let x = file.def_dim(b"x", 12).unwrap();
+            let var = file.def_var(b"v", 4, &[time.0, x.0]).unwrap();
+            file.enddef(Reserve::Default).unwrap();
+            file.set_collective(var, true).unwrap();
+            let done = put(&file, var, &[0, 4 * team.rank()], &[1, 4], &[7; 4]);
+            file.close().unwrap();
+            done.map_or_else(|error| error.code().code(), |()| 0)
+        });
+        assert_eq!(codes, [NcError::System(28).code(); RANKS], "{format:?}");
+        let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+        let values = get(&file, VarId(0), &[1, 12]);
+        assert!(values.iter().all(|value| [7, FILL].contains(value)), "{values:?}");
+    }
+}
