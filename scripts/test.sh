@@ -2,13 +2,13 @@
 # Runs the tests, stage by stage, on what `make build` left in dist/. One line per stage: its
 # result, how long it took, how long processors were busy with it, and the last line it printed, which is
 # its own count. The full output of each stage is in out/test/STAGE.log, and is shown at its end if the
-# stage failed. Two stages run at a time, since most of them wait as much as they compute.
+# stage failed. Three stages run at a time, since most of them wait as much as they compute.
 #
 #   scripts/test.sh             every stage
 #   scripts/test.sh --quick     those that take about two minutes together
 #   scripts/test.sh STAGE...    the stages named
 #
-# ZONDA_TEST_JOBS (2) says how many stages run at a time: 1 is for timings of single stages.
+# ZONDA_TEST_JOBS (3) says how many stages run at a time: 1 is for timings of single stages.
 # ZONDA_CORPUS may name a folder of further test files, see tests/corpus and tests/programs.
 # The last line is `N passed, N failed`; the exit status is 1 if a stage failed.
 set -uo pipefail
@@ -188,7 +188,7 @@ trap 'exit 143' TERM
 whole=$(date +%s)
 while [ ${#stages[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
     name=
-    [ ${#running[@]} -ge "${ZONDA_TEST_JOBS:-2}" ] || name=$(next)
+    [ ${#running[@]} -ge "${ZONDA_TEST_JOBS:-3}" ] || name=$(next)
     if [ -z "$name" ]; then
         finish
         continue

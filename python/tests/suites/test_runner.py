@@ -13,7 +13,7 @@ import lists
 
 # Seconds without a sign of life that are taken for a hang. Only `test_hang` waits for so long; on a loaded machine the
 # start of a process, or a test, may take many times what it does alone.
-QUIET = 60
+QUIET = 30
 
 SUITE = """
 import os, signal, time, unittest

@@ -62,8 +62,10 @@ def test_storm_under_zonda_run(api, folder):
     if not (DIST / "lib" / "libzonda-preload.so").exists():
         pytest.skip(f"no libzonda-preload.so in {DIST}/lib")
     start = [DIST / "bin" / "zonda", "run", "--"]
-    said = run([*start, sys.executable, HERE / "storm.py", api, folder, FILES, THREADS, READS, "fork"])
-    assert said == f"{THREADS * READS} reads\n"
+    # xarray takes most of the time, and its reads are those of the wheel.
+    reads = READS // 3 if api == "wheel-engine" else READS
+    said = run([*start, sys.executable, HERE / "storm.py", api, folder, FILES, THREADS, reads, "fork"])
+    assert said == f"{THREADS * reads} reads\n"
 
 
 def test_reads_of_slow_files_overlap(folder):
