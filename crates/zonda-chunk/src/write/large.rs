@@ -75,10 +75,13 @@ impl WriterArray {
     }
 }
 
-/// Runs of elements that are converted and written together.
+/// Runs of elements that are written together.
 struct RowWriter<'a> {
     storage: &'a dyn Storage,
     encode: &'a ElementEncoding<'a>,
+    /// What is written as it lies in the caller's memory.
+    straight: Vec<WriteRange<'a>>,
+    /// What is converted first.
     packed: Vec<u8>,
     /// Where each goes, and behind its last byte in `packed`.
     ranges: Vec<(u64, usize)>,
@@ -87,11 +90,15 @@ struct RowWriter<'a> {
 
 impl<'a> RowWriter<'a> {
     fn new(storage: &'a dyn Storage, encode: &'a ElementEncoding<'a>) -> RowWriter<'a> {
-        let (packed, ranges) = (Vec::new(), Vec::new());
-        RowWriter { storage, encode, packed, ranges, converted: Converted::default() }
+        let (straight, packed, ranges) = (Vec::new(), Vec::new(), Vec::new());
+        RowWriter { storage, encode, straight, packed, ranges, converted: Converted::default() }
     }
 
-    fn add(&mut self, at: u64, src: &[u8]) -> Result<(), ChunkError> {
+    fn add(&mut self, at: u64, src: &'a [u8]) -> Result<(), ChunkError> {
+        if self.encode.is_copy() {
+            self.straight.push(WriteRange { at, data: src });
+            return if self.straight.len() == LARGE_CHUNK_BLOCK_RUNS { self.flush() } else { Ok(()) };
+        }
         let (mem, file) = (self.encode.mem_size(), self.encode.file_size());
         let per = (LARGE_CHUNK_BLOCK_BYTES / file).max(1);
         let mut at = at;
@@ -116,6 +123,11 @@ impl<'a> RowWriter<'a> {
     }
 
     fn flush(&mut self) -> Result<(), ChunkError> {
+        if !self.straight.is_empty() {
+            self.storage.write_ranges(&self.straight)?;
+            self.straight.clear();
+            return Ok(());
+        }
         let mut begin = 0;
         let ranges = self.ranges.iter().map(|&(at, end)| {
             let data = &self.packed[begin..end];

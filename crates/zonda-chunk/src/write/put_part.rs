@@ -98,10 +98,10 @@ impl PutPart {
 
     /// Hands its elements over in runs that are side by side in the chunk, each with its first byte
     /// there.
-    pub(crate) fn each_run<E>(
+    pub(crate) fn each_run<'s, E>(
         &self,
-        source: &PutMemory<'_>,
-        mut run: impl FnMut(usize, &[u8]) -> Result<(), E>,
+        source: &PutMemory<'s>,
+        mut run: impl FnMut(usize, &'s [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mem, file) = (source.encode.mem_size(), source.encode.file_size());
         let mut result = Ok(());
