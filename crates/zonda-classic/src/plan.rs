@@ -15,8 +15,8 @@ use crate::header::{Header, Var};
 use crate::past_end::{BUFFER, read_or_zeros};
 use crate::small_run::on_stack;
 use crate::tuning::{
-    CONVERTED_BLOCK_BYTES, DENSE_STRIDE_BYTES, RUNS_AT_ONCE, SHORT_RUN_BYTES, STACK_RUN_BYTES,
-    TRACED_BYTES,
+    CONVERTED_BLOCK_BYTES, DENSE_STRIDE_BYTES, RUNS_AT_ONCE, SHARED_BLOCK_BYTES, SHORT_RUN_BYTES,
+    STACK_RUN_BYTES, TRACED_BYTES,
 };
 
 thread_local! {
@@ -167,8 +167,9 @@ pub(crate) fn write_plan(
         })?;
         return all_delivered(runs).map(|()| Converted::default());
     }
-    let block_elems =
-        CONVERTED_BLOCK_BYTES.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
+    let block_bytes =
+        if storage.has_other_writers() { SHARED_BLOCK_BYTES } else { CONVERTED_BLOCK_BYTES };
+    let block_elems = block_bytes.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
         plan.for_each_run(&plan.loops, |mut at| {
             for block in runs.next().ok_or(VALUES)?.chunks(block_elems.saturating_mul(mem)) {

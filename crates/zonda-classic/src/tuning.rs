@@ -5,6 +5,11 @@
 /// Rows: `array 64 MB, short <- float, write`, `array 64 MB, double <- float, read`.
 pub(crate) const CONVERTED_BLOCK_BYTES: usize = 256 << 10;
 
+/// The same where other ranks write to the file: writes of one file take turns in the system, and each turn costs more than the
+/// second-level cache saves. 122 MB of 8 ranks (ext4): with 64 KiB 145 ms, with 256 KiB 118, with 1 MiB 103. Rows: `bench/parallel.py`,
+/// records; one process alone writes `array 64 MB, double <- double, write` 5 % slower with it.
+pub(crate) const SHARED_BLOCK_BYTES: usize = 1 << 20;
+
 /// Bytes from one element to the next up to which a strided read reads what lies between, too. Rows: `get_vars stride 2, 512 MB`,
 /// `get_vars stride 10, 512 MB`.
 pub(crate) const DENSE_STRIDE_BYTES: u64 = 512;

@@ -97,7 +97,11 @@ impl<'a> RowWriter<'a> {
     fn add(&mut self, at: u64, src: &'a [u8]) -> Result<(), ChunkError> {
         if self.encode.is_copy() {
             self.straight.push(WriteRange { at, data: src });
-            return if self.straight.len() == LARGE_CHUNK_BLOCK_RUNS { self.flush() } else { Ok(()) };
+            return if self.straight.len() == LARGE_CHUNK_BLOCK_RUNS {
+                self.flush()
+            } else {
+                Ok(())
+            };
         }
         let (mem, file) = (self.encode.mem_size(), self.encode.file_size());
         let per = (LARGE_CHUNK_BLOCK_BYTES / file).max(1);
