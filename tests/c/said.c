@@ -75,5 +75,11 @@ int main(void) {
         SAYS(nc_put_var1_short(nc, v, (size_t[]){0, 0}, &(short){1}), kinds[i] ? NC_EHDFERR : NC_EPERM, "said.nc", "opened for reading only");
         OK(nc_close(nc));
     }
+    /* The text stays where it is until another call fails, also while it is asked for again. */
+    FAILS(nc_open("nowhere.nc", NC_NOWRITE, &nc), 2);
+    const char *first = nc_zonda_last_error(), *again = nc_zonda_last_error();
+    OK(nc_open("said.nc", NC_NOWRITE, &nc));
+    CHECK(first == again && first == nc_zonda_last_error() && strstr(first, "nowhere.nc"));
+    OK(nc_close(nc));
     return 0;
 }

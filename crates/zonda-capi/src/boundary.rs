@@ -1,7 +1,7 @@
 //! Where calls from C enter and leave: Rust errors and panics do not get past it.
 
-use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::cell::{OnceCell, RefCell};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ thread_local! {
     /// The last failure of this thread. Its text is made when somebody asks for it, because
     /// programs probe with failing calls (`nc_inq_varid`) in their hot paths.
     static LAST: RefCell<Option<LastFailure>> = const { RefCell::new(None) };
-    /// The text that the last call of [`last_error_text`] returned.
-    static LAST_TEXT: RefCell<CString> = RefCell::new(CString::default());
 }
 
 /// A failure, and the file that the call was about.
 struct LastFailure {
     failure: CallFailure,
     path: Option<Arc<Path>>,
+    /// What C was given of it, which stays where it is as long as this is the last failure.
+    text: OnceCell<CString>,
 }
 
 /// Runs the body of a C function: errors become codes, a panic becomes `NC_EINTERNAL`.
@@ -90,7 +90,7 @@ fn deadlock() -> CallFailure {
 pub(crate) fn foreign_code(code: c_int) -> c_int {
     if code != 0 {
         let failure = NcError::from_code(code).map(CallFailure::from);
-        let last = failure.map(|failure| LastFailure { failure, path: None });
+        let last = failure.map(|failure| LastFailure::new(failure, None));
         let _ = LAST.try_with(|slot| slot.replace(last));
     }
     code
@@ -111,21 +111,28 @@ fn remember(mut failure: CallFailure) {
     }
     let path = crate::handles::path_at(current_call::slot());
     // A thread that is being torn down has no place for it left; its failure then goes unremembered.
-    let _ = LAST.try_with(|slot| slot.replace(Some(LastFailure { failure, path })));
+    let _ = LAST.try_with(|slot| slot.replace(Some(LastFailure::new(failure, path))));
 }
 
 /// Text of the last failure of the calling thread, or of what a call has reported since. It is valid until
-/// the thread asks again, and empty if there is nothing.
+/// another call of the thread fails or reports, and empty if there is nothing.
 pub(crate) fn last_error_text() -> *const c_char {
-    let text = LAST.with(|last| last.borrow().as_ref().map_or_else(String::new, LastFailure::text));
-    LAST_TEXT.with(|slot| {
-        // Paths may hold anything but NUL; a NUL from elsewhere must not cut the message.
-        *slot.borrow_mut() = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
-        slot.borrow().as_ptr()
-    })
+    // A thread that is being torn down remembers nothing.
+    let text = LAST.try_with(|last| last.borrow().as_ref().map(|last| last.c_text().as_ptr()));
+    text.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
 impl LastFailure {
+    fn new(failure: CallFailure, path: Option<Arc<Path>>) -> LastFailure {
+        LastFailure { failure, path, text: OnceCell::new() }
+    }
+
+    fn c_text(&self) -> &CStr {
+        // Paths may hold anything but NUL; a NUL from elsewhere must not cut the message.
+        self.text
+            .get_or_init(|| CString::new(self.text().replace('\0', "\u{fffd}")).unwrap_or_default())
+    }
+
     /// What went wrong, and with which file.
     fn text(&self) -> String {
         let text = self.failure.explanation();
@@ -136,5 +143,36 @@ impl LastFailure {
             }
             None => text,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last() -> (*const c_char, String) {
+        let text = last_error_text();
+        // SAFETY: NUL-terminated, and valid until the next failure.
+        (text, unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    }
+
+    #[test]
+    fn the_text_of_a_failure_stays_until_the_next_one() {
+        assert_eq!(last().1, "");
+        let fails = |code: NcError| boundary(|| Err(code.into()));
+        assert_eq!(fails(NcError::BadId), NcError::BadId.code());
+        let first = last();
+        assert_eq!(first.1, NcError::BadId.to_string());
+        assert_eq!(last(), first);
+        assert_eq!(boundary(|| Ok(())), 0);
+        assert_eq!(last(), first);
+        fails(NcError::NotVar);
+        assert_eq!(last().1, NcError::NotVar.to_string());
+    }
+
+    #[test]
+    fn a_number_that_a_program_answers_has_no_text() {
+        assert_eq!(boundary_with_code(|| Ok(-7777)), -7777);
+        assert_eq!(last().1, "");
     }
 }
