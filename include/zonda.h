@@ -16,7 +16,8 @@ extern "C" {
 /* What went wrong, in one line: path, object, position, cause. It explains the last failure of a
  * netCDF function on the calling thread, and is "" if there was none. It also says what a call that
  * succeeded had to leave out: the first inquiry of a file with external links that are refused names
- * them. Never NULL; valid until the thread's next call of another function of the library. */
+ * them. Never NULL; valid until the thread's next call of another function of the library. With
+ * ZONDA_EXPLAIN=1 in the environment each call that fails prints this line on standard error. */
 extern const char *nc_zonda_last_error(void);
 
 /* Version of Zonda, such as "0.1.0". Static. (nc_inq_libvers() gives the interface's.) */

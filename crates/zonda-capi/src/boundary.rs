@@ -9,7 +9,9 @@ use std::sync::Arc;
 use zonda::NcError;
 
 use crate::current_call::{self, CallGuard};
+use crate::explain;
 use crate::failure::{CallFailure, CallResult};
+use crate::trace::calls::name_of;
 
 thread_local! {
     /// The last failure of this thread. Its text is made when somebody asks for it, because
@@ -36,6 +38,9 @@ pub(crate) fn boundary<B: FnOnce() -> CallResult>(body: B) -> c_int {
     if begin != 0 {
         crate::trace::calls::called::<B>(begin, code);
     }
+    if code != 0 {
+        explain::failed(code, name_of::<B>);
+    }
     code
 }
 
@@ -49,10 +54,13 @@ pub(crate) fn boundary_with_code<B: FnOnce() -> Result<c_int, CallFailure>>(body
     if begin != 0 {
         crate::trace::calls::called::<B>(begin, code);
     }
+    if code != 0 {
+        explain::failed(code, name_of::<B>);
+    }
     code
 }
 
-/// [`boundary_with_code`] for a function that records its call in the trace itself.
+/// [`boundary_with_code`] for a function that records its call in the trace itself, and that calls [`explain::failed`].
 #[inline]
 pub(crate) fn boundary_untraced(body: impl FnOnce() -> Result<c_int, CallFailure>) -> c_int {
     let _guard = CallGuard::enter();
@@ -122,6 +130,16 @@ pub(crate) fn last_error_text() -> *const c_char {
     text.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
+/// The same, of a call of this thread that has just failed with that code.
+pub(crate) fn text_of_failure(code: c_int) -> String {
+    let text = LAST.try_with(|last| last.borrow().as_ref().map(LastFailure::text));
+    // A program's own format answers any number.
+    text.ok().flatten().unwrap_or_else(|| match NcError::from_code(code) {
+        Some(known) => known.to_string(),
+        None => format!("error {code}"),
+    })
+}
+
 impl LastFailure {
     fn new(failure: CallFailure, path: Option<Arc<Path>>) -> LastFailure {
         LastFailure { failure, path, text: OnceCell::new() }
@@ -171,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_a_program_answers_has_no_text() {
+    fn a_number_that_a_program_answers_has_a_text() {
         assert_eq!(boundary_with_code(|| Ok(-7777)), -7777);
-        assert_eq!(last().1, "");
+        assert_eq!((last().1.as_str(), text_of_failure(-7777).as_str()), ("", "error -7777"));
     }
 }

@@ -98,7 +98,7 @@ fn report(done: zonda::Result<()>) {
 }
 
 /// Writes a line to standard error by one system call, which takes no lock.
-fn write_line(line: &str) {
+pub(crate) fn write_line(line: &str) {
     // SAFETY: the bytes are those of the line. Where nobody reads them, nothing is to be done.
     let _ = unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
 }

@@ -12,6 +12,7 @@ mod data_functions;
 mod dim;
 mod error;
 mod exit;
+mod explain;
 mod extensions;
 mod failure;
 mod file;

@@ -14,6 +14,7 @@ use crate::boundary::boundary_untraced;
 use crate::c_memory::{CVlenSource, MallocSink, slice, slice_mut};
 use crate::current_call::note_file;
 use crate::data_arguments::{CallerMemory, MemoryForm, ONES, SelectionArrays, ZEROS};
+use crate::explain;
 use crate::failure::{CallFailure, CallResult, range_result};
 use crate::handles::{self, FileRef};
 use crate::trace::calls::DataCall;
@@ -391,8 +392,12 @@ pub(crate) unsafe fn transfer(
         };
         moved.map(|()| 0).inspect_err(|_| note_file(handles::slot_of(ncid)))
     });
+    let call = DataCall { ncid, varid, mem, caller, which };
     if begin != 0 {
-        DataCall { ncid, varid, mem, caller, which }.ended(begin, code);
+        call.ended(begin, code);
+    }
+    if code != 0 {
+        explain::failed(code, || call.name());
     }
     code
 }

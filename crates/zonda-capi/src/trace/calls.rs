@@ -1,6 +1,6 @@
 //! Calls of the C functions, in the process's trace.
 //!
-//! None of it is called unless a trace is recorded.
+//! None of it is called unless a trace is recorded, but for the names of functions.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -36,7 +36,11 @@ struct TracedVar {
 }
 
 /// The name of the function that a closure in its body belongs to.
-fn name_of(closure: &'static str) -> &'static str {
+pub(crate) fn name_of<B>() -> &'static str {
+    name_in(std::any::type_name::<B>())
+}
+
+fn name_in(closure: &'static str) -> &'static str {
     let body = closure.split("::{{closure}}").next().unwrap_or(closure);
     // Of a generic one the arguments follow in angle brackets.
     let body = body.split('<').next().unwrap_or(body);
@@ -46,7 +50,7 @@ fn name_of(closure: &'static str) -> &'static str {
 /// Records a call that has ended and moved no data of a variable. `B` is the closure that is its body.
 #[cold]
 pub(crate) fn called<B>(begin: u64, code: c_int) {
-    let name = name_of(std::any::type_name::<B>());
+    let name = name_of::<B>();
     zonda_trace::span_since(begin, EventKind::Call, || Args { code, name, ..Args::default() });
     zonda_trace::set_current_file(0);
 }
@@ -145,7 +149,7 @@ impl DataCall {
         found.ok()?
     }
 
-    fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         let is_put = matches!(self.caller, CallerMemory::Put(_));
         match (is_put, self.which) {
             (true, SelectionArrays::All) => "nc_put_var",
@@ -167,7 +171,7 @@ mod tests {
     use super::*;
 
     fn body<B>(_: B) -> &'static str {
-        name_of(std::any::type_name::<B>())
+        name_of::<B>()
     }
 
     #[test]
