@@ -219,7 +219,7 @@ extern "C" fn zonda_mpi_thread(comm: usize, is_refused: c_int) -> c_int {
             scope.spawn(|| team.reduce(STEP, Reduction::Sum, &mut [1])).join()
         });
         match step {
-            Ok(Err(TeamError::Failed { what, .. })) if is_refused != 0 => {
+            Ok(Err(TeamError::Refused { what, .. })) if is_refused != 0 => {
                 if what.contains("main thread only") { Ok(()) } else { Err(what) }
             }
             Ok(Ok(())) if is_refused == 0 => Ok(()),
