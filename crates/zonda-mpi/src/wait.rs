@@ -9,6 +9,7 @@ use crate::tuning::{
 use std::io::Write;
 use std::time::{Duration, Instant};
 use zonda_team::Step;
+use zonda_trace::{Args, EventKind};
 
 /// What to do before the next test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,7 @@ impl From<Fault> for Ended {
 impl Waiter {
     /// Waits until all operations of a flight are over.
     pub(crate) fn wait(&self, step: Step<'_>, mut flight: Flight) -> Result<Landed, Ended> {
+        let _span = zonda_trace::span(EventKind::WaitRanks, Args::default);
         let mut pace = Pace::new(self.is_crowded);
         let mut clock: Option<Clock> = None;
         while !flight.is_over()? {

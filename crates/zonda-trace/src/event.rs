@@ -99,6 +99,8 @@ kinds! {
     WaitPool = 65 "wait: pool",
     /// Span: waited for a chunk that another thread was bringing.
     WaitChunk = 66 "wait: chunk",
+    /// Span: waited for other MPI ranks, and for what they send.
+    WaitRanks = 67 "wait: ranks",
 
     /// Instant: write-behind accepted a put; `item` is the variable, `bytes` what was copied.
     QueueAccept = 80 "accepted",

@@ -131,11 +131,11 @@ fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zond
     tile(share(called, whole), format!("of it the callers were in the library ({})", time(called)));
     tile(size(process.put_bytes), format!("put, in {}", time(process.put_ns)));
     tile(size(process.get_bytes), format!("got, in {}", time(process.get_ns)));
-    let hidable = process.hidable_ns(speed);
-    tile(
-        time(hidable),
-        format!("({}) that write-behind could hide at most", share(hidable, whole)),
-    );
+    if process.ranks_put_bytes == 0 || process.own_puts().1 > 0 {
+        let hidable = process.hidable_ns(speed);
+        let what = format!("({}) that write-behind could hide at most", share(hidable, whole));
+        tile(time(hidable), what);
+    }
     page.push_str("</div>\n");
 
     push_chart(page, stages(process))?;

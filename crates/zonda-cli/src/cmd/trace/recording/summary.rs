@@ -164,6 +164,9 @@ pub(super) struct ProcessSummary {
     pub(super) called_ns: u64,
     pub(super) put_ns: u64,
     pub(super) put_bytes: u64,
+    /// Of these, those to files that several ranks have open, for which there is no write-behind.
+    pub(super) ranks_put_ns: u64,
+    pub(super) ranks_put_bytes: u64,
     pub(super) get_ns: u64,
     pub(super) get_bytes: u64,
     /// What calling threads did and waited for, and what others did.
@@ -230,11 +233,18 @@ impl ProcessSummary {
         self.caller_ns.values().fold(self.called_ns, |rest, ns| rest.saturating_sub(*ns))
     }
 
+    /// Time and bytes of puts to files of this process alone.
+    pub(super) fn own_puts(&self) -> (u64, u64) {
+        let Self { put_ns, put_bytes, ranks_put_ns, ranks_put_bytes, .. } = self;
+        (put_ns.saturating_sub(*ranks_put_ns), put_bytes.saturating_sub(*ranks_put_bytes))
+    }
+
     /// What puts took beyond a copy of the same bytes at `copy_bytes_per_s`: what write-behind could
     /// have hidden, had there been a core for it.
     pub(super) fn hidable_ns(&self, copy_bytes_per_s: f64) -> u64 {
-        let copy_ns = self.put_bytes as f64 / copy_bytes_per_s * 1e9;
-        self.put_ns.saturating_sub(copy_ns as u64)
+        let (ns, bytes) = self.own_puts();
+        let copy_ns = bytes as f64 / copy_bytes_per_s * 1e9;
+        ns.saturating_sub(copy_ns as u64)
     }
 }
 

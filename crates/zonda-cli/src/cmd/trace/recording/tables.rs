@@ -127,15 +127,24 @@ fn time(process: &ProcessSummary, speed: f64, out: &mut dyn Write) -> Result<()>
     table.rows.push(row("caller elsewhere", whole.saturating_sub(process.called_ns), None));
     writeln!(out)?;
     table.write(out)?;
-    if process.put_bytes > 0 {
+    if process.ranks_put_bytes > 0 {
+        writeln!(
+            out,
+            "    puts to files of several ranks took {} s for {} bytes; there is no write-behind for these",
+            seconds(process.ranks_put_ns),
+            grouped(process.ranks_put_bytes)
+        )?;
+    }
+    let (put_ns, put_bytes) = process.own_puts();
+    if put_bytes > 0 {
         let hidable = process.hidable_ns(speed);
         writeln!(
             out,
             "    puts took {} s for {} bytes, of which a copy takes {} s: write-behind could hide up to \
              {} s more than now ({})",
-            seconds(process.put_ns),
-            grouped(process.put_bytes),
-            seconds((process.put_bytes as f64 / speed * 1e9) as u64),
+            seconds(put_ns),
+            grouped(put_bytes),
+            seconds((put_bytes as f64 / speed * 1e9) as u64),
             seconds(hidable),
             percent(hidable, whole)
         )?;

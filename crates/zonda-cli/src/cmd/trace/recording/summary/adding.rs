@@ -22,6 +22,8 @@ pub(super) struct AddingState {
     pub(super) stage_ns: HashMap<(u32, Stage), u64>,
     /// Indices of variables by file, group and number.
     variables: HashMap<(u32, u64, u32), usize>,
+    /// Files that several ranks have open, by their number in the trace.
+    of_ranks: HashSet<u32>,
     /// Indices of files by their number in the trace.
     files: HashMap<u32, usize>,
     /// How many layers stand above the backend of an opening.
@@ -40,6 +42,8 @@ pub(super) struct EndedCall {
     bytes: u64,
     /// Whether it put or got values; `None` for other calls.
     direction: Option<AccessDirection>,
+    /// It was about a file that several ranks have open.
+    is_of_ranks: bool,
 }
 
 impl EndedCall {
@@ -62,7 +66,9 @@ impl ProcessSummary {
             self.state.last.remove(&event.thread);
         }
         match kind {
-            EventKind::Call => self.call(event, names),
+            EventKind::Call => {
+                self.call(names.word(event.name).unwrap_or("a function"), event, names)
+            }
             EventKind::Read
             | EventKind::Write
             | EventKind::Fill
@@ -87,9 +93,10 @@ impl ProcessSummary {
                 row(&mut self.filters, &format!("{undone}{name}")).add(&event);
                 self.stage(kind, Stage::Filter, &event);
             }
-            EventKind::WaitLock | EventKind::WaitPool | EventKind::WaitChunk => {
-                self.wait(kind, event)
-            }
+            EventKind::WaitLock
+            | EventKind::WaitPool
+            | EventKind::WaitChunk
+            | EventKind::WaitRanks => self.wait(kind, event),
             EventKind::QueueBlocked => {
                 self.queue.blocked.add(event);
                 self.wait(kind, event);
@@ -132,9 +139,11 @@ impl ProcessSummary {
         self.stage(kind, Stage::Wait, event);
     }
 
-    fn call(&mut self, event: &RecordedEvent, names: &TraceNames) {
-        let name = names.word(event.name).unwrap_or("a function");
+    pub(super) fn call(&mut self, name: &str, event: &RecordedEvent, names: &TraceNames) {
         row(&mut self.calls, name).add(event);
+        if name.starts_with("nc_create_par") || name.starts_with("nc_open_par") {
+            self.state.of_ranks.insert(event.file);
+        }
         let direction = if name.starts_with("nc_put_var") {
             Some(AccessDirection::Write)
         } else if name.starts_with("nc_get_var") {
@@ -164,6 +173,7 @@ impl ProcessSummary {
             ns: event.took_ns,
             bytes: event.bytes,
             direction,
+            is_of_ranks: self.state.of_ranks.contains(&event.file),
         };
         let ended = self.state.ended.entry(event.thread).or_default();
         let within = ended.iter().rev().take_while(|inner| inner.is_within(event)).count();
@@ -183,6 +193,10 @@ impl ProcessSummary {
             Some(AccessDirection::Write) => {
                 self.put_ns = add(self.put_ns, call.ns);
                 self.put_bytes = add(self.put_bytes, call.bytes);
+                if call.is_of_ranks {
+                    self.ranks_put_ns = add(self.ranks_put_ns, call.ns);
+                    self.ranks_put_bytes = add(self.ranks_put_bytes, call.bytes);
+                }
             }
             Some(AccessDirection::Read) => {
                 self.get_ns = add(self.get_ns, call.ns);

@@ -45,6 +45,27 @@ fn time_counts_once() {
     assert_eq!(found.rest_ns(), 165);
 }
 
+/// Waits for ranks are a kind of their own, and no write-behind is promised for files of several ranks.
+#[test]
+fn files_of_several_ranks() {
+    let names = TraceNames::default();
+    let mut found = ProcessSummary::new(&RecordedProcess::default());
+    found.add(&event(EventKind::WaitRanks, 210, 60), &names);
+    for (name, file, begin_ns, bytes) in [
+        ("nc_create_par", 5, 0, 0),
+        ("nc_create", 6, 100, 0),
+        ("nc_put_vara", 5, 200, 8),
+        ("nc_put_vara", 6, 300, 24),
+    ] {
+        let call = event(EventKind::Call, begin_ns, 100);
+        found.call(name, &RecordedEvent { file, bytes, item: 0, ..call }, &names);
+    }
+    found.finish();
+    assert_eq!((found.put_ns, found.put_bytes, found.own_puts()), (200, 32, (100, 24)));
+    assert_eq!((found.waits["wait: ranks"].ns, found.caller_ns[&Stage::Wait]), (60, 60));
+    assert_eq!(found.hidable_ns(1e30), 100);
+}
+
 /// Ranges of one call count each; what reaches the lowest layer is the disk's.
 #[test]
 fn ranges_and_layers() {
