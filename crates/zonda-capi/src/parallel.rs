@@ -6,11 +6,12 @@
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use zonda::team::Step;
+use zonda::team::{Step, Team};
 use zonda::{Answer, CreateOptions, Dataset, Error, NcError, OpenOptions};
 use zonda_mpi::{Answer as MpiAnswer, MpiError, MpiTeam};
+use zonda_runtime::setting;
 
-use crate::boundary::boundary;
+use crate::boundary::{boundary, boundary_with_code};
 use crate::failure::{CallFailure, CallResult};
 use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenDataset};
@@ -60,10 +61,26 @@ fn of_mpi(error: MpiError) -> CallFailure {
     Error::answered(code, Answer::Request, error.to_string()).into()
 }
 
+/// The key of an Info that says what is done about attributes with other values than on rank 0.
+const ATTRIBUTES: &str = "zonda_attributes";
+
 /// Whether the Info has `zonda_attributes` = `equal`.
 fn wants_equal_attributes(info: MpiHandle) -> bool {
-    let value = zonda_mpi::info_value(info, "zonda_attributes").ok().flatten();
+    let value = zonda_mpi::info_value(info, ATTRIBUTES).ok().flatten();
     value.is_some_and(|value| value == "equal")
+}
+
+/// Warns, on one rank, of keys that are meant for Zonda and that it does not know. Keys of others are for others.
+fn warn_of_unknown_keys(team: &MpiTeam, info: MpiHandle) {
+    if team.rank() != 0 {
+        return;
+    }
+    let keys = zonda_mpi::info_keys(info).unwrap_or_default();
+    for key in keys.iter().filter(|key| key.starts_with("zonda_") && *key != ATTRIBUTES) {
+        setting::say_once(format!(
+            "the MPI_Info key {key} is unknown and has no effect; there is {ATTRIBUTES}"
+        ));
+    }
 }
 
 /// Files in memory are of one process.
@@ -98,6 +115,7 @@ unsafe fn create(
         None => format_asked_for(cmode),
     };
     let team = comm.team("nc_create_par", &parsed.os_path().display().to_string())?;
+    warn_of_unknown_keys(&team, info);
     prepare_for_fork_and_exit();
     let options = CreateOptions {
         format,
@@ -136,6 +154,7 @@ unsafe fn open(
         return Err(NcError::NoPar.into());
     }
     let team = comm.team("nc_open_par", &parsed.os_path().display().to_string())?;
+    warn_of_unknown_keys(&team, info);
     prepare_for_fork_and_exit();
     let options = OpenOptions {
         write: omode & WRITE != 0,
@@ -171,8 +190,10 @@ pub unsafe extern "C" fn nc_create_par(
     info: MpiHandle,
     ncidp: *mut c_int,
 ) -> c_int {
-    // SAFETY: same contract.
-    boundary(|| unsafe { create(path, cmode, Communicator::C(comm), info, ncidp) })
+    boundary_with_code(|| {
+        // SAFETY: same contract.
+        unsafe { create(path, cmode, Communicator::C(comm), info, ncidp) }.map(|()| 0)
+    })
 }
 
 /// `int nc_open_par(const char *path, int omode, MPI_Comm comm, MPI_Info info, int *ncidp);`
@@ -187,8 +208,10 @@ pub unsafe extern "C" fn nc_open_par(
     info: MpiHandle,
     ncidp: *mut c_int,
 ) -> c_int {
-    // SAFETY: same contract.
-    boundary(|| unsafe { open(path, omode, Communicator::C(comm), info, ncidp) })
+    boundary_with_code(|| {
+        // SAFETY: same contract.
+        unsafe { open(path, omode, Communicator::C(comm), info, ncidp) }.map(|()| 0)
+    })
 }
 
 /// `int nc_create_par_fortran(const char *path, int cmode, int comm, int info, int *ncidp);`
@@ -203,11 +226,11 @@ pub unsafe extern "C" fn nc_create_par_fortran(
     info: c_int,
     ncidp: *mut c_int,
 ) -> c_int {
-    boundary(|| {
+    boundary_with_code(|| {
         // A process without MPI hears of that below.
         let info = zonda_mpi::info_from_fortran(info).unwrap_or_default();
         // SAFETY: same contract.
-        unsafe { create(path, cmode, Communicator::Fortran(comm), info, ncidp) }
+        unsafe { create(path, cmode, Communicator::Fortran(comm), info, ncidp) }.map(|()| 0)
     })
 }
 
@@ -223,11 +246,11 @@ pub unsafe extern "C" fn nc_open_par_fortran(
     info: c_int,
     ncidp: *mut c_int,
 ) -> c_int {
-    boundary(|| {
+    boundary_with_code(|| {
         // A process without MPI hears of that below.
         let info = zonda_mpi::info_from_fortran(info).unwrap_or_default();
         // SAFETY: same contract.
-        unsafe { open(path, omode, Communicator::Fortran(comm), info, ncidp) }
+        unsafe { open(path, omode, Communicator::Fortran(comm), info, ncidp) }.map(|()| 0)
     })
 }
 

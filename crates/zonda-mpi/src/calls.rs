@@ -73,6 +73,8 @@ functions! { Functions required {
     comm_fromint c"MPI_Comm_fromint" (c_int) -> Word;
     info_f2c c"MPI_Info_f2c" (c_int) -> Word;
     info_fromint c"MPI_Info_fromint" (c_int) -> Word;
+    info_get_nkeys c"MPI_Info_get_nkeys" (Word, *mut c_int) -> c_int;
+    info_get_nthkey c"MPI_Info_get_nthkey" (Word, c_int, *mut c_char) -> c_int;
 } }
 
 /// A call of MPI that failed: its name, and the code that it returned.
@@ -98,7 +100,7 @@ pub(crate) struct Mpi {
 /// Bytes of the longest text of `MPI_Error_string` in any ABI (512), and more.
 const ERROR_BYTES: usize = 4096;
 
-/// Bytes of the longest value of an Info that is read: `MPI_MAX_INFO_VAL` is 1,024 at most.
+/// Bytes of the longest value or key of an Info that is read: `MPI_MAX_INFO_VAL` is 1,024 at most, and `MPI_MAX_INFO_KEY` less.
 const INFO_BYTES: usize = 4096;
 
 // The functions of the first group may be called at any time and by any thread (MPI 3.1, section 12.4). Those of the second one are called
@@ -201,6 +203,24 @@ impl Mpi {
         // SAFETY: the last byte at the latest is 0.
         let value = unsafe { CStr::from_ptr(value.as_ptr()) }.to_bytes();
         Ok((found != 0).then(|| value.to_vec()))
+    }
+
+    /// The keys of an Info; none where the MPI cannot list them.
+    pub(crate) fn info_keys(&self, info: Word) -> Result<Vec<String>, Failed> {
+        let Functions { info_get_nkeys, info_get_nthkey, .. } = self.functions;
+        let Some((count, nth)) = info_get_nkeys.zip(info_get_nthkey) else { return Ok(Vec::new()) };
+        let mut n = 0;
+        // SAFETY: valid for a write of an int; MPI checks the Info.
+        check("MPI_Info_get_nkeys", unsafe { count(info, &raw mut n) })?;
+        let key = |at| {
+            let mut key: [c_char; INFO_BYTES + 1] = [0; INFO_BYTES + 1];
+            // SAFETY: there is room for a key of INFO_BYTES and its NUL, and the Info has a key of that number.
+            check("MPI_Info_get_nthkey", unsafe { nth(info, at, key.as_mut_ptr()) })?;
+            key[INFO_BYTES] = 0;
+            // SAFETY: the last byte at the latest is 0.
+            Ok(unsafe { CStr::from_ptr(key.as_ptr()) }.to_string_lossy().into_owned())
+        };
+        (0..n).map(key).collect()
     }
 
     /// The communicator that Fortran has under this number.

@@ -24,6 +24,20 @@ pub fn info_value(info: usize, key: &str) -> Result<Option<String>, MpiError> {
     Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()))
 }
 
+/// The keys of an Info that a caller gave as a word.
+///
+/// # Errors
+/// [`MpiError`]: MPI cannot be called now.
+pub fn info_keys(info: usize) -> Result<Vec<String>, MpiError> {
+    let mpi = Mpi::of_process()?;
+    mpi.check_callable()?;
+    let info = mpi.handle(info);
+    if info == 0 || info == mpi.handles.info_null {
+        return Ok(Vec::new());
+    }
+    mpi.info_keys(info).map_err(|failed| mpi.error(failed))
+}
+
 /// The word of the Info that a Fortran program has under a number.
 ///
 /// # Errors
@@ -41,6 +55,7 @@ mod tests {
     #[test]
     fn without_mpi_there_is_no_info() {
         assert_eq!(info_value(0, "zonda_x"), Err(MpiError::NoMpi));
+        assert_eq!(info_keys(0), Err(MpiError::NoMpi));
         assert_eq!(info_from_fortran(0), Err(MpiError::NoMpi));
     }
 }

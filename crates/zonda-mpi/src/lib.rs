@@ -22,6 +22,6 @@ mod tuning;
 mod wait;
 
 pub use error::{Answer, MpiError};
-pub use info::{info_from_fortran, info_value};
+pub use info::{info_from_fortran, info_keys, info_value};
 pub use settings::Settings;
 pub use team::MpiTeam;
