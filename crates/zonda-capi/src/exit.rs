@@ -80,7 +80,7 @@ extern "C" fn at_exit() {
     files.retain(to_commit);
     if !is_in_call && files.iter().all(|file| file.dataset.is_free()) {
         for file in files {
-            guarded(|| report(file.dataset.drain()));
+            guarded(|| report(&file, file.dataset.drain()));
         }
         guarded(zonda_trace::flush);
     } else {
@@ -89,11 +89,14 @@ extern "C" fn at_exit() {
 }
 
 /// Reports what could not be committed.
-fn report(done: zonda::Result<()>) {
-    if let Err(error) = done {
-        write_line(&format!(
+fn report(file: &SharedFile, done: zonda::Result<()>) {
+    match done {
+        Ok(()) => {}
+        // Nothing went wrong but that the program ends so.
+        Err(error) if file.dataset.is_of_ranks() => write_line(&format!("zonda: {error}\n")),
+        Err(error) => write_line(&format!(
             "zonda: the program ended without nc_close, and what it put is not all kept: {error}\n"
-        ));
+        )),
     }
 }
 
@@ -121,7 +124,7 @@ fn commit_in_time(files: Vec<SharedFile>, is_in_call: bool) {
     let without_thread =
         commits.iter().filter(|commit| commit.has_no_thread.load(Ordering::Relaxed));
     for commit in without_thread.filter(|_| !is_in_call) {
-        guarded(|| report(commit.file.dataset.drain()));
+        guarded(|| report(&commit.file, commit.file.dataset.drain()));
         commit.is_done.store(true, Ordering::Release);
     }
     let begin = Instant::now();
@@ -173,7 +176,8 @@ impl FileCommit {
             let waits = |waits| of_thread.waits.store(waits, Ordering::Release);
             // Time in which the queue of the file writes does not count as waiting.
             waits(false);
-            guarded(|| report(of_thread.file.dataset.drain_reporting(&waits)));
+            let file = &of_thread.file;
+            guarded(|| report(file, file.dataset.drain_reporting(&waits)));
             of_thread.is_done.store(true, Ordering::Release);
         });
         commit.has_no_thread.store(!is_started, Ordering::Relaxed);

@@ -15,6 +15,7 @@ use crate::common::{ParallelError, common};
 use crate::later::LaterPut;
 use crate::replica::Replica;
 use crate::said::{Said, first_difference};
+use crate::uncommitted::Uncommitted;
 
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
 pub(crate) const MORE: usize = 9;
@@ -48,6 +49,8 @@ pub struct ParallelFile {
     pub(crate) is_unplaced: bool,
     /// Why there are places that are not filled, where an error left some.
     pub(crate) unfilled_why: Option<NcError>,
+    /// What no commit has.
+    pub(crate) uncommitted: Uncommitted,
     /// Ranks lost each other, or their definitions: the file can only be closed.
     is_lost: AtomicBool,
     /// What rank 0 holds while the file is open, such as the lock of writers.
@@ -137,6 +140,7 @@ impl ParallelFile {
             unfilled: Vec::new(),
             is_unplaced: false,
             unfilled_why: None,
+            uncommitted: Uncommitted::default(),
             is_lost: AtomicBool::new(false),
             lock,
         };

@@ -17,6 +17,7 @@ mod record;
 mod replica;
 mod said;
 mod sidecars;
+mod uncommitted;
 mod write;
 
 pub use common::{ParallelError, common};

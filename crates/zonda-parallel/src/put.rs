@@ -83,6 +83,7 @@ impl ParallelFile {
         let noted = file.is_in_definitions(var).then(|| LaterPut::of(put, &values));
         let done = file.put_in_place(put, values)?;
         self.later.extend(noted);
+        self.uncommitted.alone = true;
         Ok(done)
     }
 
@@ -114,6 +115,7 @@ impl ParallelFile {
         own: Option<(&Transfer<Access<'_>>, Values<'_>)>,
     ) -> Result<Option<Converted>> {
         self.n_puts_together = self.n_puts_together.wrapping_add(1);
+        self.uncommitted.together = true;
         let detail = format!("group {}, variable {}", var.group.0, var.var.0);
         let needed = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
         // What all ranks tell each other: the lengths that their puts need along the first dimensions, and those that they made alone.

@@ -45,6 +45,7 @@ impl ParallelFile {
     ) -> Result<T> {
         let done = define(self.writer_below()?)?;
         self.said.call(text(), more);
+        self.uncommitted.together = true;
         Ok(done)
     }
 
@@ -130,7 +131,8 @@ impl ParallelFile {
     pub(crate) fn end_definitions_together(&mut self) -> Result<()> {
         const CALL: &str = "nc_enddef";
         self.before_commit(CALL)?;
-        self.place_and(CALL, Reserve::Default, |file| file.end_definitions())
+        let done = self.place_and(CALL, Reserve::Default, |file| file.end_definitions());
+        self.committed(done)
     }
 
     pub(crate) fn defines_by_itself(&self) -> bool {
@@ -234,7 +236,8 @@ impl DispatchWrite for ParallelFile {
         const CALL: &str = "nc_redef";
         self.writer_below()?;
         self.before_commit(CALL)?;
-        self.common(CALL, |file| file.redef())
+        let done = self.common(CALL, |file| file.redef());
+        self.committed(done)
     }
 
     fn enddef(&mut self, reserve: Reserve) -> Result<()> {
@@ -243,7 +246,8 @@ impl DispatchWrite for ParallelFile {
         }
         const CALL: &str = "nc_enddef";
         self.before_commit(CALL)?;
-        self.place_and(CALL, reserve, |file| file.sync())
+        let done = self.place_and(CALL, reserve, |file| file.sync());
+        self.committed(done)
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -252,10 +256,11 @@ impl DispatchWrite for ParallelFile {
             return self.writer_below()?.sync();
         }
         self.before_commit(CALL)?;
-        match self.file.in_define_mode() {
+        let done = match self.file.in_define_mode() {
             true => self.place_and(CALL, Reserve::Default, |file| file.sync()),
             false => self.common(CALL, |file| file.sync()),
-        }
+        };
+        self.committed(done)
     }
 
     fn end_definitions(&mut self) -> Result<()> {
@@ -263,8 +268,7 @@ impl DispatchWrite for ParallelFile {
     }
 
     fn drain(&mut self) -> Result<()> {
-        // The process ends without the others. Only all of them together commit; what was committed stays.
-        Ok(())
+        self.end_without_close()
     }
 
     fn close(&mut self) -> std::result::Result<Ending, (Error, Option<Ending>)> {
