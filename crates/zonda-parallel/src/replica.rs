@@ -330,7 +330,7 @@ impl Storage for Replica {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("replica,")?;
+        // No spec has it: ranks of a parallel file put it above what a spec says.
         self.file.describe(f)
     }
 }

@@ -295,6 +295,10 @@ impl Dataset {
     /// # Errors
     /// What went wrong with puts that were accepted before.
     pub fn set_write_behind(&self, how: WriteBehind) -> Result<()> {
+        if self.is_of_ranks() && matches!(how, WriteBehind::On(_)) {
+            let why = "files of several ranks have no write-behind yet";
+            return self.named(Err(Error::because(NcError::Inval, why)));
+        }
         self.queued_file.set_write_behind(how, &self.path, self.file.as_ref())
     }
 
