@@ -84,8 +84,12 @@ fn warn_of_unknown_keys(team: &MpiTeam, info: MpiHandle) {
 }
 
 /// Files in memory are of one process.
-fn check_on_disk(mode: c_int) -> Result<(), NcError> {
-    if mode & (DISKLESS | INMEMORY | MMAP) == 0 { Ok(()) } else { Err(NcError::Inval) }
+fn check_on_disk(mode: c_int) -> CallResult {
+    if mode & (DISKLESS | INMEMORY | MMAP) == 0 {
+        return Ok(());
+    }
+    let why = "files in memory (NC_DISKLESS, NC_INMEMORY, NC_MMAP) cannot be shared by ranks";
+    Err(Error::because(NcError::Inval, why).into())
 }
 
 /// # Safety
@@ -263,9 +267,7 @@ pub extern "C" fn nc_var_par_access(ncid: c_int, varid: c_int, par_access: c_int
         // As a library without MPI answers, whatever else is wrong.
         let file = handles::file(ncid).map_err(|_| NcError::NoPar)?;
         let dataset = &file.dataset;
-        if !dataset.is_of_ranks() {
-            return Err(NcError::NoPar.into());
-        }
+        dataset.check_of_ranks()?;
         let is_collective = match par_access {
             INDEPENDENT => false,
             COLLECTIVE => true,

@@ -45,7 +45,7 @@ fn team_error(mpi: &Mpi, step: Step<'_>, ended: Ended) -> TeamError {
     let (call, file) = (step.call.to_owned(), step.file.to_owned());
     let what = match ended {
         Ended::TimedOut { waited, whom } => {
-            return TeamError::TimedOut { call, file, seconds: waited.as_secs(), whom };
+            return TeamError::TimedOut { call, file, waited, whom };
         }
         Ended::Fault(Fault::Call(failed)) => mpi.error(failed).to_string(),
         Ended::Fault(Fault::Memory(bytes)) => {
@@ -144,6 +144,9 @@ impl MpiTeam {
         match self.channel.mpi.check_callable() {
             Ok(()) => Ok(inside),
             Err(why @ MpiError::ForbiddenThread) => Err(not_now(step, &why.to_string())),
+            Err(MpiError::Finalized) => {
+                Err(self.refuse(step, "MPI is finalized; close files before MPI_Finalize"))
+            }
             Err(why) => Err(self.refuse(step, &why.to_string())),
         }
     }

@@ -101,7 +101,9 @@ impl ParallelFile {
     pub fn set_collective(&self, var: VarRef, is_collective: bool) -> Result<()> {
         if self.file.capabilities().dialect.is_netcdf4() {
             if var.var == VarId::GLOBAL {
-                return Err(NcError::NotVar.into());
+                let why =
+                    "NC_GLOBAL stands for all variables in classic files only; name each variable";
+                return Err(Error::because(NcError::NotVar, why));
             }
             self.file.definitions().var(var)?;
             if !is_collective && self.is_filtered(var) {

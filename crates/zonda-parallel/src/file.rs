@@ -47,8 +47,8 @@ pub struct ParallelFile {
     pub(crate) unfilled: Vec<UnfilledRun>,
     /// Giving places ended with an error.
     pub(crate) is_unplaced: bool,
-    /// Why there are places that are not filled, where an error left some.
-    pub(crate) unfilled_why: Option<NcError>,
+    /// Why there are places that are not filled, where an error left some: its code and its text.
+    pub(crate) unfilled_why: Option<(NcError, String)>,
     /// What no commit has.
     pub(crate) uncommitted: Uncommitted,
     /// Ranks lost each other, or their definitions: the file can only be closed.
@@ -199,11 +199,12 @@ impl ParallelFile {
     }
 
     /// Comes together with the other ranks, as the first step of a call: all must make the same one, with the same definitions before it. Gives
-    /// the greatest status of a rank, and makes each of `more`, of which all calls have the same number, the greatest of all ranks.
+    /// the greatest status of a rank, and makes each of `more`, of which all calls have the same number, the greatest of all ranks. A put is
+    /// one to the variable `of`.
     pub(crate) fn agree(
         &mut self,
         call: &'static str,
-        detail: &str,
+        of: Option<VarRef>,
         status: u64,
         more: &mut [u64; MORE],
     ) -> Result<u64> {
@@ -211,15 +212,16 @@ impl ParallelFile {
         if self.team.size() == 1 {
             return Ok(status);
         }
-        let (step, hash) = (Step { call, file: &self.name }, self.said.hash());
-        let mut mine = hash_of(call, detail);
-        mine ^= hash;
-        let what = if detail.is_empty() { call.to_owned() } else { format!("{call}({detail})") };
-        let mine = Mine { what: &what, hash: mine, status };
+        let step = Step { call, file: &self.name };
+        let detail = of.map(numbers_of);
+        let detail = detail.as_ref().map_or(&[][..], |numbers| numbers);
+        let mine = hash_of(call, detail) ^ self.said.hash();
+        let what =
+            || of.map_or_else(|| call.to_owned(), |of| format!("{call}({})", self.object(of)));
         let mut numbers = [0; MORE + 1];
         numbers[..MORE].copy_from_slice(more);
         numbers[MORE] = u64::from(LAST_CALLS.contains(&call));
-        let found = agree_and_reduce(&*self.team, step, &mine, &mut numbers);
+        let found = agree_and_reduce(&*self.team, step, (mine, status), &mut numbers, what);
         let found = found.map_err(|error| match error {
             // The others wait for this rank, which can make the call in another thread.
             TeamError::Refused { .. } => of_team(&error),
@@ -246,7 +248,7 @@ impl ParallelFile {
         let number = number.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let what = self.said.text(number);
-        let mine = Mine { what, hash: hash_of(what, ""), status: 0 };
+        let mine = Mine { what, hash: hash_of(what, b""), status: 0 };
         let found = agree(&*self.team, step, &mine).map_err(fail)?;
         let text = match found.differing {
             Some(differing) => {
@@ -312,32 +314,27 @@ pub fn with_worst<T>(own: Result<T>, worst: u64) -> Result<T> {
     }
 }
 
-fn different_calls(first: &str, rank: usize, other: &str) -> Error {
+pub(crate) fn different_calls(first: &str, rank: usize, other: &str) -> Error {
+    let is_put = [first, other].iter().any(|call| call.starts_with(crate::put::CALL));
+    // Where one puts alone, and another one together with all.
+    let or = if is_put { ", or a rank did not call nc_var_par_access" } else { "" };
     let text = format!(
-        "ranks make different calls: rank 0 {first}, rank {rank} {other}; all ranks have to make the same ones in the same order"
+        "ranks make different calls: rank 0 {first}, rank {rank} {other}; all ranks have to make the same ones in the same order{or}"
     );
     Error::answered(NcError::Mpi, Answer::Request, text)
 }
 
-/// All ranks open a file in the same way, of which `how` tells all that has to be the same.
-///
-/// # Errors
-/// `NC_EMPI`, which says what two ranks ask for that do not ask for the same.
-pub fn same_opening(team: &dyn Team, step: Step<'_>, how: &str) -> Result<()> {
-    let what = format!("{}({how})", step.call);
-    let mine = Mine { what: &what, hash: hash_of(step.call, how), status: 0 };
-    let agreed = agree(team, step, &mine).map_err(|error| of_team(&error))?;
-    match agreed.differing {
-        None => Ok(()),
-        Some(found) => Err(different_calls(&found.first.1, found.other.0, &found.other.1)),
-    }
+/// A hash of a call and of what is to be the same about it.
+pub(crate) fn hash_of(call: &str, detail: &[u8]) -> u128 {
+    let mut said = Said::default();
+    said.call(call.to_owned(), detail);
+    said.hash()
 }
 
-/// A hash of a call and of what is to be the same about it.
-fn hash_of(call: &str, detail: &str) -> u128 {
-    let mut said = Said::default();
-    said.call(call.to_owned(), detail.as_bytes());
-    said.hash()
+/// The numbers of a variable, as bytes.
+fn numbers_of(var: VarRef) -> [u8; 6] {
+    let ([a, b], [c, d, e, f]) = (var.group.0.to_le_bytes(), var.var.0.to_le_bytes());
+    [a, b, c, d, e, f]
 }
 
 /// An error as a number that is greater than 0.

@@ -17,7 +17,7 @@ impl ParallelFile {
         let (rank, size) = (self.team.rank() as u64, self.team.size() as u64);
         let done = fill_share(&*self.replica, &self.unfilled, rank, size);
         let shared = self.share(call, done.map_err(Into::into));
-        self.unfilled_why = shared.as_ref().err().map(Error::code);
+        self.unfilled_why = shared.as_ref().err().map(why);
         if shared.is_ok() {
             self.unfilled.clear();
         }
@@ -25,20 +25,31 @@ impl ParallelFile {
     }
 
     /// Has new places filled before anything else is done with the file: the put that was to cover them failed on some rank, by which
-    /// `code` says.
-    pub(crate) fn leave_unfilled(&mut self, covered: Vec<UnfilledRun>, code: NcError) {
+    /// `error` says.
+    pub(crate) fn leave_unfilled(&mut self, covered: Vec<UnfilledRun>, error: &Error) {
         if !covered.is_empty() {
             self.unfilled.extend(covered);
-            self.unfilled_why = Some(code);
+            self.unfilled_why = Some(why(error));
         }
     }
 
     /// Refuses a put of this rank alone while places are not filled: they would be filled later, over what was put.
     pub(crate) fn check_filled(&self) -> Result<()> {
-        let Some(code) = self.unfilled_why else { return Ok(()) };
-        let why = "new elements could not be filled in an earlier call; all ranks have to call nc_sync before one of them puts";
-        Err(Error::answered(code, Answer::of_code(code), format!("{code}: {why}")))
+        let Some((code, text)) = &self.unfilled_why else { return Ok(()) };
+        // What the system refuses may go well at another time; what the library refuses will not.
+        let advice = match code {
+            NcError::System(_) | NcError::NoMem => {
+                "; new elements could not be filled for that reason in an earlier call: all ranks have to call nc_sync before one of them puts"
+            }
+            _ => "",
+        };
+        Err(Error::answered(*code, Answer::of_code(*code), format!("{text}{advice}")))
     }
+}
+
+/// What is kept of an error that left places unfilled.
+pub(crate) fn why(error: &Error) -> (NcError, String) {
+    (error.code(), error.cause())
 }
 
 /// Fills what of the runs falls to a rank: of all bytes in a row an equal part, in whole elements.

@@ -12,6 +12,8 @@ mod dispatch;
 mod file;
 mod filling;
 mod later;
+mod names;
+mod opening;
 mod put;
 mod record;
 mod replica;
@@ -21,7 +23,8 @@ mod uncommitted;
 mod write;
 
 pub use common::{ParallelError, common};
-pub use file::{ParallelFile, of_step, of_team, same_opening, status_of, with_worst};
+pub use file::{ParallelFile, of_step, of_team, status_of, with_worst};
+pub use opening::same_opening;
 pub use record::RecordError;
 pub use replica::Replica;
 pub use sidecars::ReplicaSidecars;

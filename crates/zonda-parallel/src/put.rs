@@ -16,7 +16,7 @@ use crate::later::LaterPut;
 const NEEDED: usize = 8;
 
 /// How messages name a put.
-const CALL: &str = "nc_put_var";
+pub(crate) const CALL: &str = "nc_put_var";
 
 impl ParallelFile {
     pub(crate) fn in_team(&mut self) -> Result<&mut dyn TeamWrite> {
@@ -76,7 +76,7 @@ impl ParallelFile {
         let file = self.in_team()?;
         if file.extent(var).iter().zip(&needed).any(|(len, needed)| needed > len) {
             if !file.grows_alone() {
-                return Err(NcError::CantExtend.into());
+                return Err(self.not_alone(var));
             }
             file.take_lengths(&needed);
         }
@@ -85,6 +85,16 @@ impl ParallelFile {
         self.later.extend(noted);
         self.uncommitted.alone = true;
         Ok(done)
+    }
+
+    /// The error of a put of one rank that would make a variable longer.
+    #[cold]
+    fn not_alone(&self, var: VarRef) -> Error {
+        let name = self.object(var);
+        let text = format!(
+            "{name}: one rank alone cannot make it longer; call nc_var_par_access with NC_COLLECTIVE for it on all ranks, and put on all ranks"
+        );
+        Error::with_text(NcError::CantExtend, text)
     }
 
     /// How often this rank took part in puts of all ranks, or began one that it can still take part in.
@@ -116,7 +126,6 @@ impl ParallelFile {
     ) -> Result<Option<Converted>> {
         self.n_puts_together = self.n_puts_together.wrapping_add(1);
         self.uncommitted.together = true;
-        let detail = format!("group {}, variable {}", var.group.0, var.var.0);
         let needed = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
         // What all ranks tell each other: the lengths that their puts need along the first dimensions, and those that they made alone.
         let mut numbers = [0; MORE];
@@ -124,7 +133,7 @@ impl ParallelFile {
         let own_lengths = self.in_team()?.own_lengths();
         numbers[NEEDED] = own_lengths.first().copied().unwrap_or_default();
         let has_noted = u64::from(!self.later.is_empty());
-        let has_noted = self.agree(CALL, &detail, has_noted, &mut numbers)?;
+        let has_noted = self.agree(CALL, Some(var), has_noted, &mut numbers)?;
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[NEEDED..=NEEDED]);
         }
@@ -155,7 +164,7 @@ impl ParallelFile {
         }
         let done = self.share(CALL, done);
         if let (Err(error), Some(covered)) = (&done, grown) {
-            self.leave_unfilled(covered, error.code());
+            self.leave_unfilled(covered, error);
         }
         let done = done?;
         if is_in_definitions {

@@ -13,22 +13,9 @@ use zonda_storage::Storage as _;
 
 use crate::attributes::digest;
 use crate::file::{MORE, ParallelFile, status_of, with_worst};
+use crate::filling::why;
+use crate::names::{self, shown};
 use crate::said::call;
-
-/// A name as messages have it.
-fn shown(name: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(name)
-}
-
-/// What a definition is about, as messages have it: numbers, as the caller has them.
-fn of(var: VarRef) -> String {
-    match (var.group, var.var) {
-        (GroupId::ROOT, VarId::GLOBAL) => String::from("NC_GLOBAL"),
-        (GroupId(group), VarId::GLOBAL) => format!("group {group}"),
-        (GroupId::ROOT, VarId(var)) => format!("variable {var}"),
-        (GroupId(group), VarId(var)) => format!("group {group}, variable {var}"),
-    }
-}
 
 impl ParallelFile {
     fn writer_below(&mut self) -> Result<&mut dyn DispatchWrite> {
@@ -39,19 +26,33 @@ impl ParallelFile {
     /// Makes a definition on this rank, and notes that.
     fn define<T>(
         &mut self,
-        text: impl FnOnce() -> String,
+        text: String,
         more: &[u8],
         define: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
         let done = define(self.writer_below()?)?;
-        self.said.call(text(), more);
+        self.said.call(text, more);
         self.uncommitted.together = true;
         Ok(done)
     }
 
+    /// How messages name a variable or group.
+    pub(crate) fn object(&self, of: VarRef) -> String {
+        names::object(self.file.definitions(), of)
+    }
+
+    /// How messages name what is to be defined in a group.
+    fn within(&self, group: GroupId, name: &[u8]) -> String {
+        names::within(self.file.definitions(), group, name)
+    }
+
+    fn type_name(&self, number: i32) -> Cow<'_, str> {
+        names::nc_type(self.file.definitions(), number)
+    }
+
     fn define_type<T>(
         &mut self,
-        text: impl FnOnce() -> String,
+        text: String,
         more: &[u8],
         define: impl FnOnce(&mut dyn TypeDefinitions) -> Result<T>,
     ) -> Result<T> {
@@ -76,7 +77,7 @@ impl ParallelFile {
         });
         // Those that have places may not be filled.
         self.is_unplaced = placed.is_err();
-        self.unfilled_why = placed.as_ref().err().map(Error::code);
+        self.unfilled_why = placed.as_ref().err().map(why);
         let unfilled = placed?;
         if unfilled.is_empty() && is_settled {
             return Ok(());
@@ -106,7 +107,7 @@ impl ParallelFile {
         let length = own_lengths.first().copied().unwrap_or_default();
         let has_noted = u64::from(!self.later.is_empty());
         let mut numbers = [first, second, !first, !second, length, has_noted, 0, 0, 0];
-        let worst = self.agree(call, "", status, &mut numbers)?;
+        let worst = self.agree(call, None, status, &mut numbers)?;
         let [most_first, most_second, not_first, not_second, length, has_noted, ..] = numbers;
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&[length]);
@@ -163,32 +164,35 @@ impl DispatchWrite for ParallelFile {
     fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
         let AttPut { owner, name, nc_type, .. } = *att;
         // The value may differ between ranks, and so its length.
-        let text = || call("nc_put_att", &[&of(owner), &shown(name), &nc_type]);
-        let converted = self.define(text, b"", |file| file.put_att(att, values))?;
+        let text =
+            call("nc_put_att", &[&self.object(owner), &shown(name), &self.type_name(nc_type)]);
+        let converted =
+            self.define(text, &names::numbers(&[nc_type]), |file| file.put_att(att, values))?;
         self.said.att(owner, name);
         Ok(converted)
     }
 
     fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()> {
-        let text = || call("nc_del_att", &[&of(owner), &shown(name)]);
+        let text = call("nc_del_att", &[&self.object(owner), &shown(name)]);
         self.define(text, b"", |file| file.del_att(owner, name))
     }
 
     fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
-        let text = || call("nc_rename_att", &[&of(owner), &shown(name), &shown(new_name)]);
+        let text = call("nc_rename_att", &[&self.object(owner), &shown(name), &shown(new_name)]);
         self.define(text, b"", |file| file.rename_att(owner, name, new_name))?;
         self.said.renamed_att(owner, name, new_name);
         Ok(())
     }
 
     fn def_dim(&mut self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
-        let text = || call("nc_def_dim", &[&of(VarRef::group(group)), &shown(name), &len]);
+        let text = call("nc_def_dim", &[&self.within(group, name), &names::len(len)]);
         self.define(text, b"", |file| file.def_dim(group, name, len))
     }
 
     fn rename_dim(&mut self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
-        let text = || call("nc_rename_dim", &[&dim.0, &shown(name)]);
-        self.define(text, b"", |file| file.rename_dim(group, dim, name))
+        let text =
+            call("nc_rename_dim", &[&names::dims(self.file.definitions(), &[dim.0]), &shown(name)]);
+        self.define(text, &names::numbers(&[dim.0]), |file| file.rename_dim(group, dim, name))
     }
 
     fn def_var(
@@ -198,15 +202,15 @@ impl DispatchWrite for ParallelFile {
         nc_type: i32,
         dims: &[i32],
     ) -> Result<VarId> {
-        let text = || {
-            let dims = format!("{dims:?}");
-            call("nc_def_var", &[&of(VarRef::group(group)), &shown(name), &nc_type, &dims])
-        };
-        self.define(text, b"", |file| file.def_var(group, name, nc_type, dims))
+        let shown_dims = names::dims(self.file.definitions(), dims);
+        let text =
+            call("nc_def_var", &[&self.within(group, name), &self.type_name(nc_type), &shown_dims]);
+        let more = names::numbers(&[&[nc_type], dims].concat());
+        self.define(text, &more, |file| file.def_var(group, name, nc_type, dims))
     }
 
     fn rename_var(&mut self, var: VarRef, name: &[u8]) -> Result<()> {
-        let text = || call("nc_rename_var", &[&of(var), &shown(name)]);
+        let text = call("nc_rename_var", &[&self.object(var), &shown(name)]);
         self.define(text, b"", |file| file.rename_var(var, name))
     }
 
@@ -216,7 +220,8 @@ impl DispatchWrite for ParallelFile {
         no_fill: bool,
         value: Option<Values<'_>>,
     ) -> Result<()> {
-        let text = || call("nc_def_var_fill", &[&of(var), &i32::from(no_fill)]);
+        let mode = if no_fill { "NC_NOFILL" } else { "NC_FILL" };
+        let text = call("nc_def_var_fill", &[&self.object(var), &mode]);
         let bytes: Vec<u8> = value.as_ref().map_or_else(Vec::new, |value| {
             // Addresses of strings differ between ranks.
             if value.fetch.is_some() { Vec::new() } else { value.bytes.to_vec() }
@@ -225,7 +230,11 @@ impl DispatchWrite for ParallelFile {
     }
 
     fn set_fill(&mut self, mode: FillMode) -> Result<FillMode> {
-        let text = || call("nc_set_fill", &[&format!("{mode:?}")]);
+        let shown_mode = match mode {
+            FillMode::Fill => "NC_FILL",
+            FillMode::NoFill => "NC_NOFILL",
+        };
+        let text = call("nc_set_fill", &[&shown_mode]);
         self.define(text, b"", |file| file.set_fill(mode))
     }
 
@@ -321,7 +330,7 @@ impl DispatchWrite for ParallelFile {
         let own_lengths = self.in_team()?.own_lengths();
         let mut numbers = [0; MORE];
         numbers[0] = own_lengths.first().copied().unwrap_or_default();
-        self.agree(CALL, "", 0, &mut numbers)?;
+        self.agree(CALL, None, 0, &mut numbers)?;
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[..1]);
         }
@@ -337,17 +346,17 @@ impl DispatchWrite for ParallelFile {
 
 impl TypeDefinitions for ParallelFile {
     fn def_group(&mut self, parent: GroupId, name: &[u8]) -> Result<GroupId> {
-        let text = || call("nc_def_grp", &[&of(VarRef::group(parent)), &shown(name)]);
+        let text = call("nc_def_grp", &[&self.within(parent, name)]);
         self.define_type(text, b"", |file| file.def_group(parent, name))
     }
 
     fn rename_group(&mut self, group: GroupId, name: &[u8]) -> Result<()> {
-        let text = || call("nc_rename_grp", &[&of(VarRef::group(group)), &shown(name)]);
+        let text = call("nc_rename_grp", &[&self.object(VarRef::group(group)), &shown(name)]);
         self.define_type(text, b"", |file| file.rename_group(group, name))
     }
 
     fn def_compound(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
-        let text = || call("nc_def_compound", &[&of(VarRef::group(group)), &size, &shown(name)]);
+        let text = call("nc_def_compound", &[&self.within(group, name), &size]);
         self.define_type(text, b"", |file| file.def_compound(group, size, name))
     }
 
@@ -359,57 +368,55 @@ impl TypeDefinitions for ParallelFile {
         field_type: i32,
         dims: &[i32],
     ) -> Result<()> {
-        let text = || {
-            let dims = format!("{dims:?}");
-            call("nc_insert_compound", &[&compound.1, &shown(name), &offset, &field_type, &dims])
-        };
+        let (of, field, shape) =
+            (self.type_name(compound.1), self.type_name(field_type), format!("{dims:?}"));
+        let text = call("nc_insert_compound", &[&of, &shown(name), &offset, &field, &shape]);
+        let more = names::numbers(&[compound.1, field_type]);
         let insert = |file: &mut dyn TypeDefinitions| {
             file.insert_field(compound, name, offset, field_type, dims)
         };
-        self.define_type(text, b"", insert)
+        self.define_type(text, &more, insert)
     }
 
     fn def_vlen(&mut self, group: GroupId, name: &[u8], base: i32) -> Result<i32> {
-        let text = || call("nc_def_vlen", &[&of(VarRef::group(group)), &shown(name), &base]);
-        self.define_type(text, b"", |file| file.def_vlen(group, name, base))
+        let text = call("nc_def_vlen", &[&self.within(group, name), &self.type_name(base)]);
+        self.define_type(text, &names::numbers(&[base]), |file| file.def_vlen(group, name, base))
     }
 
     fn def_opaque(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
-        let text = || call("nc_def_opaque", &[&of(VarRef::group(group)), &size, &shown(name)]);
+        let text = call("nc_def_opaque", &[&self.within(group, name), &size]);
         self.define_type(text, b"", |file| file.def_opaque(group, size, name))
     }
 
     fn def_enum(&mut self, group: GroupId, base: i32, name: &[u8]) -> Result<i32> {
-        let text = || call("nc_def_enum", &[&of(VarRef::group(group)), &base, &shown(name)]);
-        self.define_type(text, b"", |file| file.def_enum(group, base, name))
+        let text = call("nc_def_enum", &[&self.within(group, name), &self.type_name(base)]);
+        self.define_type(text, &names::numbers(&[base]), |file| file.def_enum(group, base, name))
     }
 
     fn insert_member(&mut self, of: (GroupId, i32), name: &[u8], value: &[u8]) -> Result<()> {
-        let text = || call("nc_insert_enum", &[&of.1, &shown(name)]);
-        self.define_type(text, value, |file| file.insert_member(of, name, value))
+        let text = call("nc_insert_enum", &[&self.type_name(of.1), &shown(name)]);
+        let more = [&names::numbers(&[of.1]), value].concat();
+        self.define_type(text, &more, |file| file.insert_member(of, name, value))
     }
 
     fn def_var_deflate(&mut self, var: VarRef, shuffle: bool, level: Option<i32>) -> Result<()> {
-        let text = || call("nc_def_var_deflate", &[&of(var), &shuffle, &level.unwrap_or(-1)]);
+        let text = call("nc_def_var_deflate", &[&self.object(var), &shuffle, &level.unwrap_or(-1)]);
         self.define_type(text, b"", |file| file.def_var_deflate(var, shuffle, level))?;
         self.access.set(var, true);
         Ok(())
     }
 
     fn def_var_fletcher32(&mut self, var: VarRef, on: bool) -> Result<()> {
-        let text = || call("nc_def_var_fletcher32", &[&of(var), &on]);
+        let text = call("nc_def_var_fletcher32", &[&self.object(var), &on]);
         self.define_type(text, b"", |file| file.def_var_fletcher32(var, on))?;
         self.access.set(var, true);
         Ok(())
     }
 
     fn def_var_filter(&mut self, var: VarRef, filter: FilterSpec) -> Result<()> {
-        let text = || {
-            let params = format!("{:?}", filter.params);
-            call("nc_def_var_filter", &[&of(var), &filter.id, &params])
-        };
-        let text = text();
-        self.define_type(|| text, b"", |file| file.def_var_filter(var, filter))?;
+        let params = format!("{:?}", filter.params);
+        let text = call("nc_def_var_filter", &[&self.object(var), &filter.id, &params]);
+        self.define_type(text, b"", |file| file.def_var_filter(var, filter))?;
         self.access.set(var, true);
         Ok(())
     }
@@ -420,20 +427,30 @@ impl TypeDefinitions for ParallelFile {
         storage: StorageRequest,
         sizes: Option<&[usize]>,
     ) -> Result<()> {
-        let text = || {
-            let (storage, sizes) = (format!("{storage:?}"), format!("{sizes:?}"));
-            call("nc_def_var_chunking", &[&of(var), &storage, &sizes])
+        let shown_storage = match storage {
+            StorageRequest::Contiguous => "NC_CONTIGUOUS",
+            StorageRequest::Compact => "NC_COMPACT",
+            StorageRequest::Chunked => "NC_CHUNKED",
+            StorageRequest::Unknown => "another storage",
         };
+        let shown_sizes =
+            sizes.map_or_else(|| String::from("default sizes"), |sizes| format!("{sizes:?}"));
+        let text = call("nc_def_var_chunking", &[&self.object(var), &shown_storage, &shown_sizes]);
         self.define_type(text, b"", |file| file.def_var_chunking(var, storage, sizes))
     }
 
     fn def_var_endian(&mut self, var: VarRef, endianness: Endianness) -> Result<()> {
-        let text = || call("nc_def_var_endian", &[&of(var), &format!("{endianness:?}")]);
+        let shown_order = match endianness {
+            Endianness::Native => "NC_ENDIAN_NATIVE",
+            Endianness::Little => "NC_ENDIAN_LITTLE",
+            Endianness::Big => "NC_ENDIAN_BIG",
+        };
+        let text = call("nc_def_var_endian", &[&self.object(var), &shown_order]);
         self.define_type(text, b"", |file| file.def_var_endian(var, endianness))
     }
 
     fn def_var_quantize(&mut self, var: VarRef, mode: i32, kept: i32) -> Result<()> {
-        let text = || call("nc_def_var_quantize", &[&of(var), &mode, &kept]);
+        let text = call("nc_def_var_quantize", &[&self.object(var), &mode, &kept]);
         self.define_type(text, b"", |file| file.def_var_quantize(var, mode, kept))
     }
 }

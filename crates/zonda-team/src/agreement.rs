@@ -52,22 +52,24 @@ pub struct Differing {
 /// # Errors
 /// See [`TeamError`].
 pub fn agree(team: &dyn Team, step: Step<'_>, mine: &Mine<'_>) -> Result<Agreed, TeamError> {
-    agree_and_reduce(team, step, mine, &mut [])
+    agree_and_reduce(team, step, (mine.hash, mine.status), &mut [], || mine.what.to_owned())
 }
 
-/// As [`agree`]; the same reduction makes each of `more` the greatest of all ranks. All ranks give as many, whatever else differs.
+/// As [`agree`]; the same reduction makes each of `more` the greatest of all ranks. All ranks give as many, whatever else differs. A rank brings
+/// its hash and its status; what it does is asked only where the hashes differ.
 ///
 /// # Errors
 /// See [`TeamError`].
 pub fn agree_and_reduce(
     team: &dyn Team,
     step: Step<'_>,
-    mine: &Mine<'_>,
+    (hash, status): (u128, u64),
     more: &mut [u64],
+    what: impl FnOnce() -> String,
 ) -> Result<Agreed, TeamError> {
-    let [high, low] = [(mine.hash >> 64) as u64, mine.hash as u64];
+    let [high, low] = [(hash >> 64) as u64, hash as u64];
     // The greatest of what is not in a number says what the least number is: one reduction gives both.
-    let mut numbers = vec![mine.status, high, low, !high, !low];
+    let mut numbers = vec![status, high, low, !high, !low];
     numbers.extend_from_slice(more);
     team.reduce(step, Reduction::Max, &mut numbers)?;
     let Some((&[status, most_high, most_low, least_high, least_low], greatest)) =
@@ -78,15 +80,20 @@ pub fn agree_and_reduce(
     more.copy_from_slice(greatest);
     let differing = match (most_high, most_low) == (!least_high, !least_low) {
         true => None,
-        false => Some(who_differs(team, step, mine)?),
+        false => Some(who_differs(team, step, hash, &what())?),
     };
     Ok(Agreed { status, differing })
 }
 
 /// Finds two ranks that differ. All ranks know already that there are some.
-fn who_differs(team: &dyn Team, step: Step<'_>, mine: &Mine<'_>) -> Result<Differing, TeamError> {
-    let mut bytes = mine.hash.to_le_bytes().to_vec();
-    bytes.extend_from_slice(beginning(mine.what).as_bytes());
+fn who_differs(
+    team: &dyn Team,
+    step: Step<'_>,
+    hash: u128,
+    what: &str,
+) -> Result<Differing, TeamError> {
+    let mut bytes = hash.to_le_bytes().to_vec();
+    bytes.extend_from_slice(beginning(what).as_bytes());
     let calls = team.gather(step, 0, &bytes)?;
     let mut found = Vec::new();
     if let Some(first) = calls.first() {

@@ -18,6 +18,8 @@ pub mod threads;
 pub mod traffic;
 mod tuning;
 
+use std::time::Duration;
+
 pub use agreement::{Agreed, Differing, Mine, agree, agree_and_reduce};
 pub use alone::Alone;
 pub use traffic::{Count, Kind, Traffic};
@@ -36,14 +38,14 @@ pub struct Step<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
     /// A rank did not come within the time that the user allows (`ZONDA_PAR_TIMEOUT`).
-    #[error("{call} of {file}: waited {seconds} s for {whom}, in vain (ZONDA_PAR_TIMEOUT)")]
+    #[error("{call} of {file}: waited {} s for {whom}, in vain (ZONDA_PAR_TIMEOUT)", shown_seconds(*.waited))]
     TimedOut {
         /// The call that waited.
         call: String,
         /// The file it was about.
         file: String,
         /// How long it waited.
-        seconds: u64,
+        waited: Duration,
         /// Who did not come, as far as it is known: `rank 3`, or `other ranks`.
         whom: String,
     },
@@ -75,6 +77,18 @@ pub enum TeamError {
         /// The file it was about.
         file: String,
     },
+}
+
+/// Seconds with as many digits as a reader wants: two of less than a second, and one of less than ten.
+#[must_use]
+pub fn shown_seconds(time: Duration) -> String {
+    let digits = match time.as_secs() {
+        0 => 2,
+        1..10 => 1,
+        _ => 0,
+    };
+    let text = format!("{:.digits$}", time.as_secs_f64());
+    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 /// How numbers of all ranks become one.
@@ -151,5 +165,17 @@ pub trait Team: Send + Sync + std::fmt::Debug {
     /// See [`TeamError`].
     fn meet(&self, step: Step<'_>) -> Result<(), TeamError> {
         self.reduce(step, Reduction::Max, &mut [0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_have_the_digits_that_a_reader_wants() {
+        let of_ms = [500, 50, 3, 999, 1000, 1520, 4001, 10_600, 60_000, 0];
+        let shown = of_ms.map(|ms| shown_seconds(Duration::from_millis(ms)));
+        assert_eq!(shown, ["0.5", "0.05", "0", "1", "1", "1.5", "4", "11", "60", "0"]);
     }
 }

@@ -306,6 +306,6 @@ fn copy_range(
 }
 
 /// `ENOENT` of Linux on every architecture.
-const ENOENT: i32 = 2;
+pub(crate) const ENOENT: i32 = 2;
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;

@@ -16,7 +16,7 @@ use zonda_team::{Reduction, Step, Team};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::{self, Maker};
-use crate::open::{self, CreateOptions, OpenOptions, Opening};
+use crate::open::{self, CreateOptions, ENOENT, OpenOptions, Opening};
 use crate::open_file::OpenFile;
 
 /// What ranks learn of one of them.
@@ -75,6 +75,14 @@ impl Dataset {
         self.queued_file.file().is::<ParallelFile>()
     }
 
+    /// Refuses a file that one process opened for itself.
+    ///
+    /// # Errors
+    /// `NC_ENOPAR`.
+    pub fn check_of_ranks(&self) -> Result<()> {
+        if self.is_of_ranks() { Ok(()) } else { self.named(Err(not_of_ranks())) }
+    }
+
     /// Has puts to a variable made by all ranks together, or by each rank alone, as they are at first. Of a classic file it is one switch
     /// for all variables. Only this rank is told; all ranks have to choose the same.
     ///
@@ -117,7 +125,8 @@ impl Dataset {
 }
 
 fn not_of_ranks() -> Error {
-    Error::because(NcError::NoPar, "the file was not opened by several ranks together")
+    let why = "the file was opened with nc_open or nc_create; use nc_open_par or nc_create_par";
+    Error::because(NcError::NoPar, why)
 }
 
 fn create(
@@ -130,11 +139,20 @@ fn create(
         return Err(zonda_format::not_by_several_ranks());
     };
     let CreateOptions { exclusive, no_attribute_order, no_scales_attached, .. } = *options;
-    let how = format!(
-        "{:?}, exclusive {exclusive}, attributes without order {no_attribute_order}, no scales {no_scales_attached}, \
-         alignment {:?}, equal attributes {}",
-        options.format, options.alignment, options.equal_attributes
-    );
+    let how = [
+        ("format", options.format.kind().to_owned()),
+        ("NC_NOCLOBBER", given(exclusive)),
+        ("NC_NOATTCREORD", given(no_attribute_order)),
+        ("NC_NODIMSCALE_ATTACH", given(no_scales_attached)),
+        (
+            "nc_set_alignment",
+            options.alignment.map_or_else(
+                || given(false),
+                |(threshold, alignment)| format!("({threshold}, {alignment})"),
+            ),
+        ),
+        equality(options.equal_attributes),
+    ];
     same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
         if is_first {
@@ -165,9 +183,8 @@ fn open_together(
     path: &Path,
     options: &OpenOptions,
 ) -> Result<Dataset> {
-    let how = if options.write { "for writing" } else { "for reading" };
-    // A rank that gives up over an attribute must not be the only one.
-    same_opening(&**team, step, &format!("{how}, equal attributes {}", options.equal_attributes))?;
+    let how = [("NC_WRITE", given(options.write)), equality(options.equal_attributes)];
+    same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
         let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
         if is_first
@@ -186,6 +203,16 @@ fn open_together(
     finish(team, path, read, (replica, lock, file), options.equal_attributes)
 }
 
+/// Whether a flag is given, for messages.
+fn given(is_given: bool) -> String {
+    String::from(if is_given { "given" } else { "not given" })
+}
+
+/// What is to be the same about attributes: a rank that gives up over one must not be the only one.
+fn equality(is_wanted: bool) -> (&'static str, String) {
+    ("zonda_attributes=equal", given(is_wanted))
+}
+
 /// Opens the storage on rank 0, and when that is there on the others. All get an error if one has one.
 fn by_all(
     team: &Arc<dyn Team>,
@@ -201,14 +228,14 @@ fn by_all(
         return Err(own.and_then(Result::err).unwrap_or_else(|| error_of(&said)));
     }
     let own = own.take().unwrap_or_else(|| open(false));
-    let status = own.as_ref().err().map_or(0, status_of);
+    let status = own.as_ref().err().map_or(0, |error| status_on(team.rank(), error));
     // Nodes have numbers of their own for a file system, but those of its files are the same everywhere.
     let identity = own.as_ref().ok().and_then(|opened| opened.file()?.identity());
     let (inode, is_unknown) = identity.map_or((0, 1), |(_, inode)| (inode, 0));
     let mut worst = [status, is_unknown, inode, !inode];
     team.reduce(step, Reduction::Max, &mut worst).map_err(|error| of_team(&error))?;
     let [worst, is_unknown, most, not_least] = worst;
-    let mut opened = with_worst(own, worst)?;
+    let mut opened = found_by_all(own, worst)?;
     if is_unknown == 0 && most != !not_least {
         let why = "ranks name different files by their paths, or by paths of different folders; all ranks have to open the same file";
         return Err(Error::answered(NcError::Mpi, Answer::Request, why));
@@ -221,6 +248,26 @@ fn by_all(
     let sidecars = ReplicaSidecars::new(&replica, opened.sidecars.take().filter(|_| is_first));
     let opened = OpenedStorage::with_sidecars(below, Arc::new(sidecars));
     Ok(OpenedByRank { opened, replica, lock, file })
+}
+
+/// The status of an error together with the rank that has it: the greatest of these has the greatest status, and of the ranks with that the first.
+fn status_on(rank: usize, error: &Error) -> u64 {
+    status_of(error) << 32 | u64::from(!u32::try_from(rank).unwrap_or(u32::MAX))
+}
+
+/// What a rank makes of its own result, where rank 0 has the file open, and of the greatest status of all ranks ([`status_on`]).
+fn found_by_all(own: Result<OpenedStorage>, worst: u64) -> Result<OpenedStorage> {
+    let (status, rank) = (worst >> 32, !(worst as u32));
+    let is_own = own.as_ref().err().map(status_of) == Some(status);
+    with_worst(own, status).map_err(|error| match error.code() {
+        NcError::System(ENOENT) => error.with_other_text(format!(
+            "rank {rank} does not find the file that rank 0 has open: do all ranks pass the same path, in a folder that all nodes share?"
+        )),
+        _ if is_own => error,
+        code => error.with_other_text(format!(
+            "rank {rank} cannot open the file that rank 0 has open: {code}"
+        )),
+    })
 }
 
 /// How opening went, for the other ranks: the code and the text of an error.

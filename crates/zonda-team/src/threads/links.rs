@@ -6,7 +6,6 @@ use crate::algorithms::{Links, Tag};
 use crate::{Kind, Step, TeamError};
 
 use super::mailbox::{Letter, Wanted};
-use super::report::whole_seconds;
 use super::shared::{Shared, failed};
 
 /// A rank in a step.
@@ -57,9 +56,8 @@ impl StepLinks<'_> {
 
     fn timed_out(&self, waited: Duration, from: Option<usize>) -> TeamError {
         let Step { call, file } = self.step;
-        let seconds = whole_seconds(waited);
         let whom = from.map_or_else(|| "other ranks".into(), |from| format!("rank {from}"));
-        TeamError::TimedOut { call: call.into(), file: file.into(), seconds, whom }
+        TeamError::TimedOut { call: call.into(), file: file.into(), waited, whom }
     }
 }
 
