@@ -181,7 +181,7 @@ with_mpi() { # with_mpi COMPILER: what the second set says of itself compiles wi
     "$1" "$scratch/parallel.c" $("$flags" --cflags --libs) -o "$scratch/$1" || return 1
     (cd "$scratch" && prefix="$scratch/plain" by_itself "$scratch/$1") || return 1
     [ "$("$flags" --has-parallel)$("$flags" --has-parallel4)$("$flags" --has-pnetcdf)" = yesyesyes ] &&
-        [ "$("$flags" --cc)" = mpicc ] && [ "$("$flags" --includedir)" = "$scratch/plain/lib/netcdf/mpi/include" ]
+        [ "$("$flags" --cc)" = mpicc ] && [ "$("$flags" --fc)" = mpif90 ] && [ "$("$flags" --includedir)" = "$scratch/plain/lib/netcdf/mpi/include" ]
 }
 parallel_names() { # what Debian's parallel builds are called leads to this library
     local name
