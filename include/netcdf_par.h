@@ -21,7 +21,8 @@ extern "C" {
 EXTERNL int nc_create_par(const char *path, int cmode, MPI_Comm comm, MPI_Info info,
                           int *ncidp);
 EXTERNL int nc_open_par(const char *path, int mode, MPI_Comm comm, MPI_Info info, int *ncidp);
-/* How one variable, or with NC_GLOBAL all of them, is accessed. */
+/* How puts are made. netCDF-4: to one variable; NC_GLOBAL is NC_ENOTVAR. Classic: to the whole file,
+ * whichever variable is named. */
 EXTERNL int nc_var_par_access(int ncid, int varid, int par_access);
 
 /* The same with Fortran handles, for the Fortran library. */
