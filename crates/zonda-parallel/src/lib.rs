@@ -12,10 +12,14 @@ mod dispatch;
 mod file;
 mod filling;
 mod later;
+mod ledger;
+mod plan;
 mod put;
 mod record;
 mod replica;
 mod said;
+mod shared_put;
+mod shared_store;
 mod sidecars;
 mod write;
 

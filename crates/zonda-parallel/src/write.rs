@@ -119,7 +119,8 @@ impl ParallelFile {
         }
         self.said.forget();
         // What an error left unfilled: nothing is committed that readers must not see.
-        if self.settle_places(call)? {
+        let has_filled = self.settle_places(call)?;
+        if self.store_dirty(call)? || has_filled {
             let down = self.replica.sync();
             self.share(call, down.map_err(Into::into))?;
         }
