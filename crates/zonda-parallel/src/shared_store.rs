@@ -136,6 +136,9 @@ impl ParallelFile {
         chunks: &[(SharedChunk, usize)],
         end: bool,
     ) -> Result<()> {
+        if chunks.is_empty() {
+            return Ok(());
+        }
         let me = self.team.rank();
         let of_me: Vec<&SharedChunk> =
             chunks.iter().filter(|(_, owner)| *owner == me).map(|(chunk, _)| chunk).collect();
