@@ -4,7 +4,7 @@
 //! of the others, holds them until the chunk is stored, and writes it. Who owns a chunk, and when it is stored, is not the
 //! format's business: here is what a rank does with chunks that it was told to hold.
 //!
-//! Each rank has the whole object of the file. [`SharedChunks::take_places`], [`SharedChunks::give_places_back`] and [`SharedChunks::enter`]
+//! Each rank has the whole object of the file. [`SharedChunks::begin_put`], [`SharedChunks::take_places`], [`SharedChunks::give_places_back`] and [`SharedChunks::enter`]
 //! are called on all ranks, in the same order, with equal arguments, and do the same everywhere. The other methods are about what one
 //! rank has.
 
@@ -18,7 +18,7 @@ use crate::refs::VarRef;
 use crate::transfer::{Access, Transfer, Values};
 
 /// The grid of a variable's chunks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedGrid {
     /// Elements of a chunk along each dimension.
     pub chunk_dims: Vec<u64>,
@@ -26,8 +26,14 @@ pub struct SharedGrid {
     pub limits: Vec<u64>,
     /// Bytes of an element in the file.
     pub elem_size: usize,
+    /// Bytes of a chunk.
+    pub chunk_bytes: u64,
     /// Bytes that a chunk takes while it waits.
     pub waiting_bytes: u64,
+    /// Bytes of incomplete chunks that one process puts to before it sees whether too many wait.
+    pub round_bytes: u64,
+    /// One process commits by itself when a put begins a record and so many bytes were put since the last commit.
+    pub commit_bytes: u64,
 }
 
 /// A chunk: its variable, and its coordinates in the grid of chunks.
@@ -81,6 +87,9 @@ pub struct ChunkPlace {
 pub trait SharedChunks {
     /// The chunks of a variable whose chunks have owners; `None` for other variables.
     fn grid(&self, var: VarRef) -> Option<SharedGrid>;
+
+    /// All ranks put to a variable: called on all of them.
+    fn begin_put(&mut self, var: VarRef);
 
     /// How many bytes of chunks may wait, on all ranks together.
     fn waiting_limit(&self) -> u64;

@@ -53,6 +53,8 @@ pub struct ParallelFile {
     pub(crate) ledger: Ledger,
     /// How many bytes of chunks may wait on all ranks together.
     pub(crate) waiting_limit: u64,
+    /// Bytes that all ranks put to such variables since the last commit.
+    pub(crate) put_bytes: u64,
     /// Ranks lost each other, or their definitions: the file can only be closed.
     is_lost: AtomicBool,
     /// What rank 0 holds while the file is open, such as the lock of writers.
@@ -144,6 +146,7 @@ impl ParallelFile {
             unfilled_why: None,
             ledger: Ledger::default(),
             waiting_limit: 0,
+            put_bytes: 0,
             is_lost: AtomicBool::new(false),
             lock,
         };

@@ -85,6 +85,11 @@ impl Ledger {
         list
     }
 
+    /// Whether more than `limit` bytes wait when `more` come.
+    pub(crate) fn is_more_than(&self, limit: u64, more: u64) -> bool {
+        self.bytes.saturating_add(more) > limit
+    }
+
     /// Chunks that were put to longest ago and have to go, so that the others take no more than `limit` bytes; none while all of them
     /// do not. In the order in which they are stored; who has to be stored before it goes is dirty.
     pub(crate) fn too_many(&self, limit: u64) -> Vec<(SharedChunk, usize)> {

@@ -39,6 +39,11 @@ impl RankSlab {
         Hyperslab { start: &self.start, count: &self.count, stride: Some(&self.stride) }
     }
 
+    /// Where it begins along an axis; `None` for one of no elements.
+    pub(crate) fn first(&self, axis: usize) -> Option<u64> {
+        self.start.get(axis).filter(|_| !self.is_empty()).map(|&first| first as u64)
+    }
+
     fn is_empty(&self) -> bool {
         self.count.is_empty() || self.count.contains(&0)
     }
@@ -217,7 +222,7 @@ mod tests {
             let chunk_dims = vec![rng.u64(1..5), rng.u64(1..5)];
             let extent = [rng.u64(1..12), rng.u64(1..12)];
             let limits = vec![if rng.bool() { u64::MAX } else { extent[0] }, extent[1]];
-            let grid = SharedGrid { chunk_dims, limits, elem_size: 4, waiting_bytes: 100 };
+            let grid = SharedGrid { chunk_dims, limits, elem_size: 4, ..SharedGrid::default() };
             let slabs: Vec<RankSlab> = (0..rng.usize(1..5))
                 .map(|_| {
                     let mut one = RankSlab::default();

@@ -138,9 +138,17 @@ impl ParallelFile {
             self.put_what_is_noted(CALL)?;
         }
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
+        let shared = match self.grid_of_shared(var) {
+            Some(grid) => {
+                let slabs = self.slabs_of_all(CALL, slab, grid.chunk_dims.len())?;
+                self.commit_if_due(CALL, (var, &grid), &slabs)?;
+                Some((slabs, grid))
+            }
+            None => None,
+        };
         let grown = self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
-        if let Some(grid) = self.grid_of_shared(var) {
-            return self.put_shared(CALL, (var, &grid), own);
+        if let Some((slabs, grid)) = shared {
+            return self.put_shared(CALL, (var, &grid), &slabs, own);
         }
         let is_first = self.team.rank() == 0;
         let file = self.in_team()?;

@@ -10,8 +10,10 @@ use zonda_format::{
     SlabBytes, Transfer, Values, VarRef,
 };
 use zonda_model::{Answer, NcError};
+use zonda_slab::Hyperslab;
 use zonda_team::Message;
 
+use crate::coverage;
 use crate::file::ParallelFile;
 use crate::plan::{RankSlab, TouchedChunk, plan};
 
@@ -21,8 +23,38 @@ pub(crate) struct AssignedChunk {
     pub(crate) owner: usize,
     /// The owner puts all of it, and nothing of it waits: it need not wait, either.
     is_whole: bool,
+    /// Nothing of it waits, and the ranks that have parts of it put all of it together. Only its owner asks.
+    is_covered: bool,
     /// The ranks that have parts of it.
     ranks: Vec<usize>,
+}
+
+/// Whether the parts that ranks put of a chunk are the whole of it, each element once.
+fn parts_cover(grid: &SharedGrid, key: &[u64], ranks: &[usize], slabs: &[RankSlab]) -> bool {
+    let axes = key.iter().zip(grid.chunk_dims.iter().zip(&grid.limits));
+    let region: coverage::ElementBox = axes
+        .map(|(&index, (&dim, &limit))| {
+            let begin = index.saturating_mul(dim);
+            (begin, begin.saturating_add(dim).min(limit))
+        })
+        .collect();
+    let mut sum = [0u64; coverage::PLACES];
+    for slab in ranks.iter().filter_map(|&rank| slabs.get(rank)) {
+        let Some(part) = coverage::values_within(&slab.slab(), &region) else { return false };
+        sum.iter_mut().zip(part).for_each(|(sum, part)| *sum = sum.saturating_add(part));
+    }
+    coverage::parts_cover(&region, sum)
+}
+
+/// A put of all ranks.
+struct SharedPut<'a> {
+    call: &'static str,
+    var: VarRef,
+    grid: &'a SharedGrid,
+    /// What each rank puts.
+    slabs: &'a [RankSlab],
+    /// The elements of this rank, where it could make them ready.
+    own: Option<&'a OwnPart<'a>>,
 }
 
 /// What a rank puts.
@@ -53,46 +85,107 @@ impl ParallelFile {
         self.in_team().ok()?.shared_chunks()?.grid(var)
     }
 
-    /// A put of all ranks, after they agreed on it and the variable is long enough.
+    /// A put of all ranks, after they agreed on it and the variable is long enough. `slabs` has what each rank puts.
     pub(crate) fn put_shared(
         &mut self,
         call: &'static str,
         (var, grid): (VarRef, &SharedGrid),
+        slabs: &[RankSlab],
         own: Option<(&Transfer<Access<'_>>, Values<'_>)>,
     ) -> Result<Option<Converted>> {
-        let rank = grid.chunk_dims.len();
-        let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0);
-        let slab =
-            slab.map_or_else(RankSlab::default, |(put, _)| RankSlab::of(&put.of().slab, rank));
-        let slabs = self.slabs_of_all(call, &slab, rank)?;
+        self.shared_chunks()?.begin_put(var);
         let extent = self.in_team()?.extent(var);
-        let chunks = self.assigned(var, plan(grid, &extent, &slabs));
+        let touched = plan(grid, &extent, slabs);
         let formed = own.map(|(put, values)| self.shared_chunks()?.in_file_form(put, values));
-        let (formed, failed) = match formed.transpose() {
-            Ok(formed) => (formed, None),
-            Err(error) => (None, Some(error)),
+        let (own, mut failed) = match formed.transpose() {
+            Ok(formed) => (formed, Ok(())),
+            Err(error) => (None, Err(error)),
         };
-        let converted = formed.as_ref().map(|(_, converted)| *converted);
-        let own = formed.map(|(bytes, _)| OwnPart { slab, bytes });
-        let held = self.hold_parts(call, &chunks, own.as_ref(), &slabs)?;
-        let ready = failed.map_or(held, Err).and_then(|()| self.filter_complete(&chunks, own));
-        let listed: Vec<(SharedChunk, usize)> =
-            chunks.iter().map(|one| (one.chunk.clone(), one.owner)).collect();
-        for AssignedChunk { chunk, owner, .. } in chunks.iter().filter(|one| !one.is_whole) {
-            self.ledger.touch(chunk, *owner, grid.waiting_bytes);
+        let converted = own.as_ref().map(|(_, converted)| *converted);
+        let slab = slabs.get(self.team.rank()).cloned().unwrap_or_default();
+        let own = own.map(|(bytes, _)| OwnPart { slab, bytes });
+        let put = SharedPut { call, var, grid, slabs, own: own.as_ref() };
+        let mut rest = &touched[..];
+        loop {
+            let n = self.round_of(&put, rest);
+            let (round, behind) = rest.split_at_checked(n).unwrap_or((rest, &[]));
+            self.put_round(&put, round, std::mem::replace(&mut failed, Ok(())))?;
+            self.store_too_many(call)?;
+            rest = behind;
+            if rest.is_empty() {
+                break;
+            }
         }
-        self.store_together(call, &listed, ready)?;
-        self.store_too_many(call)?;
         Ok(converted)
     }
 
-    /// What each rank puts.
-    fn slabs_of_all(
+    /// How many of the chunks that a put touches are put to before too many of them wait: all, where they have room; else as many as one
+    /// process would put to.
+    fn round_of(&self, put: &SharedPut<'_>, touched: &[TouchedChunk]) -> usize {
+        let SharedPut { grid, slabs, var, .. } = *put;
+        let is_new = |one: &&TouchedChunk| one.whole_by.is_none();
+        let new = touched.iter().filter(is_new).count() as u64;
+        let limit = self.waiting_limit;
+        if !self.ledger.is_more_than(limit, new.saturating_mul(grid.waiting_bytes)) {
+            return touched.len();
+        }
+        let most = (limit / 4).min(grid.round_bytes).checked_div(grid.chunk_bytes).unwrap_or(0);
+        let (most, mut n_incomplete) = (most.max(1), 0u64);
+        let mut round = 0;
+        for one in touched {
+            if n_incomplete >= most {
+                break;
+            }
+            let chunk = SharedChunk { var, key: one.key.clone() };
+            let is_whole =
+                one.whole_by.is_some() || parts_cover(grid, &chunk.key, &one.ranks, slabs);
+            n_incomplete += u64::from(!is_whole);
+            round += 1;
+        }
+        round
+    }
+
+    /// A put of all ranks to some of the chunks that it touches.
+    fn put_round(
+        &mut self,
+        put: &SharedPut<'_>,
+        touched: &[TouchedChunk],
+        failed: Result<()>,
+    ) -> Result<()> {
+        let chunks = self.assigned(put, touched);
+        let held = self.hold_parts(put, &chunks)?;
+        let ready = failed.and(held).and_then(|()| self.filter_complete(&chunks, put.own));
+        let listed: Vec<(SharedChunk, usize)> =
+            chunks.iter().map(|one| (one.chunk.clone(), one.owner)).collect();
+        for AssignedChunk { chunk, owner, .. } in chunks.iter().filter(|one| !one.is_whole) {
+            self.ledger.touch(chunk, *owner, put.grid.waiting_bytes);
+        }
+        if let Err(error) = self.store_together(put.call, &listed, ready) {
+            self.forget_torn(&chunks)?;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// After an error: chunks that were begun without what the file has of them, and that did not get all of their elements.
+    fn forget_torn(&mut self, chunks: &[AssignedChunk]) -> Result<()> {
+        let shared = self.shared_chunks()?;
+        for one in chunks.iter().filter(|one| one.is_covered) {
+            if !shared.is_complete(&one.chunk) {
+                shared.forget(&one.chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// What each rank puts to a variable.
+    pub(crate) fn slabs_of_all(
         &mut self,
         call: &'static str,
-        own: &RankSlab,
+        own: Option<Hyperslab<'_>>,
         rank: usize,
     ) -> Result<Vec<RankSlab>> {
+        let own = own.map_or_else(RankSlab::default, |slab| RankSlab::of(&slab, rank));
         let mut mine = Vec::with_capacity(RankSlab::n_bytes(rank));
         own.write_to(rank, &mut mine);
         // Rank 0 says how much may wait, since ranks may have been told otherwise.
@@ -118,29 +211,32 @@ impl ParallelFile {
         Ok(slabs)
     }
 
-    /// The owners of the chunks that a put touches: those that they have, or new ones.
-    fn assigned(&mut self, var: VarRef, touched: Vec<TouchedChunk>) -> Vec<AssignedChunk> {
-        let of_var = self.ledger.number(var) as u64;
-        let assign = |touched: TouchedChunk| {
-            let new_owner = touched.new_owner(of_var);
-            let TouchedChunk { key, ranks, whole_by, .. } = touched;
-            let chunk = SharedChunk { var, key };
+    /// The owners of chunks that a put touches: those that they have, or new ones.
+    fn assigned(&mut self, put: &SharedPut<'_>, touched: &[TouchedChunk]) -> Vec<AssignedChunk> {
+        let me = self.team.rank();
+        let of_var = self.ledger.number(put.var) as u64;
+        let assign = |touched: &TouchedChunk| {
+            let chunk = SharedChunk { var: put.var, key: touched.key.clone() };
             let waiting = self.ledger.get(&chunk);
-            let owner = waiting.map_or(new_owner, |waiting| waiting.owner);
-            let is_whole = waiting.is_none() && whole_by == Some(owner);
-            AssignedChunk { chunk, owner, is_whole, ranks }
+            let owner = waiting.map_or_else(|| touched.new_owner(of_var), |waiting| waiting.owner);
+            let is_new = waiting.is_none();
+            let is_whole = is_new && touched.whole_by == Some(owner);
+            let ranks = touched.ranks.clone();
+            let is_covered = is_new
+                && !is_whole
+                && owner == me
+                && parts_cover(put.grid, &chunk.key, &ranks, put.slabs);
+            AssignedChunk { chunk, owner, is_whole, is_covered, ranks }
         };
-        touched.into_iter().map(assign).collect()
+        touched.iter().map(assign).collect()
     }
 
     /// Sends the parts of others' chunks to their owners, and holds the parts of this rank's chunks. The outer error is that of ranks that lost
     /// each other.
     fn hold_parts(
         &mut self,
-        call: &'static str,
+        &SharedPut { call, slabs, own, .. }: &SharedPut<'_>,
         chunks: &[AssignedChunk],
-        own: Option<&OwnPart<'_>>,
-        slabs: &[RankSlab],
     ) -> Result<Result<()>> {
         let waiting = || chunks.iter().filter(|one| !one.is_whole);
         let (messages, sent) = self.messages(chunks, own);
@@ -157,7 +253,7 @@ impl ParallelFile {
         for one in waiting().filter(|one| one.owner == me) {
             for &rank in &one.ranks {
                 let (_, list) = parts.entry(rank).or_insert((one.chunk.var, Vec::new()));
-                list.push(HeldChunk { key: &one.chunk.key, is_covered: false });
+                list.push(HeldChunk { key: &one.chunk.key, is_covered: one.is_covered });
             }
         }
         let mut done = sent;
@@ -212,7 +308,7 @@ impl ParallelFile {
     fn filter_complete(
         &mut self,
         chunks: &[AssignedChunk],
-        own: Option<OwnPart<'_>>,
+        own: Option<&OwnPart<'_>>,
     ) -> Result<Vec<Option<FilteredBytes>>> {
         let me = self.team.rank();
         let owned: Vec<&AssignedChunk> = chunks.iter().filter(|one| one.owner == me).collect();

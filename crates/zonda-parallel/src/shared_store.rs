@@ -1,9 +1,10 @@
 //! Chunks that have owners, on their way into the file: owners tell how long their chunks have become, all ranks take the same places for
 //! them, and each owner writes its own.
 
-use zonda_format::{ChunkPlace, FilteredBytes, Result, SharedChunk, VarRef};
+use zonda_format::{ChunkPlace, FilteredBytes, Result, SharedChunk, SharedGrid, VarRef};
 
 use crate::file::{MORE, ParallelFile, status_of, with_worst};
+use crate::plan::RankSlab;
 use crate::shared_put::damaged_message;
 
 /// What an owner tells of a chunk; nothing of one that is not to be stored now.
@@ -177,6 +178,35 @@ impl ParallelFile {
             self.shared_chunks()?.forget(&chunk);
         }
         Ok(())
+    }
+
+    /// Commits before a put that begins a record, if much was put since the last commit: as one process does, by the same count.
+    pub(crate) fn commit_if_due(
+        &mut self,
+        call: &'static str,
+        (var, grid): (VarRef, &SharedGrid),
+        slabs: &[RankSlab],
+    ) -> Result<()> {
+        if self.put_bytes >= grid.commit_bytes && self.begins_record(var, slabs)? {
+            self.before_commit(call)?;
+            self.common(call, |file| file.sync())?;
+        }
+        let elems = slabs.iter().filter_map(|slab| slab.slab().n_elems());
+        let elems = elems.fold(0, |sum: u64, n| sum.saturating_add(n as u64));
+        self.put_bytes = self.put_bytes.saturating_add(elems.saturating_mul(grid.elem_size as u64));
+        Ok(())
+    }
+
+    /// Whether what ranks put begins behind the end of a dimension that can grow.
+    fn begins_record(&self, var: VarRef, slabs: &[RankSlab]) -> Result<bool> {
+        let definitions = self.file.definitions();
+        let dims = definitions.var(var)?.dims;
+        Ok(dims.iter().enumerate().any(|(axis, &dim)| {
+            let first = slabs.iter().filter_map(|slab| slab.first(axis)).min();
+            definitions
+                .dim(dim)
+                .is_ok_and(|dim| dim.is_unlimited && first.is_some_and(|first| first >= dim.len))
+        }))
     }
 
     /// Whether [`ParallelFile::before_get`] has something to do: all ranks have the same answer.

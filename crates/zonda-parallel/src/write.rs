@@ -96,7 +96,7 @@ impl ParallelFile {
     }
 
     /// What all ranks do before a commit: they agree, and their data are in the file.
-    fn before_commit(&mut self, call: &'static str) -> Result<()> {
+    pub(crate) fn before_commit(&mut self, call: &'static str) -> Result<()> {
         let down = self.replica.sync().map_err(Error::from);
         let status = down.as_ref().err().map_or(0, status_of);
         let values = self.attribute_values();
@@ -120,6 +120,7 @@ impl ParallelFile {
         self.said.forget();
         // What an error left unfilled: nothing is committed that readers must not see.
         let has_filled = self.settle_places(call)?;
+        self.put_bytes = 0;
         if self.store_dirty(call)? || has_filled {
             let down = self.replica.sync();
             self.share(call, down.map_err(Into::into))?;

@@ -6,13 +6,20 @@ use std::sync::Arc;
 
 use zonda::team::{Team, threads};
 use zonda::{
-    CreateOptions, Dataset, Format, Hyperslab, MemType, NcError, OpenOptions, Reserve,
-    StorageRequest, VarId, VarRef,
+    CreateOptions, Dataset, Endianness, FilterSpec, Format, Hyperslab, MemType, NcError,
+    OpenOptions, Reserve, StorageRequest, VarId, VarRef,
 };
+use zonda_testkit::{Rng, by};
 
 const SIZES: [usize; 7] = [1, 2, 3, 4, 7, 12, 16];
 const ROWS: usize = 24;
 const COLUMNS: usize = 18;
+
+/// Memory, where there is a folder of it.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
 
 /// Which box of a put is a rank's: rows are divided, or columns, or both.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -149,7 +156,7 @@ fn same(one: &Path, other: &Path, what: &str) {
 
 #[test]
 fn records_are_the_bytes_of_one_process() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let (alone, path) = (folder.path().join("alone.nc"), folder.path().join("ranks.nc"));
     for chunks in [[1, 24, 18], [1, 6, 18], [1, 5, 7], [2, 7, 18], [4, 24, 5], [3, 1, 1]] {
         write(&Writer::Alone, &alone, chunks, Division::Rows, 7);
@@ -161,5 +168,204 @@ fn records_are_the_bytes_of_one_process() {
                 same(&alone, &path, &format!("{chunks:?}, {division:?}, {size} ranks"));
             }
         }
+    }
+}
+
+/// A variable of a random program: its type, its dimensions and its chunks.
+#[derive(Clone, Debug)]
+struct VarPlan {
+    nc_type: i32,
+    dims: Vec<usize>,
+    chunks: Vec<usize>,
+    filters: usize,
+    is_big: bool,
+}
+
+/// What a random program does.
+#[derive(Clone, Debug)]
+enum Op {
+    /// A put of a box, divided along an axis: into runs, or element by element in turn.
+    Put {
+        var: usize,
+        start: Vec<usize>,
+        count: Vec<usize>,
+        stride: Vec<isize>,
+        axis: usize,
+        in_turn: bool,
+    },
+    Sync,
+    /// One more variable, in define mode.
+    Define(VarPlan),
+    Reopen,
+}
+
+/// Lengths of dimensions; 0 for those that can grow.
+const DIMS: [usize; 5] = [0, 9, 14, 0, 5];
+/// How far those grow.
+const MOST_LEN: usize = 12;
+
+fn var_plan(rng: &mut Rng) -> VarPlan {
+    let below = |rng: &mut Rng, n: usize| rng.below(n as u64) as usize;
+    let mut dims: Vec<usize> = Vec::new();
+    for _ in 0..1 + below(rng, 3) {
+        let dim = below(rng, DIMS.len());
+        if !dims.contains(&dim) {
+            dims.push(dim);
+        }
+    }
+    let len = |dim: usize| if DIMS[dim] == 0 { 5 } else { DIMS[dim] };
+    let chunks = dims.iter().map(|&dim| 1 + below(rng, len(dim))).collect();
+    let nc_type = [3, 4, 5, 6, 10][below(rng, 5)];
+    VarPlan { nc_type, dims, chunks, filters: below(rng, 5), is_big: below(rng, 4) == 0 }
+}
+
+fn program(rng: &mut Rng, n: usize) -> (Vec<VarPlan>, Vec<Op>) {
+    let mut vars: Vec<VarPlan> = (0..1 + rng.below(4)).map(|_| var_plan(rng)).collect();
+    let (first, mut ops) = (vars.clone(), Vec::new());
+    for _ in 0..n {
+        ops.push(match rng.below(16) {
+            0 | 1 => Op::Sync,
+            2 => Op::Reopen,
+            3 => {
+                vars.push(var_plan(rng));
+                Op::Define(vars.last().unwrap().clone())
+            }
+            _ => {
+                let var = rng.below(vars.len() as u64) as usize;
+                let (mut start, mut count, mut stride) = (Vec::new(), Vec::new(), Vec::new());
+                for &dim in &vars[var].dims {
+                    let len = if DIMS[dim] == 0 { MOST_LEN } else { DIMS[dim] };
+                    let is_whole = rng.below(2) == 0 && DIMS[dim] != 0;
+                    let from = if is_whole { 0 } else { rng.below(len as u64) as usize };
+                    let step = if is_whole { 1 } else { [1, 1, 1, 2, 3][rng.below(5) as usize] };
+                    let most = (len - from).div_ceil(step);
+                    let n = if is_whole { most } else { 1 + rng.below(most as u64) as usize };
+                    (start.push(from), count.push(n), stride.push(step as isize));
+                }
+                let axis = rng.below(start.len() as u64) as usize;
+                Op::Put { var, start, count, stride, axis, in_turn: rng.below(4) == 0 }
+            }
+        });
+    }
+    (first, ops)
+}
+
+fn define(file: &Dataset, number: usize, plan: &VarPlan) -> VarId {
+    let dims: Vec<i32> = plan.dims.iter().map(|&dim| dim as i32).collect();
+    let var = file.def_var(format!("v{number}").as_bytes(), plan.nc_type, &dims).unwrap();
+    let of = VarRef::from(var);
+    file.def_var_chunking(of, StorageRequest::Chunked, Some(&plan.chunks)).unwrap();
+    match plan.filters {
+        0 => file.def_var_fletcher32(of, true).unwrap(),
+        1 => {
+            file.def_var_deflate(of, true, Some(2)).unwrap();
+            file.def_var_fletcher32(of, true).unwrap();
+        }
+        2 => {
+            let (name, params) = (String::new(), vec![1]);
+            let filter = FilterSpec { id: 32015, name, optional: false, params };
+            file.def_var_filter(of, filter).unwrap();
+        }
+        3 => file.def_var_deflate(of, true, None).unwrap(),
+        _ => file.def_var_deflate(of, false, Some(1)).unwrap(),
+    }
+    if plan.is_big {
+        file.def_var_endian(of, Endianness::Big).unwrap();
+    }
+    var
+}
+
+/// The part of `n` elements that is a rank's: the first, the step, and how many.
+fn share(n: usize, in_turn: bool, (rank, size): (usize, usize)) -> (usize, usize, usize) {
+    if in_turn {
+        return (rank, size, n.saturating_sub(rank).div_ceil(size));
+    }
+    let (first, n) = part(n, rank, size);
+    (first, 1, n)
+}
+
+fn carry_out(writer: &Writer<'_>, path: &Path, (vars, ops): &(Vec<VarPlan>, Vec<Op>)) {
+    let mut file = writer.create(path);
+    for (number, len) in DIMS.iter().enumerate() {
+        let _ = file.def_dim(format!("d{number}").as_bytes(), *len).unwrap();
+    }
+    let mut ids: Vec<VarId> =
+        vars.iter().enumerate().map(|(number, plan)| define(&file, number, plan)).collect();
+    file.enddef(Reserve::Default).unwrap();
+    for (n_put, op) in ops.iter().enumerate() {
+        match op {
+            Op::Sync => file.sync().unwrap(),
+            Op::Define(plan) => {
+                file.redef().unwrap();
+                ids.push(define(&file, ids.len(), plan));
+                file.enddef(Reserve::Default).unwrap();
+            }
+            Op::Reopen => {
+                file.close().unwrap();
+                file = writer.open(path);
+                if let Writer::Of(_) = writer {
+                    ids.iter().for_each(|var| file.set_collective(*var, true).unwrap());
+                }
+            }
+            Op::Put { var, start, count, stride, axis, in_turn } => {
+                let (first, step, n) = share(count[*axis], *in_turn, writer.rank());
+                let (mut start, mut count, mut stride) =
+                    (start.clone(), count.clone(), stride.clone());
+                start[*axis] += first * stride[*axis] as usize;
+                stride[*axis] *= step as isize;
+                count[*axis] = n;
+                let n_elems: usize = count.iter().product();
+                if n_elems == 0 {
+                    start.fill(0);
+                }
+                let value = |number: usize| {
+                    let (mut rest, mut value) = (number, n_put * 7);
+                    for axis in (0..count.len()).rev() {
+                        let at = start[axis] + rest % count[axis] * stride[axis] as usize;
+                        rest /= count[axis];
+                        value += at * (3 + axis * 10);
+                    }
+                    value as i32
+                };
+                let bytes: Vec<u8> =
+                    (0..n_elems).flat_map(|number| value(number).to_ne_bytes()).collect();
+                let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
+                let done = file.put(ids[*var], &slab, Some(MemType::I32), &bytes).unwrap();
+                assert_eq!(done.out_of_range, 0);
+            }
+        }
+    }
+    file.close().unwrap();
+}
+
+/// Whatever programs do, and however many chunks may wait.
+#[test]
+fn random_programs_are_the_bytes_of_one_process() {
+    let folder = folder();
+    let (alone, path) = (folder.path().join("alone.nc"), folder.path().join("ranks.nc"));
+    let only = std::env::var("ZONDA_SEED").ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = only.map_or(0..by(30, 3000), |seed| seed..seed + 1);
+    for seed in seeds {
+        let mut program = program(&mut Rng::new(seed), by(24, 80));
+        if let Some(n) = std::env::var("ZONDA_OPS").ok().and_then(|text| text.parse().ok()) {
+            program.1.truncate(n);
+        }
+        carry_out(&Writer::Alone, &alone, &program);
+        for size in [1, 2, 3, 5, 16] {
+            threads::all(size, |team| carry_out(&Writer::Of(team), &path, &program));
+            same(&alone, &path, &format!("seed {seed}, {size} ranks, {program:?}"));
+        }
+    }
+}
+
+/// The same where so few chunks may wait that puts store others.
+#[test]
+fn where_few_chunks_may_wait_the_bytes_are_those_of_one_process_too() {
+    for limit in ["300", "1000", "4000"] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "random_programs_are_the_bytes_of_one_process"]);
+        let done = child.env("ZONDA_WRITE_CACHE", limit).output().unwrap();
+        let text = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && text.contains("1 passed"), "{limit}: {text}");
     }
 }

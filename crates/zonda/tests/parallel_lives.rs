@@ -404,7 +404,10 @@ impl Life<'_> {
             match self.below(7) {
                 0 | 1 => {
                     let (shuffle, level) = (self.one_in(2), 1 + self.below(3) as i32);
-                    self.file.def_var_deflate(of, shuffle, Some(level)).unwrap();
+                    // Not beside szip.
+                    if self.file.def_var_deflate(of, shuffle, Some(level)).is_err() {
+                        self.file.def_var_fletcher32(of, true).unwrap();
+                    }
                 }
                 2 => self.file.def_var_deflate(of, true, None).unwrap(),
                 3 => self.file.def_var_fletcher32(of, true).unwrap(),

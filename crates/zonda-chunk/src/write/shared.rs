@@ -20,7 +20,7 @@ use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, WRONG_LENGTH};
 use crate::ChunkError;
 use crate::selection::{Coords, DimNumbers, GridSelection};
 use crate::table::ChunkAt;
-use crate::tuning::STORE_POOL_BYTES;
+use crate::tuning::{PUT_ROUND_BYTES, STORE_POOL_BYTES};
 use crate::worker::WorkerBuffers;
 
 /// The chunks of an array, for who divides them between writers.
@@ -32,8 +32,13 @@ pub struct ChunkGrid {
     pub limits: Vec<u64>,
     /// Bytes of an element.
     pub elem_size: usize,
+    /// Bytes of a chunk.
+    pub chunk_bytes: u64,
     /// Bytes that a chunk takes while it waits.
     pub waiting_bytes: u64,
+    /// Bytes of incomplete chunks that [`ChunkWriter::put`] puts to before it sees whether too many wait; a quarter of what may wait, if
+    /// that is less.
+    pub round_bytes: u64,
 }
 
 /// Elements of a hyperslab, in the file's form.
@@ -131,6 +136,8 @@ impl ChunkWriter {
             chunk_dims: array.chunk_dims.to_vec(),
             limits: array.limits.to_vec(),
             elem_size: array.elem_size,
+            chunk_bytes: array.chunk_bytes as u64,
+            round_bytes: PUT_ROUND_BYTES,
             waiting_bytes: (array.chunk_bytes as u64).saturating_add(bits),
         })
     }

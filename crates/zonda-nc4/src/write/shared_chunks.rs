@@ -22,6 +22,7 @@ use super::{Writing, element};
 use crate::fault::{Fault, Outcome};
 use crate::file::Nc4File;
 use crate::get::{is_copy, tolerated};
+use crate::tuning::COMMIT_AFTER_BYTES;
 
 const INTERNAL: Fault = Fault::Refused(NcError::Internal);
 
@@ -29,6 +30,12 @@ impl Stores {
     /// The array of a variable's chunks.
     fn array_of(&self, of: VarRef) -> Option<ArrayId> {
         self.get(self.number(of.group, of.var)?)?.array()
+    }
+
+    /// Whether the chunks of an array go through filters.
+    pub(super) fn is_filtered(&self, array: Option<ArrayId>) -> bool {
+        let chunks = array.zip(self.chunks.as_ref());
+        chunks.is_some_and(|(array, chunks)| chunks.filtered_grid(array).is_some())
     }
 }
 
@@ -209,9 +216,32 @@ fn elements<'a>(extent: &'a [u64], of: &SlabBytes<'a>) -> SlabElements<'a> {
 impl SharedChunks for Nc4File {
     fn grid(&self, var: VarRef) -> Option<SharedGrid> {
         let (writer, array) = self.array_of(var).ok()?;
-        let zonda_chunk::ChunkGrid { chunk_dims, limits, elem_size, waiting_bytes } =
-            writer.filtered_grid(array)?;
-        Some(SharedGrid { chunk_dims, limits, elem_size, waiting_bytes })
+        let zonda_chunk::ChunkGrid {
+            chunk_dims,
+            limits,
+            elem_size,
+            chunk_bytes,
+            waiting_bytes,
+            round_bytes,
+        } = writer.filtered_grid(array)?;
+        Some(SharedGrid {
+            chunk_dims,
+            limits,
+            elem_size,
+            chunk_bytes,
+            waiting_bytes,
+            round_bytes,
+            commit_bytes: COMMIT_AFTER_BYTES,
+        })
+    }
+
+    fn begin_put(&mut self, VarRef { group, var }: VarRef) {
+        let stores = self.writing.as_deref_mut().map(|writing| &mut writing.stores);
+        if let Some(stores) = stores
+            && let Some(number) = stores.number(group, var)
+        {
+            stores.is_put_to(number);
+        }
     }
 
     fn waiting_limit(&self) -> u64 {

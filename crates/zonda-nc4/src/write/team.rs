@@ -146,10 +146,7 @@ impl Nc4File {
             draft.is_written = true;
         }
         let Writing { stores, space, unfilled, .. } = writing;
-        let array = stores.get(number).and_then(super::VarStore::array);
-        let is_filtered = array
-            .zip(stores.chunks.as_ref())
-            .is_some_and(|(array, chunks)| chunks.filtered_grid(array).is_some());
+        let is_filtered = stores.is_filtered(stores.get(number).and_then(super::VarStore::array));
         let (file, store) = (files.main(), stores.get_mut(number).ok_or_else(internal)?);
         let element = store.fill.clone();
         let mut take = |at: u64, len: u64| match unfilled.last_mut() {
