@@ -240,7 +240,9 @@ fn program(rng: &mut Rng, n: usize) -> (Vec<VarPlan>, Vec<Op>) {
                     let step = if is_whole { 1 } else { [1, 1, 1, 2, 3][rng.below(5) as usize] };
                     let most = (len - from).div_ceil(step);
                     let n = if is_whole { most } else { 1 + rng.below(most as u64) as usize };
-                    (start.push(from), count.push(n), stride.push(step as isize));
+                    start.push(from);
+                    count.push(n);
+                    stride.push(step as isize);
                 }
                 let axis = rng.below(start.len() as u64) as usize;
                 Op::Put { var, start, count, stride, axis, in_turn: rng.below(4) == 0 }

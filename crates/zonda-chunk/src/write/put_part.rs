@@ -60,7 +60,7 @@ impl PutPart {
     }
 
     /// The same elements from where [`PutPart::into_packed`] put them, `first` bytes behind the beginning.
-    pub(crate) fn from_packed(mut self, first: usize, elem: usize) -> PutPart {
+    pub(crate) fn packed_from(mut self, first: usize, elem: usize) -> PutPart {
         let mut step = elem;
         for (n, from) in self.lens.iter_mut().rev() {
             *from = step;

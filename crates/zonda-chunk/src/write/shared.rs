@@ -197,7 +197,7 @@ impl ChunkWriter {
             let mut part = array.part(&located, &of.slab)?;
             let len = part.n_elems() * array.elem_size;
             if is_packed {
-                part = part.from_packed(packed, array.elem_size);
+                part = part.packed_from(packed, array.elem_size);
                 packed += len;
             }
             let id = array.keys.get(key).copied();
