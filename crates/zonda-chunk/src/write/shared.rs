@@ -93,9 +93,12 @@ impl Located {
 }
 
 fn pieces_of(selection: &GridSelection, key: &[u64]) -> Result<DimNumbers, ChunkError> {
+    if key.len() != selection.axes.len() {
+        return Err(OUTSIDE);
+    }
     let pieces = selection.axes.iter().zip(key).map(|(axis, &index)| axis.piece_in(index));
     let pieces: Option<DimNumbers> = pieces.collect();
-    pieces.filter(|pieces| pieces.len() == key.len()).ok_or(OUTSIDE)
+    pieces.ok_or(OUTSIDE)
 }
 
 impl WriterArray {
