@@ -161,6 +161,15 @@ impl ParallelFile {
         Ok(!dirty.is_empty())
     }
 
+    /// Gives up all chunks that wait: they cannot be stored, and the file ends.
+    pub(crate) fn forget_waiting(&mut self) -> Result<()> {
+        for (chunk, _) in self.ledger.dirty() {
+            self.ledger.remove(&chunk);
+            self.shared_chunks()?.forget(&chunk);
+        }
+        Ok(())
+    }
+
     /// Stores those chunks that were put to longest ago, if more wait than may.
     pub(crate) fn store_too_many(&mut self, call: &'static str) -> Result<()> {
         let gone = self.ledger.too_many(self.waiting_limit);

@@ -323,8 +323,14 @@ impl DispatchWrite for ParallelFile {
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[..1]);
         }
+        // Outside of define mode it is a close. Owners must not store by themselves what waits, each something else.
+        let stored = self.store_dirty(CALL).map(drop);
+        if stored.is_err() && !self.is_lost() {
+            self.forget_waiting()?;
+        }
         let ending = self.common(CALL, |file| file.abort())?;
-        Ok(self.end(ending))
+        let ending = self.end(ending);
+        stored.map(|()| ending)
     }
 
     fn types(&mut self) -> Result<&mut dyn TypeDefinitions> {

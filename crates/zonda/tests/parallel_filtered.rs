@@ -415,3 +415,60 @@ fn chunks_through_filters_are_put_to_by_all_ranks() {
         file.close().unwrap();
     });
 }
+
+/// In data mode it is a close, as for one process.
+#[test]
+fn an_abort_stores_what_waits() {
+    let folder = folder();
+    let (alone, path) = (folder.path().join("alone.nc"), folder.path().join("ranks.nc"));
+    let live = |writer: &Writer<'_>, path: &Path| {
+        write(writer, path, [4, 5, 7], Division::Rows, 3);
+        let file = writer.open(path);
+        if let Writer::Of(_) = writer {
+            file.set_collective(VarId(0), true).unwrap();
+        }
+        writer.put_record(&file, VarId(0), 3, Division::Columns);
+        writer.put_record(&file, VarId(0), 4, Division::Columns);
+        file.abort().unwrap();
+    };
+    live(&Writer::Alone, &alone);
+    check(&alone, 5);
+    for size in [1, 3, 4] {
+        threads::all(size, |team| live(&Writer::Of(team), &path));
+        check(&path, 5);
+        same(&alone, &path, &format!("{size} ranks"));
+    }
+}
+
+/// One process commits before a record when 64 MiB were put since the last commit; all ranks do at the same records.
+#[test]
+fn ranks_commit_where_one_process_does() {
+    const WIDE: usize = 4 << 20;
+    let folder = folder();
+    let (alone, path) = (folder.path().join("alone.nc"), folder.path().join("ranks.nc"));
+    let live = |writer: &Writer<'_>, path: &Path| {
+        let file = writer.create(path);
+        let time = file.def_dim(b"time", 0).unwrap();
+        let x = file.def_dim(b"x", WIDE).unwrap();
+        let var = file.def_var(b"v", 4, &[time.0, x.0]).unwrap();
+        let chunks = [2, WIDE / 4 + 5];
+        file.def_var_chunking(var.into(), StorageRequest::Chunked, Some(&chunks)).unwrap();
+        file.def_var_fletcher32(var.into(), true).unwrap();
+        file.enddef(Reserve::Default).unwrap();
+        let (rank, size) = writer.rank();
+        let (first, n) = part(WIDE, rank, size);
+        for record in 0..7 {
+            let (start, count) = ([record, first], [1, n]);
+            let slab = Hyperslab { start: &start, count: &count, stride: None };
+            let bytes = vec![record as u8; 4 * n];
+            let done = file.put(var, &slab, Some(MemType::I32), &bytes).unwrap();
+            assert_eq!(done.out_of_range, 0);
+        }
+        file.close().unwrap();
+    };
+    live(&Writer::Alone, &alone);
+    for size in [1, 3] {
+        threads::all(size, |team| live(&Writer::Of(team), &path));
+        same(&alone, &path, &format!("{size} ranks"));
+    }
+}
