@@ -114,7 +114,7 @@ chmod 755 "$prefix/bin/nc-config"
 # The second set, where Debian's libnetcdf-mpi-dev has it: the same library, and headers that say parallel. It is a second one
 # because programs take a header that says so for a promise of mpi.h (and Python's netCDF4 for one of mpi4py).
 mpi=lib/netcdf/mpi
-sed -E '/define NC_HAS_(PNETCDF|PARALLEL4|PARALLEL) /s/ 0 / 1 /' include/netcdf_meta.h >"$scratch/netcdf_meta.h"
+sed -E '/define NC_HAS_(PNETCDF|PARALLEL4|PARALLEL|PAR_FILTERS) /s/ 0 / 1 /' include/netcdf_meta.h >"$scratch/netcdf_meta.h"
 put include/*.h $mpi/include
 put "$scratch/netcdf_meta.h" $mpi/include
 ln -sfn ../../libnetcdf.so.19 "$prefix/$mpi/libnetcdf.so"

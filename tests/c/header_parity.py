@@ -44,7 +44,7 @@ DIFFERENT = {
     "NC_HAS_DAP2": "not there; tests/c/dist/features.c tries each claim",
     "NC_HAS_DAP4": "not there",
     "NC_HAS_NCZARR": "not there",
-    "NC_HAS_PAR_FILTERS": "there are no parallel writes, in the distribution's library neither",
+    "NC_HAS_PAR_FILTERS": "those for one process say no, as of all that is parallel; the second set says yes",
     "NC_HAS_ERANGE_FILL": "values out of range are stored converted, by the distribution's library too",
 }
 

@@ -228,6 +228,7 @@ def kill(mpi, program, scratch, form, count, which, seed):
     """SIGKILL to one rank at a random moment of a long life, or of short ones."""
     chance = random.Random(seed)
     numbers = {"every": chance.choice((1, 2, 4)), "width": chance.choice((16, 64, 600)), "records": 100000, "files": 1}
+    numbers["packed"] = chance.choice((0, 1))
     if chance.random() < 0.4:
         numbers |= {"records": chance.choice((3, 8)), "files": 100000}
     with room(scratch) as folder:
@@ -260,7 +261,7 @@ def pause(mpi, program, scratch, form, count, which, seed):
     """SIGSTOP for some time: nothing is lost."""
     chance = random.Random(seed)
     with room(scratch) as folder:
-        life = Life(mpi, program, folder, "live", form, count, {"records": 60, "files": 2})
+        life = Life(mpi, program, folder, "live", form, count, {"records": 60, "files": 2, "packed": seed % 2})
         pids = life.processes()
         life.begins()
         for _ in range(2):
@@ -278,7 +279,7 @@ def lost(mpi, program, scratch, form, count, which, seed):
     """SIGSTOP for longer than ZONDA_PAR_TIMEOUT: the others are told and can close; so can the rank when it goes on."""
     chance = random.Random(seed)
     with room(scratch) as folder:
-        life = Life(mpi, program, folder, "live", form, count, {"records": 100000}, {"ZONDA_PAR_TIMEOUT": "1.5"})
+        life = Life(mpi, program, folder, "live", form, count, {"records": 100000, "packed": seed % 2}, {"ZONDA_PAR_TIMEOUT": "1.5"})
         pids = life.processes()
         life.begins()
         time.sleep(chance.random() * 0.3)

@@ -34,7 +34,7 @@ static int rank, size, mode;
 static const char *base;
 static FILE *said;
 /* What the runner asks for. */
-static int who = 0, records = 20, every = 4, width = 64, files = 1, limit = 0, seed = 1;
+static int who = 0, records = 20, every = 4, width = 64, files = 1, limit = 0, seed = 1, packed = 0;
 
 static void say(const char *form, ...) {
     va_list values;
@@ -110,6 +110,8 @@ static int define(File *f) {
         size_t chunk[2] = {3, (size_t)(width * f->size / 2 + 1)};
         TRY(nc_def_var(id, "chunk", NC_FLOAT, 2, dims, &f->chunk));
         TRY(nc_def_var_chunking(id, f->chunk, NC_CHUNKED, chunk));
+        /* Chunks through filters have owners. */
+        if (packed) TRY(nc_def_var_deflate(id, f->chunk, 1, 1, 1));
     }
     int now = 0;
     TRY(nc_put_att_int(id, NC_GLOBAL, "now", NC_INT, 1, &now));
@@ -545,6 +547,7 @@ static const struct { const char *name; void (*run)(void); } scenes[] = {
 static void asked(const char *text) {
     static const struct { const char *name; int *number; } all[] = {
         {"who", &who}, {"records", &records}, {"every", &every}, {"width", &width}, {"files", &files}, {"limit", &limit}, {"seed", &seed},
+        {"packed", &packed},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         size_t n = strlen(all[i].name);

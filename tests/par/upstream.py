@@ -76,6 +76,8 @@ NOT_COMPARED = {
     "f90tst_parallel_compressed": "its text is hundreds of megabytes",
     "tst_simplerw_coll_r": "numbers are converted to types that cannot have them: on one library, too, they differ from run to run",
 }
+# They compare memory that they never set, and find it different where it is no number: malloc gives them zeros.
+UNSET = {"f90tst_parallel_compressed"}
 NC_TEST = {"nc_test": ("nc_test.c", "error.c", "test_get.c", "test_put.c", "test_read.c", "test_write.c", "util.c")}
 TESTS = [
     of("nc_test4", "tst_mode", 1, mark=rig.QUICK), of("nc_test4", "tst_parallel", 4, mark=rig.QUICK), of("nc_test4", "tst_parallel3", 16),
@@ -204,7 +206,8 @@ class Upstream:
     def run(self, test, library, kind):
         """Runs a test with a library; what is wrong with it, and its folder."""
         folder = rig.out("par", "upstream", "runs", self.mpi.name, test.name, kind, anew=True)
-        env = launch.environment(self.mpi, library, HDF5_USE_FILE_LOCKING=None)
+        zeros = {"MALLOC_PERTURB_": "255"} if test.name in UNSET else {}
+        env = launch.environment(self.mpi, library, HDF5_USE_FILE_LOCKING=None, **zeros)
         for step in test.steps:
             # The scripts' own programs of libtool change nothing of how they are called.
             words = [self.program(test, step.program), *step.words]

@@ -388,6 +388,9 @@ pub(crate) unsafe fn transfer(
             CallerMemory::Put(_) if file.dataset.is_of_ranks() => {
                 file.dataset.put_with_ranks(call.var, transfer)
             }
+            CallerMemory::Get(_) if file.dataset.is_of_ranks() => {
+                file.dataset.ready_to_get(call.var).map_err(Into::into).and_then(|()| transfer())
+            }
             _ => transfer(),
         };
         moved.map(|()| 0).inspect_err(|_| note_file(handles::slot_of(ncid)))

@@ -37,6 +37,6 @@ pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
 pub use write::{
-    ArrayId, ChunkWriter, ElementEncoding, MakeSpillFile, NewArray, SpillFile, StoredChunks,
-    release_spills_on_device,
+    ArrayId, ChunkGrid, ChunkWriter, ElementEncoding, FilteredChunk, HeldPart, MakeSpillFile,
+    NewArray, SlabElements, SpillFile, StoredChunks, ToFilter, release_spills_on_device,
 };

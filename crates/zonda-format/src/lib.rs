@@ -11,6 +11,7 @@ mod owned_values;
 mod parallel;
 mod refs;
 mod rules;
+mod shared_chunks;
 mod storage;
 mod transfer;
 mod types;
@@ -29,6 +30,9 @@ pub use owned_values::OwnedValues;
 pub use parallel::{Grown, TeamWrite, UnfilledRun, not_by_several_ranks};
 pub use refs::{GroupId, VarRef};
 pub use rules::{FittingPut, PutRules};
+pub use shared_chunks::{
+    ChunkPlace, FilteredBytes, HeldChunk, SharedChunk, SharedChunks, SharedGrid, SlabBytes,
+};
 pub use storage::{
     Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,
 };

@@ -11,6 +11,7 @@ use zonda_model::NcError;
 use crate::dispatch::{DispatchWrite, Reserve};
 use crate::error::{Error, Result};
 use crate::refs::VarRef;
+use crate::shared_chunks::SharedChunks;
 use crate::transfer::{Access, AttPut, Transfer, Values};
 
 /// A run of bytes that is new in the file, and has to hold fill values before anybody reads it.
@@ -100,12 +101,18 @@ pub trait TeamWrite: DispatchWrite {
     /// First step of a put, as [`DispatchWrite::check_put`]; may need more than the variable's lengths.
     ///
     /// # Errors
-    /// As there; `NC_ENOTBUILT` for variables that ranks cannot write together yet.
+    /// As there; for variables that ranks cannot write together.
     fn check_put_in_place(&mut self, put: &mut Transfer<Access<'_>>) -> Result<()>;
 
     /// Whether the elements of a variable lie in the definitions of the file, which one rank writes: then all ranks make all puts to it.
     fn is_in_definitions(&self, _var: VarRef) -> bool {
         false
+    }
+
+    /// What it does with chunks that have owners, where it has such chunks: puts into these go that way, and not by
+    /// [`TeamWrite::put_in_place`].
+    fn shared_chunks(&mut self) -> Option<&mut dyn SharedChunks> {
+        None
     }
 
     /// Second step of a put into what has a place already: writes the bytes that were given, and no others.

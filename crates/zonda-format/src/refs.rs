@@ -14,7 +14,7 @@ impl GroupId {
 /// A variable of a group, or with [`VarId::GLOBAL`] the group itself as the owner of attributes.
 ///
 /// Made from a [`VarId`] it means the root group, all that a classic dataset has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VarRef {
     /// Group.
     pub group: GroupId,

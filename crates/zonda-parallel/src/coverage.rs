@@ -16,6 +16,36 @@ pub(crate) const PLACES: usize = 4;
 /// Lengths up to which the probability holds.
 const MOST: u64 = 1 << 22;
 
+/// The values of the polynomial of what of a put lies in a region, also where it leaves out elements; elements are counted from the
+/// beginning of the region.
+pub(crate) fn values_within(slab: &Hyperslab<'_>, region: &ElementBox) -> Option<[u64; PLACES]> {
+    if region.iter().any(|&(begin, end)| end.saturating_sub(begin) > MOST) {
+        return None;
+    }
+    let mut values = [1; PLACES];
+    for (place, value) in values.iter_mut().enumerate() {
+        for (axis, &(begin, end)) in region.iter().enumerate() {
+            let of = slab.axis(axis);
+            let step = u64::try_from(slab.stride_of(axis)).ok().filter(|&step| step > 0)?;
+            let step = if of.count <= 1 { 1 } else { step };
+            let before = begin.saturating_sub(of.start).div_ceil(step).min(of.count);
+            let behind = end.saturating_sub(of.start).div_ceil(step).min(of.count).max(before);
+            if before == behind {
+                return Some([0; PLACES]);
+            }
+            let x = place_of(place, axis);
+            let first = of.start.saturating_add(before.saturating_mul(step)).saturating_sub(begin);
+            let (first, ratio) = (power(x, first), power(x, step));
+            let series = match ratio {
+                1 => (behind - before) % PRIME,
+                _ => (power(ratio, behind - before) + PRIME - 1) * inverse(ratio - 1) % PRIME,
+            };
+            *value = *value * (first * series % PRIME) % PRIME;
+        }
+    }
+    Some(values)
+}
+
 /// A box of elements: where it begins and ends along each dimension.
 pub(crate) type ElementBox = Vec<(u64, u64)>;
 
@@ -50,6 +80,11 @@ pub(crate) fn values(of: &ElementBox) -> Option<[u64; PLACES]> {
 /// Whether boxes whose values add up to `sum` cover the region once.
 pub(crate) fn covers(region: &ElementBox, sum: [u64; PLACES]) -> bool {
     values(region) == Some(sum.map(|value| value % PRIME))
+}
+
+/// Whether puts of which [`values_within`] add up to `sum` cover the region once.
+pub(crate) fn parts_cover(region: &ElementBox, sum: [u64; PLACES]) -> bool {
+    covers(&region.iter().map(|&(begin, end)| (0, end.saturating_sub(begin))).collect(), sum)
 }
 
 /// The value of a variable at a place: some number from 2 on that has nothing to do with the others.
@@ -110,6 +145,18 @@ mod tests {
         let slab = |stride| Hyperslab { start: &[3, 1], count: &[5, 4], stride };
         assert_eq!(within(&slab(None), &region), [(3, 4), (1, 5)]);
         assert_eq!(within(&slab(Some(&[1, 2])), &region)[1], (1, 1));
+        let every_other = |first| Hyperslab {
+            start: if first == 0 { &[2, 0] } else { &[2, 1] },
+            count: &[9, 5],
+            stride: Some(&[1, 2]),
+        };
+        let halves = [0, 1].map(|first| values_within(&every_other(first), &region).unwrap());
+        let both = [0, 1, 2, 3].map(|place| halves[0][place] + halves[1][place]);
+        assert!(parts_cover(&region, both));
+        assert!(!parts_cover(&region, halves[0]));
+        let whole = Hyperslab { start: &[0, 0], count: &[9, 99], stride: None };
+        assert!(parts_cover(&region, values_within(&whole, &region).unwrap()));
+        assert!(!parts_cover(&region, values_within(&slab(None), &region).unwrap()));
         let before = Hyperslab { start: &[0, 1], count: &[1, 4], stride: None };
         assert_eq!(values(&within(&before, &region)), Some([0; PLACES]));
     }

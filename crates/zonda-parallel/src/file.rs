@@ -13,6 +13,7 @@ use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce
 
 use crate::common::{ParallelError, common};
 use crate::later::LaterPut;
+use crate::ledger::Ledger;
 use crate::replica::Replica;
 use crate::said::{Said, first_difference};
 use crate::uncommitted::Uncommitted;
@@ -51,6 +52,12 @@ pub struct ParallelFile {
     pub(crate) unfilled_why: Option<(NcError, String)>,
     /// What no commit has.
     pub(crate) uncommitted: Uncommitted,
+    /// Chunks that wait with their owners.
+    pub(crate) ledger: Ledger,
+    /// How many bytes of chunks may wait on all ranks together.
+    pub(crate) waiting_limit: u64,
+    /// Bytes that all ranks put to such variables since the last commit.
+    pub(crate) put_bytes: u64,
     /// Ranks lost each other, or their definitions: the file can only be closed.
     is_lost: AtomicBool,
     /// What rank 0 holds while the file is open, such as the lock of writers.
@@ -141,10 +148,16 @@ impl ParallelFile {
             is_unplaced: false,
             unfilled_why: None,
             uncommitted: Uncommitted::default(),
+            ledger: Ledger::default(),
+            waiting_limit: 0,
+            put_bytes: 0,
             is_lost: AtomicBool::new(false),
             lock,
         };
         // Elements that no program wrote yet may have no place in a file that is there, as in HDF5.
+        if let Some(shared) = parallel.in_team().ok().and_then(|file| file.shared_chunks()) {
+            parallel.waiting_limit = shared.waiting_limit();
+        }
         if parallel.file.is_writable() && !parallel.file.in_define_mode() {
             parallel.place_and("nc_open_par", Reserve::Default, |_| Ok(()))?;
         }

@@ -31,7 +31,12 @@ impl ParallelFile {
         self.end_implied_definitions()?;
         let checked = self.in_team().and_then(|file| file.check_put_in_place(put));
         if !self.takes_part(var) {
-            return checked;
+            checked?;
+            return if self.grid_of_shared(var).is_none() {
+                Ok(())
+            } else {
+                Err(alone_to_filters())
+            };
         }
         match checked {
             Ok(()) => {
@@ -144,7 +149,18 @@ impl ParallelFile {
             self.put_what_is_noted(CALL)?;
         }
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
+        let shared = match self.grid_of_shared(var) {
+            Some(grid) => {
+                let slabs = self.slabs_of_all(CALL, slab, grid.chunk_dims.len())?;
+                self.commit_if_due(CALL, (var, &grid), &slabs)?;
+                Some((slabs, grid))
+            }
+            None => None,
+        };
         let grown = self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
+        if let Some((slabs, grid)) = shared {
+            return self.put_shared(CALL, (var, &grid), &slabs, own);
+        }
         let is_first = self.team.rank() == 0;
         let file = self.in_team()?;
         let is_in_definitions = file.is_in_definitions(var);
@@ -252,6 +268,12 @@ impl ParallelFile {
         self.replica.state().be_own();
         done
     }
+}
+
+/// What a put by a rank alone is told whose chunks go through filters.
+fn alone_to_filters() -> Error {
+    let why = "chunks that go through filters are put to by all ranks together: call nc_var_par_access with NC_COLLECTIVE";
+    Error::because(NcError::HdfErr, why)
 }
 
 /// The lengths that a put needs. One of no elements needs none.

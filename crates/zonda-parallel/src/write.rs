@@ -98,7 +98,7 @@ impl ParallelFile {
     }
 
     /// What all ranks do before a commit: they agree, and their data are in the file.
-    fn before_commit(&mut self, call: &'static str) -> Result<()> {
+    pub(crate) fn before_commit(&mut self, call: &'static str) -> Result<()> {
         let down = self.replica.sync().map_err(Error::from);
         let status = down.as_ref().err().map_or(0, status_of);
         let values = self.attribute_values();
@@ -121,7 +121,9 @@ impl ParallelFile {
         }
         self.said.forget();
         // What an error left unfilled: nothing is committed that readers must not see.
-        if self.settle_places(call)? {
+        let has_filled = self.settle_places(call)?;
+        self.put_bytes = 0;
+        if self.store_dirty(call)? || has_filled {
             let down = self.replica.sync();
             self.share(call, down.map_err(Into::into))?;
         }
@@ -334,8 +336,14 @@ impl DispatchWrite for ParallelFile {
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[..1]);
         }
+        // Outside of define mode it is a close. Owners must not store by themselves what waits, each something else.
+        let stored = self.store_dirty(CALL).map(drop);
+        if stored.is_err() && !self.is_lost() {
+            self.forget_waiting()?;
+        }
         let ending = self.common(CALL, |file| file.abort())?;
-        Ok(self.end(ending))
+        let ending = self.end(ending);
+        stored.map(|()| ending)
     }
 
     fn types(&mut self) -> Result<&mut dyn TypeDefinitions> {

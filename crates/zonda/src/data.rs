@@ -122,6 +122,7 @@ impl Dataset {
         out: &mut [u8],
     ) -> Result<Converted> {
         self.check_group(var.group)?;
+        self.ready_to_get(var)?;
         self.queued_file.get_now(var, slab, mem, out).map_err(|error| error.at(self.path()))
     }
 
@@ -159,6 +160,7 @@ impl Dataset {
     pub fn get_from(&self, var: impl Into<VarRef>) -> Result<Get<'_>> {
         let var = var.into();
         self.check_group(var.group)?;
+        self.ready_to_get(var)?;
         let begun = self.queued_file.get_from(var).map_err(|error| error.at(self.path()))?;
         Ok(Get { dataset: self, begun })
     }

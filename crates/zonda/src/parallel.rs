@@ -117,6 +117,23 @@ impl Dataset {
         Ok(done)
     }
 
+    /// Sees that a get of a variable finds what ranks put together before: see [`Dataset::set_collective`]. All gets do so by themselves; it is
+    /// for calls that may find nothing to get, and of which other ranks may find something.
+    ///
+    /// # Errors
+    /// Those of the other ranks, and of the storage.
+    pub fn ready_to_get(&self, var: VarRef) -> Result<()> {
+        if !self.is_of_ranks() {
+            return Ok(());
+        }
+        // Most gets share the file.
+        let waits = self.ask(|file| {
+            let of_ranks = file.as_any().downcast_ref::<ParallelFile>();
+            Ok(of_ranks.is_some_and(|file| file.has_waiting(var)))
+        })?;
+        if waits { self.with_ranks(|file| file.before_get(var)) } else { Ok(()) }
+    }
+
     fn with_ranks<T>(&self, f: impl FnOnce(&mut ParallelFile) -> Result<T>) -> Result<T> {
         let mut file = self.named(self.queued_file.file().write())?;
         let of_ranks = file.as_any_mut().downcast_mut().ok_or_else(not_of_ranks);

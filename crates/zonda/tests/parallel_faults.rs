@@ -85,16 +85,23 @@ impl Told {
     }
 }
 
-fn define(file: &Dataset) -> [VarId; 3] {
+fn define(file: &Dataset) -> [VarId; 4] {
     file.set_fill(FillMode::Fill).unwrap();
     let time = file.def_dim(b"time", 0).unwrap();
     let x = file.def_dim(b"x", 12).unwrap();
     let var = |name: &[u8], dims: &[i32]| file.def_var(name, 4, dims).unwrap();
-    let vars = [var(b"fixed", &[x.0]), var(b"growing", &[time.0, x.0]), var(b"small", &[x.0])];
+    let vars = [
+        var(b"fixed", &[x.0]),
+        var(b"growing", &[time.0, x.0]),
+        var(b"small", &[x.0]),
+        var(b"packed", &[time.0, x.0]),
+    ];
     if file.is_hdf5() {
         let chunked = StorageRequest::Chunked;
         file.def_var_chunking(vars[1].into(), chunked, Some(&[1, 5])).unwrap();
         file.def_var_chunking(vars[2].into(), StorageRequest::Compact, None).unwrap();
+        file.def_var_chunking(vars[3].into(), chunked, Some(&[2, 5])).unwrap();
+        file.def_var_deflate(vars[3].into(), true, Some(1)).unwrap();
     }
     att(file, b"a first text that is long").unwrap();
     vars
@@ -137,10 +144,15 @@ fn live(
     told.call("put small", n_tries, &|| put(&file, vars[2], &part, &[3], &values));
     let record = |n| [n, part[0]];
     told.call("put growing", n_tries, &|| put(&file, vars[1], &record(1), &[1, 3], &values));
+    // Chunks of two records: the first one waits.
+    told.call("put packed", n_tries, &|| put(&file, vars[3], &record(0), &[1, 3], &values));
+    told.call("put packed", n_tries, &|| put(&file, vars[3], &record(1), &[1, 3], &values));
     told.call("nc_sync", n_tries, &|| file.sync());
     // Another text on each rank, which may be shorter.
     let _ = att(&file, &b"another text, of rank 0"[..23 - rank]);
     told.call("put growing", n_tries, &|| put(&file, vars[1], &record(3), &[1, 3], &values));
+    let three = [values, values, values].concat();
+    told.call("put packed more", n_tries, &|| put(&file, vars[3], &record(1), &[3, 3], &three));
     told.call("nc_redef", n_tries, &|| match file.in_define_mode() {
         true => Ok(()),
         false => file.redef(),
@@ -168,7 +180,9 @@ fn check_whole(path: &Path, what: &str) {
     let file = Dataset::open(path, &OpenOptions::default()).unwrap();
     assert_eq!(get(&file, VarId(0), &[12]), row(true, FILL), "fixed, {what}");
     assert_eq!(get(&file, VarId(2), &[12]), row(true, FILL), "small, {what}");
-    assert_eq!(get(&file, VarId(3), &[12]), row(true, FILL), "added, {what}");
+    assert_eq!(get(&file, VarId(4), &[12]), row(true, FILL), "added, {what}");
+    let packed = row(true, FILL).repeat(4);
+    assert_eq!(get(&file, VarId(3), &[4, 12]), packed, "packed, {what}");
     let records: Vec<i32> =
         [false, true, false, true].iter().flat_map(|is_put| row(*is_put, FILL)).collect();
     assert_eq!(get(&file, VarId(1), &[4, 12]), records, "growing, {what}");
@@ -225,6 +239,8 @@ fn each_operation_fails(who: usize, watched: &str, onwards: bool) {
                     let file = file.unwrap_or_else(|error| panic!("{what}: {error}, {ends:?}"));
                     assert_eq!(get(&file, VarId(0), &[12])[1..4], [1; 3], "{what}");
                     assert_eq!(get(&file, VarId(1), &[2, 12])[13..16], [1; 3], "{what}");
+                    let packed = get(&file, VarId(3), &[2, 12]);
+                    assert_eq!([&packed[1..4], &packed[13..16]], [&[1; 3]; 2], "{what}");
                 }
             }
             quiet = if n_failed == before { quiet + 1 } else { 0 };

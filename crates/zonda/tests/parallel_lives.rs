@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use zonda::team::{Step, Team, threads};
 use zonda::{
-    CreateOptions, Dataset, Destination, DimId, Endianness, FillMode, Format, GroupId, Hyperslab,
-    MemType, OpenOptions, Reserve, StorageRequest, Values, VarId, VarRef, VlenSink, VlenSource,
+    CreateOptions, Dataset, Destination, DimId, Endianness, FillMode, FilterSpec, Format, GroupId,
+    Hyperslab, MemType, OpenOptions, Reserve, StorageRequest, Values, VarId, VarRef, VlenSink,
+    VlenSource,
 };
 use zonda_testkit::{Rng, by};
 
@@ -48,6 +49,8 @@ struct Var {
     /// What elements have that nobody put, where that is known.
     fill: Option<Vec<u8>>,
     is_compact: bool,
+    /// Its chunks go through filters, so that all ranks put together.
+    is_filtered: bool,
     is_collective: bool,
     /// What was put; `None` where the model does not know what that became.
     known: BTreeMap<Vec<usize>, Option<Vec<u8>>>,
@@ -317,7 +320,7 @@ impl Life<'_> {
         let id = self.file.def_var_in(group, name.as_bytes(), ty, &ids).unwrap();
         let of = VarRef { group, var: id };
         let can_grow = dims.iter().any(|&dim| self.model.dims[dim].fixed == 0);
-        let mut is_compact = false;
+        let (mut is_compact, mut is_filtered) = (false, false);
         if self.is_nc4() {
             match self.below(5) {
                 0 if !can_grow => {
@@ -337,8 +340,14 @@ impl Life<'_> {
                         .collect();
                     let how = StorageRequest::Chunked;
                     self.file.def_var_chunking(of, how, Some(&sizes)).unwrap();
+                    is_filtered = self.one_in(2);
                 }
+                // Contiguous ones get chunks.
+                4 if !dims.is_empty() => is_filtered = self.one_in(4),
                 _ => {}
+            }
+            if is_filtered {
+                self.def_filters(of, kind);
             }
             if matches!(kind, Kind::Number(_)) && self.one_in(4) {
                 self.file.def_var_endian(of, Endianness::Big).unwrap();
@@ -373,9 +382,48 @@ impl Life<'_> {
             _ => {}
         }
         let extent = dims.iter().map(|&dim| self.model.dims[dim].fixed).collect();
-        let (is_collective, known) = (false, BTreeMap::new());
-        let var = Var { of, name, kind, dims, extent, fill, is_compact, is_collective, known };
+        let (is_collective, known) = (is_filtered, BTreeMap::new());
+        let var = Var {
+            of,
+            name,
+            kind,
+            dims,
+            extent,
+            fill,
+            is_compact,
+            is_filtered,
+            is_collective,
+            known,
+        };
         self.model.vars.push(var);
+    }
+
+    fn def_filters(&mut self, of: VarRef, kind: Kind) {
+        let is_number = matches!(kind, Kind::Number(_));
+        for _ in 0..1 + self.below(2) {
+            match self.below(7) {
+                0 | 1 => {
+                    let (shuffle, level) = (self.one_in(2), 1 + self.below(3) as i32);
+                    // Not beside szip.
+                    if self.file.def_var_deflate(of, shuffle, Some(level)).is_err() {
+                        self.file.def_var_fletcher32(of, true).unwrap();
+                    }
+                }
+                2 => self.file.def_var_deflate(of, true, None).unwrap(),
+                3 => self.file.def_var_fletcher32(of, true).unwrap(),
+                n => {
+                    // Zstandard, bzip2; szip, which only numbers go through.
+                    let which = if is_number { n - 4 } else { (n - 4) % 2 };
+                    let (id, params) =
+                        [(32015, vec![3]), (307, vec![1]), (4, vec![32, 4])][which].clone();
+                    let filter = FilterSpec { id, name: String::new(), optional: false, params };
+                    // Szip may find that it cannot take chunks of this shape.
+                    if self.file.def_var_filter(of, filter).is_err() {
+                        self.file.def_var_fletcher32(of, true).unwrap();
+                    }
+                }
+            }
+        }
     }
 
     /// An owner of attributes.
@@ -497,9 +545,11 @@ impl Life<'_> {
         let at = self.below(self.model.vars.len());
         let mut var = self.model.vars[at].clone();
         let (is_nc4, has_team) = (self.is_nc4(), self.team.is_some());
-        if self.one_in(3) && has_team {
+        if self.one_in(3) && has_team && !var.is_filtered || var.is_filtered && !var.is_collective {
             let is_collective = !var.is_collective;
-            self.file.set_collective(var.of, is_collective).unwrap();
+            if has_team {
+                self.file.set_collective(var.of, is_collective).unwrap();
+            }
             let same = |other: &Var| !is_nc4 || other.of == var.of;
             self.model.vars.iter_mut().filter(|other| same(other)).for_each(|other| {
                 other.is_collective = is_collective;
@@ -608,6 +658,10 @@ impl Life<'_> {
         if !var.is_collective && !is_nc4 {
             // Others learn of records that a rank made alone when all meet.
             self.sync();
+        }
+        if var.is_filtered && self.one_in(3) {
+            // What other ranks have put just now is seen, too, where all get.
+            self.check_var(&var, "after a put");
         }
         self.model.vars[at] = var;
     }
@@ -749,6 +803,7 @@ fn serial(path: &Path, format: Format, seed: u64) -> Model {
     life.enddef();
     life.use_data(path, 4);
     life.end();
+    life.model.vars.iter_mut().for_each(|var| var.is_collective = false);
     life.model
 }
 

@@ -28,15 +28,15 @@ use crate::worker::WorkerBuffers;
 type TouchedChunk = (Coords, Option<PutPart>, Option<ChunkAt>);
 
 /// A part of a put that does not have all of its chunk.
-struct PutTask {
-    part: PutPart,
-    key: Coords,
-    id: Option<NodeId>,
+pub(super) struct PutTask {
+    pub(super) part: PutPart,
+    pub(super) key: Coords,
+    pub(super) id: Option<NodeId>,
     /// Where the chunk is in the storage.
-    place: Option<ChunkAt>,
-    spare: Option<Vec<u8>>,
-    elems: ChunkElems,
-    outcome: Option<Result<Converted, ChunkError>>,
+    pub(super) place: Option<ChunkAt>,
+    pub(super) spare: Option<Vec<u8>>,
+    pub(super) elems: ChunkElems,
+    pub(super) outcome: Option<Result<Converted, ChunkError>>,
 }
 
 impl ChunkWriter {
@@ -234,7 +234,7 @@ impl ChunkWriter {
     }
 
     /// Puts parts of chunks that are incomplete, as many at a time as there is memory for.
-    fn put_tasks(
+    pub(super) fn put_tasks(
         &mut self,
         put: &SlabPut<'_>,
         tasks: Vec<PutTask>,
@@ -382,7 +382,7 @@ impl WriterArray {
 }
 
 /// Bytes from one element to the next along each dimension of the caller's memory.
-fn memory_steps(count: &[usize], mem_size: usize) -> DimNumbers {
+pub(super) fn memory_steps(count: &[usize], mem_size: usize) -> DimNumbers {
     let mut steps = DimNumbers::from_elem(0, count.len());
     let mut step = mem_size;
     for (mem_step, &n) in steps.iter_mut().zip(count).rev() {
@@ -393,15 +393,15 @@ fn memory_steps(count: &[usize], mem_size: usize) -> DimNumbers {
 }
 
 /// A put that goes to several chunks, or to one that does not wait.
-struct SlabPut<'a> {
-    id: usize,
-    extent: &'a [u64],
+pub(super) struct SlabPut<'a> {
+    pub(super) id: usize,
+    pub(super) extent: &'a [u64],
     /// With the lengths that dimensions can have.
-    selection: &'a GridSelection,
-    mem_steps: DimNumbers,
-    source: &'a PutMemory<'a>,
+    pub(super) selection: &'a GridSelection,
+    pub(super) mem_steps: DimNumbers,
+    pub(super) source: &'a PutMemory<'a>,
     /// Chunks that it has all of, and that are new, wait for others.
-    waits: bool,
+    pub(super) waits: bool,
 }
 
 impl SlabPut<'_> {

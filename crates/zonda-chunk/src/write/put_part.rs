@@ -48,6 +48,28 @@ impl PutPart {
         Some(PutPart { lens, first, base: usize::try_from(base).ok()?, steps })
     }
 
+    /// The same elements to where they lie side by side, row-major, from the first byte on.
+    pub(crate) fn into_packed(mut self, elem: usize) -> PutPart {
+        let mut step = elem;
+        for (to, &(n, _)) in self.steps.iter_mut().zip(&self.lens).rev() {
+            *to = step as u64;
+            step = step.saturating_mul(n);
+        }
+        self.base = 0;
+        self
+    }
+
+    /// The same elements from where [`PutPart::into_packed`] put them, `first` bytes behind the beginning.
+    pub(crate) fn packed_from(mut self, first: usize, elem: usize) -> PutPart {
+        let mut step = elem;
+        for (n, from) in self.lens.iter_mut().rev() {
+            *from = step;
+            step = step.saturating_mul(*n);
+        }
+        self.first = first;
+        self
+    }
+
     pub(crate) fn n_elems(&self) -> usize {
         self.lens.iter().map(|(n, _)| n).product()
     }

@@ -81,6 +81,10 @@ impl Nc4File {
     /// Takes spilled chunks off the device of the file, those of other files of the process too, so that the data get
     /// their room. Whether there were any.
     fn release_spill(&mut self) -> bool {
+        if self.writing.as_ref().is_some_and(|writing| writing.is_in_team) {
+            // What waits differs between ranks, and all of them have to do the same.
+            return false;
+        }
         let chunks = self.writing.as_mut().and_then(|writing| writing.stores.chunks.as_mut());
         match (chunks, &self.how.spills_beside) {
             (Some(chunks), _) => chunks.release_spill(),

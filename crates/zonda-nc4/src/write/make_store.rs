@@ -85,7 +85,12 @@ impl Writing {
         let mut store =
             VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
         store.publish(file);
-        Ok(self.stores.add(group, id, store).ok_or(NcError::Internal)?)
+        let array = store.array();
+        let number = self.stores.add(group, id, store).ok_or(NcError::Internal)?;
+        if !self.is_in_team || !self.stores.is_filtered(array) {
+            self.stores.is_put_to(number);
+        }
+        Ok(number)
     }
 
     /// Adds an array of chunks to the writer of chunks.

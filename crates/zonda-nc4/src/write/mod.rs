@@ -36,6 +36,7 @@ mod raw;
 mod reopen;
 mod scales;
 mod settings;
+mod shared_chunks;
 mod store;
 mod team;
 mod type_size;

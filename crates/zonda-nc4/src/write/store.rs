@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use zonda_runtime::lock::RwLock;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use zonda_chunk::{
     Allocate, ArrayId, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, TableError, WriteTable,
 };
@@ -33,6 +33,9 @@ pub(crate) struct Stores {
     list: Vec<(ObjectKey, VarStore)>,
     /// By group and variable: the place in the list, counted from 1; 0 for none.
     numbers: Vec<Vec<u32>>,
+    /// Places in the list in the order of the first puts, in which commits go through them. Of a file of several ranks storage is made
+    /// before it is put to; who is not put to is not among them.
+    order: Vec<usize>,
     /// Writes the chunks of all chunked variables; made with the first of these.
     pub(super) chunks: Option<ChunkWriter>,
     /// Fill values that point to something: the value that was set, and its file form.
@@ -127,6 +130,13 @@ impl Stores {
         Some(number)
     }
 
+    /// A variable is put to.
+    pub(super) fn is_put_to(&mut self, number: usize) {
+        if !self.order.contains(&number) {
+            self.order.push(number);
+        }
+    }
+
     /// Reads a hyperslab, with what was put and is not committed.
     pub(crate) fn read(
         &self,
@@ -195,6 +205,9 @@ impl Writing {
     pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Outcome<()> {
         let Writing { stores, space, commits, heap, .. } = self;
         let often = is_often(commits.n_commits);
+        let mut order = stores.order.clone();
+        let has_order: HashSet<usize> = order.iter().copied().collect();
+        order.extend((0..stores.list.len()).filter(|number| !has_order.contains(number)));
         let Stores { list, chunks, copies, trees, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut();
@@ -204,7 +217,8 @@ impl Writing {
                 unwritten_chunks::store(*key, store, model, chunks, &mut room)?;
             }
         }
-        for (key, store) in list {
+        for number in order {
+            let Some((key, store)) = list.get_mut(number) else { continue };
             if let ElementStorage::Contiguous(run) = &store.keep {
                 store.fill_run(run, u64::MAX)?;
             }

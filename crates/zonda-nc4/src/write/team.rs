@@ -3,10 +3,10 @@
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttPut, Dispatch as _, DispatchWrite as _, Grown, Reserve, Result, TeamWrite, Transfer,
-    UnfilledRun, Values, VarRef,
+    Access, AttPut, Dispatch as _, DispatchWrite as _, Grown, Reserve, Result, SharedChunks,
+    TeamWrite, Transfer, UnfilledRun, Values, VarRef,
 };
-use zonda_hdf5::message::{DataLayout, FilterDescription};
+use zonda_hdf5::message::DataLayout;
 use zonda_hdf5::{ChunkLocation, FileAddr};
 use zonda_model::{NcError, VarId};
 use zonda_slab::grid_difference;
@@ -23,9 +23,7 @@ use crate::tuning::MOST_TEAM_CHUNKS;
 use crate::value_target::NoVlens;
 
 /// Why ranks do not write the elements of a variable together.
-const FILTERED: &str = "its chunks go through filters, and several ranks do not write such chunks together yet; \
-                        write it from one rank, or define it without filters";
-const POINTS: &str =
+pub(super) const POINTS: &str =
     "its elements are strings or sequences, which several ranks do not write together, as in HDF5";
 const MANY_CHUNKS: &str = "it has more than 4194304 chunks, and each of several ranks that write it keeps all their places in \
                            memory; write it from one rank, or make its chunks larger";
@@ -49,16 +47,12 @@ impl Nc4File {
     /// Why a variable gets no places, if it does not.
     fn unplaceable(&self, group: GroupId, id: VarId) -> Outcome<Option<&'static str>> {
         let (model, var) = self.var(group, id).map_err(super::put::code_of)?;
-        let (form, has_filters) = match var.draft.as_deref() {
-            Some(draft) => {
-                let form = super::Typed::of(model, var.nc_type, draft.endianness)?.form;
-                (Some(form), !draft.stored_filters.is_empty())
-            }
+        let form = match var.draft.as_deref() {
+            Some(draft) => Some(super::Typed::of(model, var.nc_type, draft.endianness)?.form),
             None => {
                 let details = self.details(var)?;
                 let (file, object) = (&details.file, details.object()?);
                 let layout = object.layout(file)?;
-                let filters: Vec<FilterDescription> = object.filters(file)?;
                 let is_own = details.at.file == 0 && object.external_files(file)?.is_none();
                 if let DataLayout::Chunked(layout) = &layout
                     && is_too_many(&chunk_counts(&var.extent, &layout.chunk_dims))
@@ -73,13 +67,11 @@ impl Nc4File {
                 if !is_placed {
                     return Ok(Some(UNPLACED));
                 }
-                let form = ElementForm::of(&object.datatype(file)?);
-                (form, !filters.is_empty())
+                ElementForm::of(&object.datatype(file)?)
             }
         };
         let Some(form) = form else { return Ok(Some(UNPLACED)) };
         Ok(match () {
-            () if has_filters => Some(FILTERED),
             () if form.has_pointers() => Some(POINTS),
             () => None,
         })
@@ -154,6 +146,7 @@ impl Nc4File {
             draft.is_written = true;
         }
         let Writing { stores, space, unfilled, .. } = writing;
+        let is_filtered = stores.is_filtered(stores.get(number).and_then(super::VarStore::array));
         let (file, store) = (files.main(), stores.get_mut(number).ok_or_else(internal)?);
         let element = store.fill.clone();
         let mut take = |at: u64, len: u64| match unfilled.last_mut() {
@@ -179,6 +172,14 @@ impl Nc4File {
                 let len = layout.chunk_dims.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
                 let new = chunks(grown.unwrap_or(&var.extent));
                 refuse_many(&new)?;
+                if is_filtered {
+                    // They get places when they are stored. What there is has to be in memory on all ranks: one that reads more of
+                    // it than another in a common step would go another way.
+                    if before.is_none() {
+                        let _n_chunks = tree.0.read().len()?;
+                    }
+                    return Ok(());
+                }
                 let mut tree = tree.0.write();
                 let old = before.map_or_else(|| vec![0; new.len()], chunks);
                 // What may fail comes first: then all of them get places, or none.
@@ -324,6 +325,10 @@ impl TeamWrite for Nc4File {
             return Err(self.put_fault(of, Fault::because(code(why), why)).into());
         }
         Ok(self.ready(put).map_err(|fault| self.put_fault(of, fault))?)
+    }
+
+    fn shared_chunks(&mut self) -> Option<&mut dyn SharedChunks> {
+        Some(self)
     }
 
     fn is_in_definitions(&self, VarRef { group, var }: VarRef) -> bool {

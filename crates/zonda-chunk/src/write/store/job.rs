@@ -44,13 +44,13 @@ pub(crate) struct PutMemory<'a> {
 }
 
 /// What is to be written of a chunk.
-pub(super) struct EncodedChunk<'a> {
+pub(crate) struct EncodedChunk<'a> {
     pub(super) bytes: EncodedBytes<'a>,
-    pub(super) mask: u32,
+    pub(crate) mask: u32,
     pub(super) converted: Converted,
 }
 
-pub(super) enum EncodedBytes<'a> {
+pub(crate) enum EncodedBytes<'a> {
     Borrowed(&'a [u8]),
     Owned(Vec<u8>),
     /// As if it were elsewhere: nothing is written with it.
@@ -61,6 +61,14 @@ impl EncodedChunk<'_> {
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             EncodedBytes::Borrowed(bytes) => bytes,
+            EncodedBytes::Owned(bytes) | EncodedBytes::Fetched(bytes) => bytes,
+        }
+    }
+
+    /// The bytes, as memory of their own.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self.bytes {
+            EncodedBytes::Borrowed(bytes) => bytes.to_vec(),
             EncodedBytes::Owned(bytes) | EncodedBytes::Fetched(bytes) => bytes,
         }
     }
@@ -107,7 +115,7 @@ impl<'a> StoreJob<'a> {
     }
 
     /// The bytes to be written: those in memory where they are that already, else made in `spare`.
-    pub(super) fn encoded(
+    pub(crate) fn encoded(
         &self,
         buffers: &mut WorkerBuffers,
         spare: Option<Vec<u8>>,

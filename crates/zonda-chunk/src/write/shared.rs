@@ -1,0 +1,366 @@
+//! Chunks that several writers put to: what one of them has of each, and the steps by which a chunk goes into the storage.
+//!
+//! A writer of its own decides when a chunk is stored, and where ([`ChunkWriter::put`]). Here all that is decided by the caller, who knows
+//! what other writers do: who holds a chunk ([`ChunkWriter::hold`]), when it goes through its filters ([`ChunkWriter::filter`]), and where
+//! it is written ([`ChunkWriter::write_filtered`]). Nothing is entered into tables, and no space is taken.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use zonda_model::Hyperslab;
+use zonda_runtime::lock::{Mutex, Rank};
+use zonda_storage::WriteRange;
+
+use super::encode::ElementEncoding;
+use super::pending::ChunkElems;
+use super::put::{PutTask, SlabPut, memory_steps};
+use super::put_part::PutPart;
+use super::store::{ChunkSource, PutMemory, StoreJob};
+use super::writer_array::WriterArray;
+use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, WRONG_LENGTH};
+use crate::ChunkError;
+use crate::selection::{Coords, DimNumbers, GridSelection};
+use crate::table::ChunkAt;
+use crate::tuning::{PUT_ROUND_BYTES, STORE_POOL_BYTES};
+use crate::worker::WorkerBuffers;
+
+/// The chunks of an array, for who divides them between writers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkGrid {
+    /// Elements of a chunk along each dimension.
+    pub chunk_dims: Vec<u64>,
+    /// The length that each dimension can have: a chunk is complete when all elements up to there were put.
+    pub limits: Vec<u64>,
+    /// Bytes of an element.
+    pub elem_size: usize,
+    /// Bytes of a chunk.
+    pub chunk_bytes: u64,
+    /// Bytes that a chunk takes while it waits.
+    pub waiting_bytes: u64,
+    /// Bytes of incomplete chunks that [`ChunkWriter::put`] puts to before it sees whether too many wait; a quarter of what may wait, if
+    /// that is less.
+    pub round_bytes: u64,
+}
+
+/// Elements of a hyperslab, in the file's form.
+#[derive(Clone, Copy, Debug)]
+pub struct SlabElements<'a> {
+    /// The extent of the array.
+    pub extent: &'a [u64],
+    /// Which elements.
+    pub slab: Hyperslab<'a>,
+    /// The elements: all of the hyperslab, row-major, or those of some of its chunks.
+    pub bytes: &'a [u8],
+}
+
+/// A chunk that [`ChunkWriter::hold`] puts to.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldPart<'a> {
+    /// Its coordinates in the grid of chunks.
+    pub key: &'a [u64],
+    /// All of its elements are being put, so that what the storage has of it need not be read.
+    pub is_covered: bool,
+}
+
+/// A chunk for [`ChunkWriter::filter`].
+#[derive(Clone, Copy, Debug)]
+pub enum ToFilter<'a> {
+    /// One that waits here.
+    Held(ArrayId, &'a [u64]),
+    /// One of which a put has all elements: nothing of it waits.
+    Whole(ArrayId, &'a [u64], &'a SlabElements<'a>),
+}
+
+/// A chunk as the storage is to have it.
+#[derive(Debug)]
+pub struct FilteredChunk {
+    /// Bit i is set where filter i was skipped.
+    pub mask: u32,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Which part of a hyperslab a chunk has.
+struct Located {
+    selection: GridSelection,
+    pieces: DimNumbers,
+}
+
+impl Located {
+    fn of(selection: GridSelection, key: &[u64]) -> Result<Located, ChunkError> {
+        let pieces = pieces_of(&selection, key)?;
+        Ok(Located { selection, pieces })
+    }
+}
+
+fn pieces_of(selection: &GridSelection, key: &[u64]) -> Result<DimNumbers, ChunkError> {
+    if key.len() != selection.axes.len() {
+        return Err(OUTSIDE);
+    }
+    let pieces = selection.axes.iter().zip(key).map(|(axis, &index)| axis.piece_in(index));
+    let pieces: Option<DimNumbers> = pieces.collect();
+    pieces.ok_or(OUTSIDE)
+}
+
+impl WriterArray {
+    fn selected(&self, slab: &Hyperslab<'_>) -> Result<GridSelection, ChunkError> {
+        GridSelection::new(&self.chunk_dims, &self.limits, slab)
+    }
+
+    /// The part of a hyperslab in memory that lies in a chunk.
+    fn part(
+        &self,
+        Located { selection, pieces }: &Located,
+        slab: &Hyperslab<'_>,
+    ) -> Result<PutPart, ChunkError> {
+        let mem_steps = memory_steps(slab.count, self.elem_size);
+        PutPart::new(selection, pieces, &mem_steps, &self.steps).ok_or(OUTSIDE)
+    }
+
+    fn check_whole(&self, of: &SlabElements<'_>) -> Result<(), ChunkError> {
+        let n = of.slab.n_elems().and_then(|n| n.checked_mul(self.elem_size));
+        if n == Some(of.bytes.len()) { Ok(()) } else { Err(WRONG_LENGTH) }
+    }
+}
+
+impl ChunkWriter {
+    fn writer_array(&self, id: ArrayId) -> Result<&WriterArray, ChunkError> {
+        self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)
+    }
+
+    /// The chunks of an array whose chunks go through filters; `None` for others.
+    #[must_use]
+    pub fn filtered_grid(&self, id: ArrayId) -> Option<ChunkGrid> {
+        let array = self.writer_array(id).ok()?;
+        if array.filters.is_identity() {
+            return None;
+        }
+        let bits = (array.chunk_elems.div_ceil(64) * 8) as u64;
+        Some(ChunkGrid {
+            chunk_dims: array.chunk_dims.to_vec(),
+            limits: array.limits.to_vec(),
+            elem_size: array.elem_size,
+            chunk_bytes: array.chunk_bytes as u64,
+            round_bytes: PUT_ROUND_BYTES,
+            waiting_bytes: (array.chunk_bytes as u64).saturating_add(bits),
+        })
+    }
+
+    /// The elements of a hyperslab that lie in some chunks, chunk after chunk.
+    ///
+    /// # Errors
+    /// [`ChunkError::Request`] for chunks that it has nothing of, and for memory of another length; [`ChunkError::NoMemory`].
+    pub fn parts_of<'k>(
+        &self,
+        id: ArrayId,
+        of: &SlabElements<'_>,
+        keys: impl Iterator<Item = &'k [u64]>,
+    ) -> Result<Vec<u8>, ChunkError> {
+        let array = self.writer_array(id)?;
+        array.check_whole(of)?;
+        let encode = ElementEncoding::Raw { elem_size: array.elem_size };
+        let mut located =
+            Located { selection: array.selected(&of.slab)?, pieces: DimNumbers::new() };
+        let (mut packed, mut block) = (Vec::new(), Vec::new());
+        for key in keys {
+            located.pieces = pieces_of(&located.selection, key)?;
+            let part = array.part(&located, &of.slab)?.into_packed(array.elem_size);
+            let begin = packed.len();
+            let len = part.n_elems() * array.elem_size;
+            let no_memory = ChunkError::NoMemory { bytes: len as u64 };
+            packed.try_reserve(len).map_err(|_| no_memory)?;
+            packed.resize(begin + len, 0);
+            let _copied = part.put(&encode, of.bytes, &mut packed[begin..], None, &mut block);
+        }
+        Ok(packed)
+    }
+
+    /// Puts elements of a hyperslab into chunks, which wait here until they are stored. `of` has all elements of the hyperslab, or, where
+    /// `is_packed`, those of these chunks, chunk after chunk.
+    ///
+    /// # Errors
+    /// [`ChunkError::Request`] for arguments that do not fit each other; those of reading chunks that the storage has;
+    /// [`ChunkError::NoMemory`]. Each chunk has its old or its new elements then.
+    pub fn hold(
+        &mut self,
+        id: ArrayId,
+        of: &SlabElements<'_>,
+        parts: &[HeldPart<'_>],
+        is_packed: bool,
+    ) -> Result<(), ChunkError> {
+        let array = self.writer_array(id)?;
+        let encode = ElementEncoding::Raw { elem_size: array.elem_size };
+        let mut located =
+            Located { selection: array.selected(&of.slab)?, pieces: DimNumbers::new() };
+        if !is_packed {
+            array.check_whole(of)?;
+        }
+        let (mut tasks, mut packed) = (Vec::with_capacity(parts.len()), 0);
+        for &HeldPart { key, is_covered } in parts {
+            located.pieces = pieces_of(&located.selection, key)?;
+            let mut part = array.part(&located, &of.slab)?;
+            let len = part.n_elems() * array.elem_size;
+            if is_packed {
+                part = part.packed_from(packed, array.elem_size);
+                packed += len;
+            }
+            let id = array.keys.get(key).copied();
+            let place = match id {
+                None if !is_covered => array.read.inner.find(key)?,
+                _ => None,
+            };
+            let (key, spare, elems) = (Coords::from_slice(key), None, ChunkElems::default());
+            tasks.push(PutTask { part, key, id, place, spare, elems, outcome: None });
+        }
+        if is_packed && packed != of.bytes.len() {
+            return Err(WRONG_LENGTH);
+        }
+        let source = PutMemory { encode: &encode, src: of.bytes };
+        let mem_steps = memory_steps(of.slab.count, array.elem_size);
+        let selection = &located.selection;
+        let put = SlabPut {
+            id: id.0,
+            extent: of.extent,
+            selection,
+            mem_steps,
+            source: &source,
+            waits: false,
+        };
+        let done = self.put_tasks(&put, tasks).map(|_copied| ());
+        self.account();
+        done
+    }
+
+    /// Whether all elements that a chunk can have were put since it began to wait here.
+    #[must_use]
+    pub fn is_complete(&self, id: ArrayId, key: &[u64]) -> bool {
+        let waiting = self.writer_array(id).ok().and_then(|array| array.keys.get(key));
+        let waiting = waiting.and_then(|&node| self.pending.get(node));
+        waiting.is_some_and(|pending| pending.elems.written.is_complete())
+    }
+
+    /// Sends chunks through their filters, on all threads. `None` for one that should wait here and does not.
+    ///
+    /// # Errors
+    /// Those of the filters and of spilled chunks; [`ChunkError::NoMemory`]. Nothing has changed then.
+    pub fn filter(
+        &mut self,
+        chunks: &[ToFilter<'_>],
+    ) -> Result<Vec<Option<FilteredChunk>>, ChunkError> {
+        let raws: Vec<Option<ElementEncoding<'_>>> =
+            chunks.iter().map(|one| self.raw(one)).collect();
+        let memory: Vec<Option<PutMemory<'_>>> = chunks
+            .iter()
+            .zip(&raws)
+            .map(|(one, encode)| match (one, encode) {
+                (ToFilter::Whole(_, _, of), Some(encode)) => {
+                    Some(PutMemory { encode, src: of.bytes })
+                }
+                _ => None,
+            })
+            .collect();
+        let mut jobs = Vec::with_capacity(chunks.len());
+        for (one, memory) in chunks.iter().zip(&memory) {
+            jobs.push(self.job(one, memory.as_ref())?);
+        }
+        self.run_filters(&jobs)
+    }
+
+    fn raw<'a>(&self, one: &ToFilter<'_>) -> Option<ElementEncoding<'a>> {
+        let (ToFilter::Held(id, _) | ToFilter::Whole(id, ..)) = one;
+        let elem_size = self.writer_array(*id).ok()?.elem_size;
+        Some(ElementEncoding::Raw { elem_size })
+    }
+
+    fn job<'a>(
+        &'a self,
+        one: &ToFilter<'_>,
+        memory: Option<&'a PutMemory<'a>>,
+    ) -> Result<Option<StoreJob<'a>>, ChunkError> {
+        let (ToFilter::Held(id, key) | ToFilter::Whole(id, key, _)) = one;
+        let array = self.writer_array(*id)?;
+        let bytes = match (one, memory) {
+            (ToFilter::Whole(_, _, of), Some(memory)) => {
+                array.check_whole(of)?;
+                let located = Located::of(array.selected(&of.slab)?, key)?;
+                ChunkSource::Put(array.part(&located, &of.slab)?, memory)
+            }
+            _ => match array.keys.get(*key).and_then(|&node| self.pending.get(node)) {
+                Some(pending) => pending.elems.ready(&self.pending.spills),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(StoreJob { array, key: Coords::from_slice(key), bytes, old: None }))
+    }
+
+    fn run_filters(
+        &self,
+        jobs: &[Option<StoreJob<'_>>],
+    ) -> Result<Vec<Option<FilteredChunk>>, ChunkError> {
+        let bytes = jobs
+            .iter()
+            .flatten()
+            .fold(0usize, |sum, job| sum.saturating_add(job.array.chunk_bytes));
+        let largest = jobs.iter().flatten().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
+        let more = if bytes < STORE_POOL_BYTES { 0 } else { jobs.len().saturating_sub(1) };
+        let slots: Vec<_> = jobs.iter().map(|_| Mutex::ranked(Rank::Put, None)).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut buffers = WorkerBuffers::take();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let (Some(job), Some(slot)) = (jobs.get(at), slots.get(at)) else { break };
+                let done = job.as_ref().map(|job| filtered(job, &mut buffers)).transpose();
+                *slot.lock() = Some(done);
+            }
+            buffers.put_back(largest, &self.engine);
+        };
+        self.engine.run(more, &work);
+        // All are done: the calling thread took part until none was left.
+        slots.into_iter().map(|slot| slot.into_inner().unwrap_or(Ok(None))).collect()
+    }
+
+    /// Writes chunks to their places. Behind each are zeros up to `behind`, as far as the bytes reach that belong to its place.
+    ///
+    /// # Errors
+    /// Those of the storage; [`ChunkError::NoMemory`].
+    pub fn write_filtered(
+        &self,
+        chunks: &mut [(FilteredChunk, ChunkAt)],
+        behind: &[u64],
+    ) -> Result<(), ChunkError> {
+        for ((chunk, place), behind) in chunks.iter_mut().zip(behind) {
+            let len = usize::try_from(behind.saturating_sub(place.at)).unwrap_or(0);
+            let more = len.saturating_sub(chunk.bytes.len());
+            chunk
+                .bytes
+                .try_reserve(more)
+                .map_err(|_| ChunkError::NoMemory { bytes: more as u64 })?;
+            chunk.bytes.resize(chunk.bytes.len() + more, 0);
+        }
+        let mut ranges: Vec<_> = chunks
+            .iter()
+            .map(|(chunk, place)| WriteRange { at: place.at, data: &chunk.bytes })
+            .collect();
+        ranges.sort_unstable_by_key(|range| range.at);
+        Ok(self.storage.write_ranges(&ranges)?)
+    }
+
+    /// A chunk has another place in its table, and the storage has it as it was put: what was decoded of it is stale. One that waits here goes on
+    /// waiting for more puts, unless it `ends`.
+    pub fn is_stored(&mut self, id: ArrayId, key: &[u64], ends: bool) {
+        let Some(array) = self.arrays.get_mut(id.0).and_then(Option::as_mut) else { return };
+        array.read.inner.changed(key);
+        match array.keys.get(key).copied() {
+            Some(_) if ends => self.pending.remove(&mut array.keys, key, &mut self.spare),
+            Some(node) => self.pending.clean(node),
+            None => {}
+        }
+        self.account();
+    }
+}
+
+fn filtered(job: &StoreJob<'_>, buffers: &mut WorkerBuffers) -> Result<FilteredChunk, ChunkError> {
+    let encoded = job.encoded(buffers, None)?;
+    let mask = encoded.mask;
+    Ok(FilteredChunk { mask, bytes: encoded.into_bytes() })
+}

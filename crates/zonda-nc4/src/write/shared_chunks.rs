@@ -1,0 +1,343 @@
+//! Chunks through filters of a file that several ranks write: what a rank does with those that it holds, and how they get
+//! their places. Who holds which is decided above.
+
+use std::borrow::Cow;
+
+use zonda_chunk::{
+    Allocate as _, ArrayId, ChunkAt, ChunkError, ChunkWriter, FilteredChunk, HeldPart,
+    SlabElements, ToFilter, WriteTable as _,
+};
+use zonda_convert::Converted;
+use zonda_format::{
+    Access, ChunkPlace, FilteredBytes, HeldChunk, Result, SharedChunk, SharedChunks, SharedGrid,
+    SlabBytes, Transfer, Values, VarRef,
+};
+use zonda_hdf5::FileAddr;
+use zonda_model::{ExtType, MemType, NcError, memory};
+use zonda_storage::check_place;
+
+use super::quantize::quantized;
+use super::store::{ElementStorage, FileSpace, Stores, VarStore};
+use super::{Writing, element};
+use crate::fault::{Fault, Outcome};
+use crate::file::Nc4File;
+use crate::get::{is_copy, tolerated};
+use crate::tuning::COMMIT_AFTER_BYTES;
+
+const INTERNAL: Fault = Fault::Refused(NcError::Internal);
+
+impl Stores {
+    /// The array of a variable's chunks.
+    fn array_of(&self, of: VarRef) -> Option<ArrayId> {
+        self.get(self.number(of.group, of.var)?)?.array()
+    }
+
+    /// Whether the chunks of an array go through filters.
+    pub(super) fn is_filtered(&self, array: Option<ArrayId>) -> bool {
+        let chunks = array.zip(self.chunks.as_ref());
+        chunks.is_some_and(|(array, chunks)| chunks.filtered_grid(array).is_some())
+    }
+}
+
+impl Nc4File {
+    fn array_of(&self, of: VarRef) -> Outcome<(&ChunkWriter, ArrayId)> {
+        let stores = self.writing.as_deref().map(|writing| &writing.stores).ok_or(INTERNAL)?;
+        let array = stores.array_of(of).ok_or(INTERNAL)?;
+        Ok((stores.chunks.as_ref().ok_or(INTERNAL)?, array))
+    }
+
+    fn array_of_mut(&mut self, of: VarRef) -> Outcome<(&mut ChunkWriter, ArrayId)> {
+        let stores = self.writing.as_deref_mut().map(|writing| &mut writing.stores);
+        let stores = stores.ok_or(INTERNAL)?;
+        let array = stores.array_of(of).ok_or(INTERNAL)?;
+        Ok((stores.chunks.as_mut().ok_or(INTERNAL)?, array))
+    }
+
+    fn extent_of(&self, of: VarRef) -> Vec<u64> {
+        let var = self.model.get().and_then(|model| model.var(of.group, of.var));
+        var.map(|var| var.extent.to_vec()).unwrap_or_default()
+    }
+
+    /// The elements of a put in the file's form.
+    fn file_form<'v>(
+        &mut self,
+        put: &Transfer<Access<'_>>,
+        bytes: &'v [u8],
+    ) -> Outcome<(Cow<'v, [u8]>, Converted)> {
+        if bytes.len() != put.n_bytes {
+            return Err(Fault::wrong_length());
+        }
+        let VarRef { group, var: id } = put.of().var;
+        let (model, writing) = (self.model.get(), self.writing.as_deref_mut());
+        let (Some(model), Some(writing)) = (model, writing) else { return Err(INTERNAL) };
+        let number = writing.stores.number(group, id).ok_or(INTERNAL)?;
+        let store = writing.stores.get_mut(number).ok_or(INTERNAL)?;
+        let Some(mem) = put.mem else { return natural_form(store, bytes) };
+        let (form, converted) = number_form(store, mem, bytes)?;
+        let nc_type = model.var(group, id).map_or(0, |var| var.nc_type);
+        Ok((form, tolerated(model.is_classic, nc_type, Some(mem), converted)))
+    }
+
+    fn filter(
+        &mut self,
+        of: VarRef,
+        chunks: &[ToFilter<'_>],
+    ) -> Outcome<Vec<Option<FilteredBytes>>> {
+        let (writer, _) = self.array_of_mut(of)?;
+        let filtered = writer.filter(chunks)?.into_iter();
+        let shown = |FilteredChunk { mask, bytes }| FilteredBytes { mask, bytes };
+        Ok(filtered.map(|chunk| chunk.map(shown)).collect())
+    }
+
+    /// Has a function take and give back space.
+    fn with_space<T>(&mut self, work: impl FnOnce(&mut FileSpace<'_>) -> Outcome<T>) -> Outcome<T> {
+        let Nc4File { files, writing, .. } = self;
+        let Writing { stores, space, heap, .. } = writing.as_deref_mut().ok_or(INTERNAL)?;
+        let (file, heap) = (files.main(), heap.get_mut());
+        work(&mut FileSpace { space, heap, copies: &stores.copies, file })
+    }
+
+    fn take_all(&mut self, lens: &[u64]) -> Outcome<Vec<u64>> {
+        let total = lens.iter().fold(0u64, |sum, &len| sum.saturating_add(len));
+        let end = self.writing.as_deref().map_or(0, |writing| writing.space.end());
+        let file = self.files.main();
+        check_place(file.position(FileAddr(end)), total, || file.storage().most_len())?;
+        self.with_space(|space| {
+            let mut places: Vec<u64> = Vec::with_capacity(lens.len());
+            for &len in lens {
+                match space.allocate(len) {
+                    Ok(at) => places.push(at),
+                    Err(error) => {
+                        places.iter().zip(lens).for_each(|(&at, &len)| space.free(at, len));
+                        return Err(ChunkError::Table(error).into());
+                    }
+                }
+            }
+            Ok(places)
+        })
+    }
+
+    fn write_all(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>) -> Outcome<()> {
+        if chunks.is_empty() {
+            return Ok(());
+        }
+        let mut placed: Vec<(FilteredChunk, ChunkAt)> = chunks
+            .into_iter()
+            .map(|(FilteredBytes { mask, bytes }, at)| (FilteredChunk { mask, bytes }, place(at)))
+            .collect();
+        let behind: Vec<u64> = self.with_space(|space| {
+            Ok(placed.iter().map(|(_, at)| space.padded(at.at, at.len)).collect())
+        })?;
+        let stores = self.writing.as_deref().map(|writing| &writing.stores).ok_or(INTERNAL)?;
+        let writer = stores.chunks.as_ref().ok_or(INTERNAL)?;
+        Ok(writer.write_filtered(&mut placed, &behind)?)
+    }
+
+    fn enter_all(&mut self, chunks: &[(&SharedChunk, ChunkPlace, bool)]) -> Outcome<()> {
+        let mut old = Vec::new();
+        for (chunk, at, ends) in chunks {
+            let VarRef { group, var } = chunk.var;
+            let writing = self.writing.as_deref_mut().ok_or(INTERNAL)?;
+            let stores = &mut writing.stores;
+            let number = stores.number(group, var).ok_or(INTERNAL)?;
+            let store = stores.get_mut(number).ok_or(INTERNAL)?;
+            let ElementStorage::Chunked { array, tree, .. } = &store.keep else {
+                return Err(INTERNAL);
+            };
+            let before = tree.insert(&chunk.key, place(*at)).map_err(ChunkError::Table)?;
+            old.extend(before.filter(|before| before.at != at.at));
+            let array = *array;
+            if let Some(writer) = &mut stores.chunks {
+                writer.is_stored(array, &chunk.key, *ends);
+            }
+        }
+        self.with_space(|space| {
+            old.iter().for_each(|at| space.free(at.at, at.len));
+            Ok(())
+        })
+    }
+}
+
+fn place(ChunkPlace { at, len, mask }: ChunkPlace) -> ChunkAt {
+    ChunkAt { at, len, mask }
+}
+
+/// Numbers and text in the file's form.
+fn number_form<'v>(
+    store: &mut VarStore,
+    mem: MemType,
+    bytes: &'v [u8],
+) -> Outcome<(Cow<'v, [u8]>, Converted)> {
+    let Some(how) = store.quantize else {
+        let encoder = store.encoder(mem).map_err(Fault::Refused)?;
+        return encoded(&encoder, Cow::Borrowed(bytes));
+    };
+    let (values, converted) = quantized(store, how, mem, bytes)?;
+    let (ext, _): (ExtType, _) = store.number().ok_or(INTERNAL)?;
+    let encoder = store.encoder(ext.natural_mem()).map_err(Fault::Refused)?;
+    let (form, more) = encoded(&encoder, Cow::Owned(values))?;
+    Ok((form, converted.and(more)))
+}
+
+fn encoded<'v>(
+    encoder: &zonda_convert::Encoder,
+    values: Cow<'v, [u8]>,
+) -> Outcome<(Cow<'v, [u8]>, Converted)> {
+    if encoder.is_copy() {
+        return Ok((values, Converted::default()));
+    }
+    let n = values.len().checked_div(encoder.mem_size()).unwrap_or(0);
+    let len = n.checked_mul(encoder.ext_size()).ok_or(Fault::Refused(NcError::NoMem))?;
+    let mut form = memory::filled(len, 0)?;
+    let converted = encoder.encode(&values, &mut form);
+    Ok((form.into(), converted))
+}
+
+/// Elements of the types of the file in its form.
+fn natural_form<'v>(store: &VarStore, bytes: &'v [u8]) -> Outcome<(Cow<'v, [u8]>, Converted)> {
+    let form = &store.data.form;
+    if form.has_pointers() || element::is_fixed_string(form) {
+        return Err(Fault::because(NcError::HdfErr, super::team::POINTS));
+    }
+    if is_copy(form) {
+        return Ok((bytes.into(), Converted::default()));
+    }
+    let n = bytes.len().checked_div(form.size.max(1)).unwrap_or(0);
+    let len = n.checked_mul(form.file_size).ok_or(Fault::Refused(NcError::NoMem))?;
+    let mut packed = memory::filled(len, 0)?;
+    element::plain(form, bytes, &mut packed);
+    Ok((packed.into(), Converted::default()))
+}
+
+fn elements<'a>(extent: &'a [u64], of: &SlabBytes<'a>) -> SlabElements<'a> {
+    SlabElements { extent, slab: of.slab, bytes: of.bytes }
+}
+
+impl SharedChunks for Nc4File {
+    fn grid(&self, var: VarRef) -> Option<SharedGrid> {
+        let (writer, array) = self.array_of(var).ok()?;
+        let zonda_chunk::ChunkGrid {
+            chunk_dims,
+            limits,
+            elem_size,
+            chunk_bytes,
+            waiting_bytes,
+            round_bytes,
+        } = writer.filtered_grid(array)?;
+        Some(SharedGrid {
+            chunk_dims,
+            limits,
+            elem_size,
+            chunk_bytes,
+            waiting_bytes,
+            round_bytes,
+            commit_bytes: COMMIT_AFTER_BYTES,
+        })
+    }
+
+    fn begin_put(&mut self, VarRef { group, var }: VarRef) {
+        let stores = self.writing.as_deref_mut().map(|writing| &mut writing.stores);
+        if let Some(stores) = stores
+            && let Some(number) = stores.number(group, var)
+        {
+            stores.is_put_to(number);
+        }
+    }
+
+    fn waiting_limit(&self) -> u64 {
+        ChunkWriter::limit_from_env()
+    }
+
+    fn in_file_form<'v>(
+        &mut self,
+        put: &Transfer<Access<'_>>,
+        values: Values<'v>,
+    ) -> Result<(Cow<'v, [u8]>, Converted)> {
+        let found = self.file_form(put, values.bytes);
+        Ok(found.map_err(|fault| self.put_fault(put.of().var, fault))?)
+    }
+
+    fn parts_of(&self, var: VarRef, of: &SlabBytes<'_>, keys: &[&[u64]]) -> Result<Vec<u8>> {
+        let extent = self.extent_of(var);
+        let parts = self.array_of(var).and_then(|(writer, array)| {
+            Ok(writer.parts_of(array, &elements(&extent, of), keys.iter().copied())?)
+        });
+        Ok(parts.map_err(|fault| self.put_fault(var, fault))?)
+    }
+
+    fn hold(
+        &mut self,
+        var: VarRef,
+        of: &SlabBytes<'_>,
+        chunks: &[HeldChunk<'_>],
+        is_packed: bool,
+    ) -> Result<()> {
+        let extent = self.extent_of(var);
+        let parts: Vec<HeldPart<'_>> = chunks
+            .iter()
+            .map(|&HeldChunk { key, is_covered }| HeldPart { key, is_covered })
+            .collect();
+        let held = self.array_of_mut(var).and_then(|(writer, array)| {
+            Ok(writer.hold(array, &elements(&extent, of), &parts, is_packed)?)
+        });
+        Ok(held.map_err(|fault| self.put_fault(var, fault))?)
+    }
+
+    fn is_complete(&self, chunk: &SharedChunk) -> bool {
+        let of = self.array_of(chunk.var);
+        of.is_ok_and(|(writer, array)| writer.is_complete(array, &chunk.key))
+    }
+
+    fn filter_held(&mut self, chunks: &[&SharedChunk]) -> Result<Vec<Option<FilteredBytes>>> {
+        let Some(first) = chunks.first() else { return Ok(Vec::new()) };
+        let var = first.var;
+        let arrays = chunks.iter().map(|chunk| {
+            let (_, array) = self.array_of(chunk.var)?;
+            Ok(ToFilter::Held(array, &chunk.key))
+        });
+        let found = arrays.collect::<Outcome<Vec<_>>>();
+        let found = found.and_then(|chunks| self.filter(var, &chunks));
+        Ok(found.map_err(|fault| self.put_fault(var, fault))?)
+    }
+
+    fn filter_whole(
+        &mut self,
+        var: VarRef,
+        of: &SlabBytes<'_>,
+        keys: &[&[u64]],
+    ) -> Result<Vec<FilteredBytes>> {
+        let extent = self.extent_of(var);
+        let of = elements(&extent, of);
+        let found = self.array_of(var).map(|(_, array)| array).and_then(|array| {
+            let chunks: Vec<_> = keys.iter().map(|key| ToFilter::Whole(array, key, &of)).collect();
+            self.filter(var, &chunks)
+        });
+        let found = found.map_err(|fault| self.put_fault(var, fault))?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    fn take_places(&mut self, lens: &[u64]) -> Result<Vec<u64>> {
+        Ok(self.take_all(lens).map_err(|fault| fault.at(|| String::from("/")))?)
+    }
+
+    fn give_places_back(&mut self, places: &[ChunkPlace]) {
+        let _no_space_in_a_file_that_is_read = self.with_space(|space| {
+            places.iter().for_each(|place| space.free(place.at, place.len));
+            Ok(())
+        });
+    }
+
+    fn write_filtered(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>) -> Result<()> {
+        Ok(self.write_all(chunks).map_err(|fault| fault.at(|| String::from("/")))?)
+    }
+
+    fn enter(&mut self, chunks: &[(&SharedChunk, ChunkPlace, bool)]) -> Result<()> {
+        Ok(self.enter_all(chunks).map_err(|fault| fault.at(|| String::from("/")))?)
+    }
+
+    fn forget(&mut self, chunk: &SharedChunk) {
+        if let Ok((writer, array)) = self.array_of_mut(chunk.var) {
+            writer.is_stored(array, &chunk.key, true);
+        }
+    }
+}
