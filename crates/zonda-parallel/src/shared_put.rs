@@ -186,7 +186,7 @@ impl ParallelFile {
         rank: usize,
     ) -> Result<Vec<RankSlab>> {
         let own = own.map_or_else(RankSlab::default, |slab| RankSlab::of(&slab, rank));
-        let mut mine = Vec::with_capacity(RankSlab::n_bytes(rank));
+        let mut mine = Vec::new();
         own.write_to(rank, &mut mine);
         // Rank 0 says how much may wait, since ranks may have been told otherwise.
         let mut all = self.waiting_limit.to_le_bytes().to_vec();

@@ -110,7 +110,7 @@ impl ParallelFile {
     /// What all ranks told, and the worst of their errors.
     fn parsed(&self, all: &[u8], chunks: &[(SharedChunk, usize)]) -> Option<(Vec<Told>, u64)> {
         let size = self.team.size();
-        let mut of_rank = vec![Vec::new(); size];
+        let mut of_rank: Vec<Vec<usize>> = (0..size).map(|_| Vec::new()).collect();
         for (at, (_, owner)) in chunks.iter().enumerate() {
             of_rank.get_mut(*owner)?.push(at);
         }
