@@ -29,7 +29,8 @@ impl ParallelFile {
     /// What the user has to know: on rank 0 for all, and on each rank that put alone.
     pub(crate) fn end_without_close(&self) -> Result<()> {
         let Uncommitted { together, alone } = self.uncommitted;
-        if !alone && !(together && self.team.rank() == 0) {
+        let has_to_say = alone || together && self.team.rank() == 0;
+        if !has_to_say {
             return Ok(());
         }
         let text = "the program ends without nc_close; what was put since the last nc_sync may not be in the file";
