@@ -21,7 +21,7 @@ use crate::uncommitted::Uncommitted;
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
 pub(crate) const MORE: usize = 9;
 
-/// Calls after which a rank does not come again, whatever they answer.
+/// Calls by which a rank means to leave: after an error in one it may not come again.
 const LAST_CALLS: [&str; 2] = ["nc_close", "nc_abort"];
 
 /// What one rank has of a file that several opened together. It is a file as any other: definitions, puts and gets are its methods, and

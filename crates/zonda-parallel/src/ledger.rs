@@ -29,6 +29,8 @@ pub(crate) struct Ledger {
     bytes: u64,
     /// Variables in the order in which they were first put to: chunks are stored in this order.
     vars: HashMap<VarRef, usize>,
+    /// How many chunks of a variable the file does not have as they are: each get asks for it.
+    n_dirty: HashMap<VarRef, usize>,
 }
 
 impl Ledger {
@@ -46,18 +48,25 @@ impl Ledger {
     pub(crate) fn touch(&mut self, chunk: &SharedChunk, owner: usize, bytes: u64) {
         let used = self.n_touches;
         self.n_touches = used.saturating_add(1);
-        let waiting = Waiting { owner, is_dirty: true, bytes, used };
-        match self.chunks.insert(chunk.clone(), waiting) {
-            Some(before) => drop(self.order.remove(&before.used)),
-            None => self.bytes = self.bytes.saturating_add(bytes),
-        }
+        self.remove(chunk);
+        self.chunks.insert(chunk.clone(), Waiting { owner, is_dirty: true, bytes, used });
+        self.bytes = self.bytes.saturating_add(bytes);
+        *self.n_dirty.entry(chunk.var).or_insert(0) += 1;
         self.order.insert(used, chunk.clone());
     }
 
     /// The file has it as it is.
     pub(crate) fn clean(&mut self, chunk: &SharedChunk) {
-        if let Some(waiting) = self.chunks.get_mut(chunk) {
-            waiting.is_dirty = false;
+        if let Some(waiting) = self.chunks.get_mut(chunk)
+            && std::mem::replace(&mut waiting.is_dirty, false)
+        {
+            self.one_less_dirty(chunk.var);
+        }
+    }
+
+    fn one_less_dirty(&mut self, var: VarRef) {
+        if let Some(n) = self.n_dirty.get_mut(&var) {
+            *n -= 1;
         }
     }
 
@@ -65,12 +74,15 @@ impl Ledger {
         if let Some(waiting) = self.chunks.remove(chunk) {
             self.order.remove(&waiting.used);
             self.bytes = self.bytes.saturating_sub(waiting.bytes);
+            if waiting.is_dirty {
+                self.one_less_dirty(chunk.var);
+            }
         }
     }
 
     /// Whether a variable has chunks that the file does not have as they are.
     pub(crate) fn is_dirty(&self, var: VarRef) -> bool {
-        self.chunks.iter().any(|(chunk, waiting)| chunk.var == var && waiting.is_dirty)
+        self.n_dirty.get(&var).is_some_and(|&n| n > 0)
     }
 
     /// All chunks that the file does not have as they are, in the order in which they are stored.
@@ -144,5 +156,13 @@ mod tests {
         ledger.clean(&chunk(9, 5));
         assert!(!ledger.is_dirty(VarRef::from(VarId(9))));
         assert!(ledger.is_dirty(VarRef::from(VarId(3))));
+        let rest: Vec<SharedChunk> = ledger.dirty().into_iter().map(|(chunk, _)| chunk).collect();
+        rest.iter().for_each(|chunk| ledger.remove(chunk));
+        assert!(!ledger.is_dirty(VarRef::from(VarId(3))));
+        ledger.touch(&rest[0], 0, 10);
+        ledger.touch(&rest[0], 0, 10);
+        ledger.clean(&rest[0]);
+        ledger.clean(&rest[0]);
+        assert!(!ledger.is_dirty(rest[0].var) && ledger.dirty().is_empty());
     }
 }

@@ -141,6 +141,7 @@ fn each_of_product(axes: &[Vec<AxisChunk>], counts: &[u64], mut each: impl FnMut
         return;
     }
     loop {
+        // There are far fewer chunks than 64 bits count: the format refuses an extent of more than ranks can keep the places of.
         let (mut number, mut is_whole) = (0u64, true);
         for ((axis, &at), &count) in axes.iter().zip(&at).zip(counts) {
             let (chunk, is) = axis[at];

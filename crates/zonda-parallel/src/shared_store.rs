@@ -77,7 +77,9 @@ impl ParallelFile {
         }
         let entries: Vec<(&SharedChunk, ChunkPlace, bool)> =
             stored.iter().zip(&places).map(|(of, place)| (of.0, *place, end)).collect();
-        self.shared_chunks()?.enter(&entries)?;
+        // It can fail for lack of memory on this rank alone: the others have the chunks where it has not.
+        let entered = self.shared_chunks()?.enter(&entries);
+        entered.map_err(|error| self.lose(error))?;
         for (chunk, ..) in &stored {
             if end { self.ledger.remove(chunk) } else { self.ledger.clean(chunk) }
         }

@@ -329,12 +329,12 @@ impl ChunkWriter {
         behind: &[u64],
     ) -> Result<(), ChunkError> {
         for ((chunk, place), behind) in chunks.iter_mut().zip(behind) {
-            let len = usize::try_from(behind.saturating_sub(place.at)).unwrap_or(0);
-            let more = len.saturating_sub(chunk.bytes.len());
-            chunk
-                .bytes
-                .try_reserve(more)
-                .map_err(|_| ChunkError::NoMemory { bytes: more as u64 })?;
+            let own = chunk.bytes.len() as u64;
+            let bytes = behind.saturating_sub(place.at).saturating_sub(own);
+            let no_memory = ChunkError::NoMemory { bytes };
+            let more = usize::try_from(bytes).ok();
+            let more =
+                more.filter(|&more| chunk.bytes.try_reserve(more).is_ok()).ok_or(no_memory)?;
             chunk.bytes.resize(chunk.bytes.len() + more, 0);
         }
         let mut ranges: Vec<_> = chunks

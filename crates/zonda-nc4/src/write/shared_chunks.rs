@@ -53,9 +53,9 @@ impl Nc4File {
         Ok((stores.chunks.as_mut().ok_or(INTERNAL)?, array))
     }
 
-    fn extent_of(&self, of: VarRef) -> Vec<u64> {
+    fn extent_of(&self, of: VarRef) -> Outcome<Vec<u64>> {
         let var = self.model.get().and_then(|model| model.var(of.group, of.var));
-        var.map(|var| var.extent.to_vec()).unwrap_or_default()
+        var.map(|var| var.extent.to_vec()).ok_or(INTERNAL)
     }
 
     /// The elements of a put in the file's form.
@@ -186,11 +186,16 @@ fn encoded<'v>(
     if encoder.is_copy() {
         return Ok((values, Converted::default()));
     }
-    let n = values.len().checked_div(encoder.mem_size()).unwrap_or(0);
-    let len = n.checked_mul(encoder.ext_size()).ok_or(Fault::Refused(NcError::NoMem))?;
-    let mut form = memory::filled(len, 0)?;
+    let mut form = room(values.len(), encoder.mem_size(), encoder.ext_size())?;
     let converted = encoder.encode(&values, &mut form);
     Ok((form.into(), converted))
+}
+
+/// Memory for elements of `to` bytes, of which there are as many as of `from` bytes in `len`.
+fn room(len: usize, from: usize, to: usize) -> Outcome<Vec<u8>> {
+    let n = len.checked_div(from).ok_or(INTERNAL)?;
+    let len = n.checked_mul(to).ok_or(Fault::Refused(NcError::NoMem))?;
+    Ok(memory::filled(len, 0)?)
 }
 
 /// Elements of the types of the file in its form.
@@ -202,9 +207,7 @@ fn natural_form<'v>(store: &VarStore, bytes: &'v [u8]) -> Outcome<(Cow<'v, [u8]>
     if is_copy(form) {
         return Ok((bytes.into(), Converted::default()));
     }
-    let n = bytes.len().checked_div(form.size.max(1)).unwrap_or(0);
-    let len = n.checked_mul(form.file_size).ok_or(Fault::Refused(NcError::NoMem))?;
-    let mut packed = memory::filled(len, 0)?;
+    let mut packed = room(bytes.len(), form.size, form.file_size)?;
     element::plain(form, bytes, &mut packed);
     Ok((packed.into(), Converted::default()))
 }
@@ -258,8 +261,8 @@ impl SharedChunks for Nc4File {
     }
 
     fn parts_of(&self, var: VarRef, of: &SlabBytes<'_>, keys: &[&[u64]]) -> Result<Vec<u8>> {
-        let extent = self.extent_of(var);
-        let parts = self.array_of(var).and_then(|(writer, array)| {
+        let parts = self.extent_of(var).and_then(|extent| {
+            let (writer, array) = self.array_of(var)?;
             Ok(writer.parts_of(array, &elements(&extent, of), keys.iter().copied())?)
         });
         Ok(parts.map_err(|fault| self.put_fault(var, fault))?)
@@ -272,12 +275,12 @@ impl SharedChunks for Nc4File {
         chunks: &[HeldChunk<'_>],
         is_packed: bool,
     ) -> Result<()> {
-        let extent = self.extent_of(var);
         let parts: Vec<HeldPart<'_>> = chunks
             .iter()
             .map(|&HeldChunk { key, is_covered }| HeldPart { key, is_covered })
             .collect();
-        let held = self.array_of_mut(var).and_then(|(writer, array)| {
+        let held = self.extent_of(var).and_then(|extent| {
+            let (writer, array) = self.array_of_mut(var)?;
             Ok(writer.hold(array, &elements(&extent, of), &parts, is_packed)?)
         });
         Ok(held.map_err(|fault| self.put_fault(var, fault))?)
@@ -306,9 +309,8 @@ impl SharedChunks for Nc4File {
         of: &SlabBytes<'_>,
         keys: &[&[u64]],
     ) -> Result<Vec<FilteredBytes>> {
-        let extent = self.extent_of(var);
-        let of = elements(&extent, of);
-        let found = self.array_of(var).map(|(_, array)| array).and_then(|array| {
+        let found = self.extent_of(var).and_then(|extent| {
+            let (of, array) = (elements(&extent, of), self.array_of(var)?.1);
             let chunks: Vec<_> = keys.iter().map(|key| ToFilter::Whole(array, key, &of)).collect();
             self.filter(var, &chunks)
         });

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use zonda_runtime::lock::RwLock;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use zonda_chunk::{
     Allocate, ArrayId, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, TableError, WriteTable,
 };
@@ -36,6 +36,8 @@ pub(crate) struct Stores {
     /// Places in the list in the order of the first puts, in which commits go through them. Of a file of several ranks storage is made
     /// before it is put to; who is not put to is not among them.
     order: Vec<usize>,
+    /// By place in the list: it is in `order`.
+    is_ordered: Vec<bool>,
     /// Writes the chunks of all chunked variables; made with the first of these.
     pub(super) chunks: Option<ChunkWriter>,
     /// Fill values that point to something: the value that was set, and its file form.
@@ -127,12 +129,15 @@ impl Stores {
         }
         *vars.get_mut(of)? = u32::try_from(number.checked_add(1)?).ok()?;
         self.list.push((ObjectKey::Var(group, var), store));
+        self.is_ordered.push(false);
         Some(number)
     }
 
     /// A variable is put to.
     pub(super) fn is_put_to(&mut self, number: usize) {
-        if !self.order.contains(&number) {
+        if let Some(is_ordered) = self.is_ordered.get_mut(number)
+            && !std::mem::replace(is_ordered, true)
+        {
             self.order.push(number);
         }
     }
@@ -205,10 +210,7 @@ impl Writing {
     pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Outcome<()> {
         let Writing { stores, space, commits, heap, .. } = self;
         let often = is_often(commits.n_commits);
-        let mut order = stores.order.clone();
-        let has_order: HashSet<usize> = order.iter().copied().collect();
-        order.extend((0..stores.list.len()).filter(|number| !has_order.contains(number)));
-        let Stores { list, chunks, copies, trees, .. } = stores;
+        let Stores { list, order, is_ordered, chunks, copies, trees, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut();
             let mut room = FileSpace { space: &mut *space, heap, copies, file };
@@ -217,7 +219,8 @@ impl Writing {
                 unwritten_chunks::store(*key, store, model, chunks, &mut room)?;
             }
         }
-        for number in order {
+        let others = is_ordered.iter().enumerate().filter(|(_, is_ordered)| !**is_ordered);
+        for number in order.iter().copied().chain(others.map(|(number, _)| number)) {
             let Some((key, store)) = list.get_mut(number) else { continue };
             if let ElementStorage::Contiguous(run) = &store.keep {
                 store.fill_run(run, u64::MAX)?;

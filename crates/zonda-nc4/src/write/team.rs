@@ -38,7 +38,8 @@ fn is_too_many(counts: &[u64]) -> bool {
     counts.iter().fold(1_u64, |n, &count| n.saturating_mul(count)) > MOST_TEAM_CHUNKS
 }
 
-/// All chunks get places at once, whoever puts to them: an extent of too many would take all memory and time there is.
+/// All ranks keep the places of all chunks, and those without filters get them at once, whoever puts to them: an extent of too many would take
+/// all memory and time there is.
 fn refuse_many(counts: &[u64]) -> Outcome<()> {
     if is_too_many(counts) { Err(Fault::because(NcError::BadChunk, MANY_CHUNKS)) } else { Ok(()) }
 }
