@@ -102,6 +102,8 @@ impl ParallelFile {
         let mut all = gathered.map_err(|error| self.lost_team(error))?.concat();
         let told = self.team.broadcast(step, 0, &mut all);
         told.map_err(|error| self.lost_team(error))?;
+        // Puts end definitions that were made in data mode: these get their places next.
+        self.is_unplaced |= self.file.in_define_mode();
         let made = self.put_noted(&all);
         // A rank that could not make them has another header than the others.
         self.share(call, made).map_err(|error| self.lose(error))

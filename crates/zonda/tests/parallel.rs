@@ -346,6 +346,37 @@ fn elements_in_a_header_are_of_all_ranks() {
     }
 }
 
+/// A put into a header that waits for all ranks is made after variables were defined in data mode: these have places all the same.
+#[test]
+fn what_is_defined_between_a_put_into_a_header_and_a_sync_has_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
+    for size in [1, 2, 3] {
+        let path = folder.path().join(format!("{size}.nc"));
+        threads::all(size, |team| {
+            let file = created(team, &path, Format::NetCdf4).unwrap();
+            file.set_fill(FillMode::NoFill).unwrap();
+            let compact = file.def_var(b"compact", 4, &[]).unwrap();
+            file.def_var_chunking(compact.into(), StorageRequest::Compact, None).unwrap();
+            file.enddef(Reserve::Default).unwrap();
+            if team.rank() == 0 {
+                put(&file, compact, &[], &[], &[5]).unwrap();
+            }
+            let late = file.def_var(b"late", 4, &[]).unwrap();
+            file.sync().unwrap();
+            if team.rank() + 1 == size {
+                put(&file, late, &[], &[], &[6]).unwrap();
+            }
+            file.close().unwrap();
+        });
+        let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+        assert_eq!(get(&file, VarId(0), &[], &[]).unwrap(), [5]);
+        assert_eq!(get(&file, VarId(1), &[], &[]).unwrap(), [6]);
+        files.push(std::fs::read(&path).unwrap());
+    }
+    assert!(files.iter().all(|bytes| *bytes == files[0]));
+}
+
 #[test]
 fn a_missing_file_is_the_same_error_on_all_ranks() {
     let folder = tempfile::tempdir().unwrap();
