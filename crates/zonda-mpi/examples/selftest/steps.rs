@@ -42,6 +42,7 @@ pub(crate) fn check(team: &MpiTeam, seed: u64) -> Result<(), String> {
     if rank >= size || team.n_on_node() != size {
         return Err(format!("rank {rank} of {size}, {} on the node", team.n_on_node()));
     }
+    count(team, seed)?;
     for round in 0..12_u64 {
         // No step is told from its neighbour by its length or its kind alone.
         let at =
@@ -63,6 +64,15 @@ pub(crate) fn check(team: &MpiTeam, seed: u64) -> Result<(), String> {
         team.meet(STEP).map_err(failed)?;
     }
     outsider(team)
+}
+
+/// As if ranks were on several nodes.
+fn count(team: &MpiTeam, seed: u64) -> Result<(), String> {
+    let node = |rank| random(seed, 0, rank).u64(..3).wrapping_sub(1);
+    let own = node(team.rank());
+    let expected = (0..team.size()).filter(|&rank| node(rank) == own).count();
+    let found = team.count_alike(STEP, own).map_err(failed)?;
+    same("ranks with the same number", &found, &expected)
 }
 
 fn broadcast(team: &MpiTeam, seed: u64, step: u64) -> Result<(), String> {
