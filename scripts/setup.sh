@@ -63,7 +63,7 @@ fi
 
 if ((par)); then
     # No libnetcdf of theirs: the serial one stays what programs get that ask for one.
-    packages+=(gfortran libnetcdff-dev mpich libmpich-dev openmpi-bin libopenmpi-dev python3-mpi4py python3-venv)
+    packages+=(gfortran libnetcdff-dev mpich libmpich-dev openmpi-bin libopenmpi-dev python3-mpi4py python3-numpy python3-venv)
 fi
 
 # The packages of "$@" that are not installed.
@@ -167,8 +167,8 @@ into() {
 if ((${#pip[@]})); then into out/venv "${pip[@]}"; fi
 if ((par)); then
     # Newer ones than Debian's; one environment each, since both bring an mpicc, and mpi4py takes what is beside it.
-    into out/venv-mpich mpich mpi4py
-    into out/venv-openmpi openmpi mpi4py
+    into out/venv-mpich mpich mpi4py numpy
+    into out/venv-openmpi openmpi mpi4py numpy
     # What parallel files are compared with; unpacked only (see there).
     [ -d out/par/debian/usr/lib/python3/dist-packages/h5py ] || { say "getting Debian's parallel netCDF into out/par/debian" && tests/par/debian.py; }
 fi

@@ -9,12 +9,14 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyString};
+use zonda::mpi::{self, Communicator};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
     CreateOptions, Dataset, Detected, Format, NcError, OpenOptions, Persist, Reserve, WriteBehind,
 };
 
+use crate::describe::var_ref;
 use crate::errors::{self, OrRaise};
 use crate::object_storage::{Buffer, ObjectReader, ReadOnly, Source};
 use crate::tuning::Settings;
@@ -130,6 +132,20 @@ impl File {
             }
         });
         or_raise(py, self.object.as_deref(), done)
+    }
+}
+
+/// Why a put with other ranks failed.
+enum PutFailure {
+    /// The function of Python raised this.
+    Raised(PyErr),
+    /// Taking part in the put of others failed.
+    Engine(zonda::Error),
+}
+
+impl From<zonda::Error> for PutFailure {
+    fn from(error: zonda::Error) -> PutFailure {
+        PutFailure::Engine(error)
     }
 }
 
@@ -259,6 +275,108 @@ impl File {
             ..Default::default()
         };
         File::made(py, None, || Dataset::create(&path, &options))
+    }
+
+    /// Opens a file on all ranks of a communicator, which is the word that C would have.
+    #[staticmethod]
+    #[pyo3(signature = (path, comm, info, *, write=false, io=None))]
+    fn open_parallel(
+        py: Python<'_>,
+        path: PathArg,
+        comm: usize,
+        info: usize,
+        write: bool,
+        io: Option<String>,
+    ) -> PyResult<File> {
+        let settings = Settings::now();
+        let (chunk_cache, alignment) = (settings.chunk_cache(), settings.alignment());
+        let (path, _) = path.found();
+        let comm = Communicator::C(comm);
+        File::made(py, None, || {
+            let team = mpi::team(comm, "nc_open_par", &path.display().to_string())?;
+            let equal_attributes = mpi::wants_equal_attributes(&*team, info);
+            let options = OpenOptions {
+                write,
+                io,
+                chunk_cache,
+                alignment,
+                equal_attributes,
+                ..OpenOptions::default()
+            };
+            Dataset::open_parallel(team, &path, &options)
+        })
+    }
+
+    /// Creates a file on all ranks of a communicator.
+    #[staticmethod]
+    #[pyo3(signature = (path, format, comm, info, *, exclusive=false, io=None))]
+    fn create_parallel(
+        py: Python<'_>,
+        path: PathArg,
+        format: &str,
+        comm: usize,
+        info: usize,
+        exclusive: bool,
+        io: Option<String>,
+    ) -> PyResult<File> {
+        let settings = Settings::now();
+        let (chunk_cache, alignment) = (settings.chunk_cache(), settings.alignment());
+        let (path, asked) = path.found();
+        let format = asked.map_or_else(|| format_of(format), Ok)?;
+        let comm = Communicator::C(comm);
+        File::made(py, None, || {
+            let team = mpi::team(comm, "nc_create_par", &path.display().to_string())?;
+            let equal_attributes = mpi::wants_equal_attributes(&*team, info);
+            let options = CreateOptions {
+                format,
+                exclusive,
+                io,
+                chunk_cache,
+                alignment,
+                equal_attributes,
+                ..CreateOptions::default()
+            };
+            Dataset::create_parallel(team, &path, &options)
+        })
+    }
+
+    /// Whether several ranks opened it together.
+    #[getter]
+    fn is_parallel(&self) -> bool {
+        self.dataset.is_of_ranks()
+    }
+
+    /// Has puts to a variable made by all ranks together, or by each rank alone.
+    fn set_collective(
+        &self,
+        py: Python<'_>,
+        group: u16,
+        var: i32,
+        is_collective: bool,
+    ) -> PyResult<()> {
+        self.call(py, |dataset| dataset.set_collective(var_ref(group, var), is_collective))
+    }
+
+    /// Calls a function that puts to a variable once at most. Where puts are collective, this rank takes part also if the function puts
+    /// nothing, or raises before.
+    fn put_with_ranks(
+        &self,
+        py: Python<'_>,
+        group: u16,
+        var: i32,
+        put: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let put = put.clone().unbind();
+        let dataset = &self.dataset;
+        let done = py.detach(|| {
+            dataset.put_with_ranks(var_ref(group, var), || {
+                Python::attach(|py| put.call0(py)).map(drop).map_err(PutFailure::Raised)
+            })
+        });
+        done.map_err(|failure| match failure {
+            PutFailure::Raised(raised) => raised,
+            PutFailure::Engine(error) => errors::raise(py, &error),
+        })
     }
 
     /// Closes the file. A second call does nothing.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Union, cast
 
+from . import _parallel
 from ._zonda import File
 from .errors import NetCDFError
 from .group import Group
@@ -171,6 +172,8 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
     memory: bool = False,
     write_behind: str | bool | None = None,
     progress: bool = False,
+    comm: Any = None,
+    info: Any = None,
     **creation: Any,
 ) -> Dataset:
     """Opens a file.
@@ -192,6 +195,10 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
         True, or settings such as ``"mem=512M,threads=2"``: writes return when their values are copied.
     progress
         Show a bar for long transfers, if tqdm is installed.
+    comm
+        A communicator of mpi4py, whose ranks all make this call and share the file.
+    info
+        An ``mpi4py.MPI.Info`` with hints.
 
     Returns
     -------
@@ -216,13 +223,20 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
             raise TypeError(f"mode {mode!r} needs a path")
         path = cast(Union[str, bytes, "os.PathLike[str]"], source)
         return create(
-            path, mode, share=share, io=io, memory=memory, write_behind=write_behind, progress=progress, **creation
+            path, mode, share=share, io=io, memory=memory, write_behind=write_behind, progress=progress, comm=comm, info=info,
+            **creation,
         )
     if creation:
         raise TypeError(f"only for new files: {', '.join(sorted(creation))}")
     if mode not in ("r", "r+", "a"):
         raise ValueError(f"mode is r, r+, a, w or x, not {mode!r}")
     write = mode != "r"
+    if comm is not None or info is not None:
+        ranks = _with_ranks(comm, info, share=share, memory=memory, write_behind=write_behind)
+        if not isinstance(source, (str, bytes, os.PathLike)):
+            raise TypeError(f"a file of several ranks needs a path, not {type(source).__name__}")
+        path = cast(Union[str, bytes, "os.PathLike[str]"], source)
+        return Dataset(File.open_parallel(os.fspath(path), *ranks, write=write, io=io), progress)
     if isinstance(source, (bytearray, memoryview)) or (isinstance(source, bytes) and source.startswith(_MAGIC)):
         return Dataset(File.open_bytes(source, write=write), progress)
     if isinstance(source, (str, bytes, os.PathLike)):
@@ -250,6 +264,8 @@ def create(
     persist: bool = False,
     write_behind: str | bool | None = None,
     progress: bool = False,
+    comm: Any = None,
+    info: Any = None,
 ) -> Dataset:
     """Makes a new file.
 
@@ -265,7 +281,7 @@ def create(
         Make it in memory; `Dataset.to_bytes` gives what would be in the file.
     persist
         With ``memory=True``: write it to `path` when it is closed.
-    share, io, write_behind, progress
+    share, io, write_behind, progress, comm, info
         As for `open`.
 
     Returns
@@ -294,6 +310,9 @@ def create(
     kind = _FORMATS.get(format)
     if kind is None:
         raise ValueError(f"no format {format!r}; there are {', '.join(_FORMATS)}")
+    if comm is not None or info is not None:
+        ranks = _with_ranks(comm, info, share=share, memory=memory or persist, write_behind=write_behind)
+        return Dataset(File.create_parallel(os.fspath(path), kind, *ranks, exclusive=mode == "x", io=io), progress)
     file = File.create(
         os.fspath(path),
         kind,
@@ -305,6 +324,14 @@ def create(
         write_behind=_behind(write_behind),
     )
     return Dataset(file, progress)
+
+
+def _with_ranks(comm: Any, info: Any, **alone: Any) -> tuple[int, int]:
+    """The handles of a communicator and an Info, and the keywords that no file of several ranks has."""
+    given = [name for name, value in alone.items() if value]
+    if given:
+        raise ValueError(f"a file of several ranks cannot have {', '.join(given)}")
+    return _parallel.handles(comm, info)[1:]
 
 
 def _behind(how: str | bool | None) -> str | None:

@@ -253,7 +253,25 @@ class Variable:
             raise
         out[...] = selection.pick(buffer)
 
+    def set_collective(self, on: bool) -> None:
+        """Whether all ranks of a parallel file write it together; at first each writes alone.
+
+        Only collective writes make a variable of a netCDF-4 file longer, or go through filters. Of a classic file it is one
+        switch for all variables. All ranks call it.
+
+        Raises
+        ------
+        NetCDFError
+            NC_ENOPAR for a file that was opened without a communicator; NC_EINVAL for single writes through filters.
+        """
+        self._file.set_collective(self._group._id, self._id, on)
+
     def __setitem__(self, key: Any, values: Any) -> None:
+        # Before ranks part: ending the definitions takes all of them.
+        _modes.data(self._file)
+        _modes.put(self._file, self._group._id, self._id, lambda: self._assign(key, values))
+
+    def _assign(self, key: Any, values: Any) -> None:
         array = self._prepared(values)
         shape = self.shape
         if self._typeid == types.CHAR:
@@ -261,7 +279,6 @@ class Variable:
         unlimited = [self._file.dim(self._group._id, number)[2] for number in self._dims]
         selection = select(key, shape, unlimited, array.shape)
         spread = selection.spread(array)
-        _modes.data(self._file)
         misfits = 0
         total = int(spread.size) * spread.dtype.itemsize
         with Meter(self._group.dataset.progress, f"writing {self.name}", total) as meter:

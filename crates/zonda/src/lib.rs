@@ -37,6 +37,7 @@ mod error;
 mod format;
 mod gaps;
 mod mapped;
+pub mod mpi;
 mod nc4;
 mod object_copy;
 mod open;

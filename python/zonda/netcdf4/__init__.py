@@ -10,6 +10,8 @@ Files may be used from several threads; reading and writing happen without Pytho
 the netCDF4 module is in docs/python.md. Times need the package cftime.
 """
 
+from importlib.util import find_spec as _find_spec
+
 from .._zonda import has_filter as _has_filter
 from . import utils
 from ._dataset import Dataset, Group
@@ -42,6 +44,8 @@ from ._times import date2index, date2num, num2date
 from ._types import CompoundType, EnumType, VLType
 from ._variable import Variable
 
+_has_mpi4py = int(_find_spec("mpi4py") is not None)
+
 __version__ = f"{COMPATIBLE_VERSION}+zonda"
 __netcdf4libversion__ = getlibversion().split()[0]
 __hdf5libversion__ = HDF5_VERSION
@@ -51,9 +55,10 @@ __has_nc_inq_format_extended__ = 1
 __has_nc_open_mem__ = 1
 __has_nc_create_mem__ = 1
 __has_cdf5_format__ = 1
-__has_parallel4_support__ = 0
-__has_pnetcdf_support__ = 0
-__has_parallel_support__ = 0
+# With mpi4py, which is looked for when a file is opened in parallel.
+__has_parallel4_support__ = _has_mpi4py
+__has_pnetcdf_support__ = _has_mpi4py
+__has_parallel_support__ = _has_mpi4py
 __has_quantization_support__ = 1
 __has_zstandard_support__ = int(_has_filter("zstd"))
 __has_bzip2_support__ = int(_has_filter("bzip2"))

@@ -132,6 +132,7 @@ def write(group: Any, variable: int, name: Any, given: Any, typeid: int | None =
     with of_attributes():
         handle.define()
         handle.file.put_att(group._grpid, variable, as_name(name), typeid, stored)
+        handle.defined()
     handle.forget(group._grpid, variable)
 
 
@@ -161,6 +162,7 @@ def delete(group: Any, variable: int, name: Any) -> None:
     handle: Handle = group._handle
     handle.define()
     handle.file.del_att(group._grpid, variable, as_name(name))
+    handle.defined()
     handle.forget(group._grpid, variable)
 
 
@@ -177,6 +179,7 @@ def rename(group: Any, variable: int, old: Any, new: Any) -> None:
             raise
         handle.define()
         handle.file.rename_att(group._grpid, variable, as_name(old), as_name(new))
+    handle.defined()
     handle.forget(group._grpid, variable)
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from .. import _zonda
+from .. import _parallel, _zonda
 from . import _cdl
 from ._all_variables import AllVariables
 from ._attributes import as_name
@@ -38,7 +38,7 @@ class Dataset(WithAttributes, AllVariables):
     memory : with `r` the bytes of a file; with `w` a size, and `close` gives the bytes
     encoding : of the file's name
     auto_complex : show complex numbers as such
-    parallel, comm, info : MPI is not supported
+    parallel : open on all ranks of a communicator; `comm` and `info` are of mpi4py, COMM_WORLD and none by default
 
     Raises
     ------
@@ -60,19 +60,22 @@ class Dataset(WithAttributes, AllVariables):
     ) -> None:  # fmt: skip
         if memory is not None and mode not in ("r", "w"):
             raise ValueError("if memory kwarg specified, mode must be 'r' or 'w'")
-        if parallel:
-            raise ValueError("parallel mode requires MPI enabled netcdf-c")
+        ranks = _with_ranks(comm, info, in_memory=diskless or memory is not None) if parallel else None
         path = os.fspath(filename) if isinstance(filename, os.PathLike) else filename
         path = os.fsdecode(path) if isinstance(path, bytes) else str(path)
         name: str | bytes = path if encoding is None else path.encode(encoding)
-        mode, clobber = _plain_mode(mode, clobber, filename, parallel)
+        mode, clobber = _plain_mode(mode, clobber, filename, ranks)
         write, share = mode[0] == "w", mode.endswith("s")
         with opening(path):
             if not write and memory is not None:
                 file = _zonda.File.open_bytes(memory)
+            elif write and format not in ENGINE_FORMAT:
+                raise ValueError("unrecognized format requested")
+            elif ranks is not None and write:
+                file = _zonda.File.create_parallel(name, ENGINE_FORMAT[format], *ranks[1:], exclusive=not clobber)
+            elif ranks is not None:
+                file = _zonda.File.open_parallel(name, *ranks[1:], write=mode[0] == "a")
             elif write:
-                if format not in ENGINE_FORMAT:
-                    raise ValueError("unrecognized format requested")
                 file = _zonda.File.create(
                     name,
                     ENGINE_FORMAT[format],
@@ -273,6 +276,7 @@ class Dataset(WithAttributes, AllVariables):
         dim = self.dimensions[oldname]
         self._handle.define()
         self._handle.file.rename_dim(self._grpid, dim._dimid, as_name(newname))
+        self._handle.defined()
         dim._name = as_name(newname)
         self.dimensions[newname] = self.dimensions.pop(oldname)
 
@@ -348,6 +352,7 @@ class Dataset(WithAttributes, AllVariables):
         var = self.variables[oldname]
         self._handle.define()
         self._handle.file.rename_var(self._grpid, var._varid, as_name(newname))
+        self._handle.defined()
         assign(var, "_name", as_name(newname))
         self.variables[newname] = self.variables.pop(oldname)
 
@@ -405,16 +410,42 @@ class Dataset(WithAttributes, AllVariables):
         return bool(_zonda.has_filter(FILTER_SZIP))
 
 
-def _plain_mode(mode: str, clobber: bool, filename: Any, parallel: bool) -> tuple[str, bool]:
+def _with_ranks(comm: Any, info: Any, in_memory: bool) -> tuple[Any, int, int]:
+    """The communicator, and the handles that the engine takes.
+
+    Raises
+    ------
+    ValueError
+        A file in memory, or no mpi4py, as the netCDF4 module without MPI.
+    TypeError
+        No communicator, or no Info.
+    """
+    if in_memory:
+        raise ValueError("a file in memory (diskless, memory) cannot be parallel")
+    try:
+        return _parallel.handles(comm, info)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+
+
+def _plain_mode(mode: str, clobber: bool, filename: Any, ranks: tuple[Any, int, int] | None) -> tuple[str, bool]:
     """The mode as one of r, w, a, with an s behind it or not, and whether `w` overwrites."""
     if mode == "x":
         mode, clobber = "w", False
     mode = mode.replace("r+", "a")
-    if mode in ("a", "as") and not os.path.exists(filename):
+    if mode in ("a", "as") and not _exists(filename, ranks):
         mode = mode.replace("a", "w")
     if mode not in ("r", "rs", "w", "ws", "a", "as"):
         raise ValueError(f"mode must be 'w', 'x', 'r', 'a' or 'r+', got '{mode}'")
     return mode, clobber
+
+
+def _exists(filename: Any, ranks: tuple[Any, int, int] | None) -> bool:
+    """Whether there is a file; of ranks, what the first one finds: another may have made it meanwhile."""
+    if ranks is None:
+        return os.path.exists(filename)
+    comm = ranks[0]
+    return bool(comm.bcast(os.path.exists(filename) if comm.rank == 0 else None))
 
 
 class Group(Dataset):

@@ -135,6 +135,7 @@ class Definition:
         digit = self.options["least_significant_digit"]
         if digit is not None:
             _attributes.write(self.grp, variable, "least_significant_digit", digit)
+        handle.defined()
         return variable, stored
 
     def _check_chunks(self, dimensions: tuple[Any, ...]) -> None:

@@ -38,6 +38,7 @@ class Dimension:
             raise OverflowError("can't convert negative value to size_t")
         self._handle.define()
         self._dimid = self._handle.file.def_dim(self._grpid, self._name, length or None)
+        self._handle.defined()
         self._fixed = length or None
 
     @property

@@ -25,7 +25,7 @@ class Handle:
     is left when data are wanted, which spares rewriting the header, and the data behind it, each time.
     """
 
-    __slots__ = ("file", "data_model", "disk_format", "classic", "netcdf3", "defining", "attributes", "is_open", "path", "__weakref__")
+    __slots__ = ("file", "data_model", "disk_format", "classic", "netcdf3", "defining", "attributes", "is_open", "path", "is_parallel", "__weakref__")
 
     def __init__(self, file: File, path: str | bytes, created: bool) -> None:
         self.file = file
@@ -38,6 +38,7 @@ class Handle:
         # take back what another has entered meanwhile.
         self.defining: object | None = object() if created else None
         self.is_open = True
+        self.is_parallel = bool(file.is_parallel)
         # By group and variable (-1: the group's own).
         self.attributes: dict[tuple[int, int], dict[str, Attribute]] = {}
 
@@ -49,6 +50,11 @@ class Handle:
             except NetCDFError:
                 return
             self.defining = object()
+
+    def defined(self) -> None:
+        """After a definition: ranks leave define mode together, as in netCDF4-python, so that one alone may read and write."""
+        if self.is_parallel:
+            self.data()
 
     def data(self) -> None:
         """Before data are read or written.

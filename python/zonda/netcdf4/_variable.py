@@ -315,6 +315,13 @@ class Variable(WithAttributes, Described):
 
     def __setitem__(self, elem: Any, data: Any) -> None:
         self._handle.data()
+        if self._handle.is_parallel:
+            # In a collective write all ranks take part, whatever becomes of it on this one.
+            self._handle.file.put_with_ranks(self._grpid, self._varid, lambda: self._assign(elem, data))
+        else:
+            self._assign(elem, data)
+
+    def _assign(self, elem: Any, data: Any) -> None:
         if self.chartostring and self._user_type is None and self.dtype.kind == "S":
             data = self._split(data)
         elif self._iscompound and self._complex is None and self.chartostring:
@@ -450,6 +457,8 @@ class Variable(WithAttributes, Described):
         assign(self, "_use_get_vars", bool(use_nc_get_vars))
 
     def set_collective(self, value: Any) -> None:
-        """Of no effect: files are not open for parallel access."""
+        """Whether all ranks write it together; at first each writes alone. Of no effect in files that are not parallel."""
+        if self._handle.is_parallel:
+            self._handle.file.set_collective(self._grpid, self._varid, bool(value))
 
 

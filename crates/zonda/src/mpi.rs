@@ -1,0 +1,75 @@
+//! Communicators of MPI, as programs have them, as teams.
+
+use std::sync::Arc;
+
+use zonda_model::{Answer, NcError};
+use zonda_mpi::{Answer as MpiAnswer, MpiError, MpiTeam};
+use zonda_runtime::setting;
+use zonda_team::{Step, Team};
+
+use crate::error::{Error, Result};
+
+/// How a communicator came.
+#[derive(Clone, Copy, Debug)]
+pub enum Communicator {
+    /// The word that a C program has: an `MPI_Comm`, in the low half where handles have 32 bits.
+    C(usize),
+    /// The number that a Fortran program has.
+    Fortran(i32),
+}
+
+/// The ranks of a communicator, which all call this. What is done is `call`, on the file `file`.
+///
+/// The MPI is the one that the process has loaded; none is linked.
+///
+/// # Errors
+/// `NC_ENOPAR` without MPI, `NC_EPARINIT` where MPI cannot be called or the communicator is of no use, `NC_EMPI` where MPI fails.
+pub fn team(communicator: Communicator, call: &str, file: &str) -> Result<Arc<dyn Team>> {
+    let step = Step { call, file };
+    let team = match communicator {
+        Communicator::C(handle) => MpiTeam::new(step, handle),
+        Communicator::Fortran(handle) => MpiTeam::from_fortran(step, handle),
+    };
+    Ok(Arc::new(team.map_err(|error| of_mpi(&error))?))
+}
+
+fn of_mpi(error: &MpiError) -> Error {
+    let code = match error.answer() {
+        MpiAnswer::NotParallel => NcError::NoPar,
+        MpiAnswer::NotBegun => NcError::ParInit,
+        MpiAnswer::MpiFailed => NcError::Mpi,
+    };
+    Error::answered(code, Answer::Request, error.to_string())
+}
+
+/// The key of an Info that says what is done about attributes with other values than on rank 0.
+const ATTRIBUTES: &str = "zonda_attributes";
+
+/// Whether an Info, as the word that a C program has, has `zonda_attributes` = `equal`. Rank 0 warns of other keys that are meant for
+/// Zonda; keys of others are for others.
+pub fn wants_equal_attributes(team: &dyn Team, info: usize) -> bool {
+    if team.rank() == 0 {
+        let keys = zonda_mpi::info_keys(info).unwrap_or_default();
+        for key in keys.iter().filter(|key| key.starts_with("zonda_") && *key != ATTRIBUTES) {
+            setting::say_once(format!(
+                "the MPI_Info key {key} is unknown and has no effect; there is {ATTRIBUTES}"
+            ));
+        }
+    }
+    let value = zonda_mpi::info_value(info, ATTRIBUTES).ok().flatten();
+    value.is_some_and(|value| value == "equal")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_mpi_there_is_no_team() {
+        for communicator in [Communicator::C(1), Communicator::Fortran(0)] {
+            let error = team(communicator, "nc_open_par", "x.nc").unwrap_err();
+            assert_eq!(error.code(), NcError::NoPar);
+            assert!(error.to_string().contains("no MPI is loaded"), "{error}");
+        }
+    }
+}
