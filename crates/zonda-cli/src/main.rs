@@ -14,6 +14,7 @@ mod markup;
 mod ncml;
 mod placed;
 mod progress;
+mod ranks;
 mod tuning;
 
 use std::ffi::OsString;
@@ -52,7 +53,13 @@ const READER_GONE: u8 = 128 + 13;
 fn main() -> ExitCode {
     end_without_memory();
     let args: Vec<OsString> = std::env::args_os().collect();
-    if let Some(run) = args.first().and_then(|called| classic::tool(called)) {
+    let tool = args.first().and_then(|called| classic::tool(called));
+    let is_for_each_rank =
+        tool.is_none() && ranks::is_for_each_rank(args.get(1).map(OsString::as_os_str));
+    if !is_for_each_rank && ranks::leaves_to_rank_0() {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(run) = tool {
         return run(&args);
     }
     let cli = match Cli::try_parse_from(args) {
