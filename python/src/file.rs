@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyString};
-use zonda::mpi::{self, Communicator};
+use zonda::mpi::{self, Asked, Communicator};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
@@ -294,13 +294,14 @@ impl File {
         let comm = Communicator::C(comm);
         File::made(py, None, || {
             let team = mpi::team(comm, "nc_open_par", &path.display().to_string())?;
-            let equal_attributes = mpi::wants_equal_attributes(&*team, info);
+            let Asked { equal_attributes, hints } = mpi::asked(&*team, info);
             let options = OpenOptions {
                 write,
                 io,
                 chunk_cache,
                 alignment,
                 equal_attributes,
+                hints,
                 ..OpenOptions::default()
             };
             Dataset::open_parallel(team, &path, &options)
@@ -326,7 +327,7 @@ impl File {
         let comm = Communicator::C(comm);
         File::made(py, None, || {
             let team = mpi::team(comm, "nc_create_par", &path.display().to_string())?;
-            let equal_attributes = mpi::wants_equal_attributes(&*team, info);
+            let Asked { equal_attributes, hints } = mpi::asked(&*team, info);
             let options = CreateOptions {
                 format,
                 exclusive,
@@ -334,6 +335,7 @@ impl File {
                 chunk_cache,
                 alignment,
                 equal_attributes,
+                hints,
                 ..CreateOptions::default()
             };
             Dataset::create_parallel(team, &path, &options)

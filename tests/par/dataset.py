@@ -95,6 +95,22 @@ def of_netcdf4(path, form):
     world.barrier()
 
 
+def hints(path):
+    """Data of a classic file begin where an Info asks, and where the environment does."""
+    info = MPI.Info.Create()
+    info.Set("nc_var_align_size", "8192")
+    info.Set("romio_cb_write", "sometimes")
+    info.Set("somebody_elses", "x")
+    for number, given in enumerate((info, None)):
+        place = path.with_suffix(".%d.nc" % number)
+        with zonda.open(place, "w", comm=world, info=given, format="CDF-5") as ds:
+            v = ds.create_variable("v", "i4", "y", sizes={"y": 1000 * size})
+            v[1000 * rank : 1000 * (rank + 1)] = 0x01020304
+        if rank == 0:
+            assert place.read_bytes().index(b"\1\2\3\4") == (8192 if given else 16384), "the hint has no effect"
+    world.barrier()
+
+
 def mistakes(path):
     for wrong in (3, "COMM_WORLD", MPI.INFO_NULL):
         raises(TypeError, "comm is a communicator", lambda: zonda.open(path, "w", comm=wrong))
@@ -113,6 +129,7 @@ def main():
     of_zonda(FOLDER / "zonda-deflate.nc", "NETCDF4", {"compression": "zlib", "chunks": (1, 2, COLUMNS)})
     for form in ("NETCDF4", "NETCDF4_CLASSIC", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA"):
         of_netcdf4(FOLDER / ("netcdf4-%s.nc" % form), form)
+    hints(FOLDER / "hints.nc")
     mistakes(FOLDER / "mistakes.nc")
     print("ok", flush=True)
 

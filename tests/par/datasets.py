@@ -54,12 +54,12 @@ def package(scratch, interpreter):
     return folder
 
 
-def launched(mpi, package, count, words, folder):
+def launched(mpi, package, count, words, folder, **more):
     """What ranks of a Python program say, none of which may fail or hang."""
     folder.mkdir()
     try:
         command = launch.command(mpi, count, [mpi.python, *words])
-        env = launch.environment(mpi, PYTHONPATH=package, ZONDA_PAR_TIMEOUT="60")
+        env = launch.environment(mpi, PYTHONPATH=package, ZONDA_PAR_TIMEOUT="60", **more)
         log = folder / "said"
         status = launch.ends_with(command, env, folder, SECONDS, log)
         said = log.read_text(errors="backslashreplace").strip()
@@ -72,8 +72,13 @@ def launched(mpi, package, count, words, folder):
 
 def files(mpi, package, count, scratch):
     folder = scratch / "datasets"
-    if launched(mpi, package, count, [HERE / "dataset.py", folder], folder).count("ok") != count:
+    # What an Info says goes before the environment.
+    said = launched(mpi, package, count, [HERE / "dataset.py", folder], folder, PNETCDF_HINTS="nc_var_align_size=16384;cb_nodes=many")
+    if said.count("ok") != count:
         raise rig.Wrong("not all ranks are content")
+    for line in ("the hint cb_nodes=many has no effect", "the hint romio_cb_write=sometimes has no effect"):
+        if said.count(line) != 1:
+            raise rig.Wrong("%d warnings, %r: %s" % (said.count(line), line, said[-600:]))
 
 
 def example(mpi, package, path, words, scratch):

@@ -64,6 +64,7 @@ unsafe fn create(
         None => format_asked_for(cmode),
     };
     let team = mpi::team(comm, "nc_create_par", &parsed.os_path().display().to_string())?;
+    let asked = mpi::asked(&*team, info);
     prepare_for_fork_and_exit();
     let options = CreateOptions {
         format,
@@ -73,7 +74,8 @@ unsafe fn create(
         no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
-        equal_attributes: mpi::wants_equal_attributes(&*team, info),
+        equal_attributes: asked.equal_attributes,
+        hints: asked.hints,
         ..CreateOptions::default()
     };
     let made = Dataset::create_parallel(team, parsed.os_path(), &options);
@@ -102,13 +104,15 @@ unsafe fn open(
         return Err(NcError::NoPar.into());
     }
     let team = mpi::team(comm, "nc_open_par", &parsed.os_path().display().to_string())?;
+    let asked = mpi::asked(&*team, info);
     prepare_for_fork_and_exit();
     let options = OpenOptions {
         write: omode & WRITE != 0,
         io: parsed.io.clone(),
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
-        equal_attributes: mpi::wants_equal_attributes(&*team, info),
+        equal_attributes: asked.equal_attributes,
+        hints: asked.hints,
         ..OpenOptions::default()
     };
     let opened = Dataset::open_parallel(team, parsed.os_path(), &options);

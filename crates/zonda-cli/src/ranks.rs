@@ -111,7 +111,9 @@ mod tests {
 
     #[test]
     fn commands_for_each_rank() {
-        for (word, is) in [("run", true), ("iod", true), ("info", true), ("copy", false), ("check", false)] {
+        for (word, is) in
+            [("run", true), ("iod", true), ("info", true), ("copy", false), ("check", false)]
+        {
             assert_eq!(is_for_each_rank(Some(OsStr::new(word))), is);
         }
         assert!(!is_for_each_rank(None));

@@ -12,6 +12,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
 
 use crate::common::{ParallelError, common};
+use crate::hints::Hints;
 use crate::later::LaterPut;
 use crate::ledger::Ledger;
 use crate::replica::Replica;
@@ -40,6 +41,8 @@ pub struct ParallelFile {
     pub(crate) n_puts_together: u64,
     /// Attributes with other values than on rank 0 are an error.
     pub(crate) wants_equal_attributes: bool,
+    /// What the program asked for, the same on all ranks.
+    pub(crate) hints: Hints,
     /// It was said that attributes have other values.
     pub(crate) has_warned: bool,
     /// Puts of this rank whose elements lie in the definitions, since the last commit.
@@ -142,6 +145,7 @@ impl ParallelFile {
             begun: None,
             n_puts_together: 0,
             wants_equal_attributes: false,
+            hints: Hints::default(),
             has_warned: false,
             later: Vec::new(),
             unfilled: Vec::new(),
@@ -167,6 +171,11 @@ impl ParallelFile {
     /// Has all ranks get an error where attributes have other values on some rank, instead of those of rank 0 and a warning.
     pub fn want_equal_attributes(&mut self, wants: bool) {
         self.wants_equal_attributes = wants;
+    }
+
+    /// Takes hints, which are the same on all ranks.
+    pub fn take_hints(&mut self, hints: Hints) {
+        self.hints = hints;
     }
 
     /// What it is to the caller: as the format below, but puts are made one after the other.

@@ -11,6 +11,7 @@ mod coverage;
 mod dispatch;
 mod file;
 mod filling;
+mod hints;
 mod later;
 mod ledger;
 mod names;
@@ -28,6 +29,7 @@ mod write;
 
 pub use common::{ParallelError, common};
 pub use file::{ParallelFile, of_step, of_team, status_of, with_worst};
+pub use hints::{BadHint, Gathering, Hints};
 pub use opening::same_opening;
 pub use record::RecordError;
 pub use replica::Replica;

@@ -83,6 +83,7 @@ pub use zonda_model::{
 pub use zonda_nc4::{
     Damaged, ExtentKind, FileUsage, Gap, MOST_FILTER_PARAMS, ObjectUsage, StorageUse, UsedExtent,
 };
+pub use zonda_parallel::{BadHint, Gathering, Hints};
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_runtime::callout::Stuck;
 pub use zonda_slab as slab;

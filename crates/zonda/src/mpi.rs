@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use zonda_model::{Answer, NcError};
 use zonda_mpi::{Answer as MpiAnswer, MpiError, MpiTeam};
+use zonda_parallel::{BadHint, Hints};
 use zonda_runtime::setting;
 use zonda_team::{Step, Team};
 
@@ -44,20 +45,44 @@ fn of_mpi(error: &MpiError) -> Error {
 
 /// The key of an Info that says what is done about attributes with other values than on rank 0.
 const ATTRIBUTES: &str = "zonda_attributes";
+/// The variable of the environment that has hints for all files, as PnetCDF has it.
+const HINTS: &str = "PNETCDF_HINTS";
 
-/// Whether an Info, as the word that a C program has, has `zonda_attributes` = `equal`. Rank 0 warns of other keys that are meant for
-/// Zonda; keys of others are for others.
-pub fn wants_equal_attributes(team: &dyn Team, info: usize) -> bool {
-    if team.rank() == 0 {
-        let keys = zonda_mpi::info_keys(info).unwrap_or_default();
-        for key in keys.iter().filter(|key| key.starts_with("zonda_") && *key != ATTRIBUTES) {
-            setting::say_once(format!(
-                "the MPI_Info key {key} is unknown and has no effect; there is {ATTRIBUTES}"
-            ));
-        }
+/// What a program, or its user, asks of a file of several ranks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    /// For [`CreateOptions::equal_attributes`](crate::CreateOptions::equal_attributes).
+    pub equal_attributes: bool,
+    /// For [`CreateOptions::hints`](crate::CreateOptions::hints).
+    pub hints: Hints,
+}
+
+/// What an Info says, as the word that a C program has, and where it says nothing the variable `PNETCDF_HINTS`.
+///
+/// Rank 0 warns of values that a key cannot have, and of other keys that are meant for Zonda; keys of others are for others.
+pub fn asked(team: &dyn Team, info: usize) -> Asked {
+    let mut asked = Asked::default();
+    let mut bad = asked.hints.set_all(&setting::text(HINTS).unwrap_or_default());
+    let value = |key: &str| zonda_mpi::info_value(info, key).ok().flatten();
+    for key in Hints::KEYS {
+        bad.extend(value(key).and_then(|value| asked.hints.set(key, &value).err()));
     }
-    let value = zonda_mpi::info_value(info, ATTRIBUTES).ok().flatten();
-    value.is_some_and(|value| value == "equal")
+    asked.equal_attributes = value(ATTRIBUTES).is_some_and(|value| value == "equal");
+    if team.rank() == 0 {
+        warn(&bad, &zonda_mpi::info_keys(info).unwrap_or_default());
+    }
+    asked
+}
+
+fn warn(bad: &[BadHint], keys: &[String]) {
+    for BadHint { key, value, wanted } in bad {
+        setting::say_once(format!("the hint {key}={value} has no effect: it wants {wanted}"));
+    }
+    for key in keys.iter().filter(|key| key.starts_with("zonda_") && *key != ATTRIBUTES) {
+        setting::say_once(format!(
+            "the MPI_Info key {key} is unknown and has no effect; there is {ATTRIBUTES}"
+        ));
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use zonda_format::Format;
 use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
+use zonda_parallel::Hints;
 use zonda_storage::backend::Memory;
 use zonda_storage::{
     Create, Locking, OpenedStorage, Sidecar, Sidecars, Spec, Storage, StorageError, SyncLevel,
@@ -57,6 +58,8 @@ pub struct CreateOptions {
     /// Of several ranks: attributes whose values differ between them are an error (`NC_EMPI`). Otherwise the values of rank 0 count, with
     /// a warning.
     pub equal_attributes: bool,
+    /// Of several ranks: what is asked of the file. The hints of rank 0 count.
+    pub hints: Hints,
 }
 
 /// How to open a dataset.
@@ -83,6 +86,8 @@ pub struct OpenOptions {
     pub write_behind: Option<WriteBehind>,
     /// As for creating: [`CreateOptions::equal_attributes`].
     pub equal_attributes: bool,
+    /// As for creating: [`CreateOptions::hints`]. Without effect in files that are only read.
+    pub hints: Hints,
 }
 
 /// How bytes are opened.

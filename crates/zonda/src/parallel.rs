@@ -6,8 +6,8 @@ use std::sync::Arc;
 use zonda_format::{Dispatch, FillMode, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_parallel::{
-    ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team, same_opening, status_of,
-    with_worst,
+    Hints, ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team, same_opening,
+    status_of, with_worst,
 };
 use zonda_runtime::callout::Mark;
 use zonda_storage::{OpenedStorage, Storage};
@@ -185,7 +185,8 @@ fn create(
     let made = made.map_err(of_step)??;
     let is_classic = !options.format.is_hdf5();
     let parts = (replica, lock, file);
-    let mut dataset = finish(team, path, made, parts, options.equal_attributes)?;
+    let asked = (options.equal_attributes, agreed(&**team, step, options.hints)?);
+    let mut dataset = finish(team, path, made, parts, asked)?;
     dataset.on_disk = true;
     if is_classic {
         // As in PnetCDF, by which the reference writes these.
@@ -217,7 +218,20 @@ fn open_together(
     let opening = Opening { path: Some(path), options, damaged };
     let read = common(&**team, step, &replica, || joined(format::open(opened, &opening)?.0));
     let read = read.map_err(of_step)??;
-    finish(team, path, read, (replica, lock, file), options.equal_attributes)
+    // What is only read is read by each rank as it is.
+    let hints =
+        if options.write { agreed(&**team, step, options.hints)? } else { Hints::default() };
+    finish(team, path, read, (replica, lock, file), (options.equal_attributes, hints))
+}
+
+/// The hints of rank 0: MPI wants them to be the same on all ranks, and nobody is to wait for ever where they are not.
+fn agreed(team: &dyn Team, step: Step<'_>, own: Hints) -> Result<Hints> {
+    let mut text = if team.rank() == 0 { own.to_text().into_bytes() } else { Vec::new() };
+    team.broadcast(step, 0, &mut text).map_err(|error| of_team(&error))?;
+    let mut hints = Hints::default();
+    // It was made of hints that were valid.
+    let _none = hints.set_all(&String::from_utf8_lossy(&text));
+    Ok(hints)
 }
 
 /// Whether a flag is given, for messages.
@@ -333,9 +347,10 @@ fn finish(
     path: &Path,
     (below, mark): (Box<dyn Dispatch>, Mark),
     (replica, lock, file): Parts,
-    equal_attributes: bool,
+    (equal_attributes, hints): (bool, Hints),
 ) -> Result<Dataset> {
     let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
     parallel.want_equal_attributes(equal_attributes);
+    parallel.take_hints(hints);
     Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
 }
