@@ -98,6 +98,7 @@ fn create_options(format: Format, cmode: c_int, parsed: &PathArgument) -> Create
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
         equal_attributes: false,
+        independent_filters: false,
     }
 }
 
@@ -223,6 +224,7 @@ unsafe fn open(
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
         equal_attributes: false,
+        independent_filters: false,
     };
     let dataset = Dataset::open(parsed.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.

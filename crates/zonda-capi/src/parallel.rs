@@ -70,15 +70,30 @@ fn wants_equal_attributes(info: MpiHandle) -> bool {
     value.is_some_and(|value| value == "equal")
 }
 
+/// The key of an Info that lets a rank put alone to variables whose chunks go through filters.
+const INDEPENDENT_FILTERS: &str = "zonda_independent_filters";
+
+/// The keys of an Info that are Zonda's own.
+const OWN_KEYS: [&str; 2] = [ATTRIBUTES, INDEPENDENT_FILTERS];
+
+/// Whether the Info has `zonda_independent_filters` = `true`.
+fn allows_independent_filters(info: MpiHandle) -> bool {
+    let value = zonda_mpi::info_value(info, INDEPENDENT_FILTERS).ok().flatten();
+    value.is_some_and(|value| value == "true")
+}
+
 /// Warns, on one rank, of keys that are meant for Zonda and that it does not know. Keys of others are for others.
 fn warn_of_unknown_keys(team: &MpiTeam, info: MpiHandle) {
     if team.rank() != 0 {
         return;
     }
     let keys = zonda_mpi::info_keys(info).unwrap_or_default();
-    for key in keys.iter().filter(|key| key.starts_with("zonda_") && *key != ATTRIBUTES) {
+    for key in
+        keys.iter().filter(|key| key.starts_with("zonda_") && !OWN_KEYS.contains(&key.as_str()))
+    {
         setting::say_once(format!(
-            "the MPI_Info key {key} is unknown and has no effect; there is {ATTRIBUTES}"
+            "the MPI_Info key {key} is unknown and has no effect; there are {}",
+            OWN_KEYS.join(" and ")
         ));
     }
 }
@@ -130,6 +145,7 @@ unsafe fn create(
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
         equal_attributes: wants_equal_attributes(info),
+        independent_filters: allows_independent_filters(info),
         ..CreateOptions::default()
     };
     let made = Dataset::create_parallel(team, parsed.os_path(), &options);
@@ -166,6 +182,7 @@ unsafe fn open(
         chunk_cache: Some(chunk_cache()),
         alignment: alignment(),
         equal_attributes: wants_equal_attributes(info),
+        independent_filters: allows_independent_filters(info),
         ..OpenOptions::default()
     };
     let opened = Dataset::open_parallel(team, parsed.os_path(), &options);

@@ -12,6 +12,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
 
 use crate::common::{ParallelError, common};
+use crate::kept::KeptPuts;
 use crate::later::LaterPut;
 use crate::ledger::Ledger;
 use crate::replica::Replica;
@@ -19,7 +20,7 @@ use crate::said::{Said, first_difference};
 use crate::uncommitted::Uncommitted;
 
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
-pub(crate) const MORE: usize = 9;
+pub(crate) const MORE: usize = 10;
 
 /// Calls by which a rank means to leave: after an error in one it may not come again.
 const LAST_CALLS: [&str; 2] = ["nc_close", "nc_abort"];
@@ -54,6 +55,8 @@ pub struct ParallelFile {
     pub(crate) uncommitted: Uncommitted,
     /// Chunks that wait with their owners.
     pub(crate) ledger: Ledger,
+    /// What this rank put alone to chunks that have owners.
+    pub(crate) kept: KeptPuts,
     /// How many bytes of chunks may wait on all ranks together.
     pub(crate) waiting_limit: u64,
     /// Bytes that all ranks put to such variables since the last commit.
@@ -149,6 +152,7 @@ impl ParallelFile {
             unfilled_why: None,
             uncommitted: Uncommitted::default(),
             ledger: Ledger::default(),
+            kept: KeptPuts::default(),
             waiting_limit: 0,
             put_bytes: 0,
             is_lost: AtomicBool::new(false),

@@ -11,6 +11,7 @@ mod coverage;
 mod dispatch;
 mod file;
 mod filling;
+mod kept;
 mod later;
 mod ledger;
 mod names;
@@ -23,6 +24,7 @@ mod said;
 mod shared_put;
 mod shared_store;
 mod sidecars;
+mod tuning;
 mod uncommitted;
 mod write;
 

@@ -57,6 +57,9 @@ pub struct CreateOptions {
     /// Of several ranks: attributes whose values differ between them are an error (`NC_EMPI`). Otherwise the values of rank 0 count, with
     /// a warning.
     pub equal_attributes: bool,
+    /// Of several ranks: each may put alone to variables whose chunks go through filters ([`Dataset::set_collective`](crate::Dataset::set_collective)).
+    /// What a rank puts alone is kept, and placed in the next call that all ranks make.
+    pub independent_filters: bool,
 }
 
 /// How to open a dataset.
@@ -83,6 +86,8 @@ pub struct OpenOptions {
     pub write_behind: Option<WriteBehind>,
     /// As for creating: [`CreateOptions::equal_attributes`].
     pub equal_attributes: bool,
+    /// As for creating: [`CreateOptions::independent_filters`].
+    pub independent_filters: bool,
 }
 
 /// How bytes are opened.
