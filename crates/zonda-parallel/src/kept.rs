@@ -90,6 +90,12 @@ struct RoundChunk {
     owner: usize,
 }
 
+/// What came of each rank: parts of this rank's chunks, chunk after chunk.
+type PartsOfRanks = BTreeMap<usize, Vec<u8>>;
+
+/// What another rank put of a chunk, and whether that goes over what this rank put.
+type PartAndPlace<'a> = (&'a [u8], bool);
+
 /// The ranks whose bits are set at each place of a round, and who stores it: one of them, another one for each place.
 fn ranks_of_places(maps: &[&[u8]], begin: u64) -> Vec<(u64, Vec<usize>, usize)> {
     let n_bytes = maps.iter().map(|map| map.len()).max().unwrap_or(0);
@@ -286,7 +292,7 @@ impl ParallelFile {
         &mut self,
         call: &'static str,
         round: &[RoundChunk],
-    ) -> Result<(BTreeMap<usize, Vec<u8>>, Result<()>)> {
+    ) -> Result<(PartsOfRanks, Result<()>)> {
         let (me, mut done) = (self.team.rank(), Ok(()));
         let mut received = BTreeMap::new();
         if round.iter().all(|one| one.ranks.len() < 2) {
@@ -311,13 +317,13 @@ impl ParallelFile {
     fn filter_round(
         &mut self,
         round: &[RoundChunk],
-        received: &BTreeMap<usize, Vec<u8>>,
+        received: &PartsOfRanks,
     ) -> Result<Vec<Option<FilteredBytes>>> {
         let me = self.team.rank();
         let shared = self.shared_chunks()?;
         let mut rests: BTreeMap<usize, &[u8]> =
             received.iter().map(|(rank, bytes)| (*rank, &bytes[..])).collect();
-        let mut merged: Vec<(&SharedChunk, Vec<(&[u8], bool)>)> = Vec::new();
+        let mut merged: Vec<(&SharedChunk, Vec<PartAndPlace<'_>>)> = Vec::new();
         for one in round.iter().filter(|one| one.owner == me) {
             let mut part_of = |&rank: &usize| {
                 let rest = rests.get_mut(&rank)?;
@@ -328,7 +334,7 @@ impl ParallelFile {
             };
             let others = one.ranks.iter().filter(|rank| **rank != me);
             // What could not be sent is missing: its rank says so, and nothing is stored.
-            let mut parts: Vec<(&[u8], bool)> = others.filter_map(&mut part_of).collect();
+            let mut parts: Vec<PartAndPlace<'_>> = others.filter_map(&mut part_of).collect();
             // Lower ranks from the greatest down, each where nobody above it has put; then the ranks above this one.
             let n_below = parts.iter().filter(|part| !part.1).count();
             parts[..n_below].reverse();

@@ -229,7 +229,7 @@ fn try_programs(seeds: std::ops::Range<u64>) {
         let program = program(&mut rng, size, n_vars);
         for (delay, path) in paths.iter().enumerate() {
             threads::all(size, |team| {
-                carry_out(&team, path, (&chunks, n_vars), &program, delay as u64);
+                carry_out(team, path, (&chunks, n_vars), &program, delay as u64);
             });
         }
         let [one, other] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
@@ -291,7 +291,7 @@ fn whole_chunks_are_the_bytes_of_one_process() {
         file.close().unwrap();
         for size in [1, 2, 3, 6] {
             threads::all(size, |team| {
-                let file = created(&team, &path);
+                let file = created(team, &path);
                 let vars = define(&file, &chunks, 3, false);
                 vars.iter().for_each(|var| file.set_collective(*var, false).unwrap());
                 let each = ROWS / size;
@@ -310,7 +310,7 @@ fn errors_are_told_at_once() {
     let folder = folder();
     let path = folder.path().join("ranks.nc");
     threads::all(3, |team| {
-        let file = created(&team, &path);
+        let file = created(team, &path);
         let time = file.def_dim(b"time", 0).unwrap();
         let growing = file.def_var(b"growing", 1, &[time.0]).unwrap();
         file.def_var_deflate(growing.into(), false, Some(1)).unwrap();
