@@ -4,7 +4,10 @@
  *
  * chunks, contiguous   a netCDF-4 variable without filters, step by step: each rank its rows, together
  * records              the same of CDF-5, along the unlimited dimension
- * serial-chunks, serial-contiguous, serial-records
+ * deflate              as chunks, through shuffle and deflate 1: whole chunks with 1, 2, 4 and 8 ranks
+ * deflate-shared       the same, with chunks of which two ranks have parts
+ * deflate-alone        as deflate, each rank by itself (NC_INDEPENDENT)
+ * serial-chunks, serial-contiguous, serial-records, serial-deflate, serial-deflate-shared
  *                      one rank, by nc_create
  * raw                  as contiguous, by pwrite: the limit
  * many                 makes a netCDF-4 file of 1,000 variables with 3 attributes each
@@ -44,21 +47,30 @@ static void fill(float *rows, int step, int start, int count) {
 static void write_file(const char *workload, const char *path, int steps) {
     const int is_serial = strncmp(workload, "serial-", 7) == 0;
     const char *kind = is_serial ? workload + 7 : workload;
-    const int is_records = strcmp(kind, "records") == 0, is_chunked = strcmp(kind, "chunks") == 0;
+    const int is_records = strcmp(kind, "records") == 0, is_deflated = strncmp(kind, "deflate", 7) == 0,
+              is_alone = strcmp(kind, "deflate-alone") == 0, is_chunked = strcmp(kind, "chunks") == 0 || is_deflated;
     const int mode = NC_CLOBBER | (is_records ? NC_64BIT_DATA : NC_NETCDF4);
     int file, dims[3], var, start, count;
     if (is_serial) CHECK(nc_create(path, mode, &file));
-    else CHECK(nc_create_par(path, mode, MPI_COMM_WORLD, MPI_INFO_NULL, &file));
+    else {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        if (is_alone) MPI_Info_set(info, "zonda_independent_filters", "true");
+        CHECK(nc_create_par(path, mode, MPI_COMM_WORLD, info, &file));
+        MPI_Info_free(&info);
+    }
     int old;
     CHECK(nc_set_fill(file, NC_NOFILL, &old));
     CHECK(nc_def_dim(file, "time", is_records ? NC_UNLIMITED : (size_t)steps, &dims[0]));
     CHECK(nc_def_dim(file, "y", ROWS, &dims[1]));
     CHECK(nc_def_dim(file, "x", COLUMNS, &dims[2]));
     CHECK(nc_def_var(file, "v", NC_FLOAT, 3, dims, &var));
-    const size_t chunk[3] = {1, ROWS / 8, COLUMNS};
+    /* Blocks of 125 rows begin where ranks begin; of 200 rows in the middle of what a rank has. */
+    const size_t chunk[3] = {1, strcmp(kind, "deflate-shared") == 0 ? ROWS / 5 : ROWS / 8, COLUMNS};
     if (is_chunked) CHECK(nc_def_var_chunking(file, var, NC_CHUNKED, chunk));
+    if (is_deflated) CHECK(nc_def_var_deflate(file, var, 1, 1, 1));
     CHECK(nc_enddef(file));
-    if (!is_serial) CHECK(nc_var_par_access(file, var, NC_COLLECTIVE));
+    if (!is_serial) CHECK(nc_var_par_access(file, var, is_alone ? NC_INDEPENDENT : NC_COLLECTIVE));
     first_row(&start, &count);
     float *rows = malloc(sizeof *rows * (size_t)count * COLUMNS);
     for (int step = 0; step < steps; step++) {

@@ -294,13 +294,14 @@ impl File {
         let comm = Communicator::C(comm);
         File::made(py, None, || {
             let team = mpi::team(comm, "nc_open_par", &path.display().to_string())?;
-            let Asked { equal_attributes, hints } = mpi::asked(&*team, info);
+            let Asked { equal_attributes, independent_filters, hints } = mpi::asked(&*team, info);
             let options = OpenOptions {
                 write,
                 io,
                 chunk_cache,
                 alignment,
                 equal_attributes,
+                independent_filters,
                 hints,
                 ..OpenOptions::default()
             };
@@ -327,7 +328,7 @@ impl File {
         let comm = Communicator::C(comm);
         File::made(py, None, || {
             let team = mpi::team(comm, "nc_create_par", &path.display().to_string())?;
-            let Asked { equal_attributes, hints } = mpi::asked(&*team, info);
+            let Asked { equal_attributes, independent_filters, hints } = mpi::asked(&*team, info);
             let options = CreateOptions {
                 format,
                 exclusive,
@@ -335,6 +336,7 @@ impl File {
                 chunk_cache,
                 alignment,
                 equal_attributes,
+                independent_filters,
                 hints,
                 ..CreateOptions::default()
             };

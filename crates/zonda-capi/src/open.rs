@@ -99,6 +99,7 @@ fn create_options(format: Format, cmode: c_int, parsed: &PathArgument) -> Create
         alignment: alignment(),
         equal_attributes: false,
         hints: zonda::Hints::default(),
+        independent_filters: false,
     }
 }
 
@@ -225,6 +226,7 @@ unsafe fn open(
         alignment: alignment(),
         equal_attributes: false,
         hints: zonda::Hints::default(),
+        independent_filters: false,
     };
     let dataset = Dataset::open(parsed.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.

@@ -76,6 +76,7 @@ unsafe fn create(
         alignment: alignment(),
         equal_attributes: asked.equal_attributes,
         hints: asked.hints,
+        independent_filters: asked.independent_filters,
         ..CreateOptions::default()
     };
     let made = Dataset::create_parallel(team, parsed.os_path(), &options);
@@ -113,6 +114,7 @@ unsafe fn open(
         alignment: alignment(),
         equal_attributes: asked.equal_attributes,
         hints: asked.hints,
+        independent_filters: asked.independent_filters,
         ..OpenOptions::default()
     };
     let opened = Dataset::open_parallel(team, parsed.os_path(), &options);

@@ -31,7 +31,8 @@ pub use parallel::{Grown, TeamWrite, UnfilledRun, not_by_several_ranks};
 pub use refs::{GroupId, VarRef};
 pub use rules::{FittingPut, PutRules};
 pub use shared_chunks::{
-    ChunkPlace, FilteredBytes, HeldChunk, SharedChunk, SharedChunks, SharedGrid, SlabBytes,
+    ChunkPlace, FilteredBytes, HeldChunk, MergedChunk, SharedChunk, SharedChunks, SharedGrid,
+    SlabBytes,
 };
 pub use storage::{
     Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,

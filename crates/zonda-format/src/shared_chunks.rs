@@ -83,6 +83,16 @@ pub struct ChunkPlace {
     pub mask: u32,
 }
 
+/// A chunk to which ranks put alone: this rank and others.
+#[derive(Clone, Copy, Debug)]
+pub struct MergedChunk<'a> {
+    /// The chunk, which this rank holds.
+    pub chunk: &'a SharedChunk,
+    /// What others put, in the order in which it goes over what is there: [`SharedChunks::kept_part`] made it. Where it is not `true`, elements
+    /// that this rank put, or others before in the list, stay.
+    pub parts: &'a [(&'a [u8], bool)],
+}
+
 /// What a format does with chunks that have owners.
 pub trait SharedChunks {
     /// The chunks of a variable whose chunks have owners; `None` for other variables.
@@ -164,6 +174,27 @@ pub trait SharedChunks {
     /// # Errors
     /// Those of the index of chunks.
     fn enter(&mut self, chunks: &[(&SharedChunk, ChunkPlace, bool)]) -> Result<()>;
+
+    /// Whether this rank holds a chunk.
+    fn holds(&self, chunk: &SharedChunk) -> bool;
+
+    /// Whether there is memory, or room in a file beside the data, for more chunks that this rank holds.
+    fn has_room_to_hold(&mut self) -> bool;
+
+    /// Appends which elements of a chunk were put since this rank holds it, and these elements.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for a chunk that it does not hold; `NC_ENOMEM`; those of reading what does not fit in memory.
+    fn kept_part(&self, chunk: &SharedChunk, out: &mut Vec<u8>) -> Result<()>;
+
+    /// How many of these bytes are what [`SharedChunks::kept_part`] made of one chunk of a variable; `None` where they are not even that.
+    fn kept_len(&self, var: VarRef, bytes: &[u8]) -> Option<usize>;
+
+    /// Sends chunks through their filters that this rank holds, with what others put. It holds them on as they are.
+    ///
+    /// # Errors
+    /// Those of the filters; `NC_EINVAL` for parts that are none of their chunks.
+    fn filter_merged(&mut self, chunks: &[MergedChunk<'_>]) -> Result<Vec<FilteredBytes>>;
 
     /// Forgets what this rank holds of a chunk.
     fn forget(&mut self, chunk: &SharedChunk);

@@ -97,7 +97,8 @@ impl ParallelFile {
     /// its variables. All ranks have to choose the same.
     ///
     /// # Errors
-    /// `NC_ENOTVAR`; `NC_EINVAL` for independent puts of chunks that go through filters.
+    /// `NC_ENOTVAR`; `NC_EINVAL` for independent puts of chunks that go through filters, unless these are allowed
+    /// ([`ParallelFile::allow_independent_filters`]): then [`ParallelFile::before_independent`] comes first.
     pub fn set_collective(&self, var: VarRef, is_collective: bool) -> Result<()> {
         if self.file.capabilities().dialect.is_netcdf4() {
             if var.var == VarId::GLOBAL {
@@ -106,8 +107,9 @@ impl ParallelFile {
                 return Err(Error::because(NcError::NotVar, why));
             }
             self.file.definitions().var(var)?;
-            if !is_collective && self.is_filtered(var) {
-                let why = "chunks that go through filters are written by all ranks together (NC_COLLECTIVE)";
+            if !is_collective && !self.kept.is_allowed() && self.is_filtered(var) {
+                let why = "chunks that go through filters are written by all ranks together (NC_COLLECTIVE), unless the file is opened with the \
+                           MPI_Info key zonda_independent_filters=true";
                 return Err(Error::because(NcError::Inval, why));
             }
         }

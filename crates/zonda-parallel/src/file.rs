@@ -13,6 +13,7 @@ use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce
 
 use crate::common::{ParallelError, common};
 use crate::hints::Hints;
+use crate::kept::KeptPuts;
 use crate::later::LaterPut;
 use crate::ledger::Ledger;
 use crate::replica::Replica;
@@ -20,7 +21,7 @@ use crate::said::{Said, first_difference};
 use crate::uncommitted::Uncommitted;
 
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
-pub(crate) const MORE: usize = 9;
+pub(crate) const MORE: usize = 10;
 
 /// Calls by which a rank means to leave: after an error in one it may not come again.
 const LAST_CALLS: [&str; 2] = ["nc_close", "nc_abort"];
@@ -57,6 +58,8 @@ pub struct ParallelFile {
     pub(crate) uncommitted: Uncommitted,
     /// Chunks that wait with their owners.
     pub(crate) ledger: Ledger,
+    /// What this rank put alone to chunks that have owners.
+    pub(crate) kept: KeptPuts,
     /// How many bytes of chunks may wait on all ranks together.
     pub(crate) waiting_limit: u64,
     /// Bytes that all ranks put to such variables since the last commit.
@@ -153,6 +156,7 @@ impl ParallelFile {
             unfilled_why: None,
             uncommitted: Uncommitted::default(),
             ledger: Ledger::default(),
+            kept: KeptPuts::default(),
             waiting_limit: 0,
             put_bytes: 0,
             is_lost: AtomicBool::new(false),

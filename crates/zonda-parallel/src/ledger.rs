@@ -85,6 +85,17 @@ impl Ledger {
         self.n_dirty.get(&var).is_some_and(|&n| n > 0)
     }
 
+    /// Whether chunks of a variable wait, also those that the file has as they are.
+    pub(crate) fn has_any(&self, var: VarRef) -> bool {
+        self.is_dirty(var) || self.chunks.keys().any(|chunk| chunk.var == var)
+    }
+
+    /// All chunks of a variable that wait, in the order in which they are stored.
+    pub(crate) fn of_var(&self, var: VarRef) -> Vec<(SharedChunk, usize)> {
+        let waiting = self.chunks.iter().filter(|(chunk, _)| chunk.var == var);
+        self.sorted(waiting.map(|(chunk, waiting)| (chunk.clone(), waiting.owner)).collect())
+    }
+
     /// All chunks that the file does not have as they are, in the order in which they are stored.
     pub(crate) fn dirty(&self) -> Vec<(SharedChunk, usize)> {
         let dirty = self.chunks.iter().filter(|(_, waiting)| waiting.is_dirty);

@@ -12,6 +12,7 @@ mod dispatch;
 mod file;
 mod filling;
 mod hints;
+mod kept;
 mod later;
 mod ledger;
 mod names;
@@ -24,6 +25,7 @@ mod said;
 mod shared_put;
 mod shared_store;
 mod sidecars;
+mod tuning;
 mod uncommitted;
 mod write;
 

@@ -32,7 +32,7 @@ impl ParallelFile {
         let checked = self.in_team().and_then(|file| file.check_put_in_place(put));
         if !self.takes_part(var) {
             checked?;
-            return if self.grid_of_shared(var).is_none() {
+            return if self.kept.is_allowed() || self.grid_of_shared(var).is_none() {
                 Ok(())
             } else {
                 Err(alone_to_filters())
@@ -85,6 +85,10 @@ impl ParallelFile {
             }
             file.take_lengths(&needed);
         }
+        if self.grid_of_shared(var).is_some() {
+            return self.keep_put(put, values);
+        }
+        let file = self.in_team()?;
         let noted = file.is_in_definitions(var).then(|| LaterPut::of(put, &values));
         let done = file.put_in_place(put, values)?;
         self.later.extend(noted);
@@ -137,6 +141,7 @@ impl ParallelFile {
         numbers.iter_mut().zip(&needed).take(NEEDED).for_each(|(to, needed)| *to = *needed);
         let own_lengths = self.in_team()?.own_lengths();
         numbers[NEEDED] = own_lengths.first().copied().unwrap_or_default();
+        numbers[NEEDED + 1] = u64::from(!self.kept.is_empty());
         let has_noted = u64::from(!self.later.is_empty());
         let has_noted = self.agree(CALL, Some(var), has_noted, &mut numbers)?;
         if !own_lengths.is_empty() {
@@ -147,6 +152,9 @@ impl ParallelFile {
         if has_noted > 0 {
             // What ranks put alone came before what they put now.
             self.put_what_is_noted(CALL)?;
+        }
+        if numbers[NEEDED + 1] != 0 {
+            self.place_kept(CALL)?;
         }
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
         let shared = match self.grid_of_shared(var) {

@@ -2,6 +2,7 @@
 //! them, and each owner writes its own.
 
 use zonda_format::{ChunkPlace, FilteredBytes, Result, SharedChunk, SharedGrid, VarRef};
+use zonda_runtime::memory::{self, Kind};
 
 use crate::file::{MORE, ParallelFile, status_of, with_worst};
 use crate::plan::RankSlab;
@@ -27,6 +28,26 @@ fn read_told(bytes: &[u8]) -> Option<Told> {
     rest.is_empty().then_some(len.map(|len| (len, u32::from_le_bytes(*mask))))
 }
 
+/// Memory that filtered chunks take until they are written, as the broker knows it.
+struct CountedBytes(u64);
+
+impl CountedBytes {
+    fn new(bytes: u64) -> CountedBytes {
+        // Caches give way; where that is not enough it is taken all the same, and chunks that wait go to their file next.
+        let broker = memory::process();
+        if !broker.take(Kind::Incomplete, bytes) {
+            broker.take_anyway(Kind::Incomplete, bytes);
+        }
+        CountedBytes(bytes)
+    }
+}
+
+impl Drop for CountedBytes {
+    fn drop(&mut self) {
+        memory::process().give_back(Kind::Incomplete, self.0);
+    }
+}
+
 impl ParallelFile {
     /// Stores chunks, which are in the order in which they get places, each with its owner. `own` has for each that this rank owns what its
     /// filters made of it; nothing for one that is not to be stored. Chunks that are stored wait no longer.
@@ -50,6 +71,9 @@ impl ParallelFile {
         if chunks.is_empty() {
             return own.map(|_| Vec::new());
         }
+        let bytes = own.iter().flatten().flatten();
+        let bytes = bytes.fold(0, |sum: u64, one| sum.saturating_add(one.bytes.len() as u64));
+        let _counted = CountedBytes::new(bytes);
         let (told, own) = self.tell_lengths(call, chunks, own)?;
         let stored: Vec<(&SharedChunk, usize, u64, u32)> = chunks
             .iter()
@@ -169,12 +193,23 @@ impl ParallelFile {
             self.ledger.remove(&chunk);
             self.shared_chunks()?.forget(&chunk);
         }
-        Ok(())
+        self.forget_kept()
     }
 
     /// Stores those chunks that were put to longest ago, if more wait than may.
     pub(crate) fn store_too_many(&mut self, call: &'static str) -> Result<()> {
         let gone = self.ledger.too_many(self.waiting_limit);
+        self.end_waiting(call, gone)
+    }
+
+    /// Stores all chunks of a variable that wait: they wait no longer.
+    pub(crate) fn end_waiting_of(&mut self, call: &'static str, var: VarRef) -> Result<()> {
+        let gone = self.ledger.of_var(var);
+        self.end_waiting(call, gone)
+    }
+
+    /// Stores those of these chunks that the file does not have as they are. None of them waits any longer.
+    fn end_waiting(&mut self, call: &'static str, gone: Vec<(SharedChunk, usize)>) -> Result<()> {
         if gone.is_empty() {
             return Ok(());
         }

@@ -107,9 +107,11 @@ impl ParallelFile {
         let own_lengths = self.in_team()?.own_lengths();
         let length = own_lengths.first().copied().unwrap_or_default();
         let has_noted = u64::from(!self.later.is_empty());
-        let mut numbers = [first, second, !first, !second, length, has_noted, 0, 0, 0];
+        let has_kept = u64::from(!self.kept.is_empty());
+        let mut numbers = [first, second, !first, !second, length, has_noted, has_kept, 0, 0, 0];
         let worst = self.agree(call, None, status, &mut numbers)?;
-        let [most_first, most_second, not_first, not_second, length, has_noted, ..] = numbers;
+        let [most_first, most_second, not_first, not_second, length, has_noted, has_kept, ..] =
+            numbers;
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&[length]);
         }
@@ -124,7 +126,10 @@ impl ParallelFile {
         // What an error left unfilled: nothing is committed that readers must not see.
         let has_filled = self.settle_places(call)?;
         self.put_bytes = 0;
-        if self.store_dirty(call)? || has_filled {
+        if has_kept != 0 {
+            self.place_kept(call)?;
+        }
+        if self.store_dirty(call)? || has_kept != 0 || has_filled {
             let down = self.replica.sync();
             self.share(call, down.map_err(Into::into))?;
         }
@@ -333,12 +338,14 @@ impl DispatchWrite for ParallelFile {
         let own_lengths = self.in_team()?.own_lengths();
         let mut numbers = [0; MORE];
         numbers[0] = own_lengths.first().copied().unwrap_or_default();
+        numbers[1] = u64::from(!self.kept.is_empty());
         self.agree(CALL, None, 0, &mut numbers)?;
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[..1]);
         }
         // Outside of define mode it is a close. Owners must not store by themselves what waits, each something else.
-        let stored = self.store_dirty(CALL).map(drop);
+        let placed = if numbers[1] == 0 { Ok(()) } else { self.place_kept(CALL) };
+        let stored = placed.and_then(|()| self.store_dirty(CALL).map(drop));
         if stored.is_err() && !self.is_lost() {
             self.forget_waiting()?;
         }

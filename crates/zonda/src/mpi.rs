@@ -45,6 +45,10 @@ fn of_mpi(error: &MpiError) -> Error {
 
 /// The key of an Info that says what is done about attributes with other values than on rank 0.
 const ATTRIBUTES: &str = "zonda_attributes";
+/// The key of an Info that lets a rank put alone to variables whose chunks go through filters.
+const INDEPENDENT_FILTERS: &str = "zonda_independent_filters";
+/// The keys of an Info that are Zonda's own.
+const OWN_KEYS: [&str; 2] = [ATTRIBUTES, INDEPENDENT_FILTERS];
 /// The variable of the environment that has hints for all files, as PnetCDF has it.
 const HINTS: &str = "PNETCDF_HINTS";
 
@@ -53,6 +57,8 @@ const HINTS: &str = "PNETCDF_HINTS";
 pub struct Asked {
     /// For [`CreateOptions::equal_attributes`](crate::CreateOptions::equal_attributes).
     pub equal_attributes: bool,
+    /// For [`CreateOptions::independent_filters`](crate::CreateOptions::independent_filters).
+    pub independent_filters: bool,
     /// For [`CreateOptions::hints`](crate::CreateOptions::hints).
     pub hints: Hints,
 }
@@ -68,6 +74,7 @@ pub fn asked(team: &dyn Team, info: usize) -> Asked {
         bad.extend(value(key).and_then(|value| asked.hints.set(key, &value).err()));
     }
     asked.equal_attributes = value(ATTRIBUTES).is_some_and(|value| value == "equal");
+    asked.independent_filters = value(INDEPENDENT_FILTERS).is_some_and(|value| value == "true");
     if team.rank() == 0 {
         warn(&bad, &zonda_mpi::info_keys(info).unwrap_or_default());
     }
@@ -78,9 +85,11 @@ fn warn(bad: &[BadHint], keys: &[String]) {
     for BadHint { key, value, wanted } in bad {
         setting::say_once(format!("the hint {key}={value} has no effect: it wants {wanted}"));
     }
-    for key in keys.iter().filter(|key| key.starts_with("zonda_") && *key != ATTRIBUTES) {
+    let is_known = |key: &str| !key.starts_with("zonda_") || OWN_KEYS.contains(&key);
+    for key in keys.iter().filter(|key| !is_known(key)) {
         setting::say_once(format!(
-            "the MPI_Info key {key} is unknown and has no effect; there is {ATTRIBUTES}"
+            "the MPI_Info key {key} is unknown and has no effect; there are {}",
+            OWN_KEYS.join(" and ")
         ));
     }
 }

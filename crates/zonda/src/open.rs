@@ -60,6 +60,9 @@ pub struct CreateOptions {
     pub equal_attributes: bool,
     /// Of several ranks: what is asked of the file. The hints of rank 0 count.
     pub hints: Hints,
+    /// Of several ranks: each may put alone to variables whose chunks go through filters ([`Dataset::set_collective`](crate::Dataset::set_collective)).
+    /// What a rank puts alone is kept, and placed in the next call that all ranks make.
+    pub independent_filters: bool,
 }
 
 /// How to open a dataset.
@@ -88,6 +91,8 @@ pub struct OpenOptions {
     pub equal_attributes: bool,
     /// As for creating: [`CreateOptions::hints`]. Without effect in files that are only read.
     pub hints: Hints,
+    /// As for creating: [`CreateOptions::independent_filters`].
+    pub independent_filters: bool,
 }
 
 /// How bytes are opened.

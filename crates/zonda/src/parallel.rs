@@ -91,9 +91,18 @@ impl Dataset {
     ///
     /// # Errors
     /// `NC_ENOPAR` for a file that was not opened by several ranks, `NC_ENOTVAR`; `NC_EINVAL` for independent puts of chunks that go through
-    /// filters.
+    /// filters, unless [`CreateOptions::independent_filters`] allows them: then all ranks make the call.
     pub fn set_collective(&self, var: impl Into<VarRef>, is_collective: bool) -> Result<()> {
         let var = var.into();
+        // What all put together goes into the file before ranks put alone.
+        let waits = !is_collective
+            && self.ask(|file| {
+                let of_ranks = file.as_any().downcast_ref::<ParallelFile>();
+                Ok(of_ranks.is_some_and(|file| file.waits_for_independent(var)))
+            })?;
+        if waits {
+            self.with_ranks(|file| file.before_independent(var))?;
+        }
         self.ask(|file| {
             let of_ranks = file.as_any().downcast_ref::<ParallelFile>();
             of_ranks.ok_or_else(not_of_ranks)?.set_collective(var, is_collective)
@@ -169,6 +178,7 @@ fn create(
             ),
         ),
         equality(options.equal_attributes),
+        independence(options.independent_filters),
     ];
     same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
@@ -185,7 +195,8 @@ fn create(
     let made = made.map_err(of_step)??;
     let is_classic = !options.format.is_hdf5();
     let parts = (replica, lock, file);
-    let asked = (options.equal_attributes, agreed(&**team, step, options.hints)?);
+    let hints = agreed(&**team, step, options.hints)?;
+    let asked = (options.equal_attributes, options.independent_filters, hints);
     let mut dataset = finish(team, path, made, parts, asked)?;
     dataset.on_disk = true;
     if is_classic {
@@ -201,7 +212,11 @@ fn open_together(
     path: &Path,
     options: &OpenOptions,
 ) -> Result<Dataset> {
-    let how = [("NC_WRITE", given(options.write)), equality(options.equal_attributes)];
+    let how = [
+        ("NC_WRITE", given(options.write)),
+        equality(options.equal_attributes),
+        independence(options.independent_filters),
+    ];
     same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
         let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
@@ -221,7 +236,8 @@ fn open_together(
     // What is only read is read by each rank as it is.
     let hints =
         if options.write { agreed(&**team, step, options.hints)? } else { Hints::default() };
-    finish(team, path, read, (replica, lock, file), (options.equal_attributes, hints))
+    let asked = (options.equal_attributes, options.independent_filters, hints);
+    finish(team, path, read, (replica, lock, file), asked)
 }
 
 /// The hints of rank 0: MPI wants them to be the same on all ranks, and nobody is to wait for ever where they are not.
@@ -242,6 +258,11 @@ fn given(is_given: bool) -> String {
 /// What is to be the same about attributes: a rank that gives up over one must not be the only one.
 fn equality(is_wanted: bool) -> (&'static str, String) {
     ("zonda_attributes=equal", given(is_wanted))
+}
+
+/// Whether ranks may put alone to chunks through filters: what one keeps all have to place.
+fn independence(is_wanted: bool) -> (&'static str, String) {
+    ("zonda_independent_filters=true", given(is_wanted))
 }
 
 /// Opens the storage on rank 0, and when that is there on the others. All get an error if one has one.
@@ -347,10 +368,11 @@ fn finish(
     path: &Path,
     (below, mark): (Box<dyn Dispatch>, Mark),
     (replica, lock, file): Parts,
-    (equal_attributes, hints): (bool, Hints),
+    (equal_attributes, independent_filters, hints): (bool, bool, Hints),
 ) -> Result<Dataset> {
     let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
     parallel.want_equal_attributes(equal_attributes);
+    parallel.allow_independent_filters(independent_filters);
     parallel.take_hints(hints);
     Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
 }

@@ -9,6 +9,7 @@
 mod chunk_memory;
 mod deferred;
 mod encode;
+mod kept;
 mod large;
 mod pending;
 mod put;
@@ -37,6 +38,7 @@ use crate::{ChunkError, ChunkedArray, Decode};
 
 use crate::tuning::WRITE_CACHE_BYTES;
 pub use encode::ElementEncoding;
+pub use kept::KeptPart;
 use pending::{PendingChunk, PendingChunks, PendingOfArray};
 pub use shared::{ChunkGrid, FilteredChunk, HeldPart, SlabElements, ToFilter};
 pub use spill::MakeSpillFile;

@@ -68,6 +68,8 @@ pub enum ToFilter<'a> {
     Held(ArrayId, &'a [u64]),
     /// One of which a put has all elements: nothing of it waits.
     Whole(ArrayId, &'a [u64], &'a SlabElements<'a>),
+    /// One with these bytes, whatever waits here.
+    Given(ArrayId, &'a [u64], &'a [u8]),
 }
 
 /// A chunk as the storage is to have it.
@@ -123,7 +125,7 @@ impl WriterArray {
 }
 
 impl ChunkWriter {
-    fn writer_array(&self, id: ArrayId) -> Result<&WriterArray, ChunkError> {
+    pub(super) fn writer_array(&self, id: ArrayId) -> Result<&WriterArray, ChunkError> {
         self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)
     }
 
@@ -266,23 +268,30 @@ impl ChunkWriter {
     }
 
     fn raw<'a>(&self, one: &ToFilter<'_>) -> Option<ElementEncoding<'a>> {
-        let (ToFilter::Held(id, _) | ToFilter::Whole(id, ..)) = one;
+        let (ToFilter::Held(id, _) | ToFilter::Whole(id, ..) | ToFilter::Given(id, ..)) = one;
         let elem_size = self.writer_array(*id).ok()?.elem_size;
         Some(ElementEncoding::Raw { elem_size })
     }
 
     fn job<'a>(
         &'a self,
-        one: &ToFilter<'_>,
+        one: &ToFilter<'a>,
         memory: Option<&'a PutMemory<'a>>,
     ) -> Result<Option<StoreJob<'a>>, ChunkError> {
-        let (ToFilter::Held(id, key) | ToFilter::Whole(id, key, _)) = one;
+        let (ToFilter::Held(id, key) | ToFilter::Whole(id, key, _) | ToFilter::Given(id, key, _)) =
+            one;
         let array = self.writer_array(*id)?;
         let bytes = match (one, memory) {
             (ToFilter::Whole(_, _, of), Some(memory)) => {
                 array.check_whole(of)?;
                 let located = Located::of(array.selected(&of.slab)?, key)?;
                 ChunkSource::Put(array.part(&located, &of.slab)?, memory)
+            }
+            (ToFilter::Given(_, _, bytes), _) => {
+                if bytes.len() != array.chunk_bytes {
+                    return Err(WRONG_LENGTH);
+                }
+                ChunkSource::Ready(bytes)
             }
             _ => match array.keys.get(*key).and_then(|&node| self.pending.get(node)) {
                 Some(pending) => pending.elems.ready(&self.pending.spills),

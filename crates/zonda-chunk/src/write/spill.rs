@@ -204,6 +204,11 @@ impl ChunkWriter {
         had_some
     }
 
+    /// Whether the file takes no more chunks, and there is no memory for those that wait.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.pending.spills.is_refused && self.engine.broker().excess() > 0
+    }
+
     /// Tries a file again that took no more.
     pub(super) fn try_spilling_again(&mut self) {
         self.pending.spills.is_refused = false;

@@ -25,6 +25,11 @@ impl WrittenBits {
         Some(WrittenBits { words, missing })
     }
 
+    /// A bit for each element, in words of 64.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.missing == 0
     }

@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 
 use zonda_chunk::{
-    Allocate as _, ArrayId, ChunkAt, ChunkError, ChunkWriter, FilteredChunk, HeldPart,
+    Allocate as _, ArrayId, ChunkAt, ChunkError, ChunkWriter, FilteredChunk, HeldPart, KeptPart,
     SlabElements, ToFilter, WriteTable as _,
 };
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, ChunkPlace, FilteredBytes, HeldChunk, Result, SharedChunk, SharedChunks, SharedGrid,
-    SlabBytes, Transfer, Values, VarRef,
+    Access, ChunkPlace, FilteredBytes, HeldChunk, MergedChunk, Result, SharedChunk, SharedChunks,
+    SharedGrid, SlabBytes, Transfer, Values, VarRef,
 };
 use zonda_hdf5::FileAddr;
 use zonda_model::{ExtType, MemType, NcError, memory};
@@ -87,6 +87,33 @@ impl Nc4File {
         let filtered = writer.filter(chunks)?.into_iter();
         let shown = |FilteredChunk { mask, bytes }| FilteredBytes { mask, bytes };
         Ok(filtered.map(|chunk| chunk.map(shown)).collect())
+    }
+
+    /// Chunks that this rank holds, with what others put, through their filters.
+    fn merged(&mut self, chunks: &[MergedChunk<'_>]) -> Outcome<Vec<FilteredBytes>> {
+        let mut merged: Vec<(ArrayId, Option<Vec<u8>>)> = Vec::with_capacity(chunks.len());
+        for MergedChunk { chunk, parts } in chunks {
+            let (writer, array) = self.array_of(chunk.var)?;
+            let parts: Vec<KeptPart<'_>> =
+                parts.iter().map(|&(bytes, is_over)| KeptPart { bytes, is_over }).collect();
+            // One that nobody else put to is filtered where it is.
+            let bytes = match parts.is_empty() {
+                true => None,
+                false => Some(writer.merged(array, &chunk.key, &parts)?),
+            };
+            merged.push((array, bytes));
+        }
+        let of = chunks.first().ok_or(INTERNAL)?.chunk.var;
+        let chunks: Vec<ToFilter<'_>> = chunks
+            .iter()
+            .zip(&merged)
+            .map(|(MergedChunk { chunk, .. }, (array, bytes))| match bytes {
+                Some(bytes) => ToFilter::Given(*array, &chunk.key, bytes),
+                None => ToFilter::Held(*array, &chunk.key),
+            })
+            .collect();
+        // Each of them is held: `None` would shift what comes behind.
+        self.filter(of, &chunks)?.into_iter().map(|chunk| chunk.ok_or(INTERNAL)).collect()
     }
 
     /// Has a function take and give back space.
@@ -335,6 +362,37 @@ impl SharedChunks for Nc4File {
 
     fn enter(&mut self, chunks: &[(&SharedChunk, ChunkPlace, bool)]) -> Result<()> {
         Ok(self.enter_all(chunks).map_err(|fault| fault.at(|| String::from("/")))?)
+    }
+
+    fn holds(&self, chunk: &SharedChunk) -> bool {
+        let of = self.array_of(chunk.var);
+        of.is_ok_and(|(writer, array)| writer.holds(array, &chunk.key))
+    }
+
+    fn has_room_to_hold(&mut self) -> bool {
+        let stores = self.writing.as_deref_mut().map(|writing| &mut writing.stores);
+        let writer = stores.and_then(|stores| stores.chunks.as_mut());
+        writer.is_none_or(|writer| !writer.is_without_room())
+    }
+
+    fn kept_part(&self, chunk: &SharedChunk, out: &mut Vec<u8>) -> Result<()> {
+        let made = self.array_of(chunk.var).and_then(|(writer, array)| {
+            writer.kept_part(array, &chunk.key, out)?;
+            Ok(())
+        });
+        Ok(made.map_err(|fault| self.put_fault(chunk.var, fault))?)
+    }
+
+    fn kept_len(&self, var: VarRef, bytes: &[u8]) -> Option<usize> {
+        let (writer, array) = self.array_of(var).ok()?;
+        writer.kept_len(array, bytes)
+    }
+
+    fn filter_merged(&mut self, chunks: &[MergedChunk<'_>]) -> Result<Vec<FilteredBytes>> {
+        let Some(first) = chunks.first() else { return Ok(Vec::new()) };
+        let var = first.chunk.var;
+        let found = self.merged(chunks);
+        Ok(found.map_err(|fault| self.put_fault(var, fault))?)
     }
 
     fn forget(&mut self, chunk: &SharedChunk) {
