@@ -205,6 +205,35 @@ for word in sys.argv[1:]:
         raise Wrong("h5py: %s" % done.stderr.strip()[-300:])
 
 
+ALONE = """
+import sys, h5py, numpy
+path, ranks = sys.argv[1], int(sys.argv[2])
+t, y, x = numpy.ogrid[:6, : 10 * ranks, :300]
+right = (1000 * t + y + x / 16).astype("f4")
+right[-1, 9 * ranks :] += 0.5
+with h5py.File(path, "r", locking=False) as file:
+    found = file["v"][...]
+assert found.shape == right.shape and (found == right).all(), (found, right)
+"""
+
+
+def put_alone(mpi, scratch, count, env):
+    """Independent puts into a variable with filters, by the serial h5py."""
+    program = scratch / ("alone-%s" % mpi.name)
+    words = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", rig.LIBDIR / "netcdf" / "mpi" / "include", HERE / "alone.c", "-o", program]
+    rig.must([rig.tool(mpi.compiler), *words, "-L%s" % rig.LIBDIR, "-l:" + rig.SONAME, "-Wl,--allow-shlib-undefined"], launch.environment(mpi))
+    python = rig.python("h5py", "numpy")
+    if not python:
+        raise rig.Skip("no Python with h5py")
+    with room(scratch) as folder:
+        status = launch.ends_with(launch.command(mpi, count, [program, folder / "f"]), launch.environment(mpi, rig.LIBDIR, **env), folder, HANG, folder / "log")
+        if status != 0:
+            raise Wrong("ends with %s: %s" % (status, (folder / "log").read_text(errors="backslashreplace")[-500:]))
+        done = rig.run([python, "-c", ALONE, folder / "f", str(count)])
+        if done.returncode:
+            raise Wrong("h5py: %s" % done.stderr.strip()[-300:])
+
+
 READ_BY_RANKS = """
 import sys, h5py, numpy
 from mpi4py import MPI
@@ -425,6 +454,9 @@ def cases(mpi, scratch, options):
     for seed in range(first, first + options.by(0, 1, 20)):
         form, count, _ = team()
         yield "full disk: %d ranks, format %s, seed %d" % (count, form, seed), full_disk, mpi, program, scratch, form, count, seed
+    for count in options.by((), (3,), (1, 2, 3, 4, 8)):
+        for env in options.by(({},), ({}, {"ZONDA_MEMORY": "1M"}), ({}, {"ZONDA_MEMORY": "1M"})):
+            yield "puts alone into filters: %d ranks%s" % (count, ", 1 MB of memory" if env else ""), put_alone, mpi, scratch, count, env
     # Its HDF5 is built for Open MPI.
     for packed in range(2) if mpi.python == launch.DEBIAN else ():
         for form in options.by("4" if packed else "", "4c"[packed], "4c"):
