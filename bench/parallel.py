@@ -5,7 +5,8 @@
     bench/parallel.py [--ranks 1,4,8] [--rounds 5] [--mb 122] [--only REGEX]
 
 One program, built for Debian's libnetcdf_pnetcdf.so.19 with Open MPI, runs on each library in turns: that of Debian (netCDF-C 4.9.0 over
-HDF5 and PnetCDF), Zonda's stub of the same name, and without a library (pwrite). `tests/par/debian.py` gets Debian's. Times are those of rank 0, from
+HDF5 and PnetCDF), Zonda's stub of the same name, and without a library (pwrite: whole rows, which is the limit, and the runs that each rank
+has where columns are divided). `tests/par/debian.py` gets Debian's. Times are those of rank 0, from
 before the file is created until it is closed on all ranks. Reports MB/s (or ms), medians and spreads, and decides nothing.
 
 environment: ZONDA_LIB (dist/lib), ZONDA_SCRATCH (out/bench/parallel)
@@ -26,7 +27,8 @@ import debian  # noqa: E402
 import launch  # noqa: E402
 import rig  # noqa: E402
 
-WRITES = ("chunks", "contiguous", "records", "deflate", "deflate-shared", "deflate-alone")
+KINDS = ("chunks", "contiguous", "records")
+WRITES = (*KINDS, "deflate", "deflate-shared", "deflate-alone", *(f"{how}-{kind}" for how in ("columns", "blocks") for kind in KINDS))
 # What no other library has: Debian's answers NC_EINVAL. Beside it runs what all ranks do together.
 BESIDE = {"deflate-alone": "deflate"}
 
@@ -69,20 +71,22 @@ def main():
     file = scratch / "data.nc"
     cases = [(workload, ranks) for workload in WRITES for ranks in map(int, options.ranks.split(","))]
     cases += [("open", ranks) for ranks in map(int, options.ranks.split(","))]
-    print("| workload | ranks | unit | limit | Debian | Zonda | Zonda / Debian | Zonda serial |")
-    print("|---|--:|---|--:|--:|--:|--:|--:|")
+    print("| workload | ranks | unit | limit | own runs by pwrite | Debian | Zonda | Zonda / Debian | Zonda serial |")
+    print("|---|--:|---|--:|--:|--:|--:|--:|--:|")
     for workload, ranks in cases:
         if not re.search(options.only, f"{workload} {ranks}"):
             continue
         if workload == "open":
             one(mpi, program, 1, ["many", file, 0], theirs)
-        seconds = {name: [] for name in (*libraries, "limit", "serial")}
+        seconds = {name: [] for name in (*libraries, "limit", "runs", "serial")}
         for turn in range(options.rounds + 1):
             found = {}
-            for name, library in (*libraries.items(), ("limit", zonda), ("serial", zonda)):
+            for name, library in (*libraries.items(), ("limit", zonda), ("runs", zonda), ("serial", zonda)):
                 alike = BESIDE.get(workload, workload)
-                words = {"limit": "raw", "serial": f"serial-{alike}", "Debian": alike}.get(name, workload)
-                if (workload == "open" and name not in libraries) or (name == "serial" and ranks > 1):
+                how, _, kind = alike.rpartition("-") if alike.startswith(("columns", "blocks")) else ("", "", alike)
+                # The limit of any division is that of rows; "runs" are plain writes of what each rank has.
+                words = {"limit": "raw", "runs": f"{how}-raw", "serial": f"serial-{kind}", "Debian": alike}.get(name, workload)
+                if (workload == "open" and name not in libraries) or (name == "serial" and ranks > 1) or (name == "runs" and not how):
                     continue
                 if workload != "open":
                     file.unlink(missing_ok=True)
@@ -100,7 +104,7 @@ def main():
 
         ratio = statistics.median(theirs / ours for theirs, ours in zip(seconds["Debian"], seconds["Zonda"]))
         unit = "ms" if workload == "open" else "MB/s"
-        cells = [workload, ranks, unit, *map(shown, ("limit", "Debian", "Zonda")), "%.1f" % ratio, shown("serial")]
+        cells = [workload, ranks, unit, *map(shown, ("limit", "runs", "Debian", "Zonda")), "%.1f" % ratio, shown("serial")]
         print("| %s |" % " | ".join(map(str, cells)), flush=True)
     shutil.rmtree(file, ignore_errors=True)
     file.unlink(missing_ok=True)

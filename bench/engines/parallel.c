@@ -10,6 +10,7 @@
  * serial-chunks, serial-contiguous, serial-records, serial-deflate, serial-deflate-shared
  *                      one rank, by nc_create
  * raw                  as contiguous, by pwrite: the limit
+ * columns-W, blocks-W  any of these but the serial ones, where each rank has some columns of all rows, or a block of rows and columns
  * many                 makes a netCDF-4 file of 1,000 variables with 3 attributes each
  * open                 opens that file, and asks for all its variables
  *
@@ -35,22 +36,40 @@ static void check(int code, int line) {
 }
 #define CHECK(call) check(call, __LINE__)
 
-static void first_row(int *start, int *count) {
-    *start = ROWS * rank / ranks;
-    *count = ROWS * (rank + 1) / ranks - *start;
+/* What this rank has of each step. */
+typedef struct { int row, rows, column, columns; } Part;
+
+static void divide(int n, int part, int parts, int *start, int *count) {
+    *start = n * part / parts;
+    *count = n * (part + 1) / parts - *start;
 }
 
-static void fill(float *rows, int step, int start, int count) {
-    for (int n = 0; n < count * COLUMNS; n++) rows[n] = (float)(step * 7 + start + n * 0.25);
+/* The part of this rank; moves the name of the workload behind the division. */
+static Part part_of(const char **workload) {
+    int across = 1;   /* parts of the columns */
+    if (strncmp(*workload, "columns-", 8) == 0) { across = ranks; *workload += 8; }
+    else if (strncmp(*workload, "blocks-", 7) == 0) {
+        while (across * across < ranks || ranks % across) across++;
+        *workload += 7;
+    }
+    Part part;
+    divide(ROWS, rank / across, ranks / across, &part.row, &part.rows);
+    divide(COLUMNS, rank % across, across, &part.column, &part.columns);
+    return part;
+}
+
+static void fill(float *values, int step, Part part) {
+    for (int n = 0; n < part.rows * part.columns; n++) values[n] = (float)(step * 7 + part.row + n * 0.25);
 }
 
 static void write_file(const char *workload, const char *path, int steps) {
     const int is_serial = strncmp(workload, "serial-", 7) == 0;
     const char *kind = is_serial ? workload + 7 : workload;
+    const Part part = part_of(&kind);
     const int is_records = strcmp(kind, "records") == 0, is_deflated = strncmp(kind, "deflate", 7) == 0,
               is_alone = strcmp(kind, "deflate-alone") == 0, is_chunked = strcmp(kind, "chunks") == 0 || is_deflated;
     const int mode = NC_CLOBBER | (is_records ? NC_64BIT_DATA : NC_NETCDF4);
-    int file, dims[3], var, start, count;
+    int file, dims[3], var;
     if (is_serial) CHECK(nc_create(path, mode, &file));
     else {
         MPI_Info info;
@@ -71,32 +90,32 @@ static void write_file(const char *workload, const char *path, int steps) {
     if (is_deflated) CHECK(nc_def_var_deflate(file, var, 1, 1, 1));
     CHECK(nc_enddef(file));
     if (!is_serial) CHECK(nc_var_par_access(file, var, is_alone ? NC_INDEPENDENT : NC_COLLECTIVE));
-    first_row(&start, &count);
-    float *rows = malloc(sizeof *rows * (size_t)count * COLUMNS);
+    float *values = malloc(sizeof *values * (size_t)part.rows * (size_t)part.columns);
     for (int step = 0; step < steps; step++) {
-        fill(rows, step, start, count);
-        const size_t at[3] = {(size_t)step, (size_t)start, 0}, n[3] = {1, (size_t)count, COLUMNS};
-        CHECK(nc_put_vara_float(file, var, at, n, rows));
+        fill(values, step, part);
+        const size_t at[3] = {(size_t)step, (size_t)part.row, (size_t)part.column}, n[3] = {1, (size_t)part.rows, (size_t)part.columns};
+        CHECK(nc_put_vara_float(file, var, at, n, values));
     }
     CHECK(nc_close(file));
-    free(rows);
+    free(values);
 }
 
-static void write_raw(const char *path, int steps) {
-    int start, count;
+static void write_raw(const char *path, int steps, Part part) {
     if (rank == 0) unlink(path);
     MPI_Barrier(MPI_COMM_WORLD);
     const int file = open(path, O_RDWR | O_CREAT, 0644);
-    first_row(&start, &count);
-    const size_t bytes = sizeof(float) * (size_t)count * COLUMNS;
-    float *rows = malloc(bytes);
+    float *values = malloc(sizeof *values * (size_t)part.rows * (size_t)part.columns);
+    const int is_one = part.columns == COLUMNS;
+    const size_t run = sizeof(float) * (size_t)part.columns * (size_t)(is_one ? part.rows : 1);
     for (int step = 0; step < steps; step++) {
-        fill(rows, step, start, count);
-        const off_t at = ((off_t)step * ROWS + start) * COLUMNS * (off_t)sizeof(float);
-        if (pwrite(file, rows, bytes, at) != (ssize_t)bytes) MPI_Abort(MPI_COMM_WORLD, 1);
+        fill(values, step, part);
+        for (int row = 0; row < (is_one ? 1 : part.rows); row++) {
+            const off_t at = (((off_t)step * ROWS + part.row + row) * COLUMNS + part.column) * (off_t)sizeof(float);
+            if (pwrite(file, values + (size_t)row * (size_t)part.columns, run, at) != (ssize_t)run) MPI_Abort(MPI_COMM_WORLD, 1);
+        }
     }
     close(file);
-    free(rows);
+    free(values);
 }
 
 static void make_many(const char *path) {
@@ -132,7 +151,9 @@ int main(int argc, char **argv) {
     const int steps = (int)(atof(argv[3]) * 1e6 / (sizeof(float) * ROWS * COLUMNS) + 0.5);
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
-    if (strcmp(workload, "raw") == 0) write_raw(path, steps);
+    const char *kind = workload;
+    const Part part = part_of(&kind);
+    if (strcmp(kind, "raw") == 0) write_raw(path, steps, part);
     else if (strcmp(workload, "many") == 0) make_many(path);
     else if (strcmp(workload, "open") == 0) open_many(path);
     else write_file(workload, path, steps);
