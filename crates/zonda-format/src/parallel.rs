@@ -109,6 +109,11 @@ pub trait TeamWrite: DispatchWrite {
         false
     }
 
+    /// How elements of a variable lie side by side in the file; `None` where that is not known.
+    fn piece_shape(&self, _var: VarRef) -> Option<PieceShape> {
+        None
+    }
+
     /// What it does with chunks that have owners, where it has such chunks: puts into these go that way, and not by
     /// [`TeamWrite::put_in_place`].
     fn shared_chunks(&mut self) -> Option<&mut dyn SharedChunks> {
@@ -121,6 +126,15 @@ pub trait TeamWrite: DispatchWrite {
     /// As [`DispatchWrite::put`].
     fn put_in_place(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>)
     -> Result<Converted>;
+}
+
+/// What of a variable is in one piece of the file, row-major: a chunk, a record, or all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PieceShape {
+    /// Its lengths in elements, slowest dimension first; as many as the variable has dimensions.
+    pub dims: Vec<u64>,
+    /// Bytes of an element in the file.
+    pub elem_bytes: usize,
 }
 
 /// The error of formats that ranks cannot write together.

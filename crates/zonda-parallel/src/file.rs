@@ -21,7 +21,7 @@ use crate::said::{Said, first_difference};
 use crate::uncommitted::Uncommitted;
 
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
-pub(crate) const MORE: usize = 10;
+pub(crate) const MORE: usize = 11;
 
 /// Calls by which a rank means to leave: after an error in one it may not come again.
 const LAST_CALLS: [&str; 2] = ["nc_close", "nc_abort"];

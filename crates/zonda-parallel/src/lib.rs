@@ -9,6 +9,7 @@ mod attributes;
 mod common;
 mod coverage;
 mod dispatch;
+mod exchange;
 mod file;
 mod filling;
 mod hints;

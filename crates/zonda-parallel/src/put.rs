@@ -9,11 +9,18 @@ use zonda_slab::Hyperslab;
 use zonda_team::Reduction;
 
 use crate::coverage;
+use crate::exchange::Rounds;
 use crate::file::{MORE, ParallelFile};
 use crate::later::LaterPut;
 
 /// Dimensions whose lengths come with the agreement on a put; variables that can grow along others need one more reduction.
 const NEEDED: usize = 8;
+
+/// Where it is whether a rank keeps puts that it made alone.
+const KEPT: usize = NEEDED + 1;
+
+/// Where the rounds are in which short runs come together.
+const ROUNDS: usize = NEEDED + 2;
 
 /// How messages name a put.
 pub(crate) const CALL: &str = "nc_put_var";
@@ -141,7 +148,9 @@ impl ParallelFile {
         numbers.iter_mut().zip(&needed).take(NEEDED).for_each(|(to, needed)| *to = *needed);
         let own_lengths = self.in_team()?.own_lengths();
         numbers[NEEDED] = own_lengths.first().copied().unwrap_or_default();
-        numbers[NEEDED + 1] = u64::from(!self.kept.is_empty());
+        numbers[KEPT] = u64::from(!self.kept.is_empty());
+        let wanted = own.as_ref().map_or(Rounds::NONE, |(put, _)| self.rounds_of(put));
+        numbers[ROUNDS] = wanted.n;
         let has_noted = u64::from(!self.later.is_empty());
         let has_noted = self.agree(CALL, Some(var), has_noted, &mut numbers)?;
         if !own_lengths.is_empty() {
@@ -153,7 +162,7 @@ impl ParallelFile {
             // What ranks put alone came before what they put now.
             self.put_what_is_noted(CALL)?;
         }
-        if numbers[NEEDED + 1] != 0 {
+        if numbers[KEPT] != 0 {
             self.place_kept(CALL)?;
         }
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
@@ -175,7 +184,13 @@ impl ParallelFile {
         let (mut noted, mut done) = (None, Ok(None));
         // Elements that nobody puts may be the last ones of the file.
         let reached = if grown.is_some() && is_first { file.reach_end() } else { Ok(()) };
+        let n_rounds = numbers[ROUNDS];
         match (reached, own) {
+            (reached, own) if n_rounds > 0 => {
+                let own = own.filter(|_| reached.is_ok());
+                let made = self.put_by_rounds(CALL, own, (wanted, n_rounds))?;
+                done = reached.and(made);
+            }
             (Err(error), _) => done = Err(error),
             (Ok(()), Some((put, values))) => {
                 noted = is_in_definitions.then(|| LaterPut::of(put, &values));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 
+use crate::exchange::{Collector, Packets};
 use crate::record::{Answer, Asked, Record, RecordError, What};
 
 /// What goes on in a storage and in the neighbours of its file.
@@ -18,6 +19,8 @@ pub(crate) struct StepState {
 enum Mode {
     /// The rank's own reads and writes go to the file.
     Own,
+    /// Writes are kept for the owners of the stripes where they go.
+    Collecting(Collector),
     /// All ranks do the same in memory: the file must not be changed.
     Memory,
     /// This is rank 0 in a common step.
@@ -43,7 +46,31 @@ impl StepState {
 
     /// Whether the rank is outside of common steps.
     fn is_own(&self) -> bool {
-        matches!(*self.mode.lock(), Mode::Own)
+        matches!(*self.mode.lock(), Mode::Own | Mode::Collecting(_))
+    }
+
+    /// Keeps writes from now on.
+    pub(crate) fn collect(&self, collector: Collector) {
+        *self.mode.lock() = Mode::Collecting(collector);
+    }
+
+    /// Ends keeping writes, and gives them.
+    pub(crate) fn collected(&self) -> Packets {
+        match std::mem::replace(&mut *self.mode.lock(), Mode::Own) {
+            Mode::Collecting(collector) => collector.into_packets(),
+            _ => Packets::new(),
+        }
+    }
+
+    /// Keeps writes, if that is what goes on.
+    fn keep(&self, ranges: &[WriteRange<'_>]) -> bool {
+        match &mut *self.mode.lock() {
+            Mode::Collecting(collector) => {
+                ranges.iter().for_each(|range| collector.add(range.at, range.data));
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Refuses from now on what changes the file.
@@ -93,7 +120,7 @@ impl StepState {
     pub(crate) fn course(&self, asked: Asked) -> Course {
         let mut mode = self.mode.lock();
         match &mut *mode {
-            Mode::Own => Course::File,
+            Mode::Own | Mode::Collecting(_) => Course::File,
             Mode::Memory if asked.what.only_reads() => Course::File,
             Mode::Memory => Course::Answered(Answer::Failed(not_now(asked))),
             Mode::Recording(_) => Course::Record,
@@ -256,10 +283,16 @@ impl Storage for Replica {
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        if self.state.keep(&[WriteRange { at, data }]) {
+            return Ok(());
+        }
         self.act(What::Write, at, data.len() as u64, || self.file.write_at(at, data))
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        if self.state.keep(ranges) {
+            return Ok(());
+        }
         let at = ranges.first().map_or(0, |range| range.at);
         let len =
             ranges.iter().fold(0, |len: u64, range| len.saturating_add(range.data.len() as u64));

@@ -1,4 +1,14 @@
-//! Numbers that tune behaviour. They decide how much memory steps take, and nothing else that users see.
+//! Numbers that tune behaviour. They decide how much memory and time steps take, and nothing else that users see.
+
+/// The longest runs of a collective put that go to owners of stripes (`exchange.rs`), in bytes. Row: `columns-*` and `blocks-*` of
+/// `bench/parallel.py`.
+pub(crate) const EXCHANGE_RUN_BYTES: usize = 16 << 10;
+/// The fewest runs of a rank's put that do: a round takes as long as some hundred short writes. Row: as [`EXCHANGE_RUN_BYTES`].
+pub(crate) const EXCHANGE_LEAST_RUNS: usize = 64;
+/// Bytes of a stripe: what one rank writes at once, and a multiple of what striped file systems have. Row: as [`EXCHANGE_RUN_BYTES`].
+pub(crate) const EXCHANGE_STRIPE_BYTES: u64 = 1 << 20;
+/// Bytes that a rank hands on in a round: it has them twice, and as much again of what it gets. Row: as [`EXCHANGE_RUN_BYTES`].
+pub(crate) const EXCHANGE_ROUND_BYTES: u64 = 4 << 20;
 
 /// Bytes of chunks of the ranks' own puts that are placed in one round. Each rank has no more than that in memory besides what it kept, and
 /// fewer rounds are no faster: a round of 64 MiB is filtered for a second or so.

@@ -108,7 +108,9 @@ impl ParallelFile {
         let length = own_lengths.first().copied().unwrap_or_default();
         let has_noted = u64::from(!self.later.is_empty());
         let has_kept = u64::from(!self.kept.is_empty());
-        let mut numbers = [first, second, !first, !second, length, has_noted, has_kept, 0, 0, 0];
+        let mut numbers = [0; MORE];
+        let said = [first, second, !first, !second, length, has_noted, has_kept];
+        numbers[..said.len()].copy_from_slice(&said);
         let worst = self.agree(call, None, status, &mut numbers)?;
         let [most_first, most_second, not_first, not_second, length, has_noted, has_kept, ..] =
             numbers;

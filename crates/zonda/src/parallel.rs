@@ -272,6 +272,7 @@ fn by_all(
     open: impl Fn(bool) -> Result<OpenedStorage>,
 ) -> Result<OpenedByRank> {
     let is_first = team.rank() == 0;
+    let open = |is_first| open(is_first).and_then(shared_by_ranks);
     let mut own = is_first.then(|| open(true));
     // The others learn why rank 0 could not.
     let mut said = own.as_ref().map_or_else(Vec::new, said_of);
@@ -300,6 +301,15 @@ fn by_all(
     let sidecars = ReplicaSidecars::new(&replica, opened.sidecars.take().filter(|_| is_first));
     let opened = OpenedStorage::with_sidecars(below, Arc::new(sidecars));
     Ok(OpenedByRank { opened, replica, lock, file })
+}
+
+/// Refuses a storage that the other ranks do not see.
+fn shared_by_ranks(opened: OpenedStorage) -> Result<OpenedStorage> {
+    if opened.file().is_some() {
+        return Ok(opened);
+    }
+    let why = "the layer spec (ZONDA_IO, or io of the path) names memory, which is of one process; ranks share a file: name file instead, or nothing";
+    Err(Error::because(NcError::Inval, why))
 }
 
 /// The status of an error together with the rank that has it: the greatest of these has the greatest status, and of the ranks with that the first.

@@ -449,3 +449,26 @@ fn ranks_that_treat_attributes_differently_do_not_create_a_file() {
     );
     assert!(!path.exists());
 }
+
+#[test]
+fn a_file_in_the_memory_of_one_process_is_refused_on_all_ranks() {
+    for bad in [0, 1, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.nc");
+        drop(Dataset::create(&path, &CreateOptions::default()).unwrap());
+        // As where ZONDA_IO is set on one node.
+        let codes = threads::all(3, |team| {
+            let io = (team.rank() == bad).then(|| String::from("passthrough,memory"));
+            let options = CreateOptions { io: io.clone(), ..CreateOptions::default() };
+            let of_team = || -> Arc<dyn Team> { Arc::new(team.clone()) };
+            let created = Dataset::create_parallel(of_team(), &path, &options).err().unwrap();
+            let options = OpenOptions { io, ..OpenOptions::default() };
+            let opened = Dataset::open_parallel(of_team(), &path, &options).err().unwrap();
+            if team.rank() == bad {
+                assert!(opened.to_string().contains("memory, which is of one process"), "{opened}");
+            }
+            [created.code(), opened.code()]
+        });
+        assert_eq!(codes, [[NcError::Inval; 2]; 3], "{bad}");
+    }
+}

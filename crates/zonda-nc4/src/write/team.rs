@@ -3,8 +3,8 @@
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttPut, Dispatch as _, DispatchWrite as _, Grown, Reserve, Result, SharedChunks,
-    TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+    Access, AttPut, Dispatch as _, DispatchWrite as _, Grown, PieceShape, Reserve, Result,
+    SharedChunks, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
 };
 use zonda_hdf5::message::DataLayout;
 use zonda_hdf5::{ChunkLocation, FileAddr};
@@ -330,6 +330,18 @@ impl TeamWrite for Nc4File {
 
     fn shared_chunks(&mut self) -> Option<&mut dyn SharedChunks> {
         Some(self)
+    }
+
+    fn piece_shape(&self, of: VarRef) -> Option<PieceShape> {
+        let stores = &self.writing.as_deref()?.stores;
+        let store = stores.get(stores.number(of.group, of.var)?)?;
+        let elem_bytes = store.data.form.file_size;
+        let dims = match &store.keep {
+            ElementStorage::Contiguous(_) => TeamWrite::extent(self, of),
+            ElementStorage::Chunked { layout, .. } => layout.chunk_dims.clone(),
+            ElementStorage::Compact { .. } => return None,
+        };
+        Some(PieceShape { dims, elem_bytes })
     }
 
     fn is_in_definitions(&self, VarRef { group, var }: VarRef) -> bool {

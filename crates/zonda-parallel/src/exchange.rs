@@ -1,0 +1,343 @@
+//! Short runs of a collective put go to the rank that owns their stripe of the file, and are written there in long ones.
+//!
+//! Where ranks divide the fastest dimension, what each has of a row is a few hundred bytes, and all ranks write to the same
+//! pages: each write costs microseconds, and waits for those of others. So a put whose runs are short is made in rounds. In each, a rank has the format make
+//! a piece of the put, whose writes are collected instead of carried out; ranks send each other what lies in others' stripes,
+//! and write what they got. A byte is written once, by the rank to which it was handed, and no byte between runs is.
+
+use std::collections::BTreeMap;
+
+use zonda_convert::Converted;
+use zonda_format::{Access, PieceShape, Result, Transfer, Values};
+use zonda_model::NcError;
+use zonda_slab::{Blocks, Hyperslab, Rows};
+use zonda_storage::{Storage, WriteRange};
+use zonda_team::Message;
+
+use crate::file::ParallelFile;
+use crate::hints::{Gathering, Hints};
+use crate::shared_put::damaged_message;
+use crate::tuning::{
+    EXCHANGE_LEAST_RUNS, EXCHANGE_ROUND_BYTES, EXCHANGE_RUN_BYTES, EXCHANGE_STRIPE_BYTES,
+};
+
+/// How short runs come together. Where ranks have other rules, bytes are the same, and are only written in other pieces.
+#[derive(Clone, Copy, Debug)]
+struct ExchangeRules {
+    when: Gathering,
+    stripe_bytes: u64,
+    /// How many ranks own stripes.
+    n_owners: u64,
+    /// Bytes that a rank hands on at once.
+    round_bytes: usize,
+}
+
+impl ExchangeRules {
+    fn of(hints: &Hints, n_ranks: usize) -> ExchangeRules {
+        let n_ranks = (n_ranks as u64).max(1);
+        let round_bytes = hints.cb_buffer_size.unwrap_or(EXCHANGE_ROUND_BYTES);
+        ExchangeRules {
+            when: hints.cb_write.unwrap_or(Gathering::Automatic),
+            stripe_bytes: hints.striping_unit.unwrap_or(EXCHANGE_STRIPE_BYTES).max(1),
+            n_owners: hints.cb_nodes.unwrap_or(n_ranks).clamp(1, n_ranks),
+            round_bytes: usize::try_from(round_bytes).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// Bytes that the head of a run takes in a message: where it goes, and its length.
+const HEAD_BYTES: usize = 16;
+
+/// A put of this rank as rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    /// How many; none where the rank writes by itself.
+    pub(crate) n: u64,
+    /// Elements of each.
+    most_elems: usize,
+    /// Dimensions of the variable.
+    n_dims: usize,
+}
+
+impl Rounds {
+    pub(crate) const NONE: Rounds = Rounds { n: 0, most_elems: 0, n_dims: 0 };
+
+    /// The rounds of a put to a variable whose pieces have a shape.
+    fn of(rules: &ExchangeRules, shape: &PieceShape, slab: Hyperslab<'_>) -> Option<Rounds> {
+        let slab = slab.ranked(shape.dims.len())?;
+        let n_elems = slab.n_elems().filter(|&n| n > 0)?;
+        let run_bytes = run_bytes(shape, slab)?;
+        let n_bytes = n_elems.checked_mul(shape.elem_bytes)?;
+        let n_runs = n_bytes / run_bytes.max(1);
+        let wants = match rules.when {
+            Gathering::Automatic => {
+                run_bytes <= EXCHANGE_RUN_BYTES && n_runs >= EXCHANGE_LEAST_RUNS && slab.is_unit()
+            }
+            Gathering::Enable => n_runs > 1,
+            Gathering::Disable => false,
+        };
+        if !wants {
+            return None;
+        }
+        // A run of a round takes its head, too.
+        let each = run_bytes.saturating_add(HEAD_BYTES);
+        let most_runs = (rules.round_bytes / each).max(1);
+        let most_elems = (run_bytes / shape.elem_bytes.max(1)).max(1).saturating_mul(most_runs);
+        let mut blocks = Blocks::of(slab, most_elems)?;
+        let mut n = 0;
+        while blocks.next().is_some() {
+            n += 1;
+        }
+        Some(Rounds { n, most_elems, n_dims: shape.dims.len() })
+    }
+}
+
+/// Bytes that a put writes side by side, at most.
+fn run_bytes(shape: &PieceShape, slab: Hyperslab<'_>) -> Option<usize> {
+    let clipped = |(&count, &dim): (&usize, &u64)| count.min(usize::try_from(dim).unwrap_or(count));
+    let count: Vec<usize> = slab.count.iter().zip(&shape.dims).map(clipped).collect();
+    let within = Hyperslab { count: &count, ..slab };
+    let rows = Rows::of(&shape.dims, &within, shape.elem_bytes)?;
+    let n = if rows.step == shape.elem_bytes as u64 { rows.n } else { 1 };
+    usize::try_from(n).ok()?.checked_mul(shape.elem_bytes)
+}
+
+/// What a rank writes in a round, by the owners of the stripes.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    stripe_bytes: u64,
+    n_owners: u64,
+    size: u64,
+    packets: Packets,
+}
+
+/// Runs by the ranks that own them.
+pub(crate) type Packets = BTreeMap<usize, Packet>;
+
+/// Runs for one owner, in the order in which they were written.
+#[derive(Debug, Default)]
+pub(crate) struct Packet {
+    heads: Vec<(u64, u64)>,
+    bytes: Vec<u8>,
+}
+
+impl Collector {
+    fn new(rules: &ExchangeRules, size: usize) -> Collector {
+        let ExchangeRules { stripe_bytes, n_owners, .. } = *rules;
+        Collector { stripe_bytes, n_owners, size: size.max(1) as u64, packets: Packets::new() }
+    }
+
+    /// The rank that owns a stripe: owners are spread evenly over the ranks.
+    fn owner(&self, stripe: u64) -> usize {
+        let number = u128::from(stripe % self.n_owners);
+        let rank = number * u128::from(self.size) / u128::from(self.n_owners);
+        usize::try_from(rank).unwrap_or(0)
+    }
+
+    pub(crate) fn into_packets(self) -> Packets {
+        self.packets
+    }
+
+    /// Takes a write, cut at the borders of stripes.
+    pub(crate) fn add(&mut self, at: u64, data: &[u8]) {
+        let (mut at, mut data) = (at, data);
+        while !data.is_empty() {
+            let within = self.stripe_bytes - at % self.stripe_bytes;
+            let n = usize::try_from(within).unwrap_or(data.len()).min(data.len());
+            let (run, behind) = data.split_at(n);
+            let owner = self.owner(at / self.stripe_bytes);
+            self.packets.entry(owner).or_default().add(at, run);
+            (at, data) = (at.saturating_add(n as u64), behind);
+        }
+    }
+}
+
+impl Packet {
+    fn add(&mut self, at: u64, run: &[u8]) {
+        match self.heads.last_mut() {
+            Some((last, len)) if last.checked_add(*len) == Some(at) => *len += run.len() as u64,
+            _ => self.heads.push((at, run.len() as u64)),
+        }
+        self.bytes.extend_from_slice(run);
+    }
+
+    fn into_message(self) -> Vec<u8> {
+        let heads = self.heads.len() * HEAD_BYTES;
+        let mut message = Vec::with_capacity(8 + heads + self.bytes.len());
+        message.extend_from_slice(&(self.heads.len() as u64).to_le_bytes());
+        for (at, len) in &self.heads {
+            message.extend_from_slice(&at.to_le_bytes());
+            message.extend_from_slice(&len.to_le_bytes());
+        }
+        message.extend_from_slice(&self.bytes);
+        message
+    }
+}
+
+/// The runs that a message has; `None` for one that is damaged.
+fn runs_of(message: &[u8]) -> Option<Vec<WriteRange<'_>>> {
+    let (n, rest) = message.split_first_chunk()?;
+    let n_heads = usize::try_from(u64::from_le_bytes(*n)).ok()?;
+    let (heads, mut bytes) = rest.split_at_checked(n_heads.checked_mul(HEAD_BYTES)?)?;
+    let mut runs = Vec::with_capacity(n_heads);
+    for head in heads.chunks_exact(HEAD_BYTES) {
+        let (at, len) = head.split_first_chunk()?;
+        let len = usize::try_from(u64::from_le_bytes(*len.first_chunk()?)).ok()?;
+        let (data, behind) = bytes.split_at_checked(len)?;
+        runs.push(WriteRange { at: u64::from_le_bytes(*at), data });
+        bytes = behind;
+    }
+    bytes.is_empty().then_some(runs)
+}
+
+/// Writes the runs of all messages, each of the ranks in their order: where runs overlap, the last rank's stay.
+fn write_runs(storage: &dyn Storage, messages: &[Vec<WriteRange<'_>>]) -> Result<()> {
+    let mut runs: Vec<&WriteRange<'_>> = messages.iter().flatten().collect();
+    runs.sort_by_key(|run| run.at);
+    let ends_before = |pair: &[&WriteRange<'_>]| match pair {
+        [one, next] => one.at.saturating_add(one.data.len() as u64) <= next.at,
+        _ => true,
+    };
+    if runs.windows(2).all(ends_before) {
+        let runs: Vec<_> =
+            runs.iter().map(|run| WriteRange { at: run.at, data: run.data }).collect();
+        return Ok(storage.write_ranges(&runs)?);
+    }
+    messages.iter().try_for_each(|runs| Ok(storage.write_ranges(runs)?))
+}
+
+impl ParallelFile {
+    fn exchange_rules(&self) -> ExchangeRules {
+        ExchangeRules::of(&self.hints, self.team.size())
+    }
+
+    /// The rounds that a put of this rank wants.
+    pub(crate) fn rounds_of(&mut self, put: &Transfer<Access<'_>>) -> Rounds {
+        let Access { var, slab, .. } = *put.of();
+        if self.team.size() == 1 || put.n_elems == 0 {
+            return Rounds::NONE;
+        }
+        let rules = self.exchange_rules();
+        let Ok(file) = self.in_team() else { return Rounds::NONE };
+        if file.is_in_definitions(var) {
+            return Rounds::NONE;
+        }
+        let shape = file.piece_shape(var);
+        shape.and_then(|shape| Rounds::of(&rules, &shape, slab)).unwrap_or(Rounds::NONE)
+    }
+
+    /// A put of all ranks in `n_rounds`, the most that a rank wants. The outer error is that of ranks that lost each other, the inner one
+    /// that of this rank.
+    pub(crate) fn put_by_rounds(
+        &mut self,
+        call: &'static str,
+        own: Option<(&Transfer<Access<'_>>, Values<'_>)>,
+        (wanted, n_rounds): (Rounds, u64),
+    ) -> Result<Result<Option<Converted>>> {
+        let (mut done, mut n_made) = (Ok(None), 0);
+        if let Some((put, values)) = own {
+            let slab = put.of().slab.ranked(wanted.n_dims);
+            match slab.and_then(|slab| Blocks::of(slab, wanted.most_elems)) {
+                Some(blocks) if wanted.n > 0 && values.bytes.len() == put.n_bytes => {
+                    let (made, n) = self.put_blocks(call, put, values.bytes, blocks)?;
+                    (done, n_made) = (made.map(Some), n);
+                }
+                // Its runs are long, or the format says what is wrong.
+                _ => {
+                    done = self.in_team().and_then(|file| file.put_in_place(put, values)).map(Some);
+                }
+            }
+        }
+        for _ in n_made..n_rounds {
+            if let Err(error) = self.hand_on(call, Ok(Packets::new()))? {
+                done = done.and(Err(error));
+            }
+        }
+        Ok(done)
+    }
+
+    /// A put in blocks, one in each round: what became of it, and how many rounds it took.
+    fn put_blocks(
+        &mut self,
+        call: &'static str,
+        put: &Transfer<Access<'_>>,
+        bytes: &[u8],
+        mut blocks: Blocks<'_>,
+    ) -> Result<(Result<Converted>, u64)> {
+        let each = put.n_bytes.checked_div(put.n_elems).unwrap_or(0);
+        let (mut done, mut rest, mut n) = (Ok(Converted::default()), bytes, 0);
+        while let Some(block) = blocks.next() {
+            let split = block.n_elems.checked_mul(each).and_then(|n| rest.split_at_checked(n));
+            // After an error the rank takes part with nothing.
+            let piece = match split.filter(|_| done.is_ok()) {
+                Some((bytes, behind)) => {
+                    rest = behind;
+                    Some((block.slab, bytes))
+                }
+                None => {
+                    done = done.and(Err(NcError::Internal.into()));
+                    None
+                }
+            };
+            let made = self.put_round_of_runs(call, put, piece)?;
+            done = done.and_then(|before| Ok(before.and(made?)));
+            n += 1;
+        }
+        Ok((done, n))
+    }
+
+    /// One round: a piece of the put is collected, and handed on.
+    fn put_round_of_runs(
+        &mut self,
+        call: &'static str,
+        put: &Transfer<Access<'_>>,
+        piece: Option<(Hyperslab<'_>, &[u8])>,
+    ) -> Result<Result<Converted>> {
+        let mut converted = Converted::default();
+        let collected = match piece {
+            Some((slab, bytes)) => self.collect(put, slab, bytes).map(|(packets, one)| {
+                converted = one;
+                packets
+            }),
+            None => Ok(Packets::new()),
+        };
+        Ok(self.hand_on(call, collected)?.map(|()| converted))
+    }
+
+    /// Has the format put a block, and keeps what it writes.
+    fn collect(
+        &mut self,
+        put: &Transfer<Access<'_>>,
+        slab: Hyperslab<'_>,
+        bytes: &[u8],
+    ) -> Result<(Packets, Converted)> {
+        let collector = Collector::new(&self.exchange_rules(), self.team.size());
+        let mut block = Transfer::new(Access { slab, ..*put.of() });
+        self.in_team()?.check_put_in_place(&mut block)?;
+        self.replica.state().collect(collector);
+        let done = self.in_team().and_then(|file| file.put_in_place(&block, Values::plain(bytes)));
+        let packets = self.replica.state().collected();
+        Ok((packets, done?))
+    }
+
+    /// Ranks send each other what lies in others' stripes, and write what they have of their own ones.
+    fn hand_on(&mut self, call: &'static str, collected: Result<Packets>) -> Result<Result<()>> {
+        let me = self.team.rank();
+        let (packets, failed) = match collected {
+            Ok(packets) => (packets, Ok(())),
+            Err(error) => (Packets::new(), Err(error)),
+        };
+        let (mut own, mut messages) = (None, Vec::with_capacity(packets.len()));
+        for (rank, packet) in packets {
+            let bytes = packet.into_message();
+            if rank == me { own = Some(bytes) } else { messages.push(Message { rank, bytes }) }
+        }
+        let exchanged = self.team.exchange(self.step(call), messages);
+        let mut received = exchanged.map_err(|error| self.lost_team(error))?;
+        received.extend(own.map(|bytes| Message { rank: me, bytes }));
+        received.sort_by_key(|message| message.rank);
+        let runs: Option<Vec<_>> = received.iter().map(|one| runs_of(&one.bytes)).collect();
+        let runs = runs.ok_or_else(|| self.lose(damaged_message()))?;
+        Ok(failed.and(write_runs(&*self.replica, &runs)))
+    }
+}
