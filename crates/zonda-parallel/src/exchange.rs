@@ -8,8 +8,9 @@
 use std::collections::BTreeMap;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, PieceShape, Result, Transfer, Values};
+use zonda_format::{Access, Error, PieceShape, Result, Transfer, Values};
 use zonda_model::NcError;
+use zonda_model::memory::{self, NoMemory};
 use zonda_slab::{Blocks, Hyperslab, Rows};
 use zonda_storage::{Storage, WriteRange};
 use zonda_team::Message;
@@ -109,6 +110,8 @@ pub(crate) struct Collector {
     n_owners: u64,
     size: u64,
     packets: Packets,
+    /// There was no memory for what came then.
+    refused: Option<NoMemory>,
 }
 
 /// Runs by the ranks that own them.
@@ -124,7 +127,13 @@ pub(crate) struct Packet {
 impl Collector {
     fn new(rules: &ExchangeRules, size: usize) -> Collector {
         let ExchangeRules { stripe_bytes, n_owners, .. } = *rules;
-        Collector { stripe_bytes, n_owners, size: size.max(1) as u64, packets: Packets::new() }
+        Collector {
+            stripe_bytes,
+            n_owners,
+            size: size.max(1) as u64,
+            packets: Packets::new(),
+            refused: None,
+        }
     }
 
     /// The rank that owns a stripe: owners are spread evenly over the ranks.
@@ -134,8 +143,12 @@ impl Collector {
         usize::try_from(rank).unwrap_or(0)
     }
 
-    pub(crate) fn into_packets(self) -> Packets {
-        self.packets
+    /// What was written.
+    ///
+    /// # Errors
+    /// There was no memory for some of it.
+    pub(crate) fn into_packets(self) -> std::result::Result<Packets, NoMemory> {
+        self.refused.map_or(Ok(self.packets), Err)
     }
 
     /// Takes a write, cut at the borders of stripes.
@@ -146,40 +159,50 @@ impl Collector {
             let n = usize::try_from(within).unwrap_or(data.len()).min(data.len());
             let (run, behind) = data.split_at(n);
             let owner = self.owner(at / self.stripe_bytes);
-            self.packets.entry(owner).or_default().add(at, run);
+            if let Err(refused) = self.packets.entry(owner).or_default().add(at, run) {
+                self.refused = Some(refused);
+                return;
+            }
             (at, data) = (at.saturating_add(n as u64), behind);
         }
     }
 }
 
 impl Packet {
-    fn add(&mut self, at: u64, run: &[u8]) {
+    fn add(&mut self, at: u64, run: &[u8]) -> std::result::Result<(), NoMemory> {
+        memory::reserve(&mut self.bytes, run.len())?;
         match self.heads.last_mut() {
             Some((last, len)) if last.checked_add(*len) == Some(at) => *len += run.len() as u64,
-            _ => self.heads.push((at, run.len() as u64)),
+            _ => {
+                memory::reserve(&mut self.heads, 1)?;
+                self.heads.push((at, run.len() as u64));
+            }
         }
         self.bytes.extend_from_slice(run);
+        Ok(())
     }
 
-    fn into_message(self) -> Vec<u8> {
-        let heads = self.heads.len() * HEAD_BYTES;
-        let mut message = Vec::with_capacity(8 + heads + self.bytes.len());
+    fn into_message(self) -> std::result::Result<Vec<u8>, NoMemory> {
+        let mut message = memory::room(8 + self.heads.len() * HEAD_BYTES + self.bytes.len())?;
         message.extend_from_slice(&(self.heads.len() as u64).to_le_bytes());
         for (at, len) in &self.heads {
             message.extend_from_slice(&at.to_le_bytes());
             message.extend_from_slice(&len.to_le_bytes());
         }
         message.extend_from_slice(&self.bytes);
-        message
+        Ok(message)
     }
 }
 
-/// The runs that a message has; `None` for one that is damaged.
-fn runs_of(message: &[u8]) -> Option<Vec<WriteRange<'_>>> {
+/// The runs that a message has, or why there is no memory for them; `None` for one that is damaged.
+fn runs_of(message: &[u8]) -> Option<std::result::Result<Vec<WriteRange<'_>>, NoMemory>> {
     let (n, rest) = message.split_first_chunk()?;
     let n_heads = usize::try_from(u64::from_le_bytes(*n)).ok()?;
     let (heads, mut bytes) = rest.split_at_checked(n_heads.checked_mul(HEAD_BYTES)?)?;
-    let mut runs = Vec::with_capacity(n_heads);
+    let mut runs = match memory::room(n_heads) {
+        Ok(runs) => runs,
+        Err(refused) => return Some(Err(refused)),
+    };
     for head in heads.chunks_exact(HEAD_BYTES) {
         let (at, len) = head.split_first_chunk()?;
         let len = usize::try_from(u64::from_le_bytes(*len.first_chunk()?)).ok()?;
@@ -187,7 +210,7 @@ fn runs_of(message: &[u8]) -> Option<Vec<WriteRange<'_>>> {
         runs.push(WriteRange { at: u64::from_le_bytes(*at), data });
         bytes = behind;
     }
-    bytes.is_empty().then_some(runs)
+    bytes.is_empty().then_some(Ok(runs))
 }
 
 /// Writes the runs of all messages, each of the ranks in their order: where runs overlap, the last rank's stay.
@@ -317,27 +340,32 @@ impl ParallelFile {
         self.replica.state().collect(collector);
         let done = self.in_team().and_then(|file| file.put_in_place(&block, Values::plain(bytes)));
         let packets = self.replica.state().collected();
-        Ok((packets, done?))
+        Ok((packets?, done?))
     }
 
     /// Ranks send each other what lies in others' stripes, and write what they have of their own ones.
     fn hand_on(&mut self, call: &'static str, collected: Result<Packets>) -> Result<Result<()>> {
         let me = self.team.rank();
-        let (packets, failed) = match collected {
-            Ok(packets) => (packets, Ok(())),
-            Err(error) => (Packets::new(), Err(error)),
+        let packed = collected.and_then(|packets| {
+            let each = |(rank, packet): (usize, Packet)| {
+                Ok(Message { rank, bytes: packet.into_message()? })
+            };
+            packets.into_iter().map(each).collect::<Result<Vec<_>>>()
+        });
+        let (messages, failed) = match packed {
+            Ok(messages) => (messages, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
         };
-        let (mut own, mut messages) = (None, Vec::with_capacity(packets.len()));
-        for (rank, packet) in packets {
-            let bytes = packet.into_message();
-            if rank == me { own = Some(bytes) } else { messages.push(Message { rank, bytes }) }
-        }
+        let (own, messages): (Vec<_>, Vec<_>) =
+            messages.into_iter().partition(|message| message.rank == me);
         let exchanged = self.team.exchange(self.step(call), messages);
         let mut received = exchanged.map_err(|error| self.lost_team(error))?;
-        received.extend(own.map(|bytes| Message { rank: me, bytes }));
+        received.extend(own);
         received.sort_by_key(|message| message.rank);
         let runs: Option<Vec<_>> = received.iter().map(|one| runs_of(&one.bytes)).collect();
         let runs = runs.ok_or_else(|| self.lose(damaged_message()))?;
-        Ok(failed.and(write_runs(&*self.replica, &runs)))
+        let runs: std::result::Result<Vec<_>, NoMemory> = runs.into_iter().collect();
+        let written = runs.map_err(Error::from).and_then(|runs| write_runs(&*self.replica, &runs));
+        Ok(failed.and(written))
     }
 }

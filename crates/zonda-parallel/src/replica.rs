@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use zonda_model::memory::NoMemory;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 
@@ -55,10 +56,13 @@ impl StepState {
     }
 
     /// Ends keeping writes, and gives them.
-    pub(crate) fn collected(&self) -> Packets {
+    ///
+    /// # Errors
+    /// There was no memory for some of them.
+    pub(crate) fn collected(&self) -> Result<Packets, NoMemory> {
         match std::mem::replace(&mut *self.mode.lock(), Mode::Own) {
             Mode::Collecting(collector) => collector.into_packets(),
-            _ => Packets::new(),
+            _ => Ok(Packets::new()),
         }
     }
 
