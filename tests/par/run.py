@@ -269,7 +269,9 @@ def calls(cases, options):
 
 
 def of_columns(cases, options):
-    """What ranks put that divide the fastest dimension."""
+    """What ranks put that divide the fastest dimension: by Debian's MPIs, and with --long by all."""
+    if not (cases.mpi.fortran or options.long):
+        return
     if not able(cases.mpi, options.scratch):
         cases.counts.skip("%s: columns" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
         return
@@ -289,6 +291,9 @@ def lives(cases, options):
 
 
 def commands(cases, options):
+    """By Debian's MPIs, and with --long by all."""
+    if not (cases.mpi.fortran or options.long):
+        return
     for name, test, *arguments in tools.cases(cases.mpi, options):
         cases.one(name, test, *arguments)
 
