@@ -83,6 +83,16 @@ impl Row {
     }
 }
 
+/// How many chunks there are along each dimension.
+fn chunk_counts(extent: &[u64], chunk_dims: &[u64]) -> Vec<u64> {
+    extent.iter().zip(chunk_dims).map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect()
+}
+
+/// How many chunks these are; `None` where that is no number of 64 bits.
+fn n_chunks(counts: &[u64]) -> Option<u64> {
+    counts.iter().try_fold(1u64, |n, &count| n.checked_mul(count))
+}
+
 /// A chunk of a round, the ranks that put to it in ascending order, and which of them stores it.
 struct RoundChunk {
     chunk: SharedChunk,
@@ -208,8 +218,11 @@ impl ParallelFile {
         let gathered = self.team.gather(self.step(call), 0, &mine);
         let gathered = gathered.map_err(|error| self.lost_team(error))?.concat();
         let mut all = Vec::new();
-        let union = read_vars(&gathered).unwrap_or_default();
-        union.iter().for_each(|var| write_var(*var, &mut all));
+        match read_vars(&gathered) {
+            Some(union) => union.iter().for_each(|var| write_var(*var, &mut all)),
+            // No list of variables, so that all ranks learn of it.
+            None => all.push(0),
+        }
         let told = self.team.broadcast(self.step(call), 0, &mut all);
         told.map_err(|error| self.lost_team(error))?;
         let union = read_vars(&all).ok_or_else(|| self.lose(damaged_message()))?;
@@ -220,11 +233,12 @@ impl ParallelFile {
             let grid = self.grid_of_shared(var).ok_or_else(|| self.lose(damaged_message()))?;
             self.shared_chunks()?.begin_put(var);
             let extent = self.in_team()?.extent(var);
-            let counts = extent.iter().zip(&grid.chunk_dims);
-            let counts: Vec<u64> = counts.map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect();
-            let n = counts.iter().fold(1u64, |n, &count| n.saturating_mul(count));
+            let counts = chunk_counts(&extent, &grid.chunk_dims);
+            // Far below: a variable has at most `MOST_TEAM_CHUNKS`. The same on all ranks.
+            let end = n_chunks(&counts).and_then(|n| next.checked_add(n));
+            let end = end.filter(|&end| end < u64::MAX).ok_or(NcError::Internal)?;
             row.push((var, next, counts));
-            next = next.saturating_add(n);
+            next = end;
             largest = largest.max(grid.chunk_bytes);
         }
         let round = (KEPT_ROUND_BYTES / largest).clamp(KEPT_ROUND_LEAST, KEPT_ROUND_MOST);
@@ -365,6 +379,13 @@ mod tests {
         vars.iter().for_each(|var| write_var(*var, &mut bytes));
         assert_eq!(read_vars(&bytes), Some(vars.into_iter().collect()));
         assert_eq!(read_vars(&bytes[1..]), None);
+    }
+
+    #[test]
+    fn chunks_that_have_no_number_are_found() {
+        assert_eq!(n_chunks(&chunk_counts(&[5, 7, 0], &[2, 7, 1])), Some(0));
+        assert_eq!(n_chunks(&chunk_counts(&[5, 7], &[2, 7])), Some(3));
+        assert_eq!(n_chunks(&chunk_counts(&[1 << 31; 3], &[1; 3])), None);
     }
 
     #[test]
