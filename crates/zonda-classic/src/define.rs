@@ -6,7 +6,9 @@ use zonda_format::{
     Access, AttPut, Dispatch, DispatchWrite, Ending, Error, FillMode, GroupId, Reserve, Result,
     TeamWrite, Transfer, Values, VarRef,
 };
-use zonda_model::{DimId, ExtType, MAX_VAR_DIMS, MemType, VarId, check_name, normalize_name};
+use zonda_model::{
+    DimId, ExtType, Hyperslab, MAX_VAR_DIMS, MemType, VarId, check_name, normalize_name,
+};
 
 use crate::attribute::{MAX_VALUES, check_mix, encode};
 use crate::atts::{Att, Atts};
@@ -83,6 +85,12 @@ impl DispatchWrite for ClassicFile {
 
     fn put(&mut self, put: &Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
         self.shared_put(put, values)
+    }
+
+    fn note_reach(&mut self, var: VarRef, slab: &Hyperslab<'_>) {
+        if self.state.header.var(var.var).is_ok_and(Var::is_record) {
+            self.lengthen_to(slab.axis(0).end());
+        }
     }
 
     /// In the order of the reference: read-only, no such variable, type not in the format, text mixed with numbers, too many

@@ -13,7 +13,7 @@ use crate::fill;
 
 impl ClassicFile {
     /// Makes the file as long as so many records, if it is shorter. The count is written by the next commit.
-    fn lengthen_to(&self, n_records: u64) {
+    pub(crate) fn lengthen_to(&self, n_records: u64) {
         let before = self.base.n_records.fetch_max(n_records, Ordering::AcqRel);
         if before < n_records {
             self.base.n_records_dirty.store(true, Ordering::Release);

@@ -275,6 +275,9 @@ pub trait DispatchWrite: Dispatch {
         self.put(put, values)
     }
 
+    /// Makes lengths what they are after a put of elements that is made elsewhere.
+    fn note_reach(&mut self, _var: VarRef, _slab: &Hyperslab<'_>) {}
+
     /// Stores complete chunks that wait in memory for others; those that fail stay in memory.
     ///
     /// # Errors

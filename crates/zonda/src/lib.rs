@@ -44,6 +44,7 @@ mod open;
 mod open_file;
 mod parallel;
 mod recovery;
+mod served;
 mod stored;
 mod tuning;
 mod type_shape;
@@ -86,6 +87,7 @@ pub use zonda_nc4::{
 pub use zonda_parallel::{BadHint, Gathering, Hints};
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_runtime::callout::Stuck;
+pub use zonda_served as served_files;
 pub use zonda_slab as slab;
 pub use zonda_storage as storage;
 pub use zonda_team as team;

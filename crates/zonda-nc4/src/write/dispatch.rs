@@ -8,7 +8,7 @@ use zonda_format::{
     FillMode, GroupId, Reserve, Result, StorageRequest, TeamWrite, Transfer, TypeDefinitions,
     Values, VarRef,
 };
-use zonda_model::{DimId, NcError, VarId};
+use zonda_model::{DimId, Hyperslab, NcError, VarId};
 
 use super::lifecycle::root_refusal;
 use crate::Nc4Error;
@@ -69,6 +69,10 @@ impl DispatchWrite for Nc4File {
         let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
         let stored = writing.store_complete(files.main());
         Ok(stored.map_err(|fault| fault.at(|| String::from("/")))?)
+    }
+
+    fn note_reach(&mut self, var: VarRef, slab: &Hyperslab<'_>) {
+        self.grow_by(var, slab);
     }
 
     /// First step of putting an attribute: all that may refuse it, and bytes that its values take in memory.

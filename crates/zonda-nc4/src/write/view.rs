@@ -127,13 +127,11 @@ impl FormatView for View {
     }
 
     fn grow(&mut self, of: VarRef, rules: &PutRules, slab: &Hyperslab<'_>) -> Option<u64> {
-        self.grow_to(of, &rules.fixed, slab)
+        self.0.grow_to(of, &rules.fixed, slab)
     }
 
     fn grown(&mut self, of: VarRef, slab: &Hyperslab<'_>) {
-        let Ok((model, var)) = self.0.var(of.group, of.var) else { return };
-        let fixed = fixed(model, var);
-        self.grow_to(of, &fixed, slab);
+        self.0.grow_by(of, slab);
     }
 
     fn hold(
@@ -147,7 +145,7 @@ impl FormatView for View {
     }
 }
 
-impl View {
+impl Nc4File {
     /// Makes a variable, and the dimensions it has, as long as a put makes them that was checked. `fixed` has the lengths of
     /// its dimensions that cannot grow. Of the dimensions that became longer, gives the smallest length before.
     fn grow_to(
@@ -156,7 +154,7 @@ impl View {
         fixed: &[Option<u64>],
         slab: &Hyperslab<'_>,
     ) -> Option<u64> {
-        let model = self.0.model.get_mut()?;
+        let model = self.model.get_mut()?;
         let mut grown_from = None;
         for (axis, len) in fixed.iter().enumerate() {
             if len.is_some() {
@@ -172,5 +170,12 @@ impl View {
             }
         }
         grown_from
+    }
+
+    /// The same, where the lengths of its dimensions have to be found.
+    pub(super) fn grow_by(&mut self, of: VarRef, slab: &Hyperslab<'_>) {
+        let Ok((model, var)) = self.var(of.group, of.var) else { return };
+        let fixed = fixed(model, var);
+        self.grow_to(of, &fixed, slab);
     }
 }

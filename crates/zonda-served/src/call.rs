@@ -1,0 +1,271 @@
+//! The calls of a client: it makes them in its own copy of the definitions, and a server makes them again on the file.
+//!
+//! A call travels as bytes (the format of `postcard`). Values of puts and attributes do not belong to it: they travel behind it, as they
+//! are in memory.
+
+use serde::{Deserialize, Serialize};
+use zonda_format::{Endianness, FillMode, FilterSpec, GroupId, Reserve, StorageRequest, VarRef};
+use zonda_model::{DimId, Hyperslab, MemType};
+
+use crate::wire;
+
+/// How the values behind a call are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ValuesForm {
+    /// Elements in the form of memory.
+    Plain,
+    /// Elements with what they point to, as [`OwnedValues::write_to`](zonda_format::OwnedValues::write_to) writes them.
+    Owned,
+}
+
+/// A hyperslab that owns its lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnedSlab {
+    start: Box<[usize]>,
+    count: Box<[usize]>,
+    stride: Option<Box<[isize]>>,
+}
+
+impl OwnedSlab {
+    /// A copy.
+    #[must_use]
+    pub fn of(slab: &Hyperslab<'_>) -> OwnedSlab {
+        OwnedSlab {
+            start: slab.start.into(),
+            count: slab.count.into(),
+            stride: slab.stride.map(Box::from),
+        }
+    }
+
+    /// The same for who takes references.
+    #[must_use]
+    pub fn slab(&self) -> Hyperslab<'_> {
+        Hyperslab { start: &self.start, count: &self.count, stride: self.stride.as_deref() }
+    }
+}
+
+/// Bytes of a name, UTF-8 unless the caller is odd.
+type Name = Box<[u8]>;
+
+/// A call. Variants have the names and arguments of the methods of [`DispatchWrite`](zonda_format::DispatchWrite) and
+/// [`TypeDefinitions`](zonda_format::TypeDefinitions) where nothing else is said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the methods of the same names have the documentation")]
+pub enum Call {
+    /// The values come behind it.
+    PutAtt {
+        #[serde(with = "wire::OneVar")]
+        owner: VarRef,
+        name: Name,
+        nc_type: i32,
+        n_values: usize,
+        #[serde(with = "wire::mem")]
+        mem: Option<MemType>,
+        form: ValuesForm,
+    },
+    CheckPutAtt {
+        #[serde(with = "wire::OneVar")]
+        owner: VarRef,
+        name: Name,
+        nc_type: i32,
+        n_values: usize,
+        #[serde(with = "wire::mem")]
+        mem: Option<MemType>,
+    },
+    DelAtt {
+        #[serde(with = "wire::OneVar")]
+        owner: VarRef,
+        name: Name,
+    },
+    RenameAtt {
+        #[serde(with = "wire::OneVar")]
+        owner: VarRef,
+        name: Name,
+        new_name: Name,
+    },
+    DefDim {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        name: Name,
+        len: usize,
+    },
+    RenameDim {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        #[serde(with = "wire::Dim")]
+        dim: DimId,
+        name: Name,
+    },
+    DefVar {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        name: Name,
+        nc_type: i32,
+        dims: Box<[i32]>,
+    },
+    RenameVar {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        name: Name,
+    },
+    /// The value comes behind it, where `form` says that there is one.
+    DefVarFill {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        no_fill: bool,
+        form: Option<ValuesForm>,
+    },
+    SetFill {
+        #[serde(with = "wire::Filling")]
+        mode: FillMode,
+    },
+    DefGroup {
+        #[serde(with = "wire::Group")]
+        parent: GroupId,
+        name: Name,
+    },
+    RenameGroup {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        name: Name,
+    },
+    DefCompound {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        size: usize,
+        name: Name,
+    },
+    InsertField {
+        #[serde(with = "wire::numbered")]
+        compound: (GroupId, i32),
+        name: Name,
+        offset: usize,
+        field_type: i32,
+        dims: Box<[i32]>,
+    },
+    DefVlen {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        name: Name,
+        base: i32,
+    },
+    DefOpaque {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        size: usize,
+        name: Name,
+    },
+    DefEnum {
+        #[serde(with = "wire::Group")]
+        group: GroupId,
+        base: i32,
+        name: Name,
+    },
+    InsertMember {
+        #[serde(with = "wire::numbered")]
+        of: (GroupId, i32),
+        name: Name,
+        value: Box<[u8]>,
+    },
+    DefVarDeflate {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        shuffle: bool,
+        level: Option<i32>,
+    },
+    DefVarFletcher32 {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        on: bool,
+    },
+    DefVarFilter {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        #[serde(with = "wire::Filter")]
+        filter: FilterSpec,
+    },
+    DefVarChunking {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        #[serde(with = "wire::Layout")]
+        storage: StorageRequest,
+        sizes: Option<Box<[usize]>>,
+    },
+    DefVarEndian {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        #[serde(with = "wire::Order")]
+        endianness: Endianness,
+    },
+    DefVarQuantize {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        mode: i32,
+        kept: i32,
+    },
+    Redef,
+    Enddef {
+        #[serde(with = "wire::Room")]
+        reserve: Reserve,
+    },
+    /// Ends define mode, as the first put or get of a netCDF-4 file does.
+    EndDefinitions,
+    Sync,
+    Close,
+    Abort,
+    /// Whether puts to a variable are made by all ranks together.
+    SetCollective {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        is_collective: bool,
+    },
+    /// A call that failed in the client's copy. It is made and fails on the file, too, since also a call that fails may end define mode, or
+    /// settle how a variable is stored.
+    Failed(Box<Call>),
+    /// The first step of a put.
+    CheckPut {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        slab: OwnedSlab,
+        #[serde(with = "wire::mem")]
+        mem: Option<MemType>,
+    },
+    /// Takes part with nothing in a put of all ranks.
+    TakePart {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+    },
+    /// The values come behind it, in the type `mem`; `None` is the variable's own.
+    Put {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        slab: OwnedSlab,
+        #[serde(with = "wire::mem")]
+        mem: Option<MemType>,
+        form: ValuesForm,
+    },
+    /// Asks for elements.
+    Get {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+        slab: OwnedSlab,
+        #[serde(with = "wire::mem")]
+        mem: Option<MemType>,
+    },
+}
+
+impl Call {
+    /// The call as bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        // A list in memory takes all that is written to it, so there is no error to have.
+        postcard::to_allocvec(self).unwrap_or_default()
+    }
+
+    /// What [`Call::encode`] made; `None` for anything else. Takes memory in proportion to the bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Call> {
+        let (call, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(call)
+    }
+}

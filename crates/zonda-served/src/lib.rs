@@ -1,0 +1,23 @@
+//! Files whose data another process writes.
+//!
+//! A [`ServedFile`] is what a client has: the definitions, in a file of the same format in memory, and a [`Line`] to the server. The
+//! server has the file, and makes the client's [`Call`]s again, in their order. Design: `docs/dev/servers.md`.
+#![forbid(unsafe_code)]
+
+mod call;
+mod dispatch;
+mod file;
+mod line;
+pub mod local;
+mod phantom;
+mod pointers;
+pub mod replay;
+mod tuning;
+mod wire;
+mod write;
+
+pub use call::{Call, OwnedSlab, ValuesForm};
+pub use file::ServedFile;
+pub use line::{Line, Reply};
+pub use phantom::Phantom;
+pub use pointers::has_pointers;

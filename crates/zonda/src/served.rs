@@ -1,0 +1,114 @@
+//! Files that a server writes for a client: what the client opens, and what the server does with the client's calls.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zonda_convert::Converted;
+use zonda_format::{Access, OwnedValues, Transfer, VarRef};
+use zonda_model::{MemType, NcError};
+use zonda_served::replay::{define, with_values};
+use zonda_served::{Call, Line, OwnedSlab, Phantom, Reply, ServedFile, ValuesForm, has_pointers};
+use zonda_storage::backend::Memory;
+use zonda_storage::{OpenedStorage, Storage};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::format::{self, Maker};
+use crate::open::CreateOptions;
+use crate::open_file::OpenFile;
+
+impl Dataset {
+    /// Creates a dataset that the server at the other end of `line` writes: it has created the file at `path` with the same options.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for a format whose files are not bytes.
+    pub fn create_served(
+        line: Arc<dyn Line>,
+        path: &Path,
+        options: &CreateOptions,
+    ) -> Result<Dataset> {
+        let Maker::OnBytes(make) = format::maker(options.format).map_err(|error| error.at(path))?
+        else {
+            let what = "files of this format are not one file's bytes";
+            return Err(Error::because(NcError::Inval, what).at(path));
+        };
+        let storage: Arc<dyn Storage> = match options.format.is_hdf5() {
+            // Definitions, nothing else: they are read again in commits.
+            true => Arc::new(Memory::new()),
+            false => Arc::new(Phantom::default()),
+        };
+        let made = make(OpenedStorage::of(storage), path, options);
+        let (copy, mark) = made.map_err(|error| error.at(path))?.into_parts();
+        let served = ServedFile::new(copy, line);
+        Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(served), mark, None), None))
+    }
+
+    /// Makes a call that a client made on its copy of the definitions.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn carry_out(&self, call: &Call, values: &[u8]) -> Result<Reply> {
+        let done = match call {
+            Call::Failed(call) => return Ok(self.carry_out(call, values).unwrap_or_default()),
+            Call::CheckPut { var, slab, mem } => {
+                let mut put = Transfer::new(Access { var: *var, slab: slab.slab(), mem: *mem });
+                return self.put_to(*var)?.check(&mut put).map(|_| Reply::default());
+            }
+            Call::Put { var, slab, mem, form } => {
+                let put = || self.put_of_client((*var, slab, *mem), (*form, values));
+                let converted = match self.is_of_ranks() {
+                    true => self.put_with_ranks(*var, put)?,
+                    false => put()?,
+                };
+                return Ok(Reply { converted, values: Vec::new(), shape: self.shape_of(*var)? });
+            }
+            Call::Get { var, slab, mem } => return self.get_for_client(*var, slab, *mem),
+            Call::Redef => self.redef(),
+            Call::Enddef { reserve } => self.enddef(*reserve),
+            Call::Sync => self.sync(),
+            Call::Close => self.close(),
+            Call::Abort => self.abort(),
+            Call::SetCollective { var, is_collective } => self.set_collective(*var, *is_collective),
+            Call::TakePart { var } => self.put_with_ranks(*var, || Ok(())),
+            _ => self.change(|file| define(file, call, values)),
+        };
+        done.map(|()| Reply::default())
+    }
+
+    fn shape_of(&self, var: VarRef) -> Result<Vec<usize>> {
+        self.named(self.queued_file.ask(|file| {
+            let definitions = file.definitions();
+            let mut shape = vec![0; definitions.var(var)?.dims.len()];
+            definitions.var_shape(var, &mut shape)?;
+            Ok(shape)
+        }))
+    }
+
+    fn put_of_client(
+        &self,
+        (var, slab, mem): (VarRef, &OwnedSlab, Option<MemType>),
+        (form, values): (ValuesForm, &[u8]),
+    ) -> Result<Converted> {
+        with_values(form, values, |values| {
+            let mut put = Transfer::new(Access { var, slab: slab.slab(), mem });
+            self.put_to(var)?.check(&mut put)?.write(values)
+        })
+    }
+
+    fn get_for_client(&self, var: VarRef, slab: &OwnedSlab, mem: Option<MemType>) -> Result<Reply> {
+        let has_pointers = mem.is_none()
+            && self.named(self.queued_file.ask(|file| {
+                let definitions = file.definitions();
+                has_pointers(definitions, definitions.var(var)?.nc_type)
+            }))?;
+        let (mut values, mut owned) = (Vec::new(), OwnedValues::default());
+        let to = (&mut values, has_pointers.then_some(&mut owned as _));
+        let converted = self.get_list(var, &slab.slab(), mem, to)?;
+        if has_pointers {
+            let owned = owned.with_bytes(values);
+            values = zonda_model::memory::filled(owned.written_bytes(), 0).map_err(Error::from)?;
+            owned.write_to(&mut values).ok_or(NcError::Internal)?;
+        }
+        Ok(Reply { converted, values, shape: Vec::new() })
+    }
+}
