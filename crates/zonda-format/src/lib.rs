@@ -27,7 +27,7 @@ pub use error::{Error, FormatError, Result};
 pub use kind::{Format, Other};
 pub use meta::{Meta, no_such, no_var};
 pub use owned_values::OwnedValues;
-pub use parallel::{Grown, PieceShape, TeamWrite, UnfilledRun, not_by_several_ranks};
+pub use parallel::{Grown, PieceShape, PutTogether, TeamWrite, UnfilledRun, not_by_several_ranks};
 pub use refs::{GroupId, VarRef};
 pub use rules::{FittingPut, PutRules};
 pub use shared_chunks::{

@@ -128,6 +128,19 @@ pub trait TeamWrite: DispatchWrite {
     -> Result<Converted>;
 }
 
+/// An open file that all ranks of a team have, and to which they put together: what they need to take part in a put of all.
+pub trait PutTogether {
+    /// How often this rank took part in puts of all ranks, or began one that it can still take part in.
+    fn n_puts_together(&self) -> u64;
+
+    /// Takes part with nothing in a put of all ranks: for a call that found an error before it came to its put, or had nothing to
+    /// put. Does nothing where ranks put alone.
+    ///
+    /// # Errors
+    /// Those of the other ranks: see [`DispatchWrite::put`].
+    fn take_part(&mut self, var: VarRef) -> Result<()>;
+}
+
 /// What of a variable is in one piece of the file, row-major: a chunk, a record, or all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PieceShape {

@@ -2,7 +2,7 @@
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, Error, Grown, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
+    Access, Error, Grown, PutTogether, Result, TeamWrite, Transfer, UnfilledRun, Values, VarRef,
 };
 use zonda_model::{Answer, NcError};
 use zonda_slab::Hyperslab;
@@ -111,27 +111,6 @@ impl ParallelFile {
             "{name}: one rank alone cannot make it longer; call nc_var_par_access with NC_COLLECTIVE for it on all ranks, and put on all ranks"
         );
         Error::with_text(NcError::CantExtend, text)
-    }
-
-    /// How often this rank took part in puts of all ranks, or began one that it can still take part in.
-    #[must_use]
-    pub fn n_puts_together(&self) -> u64 {
-        self.n_puts_together
-    }
-
-    /// Takes part with nothing in a put of all ranks: for a call that found an error before it came to its put, or had nothing to
-    /// put. Does nothing where ranks put alone.
-    ///
-    /// # Errors
-    /// Those of the other ranks: see [`DispatchWrite::put`](zonda_format::DispatchWrite::put).
-    pub fn take_part(&mut self, var: VarRef) -> Result<()> {
-        self.begun = None;
-        if !self.file.is_writable() || self.is_lost() {
-            return Ok(());
-        }
-        // The others end definitions by their puts, also where each then puts alone.
-        self.end_implied_definitions()?;
-        if self.takes_part(var) { self.put_together(var, None).map(drop) } else { Ok(()) }
     }
 
     /// A put of all ranks: with values, or with nothing.
@@ -290,6 +269,22 @@ impl ParallelFile {
         let done = self.in_team().and_then(work);
         self.replica.state().be_own();
         done
+    }
+}
+
+impl PutTogether for ParallelFile {
+    fn n_puts_together(&self) -> u64 {
+        self.n_puts_together
+    }
+
+    fn take_part(&mut self, var: VarRef) -> Result<()> {
+        self.begun = None;
+        if !self.file.is_writable() || self.is_lost() {
+            return Ok(());
+        }
+        // The others end definitions by their puts, also where each then puts alone.
+        self.end_implied_definitions()?;
+        if self.takes_part(var) { self.put_together(var, None).map(drop) } else { Ok(()) }
     }
 }
 

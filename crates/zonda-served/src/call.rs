@@ -244,6 +244,11 @@ pub enum Call {
         mem: Option<MemType>,
         form: ValuesForm,
     },
+    /// Asks how long a variable is.
+    Shape {
+        #[serde(with = "wire::OneVar")]
+        var: VarRef,
+    },
     /// Asks for elements.
     Get {
         #[serde(with = "wire::OneVar")]
@@ -267,5 +272,91 @@ impl Call {
     pub fn decode(bytes: &[u8]) -> Option<Call> {
         let (call, rest) = postcard::take_from_bytes(bytes).ok()?;
         rest.is_empty().then_some(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zonda_model::VarId;
+
+    use super::*;
+
+    fn calls() -> Vec<Call> {
+        let (var, group) = (VarRef { group: GroupId(3), var: VarId(70_000) }, GroupId(300));
+        let name = Name::from(*b"name");
+        let slab = Hyperslab { start: &[1, usize::MAX], count: &[0, 7], stride: Some(&[1, -3]) };
+        let slab = OwnedSlab::of(&slab);
+        let filter = FilterSpec {
+            id: 32015,
+            optional: true,
+            name: String::from("zstd"),
+            params: vec![3, u32::MAX],
+        };
+        let reserve =
+            Reserve::Explicit { h_minfree: 1, v_align: u64::MAX, v_minfree: 3, r_align: 4 };
+        let mem = Some(MemType::F64);
+        vec![
+            Call::PutAtt {
+                owner: var,
+                name: name.clone(),
+                nc_type: -5,
+                n_values: 9,
+                mem: Some(MemType::Text),
+                form: ValuesForm::Owned,
+            },
+            Call::DefVar { group, name: name.clone(), nc_type: 33, dims: Box::from([0, -1, 7]) },
+            Call::InsertField {
+                compound: (group, 40),
+                name,
+                offset: 8,
+                field_type: 12,
+                dims: Box::default(),
+            },
+            Call::DefVarFilter { var, filter },
+            Call::DefVarChunking {
+                var,
+                storage: StorageRequest::Chunked,
+                sizes: Some(Box::from([1, 5])),
+            },
+            Call::DefVarEndian { var, endianness: Endianness::Big },
+            Call::DefVarDeflate { var, shuffle: true, level: None },
+            Call::SetFill { mode: FillMode::NoFill },
+            Call::RenameDim { group, dim: DimId(9), name: Name::default() },
+            Call::Enddef { reserve },
+            Call::Enddef { reserve: Reserve::Default },
+            Call::Failed(Box::new(Call::Redef)),
+            Call::Put { var, slab: slab.clone(), mem, form: ValuesForm::Plain },
+            Call::Get { var, slab, mem: None },
+        ]
+    }
+
+    #[test]
+    fn calls_come_as_they_went() {
+        for call in calls() {
+            let bytes = call.encode();
+            assert_eq!(Call::decode(&bytes), Some(call.clone()));
+            for cut in 0..bytes.len() {
+                assert_ne!(Call::decode(&bytes[..cut]), Some(call.clone()), "{call:?}");
+            }
+            assert_eq!(Call::decode(&[&bytes[..], &[0]].concat()), None, "{call:?}");
+        }
+    }
+
+    /// Whatever the bytes, reading them ends, and takes no more memory than they have.
+    #[test]
+    fn damaged_calls_are_calls_or_none() {
+        for call in calls() {
+            let bytes = call.encode();
+            for at in 0..bytes.len() {
+                for other in [0, 1, 0x7f, 0x80, 0xff] {
+                    let mut damaged = bytes.clone();
+                    damaged[at] = other;
+                    if let Some(read) = Call::decode(&damaged) {
+                        assert!(read.encode().len() <= damaged.len() + 16);
+                    }
+                }
+            }
+        }
+        assert_eq!(Call::decode(&[]), None);
     }
 }

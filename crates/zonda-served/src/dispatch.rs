@@ -91,7 +91,7 @@ impl Dispatch for ServedFile {
     }
 
     fn is_get_ready(&self, get: &Access<'_>) -> Result<bool> {
-        self.copy.is_get_ready(get)
+        Ok(!self.may_be_longer() && self.copy.is_get_ready(get)?)
     }
 
     fn storage_of_vars(&self) -> Option<&dyn StoreVars> {
@@ -99,7 +99,7 @@ impl Dispatch for ServedFile {
     }
 
     fn may_end_definitions(&self) -> bool {
-        self.copy.may_end_definitions()
+        self.may_be_longer() || self.copy.may_end_definitions()
     }
 
     fn writer(&mut self) -> Option<&mut dyn DispatchWrite> {

@@ -13,6 +13,7 @@ use zonda_slab::Hyperslab;
 use crate::call::{Call, OwnedSlab, ValuesForm};
 use crate::line::{Line, Reply};
 use crate::pointers::Pointers;
+use crate::ranks::RankPuts;
 use crate::tuning::CONVERTED_BLOCK_BYTES;
 
 /// A file whose definitions are here and whose data are elsewhere. Definitions are made in the copy, which refuses what is wrong with them, and
@@ -28,7 +29,8 @@ pub struct ServedFile {
     rules: HashMap<VarRef, Option<Arc<PutRules>>>,
     /// The put that was checked fits these rules.
     fits: Option<Arc<PutRules>>,
-    is_over: bool,
+    /// Of a file that several ranks have.
+    pub(crate) ranks: Option<RankPuts>,
 }
 
 impl ServedFile {
@@ -36,7 +38,21 @@ impl ServedFile {
     #[must_use]
     pub fn new(copy: Box<dyn Dispatch>, line: Arc<dyn Line>) -> ServedFile {
         let rules = HashMap::new();
-        ServedFile { copy, line, view: None, rules, fits: None, is_over: false }
+        ServedFile { copy, line, view: None, rules, fits: None, ranks: None }
+    }
+
+    /// The file of a client that is one of several ranks. The server makes the calls of all of them.
+    #[must_use]
+    pub fn of_ranks(copy: Box<dyn Dispatch>, line: Arc<dyn Line>) -> ServedFile {
+        ServedFile { ranks: Some(RankPuts::new()), ..ServedFile::new(copy, line) }
+    }
+
+    /// Sets whether new space is filled, where the server does the same by itself.
+    ///
+    /// # Errors
+    /// As [`DispatchWrite::set_fill`].
+    pub fn set_fill_of_copy(&mut self, mode: zonda_format::FillMode) -> Result<()> {
+        self.writer_of_copy()?.set_fill(mode).map(drop)
     }
 
     pub(crate) fn writer_of_copy(&mut self) -> Result<&mut dyn DispatchWrite> {
@@ -156,9 +172,10 @@ impl ServedFile {
         let checked = self.writer_of_copy()?.check_put(put);
         if checked.is_err() {
             let Access { var, slab, mem } = *put.of();
-            self.tell_of(Call::CheckPut { var, slab: OwnedSlab::of(&slab), mem }, checked)?;
+            self.tell(&Call::CheckPut { var, slab: OwnedSlab::of(&slab), mem })?;
+            self.took_part(var);
         }
-        Ok(())
+        checked
     }
 
     pub(crate) fn served_put(
@@ -173,15 +190,16 @@ impl ServedFile {
         }
         let rules = self.fits.take();
         let fit = rules.as_ref().and_then(|rules| rules.fit(put));
+        let fit = fit.filter(|fit| !self.may_not_grow(var, &reach(&fit.slab)));
         let (Some(rules), Some(fit)) = (rules, fit) else {
             // Only the file can say what becomes of it.
+            self.took_part(var);
             let reply = self.ask_put(var, &slab, mem, values)?;
-            let start = vec![0; reply.shape.len()];
-            let all = Hyperslab { start: &start, count: &reply.shape, stride: None };
-            self.writer_of_copy()?.note_reach(var, &all);
+            self.take_shape(var, &reply.shape)?;
             return Ok(reply.converted);
         };
         let converted = self.tell_put(var, &rules, &fit, values)?;
+        self.took_part(var);
         if put.n_elems > 0 {
             self.writer_of_copy()?.note_reach(var, &slab);
         }
@@ -239,11 +257,26 @@ impl ServedFile {
         self.line.ask(&call, &written)
     }
 
+    /// Makes the copy's lengths those that the server has.
+    pub(crate) fn take_shape(&mut self, var: VarRef, shape: &[usize]) -> Result<()> {
+        if shape.contains(&0) {
+            return Ok(());
+        }
+        let start = vec![0; shape.len()];
+        let all = Hyperslab { start: &start, count: shape, stride: None };
+        self.writer_of_copy()?.note_reach(var, &all);
+        Ok(())
+    }
+
     /// Nothing more can be done with it.
     pub(crate) fn end(&mut self) {
-        self.is_over = true;
         self.forget_rules();
     }
+}
+
+/// How long a variable has to be for a put, along each dimension.
+fn reach(slab: &Hyperslab<'_>) -> Vec<u64> {
+    (0..slab.start.len()).map(|at| slab.axis(at).end()).collect()
 }
 
 /// What is told of a call that the copy carried out.

@@ -11,6 +11,7 @@ mod line;
 pub mod local;
 mod phantom;
 mod pointers;
+mod ranks;
 pub mod replay;
 mod tuning;
 mod wire;

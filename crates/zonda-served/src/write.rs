@@ -103,7 +103,12 @@ impl DispatchWrite for ServedFile {
     }
 
     fn end_definitions(&mut self) -> Result<()> {
-        self.define(|| Call::EndDefinitions, |file| file.end_definitions())
+        self.learn_lengths()?;
+        // A get may come here for the lengths alone.
+        if self.copy.in_define_mode() {
+            self.define(|| Call::EndDefinitions, |file| file.end_definitions())?;
+        }
+        Ok(())
     }
 
     /// The server commits what it has when the client is gone.

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_format::{Dispatch, FillMode, VarRef};
+use zonda_format::{Dispatch, FillMode, PutTogether, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_parallel::{
     Hints, ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team, same_opening,
     status_of, with_worst,
 };
 use zonda_runtime::callout::Mark;
+use zonda_served::ServedFile;
 use zonda_storage::{OpenedStorage, Storage};
 use zonda_team::{Reduction, Step, Team};
 
@@ -72,7 +73,15 @@ impl Dataset {
     /// Whether several ranks opened it together.
     #[must_use]
     pub fn is_of_ranks(&self) -> bool {
-        self.queued_file.file().is::<ParallelFile>()
+        let file = self.queued_file.file();
+        file.is::<ParallelFile>()
+            || file.is::<ServedFile>() && self.ask_served(ServedFile::is_of_ranks)
+    }
+
+    /// Asks a file that a server writes.
+    fn ask_served<T: Default>(&self, f: impl FnOnce(&ServedFile) -> T) -> T {
+        self.queued_file
+            .ask_even_closed(|file| file.as_any().downcast_ref().map(f).unwrap_or_default())
     }
 
     /// Refuses a file that one process opened for itself.
@@ -94,6 +103,12 @@ impl Dataset {
     /// filters, unless [`CreateOptions::independent_filters`] allows them: then all ranks make the call.
     pub fn set_collective(&self, var: impl Into<VarRef>, is_collective: bool) -> Result<()> {
         let var = var.into();
+        if self.queued_file.file().is::<ServedFile>() {
+            return self.named(
+                self.ask_served(|file| Some(file.set_collective(var, is_collective)))
+                    .unwrap_or(Ok(())),
+            );
+        }
         // What all put together goes into the file before ranks put alone.
         let waits = !is_collective
             && self.ask(|file| {
@@ -116,9 +131,9 @@ impl Dataset {
         var: VarRef,
         put: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let before = self.with_ranks(|file| Ok(file.n_puts_together()))?;
+        let before = self.with_puts(|file| Ok(file.n_puts_together()))?;
         let done = put();
-        let missed = self.with_ranks(|file| {
+        let missed = self.with_puts(|file| {
             if file.n_puts_together() == before { file.take_part(var) } else { Ok(()) }
         });
         let done = done?;
@@ -132,7 +147,7 @@ impl Dataset {
     /// # Errors
     /// Those of the other ranks, and of the storage.
     pub fn ready_to_get(&self, var: VarRef) -> Result<()> {
-        if !self.is_of_ranks() {
+        if !self.queued_file.file().is::<ParallelFile>() {
             return Ok(());
         }
         // Most gets share the file.
@@ -141,6 +156,16 @@ impl Dataset {
             Ok(of_ranks.is_some_and(|file| file.has_waiting(var)))
         })?;
         if waits { self.with_ranks(|file| file.before_get(var)) } else { Ok(()) }
+    }
+
+    fn with_puts<T>(&self, f: impl FnOnce(&mut dyn PutTogether) -> Result<T>) -> Result<T> {
+        let mut file = self.named(self.queued_file.file().write())?;
+        let file = file.as_any_mut();
+        let of_ranks: &mut dyn PutTogether = match file.is::<ParallelFile>() {
+            true => file.downcast_mut::<ParallelFile>().ok_or_else(not_of_ranks)?,
+            false => file.downcast_mut::<ServedFile>().ok_or_else(not_of_ranks)?,
+        };
+        self.named(f(of_ranks))
     }
 
     fn with_ranks<T>(&self, f: impl FnOnce(&mut ParallelFile) -> Result<T>) -> Result<T> {

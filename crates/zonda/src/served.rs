@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, OwnedValues, Transfer, VarRef};
+use zonda_format::{Access, Dispatch, FillMode, OwnedValues, Transfer, VarRef};
 use zonda_model::{MemType, NcError};
 use zonda_served::replay::{define, with_values};
 use zonda_served::{Call, Line, OwnedSlab, Phantom, Reply, ServedFile, ValuesForm, has_pointers};
@@ -27,6 +27,35 @@ impl Dataset {
         path: &Path,
         options: &CreateOptions,
     ) -> Result<Dataset> {
+        Dataset::served(path, options, |copy| ServedFile::new(copy, line))
+    }
+
+    /// The same for one of several ranks. For each of them the server has created the file together with the others
+    /// ([`Dataset::create_parallel`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_served_parallel(
+        line: Arc<dyn Line>,
+        path: &Path,
+        options: &CreateOptions,
+    ) -> Result<Dataset> {
+        let dataset = Dataset::served(path, options, |copy| ServedFile::of_ranks(copy, line))?;
+        if !options.format.is_hdf5() {
+            // As `create_parallel` does, which need not be told.
+            dataset.named(dataset.queued_file.changing().and_then(|mut file| {
+                let served = file.writer()?.as_any_mut().downcast_mut::<ServedFile>();
+                served.map_or(Ok(()), |file| file.set_fill_of_copy(FillMode::NoFill))
+            }))?;
+        }
+        Ok(dataset)
+    }
+
+    fn served(
+        path: &Path,
+        options: &CreateOptions,
+        make_served: impl FnOnce(Box<dyn Dispatch>) -> ServedFile,
+    ) -> Result<Dataset> {
         let Maker::OnBytes(make) = format::maker(options.format).map_err(|error| error.at(path))?
         else {
             let what = "files of this format are not one file's bytes";
@@ -39,7 +68,7 @@ impl Dataset {
         };
         let made = make(OpenedStorage::of(storage), path, options);
         let (copy, mark) = made.map_err(|error| error.at(path))?.into_parts();
-        let served = ServedFile::new(copy, line);
+        let served = make_served(copy);
         Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(served), mark, None), None))
     }
 
@@ -51,8 +80,14 @@ impl Dataset {
         let done = match call {
             Call::Failed(call) => return Ok(self.carry_out(call, values).unwrap_or_default()),
             Call::CheckPut { var, slab, mem } => {
-                let mut put = Transfer::new(Access { var: *var, slab: slab.slab(), mem: *mem });
-                return self.put_to(*var)?.check(&mut put).map(|_| Reply::default());
+                let check = || {
+                    let access = Access { var: *var, slab: slab.slab(), mem: *mem };
+                    self.put_to(*var)?.check(&mut Transfer::new(access)).map(drop)
+                };
+                // The client has the error, and the other ranks wait for a put.
+                let done =
+                    if self.is_of_ranks() { self.put_with_ranks(*var, check) } else { check() };
+                return Ok(done.map(|()| Reply::default()).unwrap_or_default());
             }
             Call::Put { var, slab, mem, form } => {
                 let put = || self.put_of_client((*var, slab, *mem), (*form, values));
@@ -63,6 +98,9 @@ impl Dataset {
                 return Ok(Reply { converted, values: Vec::new(), shape: self.shape_of(*var)? });
             }
             Call::Get { var, slab, mem } => return self.get_for_client(*var, slab, *mem),
+            Call::Shape { var } => {
+                return Ok(Reply { shape: self.shape_of(*var)?, ..Reply::default() });
+            }
             Call::Redef => self.redef(),
             Call::Enddef { reserve } => self.enddef(*reserve),
             Call::Sync => self.sync(),

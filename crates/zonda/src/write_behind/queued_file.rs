@@ -9,6 +9,7 @@ use std::time::Instant;
 use zonda_format::{Dispatch, DispatchWrite, View};
 use zonda_model::NcError;
 use zonda_runtime::lock::RwLockReadGuard;
+use zonda_served::ServedFile;
 use zonda_storage::backend::File;
 
 use super::{HoldGuard, WriteBehind, WriteQueue};
@@ -195,8 +196,28 @@ impl QueuedFile {
     pub(crate) fn look(&self) -> Result<InquiryGuard<'_>> {
         match self.view() {
             Some(view) => Ok(InquiryGuard::View(view)),
-            None => Ok(InquiryGuard::File(self.file.read()?)),
+            None => {
+                self.learn_lengths()?;
+                Ok(InquiryGuard::File(self.file.read()?))
+            }
         }
+    }
+
+    /// Has a file that a server writes for several ranks learn how long the puts of other ranks have made it.
+    #[inline]
+    fn learn_lengths(&self) -> Result<()> {
+        if self.file.is::<ServedFile>() { self.learn_from_server() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn learn_from_server(&self) -> Result<()> {
+        let served =
+            |file: &dyn Dispatch| file.as_any().downcast_ref().map(ServedFile::may_be_longer);
+        if !self.file.is_open() || served(&**self.file.even_closed()) != Some(true) {
+            return Ok(());
+        }
+        let mut file = self.file.write()?;
+        file.as_any_mut().downcast_mut().map_or(Ok(()), ServedFile::learn_lengths)
     }
 
     /// Calls `f` with the same.
@@ -207,7 +228,10 @@ impl QueuedFile {
     pub(crate) fn ask<R>(&self, f: impl FnOnce(&dyn Dispatch) -> Result<R>) -> Result<R> {
         match self.view().as_deref().and_then(Option::as_ref) {
             Some(view) => f(view.file()),
-            None => f(&**self.file.read()?),
+            None => {
+                self.learn_lengths()?;
+                f(&**self.file.read()?)
+            }
         }
     }
 
@@ -216,7 +240,11 @@ impl QueuedFile {
     pub(crate) fn ask_even_closed<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
         match self.view().as_deref().and_then(Option::as_ref) {
             Some(view) => f(view.file()),
-            None => f(&**self.file.even_closed()),
+            None => {
+                // Who cannot be told of an error here is told by the next call.
+                let _ = self.learn_lengths();
+                f(&**self.file.even_closed())
+            }
         }
     }
 
