@@ -219,9 +219,6 @@ pub enum Call {
         var: VarRef,
         is_collective: bool,
     },
-    /// A call that failed in the client's copy. It is made and fails on the file, too, since also a call that fails may end define mode, or
-    /// settle how a variable is stored.
-    Failed(Box<Call>),
     /// The first step of a put.
     CheckPut {
         #[serde(with = "wire::OneVar")]
@@ -259,7 +256,23 @@ pub enum Call {
     },
 }
 
-impl Call {
+/// A call as it travels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// The call.
+    pub call: Call,
+    /// It failed in the client's copy. It is made and fails on the file, too, since also a call that fails may end define mode, or
+    /// settle how a variable is stored.
+    pub failed: bool,
+}
+
+impl From<Call> for Told {
+    fn from(call: Call) -> Told {
+        Told { call, failed: false }
+    }
+}
+
+impl Told {
     /// The call as bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -267,11 +280,11 @@ impl Call {
         postcard::to_allocvec(self).unwrap_or_default()
     }
 
-    /// What [`Call::encode`] made; `None` for anything else. Takes memory in proportion to the bytes.
+    /// What [`Told::encode`] made; `None` for anything else. Takes memory in proportion to the bytes.
     #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Call> {
-        let (call, rest) = postcard::take_from_bytes(bytes).ok()?;
-        rest.is_empty().then_some(call)
+    pub fn decode(bytes: &[u8]) -> Option<Told> {
+        let (told, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(told)
     }
 }
 
@@ -324,7 +337,7 @@ mod tests {
             Call::RenameDim { group, dim: DimId(9), name: Name::default() },
             Call::Enddef { reserve },
             Call::Enddef { reserve: Reserve::Default },
-            Call::Failed(Box::new(Call::Redef)),
+            Call::Redef,
             Call::Put { var, slab: slab.clone(), mem, form: ValuesForm::Plain },
             Call::Get { var, slab, mem: None },
         ]
@@ -332,13 +345,14 @@ mod tests {
 
     #[test]
     fn calls_come_as_they_went() {
-        for call in calls() {
-            let bytes = call.encode();
-            assert_eq!(Call::decode(&bytes), Some(call.clone()));
+        for (call, failed) in calls().into_iter().zip([false, true].into_iter().cycle()) {
+            let told = Told { call, failed };
+            let bytes = told.encode();
+            assert_eq!(Told::decode(&bytes), Some(told.clone()));
             for cut in 0..bytes.len() {
-                assert_ne!(Call::decode(&bytes[..cut]), Some(call.clone()), "{call:?}");
+                assert_eq!(Told::decode(&bytes[..cut]), None, "{told:?}");
             }
-            assert_eq!(Call::decode(&[&bytes[..], &[0]].concat()), None, "{call:?}");
+            assert_eq!(Told::decode(&[&bytes[..], &[0]].concat()), None, "{told:?}");
         }
     }
 
@@ -346,17 +360,17 @@ mod tests {
     #[test]
     fn damaged_calls_are_calls_or_none() {
         for call in calls() {
-            let bytes = call.encode();
+            let bytes = Told::from(call).encode();
             for at in 0..bytes.len() {
                 for other in [0, 1, 0x7f, 0x80, 0xff] {
                     let mut damaged = bytes.clone();
                     damaged[at] = other;
-                    if let Some(read) = Call::decode(&damaged) {
+                    if let Some(read) = Told::decode(&damaged) {
                         assert!(read.encode().len() <= damaged.len() + 16);
                     }
                 }
             }
         }
-        assert_eq!(Call::decode(&[]), None);
+        assert_eq!(Told::decode(&[]), None);
     }
 }

@@ -10,7 +10,7 @@ use zonda_format::{
 };
 use zonda_slab::Hyperslab;
 
-use crate::call::{Call, OwnedSlab, ValuesForm};
+use crate::call::{Call, OwnedSlab, Told, ValuesForm};
 use crate::line::{Line, Reply};
 use crate::pointers::Pointers;
 use crate::ranks::RankPuts;
@@ -78,7 +78,7 @@ impl ServedFile {
 
     /// Tells a call that the copy carried out.
     fn tell_of<T>(&self, call: Call, done: Result<T>) -> Result<T> {
-        self.tell(&of(call, &done))?;
+        self.tell(of(call, &done))?;
         done
     }
 
@@ -107,19 +107,19 @@ impl ServedFile {
         done
     }
 
-    pub(crate) fn tell(&self, call: &Call) -> Result<()> {
-        self.line.tell(call, 0, &mut |_| Ok(()))
+    pub(crate) fn tell(&self, told: impl Into<Told>) -> Result<()> {
+        self.line.tell(&told.into(), 0, &mut |_| Ok(()))
     }
 
-    fn tell_bytes(&self, call: &Call, bytes: &[u8]) -> Result<()> {
-        self.line.tell(call, bytes.len(), &mut |to| {
+    fn tell_bytes(&self, told: &Told, bytes: &[u8]) -> Result<()> {
+        self.line.tell(told, bytes.len(), &mut |to| {
             to.copy_from_slice(bytes);
             Ok(())
         })
     }
 
-    fn tell_owned(&self, call: &Call, owned: &OwnedValues) -> Result<()> {
-        self.line.tell(call, owned.written_bytes(), &mut |to| {
+    fn tell_owned(&self, told: &Told, owned: &OwnedValues) -> Result<()> {
+        self.line.tell(told, owned.written_bytes(), &mut |to| {
             owned.write_to(to).ok_or_else(|| Error::from(zonda_model::NcError::Internal))
         })
     }
@@ -172,7 +172,7 @@ impl ServedFile {
         let checked = self.writer_of_copy()?.check_put(put);
         if checked.is_err() {
             let Access { var, slab, mem } = *put.of();
-            self.tell(&Call::CheckPut { var, slab: OwnedSlab::of(&slab), mem })?;
+            self.tell(Call::CheckPut { var, slab: OwnedSlab::of(&slab), mem })?;
             self.took_part(var);
         }
         checked
@@ -220,13 +220,13 @@ impl ServedFile {
                 let fetch = fetch.ok_or_else(no_source)?;
                 let owned = pointers.take(fetch, bytes)?;
                 let call = Call::Put { var, slab, mem: None, form: ValuesForm::Owned };
-                self.tell_owned(&call, &owned)?;
+                self.tell_owned(&call.into(), &owned)?;
                 return Ok(Converted::default());
             }
         }
         let call = Call::Put { var, slab, mem: fit.mem, form: ValuesForm::Plain };
         let mut converted = Converted::default();
-        self.line.tell(&call, fit.kept_bytes, &mut |to| {
+        self.line.tell(&call.into(), fit.kept_bytes, &mut |to| {
             converted = keep(fit.encoder.as_ref(), bytes, to);
             Ok(())
         })?;
@@ -280,8 +280,8 @@ fn reach(slab: &Hyperslab<'_>) -> Vec<u64> {
 }
 
 /// What is told of a call that the copy carried out.
-fn of<T>(call: Call, done: &Result<T>) -> Call {
-    if done.is_ok() { call } else { Call::Failed(Box::new(call)) }
+fn of<T>(call: Call, done: &Result<T>) -> Told {
+    Told { call, failed: done.is_err() }
 }
 
 /// Copies values, or converts them to the type that is kept.

@@ -17,7 +17,7 @@ mod tuning;
 mod wire;
 mod write;
 
-pub use call::{Call, OwnedSlab, ValuesForm};
+pub use call::{Call, OwnedSlab, Told, ValuesForm};
 pub use file::ServedFile;
 pub use line::{Line, Reply};
 pub use phantom::Phantom;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use zonda_convert::Converted;
 use zonda_format::{Error, Result};
 
-use crate::call::Call;
+use crate::call::{Call, Told};
 
 /// What carries the calls of one client about one file to its server, in the order in which they are made.
 ///
@@ -19,7 +19,7 @@ pub trait Line: Debug + Send + Sync {
     /// `NC_ENOMEM` for values that never have room; `NC_EIO` where the server is gone; what `fill` gives: then the call is not made.
     fn tell(
         &self,
-        call: &Call,
+        told: &Told,
         n_bytes: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()>;

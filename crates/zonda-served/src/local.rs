@@ -7,7 +7,7 @@ use zonda_format::{Error, Result};
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
 
-use crate::call::Call;
+use crate::call::{Call, Told};
 use crate::line::{Line, Reply};
 
 /// The client's end.
@@ -31,7 +31,7 @@ type Failure = Mutex<Option<Error>>;
 #[derive(Debug)]
 pub struct Arrived {
     /// The call, as bytes.
-    pub call: Vec<u8>,
+    pub told: Vec<u8>,
     /// The values behind it.
     pub values: Vec<u8>,
     reply: Option<Sender<Result<Reply>>>,
@@ -58,19 +58,20 @@ impl LocalLine {
 impl Line for LocalLine {
     fn tell(
         &self,
-        call: &Call,
+        told: &Told,
         n_bytes: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
         let mut values = zonda_model::memory::filled(n_bytes, 0)?;
         fill(&mut values)?;
-        self.send(Arrived { call: call.encode(), values, reply: None })
+        self.send(Arrived { told: told.encode(), values, reply: None })
     }
 
     fn ask(&self, call: &Call, values: &[u8]) -> Result<Reply> {
         let (reply, answer) = channel();
         let values = zonda_model::memory::copied(values)?;
-        self.send(Arrived { call: call.encode(), values, reply: Some(reply) })?;
+        let told = Told::from(call.clone()).encode();
+        self.send(Arrived { told, values, reply: Some(reply) })?;
         answer.recv().map_err(|_| gone())?
     }
 
@@ -81,11 +82,11 @@ impl Line for LocalLine {
 
 impl LocalServer {
     /// Carries out calls by `carry_out` until the client is gone.
-    pub fn serve(&self, mut carry_out: impl FnMut(&Call, &[u8]) -> Result<Reply>) {
-        while let Ok(Arrived { call, values, reply }) = self.calls.recv() {
+    pub fn serve(&self, mut carry_out: impl FnMut(&Told, &[u8]) -> Result<Reply>) {
+        while let Ok(Arrived { told, values, reply }) = self.calls.recv() {
             let damaged = || Error::because(NcError::Internal, "a call that is none");
-            let done =
-                Call::decode(&call).ok_or_else(damaged).and_then(|call| carry_out(&call, &values));
+            let told = Told::decode(&told).ok_or_else(damaged);
+            let done = told.and_then(|told| carry_out(&told, &values));
             match (reply, done) {
                 // The client may be gone.
                 (Some(reply), done) => drop(reply.send(done)),

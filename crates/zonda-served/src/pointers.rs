@@ -66,9 +66,9 @@ impl Pointers {
                     if first.places.is_empty() {
                         continue;
                     }
-                    let lens = field.dims.iter().map(|&len| usize::try_from(len).unwrap_or(0));
+                    let mut lens = field.dims.iter().map(|&len| usize::try_from(len).unwrap_or(0));
                     // A field lies in its compound, so that there are no more pointers than that has words.
-                    let n = lens.fold(Some(1usize), |n, len| n?.checked_mul(len));
+                    let n = lens.try_fold(1usize, usize::checked_mul);
                     let end = n.and_then(|n| n.checked_mul(first.size)?.checked_add(field.offset));
                     let n =
                         n.filter(|_| end.is_some_and(|end| end <= known.size)).ok_or_else(bad)?;

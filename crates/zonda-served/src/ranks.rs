@@ -54,7 +54,7 @@ impl ServedFile {
         if is_netcdf4 {
             self.copy.definitions().var(var)?;
         }
-        self.tell(&Call::SetCollective { var, is_collective })?;
+        self.tell(Call::SetCollective { var, is_collective })?;
         let of = if is_netcdf4 { var } else { VarRef::group(GroupId::ROOT) };
         let mut collective = ranks.collective.lock();
         if is_collective {
@@ -136,7 +136,7 @@ impl PutTogether for ServedFile {
         if self.ranks.is_none() {
             return Err(Error::from(NcError::NoPar));
         }
-        self.tell(&Call::TakePart { var })?;
+        self.tell(Call::TakePart { var })?;
         self.took_part(var);
         Ok(())
     }

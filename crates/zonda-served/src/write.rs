@@ -120,7 +120,7 @@ impl DispatchWrite for ServedFile {
         let failure = self.check();
         let ended =
             self.writer_of_copy().map_err(|error| (error, None)).and_then(|file| file.close());
-        let told = self.tell(&Call::Close);
+        let told = self.tell(Call::Close);
         self.end();
         // Whatever the copy says, the file is the server's, which removes it where its definitions are refused.
         let ended = ended.map(|_| ()).map_err(|(error, _)| error);
@@ -132,7 +132,7 @@ impl DispatchWrite for ServedFile {
 
     fn abort(&mut self) -> Result<Ending> {
         let ended = self.writer_of_copy().and_then(|file| file.abort());
-        let told = self.tell(&Call::Abort);
+        let told = self.tell(Call::Abort);
         self.end();
         ended.and(told).map(|()| Ending::Keep)
     }

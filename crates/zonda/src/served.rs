@@ -7,7 +7,9 @@ use zonda_convert::Converted;
 use zonda_format::{Access, Dispatch, FillMode, OwnedValues, Transfer, VarRef};
 use zonda_model::{MemType, NcError};
 use zonda_served::replay::{define, with_values};
-use zonda_served::{Call, Line, OwnedSlab, Phantom, Reply, ServedFile, ValuesForm, has_pointers};
+use zonda_served::{
+    Call, Line, OwnedSlab, Phantom, Reply, ServedFile, Told, ValuesForm, has_pointers,
+};
 use zonda_storage::backend::Memory;
 use zonda_storage::{OpenedStorage, Storage};
 
@@ -75,10 +77,14 @@ impl Dataset {
     /// Makes a call that a client made on its copy of the definitions.
     ///
     /// # Errors
-    /// Those of the call.
-    pub fn carry_out(&self, call: &Call, values: &[u8]) -> Result<Reply> {
+    /// Those of the call, unless it failed there, too.
+    pub fn carry_out(&self, told: &Told, values: &[u8]) -> Result<Reply> {
+        let done = self.make_call(&told.call, values);
+        if told.failed { Ok(done.unwrap_or_default()) } else { done }
+    }
+
+    fn make_call(&self, call: &Call, values: &[u8]) -> Result<Reply> {
         let done = match call {
-            Call::Failed(call) => return Ok(self.carry_out(call, values).unwrap_or_default()),
             Call::CheckPut { var, slab, mem } => {
                 let check = || {
                     let access = Access { var: *var, slab: slab.slab(), mem: *mem };

@@ -392,7 +392,7 @@ fn served(path: &Path, format: Format, seed: u64) -> Vec<String> {
     thread::scope(|scope| {
         scope.spawn(move || {
             let file = Dataset::create(path, &options(format)).unwrap();
-            server.serve(|call, values| file.carry_out(call, values));
+            server.serve(|told, values| file.carry_out(told, values));
         });
         let file = Dataset::create_served(Arc::new(line), path, &options(format)).unwrap();
         run(&file, format, seed)

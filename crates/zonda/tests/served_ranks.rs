@@ -148,7 +148,7 @@ fn served(path: &Path, size: usize, format: Format, seed: u64) -> Vec<Vec<String
             threads::all(size, |team| {
                 let server = servers[team.rank()].lock().unwrap().take().unwrap();
                 let file = created(team, path, format);
-                server.serve(|call, values| file.carry_out(call, values));
+                server.serve(|told, values| file.carry_out(told, values));
             })
         });
         let client = |(rank, line)| {
