@@ -225,6 +225,10 @@ def alone(mpi, scratch):
     if status != 0 or said.count(ALONE) != 1 or "standard input" not in said:
         raise Wrong("standard input: %s, %s" % (status, said[-600:]))
     rig.must([rig.ZONDA, "diff", source, folder / "ranks.nc"])
+    different = [rig.ZONDA, "copy", "-q", "-d", "2", "deflated.nc", "one.nc", ":", "-n", "1", rig.ZONDA, "copy", "-q", "-d", "2", "classic.nc", "two.nc"]
+    status, said = started(mpi, folder, different)
+    if status == 0 or said.count("different arguments") != 1 or any((folder / name).exists() for name in ("one.nc", "two.nc")):
+        raise Wrong("different arguments: %s, %s" % (status, said[-600:]))
 
 
 def by_scripts(mpi, scratch):
