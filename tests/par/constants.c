@@ -46,6 +46,7 @@ static void see(const char *name, int64_t value, const char *symbol)
 int main(void)
 {
     ADD(MPI_COMM_NULL);
+    ADD(MPI_COMM_WORLD);
     ADD(MPI_INFO_NULL);
     ADD(MPI_REQUEST_NULL);
     ADD(MPI_ERRORS_RETURN);

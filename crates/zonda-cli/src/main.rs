@@ -54,16 +54,29 @@ fn main() -> ExitCode {
     end_without_memory();
     let args: Vec<OsString> = std::env::args_os().collect();
     let tool = args.first().and_then(|called| classic::tool(called));
-    let is_for_each_rank =
-        tool.is_none() && ranks::is_for_each_rank(args.get(1).map(OsString::as_os_str));
-    if !is_for_each_rank && ranks::leaves_to_rank_0() {
+    let word = args.get(1).map(OsString::as_os_str);
+    let is_divided = match tool {
+        Some(_) => args.first().is_some_and(|called| classic::is_divided(called)),
+        None => ranks::is_divided(word),
+    };
+    let is_for_each_rank = tool.is_none() && ranks::is_for_each_rank(word);
+    if !is_divided && !is_for_each_rank && ranks::leaves_to_rank_0() {
         return ExitCode::SUCCESS;
     }
-    if let Some(run) = tool {
-        return run(&args);
-    }
+    let status = match tool {
+        Some(run) => run(&args),
+        None => run_command(args),
+    };
+    let _had_ranks = ranks::finish();
+    status
+}
+
+fn run_command(args: Vec<OsString>) -> ExitCode {
+    let is_divided = ranks::is_divided(args.get(1).map(OsString::as_os_str));
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
+        // All ranks of such a command are called alike.
+        Err(_) if is_divided && ranks::is_silent() => return ExitCode::SUCCESS,
         Err(error) => return wrong_call(&error),
     };
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, io::stdout().lock());

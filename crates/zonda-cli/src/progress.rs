@@ -11,6 +11,9 @@ use zonda::copy::Progress;
 
 use crate::failure::{CommandFailure, Result};
 
+/// What shells add to the number of a signal for the exit status of what it ended.
+const SIGNALLED: i32 = 128;
+
 /// Runs a copy with a progress bar. A signal stops the copy, which removes what it has written;
 /// then the signal ends the program.
 pub(crate) fn watched<T>(
@@ -29,10 +32,20 @@ pub(crate) fn watched<T>(
     });
     bar.finish_and_clear();
     if let (Err(_), Some(signal)) = (&copied, came.signal()) {
+        // A rank that dies of a signal is an accident for its launcher.
+        if crate::ranks::finish() {
+            std::process::exit(SIGNALLED + signal);
+        }
         // Nothing is left behind, so the signal may now do what it does by default.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
     Ok(copied)
+}
+
+/// Does what rank 0 orders: signals go to all ranks, and rank 0 ends the work of all.
+pub(crate) fn following<T>(follow: impl FnOnce() -> T) -> Result<T> {
+    let _came = StopSignals::watch()?;
+    Ok(follow())
 }
 
 /// A bar on a terminal, and nothing elsewhere.

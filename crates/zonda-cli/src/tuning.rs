@@ -111,3 +111,7 @@ pub(crate) const FIRST_LOOK_PAUSE: Duration = Duration::from_micros(300);
 /// Longest pause between two looks: programs in Python load modules at any time. No row: it runs
 /// beside the program.
 pub(crate) const LAST_LOOK_PAUSE: Duration = Duration::from_millis(250);
+
+/// How often rank 0 says for whom it waits, and the other ranks, who wait for it as long as it works alone. No row: it is for people.
+pub(crate) const LEAD_SAYS_EVERY: Duration = Duration::from_secs(60);
+pub(crate) const OTHERS_SAY_EVERY: Duration = Duration::from_hours(24);

@@ -27,6 +27,8 @@ pub enum Word {
 pub struct Handles<W> {
     /// `MPI_COMM_NULL`
     pub comm_null: W,
+    /// `MPI_COMM_WORLD`
+    pub comm_world: W,
     /// `MPI_INFO_NULL`
     pub info_null: W,
     /// `MPI_REQUEST_NULL`
@@ -51,9 +53,10 @@ pub struct Handles<W> {
 
 impl<W: Copy> Handles<W> {
     /// All of them, by their names of MPI.
-    pub fn named(&self) -> [(&'static CStr, W); 11] {
+    pub fn named(&self) -> [(&'static CStr, W); 12] {
         [
             (c"MPI_COMM_NULL", self.comm_null),
+            (c"MPI_COMM_WORLD", self.comm_world),
             (c"MPI_INFO_NULL", self.info_null),
             (c"MPI_REQUEST_NULL", self.request_null),
             (c"MPI_ERRORS_RETURN", self.errors_return),
@@ -74,6 +77,7 @@ impl<W: Copy> Handles<W> {
     ) -> Result<Handles<V>, &'static CStr> {
         Ok(Handles {
             comm_null: word(self.comm_null)?,
+            comm_world: word(self.comm_world)?,
             info_null: word(self.info_null)?,
             request_null: word(self.request_null)?,
             errors_return: word(self.errors_return)?,
@@ -127,6 +131,7 @@ static MPICH: Table = Table {
     handle_bytes: 4,
     handles: Handles {
         comm_null: Word::Value(0x0400_0000),
+        comm_world: Word::Value(0x4400_0000),
         info_null: Word::Value(0x1c00_0000),
         request_null: Word::Value(0x2c00_0000),
         errors_return: Word::Value(0x5400_0001),
@@ -151,6 +156,7 @@ static OPEN_MPI: Table = Table {
     handle_bytes: 8,
     handles: Handles {
         comm_null: Word::Symbol(c"ompi_mpi_comm_null"),
+        comm_world: Word::Symbol(c"ompi_mpi_comm_world"),
         info_null: Word::Symbol(c"ompi_mpi_info_null"),
         request_null: Word::Symbol(c"ompi_request_null"),
         errors_return: Word::Symbol(c"ompi_mpi_errors_return"),
@@ -175,6 +181,7 @@ static STANDARD: Table = Table {
     handle_bytes: 8,
     handles: Handles {
         comm_null: Word::Value(0x100),
+        comm_world: Word::Value(0x101),
         info_null: Word::Value(0x130),
         request_null: Word::Value(0x180),
         errors_return: Word::Value(0x143),

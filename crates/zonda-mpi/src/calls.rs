@@ -69,12 +69,15 @@ functions! { Functions required {
     irecv c"MPI_Irecv" (*mut c_void, c_int, Word, c_int, c_int, Word, *mut Word) -> c_int;
     isend c"MPI_Isend" (*const c_void, c_int, Word, c_int, c_int, Word, *mut Word) -> c_int;
 } optional {
+    abort c"MPI_Abort" (Word, c_int) -> c_int;
     comm_f2c c"MPI_Comm_f2c" (c_int) -> Word;
     comm_fromint c"MPI_Comm_fromint" (c_int) -> Word;
+    finalize c"MPI_Finalize" () -> c_int;
     info_f2c c"MPI_Info_f2c" (c_int) -> Word;
     info_fromint c"MPI_Info_fromint" (c_int) -> Word;
     info_get_nkeys c"MPI_Info_get_nkeys" (Word, *mut c_int) -> c_int;
     info_get_nthkey c"MPI_Info_get_nthkey" (Word, c_int, *mut c_char) -> c_int;
+    init_thread c"MPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int;
 } }
 
 /// A call of MPI that failed: its name, and the code that it returned.
@@ -119,6 +122,40 @@ impl Mpi {
 
     pub(crate) fn is_finalized(&self) -> bool {
         Self::flag(self.functions.finalized) != 0
+    }
+
+    /// `MPI_Init_thread`, for calls by this thread only. All ranks call it.
+    pub(crate) fn begin(&self) -> Result<(), Failed> {
+        let Some(init) = self.functions.init_thread else {
+            return Err(Failed { function: "MPI_Init_thread", code: -1 });
+        };
+        let mut level = 0;
+        // SAFETY: MPI takes null for the arguments of main since MPI 2; the int is valid for a write. It was not called before.
+        let code = unsafe {
+            init(
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                self.table.thread_funneled,
+                &raw mut level,
+            )
+        };
+        check("MPI_Init_thread", code)
+    }
+
+    /// `MPI_Finalize`, after which nothing of MPI is called but whether it was. All ranks call it.
+    pub(crate) fn end(&self) {
+        if let Some(finalize) = self.functions.finalize {
+            // SAFETY: MPI is initialized and not finalized; no operation of ours is under way.
+            unsafe { finalize() };
+        }
+    }
+
+    /// `MPI_Abort` of all ranks.
+    pub(crate) fn abort(&self, status: c_int) {
+        if let Some(abort) = self.functions.abort {
+            // SAFETY: MPI is initialized and not finalized.
+            unsafe { abort(self.handles.comm_world, status) };
+        }
     }
 
     /// Not before `MPI_Init`.

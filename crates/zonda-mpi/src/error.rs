@@ -10,6 +10,14 @@ pub enum MpiError {
         "no MPI is loaded in this process, so there is no communicator; link the program with MPI, or open the file without a communicator"
     )]
     NoMpi,
+    /// No MPI could be loaded for a program that has none.
+    #[error(
+        "no MPI of the launcher can be loaded ({why}); name its library by ZONDA_MPI=/path/to/libmpi.so"
+    )]
+    NotLoaded {
+        /// What the loader says of the first one that was tried.
+        why: String,
+    },
     /// Nobody can say to which of them a communicator belongs.
     #[error(
         "two MPI libraries are loaded in this process, {first} and {second}; link all of the program with one of them"
@@ -92,7 +100,7 @@ impl MpiError {
     #[must_use]
     pub fn answer(&self) -> Answer {
         match self {
-            MpiError::NoMpi => Answer::NotParallel,
+            MpiError::NoMpi | MpiError::NotLoaded { .. } => Answer::NotParallel,
             MpiError::TwoMpis { .. }
             | MpiError::UnknownMpi { .. }
             | MpiError::Lacks { .. }

@@ -10,6 +10,7 @@ mod exchange;
 mod flight;
 mod heading;
 mod info;
+mod launcher;
 #[allow(unsafe_code)]
 mod loaded;
 mod mpi;
@@ -20,8 +21,10 @@ mod steps;
 mod team;
 mod tuning;
 mod wait;
+mod world;
 
 pub use error::{Answer, MpiError};
 pub use info::{info_from_fortran, info_keys, info_value};
 pub use settings::Settings;
 pub use team::MpiTeam;
+pub use world::World;

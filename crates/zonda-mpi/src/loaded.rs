@@ -1,7 +1,9 @@
-//! Finds the MPI that is loaded in the process. Nothing is loaded here.
+//! Finds the MPI that is loaded in the process, and loads one where a program asks for that.
 
 use crate::error::MpiError;
 use std::ffi::{CStr, CString, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::ptr::NonNull;
 
 /// An MPI in the process, which stays loaded.
@@ -85,6 +87,37 @@ fn open(path: &CStr) -> Option<usize> {
     // SAFETY: the path is NUL-terminated. RTLD_NOLOAD: no code of a file is run.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
     (!handle.is_null()).then(|| handle.expose_provenance())
+}
+
+/// Loads the first of some libraries that can be loaded: by its path, or by a name that the loader looks for.
+///
+/// # Errors
+/// [`MpiError::NotLoaded`].
+pub(crate) fn load(libraries: &[PathBuf]) -> Result<(), MpiError> {
+    let mut why = Vec::new();
+    for library in libraries {
+        let Ok(name) = CString::new(library.as_os_str().as_bytes()) else { continue };
+        // SAFETY: the path is NUL-terminated. The initialization of an MPI's library asks nothing of its program. What MPI
+        // loads itself looks for its symbols among those that all see.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        if !handle.is_null() {
+            return Ok(());
+        }
+        why.push(loader_says());
+    }
+    let why = why.into_iter().next().unwrap_or_else(|| String::from("ZONDA_MPI says none"));
+    Err(MpiError::NotLoaded { why })
+}
+
+/// Why the last `dlopen` of this thread failed.
+fn loader_says() -> String {
+    // SAFETY: it may be called at any time.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: a NUL-terminated text of this thread, which stays until the next call of the loader.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 fn close(handle: usize) {

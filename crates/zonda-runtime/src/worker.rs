@@ -28,7 +28,7 @@ pub enum Purpose {
     Exit,
     /// Does its share of a computation of a tool, and ends with it.
     Share,
-    /// Looks after a program that a tool has started.
+    /// Looks after a program that a tool has started, or a wait of a tool.
     Watch,
 }
 
@@ -86,8 +86,8 @@ pub const KINDS: [About; 7] = [
     About {
         purpose: Purpose::Watch,
         name: "zonda-watch",
-        does: "look after a program that `zonda run -v` has started",
-        ends: "with that program",
+        does: "look after a program that `zonda run -v` has started, or tell that MPI waits for ranks to begin",
+        ends: "with that program, or when MPI has begun",
     },
 ];
 

@@ -1,6 +1,8 @@
 //! Communicators of MPI, as programs have them, as teams.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use zonda_model::{Answer, NcError};
 use zonda_mpi::{Answer as MpiAnswer, MpiError, MpiTeam};
@@ -9,6 +11,47 @@ use zonda_runtime::setting;
 use zonda_team::{Step, Team};
 
 use crate::error::{Error, Result};
+
+/// All ranks that a launcher has started, for a program that has no MPI of its own.
+#[derive(Debug)]
+pub struct World(zonda_mpi::World);
+
+impl World {
+    /// Loads the MPI of the launcher, whose file `launcher` is, and begins it (`MPI_Init_thread`), unless the process has one. All ranks call
+    /// this. After that, MPI is called by the main thread only.
+    ///
+    /// # Errors
+    /// `NC_ENOPAR` where no MPI can be loaded, `NC_EPARINIT` for one that is not known.
+    pub fn begin(launcher: Option<&Path>) -> Result<World> {
+        let begun = zonda_mpi::World::begin(launcher);
+        Ok(World(begun.map_err(|error| of_mpi(&error))?))
+    }
+
+    /// How many ranks the MPI counts.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    /// The team of all ranks, which all call this. What is done is `call`, on the file `file`; a rank says each `say_every` for whom it waits.
+    ///
+    /// # Errors
+    /// Those of [`team`].
+    pub fn team(&self, call: &str, file: &str, say_every: Duration) -> Result<Arc<dyn Team>> {
+        let team = self.0.team(Step { call, file }, say_every);
+        Ok(Arc::new(team.map_err(|error| of_mpi(&error))?))
+    }
+
+    /// Ends MPI (`MPI_Finalize`). All ranks call this, and wait for each other.
+    pub fn end(self) {
+        self.0.end();
+    }
+
+    /// Ends all ranks (`MPI_Abort`), where some would wait for ever.
+    pub fn abort(self, status: u8) {
+        self.0.abort(status);
+    }
+}
 
 /// How a communicator came.
 #[derive(Clone, Copy, Debug)]

@@ -100,6 +100,13 @@ impl Dataset {
         self.named(file.map_err(Error::from).and_then(|file| Ok(f(file)?)))
     }
 
+    /// As [`Dataset::change_hdf5`], for what has errors of all formats.
+    pub(crate) fn change_nc4<T>(&self, f: impl FnOnce(&mut Nc4File) -> Result<T>) -> Result<T> {
+        let mut held = self.changing()?;
+        let file = held.file.as_any_mut().downcast_mut().ok_or(NcError::NotNc4);
+        self.named(file.map_err(Error::from).and_then(f))
+    }
+
     /// How much of the file a variable takes up, and in how many chunks.
     ///
     /// # Errors

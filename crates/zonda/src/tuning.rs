@@ -110,6 +110,19 @@ pub(crate) const SPILL_LONG_RUN_BYTES: usize = 16 << 10;
 /// MB of memory.
 pub(crate) const SPILL_BUFFER_BYTES: usize = 256 << 10;
 
+/// Bytes of a variable from which on ranks divide its copy: an order and its replies take some hundred microseconds. No row: benches have one
+/// node.
+pub(crate) const DIVIDED_LEAST_BYTES: u64 = 1 << 20;
+
+/// Most boxes that ranks read and filter at a time: a bound on memory where boxes are small. No row: as [`DIVIDED_LEAST_BYTES`].
+pub(crate) const DIVIDED_BOXES: usize = 1024;
+
+/// Ranks from which on rank 0 only writes what the others make: there it would hold up all others. No row: as [`DIVIDED_LEAST_BYTES`].
+pub(crate) const LEAD_WORKS_BELOW: usize = 8;
+
+/// Boxes that each rank reads in a check before rank 0 notes what was found. No row: as [`DIVIDED_LEAST_BYTES`].
+pub(crate) const CHECK_BOXES_EACH: usize = 2;
+
 /// Stored bytes of chunks that are read and written together: they stay in the caches of the processor.
 /// *copies*: "nothing changes, deflated maps".
 pub(crate) const STORED_BATCH_BYTES: u64 = 1 << 20;

@@ -32,6 +32,11 @@ pub(crate) fn tool(called: &OsStr) -> Option<ToolFn> {
     TOOLS.iter().find(|(known, _)| name == *known).map(|(_, run)| *run)
 }
 
+/// Whether ranks divide the work of a tool.
+pub(crate) fn is_divided(called: &OsStr) -> bool {
+    Path::new(called).file_name().is_some_and(|name| name == "nccopy")
+}
+
 /// `EISDIR` of Linux.
 const IS_A_FOLDER: i32 = 21;
 

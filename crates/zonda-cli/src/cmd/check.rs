@@ -7,11 +7,12 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use zonda::Answer;
-use zonda::check::{Checked, Finding, Grade, check};
+use zonda::check::{Checked, Finding, Grade, check_with, follow_check};
 
 use super::info::grouped;
 use crate::failure::Result;
-use crate::{input, progress};
+use crate::ranks::Part;
+use crate::{input, progress, ranks};
 
 /// The most findings that are shown for a file without `--all`.
 const MOST_SHOWN: usize = 20;
@@ -32,6 +33,8 @@ const NO_WORDS: u8 = 3;
 /// something in it cannot be decoded here, as for want of a filter, 3 where all of it is sound and
 /// something cannot be represented in netCDF, as attributes of several dimensions. Of several files
 /// the first of these in the order 1, 2, 3.
+///
+/// Ranks that mpiexec starts divide the reading of chunks. Rank 0 prints what all of them found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zonda check run.nc
@@ -57,8 +60,23 @@ pub(crate) struct Args {
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut status = 0;
+    let first = args.files.first().map_or(Path::new(""), |path| path);
+    let lead = match ranks::part("zonda check", first, None)? {
+        Part::Alone => None,
+        Part::Lead(lead) => Some(lead),
+        Part::Follow(follower) => {
+            let follow = || follow_check(&*follower.team, follower.step());
+            follower.ended(progress::following(follow)?);
+            return crate::done();
+        }
+        Part::Nothing => return crate::done(),
+    };
     for path in &args.files {
-        match progress::watched(args.quiet, |progress| check(&input::place(path), progress))? {
+        let lead = lead.as_deref();
+        let checked = progress::watched(args.quiet, |progress| {
+            check_with(lead, &input::place(path), progress)
+        })?;
+        match checked {
             Ok(checked) => {
                 if args.json {
                     let report = FileReport::of(path, &checked);

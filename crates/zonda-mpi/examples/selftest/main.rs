@@ -77,7 +77,7 @@ fn refused(made: Result<MpiTeam, MpiError>) -> c_int {
     let Err(why) = made else { return 0 };
     say(&why.to_string());
     match why {
-        MpiError::NoMpi => 1,
+        MpiError::NoMpi | MpiError::NotLoaded { .. } => 1,
         MpiError::TwoMpis { .. } => 2,
         MpiError::UnknownMpi { .. } => 3,
         MpiError::Lacks { .. } => 4,

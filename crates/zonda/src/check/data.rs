@@ -4,23 +4,25 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use zonda_format::{GroupId, StorageKind, VarRef, VlenSink};
-use zonda_model::VarId;
+use zonda_model::{NcError, VarId};
 
-use super::{Checked, Grade, Notes};
+use super::divided::{BoxOfVar, read_by_ranks};
+use super::{Checked, Grade, Notes, Watched};
 use crate::copy::Progress;
 use crate::copy::box_read::read_box;
 use crate::copy::boxes::{BoxWalk, BoxedArray, ChunksPresent, choose, choose_around};
 use crate::copy::vlen_buffer::VlenBuffer;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::ranks::Lead;
 use crate::tuning::{
-    ABSENT_PER_CHUNK, CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES, DAMAGED_INDEX_CHUNKS,
+    ABSENT_PER_CHUNK, CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES, CHECK_BOXES_EACH, DAMAGED_INDEX_CHUNKS,
     POINTER_VALUE_BYTES,
 };
 
 /// A variable that is to be read.
 #[derive(Debug)]
-struct VarPlace {
+pub(super) struct VarPlace {
     path: String,
     var: VarRef,
     lens: Vec<u64>,
@@ -39,7 +41,7 @@ impl VarPlace {
     ///
     /// # Errors
     /// What reading its definition meets.
-    fn of(file: &Dataset, var: VarRef) -> Result<VarPlace> {
+    pub(super) fn of(file: &Dataset, var: VarRef) -> Result<VarPlace> {
         let mut odd = None;
         let (path, lens, elem) = file.in_group(var.group, |meta| {
             let view = meta.var(var.var)?;
@@ -88,55 +90,139 @@ impl VarPlace {
     }
 }
 
-/// Reads variables one after the other.
-struct DataReader<'a> {
-    file: &'a Dataset,
-    notes: &'a mut Notes,
-    progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
-    total: u64,
-    done: u64,
-    data: Vec<u8>,
+/// A step of the work on the data of a file, in the order of these.
+enum DataStep<'p> {
+    /// A variable begins.
+    Begin(&'p VarPlace),
+    /// Its chunks cannot be found.
+    Failed(&'p VarPlace, Error),
+    /// A box is read.
+    Box(&'p VarPlace, Vec<u64>, Vec<u64>),
 }
 
-impl DataReader<'_> {
-    /// Reads a variable; gives how many of its chunks are in the file.
+/// Reads variables one after the other, or has ranks read them.
+struct DataReader<'a, 'p> {
+    file: &'a Dataset,
+    notes: &'a mut Notes,
+    progress: &'a mut (dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'p),
+    lead: Option<&'a Lead>,
+    total: u64,
+    done: u64,
+    reader: BoxReader,
+    /// Path of a variable without chunks of which a box cannot be read: the others cannot be read either.
+    lost: Option<String>,
+}
+
+impl DataReader<'_, '_> {
+    /// Reads variables; gives how many of their chunks are in the file.
     ///
     /// # Errors
     /// `EINTR` where the caller has had enough.
-    fn var(&mut self, place: &VarPlace) -> Result<u64> {
-        let (n_chunks, walk) = match self.walk(place) {
-            Ok(found) => found,
-            Err(error) => {
-                self.notes.error(Some(&place.path), &error);
-                let chunk = place.chunks.as_deref().unwrap_or_default();
-                let chunks = place.lens.iter().zip(chunk).map(|(len, n)| len.div_ceil(*n));
-                if chunks.fold(1, u64::saturating_mul) > DAMAGED_INDEX_CHUNKS {
-                    return Ok(0);
+    fn all(&mut self, places: &[VarPlace]) -> Result<u64> {
+        let at_once = self.lead.map_or(1, |lead| lead.size().saturating_mul(CHECK_BOXES_EACH));
+        let (mut steps, mut n_boxes, mut n_chunks) = (Vec::new(), 0, 0u64);
+        for place in places {
+            steps.push(DataStep::Begin(place));
+            let walk = match self.walk(place) {
+                Ok((n, walk)) => {
+                    n_chunks = n_chunks.saturating_add(n);
+                    walk
                 }
-                (
-                    0,
-                    BoxWalk::new(
-                        &place.lens,
-                        &choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape,
-                    ),
-                )
+                Err(error) => {
+                    steps.push(DataStep::Failed(place, error));
+                    let chunk = place.chunks.as_deref().unwrap_or_default();
+                    let chunks = place.lens.iter().zip(chunk).map(|(len, n)| len.div_ceil(*n));
+                    if chunks.fold(1, u64::saturating_mul) > DAMAGED_INDEX_CHUNKS {
+                        continue;
+                    }
+                    let shape = choose(&place.array(), CHECK_BOX_BYTES, CHECK_BOX_MAX_BYTES).shape;
+                    BoxWalk::new(&place.lens, &shape)
+                }
+            };
+            for (start, count) in walk {
+                steps.push(DataStep::Box(place, start, count));
+                n_boxes += 1;
+                if n_boxes == at_once {
+                    self.steps(&std::mem::take(&mut steps))?;
+                    n_boxes = 0;
+                    if self.is_lost(place) {
+                        break;
+                    }
+                }
             }
-        };
-        for (start, count) in walk {
-            if let Err(error) = self.read(place, &start, &count) {
-                if !self.chunk_by_chunk(place, &start, &count)? {
-                    self.notes.error(Some(&place.path), &error);
-                }
-                if place.chunks.is_none() {
-                    // The other boxes cannot be read either.
-                    break;
-                }
-            }
-            let bytes = count.iter().fold(place.elem, |bytes, &n| bytes.saturating_mul(n));
-            self.done = self.done.saturating_add(bytes).min(self.total);
-            self.report(place)?;
         }
+        self.steps(&steps)?;
         Ok(n_chunks)
+    }
+
+    fn is_lost(&self, place: &VarPlace) -> bool {
+        self.lost.as_ref().is_some_and(|path| *path == place.path)
+    }
+
+    /// Makes some steps. Boxes are read before anything is noted, since all ranks read at the same time.
+    fn steps(&mut self, steps: &[DataStep<'_>]) -> Result<()> {
+        let boxes = steps.iter().filter_map(|step| match step {
+            DataStep::Box(place, start, count) => Some((*place, &start[..], &count[..])),
+            _ => None,
+        });
+        let mut found = self.read(&boxes.collect::<Vec<_>>())?.into_iter();
+        for step in steps {
+            match step {
+                DataStep::Begin(place) => place.note_odd(self.notes),
+                DataStep::Failed(place, error) => {
+                    self.notes.error(Some(&place.path), error);
+                }
+                DataStep::Box(place, _, count) => {
+                    let errors = found.next().unwrap_or_default();
+                    if self.is_lost(place) {
+                        continue;
+                    }
+                    for error in &errors {
+                        self.notes.error(Some(&place.path), error);
+                    }
+                    if !errors.is_empty() && place.chunks.is_none() {
+                        self.lost = Some(place.path.clone());
+                        continue;
+                    }
+                    let bytes = count.iter().fold(place.elem, |bytes, &n| bytes.saturating_mul(n));
+                    self.done = self.done.saturating_add(bytes).min(self.total);
+                    self.report(place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads boxes; gives the errors of each.
+    fn read(&mut self, boxes: &[(&VarPlace, &[u64], &[u64])]) -> Result<Vec<Vec<Error>>> {
+        let DataReader { file, progress, lead, total, done, reader, .. } = self;
+        let (total_bytes, done_bytes) = (*total, *done);
+        let mut read = |place: &VarPlace, part: (&[u64], &[u64])| {
+            let var = &*place.path;
+            let mut report = || Progress { var, done_bytes, total_bytes }.report(&mut **progress);
+            reader.errors(file, place, part, &mut report)
+        };
+        let Some(lead) = lead.filter(|_| boxes.len() > 1) else {
+            return boxes
+                .iter()
+                .map(|&(place, start, count)| read(place, (start, count)))
+                .collect();
+        };
+        let parts: Vec<BoxOfVar> = boxes
+            .iter()
+            .enumerate()
+            .map(|(number, &(place, start, count))| BoxOfVar {
+                rank: (number + 1) % lead.size(),
+                var: place.var,
+                start: start.to_vec(),
+                count: count.to_vec(),
+            })
+            .collect();
+        read_by_ranks(lead, file.path(), &parts, &mut |part| {
+            let found = boxes.iter().find(|(place, ..)| place.var == part.var);
+            let place = found.ok_or(NcError::Internal)?.0;
+            read(place, (&part.start, &part.count))
+        })
     }
 
     fn report(&mut self, place: &VarPlace) -> Result<()> {
@@ -168,29 +254,55 @@ impl DataReader<'_> {
         );
         Ok((keys.len() as u64, walk))
     }
+}
 
-    /// Reads the chunks of a box that cannot be read as a whole. `false` where each of them can be read, so that the
-    /// error of the box is still to be noted.
-    fn chunk_by_chunk(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<bool> {
-        let Some(chunk) = &place.chunks else { return Ok(false) };
-        let mut found = false;
-        for (inner, shape) in BoxWalk::new(count, chunk) {
+/// Reads boxes of variables.
+#[derive(Debug, Default)]
+pub(super) struct BoxReader {
+    data: Vec<u8>,
+}
+
+impl BoxReader {
+    /// Reads a box: what is wrong with it, chunk by chunk where it cannot be read as a whole.
+    ///
+    /// # Errors
+    /// Those of `report`, which is called after each chunk.
+    pub(super) fn errors(
+        &mut self,
+        file: &Dataset,
+        place: &VarPlace,
+        (start, count): (&[u64], &[u64]),
+        report: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Vec<Error>> {
+        let Err(of_box) = self.read(file, place, start, count) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (inner, shape) in place.chunks.iter().flat_map(|chunk| BoxWalk::new(count, chunk)) {
             let at: Vec<u64> = start.iter().zip(&inner).map(|(a, b)| a + b).collect();
-            if let Err(error) = self.read(place, &at, &shape) {
-                found = true;
-                if self.notes.error(Some(&place.path), &error) == Grade::Unchecked {
-                    // Where a filter is missing for one chunk, it is missing for all.
-                    return Ok(true);
+            if let Err(error) = self.read(file, place, &at, &shape) {
+                // Where a filter is missing for one chunk, it is missing for all.
+                let is_over = Grade::of(&error) == Grade::Unchecked;
+                found.push(error);
+                if is_over {
+                    break;
                 }
             }
-            self.report(place)?;
+            report()?;
+        }
+        if found.is_empty() {
+            found.push(of_box);
         }
         Ok(found)
     }
 
-    fn read(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<()> {
+    fn read(
+        &mut self,
+        file: &Dataset,
+        place: &VarPlace,
+        start: &[u64],
+        count: &[u64],
+    ) -> Result<()> {
         let to = (&mut self.data, &mut VlenBuffer::default());
-        read_box(self.file, place.var, None, (start, count), to)
+        read_box(file, place.var, None, (start, count), to)
     }
 }
 
@@ -204,7 +316,7 @@ pub(super) fn read_all(
     reported: &BTreeSet<String>,
     checked: &mut Checked,
     notes: &mut Notes,
-    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    (progress, lead): Watched<'_, '_>,
 ) -> Result<()> {
     let mut places = Vec::new();
     let mut groups = vec![GroupId::ROOT];
@@ -243,12 +355,10 @@ pub(super) fn read_all(
     }
     checked.n_vars = places.len();
     let total = places.iter().fold(0u64, |sum, place| sum.saturating_add(place.bytes()));
-    let mut reader = DataReader { file, notes, progress, total, done: 0, data: Vec::new() };
-    for place in &places {
-        place.note_odd(reader.notes);
-        checked.n_chunks = checked.n_chunks.saturating_add(reader.var(place)?);
-    }
-    checked.data_bytes = reader.done;
+    let (done, reader, lost) = (0, BoxReader::default(), None);
+    let mut data = DataReader { file, notes, progress, lead, total, done, reader, lost };
+    checked.n_chunks = checked.n_chunks.saturating_add(data.all(&places)?);
+    checked.data_bytes = data.done;
     Ok(())
 }
 

@@ -1,11 +1,8 @@
 //! The check of an HDF5 file.
 
-use std::ops::ControlFlow;
-
 use zonda_nc4::{FileUsage, Nc4Error, UsedExtent};
 
-use super::{Checked, Grade, Notes};
-use crate::copy::Progress;
+use super::{Checked, Grade, Notes, Watched};
 use crate::dataset::Dataset;
 use crate::error::Result;
 
@@ -13,7 +10,7 @@ pub(super) fn check(
     file: &Dataset,
     checked: &mut Checked,
     notes: &mut Notes,
-    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    watched: Watched<'_, '_>,
 ) -> Result<()> {
     let usage = file.usage()?;
     checked.unaccounted_bytes = usage.unaccounted_bytes();
@@ -25,7 +22,7 @@ pub(super) fn check(
         notes.add(grade, Some(&gap.path), None, gap.error.to_string());
     }
     let reported = super::faults(file, notes)?;
-    super::data::read_all(file, &reported, checked, notes, progress)
+    super::data::read_all(file, &reported, checked, notes, watched)
 }
 
 /// Notes what the walk over all structures found.

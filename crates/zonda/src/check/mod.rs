@@ -11,6 +11,7 @@
 
 mod classic;
 mod data;
+mod divided;
 mod hdf5;
 
 use std::collections::BTreeSet;
@@ -28,7 +29,10 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect};
 use crate::open::OpenOptions;
+use crate::ranks::Lead;
 use crate::tuning::CHECK_FINDINGS;
+
+pub use divided::follow_check;
 
 /// How bad a finding is.
 ///
@@ -129,28 +133,45 @@ pub fn check(
     path: &Path,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Checked> {
+    check_with(None, path, progress)
+}
+
+/// Who is told how far a check has come, and who leads ranks that divide it.
+type Watched<'a, 'p> =
+    (&'a mut (dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'p), Option<&'a Lead>);
+
+/// As [`check()`], divided among the ranks that `lead` leads: they call [`follow_check`]. The findings are those of one process. Data of classic
+/// files, which have nothing to be decoded, rank 0 reads alone.
+///
+/// # Errors
+/// As [`check()`]; `NC_EMPI` where the ranks do not come together, and errors of other ranks that cannot read the file.
+pub fn check_with(
+    lead: Option<&Lead>,
+    path: &Path,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Checked> {
     let mut notes = Notes::default();
     let file_bytes = match crate::format::on_path(path) {
         Some(_) => bytes_in(path),
         None => look(path, &mut notes).map_err(|error| error.at(path))?,
     };
     let mut checked = Checked { file_bytes, ..Checked::default() };
-    // Of a classic file everything hangs on the header, so what can be told of it is told by the whole.
-    let opened = match detect(path)? {
-        Detected::Hdf5 => Dataset::open_damaged(path, Damaged::Skip),
-        Detected::Classic(_) | Detected::Hdf4 | Detected::Other(_) | Detected::Unknown => {
-            Dataset::open(path, &OpenOptions::default())
-        }
-    };
-    match opened {
+    // What cannot be looked at is an error, and no finding.
+    detect(path)?;
+    match opened(path) {
         Ok(file) => {
             checked.format = Some(file.format());
             // Only for two formats it is known where things lie in the file. Of others the values are read.
             let has_layout = file.storage().is_some() && file.meta(|meta| meta.layout().is_some());
             let done = match () {
-                () if file.is_hdf5() => hdf5::check(&file, &mut checked, &mut notes, progress),
+                () if file.is_hdf5() => {
+                    hdf5::check(&file, &mut checked, &mut notes, (progress, lead))
+                }
                 () if has_layout => classic::check(&file, &mut checked, &mut notes, progress),
-                () => data::read_all(&file, &BTreeSet::new(), &mut checked, &mut notes, progress),
+                () => {
+                    let watched = (progress, lead);
+                    data::read_all(&file, &BTreeSet::new(), &mut checked, &mut notes, watched)
+                }
             };
             done.map_err(|error| error.at(path))?;
             file.close()?;
@@ -160,6 +181,17 @@ pub fn check(
         }
     }
     Ok(finished(checked, notes))
+}
+
+/// Opens a file to be checked.
+fn opened(path: &Path) -> Result<Dataset> {
+    // Of a classic file everything hangs on the header, so what can be told of it is told by the whole.
+    match detect(path)? {
+        Detected::Hdf5 => Dataset::open_damaged(path, Damaged::Skip),
+        Detected::Classic(_) | Detected::Hdf4 | Detected::Other(_) | Detected::Unknown => {
+            Dataset::open(path, &OpenOptions::default())
+        }
+    }
 }
 
 /// Opens the file first, which shows errors of the operating system; gives its length in bytes, and notes sidecars.

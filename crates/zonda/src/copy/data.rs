@@ -12,6 +12,7 @@ use super::ahead;
 use super::box_read::{indices, read_box, to_len};
 use super::boxes::{BoxWalk, BoxedArray, Boxes, choose, choose_around};
 use super::define::{TargetVar, fault};
+use super::divided::{BoxToCopy, Division};
 use super::raw::{self, Chunks};
 use super::salvage::{Loss, is_ours};
 use super::spill::Spill;
@@ -68,6 +69,14 @@ struct BoxedVar<'m> {
     walk: BoxWalk,
     is_sparse: bool,
     index: usize,
+    /// How ranks divide it, if they do.
+    division: Option<Division>,
+}
+
+impl BoxedVar<'_> {
+    fn part(&self, (start, count): (Vec<u64>, Vec<u64>)) -> BoxToCopy<'_> {
+        BoxToCopy { made: self.made, division: self.division.as_ref(), start, count }
+    }
 }
 
 impl DataCopy<'_> {
@@ -102,9 +111,18 @@ impl DataCopy<'_> {
                 n_lost: 0,
             });
             let Some((boxes, walk, is_sparse)) = boxes else { continue };
-            let job = BoxedVar { made, boxes, walk, is_sparse, index };
+            let division = self.division(made).map_err(at)?;
+            let job = BoxedVar { made, boxes, walk, is_sparse, index, division };
             if interleaves && made.var.is_record() && way == CopyMethod::Values {
                 together.push(job);
+                continue;
+            }
+            let options = self.options;
+            if let Some(lead) = options.lead.as_deref()
+                && job.division.is_some()
+                && !self.goes_by_file(&job)
+            {
+                self.divided(lead, job.walk.clone().map(|part| job.part(part)))?;
                 continue;
             }
             let way = self.one(job).map_err(at)?;
@@ -256,16 +274,19 @@ impl DataCopy<'_> {
         Ok(())
     }
 
+    /// Whether a variable goes by way of a temporary file.
+    fn goes_by_file(&self, job: &BoxedVar<'_>) -> bool {
+        job.boxes.reads > SPILL_DECODES
+            && job.made.var.bytes() > self.most()
+            && !job.made.var.has_pointers
+            && !job.is_sparse
+            && !self.options.salvage
+    }
+
     /// Copies a variable by itself.
     fn one(&mut self, mut job: BoxedVar<'_>) -> Result<CopyMethod> {
         let made = job.made;
-        let is_large = made.var.bytes() > self.most();
-        if job.boxes.reads > SPILL_DECODES
-            && is_large
-            && !made.var.has_pointers
-            && !job.is_sparse
-            && !self.options.salvage
-        {
+        if self.goes_by_file(&job) {
             self.by_file(made)?;
             return Ok(CopyMethod::Spilled);
         }
@@ -329,6 +350,21 @@ impl DataCopy<'_> {
 
     /// Copies variables whose records are interleaved in a file.
     fn side_by_side(&mut self, mut jobs: Vec<BoxedVar<'_>>) -> Result<()> {
+        let options = self.options;
+        if let Some(lead) = options.lead.as_deref()
+            && jobs.iter().any(|job| job.division.is_some())
+        {
+            let mut walks: Vec<BoxWalk> = jobs.iter().map(|job| job.walk.clone()).collect();
+            let in_order = std::iter::from_fn(|| {
+                let next = walks.iter_mut().zip(&jobs).filter(|(walk, _)| walk.peek().is_some());
+                let record = |(walk, job): &(&mut BoxWalk, &BoxedVar<'_>)| {
+                    Some((*walk.peek()?.first()?, job.index))
+                };
+                let (walk, job) = next.min_by_key(record)?;
+                Some(job.part(walk.next()?))
+            });
+            return self.divided(lead, in_order);
+        }
         loop {
             let record = |job: &BoxedVar<'_>| Some((*job.walk.peek()?.first()?, job.index));
             let next = jobs.iter_mut().filter(|job| job.walk.peek().is_some());

@@ -17,6 +17,8 @@
 //!
 //! Variables with records in a classic file go record by record together, as they lie there.
 //!
+//! Ranks divide a copy ([`CopyOptions::lead`]): rank 0 puts the same boxes in the same order, and others make them (`divided`).
+//!
 //! The target is written under another name beside its own, and gets that when it is complete; a copy that fails or
 //! is interrupted leaves nothing. What a killed copy leaves, the next copy in the folder removes.
 //!
@@ -28,9 +30,12 @@ pub(crate) mod box_read;
 pub(crate) mod boxes;
 mod data;
 mod define;
+mod divided;
 mod fit;
+mod follow;
 mod named;
 mod options;
+mod pieces;
 
 mod raw;
 mod rules;
@@ -49,6 +54,7 @@ use zonda_format::Format;
 use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 
+pub use follow::{follow_copy, follow_failed};
 pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
 pub use rules::{CopyRules, RuledAxis, RuledFilters, RuledStorage, RuledVar};
 pub use salvage::Loss;

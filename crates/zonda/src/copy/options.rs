@@ -1,5 +1,8 @@
 //! What a copy is asked to be.
 
+use std::sync::Arc;
+
+use crate::ranks::Lead;
 use crate::tuning::COPY_MEMORY_BYTES;
 use zonda_format::{FilterSpec, Format, Quantize};
 
@@ -39,6 +42,9 @@ pub struct CopyOptions {
     /// [`Copied::lost`](super::Copied::lost); else it is an error. Chunks that are copied as they are stored are
     /// decoded, too, to find damage.
     pub salvage: bool,
+    /// Other ranks make parts of the copy, which this one leads: they call [`follow_copy`](super::follow_copy). The bytes are those of a copy by one
+    /// process. A salvaged copy is not divided.
+    pub lead: Option<Arc<Lead>>,
 }
 
 impl Default for CopyOptions {
@@ -56,6 +62,7 @@ impl Default for CopyOptions {
             memory_bytes: COPY_MEMORY_BYTES,
             replace: false,
             salvage: false,
+            lead: None,
         }
     }
 }

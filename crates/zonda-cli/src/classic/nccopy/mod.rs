@@ -13,13 +13,15 @@ mod select;
 mod tree;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use zonda::copy::{CopyOptions, copy_by_rules};
+use zonda::copy::{CopyOptions, copy_by_rules, follow_copy, follow_failed};
 use zonda::{Dataset, Format, OpenOptions, Persist};
 
+use crate::ranks::{Follower, Part};
 use crate::tuning::{CHUNK_CACHE_SHARE, NCCOPY_LEAST_MEMORY_BYTES, NCCOPY_MEMORY_BYTES};
-use crate::{input, progress};
+use crate::{input, progress, ranks};
 use options::NccopyOptions;
 use refusal::NccopyRefusal;
 use rules::NcCopy;
@@ -32,6 +34,8 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     };
     match NccopyOptions::read(args).and_then(|options| copy(&options, &program)) {
         Ok(()) => ExitCode::SUCCESS,
+        // All ranks are called alike, and rank 0 speaks.
+        Err(_) if ranks::is_silent() => ExitCode::SUCCESS,
         Err(refusal) => {
             refusal.report(&program);
             ExitCode::FAILURE
@@ -39,10 +43,62 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
+/// A copy that was prepared: its source, what it is asked to be, and the rules for that.
+struct Prepared<'a> {
+    source: Dataset,
+    target: CopyOptions,
+    rules: NcCopy<'a>,
+}
+
 fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
     let memory_bytes =
         options.buffer_bytes.map_or(NCCOPY_MEMORY_BYTES, |n| n.max(NCCOPY_LEAST_MEMORY_BYTES));
     zonda_runtime::memory::limit(memory_bytes / CHUNK_CACHE_SHARE);
+    let url = zonda::of_url(&options.target);
+    let path = url.as_ref().map_or(&options.target, |(path, _)| path);
+    let asked = url.as_ref().map(|(_, format)| *format);
+    let lead = match ranks::part("nccopy", path, None)? {
+        Part::Alone => None,
+        Part::Lead(lead) => Some(lead),
+        Part::Follow(follower) => return follow(&follower, options, (path, asked), memory_bytes),
+        Part::Nothing => return Ok(()),
+    };
+    let Prepared { source, mut target, rules } = prepare(options, asked, memory_bytes)?;
+    target.lead = lead;
+    let copied = progress::watched(false, |progress| {
+        copy_by_rules(&source, path, &target, &rules, progress)
+    })??;
+    for note in &copied.notes {
+        eprintln!("{program}: {}: {note}", options.target.display());
+    }
+    Ok(source.close()?)
+}
+
+/// The part of another rank than the first one.
+fn follow(
+    follower: &Follower,
+    options: &NccopyOptions,
+    (path, asked): (&Path, Option<Format>),
+    memory_bytes: u64,
+) -> Result<(), NccopyRefusal> {
+    let followed = progress::following(|| {
+        let (team, step) = (&*follower.team, follower.step());
+        match prepare(options, asked, memory_bytes) {
+            Ok(Prepared { source, target, rules }) => {
+                follow_copy(team, step, Ok(&source), path, &target, Some(&rules))
+            }
+            Err(refusal) => follow_failed(team, step, &refusal.into_error()),
+        }
+    })?;
+    follower.ended(followed);
+    Ok(())
+}
+
+fn prepare(
+    options: &NccopyOptions,
+    asked: Option<Format>,
+    memory_bytes: u64,
+) -> Result<Prepared<'_>, NccopyRefusal> {
     let in_memory = options.read_whole.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let source = Dataset::open(&input::place(&options.source), &open)?;
@@ -54,24 +110,14 @@ fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
     }
     let (groups, vars) = (options.groups.as_ref(), options.vars.as_ref());
     let selection = select::CopySelection::find(&tree, groups, vars)?;
-    let url = zonda::of_url(&options.target);
-    let path = url.as_ref().map_or(&options.target, |(path, _)| path);
-    let requested = options.kind.or(url.as_ref().map(|(_, format)| *format));
     let target = CopyOptions {
-        format: Some(requested.unwrap_or_else(|| options.kind_for(kind))),
+        format: Some(options.kind.or(asked).unwrap_or_else(|| options.kind_for(kind))),
         fix_unlimited: options.fix_unlimited,
         memory_bytes,
         replace: true,
         ..CopyOptions::default()
     };
-    let rules = NcCopy { options, selection, chunks };
-    let copied = progress::watched(false, |progress| {
-        copy_by_rules(&source, path, &target, &rules, progress)
-    })??;
-    for note in &copied.notes {
-        eprintln!("{program}: {}: {note}", options.target.display());
-    }
-    Ok(source.close()?)
+    Ok(Prepared { source, target, rules: NcCopy { options, selection, chunks } })
 }
 
 impl NccopyOptions {

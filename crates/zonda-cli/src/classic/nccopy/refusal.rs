@@ -27,6 +27,15 @@ impl NccopyRefusal {
         NccopyRefusal::Code(code, about.to_string())
     }
 
+    /// The same as an error of the library, for rank 0.
+    pub(super) fn into_error(self) -> zonda::Error {
+        match self {
+            NccopyRefusal::Usage(_) => NcError::Inval.into(),
+            NccopyRefusal::Text(text) => zonda::Error::with_text(NcError::Inval, text),
+            NccopyRefusal::Code(code, about) => zonda::Error::with_text(code, about),
+        }
+    }
+
     /// Prints the message on standard error as the reference does. Where that has a line number of
     /// its source, this has what went wrong.
     pub(super) fn report(&self, program: &str) {

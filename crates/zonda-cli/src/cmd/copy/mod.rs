@@ -4,24 +4,27 @@ mod spec;
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
-use zonda::Format;
 use zonda::copy::{
-    ChunkRule, Copied, CopyMethod, CopyOptions, FilterRule, QuantizeRule, copy_dataset,
+    ChunkRule, Copied, CopyMethod, CopyOptions, FilterRule, QuantizeRule, copy_dataset, follow_copy,
 };
+use zonda::{Dataset, Format, OpenOptions};
 
 use crate::failure::Result;
+use crate::ranks::{Follower, Part};
 use crate::tuning::CHUNK_CACHE_SHARE;
-use crate::{input, progress};
+use crate::{input, progress, ranks};
 
 /// Numbers of filters with an option of their own.
 const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
 const FLETCHER32: u32 = 3;
 const ZSTD: u32 = 32015;
+/// Why ranks do not divide the copy of what comes through a pipe.
+const STDIN_OF_RANK_0: &str = "only rank 0 has standard input";
 /// The least memory that `--memory` accepts, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
@@ -34,13 +37,17 @@ const LEAST_MEMORY: u64 = 4 << 20;
 ///
 /// VAR is the name of a variable in any group, or a path (/ocean/temp); * and ? stand for any text
 /// and any character.
+///
+/// Ranks that mpiexec starts divide the work: reading, decompressing and compressing. Rank 0 writes,
+/// and the bytes are those of one process.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zonda copy --format netcdf4 --deflate 4 --shuffle old.nc new.nc
   zonda copy --chunk time/1000,lat/20,lon/20 maps.nc series.nc
   zonda copy --filter 'T,S:shuffle|zstd,9' --quantize T,S:granular,3 model.nc small.nc
   zonda copy --var 'T*' --format classic model.nc t.nc
-  zonda copy --group /ocean --fix-unlimited --format cdf5 model.nc ocean.nc")]
+  zonda copy --group /ocean --fix-unlimited --format cdf5 model.nc ocean.nc
+  mpiexec -n 64 zonda copy --deflate 4 model.nc small.nc")]
 pub(crate) struct Args {
     #[arg(short = 'k', long, value_name = "KIND", value_parser = spec::format,
         help = format!("Kind of the target: {}; by default that of the source", spec::kinds()))]
@@ -159,6 +166,7 @@ impl Args {
             memory_bytes: self.memory.max(LEAST_MEMORY),
             replace: self.force,
             salvage: false,
+            lead: None,
         }
     }
 }
@@ -171,6 +179,16 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     };
     options.format = options.format.or(asked);
     zonda_runtime::memory::limit(options.memory_bytes / CHUNK_CACHE_SHARE);
+    let refusal = input::is_stdin(&args.source).then_some(STDIN_OF_RANK_0);
+    match ranks::part("zonda copy", &args.target, refusal)? {
+        Part::Alone => {}
+        Part::Lead(lead) => options.lead = Some(lead),
+        Part::Follow(follower) => {
+            follow(&follower, &args.source, &target, &options)?;
+            return crate::done();
+        }
+        Part::Nothing => return crate::done(),
+    }
     if args.memory < LEAST_MEMORY {
         eprintln!(
             "zonda: -m {}: {} MiB are taken, which is the least",
@@ -193,6 +211,17 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         writeln!(out)?;
     }
     crate::done()
+}
+
+/// The part of another rank than the first one.
+fn follow(follower: &Follower, source: &Path, target: &Path, options: &CopyOptions) -> Result<()> {
+    let followed = progress::following(|| {
+        let source = Dataset::open(&input::place(source), &OpenOptions::default());
+        let (team, step) = (&*follower.team, follower.step());
+        follow_copy(team, step, source.as_ref(), target, options, None)
+    })?;
+    follower.ended(followed);
+    Ok(())
 }
 
 /// What was done, in the form of the JSON.
