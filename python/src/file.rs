@@ -1,7 +1,7 @@
 //! Opening, creating and ending files.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::PyTypeInfo;
@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyString};
 use zonda::mpi::{self, Asked, Communicator};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
+use zonda::team::Team;
 use zonda::{
     CreateOptions, Dataset, Detected, Format, NcError, OpenOptions, Persist, Reserve, WriteBehind,
 };
@@ -60,6 +61,17 @@ fn write_behind(text: Option<&str>) -> PyResult<Option<WriteBehind>> {
     text.map(str::parse).transpose().map_err(|why: zonda::WriteBehindError| {
         PyValueError::new_err(format!("write_behind: {why}"))
     })
+}
+
+/// The ranks of a communicator, and what the program asks of their file by an Info: both are the words that C would have.
+fn team_of(
+    call: &str,
+    path: &Path,
+    (comm, info): (usize, usize),
+) -> zonda::Result<(Arc<dyn Team>, Asked)> {
+    let team = mpi::team(Communicator::C(comm), call, &path.display().to_string())?;
+    let asked = mpi::asked(&*team, info);
+    Ok((team, asked))
 }
 
 fn memory(in_memory: bool, persist: bool) -> Option<Persist> {
@@ -291,10 +303,9 @@ impl File {
         let settings = Settings::now();
         let (chunk_cache, alignment) = (settings.chunk_cache(), settings.alignment());
         let (path, _) = path.found();
-        let comm = Communicator::C(comm);
         File::made(py, None, || {
-            let team = mpi::team(comm, "nc_open_par", &path.display().to_string())?;
-            let Asked { equal_attributes, independent_filters, hints } = mpi::asked(&*team, info);
+            let (team, asked) = team_of("nc_open_par", &path, (comm, info))?;
+            let Asked { equal_attributes, independent_filters, hints } = asked;
             let options = OpenOptions {
                 write,
                 io,
@@ -325,10 +336,9 @@ impl File {
         let (chunk_cache, alignment) = (settings.chunk_cache(), settings.alignment());
         let (path, asked) = path.found();
         let format = asked.map_or_else(|| format_of(format), Ok)?;
-        let comm = Communicator::C(comm);
         File::made(py, None, || {
-            let team = mpi::team(comm, "nc_create_par", &path.display().to_string())?;
-            let Asked { equal_attributes, independent_filters, hints } = mpi::asked(&*team, info);
+            let (team, asked) = team_of("nc_create_par", &path, (comm, info))?;
+            let Asked { equal_attributes, independent_filters, hints } = asked;
             let options = CreateOptions {
                 format,
                 exclusive,

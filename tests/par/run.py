@@ -233,19 +233,22 @@ def processes(cases, options, mpis, scratch):
             cases.one("%s and %s" % (one, other), refused, library, [one, other], 2, os.path.basename(one))
 
 
-def able(mpi, folder):
-    """Whether the library has parallel files at all. Anything but NC_ENOPAR is for the tests to find."""
+def able(cases, folder, what):
+    """Whether the library has parallel files at all; else `what` is skipped. Anything but NC_ENOPAR is for the tests to find."""
+    mpi = cases.mpi
     program = folder / ("able-%s" % mpi.name)
     rig.must([rig.tool(mpi.compiler), "-I", rig.LIBDIR / "netcdf/mpi/include", HERE / "able.c", "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME, "-Wl,--allow-shlib-undefined"], environment(mpi))
-    return rig.run(launch.command(mpi, 1, [program, folder / "able.nc"]), environment(mpi, rig.LIBDIR)).returncode != 3
+    if rig.run(launch.command(mpi, 1, [program, folder / "able.nc"]), environment(mpi, rig.LIBDIR)).returncode != 3:
+        return True
+    cases.counts.skip("%s: %s" % (mpi.name, what), "nc_create_par answers NC_ENOPAR")
+    return False
 
 
 def upstream_tests(cases, options):
     """The test programs of netCDF-C and netCDF-Fortran."""
     if not cases.mpi.fortran:
         return
-    if not able(cases.mpi, options.scratch):
-        cases.counts.skip("%s: tests of netCDF-C" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
+    if not able(cases, options.scratch, "tests of netCDF-C"):
         return
     try:
         if options.long:
@@ -261,8 +264,7 @@ def upstream_tests(cases, options):
 
 def calls(cases, options):
     """What single calls answer."""
-    if not able(cases.mpi, options.scratch):
-        cases.counts.skip("%s: answers" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
+    if not able(cases, options.scratch, "answers"):
         return
     for name, test, *arguments in answers.cases(cases.mpi, options.scratch):
         cases.one(name, test, *arguments)
@@ -272,8 +274,7 @@ def of_columns(cases, options):
     """What ranks put that divide the fastest dimension: by Debian's MPIs, and with --long by all."""
     if not (cases.mpi.fortran or options.long):
         return
-    if not able(cases.mpi, options.scratch):
-        cases.counts.skip("%s: columns" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
+    if not able(cases, options.scratch, "columns"):
         return
     for name, test, *arguments in columns.cases(cases.mpi, options.scratch, options):
         cases.one(name, test, *arguments)
@@ -283,8 +284,7 @@ def lives(cases, options):
     """What is left of a file when its ranks die, and what they are told."""
     if not cases.mpi.fortran:
         return
-    if not able(cases.mpi, options.scratch):
-        cases.counts.skip("%s: kills" % cases.mpi.name, "nc_create_par answers NC_ENOPAR")
+    if not able(cases, options.scratch, "kills"):
         return
     for name, test, *arguments in kills.cases(cases.mpi, options.scratch, options):
         cases.one(name, test, *arguments)

@@ -20,7 +20,7 @@ use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Var};
 use crate::journal::{ChangeKind, JournalBody, SLOT_FIXED, SLOT_PAYLOAD, Slots};
-use crate::past_end::read_or_zeros;
+use crate::past_end::{move_or_zeros, read_or_zeros};
 use crate::tuning::{BATCH_PIECES, ZEROS_BYTES};
 
 /// The most bytes of a batch, and what is tried instead where the device has no room for a journal of
@@ -233,7 +233,7 @@ impl Move {
             for piece in pieces {
                 let (part, more) = rest.split_at_mut_checked(piece.len).ok_or(BATCH)?;
                 rest = more;
-                read_or_zeros(storage, piece.from, part)?;
+                move_or_zeros(storage, piece.from, part)?;
             }
             if let Some(slots) = &self.slots {
                 // A piece that does not overlap its new place can be read again from the old one.

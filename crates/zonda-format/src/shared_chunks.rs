@@ -114,11 +114,17 @@ pub trait SharedChunks {
         values: Values<'v>,
     ) -> Result<(Cow<'v, [u8]>, Converted)>;
 
-    /// What of a put lies in some chunks, chunk after chunk.
+    /// Appends what of a put lies in some chunks, chunk after chunk.
     ///
     /// # Errors
     /// `NC_ENOMEM`; `NC_EINVAL` for chunks that it has nothing of.
-    fn parts_of(&self, var: VarRef, of: &SlabBytes<'_>, keys: &[&[u64]]) -> Result<Vec<u8>>;
+    fn parts_of(
+        &self,
+        var: VarRef,
+        of: &SlabBytes<'_>,
+        keys: &[&[u64]],
+        out: &mut Vec<u8>,
+    ) -> Result<()>;
 
     /// Puts elements into chunks that this rank holds from now on. `of` has all elements of its hyperslab, or, where `is_packed`, what
     /// [`SharedChunks::parts_of`] gave for these chunks.

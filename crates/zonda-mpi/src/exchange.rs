@@ -2,7 +2,7 @@
 //!
 //! First each rank learns from how many others it gets something: one reduction of a list with a number for each rank, of which
 //! each gets its own. MPI does that in about log2 n messages a rank. Then as many headings are received, of whoever
-//! sends them, and what they announce (`heading.rs`).
+//! sends them, and what they announce (`heading.rs`). Where receivers know all of that, there is nothing but the messages.
 //!
 //! Nobody leaves the reduction before all have come to it. So all headings that come after it are of this exchange: the one before was
 //! over on all ranks.
@@ -45,6 +45,32 @@ impl InStep<'_> {
             messages.into_iter().map(move |bytes| Message { rank, bytes })
         };
         Ok(received.into_iter().flat_map(flat).collect())
+    }
+
+    /// What [`zonda_team::Team::exchange_known`] says.
+    pub(crate) fn exchange_known(
+        &self,
+        messages: Vec<(Message, usize)>,
+        expected: &[(usize, usize)],
+    ) -> Result<Vec<Message>, TeamError> {
+        let ranks = messages.iter().map(|(message, _)| message.rank);
+        ranks.chain(expected.iter().map(|one| one.0)).try_for_each(|rank| self.check_rank(rank))?;
+        if messages.iter().any(|(message, len)| message.bytes.len() > *len) {
+            return Err(self.refuse("a message is longer than its receiver expects"));
+        }
+        // Receives first: what comes finds its place. Messages of one rank come in the order of steps.
+        let (slots, mut landed) = self.fly(|flight| {
+            let receive = |&(rank, len): &(usize, usize)| {
+                Ok((rank, flight.receive(len, Some(rank), Tag::Message)?))
+            };
+            let slots = expected.iter().map(receive).collect::<Result<Vec<_>, Fault>>()?;
+            for (Message { rank, bytes }, len) in messages {
+                flight.send_as(bytes, len, rank, Tag::Message)?;
+            }
+            Ok(slots)
+        })?;
+        let got = slots.into_iter();
+        Ok(got.map(|(rank, slot)| Message { rank, bytes: landed.bytes(slot) }).collect())
     }
 
     /// How many other ranks have something for this one.

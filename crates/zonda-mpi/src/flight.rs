@@ -101,6 +101,23 @@ fn zeros<T: Default + Clone>(count: usize) -> Result<Vec<T>, Fault> {
     Ok(made)
 }
 
+/// Bytes that are zeros, where there is memory for them. The system's own zeros are taken as they are: what MPI writes over need not be written twice.
+fn zeroed_bytes(count: usize) -> Result<Vec<u8>, Fault> {
+    let Ok(layout) = std::alloc::Layout::array::<u8>(count) else {
+        return Err(Fault::Memory(count));
+    };
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout has bytes. What comes of it is zeros of that layout, or null.
+    let at = unsafe { std::alloc::alloc_zeroed(layout) };
+    if at.is_null() {
+        return Err(Fault::Memory(count));
+    }
+    // SAFETY: the global allocator gave as many bytes, with the alignment of bytes, and all of them are set.
+    Ok(unsafe { Vec::from_raw_parts(at, count, count) })
+}
+
 impl Flight {
     pub(crate) fn new(channel: Channel) -> Flight {
         let (bytes, numbers) = (Vec::new(), Vec::new());
@@ -157,7 +174,7 @@ impl Flight {
 
     /// Gets as many bytes of rank `root`.
     pub(crate) fn broadcast_into(&mut self, length: usize, root: usize) -> Result<Slot, Fault> {
-        self.broadcast(zeros(length)?, root)
+        self.broadcast(zeroed_bytes(length)?, root)
     }
 
     /// Makes one of the numbers of all ranks. The greatest and the least are those of signed numbers: MPICH 4.0.2 takes those of
@@ -261,10 +278,23 @@ impl Flight {
 
     /// Sends bytes to a rank, which receives as many, or more in one round.
     pub(crate) fn send(&mut self, bytes: Vec<u8>, to: usize, tag: Tag) -> Result<(), Fault> {
-        let (to, tag, length) = (int(to)?, tag as c_int, bytes.len());
+        let length = bytes.len();
+        self.send_as(bytes, length, to, tag)
+    }
+
+    /// Sends bytes to a rank that receives `length`, in as many rounds as that takes.
+    pub(crate) fn send_as(
+        &mut self,
+        bytes: Vec<u8>,
+        length: usize,
+        to: usize,
+        tag: Tag,
+    ) -> Result<(), Fault> {
+        let (to, tag, end) = (int(to)?, tag as c_int, bytes.len());
         let Channel { comm, most_bytes, .. } = self.channel;
         let (_, at) = self.keep_bytes(bytes);
         for part in rounds(length, most_bytes) {
+            let part = part.start.min(end)..part.end.min(end);
             self.begin("MPI_Isend", None, |mpi, request| {
                 let (calls, byte) = (&mpi.functions, mpi.handles.byte);
                 // SAFETY: as in `broadcast`.
@@ -289,7 +319,7 @@ impl Flight {
         let Channel { comm, most_bytes, .. } = self.channel;
         // A message of any rank is in one round: parts of two could not be told apart.
         let most_bytes = if from.is_none() { length } else { most_bytes };
-        let (slot, at) = self.keep_bytes(zeros(length)?);
+        let (slot, at) = self.keep_bytes(zeroed_bytes(length)?);
         for part in rounds(length, most_bytes) {
             self.begin("MPI_Irecv", from, |mpi, request| {
                 let (calls, byte) = (&mpi.functions, mpi.handles.byte);

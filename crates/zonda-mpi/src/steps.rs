@@ -103,6 +103,16 @@ impl Team for MpiTeam {
         let inside = self.enter(step)?;
         inside.exchange(messages)
     }
+
+    fn exchange_known(
+        &self,
+        step: Step<'_>,
+        messages: Vec<(Message, usize)>,
+        expected: &[(usize, usize)],
+    ) -> Result<Vec<Message>, TeamError> {
+        let inside = self.enter(step)?;
+        inside.exchange_known(messages, expected)
+    }
 }
 
 // A broadcast is one message of a fixed length, which has the length and as many bytes as fit, and one with the others. So a

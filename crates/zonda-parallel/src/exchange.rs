@@ -12,8 +12,9 @@ use zonda_format::{Access, Error, PieceShape, Result, Transfer, Values};
 use zonda_model::NcError;
 use zonda_model::memory::{self, NoMemory};
 use zonda_slab::{Blocks, Hyperslab, Rows};
-use zonda_storage::{Storage, WriteRange};
+use zonda_storage::{Storage, Striping, WriteRange};
 use zonda_team::Message;
+use zonda_trace::{Args, EventKind};
 
 use crate::file::ParallelFile;
 use crate::hints::{Gathering, Hints};
@@ -24,25 +25,44 @@ use crate::tuning::{
 
 /// How short runs come together. Where ranks have other rules, bytes are the same, and are only written in other pieces.
 #[derive(Clone, Copy, Debug)]
-struct ExchangeRules {
-    when: Gathering,
-    stripe_bytes: u64,
+pub(crate) struct ExchangeRules {
+    pub(crate) when: Gathering,
+    pub(crate) stripe_bytes: u64,
     /// How many ranks own stripes.
-    n_owners: u64,
+    pub(crate) n_owners: u64,
+    /// Servers of the file system that have its stripes in turn; 1 where that is not known.
+    n_servers: u64,
     /// Bytes that a rank hands on at once.
-    round_bytes: usize,
+    pub(crate) round_bytes: usize,
 }
 
 impl ExchangeRules {
-    fn of(hints: &Hints, n_ranks: usize) -> ExchangeRules {
+    /// The rules of a file on so many ranks. Its stripes are those that it has on its file system, where it has some: so each server has as few ranks that
+    /// write to it as can be.
+    pub(crate) fn of(hints: &Hints, striping: Option<Striping>, n_ranks: usize) -> ExchangeRules {
         let n_ranks = (n_ranks as u64).max(1);
+        let most_owners = hints.cb_nodes.unwrap_or(n_ranks).clamp(1, n_ranks);
+        let n_servers = striping.map_or(1, |striping| striping.n_servers.max(1));
+        let unit = striping.map(|striping| striping.unit_bytes).or(hints.striping_unit);
         let round_bytes = hints.cb_buffer_size.unwrap_or(EXCHANGE_ROUND_BYTES);
         ExchangeRules {
             when: hints.cb_write.unwrap_or(Gathering::Automatic),
-            stripe_bytes: hints.striping_unit.unwrap_or(EXCHANGE_STRIPE_BYTES).max(1),
-            n_owners: hints.cb_nodes.unwrap_or(n_ranks).clamp(1, n_ranks),
+            stripe_bytes: unit.unwrap_or(EXCHANGE_STRIPE_BYTES).max(1),
+            n_owners: match most_owners.checked_rem(n_servers) {
+                Some(over) if most_owners > n_servers => most_owners - over,
+                _ => most_owners,
+            },
+            n_servers,
             round_bytes: usize::try_from(round_bytes).unwrap_or(usize::MAX),
         }
+    }
+
+    /// The number of the owner of a stripe. Each server has one owner where there are fewer owners than servers, and each owner one server
+    /// where there are more.
+    fn owner(&self, stripe: u64) -> u64 {
+        let ExchangeRules { n_owners, n_servers, .. } = *self;
+        let turn = if n_owners < n_servers { stripe.checked_rem(n_servers) } else { Some(stripe) };
+        turn.and_then(|turn| turn.checked_rem(n_owners)).unwrap_or(0)
     }
 }
 
@@ -106,8 +126,7 @@ fn run_bytes(shape: &PieceShape, slab: Hyperslab<'_>) -> Option<usize> {
 /// What a rank writes in a round, by the owners of the stripes.
 #[derive(Debug)]
 pub(crate) struct Collector {
-    stripe_bytes: u64,
-    n_owners: u64,
+    rules: ExchangeRules,
     size: u64,
     packets: Packets,
     /// There was no memory for what came then.
@@ -126,10 +145,8 @@ pub(crate) struct Packet {
 
 impl Collector {
     fn new(rules: &ExchangeRules, size: usize) -> Collector {
-        let ExchangeRules { stripe_bytes, n_owners, .. } = *rules;
         Collector {
-            stripe_bytes,
-            n_owners,
+            rules: *rules,
             size: size.max(1) as u64,
             packets: Packets::new(),
             refused: None,
@@ -138,8 +155,8 @@ impl Collector {
 
     /// The rank that owns a stripe: owners are spread evenly over the ranks.
     fn owner(&self, stripe: u64) -> usize {
-        let number = u128::from(stripe % self.n_owners);
-        let rank = number * u128::from(self.size) / u128::from(self.n_owners);
+        let number = u128::from(self.rules.owner(stripe));
+        let rank = number * u128::from(self.size) / u128::from(self.rules.n_owners.max(1));
         usize::try_from(rank).unwrap_or(0)
     }
 
@@ -155,10 +172,11 @@ impl Collector {
     pub(crate) fn add(&mut self, at: u64, data: &[u8]) {
         let (mut at, mut data) = (at, data);
         while !data.is_empty() {
-            let within = self.stripe_bytes - at % self.stripe_bytes;
+            let stripe_bytes = self.rules.stripe_bytes;
+            let within = stripe_bytes - at % stripe_bytes;
             let n = usize::try_from(within).unwrap_or(data.len()).min(data.len());
             let (run, behind) = data.split_at(n);
-            let owner = self.owner(at / self.stripe_bytes);
+            let owner = self.owner(at / stripe_bytes);
             if let Err(refused) = self.packets.entry(owner).or_default().add(at, run) {
                 self.refused = Some(refused);
                 return;
@@ -230,8 +248,8 @@ fn write_runs(storage: &dyn Storage, messages: &[Vec<WriteRange<'_>>]) -> Result
 }
 
 impl ParallelFile {
-    fn exchange_rules(&self) -> ExchangeRules {
-        ExchangeRules::of(&self.hints, self.team.size())
+    pub(crate) fn exchange_rules(&self) -> ExchangeRules {
+        ExchangeRules::of(&self.hints, self.striping, self.team.size())
     }
 
     /// The rounds that a put of this rank wants.
@@ -358,6 +376,10 @@ impl ParallelFile {
         };
         let (own, messages): (Vec<_>, Vec<_>) =
             messages.into_iter().partition(|message| message.rank == me);
+        let _span = zonda_trace::span(EventKind::Exchange, || {
+            let bytes = messages.iter().map(|message| message.bytes.len() as u64).sum();
+            Args { offset: messages.len() as u64, bytes, ..Args::default() }
+        });
         let exchanged = self.team.exchange(self.step(call), messages);
         let mut received = exchanged.map_err(|error| self.lost_team(error))?;
         received.extend(own);
@@ -367,5 +389,35 @@ impl ParallelFile {
         let runs: std::result::Result<Vec<_>, NoMemory> = runs.into_iter().collect();
         let written = runs.map_err(Error::from).and_then(|runs| write_runs(&*self.replica, &runs));
         Ok(failed.and(written))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_follow_the_servers_of_the_file() {
+        for n_ranks in 1..20 {
+            for n_servers in 1..20 {
+                let striping = Striping { unit_bytes: 1 << 22, n_servers };
+                let hints = Hints { striping_unit: Some(7), ..Hints::default() };
+                let rules = ExchangeRules::of(&hints, Some(striping), n_ranks);
+                assert_eq!(rules.stripe_bytes, 1 << 22);
+                let mut of_server = vec![std::collections::BTreeSet::new(); n_servers as usize];
+                let mut of_owner = vec![std::collections::BTreeSet::new(); n_ranks];
+                let collector = Collector::new(&rules, n_ranks);
+                for stripe in 0..400 {
+                    let owner = collector.owner(stripe);
+                    of_server[(stripe % n_servers) as usize].insert(owner);
+                    of_owner[owner].insert(stripe % n_servers);
+                }
+                let most_owners = of_server.iter().map(|owners| owners.len()).max().unwrap();
+                let most_servers = of_owner.iter().map(|servers| servers.len()).max().unwrap();
+                let what = format!("{n_ranks} ranks, {n_servers} servers");
+                assert_eq!(most_owners, (n_ranks / n_servers as usize).max(1), "{what}");
+                assert_eq!(most_servers, (n_servers as usize).div_ceil(n_ranks), "{what}");
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ use zonda_format::{
 };
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
+use zonda_storage::Striping;
 use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
 
 use crate::common::{ParallelError, common};
@@ -44,6 +45,8 @@ pub struct ParallelFile {
     pub(crate) wants_equal_attributes: bool,
     /// What the program asked for, the same on all ranks.
     pub(crate) hints: Hints,
+    /// Over which stripes the file system has spread the file, where it says so.
+    pub(crate) striping: Option<Striping>,
     /// It was said that attributes have other values.
     pub(crate) has_warned: bool,
     /// Puts of this rank whose elements lie in the definitions, since the last commit.
@@ -82,6 +85,11 @@ pub(crate) struct AccessModes {
 impl AccessModes {
     pub(crate) fn is_collective(&self, of: VarRef) -> bool {
         self.is_all.load(Ordering::Relaxed) || self.vars.lock().contains(&key(of))
+    }
+
+    /// Whether one switch is that of the whole file.
+    pub(crate) fn is_of_file(&self) -> bool {
+        self.is_of_file
     }
 
     pub(crate) fn set(&self, of: VarRef, is_collective: bool) {
@@ -149,6 +157,7 @@ impl ParallelFile {
             n_puts_together: 0,
             wants_equal_attributes: false,
             hints: Hints::default(),
+            striping: None,
             has_warned: false,
             later: Vec::new(),
             unfilled: Vec::new(),
@@ -175,11 +184,6 @@ impl ParallelFile {
     /// Has all ranks get an error where attributes have other values on some rank, instead of those of rank 0 and a warning.
     pub fn want_equal_attributes(&mut self, wants: bool) {
         self.wants_equal_attributes = wants;
-    }
-
-    /// Takes hints, which are the same on all ranks.
-    pub fn take_hints(&mut self, hints: Hints) {
-        self.hints = hints;
     }
 
     /// What it is to the caller: as the format below, but puts are made one after the other.

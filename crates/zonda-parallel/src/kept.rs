@@ -15,7 +15,7 @@ use zonda_model::{NcError, VarId};
 use zonda_team::{Message, Reduction};
 
 use crate::file::{MORE, ParallelFile};
-use crate::plan::{RankSlab, plan};
+use crate::plan::{Plan, RankSlab, TouchedChunk};
 use crate::shared_put::damaged_message;
 use crate::tuning::{KEPT_ROUND_BYTES, KEPT_ROUND_LEAST, KEPT_ROUND_MOST};
 
@@ -148,7 +148,8 @@ impl ParallelFile {
             return Ok(converted);
         }
         let slab = RankSlab::of(&put.of().slab, grid.chunk_dims.len());
-        let touched = plan(&grid, &extent, std::slice::from_ref(&slab));
+        let touched: Vec<TouchedChunk> =
+            Plan::new(&grid, &extent, std::slice::from_ref(&slab)).collect();
         let of = SlabBytes { slab: slab.slab(), bytes: &bytes };
         let chunks: Vec<HeldChunk<'_>> = touched
             .iter()

@@ -12,6 +12,7 @@ mod dispatch;
 mod exchange;
 mod file;
 mod filling;
+mod hint_effects;
 mod hints;
 mod kept;
 mod later;
@@ -32,6 +33,7 @@ mod write;
 
 pub use common::{ParallelError, common};
 pub use file::{ParallelFile, of_step, of_team, status_of, with_worst};
+pub use hint_effects::FileLayout;
 pub use hints::{BadHint, Gathering, Hints};
 pub use opening::same_opening;
 pub use record::RecordError;

@@ -1,5 +1,9 @@
 //! Which chunks a put of all ranks touches, and which ranks have parts of each. All ranks make the same plan, from what each puts.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
 use zonda_format::SharedGrid;
 use zonda_slab::Hyperslab;
 
@@ -24,9 +28,6 @@ pub(crate) struct TouchedChunk {
     pub(crate) whole_by: Option<usize>,
 }
 
-/// The chunks that a put touches, in the order of their numbers.
-pub(crate) type Plan = Vec<TouchedChunk>;
-
 impl RankSlab {
     /// What a put of a variable of so many dimensions is; nothing where it has other numbers of dimensions.
     pub(crate) fn of(slab: &Hyperslab<'_>, rank: usize) -> RankSlab {
@@ -42,6 +43,12 @@ impl RankSlab {
     /// Where it begins along an axis; `None` for one of no elements.
     pub(crate) fn first(&self, axis: usize) -> Option<u64> {
         self.start.get(axis).filter(|_| !self.is_empty()).map(|&first| first as u64)
+    }
+
+    /// How many elements it has in a chunk.
+    pub(crate) fn n_elems_in(&self, grid: &SharedGrid, key: &[u64]) -> u64 {
+        let axes = RankWalk::of(self, grid).axes.into_iter().zip(key);
+        axes.fold(1, |n: u64, ((cut, _), &chunk)| n.saturating_mul(cut.n_elems(chunk)))
     }
 
     fn is_empty(&self) -> bool {
@@ -77,81 +84,171 @@ impl RankSlab {
     }
 }
 
-/// Along one axis: a chunk that has some of the elements of a put, and whether it has all that the array can have there.
-type AxisChunk = (u64, bool);
-
-fn axis_chunks(
-    (start, count, stride): (usize, usize, isize),
-    (dim, limit): (u64, u64),
-) -> Vec<AxisChunk> {
-    let (start, count, dim) = (start as u64, count as u64, dim.max(1));
-    let stride = if count <= 1 { 1 } else { stride.unsigned_abs().max(1) as u64 };
-    let mut chunks: Vec<AxisChunk> = Vec::new();
-    let mut at = 0;
-    while at < count {
-        let chunk = start.saturating_add(at.saturating_mul(stride)) / dim;
-        let begin = chunk.saturating_mul(dim);
-        let end = begin.saturating_add(dim);
-        // Elements of the put before the end of the chunk.
-        let behind = end.saturating_sub(start).div_ceil(stride).min(count).max(at + 1);
-        let possible = dim.min(limit.saturating_sub(begin));
-        chunks.push((chunk, behind - at == possible));
-        at = behind;
-    }
-    chunks
+/// What a put has of an array along one axis, of which chunks have `dim` elements.
+#[derive(Clone, Copy, Debug)]
+struct AxisCut {
+    start: u64,
+    count: u64,
+    stride: u64,
+    dim: u64,
+    /// The length that the array can have.
+    limit: u64,
 }
 
-/// The chunks that the ranks' puts touch, where the variable has this extent.
-pub(crate) fn plan(grid: &SharedGrid, extent: &[u64], slabs: &[RankSlab]) -> Plan {
-    let dims = &grid.chunk_dims;
-    let counts: Vec<u64> =
-        extent.iter().zip(dims).map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect();
-    let mut touched: Vec<(u64, usize, bool)> = Vec::new();
-    for (rank, slab) in slabs.iter().enumerate().filter(|(_, slab)| !slab.is_empty()) {
-        let axes: Vec<Vec<AxisChunk>> = (0..dims.len())
-            .map(|axis| {
-                let of = (slab.start[axis], slab.count[axis], slab.stride[axis]);
-                axis_chunks(of, (dims[axis], grid.limits[axis]))
-            })
-            .collect();
-        each_of_product(&axes, &counts, |number, is_whole| touched.push((number, rank, is_whole)));
+impl AxisCut {
+    fn of((start, count, stride): (usize, usize, isize), (dim, limit): (u64, u64)) -> AxisCut {
+        let stride = if count <= 1 { 1 } else { stride.unsigned_abs().max(1) as u64 };
+        AxisCut { start: start as u64, count: count as u64, stride, dim: dim.max(1), limit }
     }
-    // Each rank's are in order.
-    touched.sort();
-    let of_chunk = touched.chunk_by(|a, b| a.0 == b.0);
-    let chunk = |parts: &[(u64, usize, bool)]| {
-        let number = parts.first().map_or(0, |part| part.0);
-        let mut key = vec![0; counts.len()];
-        zonda_slab::unrank(number, &counts, &mut key);
-        TouchedChunk {
-            key,
-            number,
-            ranks: parts.iter().map(|part| part.1).collect(),
-            whole_by: parts.iter().find(|part| part.2).map(|part| part.1),
+
+    fn elem(&self, nth: u64) -> u64 {
+        self.start.saturating_add(nth.saturating_mul(self.stride))
+    }
+
+    /// How many chunks it touches.
+    fn n_chunks(&self) -> u64 {
+        let Some(last) = self.count.checked_sub(1) else { return 0 };
+        // Steps that are no longer than a chunk leave none out; after longer ones each element is in another chunk.
+        if self.stride > self.dim {
+            self.count
+        } else {
+            (self.elem(last) / self.dim - self.start / self.dim).saturating_add(1)
         }
-    };
-    of_chunk.map(chunk).collect()
+    }
+
+    /// One of these chunks, in ascending order.
+    fn chunk(&self, nth: u64) -> u64 {
+        if self.stride > self.dim {
+            self.elem(nth) / self.dim
+        } else {
+            (self.start / self.dim).saturating_add(nth)
+        }
+    }
+
+    /// How many elements it has in a chunk.
+    fn n_elems(&self, chunk: u64) -> u64 {
+        let begin = chunk.saturating_mul(self.dim);
+        let end = begin.saturating_add(self.dim);
+        let before = |at: u64| at.saturating_sub(self.start).div_ceil(self.stride).min(self.count);
+        before(end).saturating_sub(before(begin))
+    }
+
+    /// Whether it has all elements that the array can have in a chunk.
+    fn is_whole(&self, chunk: u64) -> bool {
+        let begin = chunk.saturating_mul(self.dim);
+        self.n_elems(chunk) == self.dim.min(self.limit.saturating_sub(begin))
+    }
 }
 
-/// Calls `each` with the number of each chunk in the product of the axes, row-major.
-fn each_of_product(axes: &[Vec<AxisChunk>], counts: &[u64], mut each: impl FnMut(u64, bool)) {
-    let mut at = vec![0; axes.len()];
-    let lens: Vec<usize> = axes.iter().map(Vec::len).collect();
-    if lens.contains(&0) {
-        return;
+/// The chunks that the ranks' puts touch, in the order of their numbers. They are found one after the other, so that it takes as little memory
+/// for a million of them as for one: some bytes for each rank and dimension.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// How many chunks the array has along each axis.
+    counts: Vec<u64>,
+    walks: Vec<RankWalk>,
+    /// The number of the chunk to which each rank has come; the rank with the least one is next, of several the first.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+/// How far one rank's chunks have been walked through.
+#[derive(Clone, Debug)]
+struct RankWalk {
+    /// For each axis: what the rank puts, and the place among the chunks that it touches.
+    axes: Box<[(AxisCut, u64)]>,
+}
+
+impl RankWalk {
+    /// The walk of a rank that puts something.
+    fn of(slab: &RankSlab, grid: &SharedGrid) -> RankWalk {
+        let of_slab = slab.start.iter().zip(&slab.count).zip(&slab.stride);
+        let of_grid = grid.chunk_dims.iter().zip(&grid.limits);
+        let axes = of_slab.zip(of_grid).map(|(((&start, &count), &stride), (&dim, &limit))| {
+            (AxisCut::of((start, count, stride), (dim, limit)), 0)
+        });
+        RankWalk { axes: axes.collect() }
     }
-    loop {
+
+    fn n_chunks(&self) -> u64 {
+        self.axes.iter().fold(1, |n: u64, (cut, _)| n.saturating_mul(cut.n_chunks()))
+    }
+
+    /// The number of the chunk to which it has come, row-major.
+    fn number(&self, counts: &[u64]) -> u64 {
         // There are far fewer chunks than 64 bits count: the format refuses an extent of more than ranks can keep the places of.
-        let (mut number, mut is_whole) = (0u64, true);
-        for ((axis, &at), &count) in axes.iter().zip(&at).zip(counts) {
-            let (chunk, is) = axis[at];
-            number = number.saturating_mul(count).saturating_add(chunk);
-            is_whole &= is;
+        let axes = self.axes.iter().zip(counts);
+        axes.fold(0, |number: u64, ((cut, at), &count)| {
+            number.saturating_mul(count).saturating_add(cut.chunk(*at))
+        })
+    }
+
+    /// Whether the rank has all of the chunk to which it has come.
+    fn is_whole(&self) -> bool {
+        self.axes.iter().all(|(cut, at)| cut.is_whole(cut.chunk(*at)))
+    }
+
+    /// Goes on to the next chunk; `false` after the last one.
+    fn advance(&mut self) -> bool {
+        for (cut, at) in self.axes.iter_mut().rev() {
+            *at += 1;
+            if *at < cut.n_chunks() {
+                return true;
+            }
+            *at = 0;
         }
-        each(number, is_whole);
-        if !zonda_slab::advance(&mut at, &lens) {
-            break;
+        false
+    }
+}
+
+impl Plan {
+    /// The chunks that the ranks' puts touch, where the variable has this extent.
+    pub(crate) fn new(grid: &SharedGrid, extent: &[u64], slabs: &[RankSlab]) -> Plan {
+        let dims = extent.iter().zip(&grid.chunk_dims);
+        let counts: Vec<u64> = dims.map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect();
+        let walks: Vec<RankWalk> = slabs.iter().map(|slab| RankWalk::of(slab, grid)).collect();
+        let puts = |(rank, slab): (usize, &RankSlab)| {
+            let walk = walks.get(rank).filter(|_| !slab.is_empty())?;
+            Some(Reverse((walk.number(&counts), rank)))
+        };
+        let next = slabs.iter().enumerate().filter_map(puts).collect();
+        Plan { counts, walks, next }
+    }
+
+    /// How many parts of chunks ranks put that are still to come, before the first of them was taken.
+    pub(crate) fn n_parts(&self) -> u64 {
+        let each = self.next.iter().filter_map(|Reverse((_, rank))| self.walks.get(*rank));
+        each.fold(0, |sum: u64, walk| sum.saturating_add(walk.n_chunks()))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.next.is_empty()
+    }
+}
+
+impl Iterator for Plan {
+    type Item = TouchedChunk;
+
+    fn next(&mut self) -> Option<TouchedChunk> {
+        let Reverse((number, _)) = *self.next.peek()?;
+        let mut key = vec![0; self.counts.len()];
+        zonda_slab::unrank(number, &self.counts, &mut key);
+        let mut found = TouchedChunk { key, number, ranks: Vec::new(), whole_by: None };
+        while let Some(mut least) = self.next.peek_mut()
+            && least.0.0 == number
+        {
+            let rank = least.0.1;
+            found.ranks.push(rank);
+            let walk = self.walks.get_mut(rank)?;
+            if walk.is_whole() {
+                found.whole_by.get_or_insert(rank);
+            }
+            if walk.advance() {
+                least.0.0 = walk.number(&self.counts);
+            } else {
+                PeekMut::pop(least);
+            }
         }
+        Some(found)
     }
 }
 
@@ -183,7 +280,7 @@ mod tests {
     }
 
     /// Element by element.
-    fn counted(grid: &SharedGrid, extent: &[u64], slabs: &[RankSlab]) -> Plan {
+    fn counted(grid: &SharedGrid, extent: &[u64], slabs: &[RankSlab]) -> Vec<TouchedChunk> {
         let mut all = std::collections::BTreeMap::<u64, Vec<(usize, u64)>>::new();
         let counts: Vec<u64> =
             extent.iter().zip(&grid.chunk_dims).map(|(len, dim)| len.div_ceil(*dim)).collect();
@@ -216,6 +313,21 @@ mod tests {
         all.into_iter().map(chunk).collect()
     }
 
+    /// Four thousand million parts of chunks: nobody has a list of them.
+    #[test]
+    fn chunks_are_found_one_after_the_other() {
+        let side = 2048;
+        let (chunk_dims, limits) = (vec![1, 1], vec![side, side]);
+        let grid = SharedGrid { chunk_dims, limits, elem_size: 4, ..SharedGrid::default() };
+        let all = slab(&[0, 0], &[side as usize; 2], &[1, 1]);
+        let mut plan = Plan::new(&grid, &[side, side], &vec![all; 1024]);
+        assert_eq!(plan.n_parts(), 1024 * side * side);
+        for number in 0..side + 10 {
+            let one = plan.next().unwrap();
+            assert_eq!((one.number, one.ranks.len(), one.whole_by), (number, 1024, Some(0)));
+        }
+    }
+
     #[test]
     fn plans_are_what_counting_gives() {
         let mut rng = fastrand::Rng::with_seed(7);
@@ -236,7 +348,18 @@ mod tests {
                     one
                 })
                 .collect();
-            assert_eq!(plan(&grid, &extent, &slabs), counted(&grid, &extent, &slabs), "{slabs:?}");
+            let plan = Plan::new(&grid, &extent, &slabs);
+            let n_parts = plan.n_parts();
+            let found: Vec<TouchedChunk> = plan.collect();
+            assert_eq!(found, counted(&grid, &extent, &slabs), "{slabs:?}");
+            let parts: u64 = found.iter().map(|one| one.ranks.len() as u64).sum();
+            assert_eq!(n_parts, parts, "{slabs:?}");
+            // How many elements a rank has in a chunk is what ranks expect of each other.
+            for (rank, slab) in slabs.iter().enumerate() {
+                let of = |one: &&TouchedChunk| one.ranks.contains(&rank);
+                let n = found.iter().filter(of).map(|one| slab.n_elems_in(&grid, &one.key));
+                assert_eq!(n.sum::<u64>(), slab.count.iter().product::<usize>() as u64);
+            }
         }
     }
 }

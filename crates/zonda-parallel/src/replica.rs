@@ -275,6 +275,20 @@ impl Storage for Replica {
         }
     }
 
+    fn read_unseen(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let len = buf.len() as u64;
+        let got = self.state.ask(
+            Asked { what: What::Read, at, len },
+            || Ok(self.file.read_unseen(at, buf)? as u64),
+            |got| Answer::Number(*got),
+            |answer| match answer {
+                Answer::Number(got) if got <= len => Some(got),
+                _ => None,
+            },
+        )?;
+        Ok(usize::try_from(got).unwrap_or(usize::MAX))
+    }
+
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
         if self.state.is_own() {
             return self.file.read_ranges(ranges);

@@ -11,11 +11,12 @@ use zonda_format::{
 };
 use zonda_model::{Answer, NcError};
 use zonda_slab::Hyperslab;
-use zonda_team::Message;
+use zonda_team::{Message, tell_all};
 
 use crate::coverage;
 use crate::file::ParallelFile;
-use crate::plan::{RankSlab, TouchedChunk, plan};
+use crate::plan::{Plan, RankSlab, TouchedChunk};
+use crate::tuning::{PLAN_ROUND_BYTES, PLAN_ROUND_CHUNKS, PLAN_ROUND_PARTS};
 
 /// A chunk that a put touches, and who owns it.
 pub(crate) struct AssignedChunk {
@@ -57,6 +58,19 @@ struct SharedPut<'a> {
     own: Option<&'a OwnPart<'a>>,
 }
 
+/// The first byte of a message that has parts of chunks: none of a rank that could not make them ready.
+const HAS_PARTS: u8 = 1;
+
+impl SharedPut<'_> {
+    /// Bytes of the message in which a rank sends its parts of some chunks.
+    fn message_len<'k>(&self, rank: usize, keys: impl Iterator<Item = &'k [u64]>) -> usize {
+        let of_key = |key| self.slabs.get(rank).map_or(0, |slab| slab.n_elems_in(self.grid, key));
+        let n_elems = keys.map(of_key).fold(0, |sum: u64, n| sum.saturating_add(n));
+        let n_elems = usize::try_from(n_elems).unwrap_or(usize::MAX);
+        n_elems.saturating_mul(self.grid.elem_size).saturating_add(1)
+    }
+}
+
 /// What a rank puts.
 struct OwnPart<'v> {
     slab: RankSlab,
@@ -67,6 +81,13 @@ impl OwnPart<'_> {
     fn elements(&self) -> SlabBytes<'_> {
         SlabBytes { slab: self.slab.slab(), bytes: &self.bytes }
     }
+}
+
+/// How many chunks are put to in one round: with as many as there are ranks each can have one.
+fn most_chunks_of_round(grid: &SharedGrid, n_ranks: usize) -> usize {
+    let bytes = PLAN_ROUND_BYTES.saturating_mul(n_ranks as u64);
+    let n = bytes.checked_div(grid.chunk_bytes).unwrap_or(1).max(n_ranks as u64);
+    usize::try_from(n).unwrap_or(usize::MAX).clamp(1, PLAN_ROUND_CHUNKS)
 }
 
 /// The error about what ranks tell each other.
@@ -95,7 +116,6 @@ impl ParallelFile {
     ) -> Result<Option<Converted>> {
         self.shared_chunks()?.begin_put(var);
         let extent = self.in_team()?.extent(var);
-        let touched = plan(grid, &extent, slabs);
         let formed = own.map(|(put, values)| self.shared_chunks()?.in_file_form(put, values));
         let (own, mut failed) = match formed.transpose() {
             Ok(formed) => (formed, Ok(())),
@@ -105,51 +125,82 @@ impl ParallelFile {
         let slab = slabs.get(self.team.rank()).cloned().unwrap_or_default();
         let own = own.map(|(bytes, _)| OwnPart { slab, bytes });
         let put = SharedPut { call, var, grid, slabs, own: own.as_ref() };
-        let mut rest = &touched[..];
+        let plan = || Plan::new(grid, &extent, slabs);
+        let mut touched = plan();
+        // Chunks that no rank has all of, where it is not certain that all of them have room.
+        let mut n_new = self.is_tight(&put, touched.n_parts()).then(|| {
+            let new = plan().filter(|one| one.whole_by.is_none());
+            new.count() as u64
+        });
         loop {
-            let n = self.round_of(&put, rest);
-            let (round, behind) = rest.split_at_checked(n).unwrap_or((rest, &[]));
-            self.put_round(&put, round, std::mem::replace(&mut failed, Ok(())))?;
+            let most = n_new.map_or(u64::MAX, |new| self.most_incomplete(&put, new));
+            let n_taken = self.put_rounds(&put, &mut touched, most, &mut failed)?;
+            n_new = n_new.map(|n| n.saturating_sub(n_taken));
             self.store_too_many(call)?;
-            rest = behind;
-            if rest.is_empty() {
+            if touched.is_over() {
                 break;
             }
         }
         Ok(converted)
     }
 
-    /// How many of the chunks that a put touches are put to before too many of them wait: all, where they have room; else as many as one
-    /// process would put to.
-    fn round_of(&self, put: &SharedPut<'_>, touched: &[TouchedChunk]) -> usize {
-        let SharedPut { grid, slabs, var, .. } = *put;
-        let is_new = |one: &&TouchedChunk| one.whole_by.is_none();
-        let new = touched.iter().filter(is_new).count() as u64;
-        let limit = self.waiting_limit;
-        if !self.ledger.is_more_than(limit, new.saturating_mul(grid.waiting_bytes)) {
-            return touched.len();
+    /// Whether more would wait than may when so many chunks more do.
+    fn is_tight(&self, put: &SharedPut<'_>, more: u64) -> bool {
+        self.ledger.is_more_than(self.waiting_limit, more.saturating_mul(put.grid.waiting_bytes))
+    }
+
+    /// How many incomplete chunks are put to before too many of them wait, where so many chunks are still to come that no rank has all of: all, if they have
+    /// room; else as many as one process would put to.
+    fn most_incomplete(&self, put: &SharedPut<'_>, new: u64) -> u64 {
+        if !self.is_tight(put, new) {
+            return u64::MAX;
         }
-        let most = (limit / 4).min(grid.round_bytes).checked_div(grid.chunk_bytes).unwrap_or(0);
-        let (most, mut n_incomplete) = (most.max(1), 0u64);
-        let mut round = 0;
-        for one in touched {
-            if n_incomplete >= most {
-                break;
+        let SharedGrid { round_bytes, chunk_bytes, .. } = *put.grid;
+        (self.waiting_limit / 4).min(round_bytes).checked_div(chunk_bytes).unwrap_or(0).max(1)
+    }
+
+    /// Puts to the next chunks that a put touches, in rounds, until `most` incomplete ones were put to. Gives how many of all were chunks that no rank has
+    /// all of.
+    ///
+    /// Rounds only bound memory: what a put gives back is not taken before the next commit but one, so that chunks get the same places however many rounds
+    /// there are.
+    fn put_rounds(
+        &mut self,
+        put: &SharedPut<'_>,
+        touched: &mut Plan,
+        most: u64,
+        failed: &mut Result<()>,
+    ) -> Result<u64> {
+        let (mut n_incomplete, mut n_new) = (0, 0);
+        let most_chunks = most_chunks_of_round(put.grid, self.team.size());
+        loop {
+            let (mut round, mut n_parts) = (Vec::new(), 0);
+            while n_incomplete < most
+                && round.len() < most_chunks
+                && n_parts < PLAN_ROUND_PARTS
+                && let Some(one) = touched.next()
+            {
+                let is_new = one.whole_by.is_none();
+                n_new += u64::from(is_new);
+                if most < u64::MAX && is_new {
+                    let covered = parts_cover(put.grid, &one.key, &one.ranks, put.slabs);
+                    n_incomplete += u64::from(!covered);
+                }
+                n_parts += one.ranks.len();
+                round.push(one);
             }
-            let chunk = SharedChunk { var, key: one.key.clone() };
-            let is_whole =
-                one.whole_by.is_some() || parts_cover(grid, &chunk.key, &one.ranks, slabs);
-            n_incomplete += u64::from(!is_whole);
-            round += 1;
+            self.put_round(put, round, std::mem::replace(failed, Ok(())))?;
+            if n_incomplete >= most || touched.is_over() {
+                return Ok(n_new);
+            }
         }
-        round
     }
 
     /// A put of all ranks to some of the chunks that it touches.
     fn put_round(
         &mut self,
         put: &SharedPut<'_>,
-        touched: &[TouchedChunk],
+        touched: Vec<TouchedChunk>,
         failed: Result<()>,
     ) -> Result<()> {
         let chunks = self.assigned(put, touched);
@@ -186,19 +237,15 @@ impl ParallelFile {
         rank: usize,
     ) -> Result<Vec<RankSlab>> {
         let own = own.map_or_else(RankSlab::default, |slab| RankSlab::of(&slab, rank));
-        let mut mine = Vec::new();
-        own.write_to(rank, &mut mine);
         // Rank 0 says how much may wait, since ranks may have been told otherwise.
-        let mut all = self.waiting_limit.to_le_bytes().to_vec();
-        if self.team.size() > 1 {
-            let gathered = self.team.gather(self.step(call), 0, &mine);
-            let gathered = gathered.map_err(|error| self.lost_team(error))?;
-            gathered.iter().for_each(|one| all.extend_from_slice(one));
-            let told = self.team.broadcast(self.step(call), 0, &mut all);
-            told.map_err(|error| self.lost_team(error))?;
-        } else {
-            all.extend_from_slice(&mine);
-        }
+        let is_first = self.team.rank() == 0;
+        let mut mine =
+            if is_first { self.waiting_limit.to_le_bytes().to_vec() } else { Vec::new() };
+        own.write_to(rank, &mut mine);
+        let head = |of: usize| if of == 0 { size_of::<u64>() } else { 0 };
+        let n_bytes = |of| RankSlab::n_bytes(rank).saturating_add(head(of));
+        let told = tell_all(&*self.team, self.step(call), n_bytes, mine);
+        let all = told.map_err(|error| self.lost_team(error))?;
         let parsed = || {
             let (limit, rest) = all.split_first_chunk()?;
             let each = RankSlab::n_bytes(rank).max(1);
@@ -212,61 +259,64 @@ impl ParallelFile {
     }
 
     /// The owners of chunks that a put touches: those that they have, or new ones.
-    fn assigned(&mut self, put: &SharedPut<'_>, touched: &[TouchedChunk]) -> Vec<AssignedChunk> {
+    fn assigned(&mut self, put: &SharedPut<'_>, touched: Vec<TouchedChunk>) -> Vec<AssignedChunk> {
         let me = self.team.rank();
         let of_var = self.ledger.number(put.var) as u64;
-        let assign = |touched: &TouchedChunk| {
-            let chunk = SharedChunk { var: put.var, key: touched.key.clone() };
+        let assign = |touched: TouchedChunk| {
+            let new_owner = touched.new_owner(of_var);
+            let TouchedChunk { key, ranks, whole_by, .. } = touched;
+            let chunk = SharedChunk { var: put.var, key };
             let waiting = self.ledger.get(&chunk);
-            let owner = waiting.map_or_else(|| touched.new_owner(of_var), |waiting| waiting.owner);
+            let owner = waiting.map_or(new_owner, |waiting| waiting.owner);
             let is_new = waiting.is_none();
-            let is_whole = is_new && touched.whole_by == Some(owner);
-            let ranks = touched.ranks.clone();
+            let is_whole = is_new && whole_by == Some(owner);
             let is_covered = is_new
                 && !is_whole
                 && owner == me
                 && parts_cover(put.grid, &chunk.key, &ranks, put.slabs);
             AssignedChunk { chunk, owner, is_whole, is_covered, ranks }
         };
-        touched.iter().map(assign).collect()
+        touched.into_iter().map(assign).collect()
     }
 
     /// Sends the parts of others' chunks to their owners, and holds the parts of this rank's chunks. The outer error is that of ranks that lost
     /// each other.
-    fn hold_parts(
-        &mut self,
-        &SharedPut { call, slabs, own, .. }: &SharedPut<'_>,
-        chunks: &[AssignedChunk],
-    ) -> Result<Result<()>> {
+    fn hold_parts(&mut self, put: &SharedPut<'_>, chunks: &[AssignedChunk]) -> Result<Result<()>> {
+        let (me, own) = (self.team.rank(), put.own);
         let waiting = || chunks.iter().filter(|one| !one.is_whole);
-        let (messages, sent) = self.messages(chunks, own);
-        let is_sent = waiting().any(|one| one.ranks.iter().any(|&rank| rank != one.owner));
-        let mut received: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-        if is_sent {
-            let exchanged = self.team.exchange(self.step(call), messages);
-            let exchanged = exchanged.map_err(|error| self.lost_team(error))?;
-            received.extend(exchanged.into_iter().map(|Message { rank, bytes }| (rank, bytes)));
-        }
-        let me = self.team.rank();
         // The parts of each rank, in the order of ranks: where two put the same element, it is the last one's.
-        let mut parts: BTreeMap<usize, (VarRef, Vec<HeldChunk<'_>>)> = BTreeMap::new();
+        let mut parts: BTreeMap<usize, Vec<HeldChunk<'_>>> = BTreeMap::new();
         for one in waiting().filter(|one| one.owner == me) {
             for &rank in &one.ranks {
-                let (_, list) = parts.entry(rank).or_insert((one.chunk.var, Vec::new()));
+                let list = parts.entry(rank).or_default();
                 list.push(HeldChunk { key: &one.chunk.key, is_covered: one.is_covered });
             }
         }
+        let (messages, sent) = self.messages(put, chunks);
+        let is_sent = waiting().any(|one| one.ranks.iter().any(|&rank| rank != one.owner));
+        let mut received: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        if is_sent {
+            let others = parts.iter().filter(|(rank, _)| **rank != me);
+            let expected: Vec<(usize, usize)> = others
+                .map(|(&rank, list)| (rank, put.message_len(rank, list.iter().map(|one| one.key))))
+                .collect();
+            let exchanged = self.team.exchange_known(self.step(put.call), messages, &expected);
+            let exchanged = exchanged.map_err(|error| self.lost_team(error))?;
+            received.extend(exchanged.into_iter().map(|Message { rank, bytes }| (rank, bytes)));
+        }
         let mut done = sent;
-        for (rank, (var, list)) in parts {
+        for (rank, list) in parts {
             let held = match own.filter(|_| rank == me) {
-                Some(own) => self.shared_chunks()?.hold(var, &own.elements(), &list, false),
+                Some(own) => self.shared_chunks()?.hold(put.var, &own.elements(), &list, false),
                 None => {
                     // A rank that could not send what it puts says so itself.
-                    let Some(bytes) = received.get(&rank).filter(|bytes| !bytes.is_empty()) else {
+                    let Some((&HAS_PARTS, bytes)) =
+                        received.get(&rank).and_then(|bytes| bytes.split_first())
+                    else {
                         continue;
                     };
-                    let of = SlabBytes { slab: slabs[rank].slab(), bytes };
-                    self.shared_chunks()?.hold(var, &of, &list, true)
+                    let of = SlabBytes { slab: put.slabs[rank].slab(), bytes };
+                    self.shared_chunks()?.hold(put.var, &of, &list, true)
                 }
             };
             done = done.and(held);
@@ -274,34 +324,46 @@ impl ParallelFile {
         Ok(done)
     }
 
-    /// What this rank sends to the owners of chunks that it has parts of.
+    /// What this rank sends to the owners of chunks that it has parts of, and how long they expect it.
     fn messages(
         &mut self,
+        put: &SharedPut<'_>,
         chunks: &[AssignedChunk],
-        own: Option<&OwnPart<'_>>,
-    ) -> (Vec<Message>, Result<()>) {
+    ) -> (Vec<(Message, usize)>, Result<()>) {
         let (me, mut done) = (self.team.rank(), Ok(()));
-        let mut of_owner: BTreeMap<usize, (VarRef, Vec<&[u64]>)> = BTreeMap::new();
+        let mut of_owner: BTreeMap<usize, Vec<&[u64]>> = BTreeMap::new();
         let others = chunks.iter().filter(|one| !one.is_whole && one.owner != me);
         for one in others.filter(|one| one.ranks.contains(&me)) {
-            let (_, keys) = of_owner.entry(one.owner).or_insert((one.chunk.var, Vec::new()));
-            keys.push(&one.chunk.key);
+            of_owner.entry(one.owner).or_default().push(&one.chunk.key);
         }
         let mut messages = Vec::with_capacity(of_owner.len());
-        for (rank, (var, keys)) in of_owner {
-            let packed = match own {
-                Some(own) => self
-                    .shared_chunks()
-                    .and_then(|shared| shared.parts_of(var, &own.elements(), &keys)),
+        for (rank, keys) in of_owner {
+            let len = put.message_len(me, keys.iter().copied());
+            let packed = match put.own {
+                Some(own) => self.packed_parts(put.var, own, &keys, len),
                 None => Ok(Vec::new()),
             };
             let bytes = packed.unwrap_or_else(|error| {
                 done = Err(error);
                 Vec::new()
             });
-            messages.push(Message { rank, bytes });
+            messages.push((Message { rank, bytes }, len));
         }
         (messages, done)
+    }
+
+    /// The parts of some chunks as a message of so many bytes.
+    fn packed_parts(
+        &mut self,
+        var: VarRef,
+        own: &OwnPart<'_>,
+        keys: &[&[u64]],
+        len: usize,
+    ) -> Result<Vec<u8>> {
+        let mut packed = zonda_model::memory::room(len)?;
+        packed.push(HAS_PARTS);
+        self.shared_chunks()?.parts_of(var, &own.elements(), keys, &mut packed)?;
+        if packed.len() == len { Ok(packed) } else { Err(NcError::Internal.into()) }
     }
 
     /// Sends those of this rank's chunks through their filters that are complete: one for each that it owns.
@@ -332,5 +394,22 @@ impl ParallelFile {
             () => None,
         };
         Ok(owned.into_iter().zip(complete).map(&mut filtered).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_have_a_chunk_for_each_rank_and_are_bounded() {
+        let of = |chunk_bytes, n_ranks| {
+            let grid = SharedGrid { chunk_bytes, ..SharedGrid::default() };
+            most_chunks_of_round(&grid, n_ranks)
+        };
+        assert_eq!(of(4096, 1), PLAN_ROUND_CHUNKS);
+        assert_eq!((of(1 << 20, 1), of(1 << 20, 8)), (256, 2048));
+        assert_eq!((of(1 << 31, 1), of(1 << 31, 8)), (1, 8));
+        assert_eq!((of(1 << 31, 1 << 20), of(0, 1)), (PLAN_ROUND_CHUNKS, 1));
     }
 }

@@ -3,6 +3,7 @@
 
 use zonda_format::{ChunkPlace, FilteredBytes, Result, SharedChunk, SharedGrid, VarRef};
 use zonda_runtime::memory::{self, Kind};
+use zonda_team::tell_all;
 
 use crate::file::{MORE, ParallelFile, status_of, with_worst};
 use crate::plan::RankSlab;
@@ -46,6 +47,22 @@ impl Drop for CountedBytes {
     fn drop(&mut self) {
         memory::process().give_back(Kind::Incomplete, self.0);
     }
+}
+
+/// What all ranks told of so many chunks, of which each owns some, and the worst of their errors.
+fn parsed(all: &[u8], of_rank: Vec<Vec<usize>>, n_chunks: usize) -> Option<(Vec<Told>, u64)> {
+    let (mut told, mut worst, mut rest) = (vec![None; n_chunks], 0, all);
+    for owned in of_rank {
+        let (status, behind) = rest.split_first_chunk()?;
+        rest = behind;
+        worst = worst.max(u64::from_le_bytes(*status));
+        for at in owned {
+            let (one, behind) = rest.split_at_checked(TOLD_BYTES)?;
+            rest = behind;
+            *told.get_mut(at)? = read_told(one)?;
+        }
+    }
+    rest.is_empty().then_some((told, worst))
 }
 
 impl ParallelFile {
@@ -117,43 +134,25 @@ impl ParallelFile {
         chunks: &[(SharedChunk, usize)],
         own: Result<Vec<Option<FilteredBytes>>>,
     ) -> Result<(Vec<Told>, Vec<Option<FilteredBytes>>)> {
+        let mut of_rank: Vec<Vec<usize>> = vec![Vec::new(); self.team.size()];
+        for (at, (_, owner)) in chunks.iter().enumerate() {
+            if let Some(owned) = of_rank.get_mut(*owner) {
+                owned.push(at);
+            }
+        }
+        let n_owned = |rank: usize| of_rank.get(rank).map_or(0, Vec::len);
+        let n_bytes = |rank| size_of::<u64>() + n_owned(rank) * TOLD_BYTES;
         let mut mine = own.as_ref().err().map_or(0, status_of).to_le_bytes().to_vec();
         let listed = own.as_ref().map_or(&[][..], Vec::as_slice);
         listed.iter().for_each(|chunk| write_told(chunk.as_ref(), &mut mine));
-        let mut all = mine.clone();
-        if self.team.size() > 1 {
-            let gathered = self.team.gather(self.step(call), 0, &mine);
-            all = gathered.map_err(|error| self.lost_team(error))?.concat();
-            let told = self.team.broadcast(self.step(call), 0, &mut all);
-            told.map_err(|error| self.lost_team(error))?;
-        }
+        // A rank that failed tells nothing else.
+        mine.resize(n_bytes(self.team.rank()), 0);
+        let all = tell_all(&*self.team, self.step(call), n_bytes, mine);
+        let all = all.map_err(|error| self.lost_team(error))?;
         let (told, worst) =
-            self.parsed(&all, chunks).ok_or_else(|| self.lose(damaged_message()))?;
+            parsed(&all, of_rank, chunks.len()).ok_or_else(|| self.lose(damaged_message()))?;
         let own = with_worst(own, worst)?;
         Ok((told, own))
-    }
-
-    /// What all ranks told, and the worst of their errors.
-    fn parsed(&self, all: &[u8], chunks: &[(SharedChunk, usize)]) -> Option<(Vec<Told>, u64)> {
-        let size = self.team.size();
-        let mut of_rank: Vec<Vec<usize>> = (0..size).map(|_| Vec::new()).collect();
-        for (at, (_, owner)) in chunks.iter().enumerate() {
-            of_rank.get_mut(*owner)?.push(at);
-        }
-        let (mut told, mut worst, mut rest) = (vec![None; chunks.len()], 0, all);
-        for owned in of_rank {
-            let (status, behind) = rest.split_first_chunk()?;
-            rest = behind;
-            let status = u64::from_le_bytes(*status);
-            worst = worst.max(status);
-            // A rank that failed tells nothing else.
-            for at in owned.into_iter().filter(|_| status == 0) {
-                let (one, behind) = rest.split_at_checked(TOLD_BYTES)?;
-                rest = behind;
-                *told.get_mut(at)? = read_told(one)?;
-            }
-        }
-        rest.is_empty().then_some((told, worst))
     }
 
     /// Stores chunks that wait, as they are; where they `end`, they wait no longer, also those that the file has already.

@@ -17,3 +17,12 @@ pub(crate) const KEPT_ROUND_BYTES: u64 = 64 << 20;
 pub(crate) const KEPT_ROUND_LEAST: u64 = 32;
 /// Chunks of such a round at most: each rank tells of each by a bit, so that rank 0 has 512 bytes of each rank.
 pub(crate) const KEPT_ROUND_MOST: u64 = 4096;
+
+/// Chunks that one round of a put through filters puts to, at most: all ranks know of each who puts to it and how long it becomes, in some 300 bytes.
+/// Filters take longer for so many than ranks do to come together. Row: `deflate` of `bench/parallel.py`.
+pub(crate) const PLAN_ROUND_CHUNKS: usize = 16 << 10;
+/// Parts of ranks in these chunks, at most, of 8 bytes each; the last chunk of a round may have more. So 1,024 ranks that all have parts of each chunk have
+/// as many chunks in a round as there are of them.
+pub(crate) const PLAN_ROUND_PARTS: usize = 1 << 20;
+/// Bytes of these chunks for each rank: what filters make of a round is in memory until it has places. No fewer than one chunk for each rank.
+pub(crate) const PLAN_ROUND_BYTES: u64 = 256 << 20;

@@ -68,7 +68,9 @@ impl ParallelFile {
         commit: impl Fn(&mut dyn DispatchWrite) -> Result<()>,
     ) -> Result<()> {
         let is_settled = self.unfilled.is_empty();
-        let reserve = self.hints.room(reserve);
+        let room = self.hints.room(reserve);
+        self.tell_alignment(reserve, room);
+        let reserve = room;
         let placed = self.common(call, |file| {
             let unfilled = file.in_team()?.give_places(reserve)?;
             if unfilled.is_empty() && is_settled {

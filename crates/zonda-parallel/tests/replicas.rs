@@ -330,6 +330,51 @@ fn changes_that_need_journals_are_those_of_one_rank() {
     }
 }
 
+/// Makes a file of 4 MiB of data on as many ranks, and has its header grow so that all of them move. Gives the bytes of rank 0's messages meanwhile.
+fn moved(path: &Path, n: usize) -> u64 {
+    const ELEMS: usize = 512 << 10;
+    let sent = threads::all(n, |team| {
+        let mut shared = Shared::create(team, path, None);
+        let file = shared.file.writer().expect("it can be written");
+        file.set_fill(FillMode::NoFill).unwrap();
+        let x = file.def_dim(GroupId::ROOT, b"x", ELEMS).unwrap();
+        file.def_var(GroupId::ROOT, b"v", 6, &[x.0]).unwrap();
+        assert!(shared.common("nc_enddef", |file| file.enddef(Reserve::Default)).unwrap().is_ok());
+        if team.rank() == n - 1 {
+            let values: Vec<u8> = (0..ELEMS).flat_map(|x| (x as f64).to_ne_bytes()).collect();
+            shared.put_to(0, &[0], &[ELEMS], &values);
+        }
+        team.meet(step("nc_put_vara")).unwrap();
+        assert!(shared.common("nc_redef", |file| file.redef()).unwrap().is_ok());
+        let file = shared.file.writer().expect("it can be written");
+        for nth in 0..500 {
+            let name = format!("a dimension with a long name, number {nth}");
+            file.def_dim(GroupId::ROOT, name.as_bytes(), nth + 1).unwrap();
+        }
+        let before = team.traffic();
+        assert!(shared.common("nc_enddef", |file| file.enddef(Reserve::Default)).unwrap().is_ok());
+        let sent = team.traffic().since(&before).total().bytes;
+        let closed = shared.common("nc_close", |file| file.close().map_err(|error| error.0.code()));
+        assert!(matches!(closed, Ok(Ok(_))), "{closed:?}");
+        sent
+    });
+    sent[0]
+}
+
+#[test]
+fn data_that_move_are_in_no_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |n: usize| folder.path().join(format!("{n}.nc"));
+    assert_eq!(moved(&path(1), 1), 0);
+    let expected = std::fs::read(path(1)).unwrap();
+    for n in [2, 4] {
+        let sent = moved(&path(n), n);
+        // The header is in it, and a line for each operation, twice for 4 ranks.
+        assert!(sent < 200_000, "{n} ranks: {sent} bytes");
+        assert!(std::fs::read(path(n)).unwrap() == expected, "{n} ranks");
+    }
+}
+
 #[test]
 fn a_fault_in_any_operation_is_that_of_all_with_journals_too() {
     let folder = tempfile::tempdir().unwrap();

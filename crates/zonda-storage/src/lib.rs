@@ -36,6 +36,7 @@ mod sidecars;
 mod slab;
 pub mod spec;
 mod storage;
+mod striping;
 /// What threads meet at. A model puts others in its place.
 mod sync {
     pub(crate) use std::sync::atomic;
@@ -62,6 +63,7 @@ pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
     Advice, DeviceSpace, ReadRange, Stack, Storage, StorageStamp, WriteRange, fill_by_writes,
 };
+pub use striping::{StripedFile, Striping, make_striped};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
 
 /// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.

@@ -3,6 +3,8 @@
 //! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
 #![allow(unsafe_code)]
 
+mod layout;
+
 use crate::DeviceSpace;
 use crate::neighbour::FileKind;
 use crate::storage::StorageStamp;

@@ -79,7 +79,7 @@ pub struct DeviceSpace {
 /// once: reads run in parallel, and writes to disjoint ranges all land. Overlapping writes in
 /// flight at the same time land in some order, byte by byte.
 ///
-/// A method has no default, but for `most_len`: the compiler finds one that a layer forgets, which would otherwise
+/// A method has no default, but for `most_len`, `has_other_writers` and `read_unseen`: the compiler finds one that a layer forgets, which would otherwise
 /// bypass what the layer wraps. What a layer does not change it forwards by [`forward!`](crate::forward).
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
 pub trait Storage: Send + Sync + fmt::Debug {
@@ -89,6 +89,15 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// # Errors
     /// What the backend reports, with path and offset. The contents of `buf` are then unspecified.
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError>;
+
+    /// As [`Storage::read_at`], for bytes that the caller writes elsewhere and does not look at. Where another process of a program reads them
+    /// and writes them for this one, `buf` stays as it is, and only how many there are is told.
+    ///
+    /// # Errors
+    /// As [`Storage::read_at`].
+    fn read_unseen(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        self.read_at(at, buf)
+    }
 
     /// Reads many ranges in one call, in any order, and sets `got` of each.
     ///
@@ -202,8 +211,8 @@ macro_rules! forward {
     ($this:ident => $to:expr; all) => {
         $crate::forward! {
             $this => $to;
-            read_at, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers, set_len,
-            barrier, sync, invalidate, stamp
+            read_at, read_unseen, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers,
+            set_len, barrier, sync, invalidate, stamp
         }
     };
     ($this:ident => $to:expr; $($method:ident),+) => {
@@ -213,6 +222,12 @@ macro_rules! forward {
         fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, $crate::StorageError> {
             let $this = self;
             $to.read_at(at, buf)
+        }
+    };
+    (@read_unseen $this:ident => $to:expr) => {
+        fn read_unseen(&self, at: u64, buf: &mut [u8]) -> Result<usize, $crate::StorageError> {
+            let $this = self;
+            $to.read_unseen(at, buf)
         }
     };
     (@read_ranges $this:ident => $to:expr) => {

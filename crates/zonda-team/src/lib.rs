@@ -4,7 +4,7 @@
 //! exchange of byte messages. [`Alone`] is a team of one, whose steps are empty. [`threads`] simulates teams of up to 1,024 ranks in
 //! one process, counts their messages and makes things go wrong; [`model`] says how long as many messages take on a machine that is not
 //! there. [`algorithms`] has the steps over messages of two ranks. [`agree`] is the first step of most calls: do all ranks make the
-//! same one? MPI itself is in `zonda-mpi`, the only crate that knows it.
+//! same one? By [`tell_all`] all ranks learn what each has to say. MPI itself is in `zonda-mpi`, the only crate that knows it.
 //!
 //! Every method that communicates is a *step*: all ranks of the team call the same steps in the same order. A step has a [`Step`],
 //! which says what the rank is doing; who waits for others tells it to its user.
@@ -14,6 +14,7 @@ mod agreement;
 pub mod algorithms;
 mod alone;
 pub mod model;
+mod telling;
 pub mod threads;
 pub mod traffic;
 mod tuning;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 pub use agreement::{Agreed, Differing, Mine, agree, agree_and_reduce};
 pub use alone::Alone;
+pub use telling::tell_all;
 pub use traffic::{Count, Kind, Traffic};
 
 /// What a rank is doing while it waits for others: for messages.
@@ -158,6 +160,22 @@ pub trait Team: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// See [`TeamError`].
     fn exchange(&self, step: Step<'_>, messages: Vec<Message>) -> Result<Vec<Message>, TeamError>;
+
+    /// As [`Team::exchange`], where all know who sends what: each rank gives with a message how long its receiver expects it, and in `expected` the senders
+    /// of what it gets with the length of each, both in ascending order, one for a rank. A message that is shorter may come with zeros behind it, up to the length that is
+    /// expected. Ranks need not find out who sends to whom, and nobody waits for others than those.
+    ///
+    /// # Errors
+    /// See [`TeamError`].
+    fn exchange_known(
+        &self,
+        step: Step<'_>,
+        messages: Vec<(Message, usize)>,
+        expected: &[(usize, usize)],
+    ) -> Result<Vec<Message>, TeamError> {
+        let _anyone_may_send = expected;
+        self.exchange(step, messages.into_iter().map(|(message, _)| message).collect())
+    }
 
     /// Returns when all ranks have come.
     ///

@@ -20,3 +20,7 @@ pub(crate) const MOST_NAMED_RUNS: usize = 8;
 /// Bytes of a description that ranks send each other when they disagree. It becomes a part of one line of an error; with this many
 /// of 32,768 ranks, rank 0 gathers at most 32 MiB.
 pub(crate) const MOST_DESCRIPTION_BYTES: usize = 1024;
+
+/// Bytes that all ranks tell all others by a reduction, at most; more go by a gather and a broadcast. A reduction carries all of them in each of its rounds, and
+/// so many are sent in the time of a message. Row: `deflate` with 8 ranks of `bench/parallel.py`.
+pub(crate) const TELL_BY_REDUCTION_BYTES: usize = 4096;

@@ -117,6 +117,13 @@ kinds! {
 
     /// Span: a commit: data first, then what makes it visible.
     Commit = 96 "commit",
+
+    /// Instant: a hint to a file of several ranks, or what the system says of its layout. What it did is `name`, which begins with its key; `offset` is
+    /// the number that was given and `bytes` the one in effect, 0 where there is none; `code` is the system's number of an error.
+    Hint = 112 "hint",
+    /// Span: short runs of a put of several ranks came together at owners of stripes, in one round: `bytes` of this rank that others wrote,
+    /// `offset` how many others.
+    Exchange = 113 "exchange of runs",
 }
 
 /// `item` of events that have none.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use zonda_format::{Dispatch, FillMode, PutTogether, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_parallel::{
-    Hints, ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team, same_opening,
-    status_of, with_worst,
+    FileLayout, Hints, ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team,
+    same_opening, status_of, with_worst,
 };
 use zonda_runtime::callout::Mark;
 use zonda_served::ServedFile;
-use zonda_storage::{OpenedStorage, Storage};
+use zonda_storage::backend::File;
+use zonda_storage::{OpenedStorage, Storage, StripedFile, Striping};
 use zonda_team::{Reduction, Step, Team};
 
 use crate::dataset::Dataset;
@@ -28,7 +29,7 @@ struct OpenedByRank {
     opened: OpenedStorage,
     replica: Arc<Replica>,
     lock: Option<Box<dyn std::any::Any + Send + Sync>>,
-    file: Option<Arc<zonda_storage::backend::File>>,
+    file: Option<Arc<File>>,
 }
 
 impl Dataset {
@@ -206,10 +207,13 @@ fn create(
         independence(options.independent_filters),
     ];
     same_opening(&**team, step, &how)?;
+    // Before the file is opened: it gets its stripes when it is made.
+    let striped = if team.rank() == 0 { striped(path, options) } else { None };
     let opened = by_all(team, step, |is_first| {
         if is_first {
             // Layers that keep data back would keep them from the other ranks.
-            let options = CreateOptions { share: true, ..options.clone() };
+            let exclusive = exclusive && !striped.is_some_and(StripedFile::is_made);
+            let options = CreateOptions { share: true, exclusive, ..options.clone() };
             Ok(open::create_storage(path, &options)?.0)
         } else {
             open::for_parallel(path, true, options.io.as_deref())
@@ -219,9 +223,10 @@ fn create(
     let made = common(&**team, step, &replica, || joined(make(opened, path, options)?));
     let made = made.map_err(of_step)??;
     let is_classic = !options.format.is_hdf5();
+    let (hints, striping) = agreed(&**team, step, options.hints, file.as_deref())?;
     let parts = (replica, lock, file);
-    let hints = agreed(&**team, step, options.hints)?;
-    let asked = (options.equal_attributes, options.independent_filters, hints);
+    let layout = FileLayout { striping, made: striped };
+    let asked = (options.equal_attributes, options.independent_filters, (hints, layout));
     let mut dataset = finish(team, path, made, parts, asked)?;
     dataset.on_disk = true;
     if is_classic {
@@ -259,20 +264,52 @@ fn open_together(
     let read = common(&**team, step, &replica, || joined(format::open(opened, &opening)?.0));
     let read = read.map_err(of_step)??;
     // What is only read is read by each rank as it is.
-    let hints =
-        if options.write { agreed(&**team, step, options.hints)? } else { Hints::default() };
-    let asked = (options.equal_attributes, options.independent_filters, hints);
+    let (hints, striping) = match options.write {
+        true => agreed(&**team, step, options.hints, file.as_deref())?,
+        false => (Hints::default(), None),
+    };
+    let layout = FileLayout { striping, made: None };
+    let asked = (options.equal_attributes, options.independent_filters, (hints, layout));
     finish(team, path, read, (replica, lock, file), asked)
 }
 
-/// The hints of rank 0: MPI wants them to be the same on all ranks, and nobody is to wait for ever where they are not.
-fn agreed(team: &dyn Team, step: Step<'_>, own: Hints) -> Result<Hints> {
-    let mut text = if team.rank() == 0 { own.to_text().into_bytes() } else { Vec::new() };
-    team.broadcast(step, 0, &mut text).map_err(|error| of_team(&error))?;
+/// Makes the file with the stripes that hints want, where there are some on its file system. For rank 0.
+fn striped(path: &Path, options: &CreateOptions) -> Option<StripedFile> {
+    let Hints { striping_unit, striping_factor, .. } = options.hints;
+    let number = |hint: Option<u64>| hint.unwrap_or(0);
+    let wanted = Striping { unit_bytes: number(striping_unit), n_servers: number(striping_factor) };
+    (wanted != Striping::default()).then(|| zonda_storage::make_striped(path, wanted))
+}
+
+/// The hints of rank 0, and the stripes that the file has as rank 0 sees them: MPI wants hints to be the same on all ranks, and nobody is to
+/// wait for ever where they are not.
+fn agreed(
+    team: &dyn Team,
+    step: Step<'_>,
+    own: Hints,
+    file: Option<&File>,
+) -> Result<(Hints, Option<Striping>)> {
+    let mut said = Vec::new();
+    if team.rank() == 0 {
+        let Striping { unit_bytes, n_servers } = file.and_then(File::striping).unwrap_or_default();
+        said.extend_from_slice(&unit_bytes.to_le_bytes());
+        said.extend_from_slice(&n_servers.to_le_bytes());
+        said.extend_from_slice(own.to_text().as_bytes());
+    }
+    team.broadcast(step, 0, &mut said).map_err(|error| of_team(&error))?;
+    let parsed = || {
+        let (unit_bytes, rest) = said.split_first_chunk()?;
+        let (n_servers, text) = rest.split_first_chunk()?;
+        let [unit_bytes, n_servers] = [unit_bytes, n_servers].map(|one| u64::from_le_bytes(*one));
+        Some((Striping { unit_bytes, n_servers }, text))
+    };
+    let damaged = "what rank 0 says of hints is damaged";
+    let (striping, text) =
+        parsed().ok_or_else(|| Error::answered(NcError::Mpi, Answer::Request, damaged))?;
     let mut hints = Hints::default();
     // It was made of hints that were valid.
-    let _none = hints.set_all(&String::from_utf8_lossy(&text));
-    Ok(hints)
+    let _none = hints.set_all(&String::from_utf8_lossy(text));
+    Ok((hints, Some(striping).filter(|found| *found != Striping::default())))
 }
 
 /// Whether a flag is given, for messages.
@@ -392,22 +429,18 @@ fn joined(made: OpenFile) -> Result<(Box<dyn Dispatch>, Mark)> {
 }
 
 /// What a rank needs besides the file itself: its storage, what rank 0 holds, and the file at the bottom.
-type Parts = (
-    Arc<Replica>,
-    Option<Box<dyn std::any::Any + Send + Sync>>,
-    Option<Arc<zonda_storage::backend::File>>,
-);
+type Parts = (Arc<Replica>, Option<Box<dyn std::any::Any + Send + Sync>>, Option<Arc<File>>);
 
 fn finish(
     team: &Arc<dyn Team>,
     path: &Path,
     (below, mark): (Box<dyn Dispatch>, Mark),
     (replica, lock, file): Parts,
-    (equal_attributes, independent_filters, hints): (bool, bool, Hints),
+    (equal_attributes, independent_filters, (hints, layout)): (bool, bool, (Hints, FileLayout)),
 ) -> Result<Dataset> {
     let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
     parallel.want_equal_attributes(equal_attributes);
     parallel.allow_independent_filters(independent_filters);
-    parallel.take_hints(hints);
+    parallel.take_hints(hints, layout);
     Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
 }

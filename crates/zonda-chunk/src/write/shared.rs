@@ -147,7 +147,7 @@ impl ChunkWriter {
         })
     }
 
-    /// The elements of a hyperslab that lie in some chunks, chunk after chunk.
+    /// Appends the elements of a hyperslab that lie in some chunks, chunk after chunk.
     ///
     /// # Errors
     /// [`ChunkError::Request`] for chunks that it has nothing of, and for memory of another length; [`ChunkError::NoMemory`].
@@ -156,24 +156,26 @@ impl ChunkWriter {
         id: ArrayId,
         of: &SlabElements<'_>,
         keys: impl Iterator<Item = &'k [u64]>,
-    ) -> Result<Vec<u8>, ChunkError> {
+        out: &mut Vec<u8>,
+    ) -> Result<(), ChunkError> {
         let array = self.writer_array(id)?;
         array.check_whole(of)?;
         let encode = ElementEncoding::Raw { elem_size: array.elem_size };
         let mut located =
             Located { selection: array.selected(&of.slab)?, pieces: DimNumbers::new() };
-        let (mut packed, mut block) = (Vec::new(), Vec::new());
+        let source = PutMemory { encode: &encode, src: of.bytes };
         for key in keys {
             located.pieces = pieces_of(&located.selection, key)?;
             let part = array.part(&located, &of.slab)?.into_packed(array.elem_size);
-            let begin = packed.len();
             let len = part.n_elems() * array.elem_size;
-            let no_memory = ChunkError::NoMemory { bytes: len as u64 };
-            packed.try_reserve(len).map_err(|_| no_memory)?;
-            packed.resize(begin + len, 0);
-            let _copied = part.put(&encode, of.bytes, &mut packed[begin..], None, &mut block);
+            out.try_reserve(len).map_err(|_| ChunkError::NoMemory { bytes: len as u64 })?;
+            // Runs come in the order in which they lie there.
+            part.each_run(&source, |_, run| {
+                out.extend_from_slice(run);
+                Ok::<(), ChunkError>(())
+            })?;
         }
-        Ok(packed)
+        Ok(())
     }
 
     /// Puts elements of a hyperslab into chunks, which wait here until they are stored. `of` has all elements of the hyperslab, or, where

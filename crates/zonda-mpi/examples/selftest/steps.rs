@@ -56,7 +56,8 @@ pub(crate) fn check(team: &MpiTeam, seed: u64) -> Result<(), String> {
                 2 => reduce(team, seed, step),
                 3 => scan(team, seed, step),
                 4 | 5 => gather(team, seed, step),
-                6 | 7 => exchange(team, seed, step),
+                6 => exchange(team, seed, step),
+                7 => exchange_known(team, seed, step),
                 _ => Ok(()),
             };
             checked.map_err(|why| format!("{}: {why}", at(which)))?;
@@ -171,6 +172,37 @@ fn exchange(team: &MpiTeam, seed: u64, step: u64) -> Result<(), String> {
         })
         .collect();
     same("exchange", &received, &expected)
+}
+
+/// What a rank sends where all know who sends what: one message to each of some ranks, how long its receiver expects it, and some are shorter.
+fn known(size: usize, seed: u64, step: u64, rank: usize) -> Vec<(Message, usize)> {
+    let mut rng = random(seed, step, rank + size);
+    let mut all: Vec<Message> = messages(size, seed, step, rank);
+    all.retain(|message| message.rank != rank);
+    all.sort_by_key(|message| message.rank);
+    all.dedup_by_key(|message| message.rank);
+    let with_len = |mut message: Message| {
+        let len = message.bytes.len();
+        message.bytes.truncate(if rng.u8(0..4) == 0 { len / 3 } else { len });
+        (message, len)
+    };
+    all.into_iter().map(with_len).collect()
+}
+
+fn exchange_known(team: &MpiTeam, seed: u64, step: u64) -> Result<(), String> {
+    let (size, me) = (team.size(), team.rank());
+    let to_us = |from: usize| {
+        let sent = known(size, seed, step, from).into_iter();
+        sent.filter(|(message, _)| message.rank == me).map(move |(message, len)| {
+            let mut bytes = message.bytes;
+            bytes.resize(len, 0);
+            Message { rank: from, bytes }
+        })
+    };
+    let comes: Vec<Message> = (0..size).flat_map(to_us).collect();
+    let expected: Vec<_> = comes.iter().map(|one| (one.rank, one.bytes.len())).collect();
+    let received = team.exchange_known(STEP, known(size, seed, step, me), &expected);
+    same("exchange of what is known", &received.map_err(failed)?, &comes)
 }
 
 /// A rank that there is not, on all ranks: an error each, and the team is of no use.

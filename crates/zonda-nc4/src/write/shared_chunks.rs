@@ -287,10 +287,16 @@ impl SharedChunks for Nc4File {
         Ok(found.map_err(|fault| self.put_fault(put.of().var, fault))?)
     }
 
-    fn parts_of(&self, var: VarRef, of: &SlabBytes<'_>, keys: &[&[u64]]) -> Result<Vec<u8>> {
+    fn parts_of(
+        &self,
+        var: VarRef,
+        of: &SlabBytes<'_>,
+        keys: &[&[u64]],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let parts = self.extent_of(var).and_then(|extent| {
             let (writer, array) = self.array_of(var)?;
-            Ok(writer.parts_of(array, &elements(&extent, of), keys.iter().copied())?)
+            Ok(writer.parts_of(array, &elements(&extent, of), keys.iter().copied(), out)?)
         });
         Ok(parts.map_err(|fault| self.put_fault(var, fault))?)
     }

@@ -137,6 +137,19 @@ pub(super) struct VariableSummary {
     pub(super) get: Sum,
 }
 
+/// What a hint to a file of several ranks did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct HintSummary {
+    pub(super) file: String,
+    /// Words that begin with its key.
+    pub(super) effect: String,
+    /// The numbers that were given and that are in effect, 0 for none.
+    pub(super) given: u64,
+    pub(super) real: u64,
+    /// The system's number of an error.
+    pub(super) code: i32,
+}
+
 /// Write-behind.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct QueueSummary {
@@ -178,6 +191,7 @@ pub(super) struct ProcessSummary {
     pub(super) calls: BTreeMap<String, Sum>,
     pub(super) variables: Vec<VariableSummary>,
     pub(super) files: Vec<FileSummary>,
+    pub(super) hints: Vec<HintSummary>,
     pub(super) queue: QueueSummary,
     #[serde(skip)]
     pub(super) charts: Charts,

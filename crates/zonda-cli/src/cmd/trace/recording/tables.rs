@@ -86,6 +86,7 @@ fn write_process(
         let layers = file.layers.values();
         layers_table(layers, out)?;
     }
+    hints(process, out)?;
     sums("stages", process.stages.iter().map(|(n, s)| (*n, s)), out)?;
     sums("filters", process.filters.iter().map(|(n, s)| (&n[..], s)), out)?;
     sums("waits", process.waits.iter().map(|(n, s)| (*n, s)), out)?;
@@ -213,6 +214,22 @@ fn variables(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
     writeln!(out)?;
     table.write(out)?;
     more(variables.len(), out)
+}
+
+/// Writes what hints to files of several ranks did.
+fn hints(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
+    if process.hints.is_empty() {
+        return Ok(());
+    }
+    let mut table = RecordingTable::new(["hints", "given", "in effect", "error", "file"]);
+    for hint in &process.hints {
+        let number = |number: u64| if number == 0 { String::new() } else { grouped(number) };
+        let code = if hint.code == 0 { String::new() } else { hint.code.to_string() };
+        let (given, real) = (number(hint.given), number(hint.real));
+        table.rows.push(vec![hint.effect.clone(), given, real, code, hint.file.clone()]);
+    }
+    writeln!(out)?;
+    table.write(out)
 }
 
 fn layers_table<'a>(

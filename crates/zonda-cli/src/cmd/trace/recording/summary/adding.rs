@@ -6,7 +6,7 @@ use zonda_plot::{AccessDirection, FileAccess};
 use zonda_trace::decode::{RecordedEvent, TraceNames};
 use zonda_trace::{EventKind, NO_ITEM};
 
-use super::{FileSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
+use super::{FileSummary, HintSummary, LayerSummary, ProcessSummary, Stage, Sum, VariableSummary};
 use crate::tuning::{PICTURE_ACCESSES, REMEMBERED_CALLS, SUMS_PER_KIND};
 
 /// What has to be kept between events.
@@ -53,18 +53,25 @@ impl EndedCall {
     }
 }
 
+impl AddingState {
+    /// Notes that something happened then, on that thread.
+    fn came(&mut self, kind: EventKind, event: &RecordedEvent) {
+        let first = self.first_ns.map_or(event.begin_ns, |first| first.min(event.begin_ns));
+        self.first_ns = Some(first);
+        self.end_ns = self.end_ns.max(event.end_ns());
+        self.threads.insert(event.thread);
+        if kind != EventKind::ReadMore && kind != EventKind::WriteMore {
+            self.last.remove(&event.thread);
+        }
+    }
+}
+
 impl ProcessSummary {
     /// Adds an event. Events of a thread come in the order in which they ended.
     pub(in super::super) fn add(&mut self, event: &RecordedEvent, names: &TraceNames) {
         self.events += 1;
         let Some(kind) = event.kind else { return };
-        let first = self.state.first_ns.map_or(event.begin_ns, |first| first.min(event.begin_ns));
-        self.state.first_ns = Some(first);
-        self.state.end_ns = self.state.end_ns.max(event.end_ns());
-        self.state.threads.insert(event.thread);
-        if kind != EventKind::ReadMore && kind != EventKind::WriteMore {
-            self.state.last.remove(&event.thread);
-        }
+        self.state.came(kind, event);
         match kind {
             EventKind::Call => {
                 self.call(names.word(event.name).unwrap_or("a function"), event, names)
@@ -117,7 +124,8 @@ impl ProcessSummary {
             | EventKind::ChunkFetch => {
                 self.stages.entry(kind.text()).or_default().add(event);
             }
-            EventKind::ChunkHit | EventKind::Commit => {
+            EventKind::Hint => self.hint(event, names),
+            EventKind::ChunkHit | EventKind::Commit | EventKind::Exchange => {
                 self.stages.entry(kind.text()).or_default().add(event)
             }
         }
@@ -132,6 +140,20 @@ impl ProcessSummary {
         *sum = sum.saturating_add(event.took_ns);
         let bins = self.charts.stages.entry(stage).or_default();
         bins.add(event.begin_ns, event.end_ns(), event.took_ns as f64 / 1e9);
+    }
+
+    /// Notes what a hint did, once where it did the same again.
+    fn hint(&mut self, event: &RecordedEvent, names: &TraceNames) {
+        let hint = HintSummary {
+            file: names.file(event.file).unwrap_or("a file").to_owned(),
+            effect: names.word(event.name).unwrap_or("a hint").to_owned(),
+            given: event.offset,
+            real: event.bytes,
+            code: event.code,
+        };
+        if self.hints.len() < SUMS_PER_KIND && !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
     }
 
     fn wait(&mut self, kind: EventKind, event: &RecordedEvent) {

@@ -66,6 +66,17 @@ fn files_of_several_ranks() {
     assert_eq!(found.hidable_ns(1e30), 100);
 }
 
+/// A hint that did the same again is told once.
+#[test]
+fn hints_are_told_once() {
+    let hint = RecordedEvent { offset: 8, bytes: 4, ..event(EventKind::Hint, 10, 0) };
+    let refused = RecordedEvent { code: 22, ..hint };
+    let found = summary(&[hint, refused, hint, event(EventKind::Exchange, 20, 5)]);
+    let told: Vec<_> = found.hints.iter().map(|hint| (hint.given, hint.real, hint.code)).collect();
+    assert_eq!(told, [(8, 4, 0), (8, 4, 22)]);
+    assert_eq!(found.stages["exchange of runs"].count, 1);
+}
+
 /// Ranges of one call count each; what reaches the lowest layer is the disk's.
 #[test]
 fn ranges_and_layers() {
