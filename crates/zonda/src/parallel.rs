@@ -6,8 +6,8 @@ use std::sync::Arc;
 use zonda_format::{Dispatch, FillMode, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_parallel::{
-    Hints, ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team, same_opening,
-    status_of, with_worst,
+    Hints, ParallelFile, RankQueue, Replica, ReplicaSidecars, common, of_step, of_team,
+    same_opening, status_of, with_worst,
 };
 use zonda_runtime::callout::Mark;
 use zonda_storage::{OpenedStorage, Storage};
@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Maker};
 use crate::open::{self, CreateOptions, ENOENT, OpenOptions, Opening};
 use crate::open_file::OpenFile;
+use crate::write_behind::{self, WriteBehind};
 
 /// What ranks learn of one of them.
 const FINE: u8 = 0;
@@ -143,6 +144,19 @@ impl Dataset {
         if waits { self.with_ranks(|file| file.before_get(var)) } else { Ok(()) }
     }
 
+    /// Sets whether puts of this rank wait in its queue, from now on. What waits is written first. Each rank chooses for itself.
+    ///
+    /// # Errors
+    /// What went wrong with puts that were accepted before.
+    pub(crate) fn set_rank_queue(&self, queue: &RankQueue, how: WriteBehind) -> Result<()> {
+        let file = self.named(self.queued_file.file().write())?;
+        let room = match how {
+            WriteBehind::On(how) if file.is_writable() => Some(write_behind::room_of(&how)),
+            _ => None,
+        };
+        self.named(queue.set(room))
+    }
+
     fn with_ranks<T>(&self, f: impl FnOnce(&mut ParallelFile) -> Result<T>) -> Result<T> {
         let mut file = self.named(self.queued_file.file().write())?;
         let of_ranks = file.as_any_mut().downcast_mut().ok_or_else(not_of_ranks);
@@ -203,6 +217,7 @@ fn create(
         // As in PnetCDF, by which the reference writes these.
         dataset.set_fill(FillMode::NoFill)?;
     }
+    dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
     Ok(dataset)
 }
 
@@ -237,7 +252,11 @@ fn open_together(
     let hints =
         if options.write { agreed(&**team, step, options.hints)? } else { Hints::default() };
     let asked = (options.equal_attributes, options.independent_filters, hints);
-    finish(team, path, read, (replica, lock, file), asked)
+    let dataset = finish(team, path, read, (replica, lock, file), asked)?;
+    if options.write {
+        dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
+    }
+    Ok(dataset)
 }
 
 /// The hints of rank 0: MPI wants them to be the same on all ranks, and nobody is to wait for ever where they are not.
@@ -380,9 +399,10 @@ fn finish(
     (replica, lock, file): Parts,
     (equal_attributes, independent_filters, hints): (bool, bool, Hints),
 ) -> Result<Dataset> {
+    let queue = Arc::clone(replica.queue());
     let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
     parallel.want_equal_attributes(equal_attributes);
     parallel.allow_independent_filters(independent_filters);
     parallel.take_hints(hints);
-    Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
+    Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file, queue))
 }
