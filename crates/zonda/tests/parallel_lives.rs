@@ -1,6 +1,9 @@
 //! Random lives of files that ranks of simulated teams write together: the same program makes the same bytes for any number of
 //! ranks, and every rank reads what a plain model in memory has.
 
+#[path = "common/way.rs"]
+mod way;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +12,11 @@ use zonda::team::{Step, Team, threads};
 use zonda::{
     CreateOptions, Dataset, Destination, DimId, Endianness, FillMode, FilterSpec, Format, GroupId,
     Hyperslab, MemType, OpenOptions, Reserve, StorageRequest, Values, VarId, VarRef, VlenSink,
-    VlenSource, WriteBehind, WriteBehindOptions,
+    VlenSource,
 };
 use zonda_testkit::{Rng, by};
+
+use way::Way;
 
 const FORMATS: [Format; 5] =
     [Format::Cdf1, Format::Cdf2, Format::Cdf5, Format::NetCdf4, Format::NetCdf4Classic];
@@ -73,28 +78,6 @@ struct Model {
     is_filling: bool,
     /// Attributes got values in data mode that the ranks have not compared yet.
     has_new_values: bool,
-}
-
-/// How a life goes on its ranks.
-#[derive(Clone, Copy, Debug, Default)]
-struct Way {
-    /// Puts wait in queues of the ranks.
-    is_queued: bool,
-    /// Ranks sync before they put alone: what others put together may else come after it where puts wait.
-    syncs: bool,
-}
-
-impl Way {
-    /// What a rank is told of write-behind: some have little room, and some none.
-    fn of_rank(self, rank: usize) -> Option<WriteBehind> {
-        let room = |bytes| WriteBehindOptions { memory_bytes: Some(bytes), ..Default::default() };
-        self.is_queued.then(|| match rank % 4 {
-            0 => WriteBehind::On(WriteBehindOptions::default()),
-            1 => WriteBehind::On(room(4096)),
-            2 => WriteBehind::Off,
-            _ => WriteBehind::On(room(1 << 20)),
-        })
-    }
 }
 
 struct Life<'a> {

@@ -182,7 +182,8 @@ impl ParallelFile {
         bounds: PutBounds,
         (done, covered): (Result<Option<Converted>>, Vec<UnfilledRun>),
     ) -> Option<Converted> {
-        if !bounds.is_empty() {
+        // One rank alone writes in the order of its calls.
+        if !bounds.is_empty() && self.team.size() > 1 {
             self.notes.unsettled.add(put.number, bounds);
         }
         self.notes.covered = covered;

@@ -1,17 +1,18 @@
 //! What write-behind of a rank takes from the settings: its queue is with the file of ranks (`zonda-parallel`).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use zonda_parallel::QueueRoom;
+use zonda_runtime::Settled;
 
 use super::{WriteBehind, WriteBehindOptions};
 
 /// The room of all files of ranks that were not given their own.
-static SHARED: OnceLock<Arc<QueueRoom>> = OnceLock::new();
+static SHARED: Settled<Arc<QueueRoom>> = Settled::new();
 
 /// The room for what waits of a file: its own where the options give a size other than that of all files.
 pub(crate) fn room_of(how: &WriteBehindOptions) -> Arc<QueueRoom> {
-    let shared = SHARED.get_or_init(|| QueueRoom::new(limit_of_process()));
+    let shared = SHARED.get_or_make(|| QueueRoom::new(limit_of_process()));
     match how.memory_bytes {
         Some(bytes) if bytes != shared.limit() => QueueRoom::new(bytes),
         _ => Arc::clone(shared),

@@ -131,17 +131,17 @@ fn a_put_waits_for_room_and_takes_no_more_than_there_is() {
     let (limit, n) = (64_u64 << 10, 1 << 20);
     let (queue, storage, leave) = queue(limit);
     let data: Vec<u8> = (0..n).map(|at| (at / 7) as u8).collect();
-    std::thread::scope(|scope| {
-        let putting = scope.spawn(|| accept(&queue, 5, &data, &put(1, false)));
-        for _ in 0..8 {
-            std::thread::sleep(Duration::from_millis(5));
-            assert!(!putting.is_finished());
-            assert!(queue.status().0 as u64 <= limit);
-            leave.send(true).unwrap();
-        }
-        drop(leave);
-        putting.join().unwrap().unwrap();
-    });
+    let (by, given) = (Arc::clone(&queue), data.clone());
+    let put_all = move || accept(&by, 5, &given, &put(1, false));
+    let putting = worker::spawn(String::from("put"), Purpose::Share, put_all).unwrap();
+    for _ in 0..8 {
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(!putting.is_finished());
+        assert!(queue.status().0 as u64 <= limit);
+        leave.send(true).unwrap();
+    }
+    drop(leave);
+    putting.join().unwrap().unwrap();
     queue.drain(false).unwrap();
     assert_eq!(storage.to_vec().unwrap()[5..], data);
     let room = queue.room().unwrap();
