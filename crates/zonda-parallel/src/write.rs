@@ -327,7 +327,7 @@ impl DispatchWrite for ParallelFile {
         });
         let ended = if self.is_lost() { Some(Ending::Keep) } else { ended };
         let ended = ended.map(|ending| self.end(ending));
-        let reported = self.to_report();
+        let reported = self.report();
         match (done, ended) {
             (Ok(()), ending) => {
                 let ending = ending.unwrap_or(Ending::Keep);

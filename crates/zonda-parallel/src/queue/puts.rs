@@ -131,7 +131,7 @@ impl ParallelFile {
     }
 
     /// What a call that has ended the file has to tell.
-    pub(crate) fn to_report(&mut self) -> Result<()> {
+    pub(crate) fn report(&mut self) -> Result<()> {
         self.notes.to_report.take().map_or(Ok(()), Err)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::*;
 use zonda_model::{NcError, VarId};
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, ReadRange, StorageStamp, forward};
+use zonda_storage::forward;
 
 /// Memory whose writes wait for leave, and may fail.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ fn a_put_waits_for_room_and_takes_no_more_than_there_is() {
     putting.join().unwrap().unwrap();
     queue.drain(false).unwrap();
     assert_eq!(storage.to_vec().unwrap()[5..], data);
-    let room = queue.room().unwrap();
+    let room = queue.state.lock().room.clone().unwrap();
     queue.end();
     // All of it was given back.
     assert!(room.take(limit) && !room.take(1));
@@ -175,7 +175,7 @@ fn a_queue_that_is_given_up_gives_its_room_back() {
     accept(&queue, 0, &[1; 100_000], &put(1, false)).unwrap();
     assert!(queue.drain(false).is_err());
     queue.discard();
-    let room = queue.room().unwrap();
+    let room = queue.state.lock().room.clone().unwrap();
     assert!(room.take(1 << 20));
     room.give_back(1 << 20);
     queue.drain(false).unwrap();
