@@ -6,7 +6,7 @@
 
 One program, built for Debian's libnetcdf_pnetcdf.so.19 with Open MPI, runs on each library in turns: that of Debian (netCDF-C 4.9.0 over
 HDF5 and PnetCDF), Zonda's stub of the same name, and without a library (pwrite: whole rows, which is the limit, and the runs that each rank
-has where columns are divided). `tests/par/debian.py` gets Debian's. Times are those of rank 0, from
+has where columns are divided). `hidden-*` is the time of puts between which ranks sleep, without and with write-behind. `tests/par/debian.py` gets Debian's. Times are those of rank 0, from
 before the file is created until it is closed on all ranks. Reports MB/s (or ms), medians and spreads, and decides nothing.
 
 environment: ZONDA_LIB (dist/lib), ZONDA_SCRATCH (out/bench/parallel)
@@ -28,7 +28,8 @@ import launch  # noqa: E402
 import rig  # noqa: E402
 
 KINDS = ("chunks", "contiguous", "records")
-WRITES = (*KINDS, "deflate", "deflate-shared", "deflate-alone", *(f"{how}-{kind}" for how in ("columns", "blocks") for kind in KINDS))
+HIDDEN = tuple(f"hidden-{how}{kind}" for how in ("", "columns-") for kind in KINDS)
+WRITES = (*HIDDEN, *KINDS, "deflate", "deflate-shared", "deflate-alone", *(f"{how}-{kind}" for how in ("columns", "blocks") for kind in KINDS))
 # What no other library has: Debian's answers NC_EINVAL. Beside it runs what all ranks do together.
 BESIDE = {"deflate-alone": "deflate"}
 
@@ -47,10 +48,10 @@ def build(folder, libraries):
     return mpi, program, zonda
 
 
-def one(mpi, program, ranks, words, library):
+def one(mpi, program, ranks, words, library, **env):
     """Seconds of one run."""
     command = launch.command(mpi, ranks, [program, *words])
-    done = subprocess.run(command, env=launch.environment(mpi, library), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, env=launch.environment(mpi, library, **env), capture_output=True, text=True, timeout=600)
     if done.returncode:
         raise SystemExit("%s failed on %s: %s" % (words, library, done.stderr[-2000:]))
     return float(done.stdout.split()[-1])
@@ -71,17 +72,20 @@ def main():
     file = scratch / "data.nc"
     cases = [(workload, ranks) for workload in WRITES for ranks in map(int, options.ranks.split(","))]
     cases += [("open", ranks) for ranks in map(int, options.ranks.split(","))]
-    print("| workload | ranks | unit | limit | own runs by pwrite | Debian | Zonda | Zonda / Debian | Zonda serial |")
-    print("|---|--:|---|--:|--:|--:|--:|--:|--:|")
+    print("| workload | ranks | unit | limit | own runs by pwrite | Debian | Zonda | Zonda / Debian | Zonda serial | Zonda, ZONDA_ASYNC=on |")
+    print("|---|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     for workload, ranks in cases:
         if not re.search(options.only, f"{workload} {ranks}"):
             continue
         if workload == "open":
             one(mpi, program, 1, ["many", file, 0], theirs)
-        seconds = {name: [] for name in (*libraries, "limit", "runs", "serial")}
+        is_hidden = workload.startswith("hidden-")
+        seconds = {name: [] for name in (*libraries, "limit", "runs", "serial", "queued")}
         for turn in range(options.rounds + 1):
             found = {}
-            for name, library in (*libraries.items(), ("limit", zonda), ("runs", zonda), ("serial", zonda)):
+            for name, library in (*libraries.items(), ("limit", zonda), ("runs", zonda), ("serial", zonda), ("queued", zonda)):
+                if is_hidden != (name == "queued") and name not in libraries:
+                    continue
                 alike = BESIDE.get(workload, workload)
                 how, _, kind = alike.rpartition("-") if alike.startswith(("columns", "blocks")) else ("", "", alike)
                 # The limit of any division is that of rows; "runs" are plain writes of what each rank has.
@@ -90,7 +94,8 @@ def main():
                     continue
                 if workload != "open":
                     file.unlink(missing_ok=True)
-                found[name] = one(mpi, program, ranks, [words, file, options.mb], library)
+                env = {"ZONDA_ASYNC": "on"} if name == "queued" else {}
+                found[name] = one(mpi, program, ranks, [words, file, options.mb], library, **env)
             if turn:  # the first round warms up
                 for name, value in found.items():
                     seconds[name].append(value)
@@ -104,7 +109,7 @@ def main():
 
         ratio = statistics.median(theirs / ours for theirs, ours in zip(seconds["Debian"], seconds["Zonda"]))
         unit = "ms" if workload == "open" else "MB/s"
-        cells = [workload, ranks, unit, *map(shown, ("limit", "runs", "Debian", "Zonda")), "%.1f" % ratio, shown("serial")]
+        cells = [workload, ranks, unit, *map(shown, ("limit", "runs", "Debian", "Zonda")), "%.1f" % ratio, shown("serial"), shown("queued")]
         print("| %s |" % " | ".join(map(str, cells)), flush=True)
     shutil.rmtree(file, ignore_errors=True)
     file.unlink(missing_ok=True)

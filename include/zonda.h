@@ -42,8 +42,10 @@ extern int nc_zonda_inq_stack(int ncid, size_t *lenp, char *spec);
  * by the next put, nc_sync() and nc_close(). Where the device refused, what was accepted stays, and
  * nc_sync() and nc_close() try again. nc_sync() returns when all is stored.
  *
- * Returns NC_NOERR, NC_EBADID, NC_EINVAL for another text and for write-behind of files that several
- * MPI processes have open, or what went wrong before. */
+ * Of a file that several MPI processes have open each process says it for itself, "helper" counts as "on",
+ * and what goes wrong later is returned by the next collective call, the same on all of them.
+ *
+ * Returns NC_NOERR, NC_EBADID, NC_EINVAL for another text, or what went wrong before. */
 extern int nc_zonda_set_async(int ncid, const char *how);
 
 /* Bytes of puts that were accepted and wait, and the code of what went wrong with any of them or

@@ -55,6 +55,9 @@ class Life:
     def __post_init__(self):
         self.base = self.folder / "f"
         words = [self.program, self.scene, self.base, self.format, *("%s=%d" % of for of in self.numbers.items())]
+        # What lives of 3 ranks put waits in queues of these, and of all where the caller says so.
+        how = os.environ.get("ZONDA_ASYNC") or ("on" if self.count == 3 else "off")
+        self.env = {"ZONDA_ASYNC": how, **self.env}
         with open(self.folder / "log", "ab") as log:
             self.child = subprocess.Popen(launch.command(self.mpi, self.count, words), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                           env=launch.environment(self.mpi, rig.LIBDIR, **self.env), start_new_session=True)  # fmt: skip

@@ -6,14 +6,14 @@
 use std::ffi::{c_char, c_int};
 
 use zonda::mpi::{self, Communicator};
-use zonda::{CreateOptions, Dataset, Error, NcError, OpenOptions};
+use zonda::{CreateOptions, Dataset, Error, NcError, OpenOptions, WriteBehind};
 
 use crate::boundary::{boundary, boundary_with_code};
 use crate::failure::{CallFailure, CallResult};
 use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenDataset};
 use crate::mode::{
-    DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, WRITE,
+    DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, SHARE, WRITE,
     check_create_mode, format_asked_for, netcdf4_of, shown_mode,
 };
 use crate::open::{creation_failure, enter, quick_format, table_asked_for};
@@ -77,6 +77,7 @@ unsafe fn create(
         equal_attributes: asked.equal_attributes,
         hints: asked.hints,
         independent_filters: asked.independent_filters,
+        write_behind: write_behind_of(&parsed, cmode),
         ..CreateOptions::default()
     };
     let made = Dataset::create_parallel(team, parsed.os_path(), &options);
@@ -84,6 +85,11 @@ unsafe fn create(
     let mode = shown_mode(cmode, format);
     // SAFETY: the contract above.
     unsafe { enter(OpenDataset::new(dataset, mode, shown_path), ncidp) }
+}
+
+/// What a path says of write-behind. What is put to a file with `NC_SHARE` is written at once.
+fn write_behind_of(parsed: &PathArgument, mode: c_int) -> Option<WriteBehind> {
+    if mode & SHARE != 0 { Some(WriteBehind::Off) } else { parsed.write_behind }
 }
 
 /// # Safety
@@ -115,6 +121,7 @@ unsafe fn open(
         equal_attributes: asked.equal_attributes,
         hints: asked.hints,
         independent_filters: asked.independent_filters,
+        write_behind: write_behind_of(&parsed, omode),
         ..OpenOptions::default()
     };
     let opened = Dataset::open_parallel(team, parsed.os_path(), &options);

@@ -285,7 +285,8 @@ impl ParallelFile {
                 }
                 // Its runs are long, or the format says what is wrong.
                 _ => {
-                    done = self.in_team().and_then(|file| file.put_in_place(put, values)).map(Some);
+                    let made = self.writing(|file| file.in_team()?.put_in_place(put, values));
+                    done = made.map(Some);
                 }
             }
         }
@@ -387,7 +388,9 @@ impl ParallelFile {
         let runs: Option<Vec<_>> = received.iter().map(|one| runs_of(&one.bytes)).collect();
         let runs = runs.ok_or_else(|| self.lose(damaged_message()))?;
         let runs: std::result::Result<Vec<_>, NoMemory> = runs.into_iter().collect();
-        let written = runs.map_err(Error::from).and_then(|runs| write_runs(&*self.replica, &runs));
+        let written = runs.map_err(Error::from);
+        let written =
+            written.and_then(|runs| self.writing(|file| write_runs(&*file.replica, &runs)));
         Ok(failed.and(written))
     }
 }

@@ -17,15 +17,19 @@ use crate::hints::Hints;
 use crate::kept::KeptPuts;
 use crate::later::LaterPut;
 use crate::ledger::Ledger;
+use crate::queue::PutNotes;
 use crate::replica::Replica;
 use crate::said::{Said, first_difference};
 use crate::uncommitted::Uncommitted;
 
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
-pub(crate) const MORE: usize = 11;
+pub(crate) const MORE: usize = 19;
+
+/// Where it is what went wrong with puts that waited in a queue.
+pub(crate) const FAILED: usize = 11;
 
 /// Calls by which a rank means to leave: after an error in one it may not come again.
-const LAST_CALLS: [&str; 2] = ["nc_close", "nc_abort"];
+pub(crate) const LAST_CALLS: [&str; 2] = ["nc_close", "nc_abort"];
 
 /// What one rank has of a file that several opened together. It is a file as any other: definitions, puts and gets are its methods, and
 /// those that all ranks make together come together by themselves.
@@ -57,6 +61,8 @@ pub struct ParallelFile {
     pub(crate) is_unplaced: bool,
     /// Why there are places that are not filled, where an error left some: its code and its text.
     pub(crate) unfilled_why: Option<(NcError, String)>,
+    /// Puts that wait in queues of ranks.
+    pub(crate) notes: PutNotes,
     /// What no commit has.
     pub(crate) uncommitted: Uncommitted,
     /// Chunks that wait with their owners.
@@ -163,6 +169,7 @@ impl ParallelFile {
             unfilled: Vec::new(),
             is_unplaced: false,
             unfilled_why: None,
+            notes: PutNotes::default(),
             uncommitted: Uncommitted::default(),
             ledger: Ledger::default(),
             kept: KeptPuts::default(),
@@ -323,7 +330,15 @@ impl ParallelFile {
 
     /// The file ends: nothing is held any more.
     pub(crate) fn let_go(&mut self) {
+        self.replica.queue().end();
         self.lock = None;
+    }
+}
+
+impl Drop for ParallelFile {
+    fn drop(&mut self) {
+        // A program that does not close has put, too.
+        self.replica.queue().end();
     }
 }
 
@@ -374,7 +389,7 @@ pub fn status_of(error: &Error) -> u64 {
 }
 
 /// The code that is in such a number.
-fn code_of(status: u64) -> NcError {
+pub(crate) fn code_of(status: u64) -> NcError {
     let code = u32::try_from(status).unwrap_or_default().cast_signed();
     NcError::from_code(code).unwrap_or(NcError::Io)
 }

@@ -14,7 +14,7 @@ use zonda_format::{
 use zonda_model::{NcError, VarId};
 use zonda_team::{Message, Reduction};
 
-use crate::file::{MORE, ParallelFile};
+use crate::file::ParallelFile;
 use crate::plan::{Plan, RankSlab, TouchedChunk};
 use crate::shared_put::damaged_message;
 use crate::tuning::{KEPT_ROUND_BYTES, KEPT_ROUND_LEAST, KEPT_ROUND_MOST};
@@ -179,25 +179,34 @@ impl ParallelFile {
     }
 
     /// Before a rank puts alone to a variable to which all put together: what waits of it goes into the file, since owners keep nothing of chunks
-    /// that others put to alone. All ranks make the call.
+    /// that others put to alone, and what waits in a queue would come after what another rank puts then. All ranks make the call.
     ///
     /// # Errors
     /// Those of the ranks that come together, and of the storage.
     pub fn before_independent(&mut self, var: VarRef) -> Result<()> {
         const CALL: &str = "nc_var_par_access";
-        if !self.kept.is_allowed || self.is_lost() {
+        if self.is_lost() || !self.waits_for_independent(var) {
             return Ok(());
         }
-        if self.ledger.is_dirty(var) {
-            self.agree(CALL, Some(var), 0, &mut [0; MORE])?;
+        let ends = self.kept.is_allowed && self.ledger.has_any(var);
+        if self.is_unsettled(var) || ends && self.ledger.is_dirty(var) {
+            // Of a classic file any variable stands for all.
+            let of = self.file.capabilities().dialect.is_netcdf4().then_some(var);
+            self.agree_when_written(CALL, of)?;
         }
-        self.end_waiting_of(CALL, var)
+        if ends { self.end_waiting_of(CALL, var) } else { Ok(()) }
     }
 
     /// Whether [`ParallelFile::before_independent`] has something to do.
     #[must_use]
     pub fn waits_for_independent(&self, var: VarRef) -> bool {
-        self.kept.is_allowed && self.ledger.has_any(var)
+        self.kept.is_allowed && self.ledger.has_any(var) || self.is_unsettled(var)
+    }
+
+    /// Whether what ranks put together to what is switched with a variable may wait in a queue.
+    fn is_unsettled(&self, var: VarRef) -> bool {
+        let is_each = self.file.capabilities().dialect.is_netcdf4();
+        self.notes.unsettled.has_any(is_each.then_some(var))
     }
 
     /// Places what all ranks put alone: all call it, when one of them has something.

@@ -10,8 +10,9 @@ use zonda_team::Reduction;
 
 use crate::coverage;
 use crate::exchange::Rounds;
-use crate::file::{MORE, ParallelFile};
+use crate::file::{FAILED, MORE, ParallelFile};
 use crate::later::LaterPut;
+use crate::queue::{BOUNDED, PutBounds};
 
 /// Dimensions whose lengths come with the agreement on a put; variables that can grow along others need one more reduction.
 const NEEDED: usize = 8;
@@ -21,6 +22,31 @@ const KEPT: usize = NEEDED + 1;
 
 /// Where the rounds are in which short runs come together.
 const ROUNDS: usize = NEEDED + 2;
+
+/// Where it is whether puts of a rank wait in its queue.
+const QUEUED: usize = NEEDED + 4;
+
+/// Where the complement of the number of the first put is that is not in the file on a rank; 0 where all are.
+const PENDING: usize = NEEDED + 5;
+
+/// Where it is whether something waits that a rank put alone to the variable.
+const ALONE: usize = NEEDED + 6;
+
+/// Where the complements of the places are where puts begin along the first dimensions.
+const FIRSTS: usize = NEEDED + 7;
+
+const _: () = assert!(FIRSTS + BOUNDED == MORE && FAILED == NEEDED + 3);
+
+/// What all ranks know of a put before they make it.
+struct AgreedPut {
+    /// The lengths that it needs along the first dimensions.
+    needed: [u64; NEEDED],
+    /// The rounds in which short runs come together.
+    n_rounds: u64,
+    /// Puts of a rank wait in its queue, so that nobody waits for the end of the put.
+    is_queued: bool,
+    bounds: PutBounds,
+}
 
 /// How messages name a put.
 pub(crate) const CALL: &str = "nc_put_var";
@@ -84,6 +110,7 @@ impl ParallelFile {
             return Ok(done.unwrap_or_default());
         }
         self.check_filled()?;
+        self.replica.queue().failure().map_or(Ok(()), Err)?;
         let (var, needed) = (put.of().var, needed(put));
         let file = self.in_team()?;
         if file.extent(var).iter().zip(&needed).any(|(len, needed)| needed > len) {
@@ -95,9 +122,14 @@ impl ParallelFile {
         if self.grid_of_shared(var).is_some() {
             return self.keep_put(put, values);
         }
-        let file = self.in_team()?;
-        let noted = file.is_in_definitions(var).then(|| LaterPut::of(put, &values));
-        let done = file.put_in_place(put, values)?;
+        let is_in_definitions = self.in_team()?.is_in_definitions(var);
+        let noted = is_in_definitions.then(|| LaterPut::of(put, &values));
+        if self.is_queued() {
+            self.notes.current = Some(self.label(var, true));
+        }
+        let done = self.writing(|file| file.in_team()?.put_in_place(put, values));
+        self.notes.current = None;
+        let done = done?;
         self.later.extend(noted);
         self.uncommitted.alone = true;
         Ok(done)
@@ -122,29 +154,9 @@ impl ParallelFile {
         self.n_puts_together = self.n_puts_together.wrapping_add(1);
         self.uncommitted.together = true;
         let needed = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
-        // What all ranks tell each other: the lengths that their puts need along the first dimensions, and those that they made alone.
-        let mut numbers = [0; MORE];
-        numbers.iter_mut().zip(&needed).take(NEEDED).for_each(|(to, needed)| *to = *needed);
-        let own_lengths = self.in_team()?.own_lengths();
-        numbers[NEEDED] = own_lengths.first().copied().unwrap_or_default();
-        numbers[KEPT] = u64::from(!self.kept.is_empty());
-        let wanted = own.as_ref().map_or(Rounds::NONE, |(put, _)| self.rounds_of(put));
-        numbers[ROUNDS] = wanted.n;
-        let has_noted = u64::from(!self.later.is_empty());
-        let has_noted = self.agree(CALL, Some(var), has_noted, &mut numbers)?;
-        if !own_lengths.is_empty() {
-            self.in_team()?.take_lengths(&numbers[NEEDED..=NEEDED]);
-        }
-        // What an error left unfilled is filled before anybody puts there.
-        self.settle_places(CALL)?;
-        if has_noted > 0 {
-            // What ranks put alone came before what they put now.
-            self.put_what_is_noted(CALL)?;
-        }
-        if numbers[KEPT] != 0 {
-            self.place_kept(CALL)?;
-        }
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
+        let wanted = own.as_ref().map_or(Rounds::NONE, |(put, _)| self.rounds_of(put));
+        let agreed = self.agree_on_put(var, (&needed, slab, wanted))?;
         let shared = match self.grid_of_shared(var) {
             Some(grid) => {
                 let slabs = self.slabs_of_all(CALL, slab, grid.chunk_dims.len())?;
@@ -153,32 +165,21 @@ impl ParallelFile {
             }
             None => None,
         };
-        let grown = self.grow_for(var, (needed, slab), &numbers[..NEEDED])?;
+        let grown = self.grow_for(var, (needed, slab), &agreed.needed)?;
         if let Some((slabs, grid)) = shared {
             return self.put_shared(CALL, (var, &grid), &slabs, own);
         }
-        let is_first = self.team.rank() == 0;
-        let file = self.in_team()?;
-        let is_in_definitions = file.is_in_definitions(var);
-        let (mut noted, mut done) = (None, Ok(None));
-        // Elements that nobody puts may be the last ones of the file.
-        let reached = if grown.is_some() && is_first { file.reach_end() } else { Ok(()) };
-        let n_rounds = numbers[ROUNDS];
-        match (reached, own) {
-            (reached, own) if n_rounds > 0 => {
-                let own = own.filter(|_| reached.is_ok());
-                let made = self.put_by_rounds(CALL, own, (wanted, n_rounds))?;
-                done = reached.and(made);
-            }
-            (Err(error), _) => done = Err(error),
-            (Ok(()), Some((put, values))) => {
-                noted = is_in_definitions.then(|| LaterPut::of(put, &values));
-                done = file.put_in_place(put, values).map(Some);
-            }
-            (Ok(()), None) => {}
-        }
-        if done.is_ok() {
-            self.later.extend(noted);
+        let is_in_definitions = self.in_team()?.is_in_definitions(var);
+        let waits = agreed.is_queued && !is_in_definitions;
+        let label = waits.then(|| self.label(var, false));
+        self.notes.current = label.clone().filter(|_| self.is_queued());
+        let rounds = (wanted, agreed.n_rounds);
+        let done = self.put_places(own, rounds, (grown.is_some(), is_in_definitions));
+        self.notes.current = None;
+        let done = done?;
+        if let Some(label) = label {
+            let end = (done, grown.unwrap_or_default());
+            return Ok(self.leave_to_queues(&label, agreed.bounds, end));
         }
         let done = self.share(CALL, done);
         if let (Err(error), Some(covered)) = (&done, grown) {
@@ -189,6 +190,92 @@ impl ParallelFile {
             self.put_what_is_noted(CALL)?;
         }
         Ok(done)
+    }
+
+    /// What all ranks tell each other of a put before they make it: the lengths that it needs along the first dimensions, lengths that
+    /// ranks made alone, and what has to come before it. Does that.
+    fn agree_on_put(
+        &mut self,
+        var: VarRef,
+        (needed, slab, wanted): (&[u64], Option<Hyperslab<'_>>, Rounds),
+    ) -> Result<AgreedPut> {
+        let mut numbers = [0; MORE];
+        numbers.iter_mut().zip(needed).take(NEEDED).for_each(|(to, needed)| *to = *needed);
+        let own_lengths = self.in_team()?.own_lengths();
+        numbers[NEEDED] = own_lengths.first().copied().unwrap_or_default();
+        numbers[KEPT] = u64::from(!self.kept.is_empty());
+        numbers[ROUNDS] = wanted.n;
+        numbers[FAILED] = self.own_failure();
+        numbers[QUEUED] = u64::from(self.is_queued());
+        let queue = self.replica.queue();
+        numbers[PENDING] = queue.first_number().map_or(0, |number| !number);
+        numbers[ALONE] = u64::from(queue.has_alone(var));
+        let starts = slab.map_or(&[][..], |slab| slab.start);
+        let firsts = numbers[FIRSTS..].iter_mut().zip(starts);
+        firsts.for_each(|(to, &start)| *to = !(start as u64));
+        let has_noted = u64::from(!self.later.is_empty());
+        let has_noted = self.agree(CALL, Some(var), has_noted, &mut numbers)?;
+        if !own_lengths.is_empty() {
+            self.in_team()?.take_lengths(&numbers[NEEDED..=NEEDED]);
+        }
+        self.heed(CALL, numbers[FAILED])?;
+        self.notes.unsettled.settled_before(!numbers[PENDING]);
+        let bounds = self.bounds(var, &numbers)?;
+        if numbers[ALONE] != 0 || self.notes.unsettled.keeps_waiting(&bounds) {
+            self.settle(CALL)?;
+        }
+        // What an error left unfilled is filled before anybody puts there.
+        self.settle_places(CALL)?;
+        if has_noted > 0 {
+            // What ranks put alone came before what they put now.
+            self.put_what_is_noted(CALL)?;
+        }
+        if numbers[KEPT] != 0 {
+            self.place_kept(CALL)?;
+        }
+        let mut needed = [0; NEEDED];
+        needed.copy_from_slice(&numbers[..NEEDED]);
+        let (n_rounds, is_queued) = (numbers[ROUNDS], numbers[QUEUED] != 0);
+        Ok(AgreedPut { needed, n_rounds, is_queued, bounds })
+    }
+
+    /// The box around what all ranks put, by what they told each other.
+    fn bounds(&self, var: VarRef, numbers: &[u64; MORE]) -> Result<PutBounds> {
+        let n_axes = self.file.definitions().var(var)?.dims.len().min(BOUNDED);
+        let mut axes = [(0, 0); BOUNDED];
+        let told = numbers[FIRSTS..].iter().zip(numbers);
+        axes.iter_mut().zip(told).for_each(|(axis, (first, end))| *axis = (!first, *end));
+        Ok(PutBounds { var, axes, n_axes })
+    }
+
+    /// This rank's part of a put of all ranks into what has places. The outer error is that of ranks that lost each other, the inner one that of
+    /// this rank.
+    fn put_places(
+        &mut self,
+        own: Option<(&Transfer<Access<'_>>, Values<'_>)>,
+        (wanted, n_rounds): (Rounds, u64),
+        (has_grown, is_in_definitions): (bool, bool),
+    ) -> Result<Result<Option<Converted>>> {
+        // Elements that nobody puts may be the last ones of the file.
+        let reached = match has_grown && self.team.rank() == 0 {
+            true => self.writing(|file| file.in_team()?.reach_end()),
+            false => Ok(()),
+        };
+        if n_rounds > 0 {
+            let own = own.filter(|_| reached.is_ok());
+            let made = self.put_by_rounds(CALL, own, (wanted, n_rounds))?;
+            return Ok(reached.and(made));
+        }
+        if let Err(error) = reached {
+            return Ok(Err(error));
+        }
+        let Some((put, values)) = own else { return Ok(Ok(None)) };
+        let noted = is_in_definitions.then(|| LaterPut::of(put, &values));
+        let done = self.writing(|file| file.in_team()?.put_in_place(put, values));
+        if done.is_ok() {
+            self.later.extend(noted);
+        }
+        Ok(done.map(Some))
     }
 
     /// Makes a variable as long as the puts of all ranks need: of this rank `own`, of all along the first dimensions `most`. If it has become
@@ -218,6 +305,10 @@ impl ParallelFile {
         let file = self.in_team()?;
         let (in_memory, may_fail) = (file.grows_in_memory(), file.growth_may_fail());
         if !in_memory {
+            if self.notes.unsettled.has_any(None) {
+                // Rank 0 finds in the file what all have put.
+                self.settle(CALL)?;
+            }
             let Grown { unfilled, .. } =
                 self.common(CALL, |file| file.in_team()?.grow(var, &grown))?;
             return self.fill(CALL, unfilled).map(|()| Some(Vec::new()));

@@ -8,6 +8,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
 
 use crate::exchange::{Collector, Packets};
+use crate::queue::{PutLabel, RankQueue};
 use crate::record::{Answer, Asked, Record, RecordError, What};
 
 /// What goes on in a storage and in the neighbours of its file.
@@ -22,6 +23,8 @@ enum Mode {
     Own,
     /// Writes are kept for the owners of the stripes where they go.
     Collecting(Collector),
+    /// Writes are those of a put, and wait in the queue of the rank.
+    Queueing(PutLabel),
     /// All ranks do the same in memory: the file must not be changed.
     Memory,
     /// This is rank 0 in a common step.
@@ -47,7 +50,20 @@ impl StepState {
 
     /// Whether the rank is outside of common steps.
     fn is_own(&self) -> bool {
-        matches!(*self.mode.lock(), Mode::Own | Mode::Collecting(_))
+        matches!(*self.mode.lock(), Mode::Own | Mode::Collecting(_) | Mode::Queueing(_))
+    }
+
+    /// Has writes wait in the queue from now on: those of a put.
+    pub(crate) fn queue(&self, put: PutLabel) {
+        *self.mode.lock() = Mode::Queueing(put);
+    }
+
+    /// The put whose writes wait in the queue, if that is what goes on.
+    fn queued_put(&self) -> Option<PutLabel> {
+        match &*self.mode.lock() {
+            Mode::Queueing(put) => Some(put.clone()),
+            _ => None,
+        }
     }
 
     /// Keeps writes from now on.
@@ -124,7 +140,7 @@ impl StepState {
     pub(crate) fn course(&self, asked: Asked) -> Course {
         let mut mode = self.mode.lock();
         match &mut *mode {
-            Mode::Own | Mode::Collecting(_) => Course::File,
+            Mode::Own | Mode::Collecting(_) | Mode::Queueing(_) => Course::File,
             Mode::Memory if asked.what.only_reads() => Course::File,
             Mode::Memory => Course::Answered(Answer::Failed(not_now(asked))),
             Mode::Recording(_) => Course::Record,
@@ -221,6 +237,8 @@ const EIO: i32 = 5;
 pub struct Replica {
     /// What of the file this rank reads and writes by itself.
     file: Arc<dyn Storage>,
+    /// What puts of this rank have written and the file does not have yet.
+    queue: Arc<RankQueue>,
     state: Arc<StepState>,
     /// The other ranks write, too.
     has_other_writers: bool,
@@ -230,16 +248,33 @@ impl Replica {
     /// The storage of a rank, on a file that it has opened for itself.
     #[must_use]
     pub fn new(file: Arc<dyn Storage>) -> Replica {
-        Replica { file, state: StepState::new(), has_other_writers: true }
+        let queue = RankQueue::new(Arc::clone(&file));
+        Replica { file, queue, state: StepState::new(), has_other_writers: true }
     }
 
     /// The same in the steps of another storage: a journal belongs to the steps of its file.
     pub(crate) fn within(file: Arc<dyn Storage>, state: Arc<StepState>) -> Replica {
-        Replica { file, state, has_other_writers: false }
+        // Nothing is put into it.
+        let queue = RankQueue::new(Arc::clone(&file));
+        Replica { file, queue, state, has_other_writers: false }
+    }
+
+    /// The queue of this rank for the file.
+    #[must_use]
+    pub fn queue(&self) -> &Arc<RankQueue> {
+        &self.queue
     }
 
     pub(crate) fn state(&self) -> &Arc<StepState> {
         &self.state
+    }
+
+    /// Waits until the file has what waits in the queue, before it is asked about as a whole. A put needs no more than its own
+    /// places; what went wrong is told by who drains the queue.
+    fn settle(&self) {
+        if self.state.queued_put().is_none() {
+            let _told_elsewhere = self.queue.drain(false);
+        }
     }
 
     fn act(
@@ -255,6 +290,7 @@ impl Replica {
 
 impl Storage for Replica {
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        self.queue.before(std::iter::once((at, buf.len() as u64)))?;
         let asked = Asked { what: What::Read, at, len: buf.len() as u64 };
         match self.state.course(asked) {
             Course::File => self.file.read_at(at, buf),
@@ -291,6 +327,7 @@ impl Storage for Replica {
 
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
         if self.state.is_own() {
+            self.queue.before(ranges.iter().map(|range| (range.at, range.buf.len() as u64)))?;
             return self.file.read_ranges(ranges);
         }
         // Each has an answer of its own in the record.
@@ -301,9 +338,14 @@ impl Storage for Replica {
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        if self.state.keep(&[WriteRange { at, data }]) {
+        let range = [WriteRange { at, data }];
+        if self.state.keep(&range) {
             return Ok(());
         }
+        if let Some(put) = self.state.queued_put() {
+            return self.queue.accept(&range, &put);
+        }
+        self.queue.before(std::iter::once((at, data.len() as u64)))?;
         self.act(What::Write, at, data.len() as u64, || self.file.write_at(at, data))
     }
 
@@ -311,6 +353,10 @@ impl Storage for Replica {
         if self.state.keep(ranges) {
             return Ok(());
         }
+        if let Some(put) = self.state.queued_put() {
+            return self.queue.accept(ranges, &put);
+        }
+        self.queue.before(ranges.iter().map(|range| (range.at, range.data.len() as u64)))?;
         let at = ranges.first().map_or(0, |range| range.at);
         let len =
             ranges.iter().fold(0, |len: u64, range| len.saturating_add(range.data.len() as u64));
@@ -318,6 +364,7 @@ impl Storage for Replica {
     }
 
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        self.queue.before(std::iter::once((at, len)))?;
         self.act(What::Fill, at, len, || self.file.fill_at(at, len, element))
     }
 
@@ -330,6 +377,7 @@ impl Storage for Replica {
     }
 
     fn len(&self) -> Result<u64, StorageError> {
+        self.settle();
         let asked = Asked { what: What::Len, at: 0, len: 0 };
         self.state.ask(
             asked,
@@ -352,18 +400,22 @@ impl Storage for Replica {
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.settle();
         self.act(What::SetLen, 0, len, || self.file.set_len(len))
     }
 
     fn barrier(&self) -> Result<(), StorageError> {
+        self.settle();
         self.act(What::Barrier, 0, 0, || self.file.barrier())
     }
 
     fn sync(&self) -> Result<(), StorageError> {
+        self.settle();
         self.act(What::Sync, 0, 0, || self.file.sync())
     }
 
     fn invalidate(&self) -> Result<(), StorageError> {
+        self.settle();
         self.act(What::Invalidate, 0, 0, || self.file.invalidate())
     }
 

@@ -5,7 +5,7 @@ use zonda_format::{ChunkPlace, FilteredBytes, Result, SharedChunk, SharedGrid, V
 use zonda_runtime::memory::{self, Kind};
 use zonda_team::tell_all;
 
-use crate::file::{MORE, ParallelFile, status_of, with_worst};
+use crate::file::{ParallelFile, status_of, with_worst};
 use crate::plan::RankSlab;
 use crate::shared_put::damaged_message;
 
@@ -257,21 +257,21 @@ impl ParallelFile {
     /// Whether [`ParallelFile::before_get`] has something to do: all ranks have the same answer.
     #[must_use]
     pub fn has_waiting(&self, var: VarRef) -> bool {
-        self.ledger.is_dirty(var)
+        self.ledger.is_dirty(var) || self.waits_in_queues(var)
     }
 
-    /// Before a get of a variable whose puts all ranks make together: what ranks put and owners hold goes into the file, where all
-    /// ranks read it. All ranks have to make the call then. Does nothing where all is in the file.
+    /// Before a get of a variable whose puts all ranks make together: what ranks put and owners hold, or have in their queues, goes into the
+    /// file, where all ranks read it. All ranks have to make the call then. Does nothing where all is in the file.
     ///
     /// # Errors
     /// Those of the ranks that come together, and of the storage.
     pub fn before_get(&mut self, var: VarRef) -> Result<()> {
         const CALL: &str = "nc_get_var";
-        if self.is_lost() || !self.ledger.is_dirty(var) {
+        if self.is_lost() || !self.has_waiting(var) {
             return Ok(());
         }
-        self.agree(CALL, Some(var), 0, &mut [0; MORE])?;
-        self.store_dirty(CALL).map(drop)
+        self.agree_when_written(CALL, Some(var))?;
+        if self.ledger.is_dirty(var) { self.store_dirty(CALL).map(drop) } else { Ok(()) }
     }
 }
 

@@ -1,5 +1,20 @@
 //! Numbers that tune behaviour. They decide how much memory and time steps take, and nothing else that users see.
 
+use std::time::Duration;
+
+/// Bytes of a queue that are written together, at most: enough for the device, and a put that finds the queue full waits for no more. Row:
+/// `hidden-*` of `bench/parallel.py`.
+pub(crate) const QUEUE_PIECE_BYTES: usize = 4 << 20;
+/// Bytes of the smallest memory for what waits: short puts are collected in it. Row: as [`QUEUE_PIECE_BYTES`].
+pub(crate) const QUEUE_PIECE_LEAST: usize = 64 << 10;
+/// How long the thread of a queue stays without work: starting one anew is to be rare. No row: the rows put more often.
+pub(crate) const QUEUE_THREAD_IDLE: Duration = Duration::from_millis(500);
+/// How long it sleeps between looks at a fork that is under way. No row: forks are rare.
+pub(crate) const QUEUE_FORK_NAP: Duration = Duration::from_millis(1);
+/// Puts of all ranks that are not known to be in the file, at most: what a put is compared with. No row: so many small puts wait where a
+/// device is slow.
+pub(crate) const MOST_UNSETTLED: usize = 4096;
+
 /// The longest runs of a collective put that go to owners of stripes (`exchange.rs`), in bytes. Row: `columns-*` and `blocks-*` of
 /// `bench/parallel.py`.
 pub(crate) const EXCHANGE_RUN_BYTES: usize = 16 << 10;

@@ -28,10 +28,12 @@ impl ParallelFile {
     /// # Errors
     /// What the user has to know: on rank 0 for all, and on each rank that put alone.
     pub(crate) fn end_without_close(&self) -> Result<()> {
+        // What was put is where it would be if it had not waited.
+        let written = self.replica.queue().drain(true);
         let Uncommitted { together, alone } = self.uncommitted;
         let has_to_say = alone || together && self.team.rank() == 0;
         if !has_to_say {
-            return Ok(());
+            return written;
         }
         let text = "the program ends without nc_close; what was put since the last nc_sync may not be in the file";
         Err(Error::answered(NcError::Mpi, Answer::Request, text))

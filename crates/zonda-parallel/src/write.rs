@@ -12,7 +12,7 @@ use zonda_model::{DimId, VarId};
 use zonda_storage::Storage as _;
 
 use crate::attributes::digest;
-use crate::file::{MORE, ParallelFile, status_of, with_worst};
+use crate::file::{FAILED, MORE, ParallelFile, status_of, with_worst};
 use crate::filling::why;
 use crate::names::{self, shown};
 use crate::said::call;
@@ -102,7 +102,9 @@ impl ParallelFile {
 
     /// What all ranks do before a commit: they agree, and their data are in the file.
     pub(crate) fn before_commit(&mut self, call: &'static str) -> Result<()> {
-        let down = self.replica.sync().map_err(Error::from);
+        // What waits in the queue is tried again, also where it failed.
+        let written = self.replica.queue().drain(true);
+        let down = written.and_then(|()| Ok(self.replica.sync()?));
         let status = down.as_ref().err().map_or(0, status_of);
         let values = self.attribute_values();
         let [first, second] = digest(&values);
@@ -113,13 +115,16 @@ impl ParallelFile {
         let mut numbers = [0; MORE];
         let said = [first, second, !first, !second, length, has_noted, has_kept];
         numbers[..said.len()].copy_from_slice(&said);
+        numbers[FAILED] = self.own_failure();
         let worst = self.agree(call, None, status, &mut numbers)?;
         let [most_first, most_second, not_first, not_second, length, has_noted, has_kept, ..] =
             numbers;
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&[length]);
         }
+        self.heed_before_commit(call, numbers[FAILED])?;
         with_worst(down, worst)?;
+        self.notes.unsettled.clear();
         if has_noted != 0 {
             self.put_what_is_noted(call)?;
         }
@@ -324,9 +329,12 @@ impl DispatchWrite for ParallelFile {
         });
         let ended = if self.is_lost() { Some(Ending::Keep) } else { ended };
         let ended = ended.map(|ending| self.end(ending));
+        let reported = self.report();
         match (done, ended) {
-            (Ok(()), Some(ending)) => Ok(ending),
-            (Ok(()), None) => Ok(Ending::Keep),
+            (Ok(()), ending) => {
+                let ending = ending.unwrap_or(Ending::Keep);
+                reported.map(|()| ending).map_err(|error| (error, Some(ending)))
+            }
             (Err(error), ending) => Err((error, ending)),
         }
     }
@@ -339,6 +347,9 @@ impl DispatchWrite for ParallelFile {
         }
         // What was defined is given up, so that it may differ.
         self.said.forget();
+        if self.replica.queue().drain(true).is_err() {
+            self.replica.queue().discard();
+        }
         let own_lengths = self.in_team()?.own_lengths();
         let mut numbers = [0; MORE];
         numbers[0] = own_lengths.first().copied().unwrap_or_default();

@@ -14,7 +14,7 @@ const DEFINITIONS: u64 = 8400;
 /// Bytes of a record of what rank 0 did, where it read nothing.
 const RECORD: u64 = 200;
 /// Numbers in the reduction by which ranks see whether all make the same call, with what else they tell each other then.
-const AGREEMENT: u64 = 14;
+const AGREEMENT: u64 = 25;
 
 const RANKS: [usize; 7] = [2, 16, 64, 256, 1024, 8192, 32_768];
 

@@ -51,7 +51,7 @@ use crate::write_behind::{ChangeGuard, QueuedFile, WriteBehind};
 pub struct Dataset {
     path: PathBuf,
     /// The file below all layers; none for a dataset in memory.
-    file: Option<Arc<File>>,
+    pub(crate) file: Option<Arc<File>>,
     /// Set for a dataset in memory that is to be written to `path` in the end.
     persists: bool,
     /// Locked while the dataset is written to `path`, since another thread may close it at the end of the process.
@@ -69,6 +69,8 @@ pub struct Dataset {
     out_of_reach: AtomicBool,
     /// The file, and its queue of puts where write-behind is on.
     pub(crate) queued_file: QueuedFile,
+    /// The queue of this rank, where several have the file open.
+    pub(crate) rank_queue: Option<Arc<zonda_parallel::RankQueue>>,
     /// What was skipped in a damaged classic file.
     pub(crate) passed: Vec<zonda_classic::SkippedPart>,
 }
@@ -177,6 +179,7 @@ impl Dataset {
             forked: AtomicBool::new(false),
             out_of_reach: AtomicBool::new(false),
             queued_file: QueuedFile::new(inner),
+            rank_queue: None,
             passed: Vec::new(),
         }
     }
@@ -227,8 +230,13 @@ impl Dataset {
     }
 
     /// A file that several ranks opened.
-    pub(crate) fn of_ranks(path: &Path, inner: OpenFile, file: Option<Arc<File>>) -> Dataset {
-        Dataset::new(path, inner, file)
+    pub(crate) fn of_ranks(
+        path: &Path,
+        inner: OpenFile,
+        file: Option<Arc<File>>,
+        queue: Arc<zonda_parallel::RankQueue>,
+    ) -> Dataset {
+        Dataset { rank_queue: Some(queue), ..Dataset::new(path, inner, file) }
     }
 
     pub(crate) fn open_on(
@@ -288,24 +296,6 @@ impl Dataset {
             return Ok(());
         }
         Err(Error::from(NcError::BadGrpId).at(&self.path))
-    }
-
-    /// Sets whether puts return when they are accepted, from now on.
-    ///
-    /// # Errors
-    /// What went wrong with puts that were accepted before.
-    pub fn set_write_behind(&self, how: WriteBehind) -> Result<()> {
-        if self.is_of_ranks() && matches!(how, WriteBehind::On(_)) {
-            let why = "files of several ranks have no write-behind yet";
-            return self.named(Err(Error::because(NcError::Inval, why)));
-        }
-        self.queued_file.set_write_behind(how, &self.path, self.file.as_ref())
-    }
-
-    /// Bytes of puts that were accepted and wait, and what went wrong with any of them. Never waits.
-    #[must_use]
-    pub fn write_behind_status(&self) -> (usize, Option<Error>) {
-        self.queued_file.write_behind_status()
     }
 
     /// Calls `f` with the file, which `f` must not change. While puts wait, `f` sees the definitions as they are with

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zonda_format::{Dispatch, FillMode, PutTogether, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_parallel::{
-    FileLayout, Hints, ParallelFile, Replica, ReplicaSidecars, common, of_step, of_team,
+    FileLayout, Hints, ParallelFile, RankQueue, Replica, ReplicaSidecars, common, of_step, of_team,
     same_opening, status_of, with_worst,
 };
 use zonda_runtime::callout::Mark;
@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Maker};
 use crate::open::{self, CreateOptions, ENOENT, OpenOptions, Opening};
 use crate::open_file::OpenFile;
+use crate::write_behind::{self, WriteBehind};
 
 /// What ranks learn of one of them.
 const FINE: u8 = 0;
@@ -169,6 +170,19 @@ impl Dataset {
         self.named(f(of_ranks))
     }
 
+    /// Sets whether puts of this rank wait in its queue, from now on. What waits is written first. Each rank chooses for itself.
+    ///
+    /// # Errors
+    /// What went wrong with puts that were accepted before.
+    pub(crate) fn set_rank_queue(&self, queue: &RankQueue, how: WriteBehind) -> Result<()> {
+        let file = self.named(self.queued_file.file().write())?;
+        let room = match how {
+            WriteBehind::On(how) if file.is_writable() => Some(write_behind::room_of(&how)),
+            _ => None,
+        };
+        self.named(queue.set(room))
+    }
+
     fn with_ranks<T>(&self, f: impl FnOnce(&mut ParallelFile) -> Result<T>) -> Result<T> {
         let mut file = self.named(self.queued_file.file().write())?;
         let of_ranks = file.as_any_mut().downcast_mut().ok_or_else(not_of_ranks);
@@ -233,6 +247,7 @@ fn create(
         // As in PnetCDF, by which the reference writes these.
         dataset.set_fill(FillMode::NoFill)?;
     }
+    dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
     Ok(dataset)
 }
 
@@ -270,7 +285,11 @@ fn open_together(
     };
     let layout = FileLayout { striping, made: None };
     let asked = (options.equal_attributes, options.independent_filters, (hints, layout));
-    finish(team, path, read, (replica, lock, file), asked)
+    let dataset = finish(team, path, read, (replica, lock, file), asked)?;
+    if options.write {
+        dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
+    }
+    Ok(dataset)
 }
 
 /// Makes the file with the stripes that hints want, where there are some on its file system. For rank 0.
@@ -438,9 +457,10 @@ fn finish(
     (replica, lock, file): Parts,
     (equal_attributes, independent_filters, (hints, layout)): (bool, bool, (Hints, FileLayout)),
 ) -> Result<Dataset> {
+    let queue = Arc::clone(replica.queue());
     let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
     parallel.want_equal_attributes(equal_attributes);
     parallel.allow_independent_filters(independent_filters);
     parallel.take_hints(hints, layout);
-    Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file))
+    Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(parallel), mark, None), file, queue))
 }

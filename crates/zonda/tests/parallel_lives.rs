@@ -1,6 +1,9 @@
 //! Random lives of files that ranks of simulated teams write together: the same program makes the same bytes for any number of
 //! ranks, and every rank reads what a plain model in memory has.
 
+#[path = "common/way.rs"]
+mod way;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +15,8 @@ use zonda::{
     VlenSource,
 };
 use zonda_testkit::{Rng, by};
+
+use way::Way;
 
 const FORMATS: [Format; 5] =
     [Format::Cdf1, Format::Cdf2, Format::Cdf5, Format::NetCdf4, Format::NetCdf4Classic];
@@ -77,6 +82,7 @@ struct Model {
 
 struct Life<'a> {
     rng: Rng,
+    way: Way,
     /// None for one process without a team.
     team: Option<&'a threads::Threads>,
     format: Format,
@@ -564,7 +570,7 @@ impl Life<'_> {
                 self.sync();
             }
             // No two ranks put to the same place at the same time.
-            self.meet();
+            if self.way.syncs { self.sync() } else { self.meet() }
         }
         let rank = var.dims.len();
         let (mut start, mut count, mut stride) = (vec![0; rank], vec![0; rank], vec![1; rank]);
@@ -770,7 +776,7 @@ impl Life<'_> {
     fn reopen(&mut self, path: &Path) {
         self.file.close().unwrap();
         self.file = match self.team {
-            Some(team) => opened(team, path),
+            Some(team) => opened(team, path, self.way),
             None => {
                 Dataset::open(path, &OpenOptions { write: true, ..OpenOptions::default() }).unwrap()
             }
@@ -787,9 +793,10 @@ impl Life<'_> {
     }
 }
 
-fn opened(team: &threads::Threads, path: &Path) -> Dataset {
+fn opened(team: &threads::Threads, path: &Path, way: Way) -> Dataset {
+    let write_behind = way.of_rank(team.rank());
     let team: Arc<dyn Team> = Arc::new(team.clone());
-    let options = OpenOptions { write: true, ..OpenOptions::default() };
+    let options = OpenOptions { write: true, write_behind, ..OpenOptions::default() };
     Dataset::open_parallel(team, path, &options).unwrap()
 }
 
@@ -798,7 +805,8 @@ fn serial(path: &Path, format: Format, seed: u64) -> Model {
     let options = CreateOptions { format, ..CreateOptions::default() };
     let file = Dataset::create(path, &options).unwrap();
     let model = Model { is_filling: true, ..Model::default() };
-    let mut life = Life { rng: Rng::new(seed ^ 0x5E41), team: None, format, file, model };
+    let (rng, way) = (Rng::new(seed ^ 0x5E41), Way::default());
+    let mut life = Life { rng, way, team: None, format, file, model };
     life.define(14);
     life.enddef();
     life.use_data(path, 4);
@@ -811,19 +819,20 @@ fn live(
     team: &threads::Threads,
     path: &Path,
     format: Format,
-    (seed, n): (u64, usize),
+    (seed, n, way): (u64, usize, Way),
     before: Option<Model>,
 ) -> Model {
     let shared: Arc<dyn Team> = Arc::new(team.clone());
-    let options = CreateOptions { format, ..CreateOptions::default() };
+    let write_behind = way.of_rank(team.rank());
+    let options = CreateOptions { format, write_behind, ..CreateOptions::default() };
     let is_new = before.is_none();
     let file = match is_new {
         true => Dataset::create_parallel(shared, path, &options).unwrap(),
-        false => opened(team, path),
+        false => opened(team, path, way),
     };
     let is_filling = format.is_hdf5() || !is_new;
     let model = before.unwrap_or(Model { is_filling, ..Model::default() });
-    let mut life = Life { rng: Rng::new(seed), team: Some(team), format, file, model };
+    let mut life = Life { rng: Rng::new(seed), way, team: Some(team), format, file, model };
     if is_new {
         life.define(14);
         life.enddef();
@@ -839,20 +848,25 @@ fn try_seed(folder: &Path, format: Format, seed: u64, n: usize) {
     let start = folder.join("start.nc");
     let before = (seed % 3 == 2).then(|| serial(&start, format, seed));
     let mut first: Option<Vec<u8>> = None;
-    for size in SIZES {
+    // Every other seed is lived with queues, too.
+    let syncs = seed % 2 == 0;
+    let ways = [false, true].map(|is_queued| Way { is_queued, syncs });
+    let ways = if syncs { &ways[..] } else { &ways[..1] };
+    for (size, way) in SIZES.into_iter().flat_map(|size| ways.iter().map(move |way| (size, *way))) {
         let path = folder.join(format!("{size}.nc"));
         if before.is_some() {
             std::fs::copy(&start, &path).unwrap();
         }
+        let what = format!("{what}, {size} ranks, {way:?}");
         let ends = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            threads::all(size, |team| live(team, &path, format, (seed, n), before.clone()))
+            threads::all(size, |team| live(team, &path, format, (seed, n, way), before.clone()))
         }));
-        let ends = ends.unwrap_or_else(|_| panic!("{what}, {size} ranks"));
+        let ends = ends.unwrap_or_else(|_| panic!("{what}"));
         let made = std::fs::read(&path).unwrap();
         let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
         let model = ends.into_iter().next().unwrap();
-        let life = Life { rng: Rng::new(0), team: None, format, file, model };
-        life.check_all(&format!("{what}, {size} ranks"));
+        let life = Life { rng: Rng::new(0), way, team: None, format, file, model };
+        life.check_all(&what);
         let expected = first.get_or_insert_with(|| made.clone());
         if made != *expected {
             let at = made.iter().zip(expected.iter()).position(|(a, b)| a != b);
@@ -861,7 +875,7 @@ fn try_seed(folder: &Path, format: Format, seed: u64, n: usize) {
             std::fs::write(kept.join("one.nc"), &*expected).unwrap();
             std::fs::write(kept.join("other.nc"), &made).unwrap();
             panic!(
-                "{what}: {size} ranks made {} bytes and one {}, first difference {at:?}, in {}",
+                "{what}: {} bytes and one {}, first difference {at:?}, in {}",
                 made.len(),
                 expected.len(),
                 kept.display()

@@ -17,6 +17,7 @@ use arc_swap::ArcSwapOption;
 use zonda_shared::Arena;
 
 use super::memory::ValueMemory;
+use super::of_ranks::limit_of_process;
 use super::settings::WriteBehindOptions;
 use crate::tuning::SPARE_PIECES;
 
@@ -76,15 +77,6 @@ pub(super) fn free_spare() {
             budget.free_spare();
         }
     }
-}
-
-/// Bytes that values of all files of the process may take together.
-fn limit_of_process() -> u64 {
-    let from_env = match super::WriteBehind::from_env() {
-        super::WriteBehind::On(how) => how.memory_bytes,
-        super::WriteBehind::Off => None,
-    };
-    from_env.unwrap_or_else(WriteBehindOptions::default_memory)
 }
 
 /// A limit and what is taken of it.

@@ -25,6 +25,8 @@ mod carry;
 pub(crate) mod helper;
 mod job;
 mod memory;
+mod of_dataset;
+mod of_ranks;
 mod queued_file;
 mod record;
 mod settings;
@@ -53,6 +55,7 @@ use crate::open_file::OpenFile;
 
 use budget::Budget;
 use job::PutBatch;
+pub(crate) use of_ranks::room_of;
 pub(crate) use queued_file::{ChangeGuard, FrozenQueuedFile, InquiryGuard, QueuedFile};
 pub use settings::{WriteBehind, WriteBehindError, WriteBehindOptions};
 pub(crate) use transfer::{QueuedGet, QueuedPut};
