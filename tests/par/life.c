@@ -381,6 +381,44 @@ static void full_alone(void) {
     free(found);
 }
 
+/* From now on one rank has only so much more memory. */
+static void end_memory(void) {
+    long pages = 0;
+    if (who != rank) return;
+    FILE *now = fopen("/proc/self/statm", "r");
+    if (!now || fscanf(now, "%ld", &pages) != 1) wrong("no statm");
+    fclose(now);
+    const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)limit;
+    setrlimit(RLIMIT_AS, &(struct rlimit){most, RLIM_INFINITY});
+}
+
+/* Memory of one rank ends in puts of short runs, which ranks send each other: all learn that, and can put again. */
+static void memory_put(void) {
+    File f;
+    if (create(&f, MPI_COMM_WORLD, base) || define(&f) || together(&f)) wrong("begins badly");
+    const size_t start[2] = {0, (size_t)(width * rank)}, count[2] = {(size_t)records, (size_t)width};
+    double *rows = rows_of(start, count);
+    int *stamps = malloc(sizeof *stamps * (size_t)records);
+    for (int at = 0; at < records; at++) stamps[at] = at;
+    /* What all ranks do alike has to find memory on all: the variables have their length before. */
+    const size_t last[2] = {(size_t)records - 1, start[1]}, one[2] = {1, count[1]};
+    const double *last_row = rows + count[1] * last[0];
+    MUST(nc_put_vara_double(f.id, f.rec, last, one, last_row));
+    if (is_hdf5()) MUST(nc_put_vara_double(f.id, f.chunk, last, one, last_row));
+    MUST(nc_sync(f.id));
+    end_memory();
+    int code = same("column", nc_put_vara_double(f.id, f.rec, start, count, rows));
+    if (is_hdf5()) same("column", nc_put_vara_double(f.id, f.chunk, start, count, rows));
+    setrlimit(RLIMIT_AS, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+    if (code) MUST(nc_put_vara_double(f.id, f.rec, start, count, rows));
+    if (is_hdf5()) MUST(nc_put_vara_double(f.id, f.chunk, start, count, rows));
+    MUST(nc_put_vara_int(f.id, f.stamp, (size_t[]){0}, (size_t[]){rank == 0 ? (size_t)records : 0}, stamps));
+    MUST(nc_close(f.id));
+    tell(&f, records);
+    free(stamps);
+    free(rows);
+}
+
 /* Memory of one rank ends. */
 static void memory(void) {
     File f;
@@ -388,14 +426,7 @@ static void memory(void) {
     /* Too much for that rank, which has the caller's copy already; the others learn of it when definitions end. */
     size_t n = (size_t)limit * 2;
     char *text = calloc(n, 1);
-    if (who == rank) {
-        long pages = 0;
-        FILE *now = fopen("/proc/self/statm", "r");
-        if (!now || fscanf(now, "%ld", &pages) != 1) wrong("no statm");
-        fclose(now);
-        rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)limit;
-        setrlimit(RLIMIT_AS, &(struct rlimit){most, RLIM_INFINITY});
-    }
+    end_memory();
     MUST(nc_redef(f.id));
     int code = nc_put_att_text(f.id, NC_GLOBAL, "large", n, text);
     say("put_att %d %s", code, code ? nc_zonda_last_error() : "");
@@ -603,7 +634,7 @@ static void twice(void) {
 }
 
 static const struct { const char *name; void (*run)(void); } scenes[] = {
-    {"live", live}, {"resume", resume}, {"full", full}, {"full-enddef", full_enddef}, {"full-alone", full_alone}, {"memory", memory}, {"unclosed", unclosed}, {"deserted", deserted},
+    {"live", live}, {"resume", resume}, {"full", full}, {"full-enddef", full_enddef}, {"full-alone", full_alone}, {"memory", memory}, {"memory-put", memory_put}, {"unclosed", unclosed}, {"deserted", deserted},
     {"finalized", finalized}, {"differing", differing}, {"beside", beside}, {"forked", forked}, {"threads", threads}, {"descriptors", descriptors}, {"twice", twice},
 };
 

@@ -6,16 +6,22 @@
 //!
 //! Nobody leaves the reduction before all have come to it. So all headings that come after it are of this exchange: the one before was
 //! over on all ranks.
+//!
+//! A rank that has no memory for a message takes it all the same, in parts that it drops: its sender would wait for ever.
 
-use crate::flight::{Fault, Flight, Landed, Slot, Tag};
+use crate::flight::{Fault, Flight, Landed, Slot, Tag, zeros};
 use crate::heading::{self, Heading, Rest};
+use crate::rounds::rounds;
 use crate::team::InStep;
-use crate::tuning::HEADING_BYTES;
+use crate::tuning::{HEADING_BYTES, PART_BYTES};
 use std::collections::BTreeMap;
 use zonda_team::{Message, TeamError};
 
 /// Messages by the rank they go to, or come from.
 type ByRank = BTreeMap<usize, Vec<Vec<u8>>>;
+
+/// Messages that there is no memory for: their senders and lengths.
+type Refused = Vec<(usize, usize)>;
 
 /// What a rank is sent beside its heading.
 struct Apart {
@@ -68,6 +74,12 @@ impl InStep<'_> {
         n_senders: usize,
         received: &mut ByRank,
     ) -> Result<(), TeamError> {
+        // Before others send: for messages that there is no memory for.
+        let spare = match n_senders {
+            0 => Ok(Vec::new()),
+            _ => zeros(self.part_bytes()),
+        };
+        let spare = spare.map_err(|fault| self.fail(fault.into()))?;
         // Two flights: long messages are not over before their receivers, who know of them by the headings, take them.
         let (mut apart, mut headings_to) = (Vec::new(), Vec::new());
         for (to, messages) in to_send {
@@ -86,11 +98,33 @@ impl InStep<'_> {
             }
             Ok(slots)
         })?;
-        let ((), sent) = self.flight(|flight| send_apart(flight, apart))?;
+        let most = self.part_bytes();
+        let ((), sent) = self.flight(|flight| send_apart(flight, apart, most))?;
         let announced = self.read_headings(&slots, self.land(headings)?, received)?;
         let announced = self.receive_lengths(announced)?;
-        self.receive_messages(announced, received)?;
+        let refused = self.receive_messages(announced, received)?;
+        let first = refused.first().map(|&(_, length)| length);
+        self.take_and_drop(refused, spare)?;
         self.land(sent)?;
+        first.map_or(Ok(()), |bytes| Err(self.without_memory(bytes)))
+    }
+
+    /// Bytes of one operation that carries a message.
+    fn part_bytes(&self) -> usize {
+        self.team.channel.most_bytes.min(PART_BYTES)
+    }
+
+    /// Takes messages and drops them.
+    fn take_and_drop(&self, refused: Refused, mut spare: Vec<u8>) -> Result<(), TeamError> {
+        for (sender, length) in refused {
+            for part in rounds(length, self.part_bytes()) {
+                let receive = |flight: &mut Flight| {
+                    flight.receive_into(spare, part.len(), Some(sender), Tag::Message)
+                };
+                let (slot, mut landed) = self.fly(receive)?;
+                spare = landed.bytes(slot);
+            }
+        }
         Ok(())
     }
 
@@ -145,16 +179,28 @@ impl InStep<'_> {
         Ok(known)
     }
 
+    /// Receives messages. Gives those that there is no memory for: they are to be taken next.
     fn receive_messages(
         &self,
         announced: Vec<(usize, Vec<usize>)>,
         received: &mut ByRank,
-    ) -> Result<(), TeamError> {
+    ) -> Result<Refused, TeamError> {
+        let mut refused = Refused::new();
         let (slots, mut landed) = self.fly(|flight| {
             let mut slots = Vec::new();
             for (sender, lengths) in announced {
+                let mut has_room = true;
                 for length in lengths {
-                    let slot = flight.receive(length, Some(sender), Tag::Message)?;
+                    // What comes behind one that waits cannot come before it.
+                    let memory = if has_room { zeros(length).ok() } else { None };
+                    has_room = memory.is_some();
+                    let Some(memory) = memory else {
+                        refused.push((sender, length));
+                        continue;
+                    };
+                    let slot = flight.in_parts(self.part_bytes(), |flight| {
+                        flight.receive_into(memory, length, Some(sender), Tag::Message)
+                    })?;
                     slots.push((sender, slot));
                 }
             }
@@ -163,7 +209,7 @@ impl InStep<'_> {
         for (sender, slot) in slots {
             received.entry(sender).or_default().push(landed.bytes(slot));
         }
-        Ok(())
+        Ok(refused)
     }
 
     fn not_understood(&self) -> TeamError {
@@ -172,13 +218,13 @@ impl InStep<'_> {
 }
 
 /// Begins to send what is not within headings. Messages of one sender come in the order in which they were begun.
-fn send_apart(flight: &mut Flight, apart: Vec<Apart>) -> Result<(), Fault> {
+fn send_apart(flight: &mut Flight, apart: Vec<Apart>, most: usize) -> Result<(), Fault> {
     for Apart { to, lengths, messages } in apart {
         if let Some(lengths) = lengths {
             flight.send(lengths, to, Tag::Lengths)?;
         }
         for message in messages {
-            flight.send(message, to, Tag::Message)?;
+            flight.in_parts(most, |flight| flight.send(message, to, Tag::Message))?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use zonda_format::{
 };
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
+use zonda_team::{Message, Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
 
 use crate::common::{ParallelError, common};
 use crate::hints::Hints;
@@ -208,6 +208,21 @@ impl ParallelFile {
 
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// Sends messages to some ranks, and gives those that were sent to this one. The outer error is that of ranks that lost each other, the
+    /// inner one that of this rank, which has no memory for them.
+    pub(crate) fn exchange(
+        &self,
+        call: &'static str,
+        messages: Vec<Message>,
+    ) -> Result<Result<Vec<Message>>> {
+        match self.team.exchange(self.step(call), messages) {
+            Err(error @ TeamError::NoMemory { .. }) => {
+                Ok(Err(Error::with_text(NcError::NoMem, error.to_string())))
+            }
+            done => done.map(Ok).map_err(|error| self.lost_team(error)),
+        }
     }
 
     /// Refuses what needs the other ranks, once they are lost.

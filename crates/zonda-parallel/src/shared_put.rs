@@ -239,13 +239,15 @@ impl ParallelFile {
         chunks: &[AssignedChunk],
     ) -> Result<Result<()>> {
         let waiting = || chunks.iter().filter(|one| !one.is_whole);
-        let (messages, sent) = self.messages(chunks, own);
+        let (messages, mut sent) = self.messages(chunks, own);
         let is_sent = waiting().any(|one| one.ranks.iter().any(|&rank| rank != one.owner));
         let mut received: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         if is_sent {
-            let exchanged = self.team.exchange(self.step(call), messages);
-            let exchanged = exchanged.map_err(|error| self.lost_team(error))?;
-            received.extend(exchanged.into_iter().map(|Message { rank, bytes }| (rank, bytes)));
+            match self.exchange(call, messages)? {
+                Ok(messages) => received
+                    .extend(messages.into_iter().map(|Message { rank, bytes }| (rank, bytes))),
+                Err(error) => sent = sent.and(Err(error)),
+            }
         }
         let me = self.team.rank();
         // The parts of each rank, in the order of ranks: where two put the same element, it is the last one's.
