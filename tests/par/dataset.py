@@ -101,6 +101,8 @@ def hints(path):
     info.Set("nc_var_align_size", "8192")
     info.Set("romio_cb_write", "sometimes")
     info.Set("somebody_elses", "x")
+    info.Set("zonda_independent_filters", "yes")
+    info.Set("zonda_\33[2Jkey", "x")
     for number, given in enumerate((info, None)):
         place = path.with_suffix(".%d.nc" % number)
         with zonda.open(place, "w", comm=world, info=given, format="CDF-5") as ds:

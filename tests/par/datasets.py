@@ -76,7 +76,8 @@ def files(mpi, package, count, scratch):
     said = launched(mpi, package, count, [HERE / "dataset.py", folder], folder, PNETCDF_HINTS="nc_var_align_size=16384;cb_nodes=many")
     if said.count("ok") != count:
         raise rig.Wrong("not all ranks are content")
-    for line in ("the hint cb_nodes=many has no effect", "the hint romio_cb_write=sometimes has no effect"):
+    lines = ["the hint %s has no effect" % hint for hint in ("cb_nodes=many", "romio_cb_write=sometimes", "zonda_independent_filters=yes")]
+    for line in (*lines, r"the MPI_Info key zonda_\u{1b}[2Jkey is unknown"):
         if said.count(line) != 1:
             raise rig.Wrong("%d warnings, %r: %s" % (said.count(line), line, said[-600:]))
 

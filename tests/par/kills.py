@@ -29,6 +29,8 @@ NC_EMPI = -131
 FILLS = {"_", "0"}
 TMPFS_BYTES = 2 << 20
 KEPT = 5
+# Records that are put several at once go by way of owners of stripes.
+EXCHANGED = {"PNETCDF_HINTS": "romio_cb_write=enable;striping_unit=4096"}
 
 
 def compiled(mpi, folder):
@@ -51,9 +53,11 @@ class Life:
     count: int
     numbers: dict = field(default_factory=dict)
     env: dict = field(default_factory=dict)
+    # Where the file is, if not in the folder: a launcher that cannot write its log fails.
+    disk: Path = None
 
     def __post_init__(self):
-        self.base = self.folder / "f"
+        self.base = (self.disk or self.folder) / "f"
         words = [self.program, self.scene, self.base, self.format, *("%s=%d" % of for of in self.numbers.items())]
         # What lives of 3 ranks put waits in queues of these, and of all where the caller says so.
         how = os.environ.get("ZONDA_ASYNC") or ("on" if self.count == 3 else "off")
@@ -295,11 +299,11 @@ def kill(mpi, program, scratch, form, count, which, seed):
     """SIGKILL to one rank at a random moment of a long life, or of short ones."""
     chance = random.Random(seed)
     numbers = {"every": chance.choice((1, 2, 4)), "width": chance.choice((16, 64, 600)), "records": 100000, "files": 1}
-    numbers["packed"] = chance.choice((0, 1))
+    numbers["packed"], numbers["block"] = chance.choice((0, 1, 2)), chance.choice((1, 4))
     if chance.random() < 0.4:
         numbers |= {"records": chance.choice((3, 8)), "files": 100000}
     with room(scratch) as folder:
-        life = Life(mpi, program, folder, "live", form, count, numbers)
+        life = Life(mpi, program, folder, "live", form, count, numbers, EXCHANGED if numbers["block"] > 1 else {})
         pids = life.processes()
         if chance.random() < 0.8:
             life.begins()
@@ -328,12 +332,13 @@ def pause(mpi, program, scratch, form, count, which, seed):
     """SIGSTOP for some time: nothing is lost."""
     chance = random.Random(seed)
     with room(scratch) as folder:
-        life = Life(mpi, program, folder, "live", form, count, {"records": 60, "files": 2, "packed": seed % 2})
+        life = Life(mpi, program, folder, "live", form, count, {"records": 60, "files": 2, "packed": seed % 3, "block": 1 + seed % 2}, EXCHANGED)
         pids = life.processes()
         life.begins()
         for _ in range(2):
             time.sleep(chance.random() * 0.2)
-            if life.child.poll() is None:
+            # The rank may have ended, and its launcher not yet.
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pids[which], signal.SIGSTOP)
                 time.sleep(chance.random())
                 os.kill(pids[which], signal.SIGCONT)
@@ -346,7 +351,7 @@ def lost(mpi, program, scratch, form, count, which, seed):
     """SIGSTOP for longer than ZONDA_PAR_TIMEOUT: the others are told and can close; so can the rank when it goes on."""
     chance = random.Random(seed)
     with room(scratch) as folder:
-        life = Life(mpi, program, folder, "live", form, count, {"records": 100000, "packed": seed % 2}, {"ZONDA_PAR_TIMEOUT": "1.5"})
+        life = Life(mpi, program, folder, "live", form, count, {"records": 100000, "packed": seed % 3, "block": 1 + 3 * (seed % 2)}, {"ZONDA_PAR_TIMEOUT": "1.5", **EXCHANGED})
         pids = life.processes()
         life.begins()
         time.sleep(chance.random() * 0.3)
@@ -372,7 +377,8 @@ def lost(mpi, program, scratch, form, count, which, seed):
 def full(mpi, program, scratch, form, count, which, seed):
     """The limit of a file's length, on one rank or on all (-1)."""
     with room(scratch) as folder:
-        limit = random.Random(seed).randrange(60_000, 200_000)
+        # The end of a number that is cut in two is that of a fill value; numbers of the classic formats are at multiples of 4.
+        limit = random.Random(seed).randrange(60_000, 200_000, 4)
         life = Life(mpi, program, folder, "full", form, count, {"records": 100000, "limit": limit, "who": which, "width": 400})
         life.ends()
         judge_all(life)
@@ -386,7 +392,7 @@ def full_disk(mpi, program, scratch, form, count, seed):
         if rig.run(["mount", "-t", "tmpfs", "-o", "size=%d" % TMPFS_BYTES, "none", disk]).returncode:
             raise rig.Skip("no tmpfs can be mounted")
         try:
-            life = Life(mpi, program, disk, "full", form, count, {"records": 100000, "width": random.Random(seed).choice((1000, 5000))})
+            life = Life(mpi, program, folder, "full", form, count, {"records": 100000, "width": random.Random(seed).choice((1000, 5000))}, disk=disk)
             life.ends()
             judge_all(life)
         finally:
@@ -424,8 +430,13 @@ SIMPLE = [
     ("enddef fails, all close", "differing", {"who": 1}, {}, True, False, "enddef -131 .*defined different"),
     ("enddef meets a full disk", "full-enddef", {"who": -1, "width": 200}, {}, True, False, "enddef [1-9]|it fits"),
     ("enddef meets the limit of rank 0", "full-enddef", {"who": 0, "width": 200}, {}, True, False, "enddef [1-9]|it fits"),
+    ("puts alone meet the limit of all ranks", "full-alone", {"who": -1, "width": 200}, {}, True, False, "sync [1-9].*close [1-9].*close again 0"),
+    ("puts alone meet the limit of rank 0", "full-alone", {"who": 0, "width": 200}, {}, True, False, "sync [1-9].*close again 0"),
+    ("puts alone meet the limit of rank 1", "full-alone", {"who": 1, "width": 200}, {}, True, False, "sync [1-9].*close again 0"),
     ("memory of rank 0 ends", "memory", {"who": 0, "limit": 64 << 20}, {}, True, False, "put_att -"),
     ("memory of rank 1 ends", "memory", {"who": 1, "limit": 64 << 20}, {}, True, False, "put_att -"),
+    ("memory of rank 0 ends in columns", "memory-put", {"who": 0, "limit": 500 << 10, "records": 3000, "width": 100}, {}, True, True, "column -61"),
+    ("memory of rank 1 ends in columns", "memory-put", {"who": 1, "limit": 500 << 10, "records": 3000, "width": 100, "packed": 1}, {}, True, True, "column -61"),
     ("files of all, of some and of one", "beside", {"records": 12}, {}, True, False, "ends"),
     ("a forked child exits", "forked", {"who": 0, "seed": 2}, {}, True, False, "ends"),
     ("a forked child closes", "forked", {"who": 1, "seed": 1}, {}, True, False, "ends"),

@@ -11,7 +11,7 @@
  *
  * Values follow from where they are: fixed(x) is x, rec(time, x) is 1000 * time + x % 997, stamp(time) is time, and the variables that are added
  * later, extra0 and on, are 10 * x + their number. The attribute `now` is a number of records, `step` one letter many times. Of netCDF-4
- * files `chunk(time, x)` is as `rec`.
+ * files `chunk(time, x)` is as `rec`: with `packed` it goes through filters, with 2 ranks put to it alone. With `block` so many records are put at once.
  */
 #include <errno.h>
 #include <limits.h>
@@ -34,7 +34,7 @@ static int rank, size, mode;
 static const char *base;
 static FILE *said;
 /* What the runner asks for. */
-static int who = 0, records = 20, every = 4, width = 64, files = 1, limit = 0, seed = 1, packed = 0;
+static int who = 0, records = 20, every = 4, width = 64, files = 1, limit = 0, seed = 1, packed = 0, block = 1;
 
 static void say(const char *form, ...) {
     va_list values;
@@ -134,14 +134,35 @@ static int together(const File *f) {
     return 0;
 }
 
+/* One rank's part makes the variable longer, together with all; the others then put theirs alone, as does that one some of its again. */
+static int chunk_alone(const File *f, const size_t *start, const size_t *count, const double *rows) {
+    const int is_first = (int)start[0] / block % f->size == f->rank;
+    const size_t nothing[2] = {0, count[1]}, half[2] = {count[0], (count[1] + 1) / 2};
+    TRY(nc_var_par_access(f->id, f->chunk, NC_COLLECTIVE));
+    TRY(nc_put_vara_double(f->id, f->chunk, start, is_first ? count : nothing, rows));
+    TRY(nc_var_par_access(f->id, f->chunk, NC_INDEPENDENT));
+    if (!is_first) TRY(nc_put_vara_double(f->id, f->chunk, start, count, rows));
+    else if (count[0] == 1) TRY(nc_put_vara_double(f->id, f->chunk, start, half, rows));
+    return 0;
+}
+
+/* What this rank has of some records, row after row. */
+static double *rows_of(const size_t *start, const size_t *count) {
+    double *rows = malloc(sizeof *rows * count[0] * count[1]);
+    for (size_t n = 0; n < count[0]; n++)
+        for (size_t i = 0; i < count[1]; i++) rows[n * count[1] + i] = 1000.0 * (double)(start[0] + n) + (double)((start[1] + i) % 997);
+    return rows;
+}
+
 static int record(const File *f, int at) {
-    size_t start[2] = {(size_t)at, (size_t)(width * f->rank)}, count[2] = {1, (size_t)width};
-    double *row = malloc(sizeof *row * count[1]);
-    for (size_t i = 0; i < count[1]; i++) row[i] = 1000.0 * at + (double)((start[1] + i) % 997);
-    int code = nc_put_vara_double(f->id, f->rec, start, count, row);
-    if (!code && is_hdf5()) code = nc_put_vara_double(f->id, f->chunk, start, count, row);
-    free(row);
-    if (code) return failed("nc_put_vara_double", code);
+    const size_t start[2] = {(size_t)at, (size_t)(width * f->rank)}, count[2] = {(size_t)block, (size_t)width};
+    if (at % block == 0) {
+        double *rows = rows_of(start, count);
+        int code = nc_put_vara_double(f->id, f->rec, start, count, rows);
+        if (!code && is_hdf5()) code = packed == 2 ? chunk_alone(f, start, count, rows) : nc_put_vara_double(f->id, f->chunk, start, count, rows);
+        free(rows);
+        if (code) return failed("nc_put_vara_double", code);
+    }
     size_t one[1] = {at % f->size == f->rank};
     TRY(nc_put_vara_int(f->id, f->stamp, start, one, &at));
     return 0;
@@ -190,7 +211,14 @@ static int create(File *f, MPI_Comm team, const char *path) {
     f->path = path, f->team = team, f->id = -1;
     MPI_Comm_rank(team, &f->rank);
     MPI_Comm_size(team, &f->size);
-    TRY(nc_create_par(path, mode | NC_CLOBBER, team, MPI_INFO_NULL, &f->id));
+    MPI_Info info = MPI_INFO_NULL;
+    if (packed == 2) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "zonda_independent_filters", "true");
+    }
+    int code = nc_create_par(path, mode | NC_CLOBBER, team, info, &f->id);
+    if (packed == 2) MPI_Info_free(&info);
+    TRY(code);
     return 0;
 }
 
@@ -318,6 +346,79 @@ static void full_enddef(void) {
     same("close", nc_close(f.id));
 }
 
+/* What ranks put alone is not lost by a commit and a close that meet the limit of a file's length: they can be made again. */
+static void full_alone(void) {
+    File f;
+    signal(SIGXFSZ, SIG_IGN);
+    packed = 2;
+    if (!is_hdf5()) mode = NC_NETCDF4;
+    if (create(&f, MPI_COMM_WORLD, base) || define(&f) || together(&f) || write_records(&f, 0, 2 * every)) wrong("begins badly");
+    const size_t start[2] = {(size_t)(2 * every), (size_t)(width * rank)}, count[2] = {(size_t)every, (size_t)width}, nothing[2] = {0, (size_t)width};
+    double *rows = rows_of(start, count), *found = malloc(sizeof *found * count[0] * count[1]);
+    MUST(nc_put_vara_double(f.id, f.rec, start, count, rows));
+    MUST(nc_var_par_access(f.id, f.chunk, NC_COLLECTIVE));
+    MUST(nc_put_vara_double(f.id, f.chunk, start, rank == 0 ? count : nothing, rows));
+    for (int at = 2 * every; at < 3 * every; at++) MUST(nc_put_vara_int(f.id, f.stamp, (size_t[]){(size_t)at}, (size_t[]){at % size == rank}, &at));
+    int now = 3 * every;
+    MUST(nc_put_att_int(f.id, NC_GLOBAL, "now", NC_INT, 1, &now));
+    MUST(nc_sync(f.id));
+    MUST(nc_var_par_access(f.id, f.chunk, NC_INDEPENDENT));
+    meet(MPI_COMM_WORLD);
+    /* Chunks go behind the definitions, into space that others left or not. */
+    if (who < 0 || who == rank) setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, RLIM_INFINITY});
+    for (int n = 0; n < 2; n++) {
+        if (rank) MUST(nc_put_vara_double(f.id, f.chunk, start, count, rows));
+        if (!same("sync", nc_sync(f.id))) say("it fits");
+        MUST(nc_get_vara_double(f.id, f.chunk, start, count, found));
+        if (memcmp(rows, found, sizeof *found * count[0] * count[1])) wrong("what was put alone is gone after nc_sync");
+    }
+    const int code = same("close", nc_close(f.id));
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+    meet(MPI_COMM_WORLD);
+    if (code && same("close again", nc_close(f.id))) wrong("it cannot be closed where there is room");
+    tell(&f, 3 * every);
+    free(rows);
+    free(found);
+}
+
+/* From now on one rank has only so much more memory. */
+static void end_memory(void) {
+    long pages = 0;
+    if (who != rank) return;
+    FILE *now = fopen("/proc/self/statm", "r");
+    if (!now || fscanf(now, "%ld", &pages) != 1) wrong("no statm");
+    fclose(now);
+    const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)limit;
+    setrlimit(RLIMIT_AS, &(struct rlimit){most, RLIM_INFINITY});
+}
+
+/* Memory of one rank ends in puts of short runs, which ranks send each other: all learn that, and can put again. */
+static void memory_put(void) {
+    File f;
+    if (create(&f, MPI_COMM_WORLD, base) || define(&f) || together(&f)) wrong("begins badly");
+    const size_t start[2] = {0, (size_t)(width * rank)}, count[2] = {(size_t)records, (size_t)width};
+    double *rows = rows_of(start, count);
+    int *stamps = malloc(sizeof *stamps * (size_t)records);
+    for (int at = 0; at < records; at++) stamps[at] = at;
+    /* What all ranks do alike has to find memory on all: the variables have their length before. */
+    const size_t last[2] = {(size_t)records - 1, start[1]}, one[2] = {1, count[1]};
+    const double *last_row = rows + count[1] * last[0];
+    MUST(nc_put_vara_double(f.id, f.rec, last, one, last_row));
+    if (is_hdf5()) MUST(nc_put_vara_double(f.id, f.chunk, last, one, last_row));
+    MUST(nc_sync(f.id));
+    end_memory();
+    int code = same("column", nc_put_vara_double(f.id, f.rec, start, count, rows));
+    if (is_hdf5()) same("column", nc_put_vara_double(f.id, f.chunk, start, count, rows));
+    setrlimit(RLIMIT_AS, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+    if (code) MUST(nc_put_vara_double(f.id, f.rec, start, count, rows));
+    if (is_hdf5()) MUST(nc_put_vara_double(f.id, f.chunk, start, count, rows));
+    MUST(nc_put_vara_int(f.id, f.stamp, (size_t[]){0}, (size_t[]){rank == 0 ? (size_t)records : 0}, stamps));
+    MUST(nc_close(f.id));
+    tell(&f, records);
+    free(stamps);
+    free(rows);
+}
+
 /* Memory of one rank ends. */
 static void memory(void) {
     File f;
@@ -325,14 +426,7 @@ static void memory(void) {
     /* Too much for that rank, which has the caller's copy already; the others learn of it when definitions end. */
     size_t n = (size_t)limit * 2;
     char *text = calloc(n, 1);
-    if (who == rank) {
-        long pages = 0;
-        FILE *now = fopen("/proc/self/statm", "r");
-        if (!now || fscanf(now, "%ld", &pages) != 1) wrong("no statm");
-        fclose(now);
-        rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)limit;
-        setrlimit(RLIMIT_AS, &(struct rlimit){most, RLIM_INFINITY});
-    }
+    end_memory();
     MUST(nc_redef(f.id));
     int code = nc_put_att_text(f.id, NC_GLOBAL, "large", n, text);
     say("put_att %d %s", code, code ? nc_zonda_last_error() : "");
@@ -540,14 +634,14 @@ static void twice(void) {
 }
 
 static const struct { const char *name; void (*run)(void); } scenes[] = {
-    {"live", live}, {"resume", resume}, {"full", full}, {"full-enddef", full_enddef}, {"memory", memory}, {"unclosed", unclosed}, {"deserted", deserted},
+    {"live", live}, {"resume", resume}, {"full", full}, {"full-enddef", full_enddef}, {"full-alone", full_alone}, {"memory", memory}, {"memory-put", memory_put}, {"unclosed", unclosed}, {"deserted", deserted},
     {"finalized", finalized}, {"differing", differing}, {"beside", beside}, {"forked", forked}, {"threads", threads}, {"descriptors", descriptors}, {"twice", twice},
 };
 
 static void asked(const char *text) {
     static const struct { const char *name; int *number; } all[] = {
         {"who", &who}, {"records", &records}, {"every", &every}, {"width", &width}, {"files", &files}, {"limit", &limit}, {"seed", &seed},
-        {"packed", &packed},
+        {"packed", &packed}, {"block", &block},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         size_t n = strlen(all[i].name);

@@ -32,8 +32,10 @@ pub struct UnfilledRun {
 pub struct Grown {
     /// Places that have to be filled.
     pub unfilled: Vec<UnfilledRun>,
+    /// Those of them that have more than elements of the variable: they reach beyond its lengths, where nobody puts.
+    pub padded: Vec<UnfilledRun>,
     /// The elements that are in these places, if they are one box: where it begins and ends along each dimension. Who puts all of
-    /// them need not fill the places.
+    /// them need not fill the places but for the padded ones.
     pub elements: Option<Vec<(u64, u64)>>,
 }
 

@@ -165,7 +165,7 @@ pub trait SharedChunks {
     /// Where the file would become too long.
     fn take_places(&mut self, lens: &[u64]) -> Result<Vec<u64>>;
 
-    /// Gives space back that nothing refers to.
+    /// Gives places back, as [`SharedChunks::take_places`] gave them, that nothing has ever referred to: they are the next ones to be taken.
     fn give_places_back(&mut self, places: &[ChunkPlace]);
 
     /// Writes chunks of this rank to their places.

@@ -6,16 +6,22 @@
 //!
 //! Nobody leaves the reduction before all have come to it. So all headings that come after it are of this exchange: the one before was
 //! over on all ranks.
+//!
+//! A rank that has no memory for a message takes it all the same, in parts that it drops: its sender would wait for ever.
 
-use crate::flight::{Fault, Flight, Landed, Slot, Tag};
+use crate::flight::{Fault, Flight, Landed, Slot, Tag, zeroed_bytes, zeros};
 use crate::heading::{self, Heading, Rest};
+use crate::rounds::rounds;
 use crate::team::InStep;
-use crate::tuning::HEADING_BYTES;
+use crate::tuning::{HEADING_BYTES, PART_BYTES};
 use std::collections::BTreeMap;
 use zonda_team::{Message, TeamError};
 
 /// Messages by the rank they go to, or come from.
 type ByRank = BTreeMap<usize, Vec<Vec<u8>>>;
+
+/// Messages that there is no memory for: their senders and lengths.
+type Refused = Vec<(usize, usize)>;
 
 /// What a rank is sent beside its heading.
 struct Apart {
@@ -58,17 +64,39 @@ impl InStep<'_> {
         if messages.iter().any(|(message, len)| message.bytes.len() > *len) {
             return Err(self.refuse("a message is longer than its receiver expects"));
         }
-        // Receives first: what comes finds its place. Messages of one rank come in the order of steps.
-        let (slots, mut landed) = self.fly(|flight| {
-            let receive = |&(rank, len): &(usize, usize)| {
-                Ok((rank, flight.receive(len, Some(rank), Tag::Message)?))
-            };
-            let slots = expected.iter().map(receive).collect::<Result<Vec<_>, Fault>>()?;
-            for (Message { rank, bytes }, len) in messages {
-                flight.send_as(bytes, len, rank, Tag::Message)?;
+        // Before others send: for messages that there is no memory for.
+        let spare = if expected.is_empty() { Ok(Vec::new()) } else { zeroed_bytes(self.part_bytes()) };
+        let spare = spare.map_err(|fault| self.fail(fault.into()))?;
+        let (mut ready, mut refused) = (Vec::new(), Refused::new());
+        for &(sender, length) in expected {
+            match zeroed_bytes(length) {
+                Ok(memory) => ready.push((sender, length, memory)),
+                Err(_) => refused.push((sender, length)),
             }
-            Ok(slots)
+        }
+        let most = self.part_bytes();
+        // Receives first: what comes finds its place. Messages of one rank come in the order of steps.
+        let (slots, coming) = self.flight(|flight| {
+            let receive = |(sender, length, memory): (usize, usize, Vec<u8>)| {
+                let slot = flight.in_parts(most, |flight| {
+                    flight.receive_into(memory, length, Some(sender), Tag::Message)
+                })?;
+                Ok((sender, slot))
+            };
+            ready.into_iter().map(receive).collect::<Result<Vec<_>, Fault>>()
         })?;
+        let ((), sent) = self.flight(|flight| {
+            messages.into_iter().try_for_each(|(Message { rank, bytes }, len)| {
+                flight.in_parts(most, |flight| flight.send_as(bytes, len, rank, Tag::Message))
+            })
+        })?;
+        let mut landed = self.land(coming)?;
+        let first = refused.first().map(|&(_, length)| length);
+        self.take_and_drop(refused, spare)?;
+        self.land(sent)?;
+        if let Some(bytes) = first {
+            return Err(self.without_memory(bytes));
+        }
         let got = slots.into_iter();
         Ok(got.map(|(rank, slot)| Message { rank, bytes: landed.bytes(slot) }).collect())
     }
@@ -94,6 +122,12 @@ impl InStep<'_> {
         n_senders: usize,
         received: &mut ByRank,
     ) -> Result<(), TeamError> {
+        // Before others send: for messages that there is no memory for.
+        let spare = match n_senders {
+            0 => Ok(Vec::new()),
+            _ => zeros(self.part_bytes()),
+        };
+        let spare = spare.map_err(|fault| self.fail(fault.into()))?;
         // Two flights: long messages are not over before their receivers, who know of them by the headings, take them.
         let (mut apart, mut headings_to) = (Vec::new(), Vec::new());
         for (to, messages) in to_send {
@@ -112,11 +146,33 @@ impl InStep<'_> {
             }
             Ok(slots)
         })?;
-        let ((), sent) = self.flight(|flight| send_apart(flight, apart))?;
+        let most = self.part_bytes();
+        let ((), sent) = self.flight(|flight| send_apart(flight, apart, most))?;
         let announced = self.read_headings(&slots, self.land(headings)?, received)?;
         let announced = self.receive_lengths(announced)?;
-        self.receive_messages(announced, received)?;
+        let refused = self.receive_messages(announced, received)?;
+        let first = refused.first().map(|&(_, length)| length);
+        self.take_and_drop(refused, spare)?;
         self.land(sent)?;
+        first.map_or(Ok(()), |bytes| Err(self.without_memory(bytes)))
+    }
+
+    /// Bytes of one operation that carries a message.
+    fn part_bytes(&self) -> usize {
+        self.team.channel.most_bytes.min(PART_BYTES)
+    }
+
+    /// Takes messages and drops them.
+    fn take_and_drop(&self, refused: Refused, mut spare: Vec<u8>) -> Result<(), TeamError> {
+        for (sender, length) in refused {
+            for part in rounds(length, self.part_bytes()) {
+                let receive = |flight: &mut Flight| {
+                    flight.receive_into(spare, part.len(), Some(sender), Tag::Message)
+                };
+                let (slot, mut landed) = self.fly(receive)?;
+                spare = landed.bytes(slot);
+            }
+        }
         Ok(())
     }
 
@@ -171,16 +227,28 @@ impl InStep<'_> {
         Ok(known)
     }
 
+    /// Receives messages. Gives those that there is no memory for: they are to be taken next.
     fn receive_messages(
         &self,
         announced: Vec<(usize, Vec<usize>)>,
         received: &mut ByRank,
-    ) -> Result<(), TeamError> {
+    ) -> Result<Refused, TeamError> {
+        let mut refused = Refused::new();
         let (slots, mut landed) = self.fly(|flight| {
             let mut slots = Vec::new();
             for (sender, lengths) in announced {
+                let mut has_room = true;
                 for length in lengths {
-                    let slot = flight.receive(length, Some(sender), Tag::Message)?;
+                    // What comes behind one that waits cannot come before it.
+                    let memory = if has_room { zeros(length).ok() } else { None };
+                    has_room = memory.is_some();
+                    let Some(memory) = memory else {
+                        refused.push((sender, length));
+                        continue;
+                    };
+                    let slot = flight.in_parts(self.part_bytes(), |flight| {
+                        flight.receive_into(memory, length, Some(sender), Tag::Message)
+                    })?;
                     slots.push((sender, slot));
                 }
             }
@@ -189,7 +257,7 @@ impl InStep<'_> {
         for (sender, slot) in slots {
             received.entry(sender).or_default().push(landed.bytes(slot));
         }
-        Ok(())
+        Ok(refused)
     }
 
     fn not_understood(&self) -> TeamError {
@@ -198,13 +266,13 @@ impl InStep<'_> {
 }
 
 /// Begins to send what is not within headings. Messages of one sender come in the order in which they were begun.
-fn send_apart(flight: &mut Flight, apart: Vec<Apart>) -> Result<(), Fault> {
+fn send_apart(flight: &mut Flight, apart: Vec<Apart>, most: usize) -> Result<(), Fault> {
     for Apart { to, lengths, messages } in apart {
         if let Some(lengths) = lengths {
             flight.send(lengths, to, Tag::Lengths)?;
         }
         for message in messages {
-            flight.send(message, to, Tag::Message)?;
+            flight.in_parts(most, |flight| flight.send(message, to, Tag::Message))?;
         }
     }
     Ok(())

@@ -94,7 +94,7 @@ fn int(number: usize) -> Result<c_int, Fault> {
 }
 
 /// Zeros, where there is memory for them.
-fn zeros<T: Default + Clone>(count: usize) -> Result<Vec<T>, Fault> {
+pub(crate) fn zeros<T: Default + Clone>(count: usize) -> Result<Vec<T>, Fault> {
     let mut made = Vec::new();
     made.try_reserve_exact(count).map_err(|_| Fault::Memory(count * size_of::<T>()))?;
     made.resize(count, T::default());
@@ -102,7 +102,7 @@ fn zeros<T: Default + Clone>(count: usize) -> Result<Vec<T>, Fault> {
 }
 
 /// Bytes that are zeros, where there is memory for them. The system's own zeros are taken as they are: what MPI writes over need not be written twice.
-fn zeroed_bytes(count: usize) -> Result<Vec<u8>, Fault> {
+pub(crate) fn zeroed_bytes(count: usize) -> Result<Vec<u8>, Fault> {
     let Ok(layout) = std::alloc::Layout::array::<u8>(count) else {
         return Err(Fault::Memory(count));
     };
@@ -314,12 +314,26 @@ impl Flight {
         from: Option<usize>,
         tag: Tag,
     ) -> Result<Slot, Fault> {
+        self.receive_into(zeroed_bytes(length)?, length, from, tag)
+    }
+
+    /// As [`Flight::receive`], into memory that is there; it is not shorter.
+    pub(crate) fn receive_into(
+        &mut self,
+        memory: Vec<u8>,
+        length: usize,
+        from: Option<usize>,
+        tag: Tag,
+    ) -> Result<Slot, Fault> {
+        if memory.len() < length {
+            return Err(Fault::Memory(length));
+        }
         let tag = tag as c_int;
         let source = from.map_or(Ok(self.channel.mpi.table.any_source), int)?;
         let Channel { comm, most_bytes, .. } = self.channel;
         // A message of any rank is in one round: parts of two could not be told apart.
         let most_bytes = if from.is_none() { length } else { most_bytes };
-        let (slot, at) = self.keep_bytes(zeroed_bytes(length)?);
+        let (slot, at) = self.keep_bytes(memory);
         for part in rounds(length, most_bytes) {
             self.begin("MPI_Irecv", from, |mpi, request| {
                 let (calls, byte) = (&mpi.functions, mpi.handles.byte);
@@ -335,9 +349,14 @@ impl Flight {
 
     /// Sends a short message to a rank that receives one of any rank: in one round.
     pub(crate) fn send_short(&mut self, bytes: Vec<u8>, to: usize, tag: Tag) -> Result<(), Fault> {
+        self.in_parts(bytes.len(), |flight| flight.send(bytes, to, tag))
+    }
+
+    /// Begins operations of so many bytes at most.
+    pub(crate) fn in_parts<T>(&mut self, most: usize, begin: impl FnOnce(&mut Flight) -> T) -> T {
         let channel = self.channel;
-        self.channel.most_bytes = bytes.len();
-        let begun = self.send(bytes, to, tag);
+        self.channel.most_bytes = most;
+        let begun = begin(self);
         self.channel = channel;
         begun
     }

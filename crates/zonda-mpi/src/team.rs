@@ -215,6 +215,12 @@ impl InStep<'_> {
         team_error(self.team.channel.mpi, self.step, ended)
     }
 
+    /// This rank has no memory for what others sent, and took it all the same: the team goes on.
+    pub(crate) fn without_memory(&self, bytes: usize) -> TeamError {
+        let (call, file) = (self.step.call.to_owned(), self.step.file.to_owned());
+        TeamError::NoMemory { call, file, bytes }
+    }
+
     /// As [`InStep::fail`], for what no call of MPI says.
     pub(crate) fn refuse(&self, what: &str) -> TeamError {
         self.team.refuse(self.step, what)

@@ -15,6 +15,10 @@ pub(crate) const FIRST_BYTES: usize = 512;
 /// [`FIRST_BYTES`].
 pub(crate) const HEADING_BYTES: usize = 512;
 
+/// Bytes of one operation that carries a message of an exchange. Who has no memory for a message takes it in such parts, which it drops; for one of them there
+/// is memory, since it was taken before.
+pub(crate) const PART_BYTES: usize = 256 << 10;
+
 /// Tests, one right after the other, with which a wait begins: some microseconds, within which ranks with a processor each
 /// answer.
 pub(crate) const SPINS: u32 = 200;

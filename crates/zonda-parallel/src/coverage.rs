@@ -49,19 +49,8 @@ pub(crate) fn values_within(slab: &Hyperslab<'_>, region: &ElementBox) -> Option
 /// A box of elements: where it begins and ends along each dimension.
 pub(crate) type ElementBox = Vec<(u64, u64)>;
 
-/// What of a put lies in a region: nothing if it leaves out elements between those that it has.
-pub(crate) fn within(slab: &Hyperslab<'_>, region: &ElementBox) -> ElementBox {
-    let along = |(axis, &(first, end)): (usize, &(u64, u64))| {
-        let of = slab.axis(axis);
-        let is_dense = slab.stride_of(axis) == 1 || of.count == 1;
-        let from = of.start.max(first);
-        if is_dense { (from, of.end().min(end).max(from)) } else { (from, from) }
-    };
-    region.iter().enumerate().map(along).collect()
-}
-
 /// The values of the polynomial of a box; `None` where it is too long for them to say much.
-pub(crate) fn values(of: &ElementBox) -> Option<[u64; PLACES]> {
+fn values(of: &ElementBox) -> Option<[u64; PLACES]> {
     if of.iter().any(|&(_, end)| end > MOST) {
         return None;
     }
@@ -78,7 +67,7 @@ pub(crate) fn values(of: &ElementBox) -> Option<[u64; PLACES]> {
 }
 
 /// Whether boxes whose values add up to `sum` cover the region once.
-pub(crate) fn covers(region: &ElementBox, sum: [u64; PLACES]) -> bool {
+fn covers(region: &ElementBox, sum: [u64; PLACES]) -> bool {
     values(region) == Some(sum.map(|value| value % PRIME))
 }
 
@@ -143,8 +132,6 @@ mod tests {
     fn what_of_a_put_lies_in_a_region() {
         let region: ElementBox = vec![(2, 4), (0, 10)];
         let slab = |stride| Hyperslab { start: &[3, 1], count: &[5, 4], stride };
-        assert_eq!(within(&slab(None), &region), [(3, 4), (1, 5)]);
-        assert_eq!(within(&slab(Some(&[1, 2])), &region)[1], (1, 1));
         let every_other = |first| Hyperslab {
             start: if first == 0 { &[2, 0] } else { &[2, 1] },
             count: &[9, 5],
@@ -158,6 +145,6 @@ mod tests {
         assert!(parts_cover(&region, values_within(&whole, &region).unwrap()));
         assert!(!parts_cover(&region, values_within(&slab(None), &region).unwrap()));
         let before = Hyperslab { start: &[0, 1], count: &[1, 4], stride: None };
-        assert_eq!(values(&within(&before, &region)), Some([0; PLACES]));
+        assert_eq!(values_within(&before, &region), Some([0; PLACES]));
     }
 }

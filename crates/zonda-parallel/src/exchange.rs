@@ -6,6 +6,7 @@
 //! and write what they got. A byte is written once, by the rank to which it was handed, and no byte between runs is.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_format::{Access, Error, PieceShape, Result, Transfer, Values};
@@ -18,9 +19,11 @@ use zonda_trace::{Args, EventKind};
 
 use crate::file::ParallelFile;
 use crate::hints::{Gathering, Hints};
+use crate::replica::StepState;
 use crate::shared_put::damaged_message;
 use crate::tuning::{
-    EXCHANGE_LEAST_RUNS, EXCHANGE_ROUND_BYTES, EXCHANGE_RUN_BYTES, EXCHANGE_STRIPE_BYTES,
+    EXCHANGE_LEAST_ROUND, EXCHANGE_LEAST_RUNS, EXCHANGE_LEAST_STRIPE, EXCHANGE_ROUND_BYTES,
+    EXCHANGE_RUN_BYTES, EXCHANGE_STRIPE_BYTES,
 };
 
 /// How short runs come together. Where ranks have other rules, bytes are the same, and are only written in other pieces.
@@ -47,13 +50,14 @@ impl ExchangeRules {
         let round_bytes = hints.cb_buffer_size.unwrap_or(EXCHANGE_ROUND_BYTES);
         ExchangeRules {
             when: hints.cb_write.unwrap_or(Gathering::Automatic),
-            stripe_bytes: unit.unwrap_or(EXCHANGE_STRIPE_BYTES).max(1),
+            stripe_bytes: unit.unwrap_or(EXCHANGE_STRIPE_BYTES).max(EXCHANGE_LEAST_STRIPE),
             n_owners: match most_owners.checked_rem(n_servers) {
                 Some(over) if most_owners > n_servers => most_owners - over,
                 _ => most_owners,
             },
             n_servers,
-            round_bytes: usize::try_from(round_bytes).unwrap_or(usize::MAX),
+            round_bytes: usize::try_from(round_bytes.max(EXCHANGE_LEAST_ROUND))
+                .unwrap_or(usize::MAX),
         }
     }
 
@@ -100,10 +104,11 @@ impl Rounds {
         if !wants {
             return None;
         }
-        // A run of a round takes its head, too.
-        let each = run_bytes.saturating_add(HEAD_BYTES);
+        // A run of a round takes its head, too. One that is longer than a round goes in several.
+        let each = run_bytes.min(rules.round_bytes).saturating_add(HEAD_BYTES);
         let most_runs = (rules.round_bytes / each).max(1);
-        let most_elems = (run_bytes / shape.elem_bytes.max(1)).max(1).saturating_mul(most_runs);
+        let run_elems = run_bytes.min(rules.round_bytes) / shape.elem_bytes.max(1);
+        let most_elems = run_elems.max(1).saturating_mul(most_runs);
         let mut blocks = Blocks::of(slab, most_elems)?;
         let mut n = 0;
         while blocks.next().is_some() {
@@ -186,13 +191,18 @@ impl Collector {
     }
 }
 
+/// Makes room for a run behind others, and for as many again: many short ones come, and each would move all before it.
+fn more<T>(list: &mut Vec<T>, n: usize) -> std::result::Result<(), NoMemory> {
+    list.try_reserve(n).map_err(|_| NoMemory::of::<T>(list.len().saturating_add(n)))
+}
+
 impl Packet {
     fn add(&mut self, at: u64, run: &[u8]) -> std::result::Result<(), NoMemory> {
-        memory::reserve(&mut self.bytes, run.len())?;
+        more(&mut self.bytes, run.len())?;
         match self.heads.last_mut() {
             Some((last, len)) if last.checked_add(*len) == Some(at) => *len += run.len() as u64,
             _ => {
-                memory::reserve(&mut self.heads, 1)?;
+                more(&mut self.heads, 1)?;
                 self.heads.push((at, run.len() as u64));
             }
         }
@@ -233,18 +243,28 @@ fn runs_of(message: &[u8]) -> Option<std::result::Result<Vec<WriteRange<'_>>, No
 
 /// Writes the runs of all messages, each of the ranks in their order: where runs overlap, the last rank's stay.
 fn write_runs(storage: &dyn Storage, messages: &[Vec<WriteRange<'_>>]) -> Result<()> {
-    let mut runs: Vec<&WriteRange<'_>> = messages.iter().flatten().collect();
-    runs.sort_by_key(|run| run.at);
-    let ends_before = |pair: &[&WriteRange<'_>]| match pair {
+    let n = messages.iter().fold(0, |n: usize, runs| n.saturating_add(runs.len()));
+    let mut runs = memory::room(n)?;
+    runs.extend(messages.iter().flatten().map(|run| WriteRange { at: run.at, data: run.data }));
+    // Those that begin at one place overlap.
+    runs.sort_unstable_by_key(|run| run.at);
+    let ends_before = |pair: &[WriteRange<'_>]| match pair {
         [one, next] => one.at.saturating_add(one.data.len() as u64) <= next.at,
         _ => true,
     };
     if runs.windows(2).all(ends_before) {
-        let runs: Vec<_> =
-            runs.iter().map(|run| WriteRange { at: run.at, data: run.data }).collect();
         return Ok(storage.write_ranges(&runs)?);
     }
     messages.iter().try_for_each(|runs| Ok(storage.write_ranges(runs)?))
+}
+
+/// While writes are kept. They no longer are when it goes, also where the format panics: what is put later would be lost without a word.
+struct Collecting<'a>(&'a StepState);
+
+impl Drop for Collecting<'_> {
+    fn drop(&mut self) {
+        let _nobody_wants_them = self.0.collected();
+    }
 }
 
 impl ParallelFile {
@@ -356,9 +376,12 @@ impl ParallelFile {
         let collector = Collector::new(&self.exchange_rules(), self.team.size());
         let mut block = Transfer::new(Access { slab, ..*put.of() });
         self.in_team()?.check_put_in_place(&mut block)?;
-        self.replica.state().collect(collector);
+        let state = Arc::clone(self.replica.state());
+        state.collect(collector);
+        let collecting = Collecting(&state);
         let done = self.in_team().and_then(|file| file.put_in_place(&block, Values::plain(bytes)));
-        let packets = self.replica.state().collected();
+        let packets = state.collected();
+        drop(collecting);
         Ok((packets?, done?))
     }
 
@@ -381,8 +404,10 @@ impl ParallelFile {
             let bytes = messages.iter().map(|message| message.bytes.len() as u64).sum();
             Args { offset: messages.len() as u64, bytes, ..Args::default() }
         });
-        let exchanged = self.team.exchange(self.step(call), messages);
-        let mut received = exchanged.map_err(|error| self.lost_team(error))?;
+        let (mut received, failed) = match self.exchange(call, messages)? {
+            Ok(received) => (received, failed),
+            Err(error) => return Ok(failed.and(Err(error))),
+        };
         received.extend(own);
         received.sort_by_key(|message| message.rank);
         let runs: Option<Vec<_>> = received.iter().map(|one| runs_of(&one.bytes)).collect();

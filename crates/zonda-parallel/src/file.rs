@@ -10,7 +10,7 @@ use zonda_format::{
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::Striping;
-use zonda_team::{Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
+use zonda_team::{Message, Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
 
 use crate::common::{ParallelError, common};
 use crate::hints::Hints;
@@ -219,6 +219,36 @@ impl ParallelFile {
 
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// Sends messages to some ranks, and gives those that were sent to this one. The outer error is that of ranks that lost each other, the
+    /// inner one that of this rank, which has no memory for them.
+    pub(crate) fn exchange(
+        &self,
+        call: &'static str,
+        messages: Vec<Message>,
+    ) -> Result<Result<Vec<Message>>> {
+        self.without_loss(self.team.exchange(self.step(call), messages))
+    }
+
+    /// As [`ParallelFile::exchange`], where all know who sends what ([`Team::exchange_known`]).
+    pub(crate) fn exchange_known(
+        &self,
+        call: &'static str,
+        messages: Vec<(Message, usize)>,
+        expected: &[(usize, usize)],
+    ) -> Result<Result<Vec<Message>>> {
+        self.without_loss(self.team.exchange_known(self.step(call), messages, expected))
+    }
+
+    /// A lack of memory is this rank's own error, after which the ranks go on.
+    fn without_loss<T>(&self, done: std::result::Result<T, TeamError>) -> Result<Result<T>> {
+        match done {
+            Err(error @ TeamError::NoMemory { .. }) => {
+                Ok(Err(Error::with_text(NcError::NoMem, error.to_string())))
+            }
+            done => done.map(Ok).map_err(|error| self.lost_team(error)),
+        }
     }
 
     /// Refuses what needs the other ranks, once they are lost.

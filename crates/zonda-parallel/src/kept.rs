@@ -17,7 +17,7 @@ use zonda_team::{Message, Reduction};
 use crate::file::ParallelFile;
 use crate::plan::{Plan, RankSlab, TouchedChunk};
 use crate::shared_put::damaged_message;
-use crate::tuning::{KEPT_ROUND_BYTES, KEPT_ROUND_LEAST, KEPT_ROUND_MOST};
+use crate::tuning::{KEPT_ROUND_BYTES, KEPT_ROUND_LEAST, KEPT_ROUND_MOST, KEPT_ROUND_MOST_BYTES};
 
 /// What a rank keeps.
 #[derive(Debug, Default)]
@@ -91,6 +91,13 @@ fn chunk_counts(extent: &[u64], chunk_dims: &[u64]) -> Vec<u64> {
 /// How many chunks these are; `None` where that is no number of 64 bits.
 fn n_chunks(counts: &[u64]) -> Option<u64> {
     counts.iter().try_fold(1u64, |n, &count| n.checked_mul(count))
+}
+
+/// How many places a round has, where the largest chunk has so many bytes.
+fn places_of_round(largest: u64) -> u64 {
+    let largest = largest.max(1);
+    let least = (KEPT_ROUND_MOST_BYTES / largest).clamp(1, KEPT_ROUND_LEAST);
+    (KEPT_ROUND_BYTES / largest).clamp(least, KEPT_ROUND_MOST)
 }
 
 /// A chunk of a round, the ranks that put to it in ascending order, and which of them stores it.
@@ -251,8 +258,7 @@ impl ParallelFile {
             next = end;
             largest = largest.max(grid.chunk_bytes);
         }
-        let round = (KEPT_ROUND_BYTES / largest).clamp(KEPT_ROUND_LEAST, KEPT_ROUND_MOST);
-        Ok(Row { vars: row, round })
+        Ok(Row { vars: row, round: places_of_round(largest) })
     }
 
     /// Where the next round begins, and its chunks; `None` after the last.
@@ -330,9 +336,12 @@ impl ParallelFile {
             }
         }
         let messages = of_owner.into_iter().map(|(rank, bytes)| Message { rank, bytes }).collect();
-        let exchanged = self.team.exchange(self.step(call), messages);
-        let exchanged = exchanged.map_err(|error| self.lost_team(error))?;
-        received.extend(exchanged.into_iter().map(|Message { rank, bytes }| (rank, bytes)));
+        match self.exchange(call, messages)? {
+            Ok(messages) => {
+                received.extend(messages.into_iter().map(|Message { rank, bytes }| (rank, bytes)));
+            }
+            Err(error) => done = done.and(Err(error)),
+        }
         Ok((received, done))
     }
 
@@ -396,6 +405,13 @@ mod tests {
         assert_eq!(n_chunks(&chunk_counts(&[5, 7, 0], &[2, 7, 1])), Some(0));
         assert_eq!(n_chunks(&chunk_counts(&[5, 7], &[2, 7])), Some(3));
         assert_eq!(n_chunks(&chunk_counts(&[1 << 31; 3], &[1; 3])), None);
+    }
+
+    #[test]
+    fn a_round_of_large_chunks_has_few() {
+        let of = |bytes: u64| places_of_round(bytes);
+        assert_eq!([of(0), of(1 << 10), of(1 << 20), of(2 << 20)], [4096, 4096, 64, 32]);
+        assert_eq!([of(16 << 20), of(64 << 20), of(512 << 20), of(4 << 30)], [32, 8, 1, 1]);
     }
 
     #[test]

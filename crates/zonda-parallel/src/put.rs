@@ -317,24 +317,23 @@ impl ParallelFile {
         if !may_fail {
             return done.map(|_| Some(Vec::new()));
         }
-        let (unfilled, is_covered) = self.all_grew(done, slab)?;
-        if unfilled.is_empty() || is_covered {
-            return Ok(Some(unfilled));
+        let (Grown { unfilled, padded, .. }, is_covered) = self.all_grew(done, slab)?;
+        if !is_covered {
+            return self.fill(CALL, unfilled).map(|()| Some(Vec::new()));
         }
-        self.fill(CALL, unfilled).map(|()| Some(Vec::new()))
+        // What lies beyond the lengths is the same whether or not a put covers all before.
+        if let Err(error) = self.fill(CALL, padded) {
+            self.leave_unfilled(unfilled, &error);
+            return Err(error);
+        }
+        Ok(Some(unfilled))
     }
 
-    /// All ranks learn whether growth in memory failed on one of them, and whether they put all elements that are new. Gives what has to be filled
-    /// if they do not.
-    fn all_grew(
-        &self,
-        done: Result<Grown>,
-        slab: Option<Hyperslab<'_>>,
-    ) -> Result<(Vec<UnfilledRun>, bool)> {
+    /// All ranks learn whether growth in memory failed on one of them, and whether they put all elements that are new. Gives what has to be filled.
+    fn all_grew(&self, done: Result<Grown>, slab: Option<Hyperslab<'_>>) -> Result<(Grown, bool)> {
         let region = done.as_ref().ok().and_then(|grown| grown.elements.as_ref());
-        let own = slab
-            .zip(region)
-            .and_then(|(slab, region)| coverage::values(&coverage::within(&slab, region)));
+        let own =
+            slab.zip(region).and_then(|(slab, region)| coverage::values_within(&slab, region));
         let [a, b, c, d] = own.unwrap_or_default();
         let mut sums = [a, b, c, d, u64::from(done.is_err())];
         let together = self.team.reduce(self.step(CALL), Reduction::Sum, &mut sums);
@@ -346,9 +345,10 @@ impl ParallelFile {
                 let why = "a variable became longer on some ranks and could not on others; the file can only be closed";
                 Err(self.lose(Error::answered(NcError::Mpi, Answer::Request, why)))
             }
-            Ok(Grown { unfilled, elements }) => {
-                let is_covered = elements.is_some_and(|region| coverage::covers(&region, sum));
-                Ok((unfilled, is_covered))
+            Ok(grown) => {
+                let covers = |region| coverage::parts_cover(region, sum);
+                let is_covered = grown.elements.as_ref().is_some_and(covers);
+                Ok((grown, is_covered))
             }
             Err(error) => Err(error),
         }

@@ -292,7 +292,7 @@ impl ParallelFile {
                 list.push(HeldChunk { key: &one.chunk.key, is_covered: one.is_covered });
             }
         }
-        let (messages, sent) = self.messages(put, chunks);
+        let (messages, mut sent) = self.messages(put, chunks);
         let is_sent = waiting().any(|one| one.ranks.iter().any(|&rank| rank != one.owner));
         let mut received: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         if is_sent {
@@ -300,9 +300,11 @@ impl ParallelFile {
             let expected: Vec<(usize, usize)> = others
                 .map(|(&rank, list)| (rank, put.message_len(rank, list.iter().map(|one| one.key))))
                 .collect();
-            let exchanged = self.team.exchange_known(self.step(put.call), messages, &expected);
-            let exchanged = exchanged.map_err(|error| self.lost_team(error))?;
-            received.extend(exchanged.into_iter().map(|Message { rank, bytes }| (rank, bytes)));
+            match self.exchange_known(put.call, messages, &expected)? {
+                Ok(messages) => received
+                    .extend(messages.into_iter().map(|Message { rank, bytes }| (rank, bytes))),
+                Err(error) => sent = sent.and(Err(error)),
+            }
         }
         let mut done = sent;
         for (rank, list) in parts {

@@ -22,14 +22,21 @@ pub(crate) const EXCHANGE_RUN_BYTES: usize = 16 << 10;
 pub(crate) const EXCHANGE_LEAST_RUNS: usize = 64;
 /// Bytes of a stripe: what one rank writes at once, and a multiple of what striped file systems have. Row: as [`EXCHANGE_RUN_BYTES`].
 pub(crate) const EXCHANGE_STRIPE_BYTES: u64 = 1 << 20;
+/// Bytes of the shortest stripe, a page: the heads of shorter runs would take as much memory as their bytes, and the ranks would write to the
+/// same pages again. No row: who asks for less by a hint gets this.
+pub(crate) const EXCHANGE_LEAST_STRIPE: u64 = 4 << 10;
+/// Bytes of the smallest round: each takes all ranks some hundred microseconds. No row: as [`EXCHANGE_LEAST_STRIPE`].
+pub(crate) const EXCHANGE_LEAST_ROUND: u64 = 64 << 10;
 /// Bytes that a rank hands on in a round: it has them twice, and as much again of what it gets. Row: as [`EXCHANGE_RUN_BYTES`].
 pub(crate) const EXCHANGE_ROUND_BYTES: u64 = 4 << 20;
 
-/// Bytes of chunks of the ranks' own puts that are placed in one round. Each rank has no more than that in memory besides what it kept, and
-/// fewer rounds are no faster: a round of 64 MiB is filtered for a second or so.
+/// Bytes of chunks of the ranks' own puts that are placed in one round, where chunks are small. Each rank has no more than that in memory, as
+/// merged and as filtered, besides what it kept, and fewer rounds are no faster: a round of 64 MiB is filtered for a second or so.
 pub(crate) const KEPT_ROUND_BYTES: u64 = 64 << 20;
 /// Chunks of such a round at least, so that ranks have work where chunks are large.
 pub(crate) const KEPT_ROUND_LEAST: u64 = 32;
+/// Bytes of these chunks at most, but for a single one that is longer: all of them may be of one rank, which has them in memory.
+pub(crate) const KEPT_ROUND_MOST_BYTES: u64 = 512 << 20;
 /// Chunks of such a round at most: each rank tells of each by a bit, so that rank 0 has 512 bytes of each rank.
 pub(crate) const KEPT_ROUND_MOST: u64 = 4096;
 

@@ -71,6 +71,16 @@ pub enum TeamError {
         /// What keeps the thread from it.
         what: String,
     },
+    /// This rank has no memory for what others sent it. It took that and dropped it, so that nobody waits for it: the team goes on.
+    #[error("{call} of {file}: no memory for {bytes} bytes that other ranks send")]
+    NoMemory {
+        /// The call that met it.
+        call: String,
+        /// The file it was about.
+        file: String,
+        /// Bytes of the first message that it has no memory for.
+        bytes: usize,
+    },
     /// The team had failed before.
     #[error("{call} of {file}: an earlier call lost the other ranks; the file can only be closed")]
     Broken {
@@ -158,7 +168,7 @@ pub trait Team: Send + Sync + std::fmt::Debug {
     /// the order in which it gave them. A rank may send to itself. Who sends nothing takes part, too.
     ///
     /// # Errors
-    /// See [`TeamError`].
+    /// See [`TeamError`]. After [`TeamError::NoMemory`], which a rank may have alone, the team goes on.
     fn exchange(&self, step: Step<'_>, messages: Vec<Message>) -> Result<Vec<Message>, TeamError>;
 
     /// As [`Team::exchange`], where all know who sends what: each rank gives with a message how long its receiver expects it, and in `expected` the senders

@@ -168,7 +168,7 @@ impl Dataset {
         Ok(Dataset::new(path, OpenFile::new(file, Mark::NONE, None), None))
     }
 
-    fn new(name: &Path, inner: OpenFile, file: Option<Arc<File>>) -> Dataset {
+    pub(crate) fn new(name: &Path, inner: OpenFile, file: Option<Arc<File>>) -> Dataset {
         Dataset {
             path: name.to_owned(),
             file,

@@ -116,8 +116,15 @@ pub fn asked(team: &dyn Team, info: usize) -> Asked {
     for key in Hints::KEYS {
         bad.extend(value(key).and_then(|value| asked.hints.set(key, &value).err()));
     }
-    asked.equal_attributes = value(ATTRIBUTES).is_some_and(|value| value == "equal");
-    asked.independent_filters = value(INDEPENDENT_FILTERS).is_some_and(|value| value == "true");
+    let mut is_wanted = |key: &'static str, words: &[&str]| {
+        let Some(said) = value(key).map(|said| said.trim().to_owned()) else { return false };
+        if !words.contains(&said.as_str()) {
+            bad.push(BadHint { key, wanted: words.join(" or "), value: said.clone() });
+        }
+        words.first().is_some_and(|word| *word == said)
+    };
+    asked.equal_attributes = is_wanted(ATTRIBUTES, &["equal"]);
+    asked.independent_filters = is_wanted(INDEPENDENT_FILTERS, &["true", "false"]);
     if team.rank() == 0 {
         warn(&bad, &zonda_mpi::info_keys(info).unwrap_or_default());
     }
@@ -126,10 +133,12 @@ pub fn asked(team: &dyn Team, info: usize) -> Asked {
 
 fn warn(bad: &[BadHint], keys: &[String]) {
     for BadHint { key, value, wanted } in bad {
+        let value = printable(value);
         setting::say_once(format!("the hint {key}={value} has no effect: it wants {wanted}"));
     }
     let is_known = |key: &str| !key.starts_with("zonda_") || OWN_KEYS.contains(&key);
     for key in keys.iter().filter(|key| !is_known(key)) {
+        let key = printable(key);
         setting::say_once(format!(
             "the MPI_Info key {key} is unknown and has no effect; there are {}",
             OWN_KEYS.join(" and ")
@@ -137,9 +146,36 @@ fn warn(bad: &[BadHint], keys: &[String]) {
     }
 }
 
+/// The most characters of a key or value that a line shows.
+const MOST_SHOWN: usize = 80;
+
+/// What a program or its user said, for a line: characters that a terminal or a reader of lines takes for something else are shown as escapes.
+fn printable(said: &str) -> String {
+    let mut shown: String = said
+        .chars()
+        .take(MOST_SHOWN)
+        .flat_map(|one| {
+            let is_control = one.is_control();
+            let escaped = one.escape_default().filter(move |_| is_control);
+            escaped.chain(std::iter::once(one).filter(move |_| !is_control))
+        })
+        .collect();
+    if said.chars().nth(MOST_SHOWN).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_stays_on_its_line() {
+        assert_eq!(printable("8 k\u{fc}"), "8 k\u{fc}");
+        assert_eq!(printable("\u{1b}[31m8\nzonda: no"), "\\u{1b}[31m8\\nzonda: no");
+        assert_eq!(printable(&"9".repeat(1000)), format!("{}...", "9".repeat(80)));
+    }
 
     #[test]
     fn without_mpi_there_is_no_team() {

@@ -71,7 +71,7 @@ impl Dataset {
         let made = make(OpenedStorage::of(storage), path, options);
         let (copy, mark) = made.map_err(|error| error.at(path))?.into_parts();
         let served = make_served(copy);
-        Ok(Dataset::of_ranks(path, OpenFile::new(Box::new(served), mark, None), None))
+        Ok(Dataset::new(path, OpenFile::new(Box::new(served), mark, None), None))
     }
 
     /// Makes a call that a client made on its copy of the definitions.

@@ -304,6 +304,50 @@ fn whole_chunks_are_the_bytes_of_one_process() {
     }
 }
 
+/// A commit that failed took places, which the next one takes again: the file is as long as without the error.
+#[test]
+fn what_could_not_be_written_takes_no_more_room_the_next_time() {
+    let folder = folder();
+    let path = folder.path().join("ranks.nc");
+    let run = |bad: usize, nth: usize| {
+        let codes = threads::all(3, |team| {
+            let io =
+                (team.rank() == bad && nth > 0).then(|| format!("fault:write:{nth}:enospc,file"));
+            let shared: Arc<dyn Team> = Arc::new(team.clone());
+            let format = Format::NetCdf4;
+            let options =
+                CreateOptions { format, independent_filters: true, io, ..CreateOptions::default() };
+            let file = Dataset::create_parallel(shared, &path, &options).unwrap();
+            let vars = define(&file, &[2, 9], 1, false);
+            file.set_collective(vars[0], false).unwrap();
+            let bytes: Vec<u8> = (0..ROWS * COLUMNS * 4).map(|at| (at * 7919 >> 3) as u8).collect();
+            let slab = Hyperslab { start: &[0, 0], count: &[ROWS, COLUMNS], stride: None };
+            let _ = file.put(vars[0], &slab, Some(MemType::I32), &bytes).unwrap();
+            let mut code = file.sync().err().map(|error| error.code());
+            if code.is_some() {
+                file.sync().unwrap();
+            }
+            code = code.or(file.close().err().map(|error| error.code()));
+            code
+        });
+        assert!(codes.iter().all(|code| *code == codes[0]), "{nth}: {codes:?}");
+        (codes[0].is_some(), std::fs::read(&path).unwrap())
+    };
+    let (_, expected) = run(1, 0);
+    let mut n_failed = 0;
+    for bad in 1..3 {
+        for nth in 1..100 {
+            let (has_failed, bytes) = run(bad, nth);
+            if !has_failed {
+                break;
+            }
+            n_failed += 1;
+            assert_eq!(bytes.len(), expected.len(), "write {nth} of rank {bad}");
+        }
+    }
+    assert!(n_failed >= 2, "{n_failed}");
+}
+
 /// Errors are told at once, and are those of the rank.
 #[test]
 fn errors_are_told_at_once() {

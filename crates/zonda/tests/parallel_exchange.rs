@@ -7,8 +7,8 @@ use std::sync::Arc;
 use zonda::team::threads::{End, Fault, Moment, Options, Trouble};
 use zonda::team::{Kind, Team, threads};
 use zonda::{
-    CreateOptions, Dataset, FillMode, Format, Gathering, Hints, Hyperslab, MemType, Reserve,
-    Result, StorageRequest, VarId,
+    CreateOptions, Dataset, FillMode, Format, Gathering, Hints, Hyperslab, MemType, NcError,
+    Reserve, Result, StorageRequest, VarId,
 };
 use zonda_testkit::{Rng, by};
 
@@ -234,6 +234,83 @@ fn a_write_of_an_owner_that_fails_is_the_error_of_all() {
         // Each of three ranks owns stripes.
         for bad in 0..3 {
             assert!(with_failing_writes(format, bad) > 0, "{format:?}, {bad}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_without_memory_for_what_others_send_is_the_error_of_all_and_the_file_goes_on() {
+    let run = |faults: Vec<Fault>| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.nc");
+        let options = Options { faults, ..Options::default() };
+        let ends = threads::run(3, &options, |team| {
+            let file = created(team, &path, Format::Cdf5, (WAYS[1], None)).unwrap();
+            let var = table(&file, (true, None), [128, 30]);
+            let part = [[0, 10 * team.rank()], [128, 10], [1, 1]];
+            let before = team.traffic().total().steps;
+            let first = put(&file, var, 1, part).err().map(|error| error.code());
+            let after = team.traffic().total().steps;
+            put(&file, var, 1, part).unwrap();
+            file.close().unwrap();
+            (first, before, after)
+        });
+        let codes: Vec<_> = ends.into_iter().map(|end| end.returned().unwrap()).collect();
+        (codes, std::fs::read(&path).unwrap())
+    };
+    let (codes, expected) = run(Vec::new());
+    let (None, before, after) = codes[1] else { panic!("{codes:?}") };
+    let mut n_refused = 0;
+    for rank in 0..3 {
+        for step in before..after {
+            let fault = Fault { rank, before: Moment::Step(step), what: Trouble::NoMemory };
+            let (codes, bytes) = run(vec![fault]);
+            assert!(codes.iter().all(|of| of.0 == codes[0].0), "{rank}, {step}: {codes:?}");
+            assert!(codes[0].0.is_none_or(|code| code == NcError::NoMem), "{codes:?}");
+            n_refused += usize::from(codes[0].0.is_some());
+            assert!(bytes == expected, "{rank}, {step}");
+        }
+    }
+    // There is one exchange.
+    assert_eq!(n_refused, 3);
+}
+
+#[test]
+fn hints_that_are_absurd_cost_neither_bytes_nor_rounds() {
+    let absurd = [
+        Hints { striping_unit: Some(1), cb_buffer_size: Some(1), ..Hints::default() },
+        Hints { striping_unit: Some(1 << 30), cb_nodes: Some(1 << 24), ..Hints::default() },
+        Hints { striping_unit: Some(4099), cb_nodes: Some(2), ..Hints::default() },
+        Hints { cb_buffer_size: Some(1 << 30), cb_nodes: Some(1), ..Hints::default() },
+    ];
+    let shape = [300, 1000];
+    let run = |hints: Hints| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.nc");
+        let steps = threads::all(4, |team| {
+            let shared: Arc<dyn Team> = Arc::new(team.clone());
+            let options = CreateOptions { format: Format::Cdf5, hints, ..CreateOptions::default() };
+            let file = Dataset::create_parallel(shared, &path, &options).unwrap();
+            let var = table(&file, (false, None), shape);
+            let before = team.traffic();
+            put(&file, var, 5, [[0, 250 * team.rank()], [300, 250], [1, 1]]).unwrap();
+            let sent = team.traffic().since(&before);
+            file.close().unwrap();
+            (sent.of(Kind::Exchange).steps, sent.of(Kind::Exchange).bytes)
+        });
+        (std::fs::read(&path).unwrap(), steps)
+    };
+    let disable = Hints { cb_write: Some(Gathering::Disable), ..Hints::default() };
+    let (expected, none) = run(disable);
+    assert!(none.iter().all(|sent| *sent == (0, 0)));
+    for hints in absurd {
+        let hints = Hints { cb_write: Some(Gathering::Enable), ..hints };
+        let (bytes, sent) = run(hints);
+        assert!(bytes == expected, "{hints:?}");
+        for (steps, bytes) in sent {
+            // 300 kB of this rank in rounds of 64 KiB at least, with heads.
+            assert!((1..=8).contains(&steps), "{hints:?}: {steps}");
+            assert!(bytes < 400_000, "{hints:?}: {bytes}");
         }
     }
 }

@@ -89,6 +89,7 @@ impl Writing {
             owns_references: true,
             is_in_team: false,
             unfilled: Vec::new(),
+            padded: Vec::new(),
             space,
         }
     }

@@ -133,6 +133,8 @@ pub(crate) struct Writing {
     /// Places that were given to elements and are not filled yet: they stay here where an error ended the step that gave them,
     /// and are told by the next one.
     pub(crate) unfilled: Vec<UnfilledRun>,
+    /// Those of them that reach beyond the lengths of their variable.
+    pub(crate) padded: Vec<UnfilledRun>,
 }
 
 /// Whether definitions may be changed, and which are accepted.

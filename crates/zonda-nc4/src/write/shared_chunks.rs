@@ -135,7 +135,7 @@ impl Nc4File {
                 match space.allocate(len) {
                     Ok(at) => places.push(at),
                     Err(error) => {
-                        places.iter().zip(lens).for_each(|(&at, &len)| space.free(at, len));
+                        space.untake(places.iter().copied().zip(lens.iter().copied()));
                         return Err(ChunkError::Table(error).into());
                     }
                 }
@@ -357,7 +357,7 @@ impl SharedChunks for Nc4File {
 
     fn give_places_back(&mut self, places: &[ChunkPlace]) {
         let _no_space_in_a_file_that_is_read = self.with_space(|space| {
-            places.iter().for_each(|place| space.free(place.at, place.len));
+            space.untake(places.iter().map(|place| (place.at, place.len)));
             Ok(())
         });
     }

@@ -396,6 +396,20 @@ pub(super) struct FileSpace<'a> {
     pub(super) file: &'a File,
 }
 
+impl FileSpace<'_> {
+    /// Gives back runs of which nothing in the file has told, for use at once: who tries again takes the same, and not more of a disk that
+    /// is full.
+    pub(super) fn untake(&mut self, runs: impl DoubleEndedIterator<Item = (u64, u64)>) {
+        let begin = self.file.position(FileAddr(0));
+        // The last one first: it may be the end of the file.
+        for (at, len) in runs.rev() {
+            if let Some(addr) = at.checked_sub(begin) {
+                self.space.untake(FileAddr(addr), len);
+            }
+        }
+    }
+}
+
 impl Allocate for FileSpace<'_> {
     fn allocate(&mut self, len: u64) -> Result<u64, TableError> {
         let addr = self.space.alloc(len)?;

@@ -34,6 +34,13 @@ fn chunk_counts(extent: &[u64], chunk_dims: &[u64]) -> Vec<u64> {
     extent.iter().zip(chunk_dims).map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect()
 }
 
+/// Whether a chunk has places beyond the lengths of its variable.
+fn reaches_beyond(key: &[u64], chunk_dims: &[u64], extent: &[u64]) -> bool {
+    let ends =
+        key.iter().zip(chunk_dims).map(|(&key, &dim)| key.saturating_add(1).saturating_mul(dim));
+    ends.zip(extent).any(|(end, &len)| end > len)
+}
+
 fn is_too_many(counts: &[u64]) -> bool {
     counts.iter().fold(1_u64, |n, &count| n.saturating_mul(count)) > MOST_TEAM_CHUNKS
 }
@@ -99,7 +106,7 @@ impl Nc4File {
             // Before the header of the next one is read.
             self.lengthen()?;
         }
-        Ok(self.take_unfilled())
+        Ok(self.take_unfilled().0)
     }
 
     /// Makes the storage as long as all places need: nobody may have written to the last of them yet, and what is read of the
@@ -115,10 +122,10 @@ impl Nc4File {
         Ok(())
     }
 
-    /// The places that have to be filled.
-    fn take_unfilled(&mut self) -> Vec<UnfilledRun> {
-        let writing = self.writing.as_deref_mut();
-        writing.map(|writing| std::mem::take(&mut writing.unfilled)).unwrap_or_default()
+    /// The places that have to be filled, and those of them that are padded.
+    fn take_unfilled(&mut self) -> (Vec<UnfilledRun>, Vec<UnfilledRun>) {
+        let Some(writing) = self.writing.as_deref_mut() else { return Default::default() };
+        (std::mem::take(&mut writing.unfilled), std::mem::take(&mut writing.padded))
     }
 
     /// Gives places to the elements of a variable that have none: to all, or to those that are new since it had the extent
@@ -146,17 +153,17 @@ impl Nc4File {
             // A fill value that comes later would not be in the places.
             draft.is_written = true;
         }
-        let Writing { stores, space, unfilled, .. } = writing;
+        let Writing { stores, space, unfilled, padded, .. } = writing;
         let is_filtered = stores.is_filtered(stores.get(number).and_then(super::VarStore::array));
         let (file, store) = (files.main(), stores.get_mut(number).ok_or_else(internal)?);
         let element = store.fill.clone();
-        let mut take = |at: u64, len: u64| match unfilled.last_mut() {
+        let take = |list: &mut Vec<UnfilledRun>, at: u64, len: u64| match list.last_mut() {
             Some(last) if last.var == of && last.at.saturating_add(last.len) == at => {
                 last.len = last.len.saturating_add(len);
             }
             _ => {
                 if let Some(element) = element.clone().filter(|_| len > 0) {
-                    unfilled.push(UnfilledRun { var: of, at, len, element });
+                    list.push(UnfilledRun { var: of, at, len, element });
                 }
             }
         };
@@ -165,13 +172,14 @@ impl Nc4File {
                 let len = *len;
                 let addr = take_run(space, file, len)?;
                 store.keep_run(addr, len, len, file);
-                take(file.position(addr), len);
+                take(unfilled, file.position(addr), len);
             }
             ElementStorage::Chunked { tree, layout, .. } => {
                 let chunks = |extent: &[u64]| chunk_counts(extent, &layout.chunk_dims);
                 let elem = u64::from(layout.elem_size);
                 let len = layout.chunk_dims.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
-                let new = chunks(grown.unwrap_or(&var.extent));
+                let extent = grown.unwrap_or(&var.extent);
+                let new = chunks(extent);
                 refuse_many(&new)?;
                 if is_filtered {
                     // They get places when they are stored. What there is has to be in memory on all ranks: one that reads more of
@@ -199,7 +207,10 @@ impl Nc4File {
                     file.grown_to(addr.0.saturating_add(len));
                     let at = file.position(addr);
                     tree.insert(key, ChunkLocation { at, len, mask: 0 })?;
-                    take(at, len);
+                    take(unfilled, at, len);
+                    if reaches_beyond(key, &layout.chunk_dims, extent) {
+                        take(padded, at, len);
+                    }
                     Ok::<(), Fault>(())
                 };
                 grid_difference(&old, &new, place)?;
@@ -224,7 +235,8 @@ impl Nc4File {
         let store = writing.stores.get_mut(number).ok_or_else(internal)?;
         super::grow::to(model, group, id, store, extent);
         let elements = self.new_elements(of, number, &before);
-        Ok(Grown { unfilled: self.take_unfilled(), elements })
+        let (unfilled, padded) = self.take_unfilled();
+        Ok(Grown { unfilled, padded, elements })
     }
 
     /// The elements of the chunks that are new since a variable had the extent `before`, if they are one box.

@@ -216,7 +216,14 @@ impl Team for Threads {
 
     fn exchange(&self, step: Step<'_>, messages: Vec<Message>) -> Result<Vec<Message>, TeamError> {
         let form = Form { kind: Kind::Exchange, detail: 0 };
-        self.step(step, form, |links| algorithms::exchange(links, messages))
+        let exchange =
+            |links: &StepLinks<'_>| Ok((links.number, algorithms::exchange(links, messages)?));
+        let (number, received) = self.step(step, form, exchange)?;
+        if !self.shared.lacks_memory(self.rank, number) {
+            return Ok(received);
+        }
+        let bytes = received.iter().fold(0, |sum, message| sum + message.bytes.len());
+        Err(TeamError::NoMemory { call: step.call.to_owned(), file: step.file.to_owned(), bytes })
     }
 
     fn exchange_known(

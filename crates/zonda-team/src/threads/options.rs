@@ -87,6 +87,9 @@ pub enum Trouble {
     Delay(Duration),
     /// Its step fails with [`TeamError::Failed`](crate::TeamError::Failed). The other ranks are not told, as MPI would not tell them.
     Error,
+    /// Its step, an exchange, comes to its end, and has no memory for what was sent ([`TeamError::NoMemory`](crate::TeamError::NoMemory)).
+    /// Before other steps and messages it does nothing.
+    NoMemory,
     /// It stops for ever, and nobody is told. Its thread unwinds from the step, so what it had on its stack is dropped; steps that
     /// are called meanwhile are [`TeamError::Broken`](crate::TeamError::Broken).
     Death,

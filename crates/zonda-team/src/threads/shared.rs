@@ -217,9 +217,16 @@ impl Shared {
                     return Err(failed(step, format!("a fault was injected before {moment:?}")));
                 }
                 Trouble::Death => return Err(self.die(rank, step)),
+                Trouble::NoMemory => {}
             }
         }
         Ok(())
+    }
+
+    /// Whether a rank has no memory for what comes in a step.
+    pub(super) fn lacks_memory(&self, rank: usize, number: u64) -> bool {
+        let fault = Fault { rank, before: Moment::Step(number), what: Trouble::NoMemory };
+        self.seats[rank].faults.contains(&fault)
     }
 
     /// Unwinds from a rank that died. Who calls steps while that goes on gets an error.
