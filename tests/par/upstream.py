@@ -73,6 +73,7 @@ COMPARED_BYTES = 4 << 20
 # Whose files are not compared.
 NOT_COMPARED = {
     "nc_test": "PnetCDF stores fill values where numbers do not fit, the library what netCDF-C stores in files of one process",
+    "tst_compress_par": "what Debian's library leaves by szip its own ncdump cannot read (HDF error), and what the library leaves it reads",
     "f90tst_parallel_compressed": "its text is hundreds of megabytes",
     "tst_simplerw_coll_r": "numbers are converted to types that cannot have them: on one library, too, they differ from run to run",
 }
@@ -88,7 +89,7 @@ TESTS = [
     of("nc_test", "tst_parallel2", 2, needs=("pnetcdf.h",)), of("nc_test", "t_nc", 1), of("nc_test", "tst_atts3", 1), of("nc_test", "tst_nofill", 1),
     of("nc_test", "nc_test", 1, sources=NC_TEST, needs=("pnetcdf.h",)), of("nc_test", "tst_default_format_pnetcdf", 1), of("nc_test", "tst_small", 1),
     of("nc_test", "tst_formatx_pnetcdf", 1), of("nc_test", "tst_cdf5format", 1), of("examples/C", "parallel_vara", 4),
-    benchmark(), of("nc_perf", "tst_compress_par", 4), of("nc_test", "t_nc_p5", 1),
+    benchmark(), of("nc_perf", "tst_compress_par", 4),
     of("nf03_test4", "f90tst_parallel", 4), of("nf03_test4", "f90tst_parallel2", 4), of("nf03_test4", "f90tst_parallel3", 4),
     of("nf03_test4", "f90tst_nc4_par", 8), of("nf03_test4", "f90tst_parallel_fill", 4), of("nf03_test4", "f90tst_parallel_compressed", 4),
     of("nf_test4", "ftst_parallel", 4), of("nf_test4", "ftst_parallel_nasa", 4), of("nf_test4", "f03tst_parallel", 4),
