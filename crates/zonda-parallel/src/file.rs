@@ -358,6 +358,16 @@ impl ParallelFile {
         with_worst(own, worst[0])
     }
 
+    /// Comes together with the other ranks at the end of a file that all only read: a program that has closed it may change it or put another in
+    /// its place, and then no rank may still be reading. The file has ended then, and after an error too, unless the call can be made again.
+    ///
+    /// # Errors
+    /// `NC_EMPI`, with whether the file has ended.
+    pub fn leave(&mut self) -> std::result::Result<(), (Error, bool)> {
+        let left = self.agree("nc_close", None, 0, &mut [0; MORE]);
+        left.map(drop).map_err(|error| (error, self.is_lost()))
+    }
+
     /// The file ends: nothing is held any more.
     pub(crate) fn let_go(&mut self) {
         self.replica.queue().end();

@@ -37,6 +37,22 @@ const LOCAL_SIZES: [&str; 8] = [
     "JSM_NAMESPACE_LOCAL_SIZE",
 ];
 
+/// Variables with the number of this process among all of its program.
+const NUMBERS: [&str; 7] = [
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "JSM_NAMESPACE_RANK",
+    "FLUX_TASK_RANK",
+    "SLURM_PROCID",
+];
+
+/// The number of this process among all of its program, as its launcher says it by one of the variables; 0 where none does.
+pub fn rank_number(variable: impl Fn(&str) -> Option<String>) -> usize {
+    NUMBERS.iter().find_map(|name| variable(name)?.trim().parse().ok()).unwrap_or(0)
+}
+
 /// No node runs more; what says so is not believed.
 const MOST_RANKS: usize = 1 << 16;
 
@@ -123,6 +139,18 @@ mod tests {
         };
         let ranks = Ranks::of(of, "node7.cluster");
         (ranks.count, ranks.told_by)
+    }
+
+    #[test]
+    fn a_process_has_the_number_that_its_launcher_says() {
+        let told = |all: &'static [(&str, &str)]| {
+            rank_number(|name| Some(all.iter().find(|(found, _)| *found == name)?.1.to_owned()))
+        };
+        assert_eq!(told(&[]), 0);
+        assert_eq!(told(&[("PMI_RANK", " 7\n")]), 7);
+        // Open MPI under Slurm: its own number counts.
+        assert_eq!(told(&[("SLURM_PROCID", "1"), ("OMPI_COMM_WORLD_RANK", "3")]), 3);
+        assert_eq!(told(&[("OMPI_COMM_WORLD_RANK", "-1"), ("SLURM_PROCID", "2")]), 2);
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub use names::{current_file, file, layer, set_current_file, variable};
 pub use sink::flush;
 pub use span::{TraceSpan, counter, instant, lock, span, span_between, span_since, start};
 
-/// The variable of the environment that names the file; `%p` in it stands for the process's number.
+/// The variable of the environment that names the file; `%p` in it stands for the process's number, `%r` for its
+/// number among the ranks that a launcher of MPI has started (0 without one).
 pub const VARIABLE: &str = "ZONDA_TRACE";
 
 const OFF: u8 = 0;
@@ -59,7 +60,7 @@ pub fn init(is_asked: fn() -> bool) {
     }
 }
 
-/// Records to the file at `path` from now on, `%p` standing for the process's number. If it cannot be
+/// Records to the file at `path` from now on, `%p` and `%r` standing for numbers as in [`VARIABLE`]. If it cannot be
 /// written, a line on standard error says so, and nothing is recorded: a trace never fails what it
 /// describes. Does nothing where a trace is recorded already.
 pub fn record_to(path: &std::path::Path) {

@@ -357,8 +357,9 @@ fn write_both(file: &mut File, head: &[u8], payload: &[u8]) -> io::Result<()> {
 fn output(asked: &Path) -> Result<(File, u64), (PathBuf, String)> {
     let pid = std::process::id();
     let text = asked.to_string_lossy();
-    let first = if text.contains("%p") {
-        PathBuf::from(text.replace("%p", &pid.to_string()))
+    let first = if text.contains("%p") || text.contains("%r") {
+        let rank = zonda_runtime::rank_number(|name| std::env::var(name).ok());
+        PathBuf::from(text.replace("%p", &pid.to_string()).replace("%r", &rank.to_string()))
     } else {
         asked.to_owned()
     };

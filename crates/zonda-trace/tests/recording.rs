@@ -32,6 +32,9 @@ fn child(case: &str, trace: &Path) -> (u32, ExitStatus) {
         .args(["--exact", "child_side", "--nocapture", "--test-threads", "1"])
         .env(CASE, case)
         .env(zonda_trace::VARIABLE, trace)
+        // As rank 3 of MPICH.
+        .env_remove("OMPI_COMM_WORLD_RANK")
+        .env("PMI_RANK", "3")
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
@@ -156,7 +159,7 @@ fn what_was_recorded_is_read_back() {
     assert_eq!(names.thread(filter.thread), Some("writer-1"));
 }
 
-/// A second process of the same name appends; `%p` keeps them apart.
+/// A second process of the same name appends; `%p` keeps them apart, and `%r` ranks.
 #[test]
 fn several_processes() {
     let scratch = Scratch::new("several");
@@ -168,9 +171,9 @@ fn several_processes() {
     let values = events[10_000..].iter().map(|(event, ..)| event.offset);
     assert!(values.eq(0..10_000));
 
-    let (pid, status) = child("many", &scratch.0.path().join("of-%p.trace"));
+    let (pid, status) = child("many", &scratch.0.path().join("of-%p-%r.trace"));
     assert!(status.success());
-    assert_eq!(read(&scratch.0.path().join(format!("of-{pid}.trace"))).0.len(), 10_000);
+    assert_eq!(read(&scratch.0.path().join(format!("of-{pid}-3.trace"))).0.len(), 10_000);
 
     // While somebody else writes it, a process takes another file.
     let held = std::fs::File::open(scratch.trace()).unwrap();

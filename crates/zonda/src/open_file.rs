@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending};
 use zonda_model::{Answer, NcError};
+use zonda_parallel::ParallelFile;
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 use zonda_storage::{FileWriter, MayWrite, Storage};
@@ -308,7 +309,11 @@ impl OpenFile {
         end: impl FnOnce(&mut dyn DispatchWrite) -> std::result::Result<Ending, (Error, Option<Ending>)>,
     ) -> std::result::Result<Ending, (Error, Option<Ending>)> {
         let closed = || (Error::from(NcError::BadId), None);
-        if self.forked.load(Ordering::Relaxed) || !self.is_writable {
+        let is_forked = self.forked.load(Ordering::Relaxed);
+        if !is_forked && !self.is_writable && self.is::<ParallelFile>() {
+            return self.leave_ranks();
+        }
+        if is_forked || !self.is_writable {
             let was_open = self.open.swap(false, Ordering::AcqRel);
             self.unlock();
             return if was_open { Ok(Ending::Keep) } else { Err(closed()) };
@@ -327,6 +332,18 @@ impl OpenFile {
             self.unlock();
         }
         ended
+    }
+
+    /// Closes a file that several ranks only read.
+    fn leave_ranks(&self) -> std::result::Result<Ending, (Error, Option<Ending>)> {
+        let mut file = self.write().map_err(|error| (error, None))?;
+        let of_ranks: Option<&mut ParallelFile> = file.as_any_mut().downcast_mut();
+        let left = of_ranks.map_or(Ok(()), ParallelFile::leave);
+        if !matches!(left, Err((_, false))) {
+            self.open.store(false, Ordering::Release);
+        }
+        let left = left.map(|()| Ending::Keep);
+        left.map_err(|(error, is_over)| (error, is_over.then_some(Ending::Keep)))
     }
 }
 

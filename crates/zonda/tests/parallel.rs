@@ -276,6 +276,35 @@ fn calls_in_another_order_are_an_error_that_names_both() {
     }
 }
 
+/// A program that has closed a file may put another one in its place, as PnetCDF's test `scalar` does.
+#[test]
+fn no_rank_has_closed_a_file_while_another_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in [Format::Cdf2, Format::NetCdf4] {
+        for aborts in [false, true] {
+            let path = folder.path().join("x.nc");
+            let n_reading = std::sync::atomic::AtomicUsize::new(3);
+            threads::all(3, |team| {
+                let file = created(team, &path, format).unwrap();
+                define(&file, true);
+                file.close().unwrap();
+                let file = opened(team, &path, false).unwrap();
+                if team.rank() == 2 {
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+                n_reading.fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
+                if aborts {
+                    file.abort().unwrap()
+                } else {
+                    file.close().unwrap()
+                };
+                assert_eq!(n_reading.load(std::sync::atomic::Ordering::Acquire), 0);
+                assert!(!file.is_open() && file.close().unwrap_err().code() == NcError::BadId);
+            });
+        }
+    }
+}
+
 #[test]
 fn ranks_open_what_is_there_and_change_it() {
     let folder = tempfile::tempdir().unwrap();

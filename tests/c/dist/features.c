@@ -73,6 +73,8 @@ static int packs(int (*define)(int, int)) {
 }
 static int szip(int nc, int var) { return nc_def_var_szip(nc, var, 32, 16); }
 static int zstd(int nc, int var) { return nc_def_var_zstandard(nc, var, 3); }
+static int bzip2(int nc, int var) { return nc_def_var_bzip2(nc, var, 9); }
+static int blosc(int nc, int var) { return nc_def_var_blosc(nc, var, BLOSC_LZ4, 5, 0, BLOSC_SHUFFLE); }
 static int several(int nc, int var) {
     unsigned level = 4, ids[8];
     size_t n = 0;
@@ -176,6 +178,8 @@ int main(void) {
     SAYS(LOGGING, logs());
     SAYS(QUANTIZE, quantizes());
     SAYS(ZSTD, packs(zstd));
+    SAYS(BZ2, packs(bzip2));
+    SAYS(BLOSC, packs(blosc));
     SAYS(BENCHMARKS, 0);
     says("RELAX_COORD_BOUND", NC_RELAX_COORD_BOUND, relaxed_bound());
 

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     io: Option<String>,
 
     /// File for a recording of calls, transfers and waits (ZONDA_TRACE), which `zonda trace` shows;
-    /// %p in it stands for the process. What is in the file stays: it is appended to
+    /// %p in it stands for the process, %r for the MPI rank. What is in the file stays: it is appended to
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 

@@ -56,6 +56,14 @@ impl Sum {
         self.ns = self.ns.saturating_add(event.took_ns);
         self.most_ns = self.most_ns.max(event.took_ns);
     }
+
+    fn add_all(&mut self, more: &Sum) {
+        self.count += more.count;
+        self.errors += more.errors;
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.ns = self.ns.saturating_add(more.ns);
+        self.most_ns = self.most_ns.max(more.most_ns);
+    }
 }
 
 /// Reads or writes of one layer of one file.
@@ -186,6 +194,9 @@ pub(super) struct ProcessSummary {
     pub(super) caller_ns: BTreeMap<Stage, u64>,
     pub(super) other_ns: BTreeMap<Stage, u64>,
     pub(super) waits: BTreeMap<&'static str, Sum>,
+    /// Of the waits for other MPI ranks, those in calls, by function.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) waits_for_ranks: BTreeMap<String, Sum>,
     pub(super) filters: BTreeMap<String, Sum>,
     pub(super) stages: BTreeMap<&'static str, Sum>,
     pub(super) calls: BTreeMap<String, Sum>,

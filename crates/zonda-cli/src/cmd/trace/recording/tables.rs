@@ -90,6 +90,7 @@ fn write_process(
     sums("stages", process.stages.iter().map(|(n, s)| (*n, s)), out)?;
     sums("filters", process.filters.iter().map(|(n, s)| (&n[..], s)), out)?;
     sums("waits", process.waits.iter().map(|(n, s)| (*n, s)), out)?;
+    sums("waits for ranks", process.waits_for_ranks.iter().map(|(n, s)| (&n[..], s)), out)?;
     let queue = &process.queue;
     if queue.accepted.count > 0 {
         writeln!(

@@ -22,6 +22,9 @@ pub(super) struct AddingState {
     pub(super) stage_ns: HashMap<(u32, Stage), u64>,
     /// Indices of variables by file, group and number.
     variables: HashMap<(u32, u64, u32), usize>,
+    /// Waits for ranks since the last call of a thread: when the first began, when the last ended, and all of them. The call that they
+    /// are in ends after them.
+    rank_waits: HashMap<u32, (u64, u64, Sum)>,
     /// Files that several ranks have open, by their number in the trace.
     of_ranks: HashSet<u32>,
     /// Indices of files by their number in the trace.
@@ -158,11 +161,22 @@ impl ProcessSummary {
 
     fn wait(&mut self, kind: EventKind, event: &RecordedEvent) {
         self.waits.entry(kind.text()).or_default().add(event);
+        if kind == EventKind::WaitRanks {
+            let waits = self.state.rank_waits.entry(event.thread);
+            let (_, end_ns, sum) = waits.or_insert((event.begin_ns, 0, Sum::default()));
+            *end_ns = event.end_ns().max(*end_ns);
+            sum.add(event);
+        }
         self.stage(kind, Stage::Wait, event);
     }
 
     pub(super) fn call(&mut self, name: &str, event: &RecordedEvent, names: &TraceNames) {
         row(&mut self.calls, name).add(event);
+        if let Some((begin_ns, end_ns, waits)) = self.state.rank_waits.remove(&event.thread)
+            && (begin_ns >= event.begin_ns && end_ns <= event.end_ns())
+        {
+            row(&mut self.waits_for_ranks, name).add_all(&waits);
+        }
         if name.starts_with("nc_create_par") || name.starts_with("nc_open_par") {
             self.state.of_ranks.insert(event.file);
         }

@@ -63,6 +63,8 @@ fn files_of_several_ranks() {
     found.finish();
     assert_eq!((found.put_ns, found.put_bytes, found.own_puts()), (200, 32, (100, 24)));
     assert_eq!((found.waits["wait: ranks"].ns, found.caller_ns[&Stage::Wait]), (60, 60));
+    // No call contains it.
+    assert!(found.waits_for_ranks.is_empty());
     assert_eq!(found.hidable_ns(1e30), 100);
 }
 
@@ -75,6 +77,25 @@ fn hints_are_told_once() {
     let told: Vec<_> = found.hints.iter().map(|hint| (hint.given, hint.real, hint.code)).collect();
     assert_eq!(told, [(8, 4, 0), (8, 4, 22)]);
     assert_eq!(found.stages["exchange of runs"].count, 1);
+}
+
+/// A wait for ranks is of the call that contains it, and of the inner one where calls contain each other.
+#[test]
+fn waits_for_ranks_by_call() {
+    let names = TraceNames::default();
+    let mut found = ProcessSummary::new(&RecordedProcess::default());
+    let mut wait = |begin_ns, thread| {
+        found.add(&RecordedEvent { thread, ..event(EventKind::WaitRanks, begin_ns, 4) }, &names);
+    };
+    wait(10, 1);
+    wait(20, 1);
+    wait(30, 2);
+    for (name, begin_ns, took_ns) in [("inner", 5, 30), ("outer", 0, 50), ("later", 60, 5)] {
+        found.call(name, &event(EventKind::Call, begin_ns, took_ns), &names);
+    }
+    let waits: Vec<_> =
+        found.waits_for_ranks.iter().map(|(n, s)| (&n[..], s.count, s.ns)).collect();
+    assert_eq!(waits, [("inner", 2, 8)]);
 }
 
 /// Ranges of one call count each; what reaches the lowest layer is the disk's.
