@@ -849,7 +849,7 @@ fn try_seed(folder: &Path, format: Format, seed: u64, n: usize) {
     let before = (seed % 3 == 2).then(|| serial(&start, format, seed));
     let mut first: Option<Vec<u8>> = None;
     // Every other seed is lived with queues, too.
-    let syncs = seed % 2 == 0;
+    let syncs = seed.is_multiple_of(2);
     let ways = [false, true].map(|is_queued| Way { is_queued, syncs });
     let ways = if syncs { &ways[..] } else { &ways[..1] };
     for (size, way) in SIZES.into_iter().flat_map(|size| ways.iter().map(move |way| (size, *way))) {
