@@ -65,7 +65,8 @@ impl InStep<'_> {
             return Err(self.refuse("a message is longer than its receiver expects"));
         }
         // Before others send: for messages that there is no memory for.
-        let spare = if expected.is_empty() { Ok(Vec::new()) } else { zeroed_bytes(self.part_bytes()) };
+        let spare =
+            if expected.is_empty() { Ok(Vec::new()) } else { zeroed_bytes(self.part_bytes()) };
         let spare = spare.map_err(|fault| self.fail(fault.into()))?;
         let (mut ready, mut refused) = (Vec::new(), Refused::new());
         for &(sender, length) in expected {
