@@ -5,7 +5,9 @@ mod arena;
 mod channel;
 mod layout;
 mod orphaned;
+mod ring;
 
 pub use arena::{Arena, Block, NoRoom};
 pub use channel::{Channel, Happened, Process, raise_open_files};
 pub use orphaned::{OrphanedBlock, OrphanedMemory};
+pub use ring::{Frame, Ring, RingReader};
