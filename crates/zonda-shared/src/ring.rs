@@ -37,6 +37,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"zonda\0r\x01");
 const HEAD: usize = 4096;
 /// In the place of a length: the rest of the ring holds no frame.
 const SKIPPED: u64 = u64::MAX;
+/// All threads that can sleep on a word.
+const MOST_SLEEPERS: u32 = i32::MAX.cast_unsigned();
 /// Most bytes of a ring.
 const MOST_BYTES: usize = 1 << 40;
 
@@ -53,6 +55,8 @@ enum Word {
     ReaderSleeps,
     /// Not 0 where the writer sleeps: on this.
     WriterSleeps,
+    /// How often the reader has said that there is news elsewhere.
+    News,
 }
 
 /// The head of the memory, as one of both processes maps it.
@@ -102,7 +106,7 @@ impl Head {
         let word = self.sleeps(on);
         if word.load(Ordering::SeqCst) != 0 && word.swap(0, Ordering::SeqCst) != 0 {
             // Who is gone need not be woken.
-            let _ = futex::wake(word, futex::Flags::empty(), 1);
+            let _ = futex::wake(word, futex::Flags::empty(), MOST_SLEEPERS);
         }
     }
 }
@@ -170,32 +174,40 @@ impl Ring {
         self.head.word(Word::Read).load(Ordering::Acquire)
     }
 
-    /// Begins a frame of so many bytes, if there is room now. `None` also in a forked child, and for more than [`Ring::most_bytes`].
-    pub fn begin(&self, len: usize) -> Option<Frame<'_>> {
-        if len > self.most_bytes() || self.pid != zonda_runtime::fork::process_id() {
-            return None;
-        }
-        let framed = framed(len)? as u64;
+    /// How often the reader has said that there is news elsewhere ([`RingNews::tell`]).
+    #[must_use]
+    pub fn n_news(&self) -> u64 {
+        self.head.word(Word::News).load(Ordering::Acquire)
+    }
+
+    /// Begins a frame of so many bytes, if there is room now.
+    ///
+    /// # Errors
+    /// [`Full`], also in a forked child, and for more than [`Ring::most_bytes`].
+    pub fn begin(&self, len: usize) -> Result<Frame<'_>, Full> {
         let written = self.written.lock();
+        let full = Full { read: self.read() };
+        let is_own = self.pid == zonda_runtime::fork::process_id();
+        let framed = framed(len).filter(|_| is_own && len <= self.most_bytes()).ok_or(full)? as u64;
         let capacity = self.capacity as u64;
         let at = *written % capacity;
         let skipped = if at + framed > capacity { capacity - at } else { 0 };
         // A reader that says nonsense gets nothing.
-        let waiting = written.checked_sub(self.read())?;
+        let waiting = written.checked_sub(full.read).ok_or(full)?;
         if waiting + skipped + framed > capacity {
-            return None;
+            return Err(full);
         }
-        let at = usize::try_from((*written + skipped) % capacity).ok()?;
-        Some(Frame { ring: self, written, skipped, at, len })
+        let at = usize::try_from((*written + skipped) % capacity).map_err(|_| full)?;
+        Ok(Frame { ring: self, written, skipped, at, len })
     }
 
-    /// Waits until the reader has taken something, or the time is over.
+    /// Waits until the reader has taken something since a frame found no room, or the time is over. Of several threads that wait one may
+    /// sleep for all of the time.
     ///
     /// # Errors
     /// What the system says.
-    pub fn wait(&self, within: Duration) -> io::Result<()> {
-        let before = self.read();
-        self.head.sleep(Word::WriterSleeps, within, || self.read() != before)
+    pub fn wait(&self, since: Full, within: Duration) -> io::Result<()> {
+        self.head.sleep(Word::WriterSleeps, within, || self.read() != since.read)
     }
 
     #[expect(unsafe_code, reason = "memory that another process reads")]
@@ -205,6 +217,13 @@ impl Ring {
         // there, and the other process writes nothing but the head and has no references.
         unsafe { std::slice::from_raw_parts_mut(self.head.0.as_mut_ptr().add(HEAD + at), len) }
     }
+}
+
+/// There is no room for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Bytes that the reader had ever read.
+    read: u64,
 }
 
 /// A frame that is being made. One that is dropped was never there.
@@ -274,6 +293,14 @@ impl RingReader {
         self.head.word(Word::Written).load(Ordering::Acquire)
     }
 
+    /// What tells the writer of news, from any thread.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn news(&self) -> io::Result<RingNews> {
+        Ok(RingNews(Head(MmapOptions::new().len(HEAD).map_raw(&self.memory)?)))
+    }
+
     /// Whether there is a frame now.
     #[must_use]
     pub fn has_frame(&self) -> bool {
@@ -329,6 +356,18 @@ impl RingReader {
     }
 }
 
+/// Tells the writer of a ring that there is news elsewhere, such as a message on a socket.
+#[derive(Debug)]
+pub struct RingNews(Head);
+
+impl RingNews {
+    /// Tells it: [`Ring::n_news`] is one more.
+    pub fn tell(&self) {
+        self.0.word(Word::News).fetch_add(1, Ordering::AcqRel);
+        self.0.wake(Word::WriterSleeps);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,7 +380,7 @@ mod tests {
     }
 
     fn send(ring: &Ring, bytes: &[u8]) -> bool {
-        let Some(mut frame) = ring.begin(bytes.len()) else { return false };
+        let Ok(mut frame) = ring.begin(bytes.len()) else { return false };
         frame.bytes().copy_from_slice(bytes);
         frame.send();
         true
@@ -382,8 +421,14 @@ mod tests {
             scope.spawn(|| {
                 for number in 0..n {
                     let bytes = number.to_ne_bytes().repeat(1 + (number % 97) as usize);
-                    while !send(&ring, &bytes) {
-                        ring.wait(LATER).unwrap();
+                    loop {
+                        match ring.begin(bytes.len()) {
+                            Ok(mut frame) => {
+                                frame.bytes().copy_from_slice(&bytes);
+                                break frame.send();
+                            }
+                            Err(full) => ring.wait(full, LATER).unwrap(),
+                        }
                     }
                 }
             });
@@ -406,8 +451,8 @@ mod tests {
         let mut frame = Vec::new();
         assert!(reader.next(&mut frame, SOON).unwrap());
         assert_eq!(frame, b"one");
-        assert!(ring.begin(ring.most_bytes() + 1).is_none());
-        assert!(ring.begin(ring.most_bytes()).is_some());
+        assert!(ring.begin(ring.most_bytes() + 1).is_err());
+        assert!(ring.begin(ring.most_bytes()).is_ok());
     }
 
     /// Whatever the other process writes into the memory, reading ends, and takes no more than it has.

@@ -45,6 +45,7 @@ mod open_file;
 mod parallel;
 mod recovery;
 mod served;
+pub mod servers;
 mod stored;
 mod tuning;
 mod type_shape;

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Maker};
 use crate::open::{self, CreateOptions, ENOENT, OpenOptions, Opening};
 use crate::open_file::OpenFile;
+use crate::servers;
 
 /// What ranks learn of one of them.
 const FINE: u8 = 0;
@@ -48,8 +49,25 @@ impl Dataset {
     ) -> Result<Dataset> {
         let name = path.display().to_string();
         let step = Step { call: "nc_create_par", file: &name };
-        let made = create(&team, step, path, options);
+        let made = agree_to_create(&*team, step, options).and_then(|()| {
+            match servers::are_there(options) {
+                true => servers::create_parallel(&team, step, path, options),
+                false => create(&team, step, path, options),
+            }
+        });
         made.map_err(|error| error.at(path))
+    }
+
+    /// The same by these ranks, whatever servers there are.
+    pub(crate) fn create_parallel_here(
+        team: &Arc<dyn Team>,
+        path: &Path,
+        options: &CreateOptions,
+    ) -> Result<Dataset> {
+        let name = path.display().to_string();
+        let step = Step { call: "nc_create_par", file: &name };
+        let made = agree_to_create(&**team, step, options);
+        made.and_then(|()| create(team, step, path, options)).map_err(|error| error.at(path))
     }
 
     /// Opens a dataset on all ranks of a team. All of them call it, with equal options.
@@ -180,15 +198,8 @@ fn not_of_ranks() -> Error {
     Error::because(NcError::NoPar, why)
 }
 
-fn create(
-    team: &Arc<dyn Team>,
-    step: Step<'_>,
-    path: &Path,
-    options: &CreateOptions,
-) -> Result<Dataset> {
-    let Maker::OnBytes(make) = format::maker(options.format)? else {
-        return Err(zonda_format::not_by_several_ranks());
-    };
+/// All ranks create a file in the same way, or have an error.
+fn agree_to_create(team: &dyn Team, step: Step<'_>, options: &CreateOptions) -> Result<()> {
     let CreateOptions { exclusive, no_attribute_order, no_scales_attached, .. } = *options;
     let how = [
         ("format", options.format.kind().to_owned()),
@@ -204,8 +215,20 @@ fn create(
         ),
         equality(options.equal_attributes),
         independence(options.independent_filters),
+        (servers::VARIABLE, given(servers::are_there(options))),
     ];
-    same_opening(&**team, step, &how)?;
+    same_opening(team, step, &how)
+}
+
+fn create(
+    team: &Arc<dyn Team>,
+    step: Step<'_>,
+    path: &Path,
+    options: &CreateOptions,
+) -> Result<Dataset> {
+    let Maker::OnBytes(make) = format::maker(options.format)? else {
+        return Err(zonda_format::not_by_several_ranks());
+    };
     let opened = by_all(team, step, |is_first| {
         if is_first {
             // Layers that keep data back would keep them from the other ranks.
@@ -237,6 +260,10 @@ fn open_together(
     path: &Path,
     options: &OpenOptions,
 ) -> Result<Dataset> {
+    if team.rank() == 0 {
+        // The others agree with rank 0 after that.
+        servers::settle(path)?;
+    }
     let how = [
         ("NC_WRITE", given(options.write)),
         equality(options.equal_attributes),
